@@ -1,0 +1,1 @@
+"""The kane_dynamics command: joins the rooms."""

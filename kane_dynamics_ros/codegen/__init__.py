@@ -1,0 +1,1 @@
+"""Scalar straight-line programs, their printers, and the module writer."""

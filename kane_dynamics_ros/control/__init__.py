@@ -1,0 +1,1 @@
+"""Trajectory sampling, computed torque, limits: pure functions of arrays."""

@@ -1,0 +1,147 @@
+"""The frozen, XML-free description of a robot and of one serial chain in it.
+
+Frames: a link's frame L is its URDF frame, which at zero joint position coincides with the frame J
+of the joint that carries it. ``R_PJ`` is the orientation of J in the parent link's frame P, and
+``p_PoJo_P`` the position of J's origin from P's origin, expressed in P. Units: m, kg, kg m^2, rad, N m.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Vector = tuple[float, float, float]
+Matrix = tuple[Vector, Vector, Vector]  # rows
+
+JointKind = Literal["revolute", "continuous", "prismatic", "fixed", "floating", "planar"]
+Severity = Literal["info", "warning", "error"]
+
+IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+ZERO: Vector = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that the reader noticed: a stable code, how bad, where, and what to do."""
+
+    code: str
+    severity: Severity
+    message: str
+    file: str | None = None
+    line: int | None = None
+    element: str | None = None
+
+
+@dataclass(frozen=True)
+class Inertia:
+    """Mass [kg], centre of mass ``p_LoLcm_L`` [m], central inertia tensor in link axes [kg m^2].
+
+    ``tensor`` is the matrix itself: its off-diagonal entries are URDF's ixy, ixz, iyz as written.
+    """
+
+    mass: float
+    com: Vector
+    tensor: Matrix
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Joint limits; ``None`` means unknown (absent, or the URDF's 0 for effort and velocity)."""
+
+    lower: float | None = None
+    upper: float | None = None
+    velocity: float | None = None
+    effort: float | None = None
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """This joint follows another: q = multiplier * q_leader + offset."""
+
+    leader: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Link:
+    name: str
+    inertia: Inertia | None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Joint:
+    """``axis`` is a unit vector in the joint frame; rotor inertia is reflected to the joint side."""
+
+    name: str
+    kind: JointKind
+    parent: str
+    child: str
+    R_PJ: Matrix = IDENTITY
+    p_PoJo_P: Vector = ZERO
+    axis: Vector = (1.0, 0.0, 0.0)
+    limits: Limits = Limits()
+    damping: float = 0.0  # [N m s/rad] or [N s/m]
+    friction: float = 0.0  # [N m] or [N]
+    rotor_inertia: float = 0.0  # [kg m^2] or [kg], gear ratio squared included
+    mimic: Mimic | None = None
+    initial_position: float | None = None  # from <ros2_control>
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Robot:
+    """A whole URDF as a tree."""
+
+    name: str
+    root: str
+    links: tuple[Link, ...]
+    joints: tuple[Joint, ...]
+    findings: tuple[Finding, ...] = ()
+    source: str | None = None  # file name, for messages
+
+
+@dataclass(frozen=True)
+class ChainJoint:
+    """A moving joint of a chain, and the lumped rigid body that it carries.
+
+    ``R_PJ``, ``p_PoJo_P``: placement of the joint frame in the previous body's frame (for the first
+    joint: the root link's frame) at zero position. The body's frame is the child link's URDF frame;
+    ``inertia`` holds everything fixed to that link. The joint's position is
+    ``multiplier * q[coordinate] + offset``; a follower (URDF mimic) shares its leader's coordinate.
+    """
+
+    name: str
+    kind: Literal["revolute", "continuous", "prismatic"]
+    R_PJ: Matrix
+    p_PoJo_P: Vector
+    axis: Vector
+    body: str
+    inertia: Inertia
+    coordinate: int
+    multiplier: float = 1.0
+    offset: float = 0.0
+    limits: Limits = Limits()
+    damping: float = 0.0
+    friction: float = 0.0
+    rotor_inertia: float = 0.0
+    initial_position: float | None = None
+    lumped: tuple[str, ...] = ()  # names of the links fixed into this body
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A serial chain root to tip: what the formulations take.
+
+    ``coordinates`` names the independent joints in order, root to tip: the model's joint order.
+    ``R_BT``, ``p_BoTo_B``: the tip frame in the last body's frame.
+    """
+
+    robot: str
+    root: str
+    tip: str
+    joints: tuple[ChainJoint, ...]
+    coordinates: tuple[str, ...]
+    R_BT: Matrix = IDENTITY
+    p_BoTo_B: Vector = ZERO
+    findings: tuple[Finding, ...] = field(default=())
+    locked: tuple[tuple[str, float], ...] = ()

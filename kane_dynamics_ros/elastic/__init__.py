@@ -1,0 +1,1 @@
+"""Links that bend: finite elements by Kane's equations."""

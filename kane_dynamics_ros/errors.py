@@ -1,0 +1,47 @@
+"""The one base error, and the errors that more than one room raises.
+
+Each message is composed here from values: where, what was found, what is allowed, what to do.
+A room's own errors live in that room and derive from ``KaneDynamicsError``.
+"""
+
+from collections.abc import Sequence
+
+
+class KaneDynamicsError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class ShapeError(KaneDynamicsError):
+    """An array argument has the wrong shape."""
+
+    def __init__(self, name: str, found: tuple[int, ...], n: int) -> None:
+        self.name, self.found, self.n = name, found, n
+        super().__init__(f"{name}: found shape {found}; allowed are ({n},) and (N, {n})")
+
+
+class NonFiniteError(KaneDynamicsError):
+    """An argument holds NaN or an infinity."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"{name}: found a value that is not finite; every value must be finite")
+
+
+class UnknownJointError(KaneDynamicsError):
+    """A joint name that the model does not have."""
+
+    def __init__(self, found: str, known: Sequence[str]) -> None:
+        self.found, self.known = found, tuple(known)
+        super().__init__(f"unknown joint {found!r}; the model's joints are {', '.join(map(repr, known))}")
+
+
+class SingularMassMatrixError(KaneDynamicsError):
+    """The mass matrix cannot be inverted: some joints move no inertia."""
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        self.joints = tuple(joints)
+        super().__init__(
+            f"the mass matrix is singular at joint {', '.join(map(repr, joints))}: nothing resists its "
+            "acceleration; lock it (--lock JOINT=VALUE), give the link an inertia, or give the joint a "
+            "rotor inertia"
+        )

@@ -1,0 +1,1 @@
+"""From a serial chain to equations of motion: Kane, and independent witnesses."""

@@ -1,0 +1,1 @@
+"""The generated module of the reference robot. Nobody edits it."""

@@ -1,0 +1,1 @@
+"""rclpy wiring, parameters, message conversion: no mathematics."""

@@ -1,0 +1,1 @@
+"""A recorded bag against the model: arrays, verdict, report. No rclpy."""

@@ -1,0 +1,1 @@
+"""Load a generated module, compiled or pure Python, as one DynamicsModel."""

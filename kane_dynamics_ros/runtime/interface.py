@@ -1,0 +1,100 @@
+"""The seam between generated code and everything that uses it."""
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kane_dynamics_ros.runtime.parameters import Parameters
+
+Array = NDArray[np.float64]
+
+
+class JointInfo(NamedTuple):
+    """What the URDF says of one joint; ``None`` where it says nothing."""
+
+    name: str
+    kind: str  # "revolute", "continuous" or "prismatic"
+    lower: float | None
+    upper: float | None
+    velocity: float | None
+    effort: float | None
+    damping: float
+    friction: float
+    rotor_inertia: float
+    initial_position: float | None
+
+
+class Terms(NamedTuple):
+    """The parts of a joint torque; they add up to ``inverse_dynamics``. Each (n,) or (N, n)."""
+
+    inertia: Array
+    coriolis: Array
+    gravity: Array
+    friction: Array
+
+
+class Energy(NamedTuple):
+    """Kinetic and potential energy [J]; scalars, or (N,) for a batch."""
+
+    kinetic: Any
+    potential: Any
+
+
+class DynamicsModel(Protocol):
+    """A robot's dynamics. Immutable: ``with_parameters`` returns another model.
+
+    ``q``, ``qd``, ``qdd``, ``tau``: float64, (n,) or (N, n); results follow. Angles rad, lengths m,
+    effort N m or N, positive along the joint's axis, as the actuator must supply it. Raises
+    ``ShapeError``, ``NonFiniteError``, ``SingularMassMatrixError``.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def joint_names(self) -> tuple[str, ...]: ...
+    @property
+    def joints(self) -> tuple[JointInfo, ...]: ...
+    @property
+    def backend(self) -> str: ...  # "c" or "python"
+    @property
+    def parameters(self) -> Parameters: ...
+    @property
+    def urdf_hash(self) -> str: ...  # physics hash of the chain that it was generated from
+    @property
+    def root(self) -> str: ...
+    @property
+    def tip(self) -> str: ...
+
+    def with_parameters(self, **changes: Any) -> "DynamicsModel":
+        """The same robot with some fields of ``Parameters`` replaced. Raises on nonsense."""
+
+    def with_urdf_friction(self) -> "DynamicsModel":
+        """The same robot with the URDF's damping and friction switched on (off by default)."""
+
+    def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """tau = M(q) qdd + V(q, qd), friction included when its coefficients are not zero."""
+
+    def mass_matrix(self, q: ArrayLike) -> Array:
+        """M(q), (n, n) or (N, n, n); rotor inertia on the diagonal."""
+
+    def bias(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """V(q, qd): Coriolis, centrifugal, gravity and friction efforts."""
+
+    def gravity(self, q: ArrayLike) -> Array:
+        """Effort that holds the arm at rest against gravity."""
+
+    def coriolis(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """The matrix C(q, qd) of Christoffel symbols: V = C qd + g + friction; M' - 2C is skew."""
+
+    def friction(self, qd: ArrayLike) -> Array:
+        """viscous * qd + coulomb * tanh(qd / coulomb_velocity)."""
+
+    def terms(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Terms:
+        """``inverse_dynamics`` term by term."""
+
+    def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Array:
+        """qdd that the efforts tau cause."""
+
+    def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
+        """Kinetic and potential energy; potential is zero at the root link's origin."""

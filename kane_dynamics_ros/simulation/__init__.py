@@ -1,0 +1,1 @@
+"""Plant, integrator, actuators, sensors, faults: no clock, no ROS."""
