@@ -1,0 +1,8 @@
+"""``python -m kane_dynamics_ros`` is the ``kane_dynamics`` command."""
+
+import sys
+
+from kane_dynamics_ros.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main())
