@@ -1,0 +1,56 @@
+"""What each body of a chain weighs, the payload at the tip included, and what the actuators add.
+
+The witnesses share this and nothing of their dynamics: it moves numbers between frames, and adds what
+acts on each joint alone.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kane_dynamics_ros.description.model import Chain, Inertia, Vector
+
+
+@dataclass(frozen=True)
+class Actuation:
+    """What acts on each independent joint alone; tuples follow ``chain.coordinates``.
+
+    Rotor inertia is reflected to the joint side [kg m^2] or [kg]; friction effort is
+    ``viscous * qd + coulomb * tanh(qd / coulomb_velocity)``.
+    """
+
+    rotor_inertia: tuple[float, ...]
+    viscous: tuple[float, ...]
+    coulomb: tuple[float, ...]
+    coulomb_velocity: float
+
+    def effort(self, qd: Any, qdd: Any) -> Any:
+        """Effort [N m] or [N] that the actuators need beyond the rigid bodies' own; (n,)."""
+        qd = np.asarray(qd)
+        smooth_sign = np.tanh(qd / self.coulomb_velocity)
+        return np.array(self.rotor_inertia) * qdd + np.array(self.viscous) * qd + self.coulomb * smooth_sign
+
+
+def body_inertias(chain: Chain, payload: Inertia | None) -> list[list[Inertia]]:
+    """The rigid bodies fixed to each moving frame of the chain, in that frame's axes.
+
+    The payload, given in the tip frame, rides on the last frame.
+    """
+    inertias = [[joint.inertia] for joint in chain.joints]
+    if payload is not None and inertias:
+        inertias[-1].append(_in_last_body(chain, payload))
+    return inertias
+
+
+def _in_last_body(chain: Chain, payload: Inertia) -> Inertia:
+    R_BT = np.array(chain.R_BT)
+    com = np.array(chain.p_BoTo_B) + R_BT @ np.array(payload.com)
+    tensor = R_BT @ np.array(payload.tensor) @ R_BT.T
+    x, y, z = (_vector(row) for row in tensor)
+    return Inertia(payload.mass, _vector(com), (x, y, z))
+
+
+def _vector(row: Any) -> Vector:
+    x, y, z = row
+    return (x, y, z)

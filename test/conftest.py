@@ -1,0 +1,1 @@
+"""Its presence lets every test import the shared helpers that lie beside it."""
