@@ -1,3 +1,5 @@
 """Kane's equations for serial manipulators: derived from a URDF, generated, run under ROS 2."""
 
-__version__ = "0.1.0"
+from kane_dynamics_ros.share import package_version
+
+__version__ = package_version()

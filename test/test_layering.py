@@ -1,0 +1,124 @@
+"""Each room imports only what the design allows it to; see the table in CONTRIBUTING.md."""
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "kane_dynamics_ros"
+ROOT = Path(__file__).parents[1] / PACKAGE
+
+# What each room may import of the others. Every room may also import errors and share.
+ROOMS = {
+    "description": set(),
+    "formulation": {"description"},
+    "codegen": {"formulation", "description"},
+    "generated": set(),
+    "runtime": {"generated"},
+    "control": {"runtime"},
+    "simulation": {"runtime"},
+    "replay": {"runtime", "description"},
+    "elastic": {"description", "codegen", "runtime"},
+    "nodes": {"control", "simulation", "runtime", "description"},
+    "cli": {
+        "description",
+        "formulation",
+        "codegen",
+        "runtime",
+        "control",
+        "simulation",
+        "replay",
+        "elastic",
+    },
+    "errors": set(),
+    "share": set(),
+    "__init__": set(),
+    "__main__": {"cli"},
+}
+EVERYWHERE = {"errors", "share", "__init__"}
+SYMPY_ROOMS = {"formulation", "codegen"}
+SYMPY_COMMANDS = {"generate", "verify", "paper"}  # cli/NAME*.py
+RUN_TIME_ROOMS = ["runtime", "control", "simulation", "replay", "nodes", "description"]
+
+
+def module_name(path: Path) -> str:
+    """The dotted name of a file of the package."""
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
+
+
+def imports(path: Path) -> set[str]:
+    """Dotted names that a file imports anywhere in it, also inside functions."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = resolve_base(path, node)
+            names |= {full if (full := f"{base}.{alias.name}") in FILES else base for alias in node.names}
+    return names
+
+
+def resolve_base(path: Path, node: ast.ImportFrom) -> str:
+    """The absolute module of a ``from`` import."""
+    if not node.level:
+        return str(node.module)
+    folder = module_name(path) if path.name == "__init__.py" else module_name(path).rpartition(".")[0]
+    return importlib.util.resolve_name("." * node.level + (node.module or ""), folder)
+
+
+def room(module: str) -> str:
+    """The first name under the package: a folder, or a file of the top level."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def top_levels(path: Path) -> set[str]:
+    return {name.partition(".")[0] for name in imports(path)}
+
+
+def test_every_room_is_in_the_table():
+    assert {room(module) for module in FILES} <= set(ROOMS)
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_module_imports_only_the_rooms_that_the_design_allows(module):
+    allowed = ROOMS[room(module)] | EVERYWHERE | {room(module)}
+    ours = {name for name in imports(FILES[module]) if name.partition(".")[0] == PACKAGE}
+    assert {name for name in ours if room(name) not in allowed} == set()
+
+
+def test_there_are_no_import_cycles():
+    graph = {module: imports(path) & set(FILES) - {module} for module, path in FILES.items()}
+    assert set(TopologicalSorter(graph).static_order()) == set(FILES)  # raises CycleError with the cycle
+
+
+def test_sympy_is_imported_only_where_equations_are_derived():
+    users = {module for module, path in FILES.items() if "sympy" in top_levels(path)}
+    commands = {m for m in users if room(m) == "cli" and m.split(".")[2].split("_")[0] in SYMPY_COMMANDS}
+    assert {module for module in users - commands if room(module) not in SYMPY_ROOMS} == set()
+
+
+def test_rclpy_and_messages_are_imported_only_by_nodes():
+    def of_ros(name: str) -> bool:
+        return name.startswith("rclpy") or name.endswith(("_msgs", "_interfaces"))
+
+    users = {module for module, path in FILES.items() if any(map(of_ros, top_levels(path)))}
+    assert {module for module in users if room(module) != "nodes"} == set()
+
+
+@pytest.mark.parametrize("run_time_room", RUN_TIME_ROOMS)
+def test_room_needs_no_sympy_at_run_time(run_time_room):
+    if run_time_room == "nodes":
+        pytest.importorskip("rclpy", reason="the nodes need ROS 2")
+    modules = [module for module in FILES if room(module) == run_time_room]
+    hide = "import sys; sys.modules['sympy'] = None; import "  # None makes `import sympy` fail
+    run = subprocess.run([sys.executable, "-c", hide + ", ".join(modules)], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")

@@ -1,0 +1,73 @@
+"""The package as ROS and pip see it: manifest, installed data, executables, declared dependencies."""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import kane_dynamics_ros
+from kane_dynamics_ros.share import ShareNotFoundError, share_directory
+
+ROOT = Path(__file__).parents[1]
+MANIFEST = ElementTree.parse(ROOT / "package.xml").getroot()
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Names of the files in a wheel of this checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(ROOT)]
+    subprocess.run(command, check=True)
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path).namelist()
+
+
+def test_version_is_the_one_of_package_xml():
+    assert kane_dynamics_ros.__version__ == MANIFEST.findtext("version")
+
+
+def test_manifest_is_an_ament_python_package_of_format_3():
+    assert MANIFEST.attrib["format"] == "3"
+    assert MANIFEST.findtext("export/build_type") == "ament_python"
+    assert MANIFEST.findtext("license") == "Apache-2.0"
+
+
+def test_wheel_holds_the_ament_marker_the_manifest_and_every_data_file(wheel):
+    share = {name.partition(".data/data/share/")[2] for name in wheel if ".data/data/share/" in name}
+    folders = [ROOT / name for name in ("launch", "config", "urdf", "rviz")]
+    data = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    expected = {f"kane_dynamics_ros/{path.relative_to(ROOT).as_posix()}" for path in data}
+    marker = "ament_index/resource_index/packages/kane_dynamics_ros"
+    assert share == expected | {marker, "kane_dynamics_ros/package.xml"}
+
+
+def test_wheel_holds_every_tracked_file_of_the_package(wheel):
+    command = ["git", "-C", str(ROOT), "ls-files", "kane_dynamics_ros"]
+    tracked = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    assert set(tracked) - set(wheel) == set()
+
+
+def test_share_directory_of_a_checkout_is_the_checkout():
+    assert share_directory() == ROOT
+
+
+@pytest.mark.parametrize("library", ["lib/python3.12/site-packages", "local/lib/python3.12/dist-packages"])
+def test_share_directory_of_an_installation_is_in_its_prefix(tmp_path, library):
+    code = tmp_path / library / "kane_dynamics_ros"
+    share = tmp_path / "share" / "kane_dynamics_ros"
+    for folder in (code, share):
+        folder.mkdir(parents=True)
+    (share / "package.xml").touch()
+    assert share_directory(code) == share
+
+
+def test_code_without_its_data_says_where_it_looked_and_what_to_do(tmp_path):
+    with pytest.raises(ShareNotFoundError) as caught:
+        share_directory(tmp_path)
+    assert str(caught.value) == (
+        f"{tmp_path}: found no package.xml beside it nor share/kane_dynamics_ros/package.xml in any "
+        "directory above; install the package with colcon or pip, or run it from a source checkout"
+    )
