@@ -1,1 +1,36 @@
 """URDF and xacro to a frozen, XML-free Robot, and its serial chain to a tip."""
+
+from kane_dynamics_ros.description.chain import serial_chain
+from kane_dynamics_ros.description.errors import DescriptionError
+from kane_dynamics_ros.description.load import load_robot
+from kane_dynamics_ros.description.model import (
+    Chain,
+    ChainJoint,
+    Finding,
+    Inertia,
+    Joint,
+    Limits,
+    Link,
+    Mimic,
+    Robot,
+)
+from kane_dynamics_ros.description.physics_hash import describe_differences, physics_hash
+from kane_dynamics_ros.description.urdf import parse_robot
+
+__all__ = [
+    "Chain",
+    "ChainJoint",
+    "DescriptionError",
+    "Finding",
+    "Inertia",
+    "Joint",
+    "Limits",
+    "Link",
+    "Mimic",
+    "Robot",
+    "describe_differences",
+    "load_robot",
+    "parse_robot",
+    "physics_hash",
+    "serial_chain",
+]

@@ -1,0 +1,85 @@
+"""Attributes of XML elements as numbers and names, checked."""
+
+import math
+import re
+from typing import NamedTuple
+
+from kane_dynamics_ros.description.errors import MissingError, Place
+from kane_dynamics_ros.description.model import ZERO, Vector
+from kane_dynamics_ros.description.notes import Notes
+from kane_dynamics_ros.description.value_errors import NotANumberError, NumberCountError, OutOfRangeError
+from kane_dynamics_ros.description.xml_tree import Element
+
+LARGEST = 1e12  # beyond it, in SI units, is no robot, and products of such numbers overflow
+SMALLEST = 1e-100  # below it, products of such numbers lose their digits: read as 0, and noted
+
+# What float() takes beside this ("1_000", digits of other scripts) is not a URDF number.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_SPECIAL = re.compile(r"[+-]?(nan|inf|infinity)", re.ASCII | re.IGNORECASE)
+
+
+class Reader(NamedTuple):
+    """Reads the attributes of one element; ``label`` names it in messages, as in ``joint 'a' <limit>``."""
+
+    element: Element
+    label: str
+    notes: Notes
+
+    @property
+    def place(self) -> Place:
+        return self.notes.place(self.element.line, self.label)
+
+    def child(self, tag: str) -> "Reader | None":
+        """The child called ``tag``; of several the first, and the others are noted."""
+        found = self.element.all(tag)
+        if not found:
+            return None
+        label = f"{self.label} <{tag}>"
+        for other in found[1:]:
+            self.notes.add(
+                "KD211", f"given again; the first, in line {found[0].line}, is used", other.line, label
+            )
+        return Reader(found[0], label, self.notes)
+
+    def has(self, attribute: str) -> bool:
+        return bool(self.element.attributes.get(attribute, "").strip())
+
+    def name(self, attribute: str = "name") -> str:
+        """A name that must be there. Raises ``MissingError``."""
+        text = self.element.attributes.get(attribute, "")
+        if not text.strip():
+            raise MissingError(self.place, f"attribute {attribute!r}")
+        return text
+
+    def number(self, attribute: str, default: float | None = None, largest: float = LARGEST) -> float:
+        """A finite number; ``default`` where the attribute is absent, and required where that is None."""
+        if not self.has(attribute) and default is not None:
+            return default
+        return self.convert(attribute, self.name(attribute).strip(), largest)
+
+    def vector(self, attribute: str, default: Vector = ZERO) -> Vector:
+        """Three finite numbers, or ``default`` where the attribute is absent."""
+        if attribute not in self.element.attributes:
+            return default
+        text = self.element.attributes[attribute]
+        words = text.split()
+        if len(words) != 3:
+            if "," in text:
+                raise NotANumberError(self.place, attribute, text)
+            raise NumberCountError(self.place, attribute, text, 3)
+        x, y, z = (self.convert(attribute, word, LARGEST) for word in words)
+        return (x, y, z)
+
+    def convert(self, attribute: str, text: str, largest: float) -> float:
+        """The number in ``text``; -0 becomes 0. Raises ``NotANumberError``, ``OutOfRangeError``."""
+        if _SPECIAL.fullmatch(text):
+            raise OutOfRangeError(self.place, attribute, text, largest)
+        if not _NUMBER.fullmatch(text):
+            raise NotANumberError(self.place, attribute, text)
+        value = float(text)
+        if not math.isfinite(value) or abs(value) > largest:
+            raise OutOfRangeError(self.place, attribute, text, largest)
+        if 0.0 < abs(value) < SMALLEST:
+            self.notes.add("KD307", f"{attribute}={text[:60]!r} was read as 0", *self.place[1:])
+            return 0.0
+        return value + 0.0

@@ -1,0 +1,157 @@
+"""The serial chain from a robot's root to a tip."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, cast
+
+from kane_dynamics_ros.description.bodies import attached_links, lumped_body
+from kane_dynamics_ros.description.coordinates import Following, assign_coordinates
+from kane_dynamics_ros.description.errors import NoMovingJointError
+from kane_dynamics_ros.description.geometry import Placement
+from kane_dynamics_ros.description.mimic import MOVING, traced_mimics
+from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia, Joint, Mimic, Robot
+from kane_dynamics_ros.description.notes import Notes
+from kane_dynamics_ros.description.rest import check_locks, moved_placement, standing_positions
+from kane_dynamics_ros.description.singular import check_resistance
+from kane_dynamics_ros.description.tip import default_tip, path_to
+from kane_dynamics_ros.description.tree import children
+from kane_dynamics_ros.description.value_errors import UnsupportedJointError
+
+
+class Segment(NamedTuple):
+    """A moving joint and its frame at position 0 in the frame of the body before it."""
+
+    joint: Joint
+    placement: Placement
+
+
+def serial_chain(robot: Robot, tip: str | None = None, *, lock: Mapping[str, float] | None = None) -> Chain:
+    """The chain of moving joints from the root to link ``tip``, each with the rigid body that it carries.
+
+    ``tip``: default is the leaf that the most moving joints lead to. ``lock``: joints that stand still at the
+    given position [rad] or [m]. Links that do not move are left out; branches off the chain are lumped as
+    rigid with their joints at 0 or the limit nearest to 0. What was chosen, lumped or left out is a finding.
+    Raises ``DescriptionError`` for unknown names, a chain without moving joints, a floating or planar joint
+    that is not locked, and a joint that moves no inertia.
+    """
+    lock = {} if lock is None else {name: float(lock[name]) for name in sorted(lock)}
+    notes = Notes(robot.source)
+    check_locks(robot, lock)
+    mimics = traced_mimics(robot.joints, notes)
+    positions = standing_positions(robot, mimics, lock)
+    still = set(lock) | {name for name, mimic in mimics.items() if stands(mimic, lock)}
+    tip = tip if tip is not None else chosen_tip(robot, still, notes)
+    path = path_to(robot, tip)
+    refuse_loose_path(path, lock, notes)
+    segments, tip_placement = split(path, still, positions)
+    if not segments:
+        raise NoMovingJointError(notes.place(None, None), robot.root, tip)
+    note_locked(lock, robot, notes)
+    joints, coordinates = chain_joints(robot, segments, mimics, positions, lock, notes)
+    check_resistance(joints, {link.name: link.line for link in robot.links}, notes)
+    return Chain(
+        robot=robot.name,
+        root=robot.root,
+        tip=tip,
+        joints=joints,
+        coordinates=coordinates,
+        R_BT=tip_placement.R,
+        p_BoTo_B=tip_placement.p,
+        findings=robot.findings + tuple(notes.findings),
+        locked=tuple(lock.items()),
+    )
+
+
+def stands(mimic: Mimic, lock: Mapping[str, float]) -> bool:
+    """Whether a follower stands still: its leader is locked, or it follows with multiplier 0."""
+    return mimic.leader in lock or mimic.multiplier == 0.0
+
+
+def chosen_tip(robot: Robot, still: set[str], notes: Notes) -> str:
+    tip, count = default_tip(robot, still)
+    notes.add(
+        "KD602",
+        f"no tip was asked for: {tip!r} was chosen, to which {count} moving joints lead",
+        None,
+        f"link {tip!r}",
+    )
+    return tip
+
+
+def refuse_loose_path(path: Sequence[Joint], lock: Mapping[str, float], notes: Notes) -> None:
+    for joint in path:
+        if joint.kind in ("floating", "planar") and joint.name not in lock:
+            raise UnsupportedJointError(
+                notes.place(joint.line, f"joint {joint.name!r}"), joint.kind, joint.name
+            )
+
+
+def split(
+    path: Sequence[Joint], still: set[str], positions: Mapping[str, float]
+) -> tuple[list[Segment], Placement]:
+    """The moving joints of a path, each placed in the body before it, and the tip in the last body."""
+    segments: list[Segment] = []
+    since = Placement()
+    for joint in path:
+        if joint.kind in MOVING and joint.name not in still:
+            segments.append(Segment(joint, since.then(Placement(joint.R_PJ, joint.p_PoJo_P))))
+            since = Placement()
+        else:
+            since = since.then(moved_placement(joint, positions[joint.name]))
+    return segments, since
+
+
+def note_locked(lock: Mapping[str, float], robot: Robot, notes: Notes) -> None:
+    lines = {joint.name: joint.line for joint in robot.joints}
+    for name, value in lock.items():
+        notes.add("KD607", f"locked at {value!r}, as asked", lines[name], f"joint {name!r}")
+
+
+def chain_joints(
+    robot: Robot,
+    segments: Sequence[Segment],
+    mimics: Mapping[str, Mimic],
+    positions: Mapping[str, float],
+    lock: Mapping[str, float],
+    notes: Notes,
+) -> tuple[tuple[ChainJoint, ...], tuple[str, ...]]:
+    """The chain's joints with their bodies, and the names of the independent coordinates."""
+    moving = {segment.joint.name for segment in segments}
+    note_left_out(robot, moving, positions, notes)
+    coordinates, following = assign_coordinates([segment.joint for segment in segments], mimics, notes)
+    joints = tuple(
+        chain_joint(
+            segment, follows, *lumped_body(robot, segment.joint.child, moving, positions, lock, notes)
+        )
+        for segment, follows in zip(segments, following, strict=True)
+    )
+    return joints, coordinates
+
+
+def chain_joint(
+    segment: Segment, follows: Following, inertia: Inertia, lumped: tuple[str, ...]
+) -> ChainJoint:
+    joint = segment.joint
+    return ChainJoint(
+        name=joint.name,
+        kind=cast(Literal["revolute", "continuous", "prismatic"], joint.kind),
+        R_PJ=segment.placement.R,
+        p_PoJo_P=segment.placement.p,
+        axis=joint.axis,
+        body=joint.child,
+        inertia=inertia,
+        coordinate=follows.coordinate,
+        multiplier=follows.multiplier,
+        offset=follows.offset,
+        limits=joint.limits,
+        damping=joint.damping,
+        friction=joint.friction,
+        rotor_inertia=joint.rotor_inertia,
+        initial_position=joint.initial_position,
+        lumped=lumped,
+    )
+
+
+def note_left_out(robot: Robot, moving: set[str], positions: Mapping[str, float], notes: Notes) -> None:
+    """Links that stand with the root: no motion of the chain depends on their inertia."""
+    standing = [part.link for part in attached_links(robot.root, children(robot.joints), moving, positions)]
+    notes.add("KD606", f"left out, since they do not move with the chain: {', '.join(map(repr, standing))}")

@@ -1,0 +1,145 @@
+"""Rotations, placements and inertia sums on plain tuples: the same bits on every machine and NumPy."""
+
+import math
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kane_dynamics_ros.description.model import IDENTITY, ZERO, Inertia, Matrix, Vector
+
+# sin and cos of the double nearest to pi/2 leave 6e-17 where the file means 0. An angle that misses a quarter
+# turn by less than this is taken as exact; one written with 12 digits misses by 5e-12 and stays as written. [rad]
+QUARTER_TURN_TOLERANCE = 1e-14
+
+
+class Placement(NamedTuple):
+    """Frame B in frame A: orientation ``R_AB`` and origin ``p_AoBo_A`` [m]."""
+
+    R: Matrix = IDENTITY
+    p: Vector = ZERO
+
+    def then(self, other: "Placement") -> "Placement":
+        """Frame C in A, for C given in B."""
+        return Placement(product(self.R, other.R), add(self.p, apply(self.R, other.p)))
+
+
+def dot(a: Vector, b: Vector) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def add(a: Vector, b: Vector) -> Vector:
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+def subtract(a: Vector, b: Vector) -> Vector:
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+def scale(factor: float, a: Vector) -> Vector:
+    return (factor * a[0], factor * a[1], factor * a[2])
+
+
+def cross(a: Vector, b: Vector) -> Vector:
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def transpose(M: Matrix) -> Matrix:
+    return ((M[0][0], M[1][0], M[2][0]), (M[0][1], M[1][1], M[2][1]), (M[0][2], M[1][2], M[2][2]))
+
+
+def apply(M: Matrix, a: Vector) -> Vector:
+    return (dot(M[0], a), dot(M[1], a), dot(M[2], a))
+
+
+def product(A: Matrix, B: Matrix) -> Matrix:
+    columns = transpose(B)
+    x, y, z = (apply(A, column) for column in columns)
+    return transpose((x, y, z))
+
+
+def sine_cosine(angle: float) -> tuple[float, float]:
+    """Sine and cosine, exact at multiples of a quarter turn (see ``QUARTER_TURN_TOLERANCE``)."""
+    turns = round(angle / (math.pi / 2))
+    if abs(turns) <= 8 and abs(angle - turns * (math.pi / 2)) < QUARTER_TURN_TOLERANCE:
+        return ((0.0, 1.0), (1.0, 0.0), (0.0, -1.0), (-1.0, 0.0))[turns % 4]
+    return math.sin(angle), math.cos(angle)
+
+
+def rotation_rpy(roll: float, pitch: float, yaw: float) -> Matrix:
+    """R = Rz(yaw) Ry(pitch) Rx(roll): turns about the fixed axes X, Y, Z, in that order [rad]."""
+    (sr, cr), (sp, cp), (sy, cy) = sine_cosine(roll), sine_cosine(pitch), sine_cosine(yaw)
+    return (
+        (cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr),
+        (sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr),
+        (-sp, cp * sr, cp * cr),
+    )
+
+
+def rotation_about(axis: Vector, angle: float) -> Matrix:
+    """Rodrigues' formula, ``axis`` a unit vector, ``angle`` [rad]: R = c 1 + (1 - c) a a^T + s [a]x."""
+    s, c = sine_cosine(angle)
+    x, y, z = axis
+    t = 1.0 - c
+    return (
+        (c + t * x * x, t * x * y - s * z, t * x * z + s * y),
+        (t * x * y + s * z, c + t * y * y, t * y * z - s * x),
+        (t * x * z - s * y, t * y * z + s * x, c + t * z * z),
+    )
+
+
+def rotated_tensor(R_AB: Matrix, I_B: Matrix) -> Matrix:
+    """I_A = R_AB I_B R_AB^T, exactly symmetric."""
+    if R_AB == IDENTITY:
+        return I_B
+    full = product(product(R_AB, I_B), transpose(R_AB))
+    return symmetric(full[0][0], full[1][1], full[2][2], full[0][1], full[0][2], full[1][2])
+
+
+def symmetric(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> Matrix:
+    return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+
+
+def point_mass_tensor(mass: float, r: Vector) -> Matrix:
+    """Inertia about the origin of a point mass at ``r``: m (r.r 1 - r r^T)."""
+    x, y, z = r
+    return symmetric(
+        mass * (y * y + z * z),
+        mass * (x * x + z * z),
+        mass * (x * x + y * y),
+        -mass * x * y,
+        -mass * x * z,
+        -mass * y * z,
+    )
+
+
+def add_matrices(A: Matrix, B: Matrix) -> Matrix:
+    return (add(A[0], B[0]), add(A[1], B[1]), add(A[2], B[2]))
+
+
+def moved_inertia(place: Placement, inertia: Inertia) -> Inertia:
+    """The inertia of a body given in frame B, expressed in frame A."""
+    com = add(place.p, apply(place.R, inertia.com))
+    return Inertia(inertia.mass, com, rotated_tensor(place.R, inertia.tensor))
+
+
+def lump(parts: Iterable[Inertia]) -> Inertia:
+    """One rigid body from parts given in one frame: masses add, the centre of mass is their mean, and each
+    tensor moves to it by the parallel-axis theorem. A sum without mass is a massless frame.
+    """
+    heavy = [part for part in parts if part.mass > 0.0]
+    if len(heavy) <= 1:
+        return heavy[0] if heavy else Inertia(0.0, ZERO, (ZERO, ZERO, ZERO))
+    mass = sum(part.mass for part in heavy)
+    com = ZERO
+    for part in heavy:
+        com = add(com, scale(part.mass / mass, part.com))
+    tensor: Matrix = (ZERO, ZERO, ZERO)
+    for part in heavy:
+        shift = point_mass_tensor(part.mass, subtract(part.com, com))
+        tensor = add_matrices(tensor, add_matrices(part.tensor, shift))
+    return Inertia(mass, com, tensor)
+
+
+def moment_about(inertia: Inertia, axis: Vector) -> float:
+    """Moment of inertia about the line through the frame's origin along the unit vector ``axis``."""
+    arm = cross(axis, inertia.com)
+    return dot(axis, apply(inertia.tensor, axis)) + inertia.mass * dot(arm, arm)

@@ -1,0 +1,109 @@
+"""``<joint>`` to a Joint."""
+
+import math
+from typing import get_args
+
+from kane_dynamics_ros.description.attributes import Reader
+from kane_dynamics_ros.description.errors import MissingError, UnknownJointTypeError
+from kane_dynamics_ros.description.geometry import Placement, rotation_rpy
+from kane_dynamics_ros.description.model import Joint, JointKind, Limits, Mimic, Vector
+from kane_dynamics_ros.description.value_errors import LimitOrderError, ZeroAxisError
+
+KINDS: tuple[JointKind, ...] = get_args(JointKind)
+MOVING = ("revolute", "continuous", "prismatic")
+SHORTEST_AXIS = 1e-6  # shorter has no direction that its author meant
+LARGEST_LIMIT = 1.8e308  # a limit may be any finite number: many files write 1e16 for "none"
+
+
+def read_joint(joint: Reader) -> Joint:
+    """Read one joint; ``mimic`` is as written. Raises this room's errors about numbers, axis and limits."""
+    kind = read_kind(joint)
+    placement = read_origin(joint)
+    dynamics = joint.child("dynamics")
+    moving = kind in MOVING
+    return Joint(
+        name=joint.name(),
+        kind=kind,
+        parent=read_end(joint, "parent"),
+        child=read_end(joint, "child"),
+        R_PJ=placement.R,
+        p_PoJo_P=placement.p,
+        axis=read_axis(joint) if moving else (1.0, 0.0, 0.0),
+        limits=read_limits(joint) if moving else Limits(),
+        damping=0.0 if dynamics is None else dynamics.number("damping", 0.0),
+        friction=0.0 if dynamics is None else dynamics.number("friction", 0.0),
+        mimic=read_mimic(joint) if moving else None,
+        line=joint.element.line,
+    )
+
+
+def read_kind(joint: Reader) -> JointKind:
+    text = joint.name("type").strip()
+    for kind in KINDS:
+        if text == kind:
+            return kind
+    raise UnknownJointTypeError(joint.place, text, KINDS)
+
+
+def read_end(joint: Reader, role: str) -> str:
+    """The name of the parent or child link."""
+    end = joint.child(role)
+    if end is None:
+        raise MissingError(joint.place, f"element <{role}>")
+    return end.name("link")
+
+
+def read_origin(owner: Reader) -> Placement:
+    """``<origin xyz rpy>``: position, and turns about the parent's fixed axes X, Y, Z; absent means 0."""
+    origin = owner.child("origin")
+    if origin is None:
+        return Placement()
+    return Placement(rotation_rpy(*origin.vector("rpy")), origin.vector("xyz"))
+
+
+def read_axis(joint: Reader) -> Vector:
+    """The unit vector along the axis; 1 0 0 where none is given. Raises ``ZeroAxisError``."""
+    axis = joint.child("axis")
+    if axis is None or "xyz" not in axis.element.attributes:
+        joint.notes.add("KD306", "no <axis>: it is 1 0 0, as URDF says", *joint.place[1:])
+        return (1.0, 0.0, 0.0)
+    x, y, z = axis.vector("xyz")
+    length = math.hypot(x, y, z)
+    if length < SHORTEST_AXIS:
+        raise ZeroAxisError(axis.place, (x, y, z))
+    if abs(length - 1.0) > 1e-3:
+        axis.notes.add("KD305", f"the axis has length {length:.6g}: made 1", *axis.place[1:])
+    return (x / length, y / length, z / length)
+
+
+def read_limits(joint: Reader) -> Limits:
+    """Limits; effort and velocity of 0 mean unknown, and a continuous joint has no position limits."""
+    limit = joint.child("limit")
+    continuous = joint.element.attributes["type"].strip() == "continuous"
+    if limit is None:
+        if not continuous:
+            joint.notes.add("KD501", "no <limit>: its range is taken as unknown", *joint.place[1:])
+        return Limits()
+    velocity, effort = (limit.number(name, 0.0, LARGEST_LIMIT) for name in ("velocity", "effort"))
+    if continuous:
+        return Limits(velocity=positive(velocity), effort=positive(effort))
+    lower, upper = (limit.number(name, 0.0, LARGEST_LIMIT) for name in ("lower", "upper"))
+    if lower > upper:
+        raise LimitOrderError(limit.place, lower, upper)
+    if lower == upper == 0.0:
+        limit.notes.add(
+            "KD501", "lower and upper are both 0: its range is taken as unknown", *limit.place[1:]
+        )
+        return Limits(velocity=positive(velocity), effort=positive(effort))
+    return Limits(lower, upper, positive(velocity), positive(effort))
+
+
+def positive(value: float) -> float | None:
+    return value if value > 0.0 else None
+
+
+def read_mimic(joint: Reader) -> Mimic | None:
+    mimic = joint.child("mimic")
+    if mimic is None:
+        return None
+    return Mimic(mimic.name("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))

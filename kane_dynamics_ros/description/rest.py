@@ -1,0 +1,56 @@
+"""Which joints of a robot stand still, and where: locked ones, followers of these, and branches."""
+
+from collections.abc import Mapping
+
+from kane_dynamics_ros.description.errors import Place
+from kane_dynamics_ros.description.geometry import Placement, rotation_about, scale
+from kane_dynamics_ros.description.mimic import MOVING
+from kane_dynamics_ros.description.model import IDENTITY, ZERO, Joint, Mimic, Robot
+from kane_dynamics_ros.description.value_errors import LockError, UnknownNameError
+
+
+def check_locks(robot: Robot, lock: Mapping[str, float]) -> None:
+    """Raises ``UnknownNameError`` and ``LockError`` for a joint that is not there or cannot be locked so."""
+    joints = {joint.name: joint for joint in robot.joints}
+    for name, value in lock.items():
+        if name not in joints:
+            raise UnknownNameError(Place(robot.source), "joint", name, joints)
+        joint = joints[name]
+        place = Place(robot.source, joint.line, f"joint {name!r}")
+        if not abs(value) < float("inf"):
+            raise LockError(place, value, "a finite position is needed")
+        if joint.kind == "fixed":
+            raise LockError(place, value, "it is fixed already: leave it out")
+        if joint.kind not in MOVING and value != 0.0:
+            raise LockError(place, value, f"a {joint.kind} joint can be locked at its origin only: give 0")
+        if joint.mimic is not None:
+            raise LockError(place, value, f"it follows joint {joint.mimic.leader!r}: lock that one")
+
+
+def standing_positions(
+    robot: Robot, mimics: Mapping[str, Mimic], lock: Mapping[str, float]
+) -> dict[str, float]:
+    """The position of each joint when it stands still [rad] or [m]: as locked, as its leader says, or at 0 or
+    the limit nearest to it.
+    """
+    positions = {joint.name: lock.get(joint.name, nearest_to_zero(joint)) for joint in robot.joints}
+    for name, mimic in mimics.items():
+        positions[name] = mimic.multiplier * positions[mimic.leader] + mimic.offset
+    return positions
+
+
+def nearest_to_zero(joint: Joint) -> float:
+    lower, upper = joint.limits.lower, joint.limits.upper
+    if lower is not None and lower > 0.0:
+        return lower
+    return upper if upper is not None and upper < 0.0 else 0.0
+
+
+def moved_placement(joint: Joint, position: float) -> Placement:
+    """The child link's frame in the parent's, at ``position`` [rad] or [m]."""
+    motion = Placement()
+    if joint.kind in ("revolute", "continuous"):
+        motion = Placement(rotation_about(joint.axis, position), ZERO) if position else motion
+    elif joint.kind == "prismatic":
+        motion = Placement(IDENTITY, scale(position, joint.axis))
+    return Placement(joint.R_PJ, joint.p_PoJo_P).then(motion)

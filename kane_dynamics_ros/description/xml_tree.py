@@ -1,0 +1,97 @@
+"""XML to a plain tree with line numbers, safely: no entities, nothing external, bounded in size.
+
+The standard expat is used directly: urdf_parser_py drops line numbers, prints instead of raising, and
+expands entities, and ElementTree keeps no lines.
+"""
+
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from kane_dynamics_ros.description.errors import DoctypeError, NotXmlError, Place, TooLargeError
+
+MAX_BYTES = 10_000_000
+MAX_ELEMENTS = 100_000
+MAX_DEPTH = 64
+MAX_TEXT = 1000  # [characters] kept of an element's text
+
+
+@dataclass
+class Element:
+    """One XML element; ``tag`` keeps a foreign prefix as written (``drake:rotor_inertia``)."""
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    children: list["Element"] = field(default_factory=list)
+    text: str = ""
+
+    def all(self, tag: str) -> list["Element"]:
+        """The children called ``tag``."""
+        return [child for child in self.children if child.tag == tag]
+
+
+class _Builder:
+    """Expat's handlers: builds the tree and refuses what is too large or not plain."""
+
+    def __init__(self, parser: expat.XMLParserType, source: str | None) -> None:
+        self.parser, self.source = parser, source
+        self.root: Element | None = None
+        self.stack: list[Element] = []
+        self.count = 0
+        parser.StartElementHandler = self.start
+        parser.EndElementHandler = self.end
+        parser.CharacterDataHandler = self.text
+        parser.StartDoctypeDeclHandler = self.doctype
+        parser.EntityDeclHandler = self.entity
+
+    def place(self) -> Place:
+        return Place(self.source, self.parser.CurrentLineNumber)
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.count += 1
+        if self.count > MAX_ELEMENTS:
+            raise TooLargeError(self.place(), "elements", MAX_ELEMENTS)
+        if len(self.stack) >= MAX_DEPTH:
+            raise TooLargeError(self.place(), "levels of nesting", MAX_DEPTH)
+        element = Element(tag, attributes, self.parser.CurrentLineNumber)
+        if self.stack:
+            self.stack[-1].children.append(element)
+        else:
+            self.root = element
+        self.stack.append(element)
+
+    def end(self, tag: str) -> None:
+        self.stack.pop()
+
+    def text(self, text: str) -> None:
+        if self.stack and not text.isspace() and len(self.stack[-1].text) < MAX_TEXT:
+            self.stack[-1].text += text[:MAX_TEXT]
+
+    def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
+        if system or public or internal:
+            raise DoctypeError(self.place())
+
+    def entity(self, *declaration: object) -> None:
+        raise DoctypeError(self.place())
+
+
+def parse_xml(text: str | bytes, source: str | None = None) -> Element:
+    """Read XML. Raises ``NotXmlError``, ``TooLargeError``, ``DoctypeError``.
+
+    Text of type str may carry an encoding declaration, which is then without meaning and ignored.
+    """
+    if len(text) > MAX_BYTES:
+        raise TooLargeError(Place(source), "bytes", MAX_BYTES)
+    parser = expat.ParserCreate("utf-8" if isinstance(text, str) else None)
+    parser.buffer_text = True
+    builder = _Builder(parser, source)
+    try:
+        data = text.removeprefix("\ufeff").encode() if isinstance(text, str) else text
+        parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise NotXmlError(Place(source, error.lineno), expat.ErrorString(error.code)) from None
+    except (UnicodeEncodeError, LookupError, ValueError) as error:
+        raise NotXmlError(Place(source), str(error)) from None
+    if builder.root is None:
+        raise NotXmlError(Place(source), "no element found")
+    return builder.root

@@ -1,0 +1,49 @@
+"""The same chain in Pinocchio: the whole URDF with every joint off the chain locked."""
+
+import numpy as np
+import pinocchio
+
+from kane_dynamics_ros.description import Chain, Robot
+from kane_dynamics_ros.description.mimic import traced_mimics
+from kane_dynamics_ros.description.notes import Notes
+from kane_dynamics_ros.description.rest import standing_positions
+
+
+class PinocchioChain:
+    """Pinocchio's inverse dynamics in the coordinates of ``chain``; mimics are applied here."""
+
+    def __init__(self, text: str, robot: Robot, chain: Chain) -> None:
+        full = pinocchio.buildModelFromXML(text)
+        rest = standing_positions(robot, traced_mimics(robot.joints, Notes()), dict(chain.locked))
+        q = pinocchio.neutral(full)
+        names = {joint.name for joint in chain.joints}
+        for joint in robot.joints:
+            if joint.kind in ("revolute", "continuous", "prismatic"):
+                put(full, q, joint.name, rest[joint.name])
+        off = [full.getJointId(name) for name in full.names[1:] if name not in names]
+        self.chain = chain
+        self.model = pinocchio.buildReducedModel(full, off, q)
+        self.data = self.model.createData()
+
+    def inverse_dynamics(self, q, qd, qdd):
+        """tau of shape (n,), the efforts of followers given to their leaders."""
+        Q, V, A = pinocchio.neutral(self.model), np.zeros(self.model.nv), np.zeros(self.model.nv)
+        for joint in self.chain.joints:
+            index = self.model.joints[self.model.getJointId(joint.name)].idx_v
+            put(self.model, Q, joint.name, joint.multiplier * q[joint.coordinate] + joint.offset)
+            V[index] = joint.multiplier * qd[joint.coordinate]
+            A[index] = joint.multiplier * qdd[joint.coordinate]
+        efforts = pinocchio.rnea(self.model, self.data, Q, V, A)
+        tau = np.zeros(len(self.chain.coordinates))
+        for joint in self.chain.joints:
+            index = self.model.joints[self.model.getJointId(joint.name)].idx_v
+            tau[joint.coordinate] += joint.multiplier * efforts[index]
+        return tau
+
+
+def put(model, Q, name, position):
+    """Set one joint's position; Pinocchio keeps cosine and sine of a continuous joint."""
+    joint = model.joints[model.getJointId(name)]
+    Q[joint.idx_q : joint.idx_q + joint.nq] = (
+        position if joint.nq == 1 else (np.cos(position), np.sin(position))
+    )
