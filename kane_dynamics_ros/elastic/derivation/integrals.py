@@ -1,0 +1,115 @@
+"""The integrals of [WindPump] eq. (18) over an element, for any shape functions, kept free of the motion.
+
+Every matrix of eq. (18) is an integral of N^T W N or N^T W r with a 3 x 3 matrix W that depends on the
+motion only: W = E for m, 2 [omega] for c, [epsilon] for k(epsilon) and Q(epsilon), [omega][omega] for
+k(omega) and Q(omega). So three arrays are integrated once:
+
+    D[a, b] = int N_a^T N_b dm  (n, n),    E[a, b] = int N_a^T r_b dm  (n,),    m_O[a] = int N_a dm  (n,)
+
+and int N^T W N dm = sum_ab W_ab D[a, b], int N^T W r dm = sum_ab W_ab E[a, b].
+"""
+
+from itertools import product
+from typing import NamedTuple
+
+import sympy as sp
+
+from kane_dynamics_ros.elastic.derivation.shapes import L, Shape, x, y, z
+
+# Moments of the section's mass per length: int dm, int y^2 dm, int z^2 dm; the r pair is the same two
+# moments where they come from the turning of the section in bending (0 without rotary inertia).
+m, my, mz, ry, rz = sp.symbols("m my mz ry rz")
+EA, GJ, EIy, EIz = sp.symbols("EA GJ EIy EIz")
+P1, P2, P3 = sp.symbols("P1 P2 P3")  # axial load at x = 0, L/2 and L, tension positive
+
+
+class Integrals(NamedTuple):
+    """Arrays of expressions: D (3, 3, n, n), E (3, 3, n), m_O (3, n), k (n, n), k_G (n, n)."""
+
+    D: sp.Array
+    E: sp.Array
+    m_O: sp.Array
+    k: sp.Array
+    k_G: sp.Array
+
+
+def over_section(integrand: sp.Expr, second_y: sp.Expr, second_z: sp.Expr) -> sp.Expr:
+    """Integrate over the section: y and z are principal axes through its centroid."""
+    polynomial = sp.Poly(integrand, y, z)
+    moments = {(0, 0): m, (2, 0): second_y, (0, 2): second_z}
+    zero = {(1, 0), (0, 1), (1, 1)}
+    return sum((c * moments[k] for k, c in polynomial.terms() if k not in zero), sp.Integer(0))
+
+
+def over_element(integrand: sp.Expr) -> sp.Expr:
+    """Integrate over the length."""
+    return sp.factor_terms(sp.expand(sp.integrate(sp.expand(integrand), (x, 0, L))))
+
+
+def mass_integral(rest: sp.Expr, bending: sp.Expr) -> sp.Expr:
+    """Integrate a sum of two integrands over the mass; ``bending`` uses the rotary moments."""
+    section = over_section(rest, my, mz) if rest != 0 else sp.Integer(0)
+    if bending != 0:
+        section += over_section(bending, ry, rz)
+    return over_element(section)
+
+
+def products(shape: Shape) -> sp.Array:
+    """D[a, b] = int N_a^T N_b dm."""
+    N, B, n = shape.N_rest, shape.N_bending, shape.u.cols
+    entries = [
+        mass_integral(
+            sp.expand(N[a, i] * N[b, j]),
+            sp.expand(N[a, i] * B[b, j] + B[a, i] * N[b, j] + B[a, i] * B[b, j]),
+        )
+        for a, b, i, j in product(range(3), range(3), range(n), range(n))
+    ]
+    return sp.Array(entries, (3, 3, n, n))
+
+
+def first_moments(shape: Shape) -> sp.Array:
+    """E[a, b] = int N_a^T r_b dm, r = (x, y, z) from node 1."""
+    N, B, n = shape.N_rest, shape.N_bending, shape.u.cols
+    entries = [
+        mass_integral(sp.expand(N[a, i] * r), sp.expand(B[a, i] * r))
+        for a, r, i in product(range(3), (x, y, z), range(n))
+    ]
+    return sp.Array(entries, (3, 3, n))
+
+
+def mass_rows(shape: Shape) -> sp.Array:
+    """m_O[a] = int N_a dm."""
+    N, B, n = shape.N_rest, shape.N_bending, shape.u.cols
+    return sp.Array([mass_integral(N[a, i], B[a, i]) for a, i in product(range(3), range(n))], (3, n))
+
+
+def stiffness(shape: Shape) -> sp.Array:
+    """k: strain energy of extension, torsion and two bendings."""
+    terms = (
+        (EA, shape.u.diff(x)),
+        (GJ, shape.phi.diff(x)),
+        (EIz, shape.v.diff(x, 2)),
+        (EIy, shape.w.diff(x, 2)),
+    )
+    n = shape.u.cols
+    total = sum((factor * (r.T * r) for factor, r in terms), sp.zeros(n, n))
+    return sp.Array(total.applyfunc(over_element))
+
+
+def geometric_stiffness(shape: Shape) -> sp.Array:
+    """k_G = int P (v'^T v' + w'^T w') dx with the axial load P(x) a parabola through three values."""
+    s = x / L
+    P = P1 * (1 - s) * (1 - 2 * s) + 4 * P2 * s * (1 - s) + P3 * s * (2 * s - 1)
+    v, w = shape.v.diff(x), shape.w.diff(x)
+    return sp.Array((P * (v.T * v + w.T * w)).applyfunc(over_element))
+
+
+def integrate(shape: Shape) -> Integrals:
+    """All integrals of one element."""
+    return Integrals(
+        products(shape),
+        first_moments(shape),
+        mass_rows(shape),
+        stiffness(shape),
+        geometric_stiffness(shape),
+    )

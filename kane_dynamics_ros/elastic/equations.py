@@ -1,0 +1,92 @@
+"""[WindPump] eqs. (17) to (20): the equations of motion of an elastic body whose frame moves as given.
+
+    m delta'' + c(omega) delta' + (k + k(epsilon) + k(omega)) delta
+        = - m_O^T a_O - Q(epsilon) - Q(omega) + Q_ext + Q_liaison
+
+with the definitions of eq. (18). The paper prints the first three terms on the right with a plus; by its
+own definitions they carry a minus, see docs/papers.md.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kane_dynamics_ros.elastic.body import ElasticBody
+from kane_dynamics_ros.runtime.interface import Array
+
+
+class RigidMotion(NamedTuple):
+    """Motion of the frame L: acceleration of its origin less the free-fall acceleration [m/s^2], angular
+    velocity [rad/s] and acceleration [rad/s^2]; each (3,), expressed in L.
+    """
+
+    a_O: Array
+    omega: Array
+    epsilon: Array
+
+
+class Coefficients(NamedTuple):
+    """m delta'' + c delta' + k delta = Q, over the free coordinates."""
+
+    m: Array
+    c: Array
+    k: Array
+    Q: Array
+
+
+def skew(v: ArrayLike) -> Array:
+    """[v] with [v] r = v x r, [WindPump] eqs. (6) and (7)."""
+    x, y, z = np.asarray(v, dtype=float)
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def integral_NWN(body: ElasticBody, W: Array) -> Array:
+    """int N^T W N dm for a 3 x 3 matrix W."""
+    return np.asarray(np.tensordot(W, body.D, 2))
+
+
+def integral_NWr(body: ElasticBody, W: Array) -> Array:
+    """int N^T W r dm for a 3 x 3 matrix W."""
+    return np.asarray(np.tensordot(W, body.E, 2))
+
+
+def mass(body: ElasticBody) -> Array:
+    """[m] of eq. (18)."""
+    return integral_NWN(body, np.eye(3))
+
+
+def c_omega(body: ElasticBody, omega: ArrayLike) -> Array:
+    """[c] of eq. (18), skew-symmetric."""
+    return integral_NWN(body, 2 * skew(omega))
+
+
+def k_epsilon(body: ElasticBody, epsilon: ArrayLike) -> Array:
+    """[k(epsilon)] of eq. (18), skew-symmetric."""
+    return integral_NWN(body, skew(epsilon))
+
+
+def k_omega(body: ElasticBody, omega: ArrayLike) -> Array:
+    """[k(omega)] of eq. (18), symmetric and never positive."""
+    return integral_NWN(body, skew(omega) @ skew(omega))
+
+
+def Q_epsilon(body: ElasticBody, epsilon: ArrayLike) -> Array:
+    """{Q(epsilon)} of eq. (18)."""
+    return integral_NWr(body, skew(epsilon))
+
+
+def Q_omega(body: ElasticBody, omega: ArrayLike) -> Array:
+    """{Q(omega)} of eq. (18)."""
+    return integral_NWr(body, skew(omega) @ skew(omega))
+
+
+def coefficients(body: ElasticBody, motion: RigidMotion) -> Coefficients:
+    """Eq. (20) without external and liaison forces, without stiffening and damping."""
+    W = skew(motion.epsilon) + skew(motion.omega) @ skew(motion.omega)  # R^T R'', eq. (12)
+    return Coefficients(
+        mass(body),
+        c_omega(body, motion.omega),
+        body.k + integral_NWN(body, W),
+        -(body.m_O.T @ motion.a_O) - integral_NWr(body, W),
+    )
