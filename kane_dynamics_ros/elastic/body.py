@@ -124,14 +124,13 @@ def restrict(body: ElasticBody, fixed: Iterable[int]) -> ElasticBody:
     """The body with the coordinates of the given numbers held at 0 (boundary conditions)."""
     held = set(fixed)
     keep = [place for place, number in enumerate(body.free) if number not in held]
-    square = np.ix_(keep, keep)
     return replace(
         body,
         free=tuple(body.free[place] for place in keep),
-        D=body.D[(slice(None), slice(None), *square)],
+        D=body.D[:, :, keep][..., keep],
         E=body.E[:, :, keep],
         m_O=body.m_O[:, keep],
-        k=body.k[square],
+        k=body.k[np.ix_(keep, keep)],
     )
 
 

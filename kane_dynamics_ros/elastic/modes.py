@@ -9,8 +9,8 @@ from kane_dynamics_ros.runtime.interface import Array
 
 def natural_frequencies(m: Array, k: Array) -> Array:
     """Circular frequencies [rad/s], ascending, of m delta'' + k delta = 0; rigid motions give 0."""
-    squared = scipy.linalg.eigh(k, m, eigvals_only=True)
-    return np.sqrt(np.maximum(squared, 0.0))
+    squared: Array = scipy.linalg.eigh(k, m, eigvals_only=True)
+    return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
 
 def gyroscopic_frequencies(system: Coefficients) -> Array:

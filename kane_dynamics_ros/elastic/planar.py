@@ -146,6 +146,6 @@ def sample_time(t: float, h: float, radius: float = 1.0) -> float:
 
 
 def at_rest(beam: PlanarBeam) -> PlanarState:
-    """Undeformed, at rest."""
+    """Undeformed, at rest, and without acceleration: right for a motion that begins smoothly."""
     n = beam.m.shape[1]
     return PlanarState(np.zeros(n), np.zeros(n), np.zeros(n))
