@@ -1,0 +1,79 @@
+"""From a commanded effort to the effort that acts on the joint.
+
+In this order: transport delay, quantisation, effort limit, first-order lag, ripple:
+
+    tau_k = tau_(k-1) + (1 - exp(-h/T)) (sat(round(u_(k-d) / Q) Q) - tau_(k-1)) + A sin(N q)
+
+Each element is left out where its coefficient is 0 (or, for the limit, unknown).
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kane_dynamics_ros.runtime.interface import JointInfo
+from kane_dynamics_ros.simulation.engine import Array
+from kane_dynamics_ros.simulation.errors import SimulationOptionError, require_at_least
+
+
+@dataclass(frozen=True)
+class ActuatorOptions:
+    """Imperfections of the drives; the same for every joint, but for the effort limits.
+
+    ``effort_limits`` None takes the URDF's; a joint without one (None) is not limited.
+    ``ripple`` is A [N m or N], ``ripple_cycles`` N [1/rad or 1/m], ``quantum`` Q [N m or N].
+    """
+
+    effort_limits: tuple[float | None, ...] | None = None
+    time_constant: float = 0.0  # T [s]
+    delay: float = 0.0  # [s], rounded to whole time steps
+    ripple: float = 0.0
+    ripple_cycles: float = 0.0
+    quantum: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("time_constant", "delay", "ripple", "ripple_cycles", "quantum"):
+            require_at_least(f"actuator.{name}", getattr(self, name), 0.0)
+
+
+class Actuators:
+    """The drives of one arm, with their memory. One ``apply`` per time step."""
+
+    def __init__(self, joints: Sequence[JointInfo], options: ActuatorOptions, time_step: float) -> None:
+        self.options = options
+        self.limits = _limits(joints, options)
+        self.saturated = np.zeros(len(joints), dtype=np.int64)
+        self._limited = bool(np.isfinite(self.limits).any())
+        self._follow = -np.expm1(-time_step / options.time_constant) if options.time_constant else 1.0
+        steps = round(options.delay / time_step)
+        self._pipeline = deque([np.zeros(len(joints))] * steps, maxlen=steps + 1)
+        self._torque = np.zeros(len(joints))
+
+    def apply(self, command: Array, q: Array) -> Array:
+        """The effort [N m or N] that acts during the next step, (n,); counts the joints at their limit."""
+        wanted = command
+        if self.options.delay:
+            self._pipeline.append(command.copy())
+            wanted = self._pipeline[0] if len(self._pipeline) == self._pipeline.maxlen else self._torque
+        if self.options.quantum:
+            wanted = np.round(wanted / self.options.quantum) * self.options.quantum
+        if self._limited:
+            clipped = np.minimum(np.maximum(wanted, -self.limits), self.limits)
+            self.saturated += clipped != wanted
+            wanted = clipped
+        if self._follow < 1.0:
+            self._torque = wanted = self._torque + self._follow * (wanted - self._torque)
+        if self.options.ripple:
+            wanted = wanted + self.options.ripple * np.sin(self.options.ripple_cycles * q)
+        return wanted
+
+
+def _limits(joints: Sequence[JointInfo], options: ActuatorOptions) -> Array:
+    """Effort limits; 0 and absent mean unknown in most URDFs, hence no limit."""
+    given = options.effort_limits
+    found = tuple(joint.effort for joint in joints) if given is None else given
+    if len(found) != len(joints):
+        raise SimulationOptionError("actuator.effort_limits", list(found), f"{len(joints)} values")
+    return np.array([limit or np.inf for limit in found], dtype=float)

@@ -1,0 +1,86 @@
+"""From the true state to what the encoders and torque sensors say.
+
+Position: round((q + bias + noise) / resolution) * resolution. Velocity: the true one with noise
+(``exact``), the difference of two encoder readings over the time between them (``difference``), or
+that difference through a first-order low pass (``filtered``). Effort: the actuator's, bias and noise added.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from kane_dynamics_ros.simulation.engine import Array
+from kane_dynamics_ros.simulation.errors import SimulationOptionError, require_at_least
+
+VelocitySource = Literal["exact", "difference", "filtered"]
+VELOCITY_SOURCES: tuple[VelocitySource, ...] = ("exact", "difference", "filtered")
+
+
+@dataclass(frozen=True)
+class SensorOptions:
+    """Imperfections of the sensors; noise figures are standard deviations. Units rad or m, N m or N."""
+
+    resolution: float = 0.0
+    position_bias: float = 0.0
+    position_noise: float = 0.0
+    velocity: VelocitySource = "exact"
+    velocity_cutoff: float = 50.0  # [Hz], of the ``filtered`` velocity
+    velocity_noise: float = 0.0
+    effort_bias: float = 0.0
+    effort_noise: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("resolution", "position_noise", "velocity_noise", "effort_noise", "seed"):
+            require_at_least(f"sensor.{name}", getattr(self, name), 0.0)
+        if self.velocity not in VELOCITY_SOURCES:
+            raise SimulationOptionError("sensor.velocity", self.velocity, ", ".join(VELOCITY_SOURCES))
+        if not (np.isfinite(self.velocity_cutoff) and self.velocity_cutoff > 0.0):
+            raise SimulationOptionError("sensor.velocity_cutoff", self.velocity_cutoff, "finite and > 0 Hz")
+
+
+class Reading(NamedTuple):
+    """Measured joint position, velocity and effort, each (n,)."""
+
+    position: Array
+    velocity: Array
+    effort: Array
+
+
+class Sensors:
+    """The sensors of one arm, with their memory. Same seed, same calls: same readings."""
+
+    def __init__(self, options: SensorOptions) -> None:
+        self.options = options
+        self._random = np.random.default_rng(options.seed)
+        self._last: tuple[float, Array, Array] | None = None  # time, position, velocity
+
+    def read(self, time: float, q: Array, qd: Array, effort: Array) -> Reading:
+        """Measure at ``time`` [s]; for a differentiated velocity, call it once per sampling period."""
+        options = self.options
+        position = self._disturb(q, options.position_bias, options.position_noise)
+        if options.resolution:
+            position = np.round(position / options.resolution) * options.resolution
+        velocity = qd if options.velocity == "exact" else self._differentiate(time, position)
+        velocity = self._disturb(velocity, 0.0, options.velocity_noise)
+        return Reading(position, velocity, self._disturb(effort, options.effort_bias, options.effort_noise))
+
+    def _differentiate(self, time: float, position: Array) -> Array:
+        if self._last is None:
+            velocity = np.zeros(len(position))
+        else:
+            last_time, last_position, last_velocity = self._last
+            if time <= last_time:
+                return last_velocity
+            velocity = (position - last_position) / (time - last_time)
+            if self.options.velocity == "filtered":
+                follow = -np.expm1(-2.0 * np.pi * self.options.velocity_cutoff * (time - last_time))
+                velocity = last_velocity + follow * (velocity - last_velocity)
+        self._last = (time, position, velocity)
+        return velocity
+
+    def _disturb(self, value: Array, bias: float, noise: float) -> Array:
+        if noise:
+            return value + bias + noise * self._random.standard_normal(len(value))
+        return value + bias if bias else value.copy()
