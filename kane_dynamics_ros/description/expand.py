@@ -15,7 +15,7 @@ def expand_xacro(source: str, data: bytes, arguments: Mapping[str, str]) -> str:
     """
     parse_xml(data, source)
     try:
-        import xacro  # type: ignore[import-untyped]
+        import xacro
     except ImportError:
         raise XacroError(Place(source), "the Python package xacro is not installed") from None
     try:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Inertia, Matrix, Vector
 
 # sin and cos of the double nearest to pi/2 leave 6e-17 where the file means 0. An angle that misses a quarter
-# turn by less than this is taken as exact; one written with 12 digits misses by 5e-12 and stays as written. [rad]
+# turn by less than this is taken as exact; with 12 digits it misses by 5e-12 and stays as written. [rad]
 QUARTER_TURN_TOLERANCE = 1e-14
 
 

@@ -1,6 +1,7 @@
 """URDF text to a Robot."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from kane_dynamics_ros.description.attributes import Reader
 from kane_dynamics_ros.description.errors import DuplicateNameError, NotUrdfError, UnrunXacroError
@@ -9,6 +10,7 @@ from kane_dynamics_ros.description.joint_reader import read_joint
 from kane_dynamics_ros.description.mimic import traced_mimics
 from kane_dynamics_ros.description.model import Joint, Link, Robot
 from kane_dynamics_ros.description.notes import Notes
+from kane_dynamics_ros.description.ros2_control import read_initial_positions
 from kane_dynamics_ros.description.tree import check_tree
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
 
@@ -53,8 +55,9 @@ def read_links(root: Element, notes: Notes) -> Iterable[Link]:
 
 
 def read_joints(root: Element, notes: Notes) -> Iterable[Joint]:
+    initial = read_initial_positions(root, notes)
     for joint in named(root.all("joint"), "joint", notes):
-        yield read_joint(joint)
+        yield replace(read_joint(joint), initial_position=initial.get(joint.name()))
 
 
 def named(elements: Iterable[Element], kind: str, notes: Notes) -> Iterable[Reader]:
