@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := ros,test,docs
+ROS_VENV := .venv-ros
 BUILD_FILES := pyproject.toml setup.cfg setup.py package.xml
 
 .PHONY: help venv demo test lint benchmark docs colcon test-jazzy clean
@@ -10,11 +10,11 @@ BUILD_FILES := pyproject.toml setup.cfg setup.py package.xml
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-venv: $(VENV)/installed  ## the environment in .venv: the package (editable), ROS 2, the test tools
+venv: $(VENV)/installed  ## the environment in .venv: the package (editable), ROS 2 Kilted, the test tools
 
 $(VENV)/installed: $(BUILD_FILES)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --editable '.[ros,test,docs]'
 	touch $@
 
 demo: venv  ## both nodes over DDS, three controllers on one trajectory: table, plots and a bag
@@ -34,24 +34,19 @@ benchmark: venv  ## speed against other libraries, side by side
 docs: venv  ## the documentation site, in site/
 	$(BIN)/mkdocs build --strict
 
-# colcon's Python support needs a setuptools that still has `setup.py install`.
-.venv-colcon/installed: $(BUILD_FILES)
-	$(PYTHON) -m venv .venv-colcon
-	.venv-colcon/bin/python -m pip install --quiet colcon-common-extensions 'setuptools<80' .
-	.venv-colcon/bin/python -m pip uninstall --quiet --yes kane_dynamics_ros
+# A machine as ROS 2 Jazzy's: colcon, whose Python support needs a setuptools that still has `setup.py install`.
+$(ROS_VENV)/installed: $(BUILD_FILES)
+	$(PYTHON) -m venv $(ROS_VENV)
+	$(ROS_VENV)/bin/python -m pip install --quiet --editable '.[ros-jazzy]' \
+		colcon-common-extensions 'setuptools<80' pytest pytest-timeout
 	touch $@
 
-colcon: .venv-colcon/installed  ## build as ROS does, and run an executable from the install space
-	.venv-colcon/bin/colcon build
+colcon: $(ROS_VENV)/installed  ## build as ROS does, and run an executable from the install space
+	$(ROS_VENV)/bin/colcon build
 	. install/setup.sh && "$$AMENT_PREFIX_PATH/lib/kane_dynamics_ros/kane_dynamics" --version
 
-.venv-jazzy/installed: $(BUILD_FILES)
-	$(PYTHON) -m venv .venv-jazzy
-	.venv-jazzy/bin/python -m pip install --quiet pytest pytest-timeout --editable '.[ros-jazzy]'
-	touch $@
-
-test-jazzy: .venv-jazzy/installed  ## the node tests against ROS 2 Jazzy (the rest runs against Kilted)
-	.venv-jazzy/bin/python -m pytest test/nodes
+test-jazzy: $(ROS_VENV)/installed  ## the node tests against ROS 2 Jazzy (the rest runs against Kilted)
+	$(ROS_VENV)/bin/python -m pytest test/nodes
 
 clean:  ## remove everything that make made
-	rm -rf $(VENV) .venv-colcon .venv-jazzy build install log site demo_output *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(ROS_VENV) build install log site demo_output *.egg-info .pytest_cache .mypy_cache .ruff_cache
