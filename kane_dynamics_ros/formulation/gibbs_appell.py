@@ -41,10 +41,10 @@ def acceleration_energy(
             r = R @ column(inertia.com)
             J = R @ np.array(inertia.tensor) @ R.T
             a_cm = a + skew(alpha) @ r + skew(w) @ (skew(w) @ r)
-            linear = transpose(a_cm) @ (a_cm / 2 - column(gravity))
-            angular = transpose(alpha) @ (J @ (alpha / 2) + skew(w) @ (J @ w))
+            linear = transpose(a_cm) @ (a_cm - 2 * column(gravity))
+            angular = transpose(alpha) @ (J @ alpha + 2 * (skew(w) @ (J @ w)))
             energy = energy + inertia.mass * linear + angular
-    return energy
+    return energy / 2
 
 
 def _joint_position(joint: ChainJoint, q: Any, qd: Any, qdd: Any) -> tuple[Any, Any, Any]:

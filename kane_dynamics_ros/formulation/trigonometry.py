@@ -1,0 +1,119 @@
+"""Readable equations: short trigonometric forms with the usual abbreviations, c_23 for cos(q_2 + q_3)."""
+
+from collections import defaultdict
+from typing import Any, NamedTuple
+
+import sympy
+from sympy import Rational, cos, im, re, sin
+
+from kane_dynamics_ros.formulation.fourier import Fourier, Harmonic, fourier_sums
+
+
+class Wave(NamedTuple):
+    """``amplitude * cos(k.q)`` or ``amplitude * sin(k.q)``; a constant is the cosine of harmonic 0."""
+
+    function: Any  # sympy.cos or sympy.sin
+    harmonic: Harmonic
+    amplitude: Any
+
+
+def compact(expression: Any, angles: tuple[Any, ...], rates: tuple[Any, ...] = ()) -> Any:
+    """``expression`` in its shortest form: products of rates, each with grouped trigonometric terms.
+
+    The abbreviations in it are symbols; ``definitions`` says what they stand for.
+    """
+    groups: dict[Any, dict[Any, Any]] = defaultdict(lambda: defaultdict(lambda: sympy.Integer(0)))
+    for monomial, fourier in fourier_sums(expression, angles).items():
+        physical, rate = monomial.as_independent(*rates, as_Add=False) if rates else (monomial, sympy.Integer(1))
+        for amplitude, form in shortest_forms(fourier, angles):
+            groups[rate][form] += amplitude * physical
+    return sympy.Add(*(rate * _sum_of_products(forms) for rate, forms in groups.items()))
+
+
+def definitions(expression: Any, angles: tuple[Any, ...]) -> dict[Any, Any]:
+    """What each abbreviation in ``expression`` stands for: ``{c_23: cos(q_2 + q_3)}``."""
+    found = {}
+    for symbol in sorted(expression.free_symbols, key=str):
+        kind, _, indices = str(symbol).partition("_")
+        if kind in {"c", "s"} and indices.isdigit():
+            angle = sympy.Add(*(angles[int(index) - 1] for index in indices))
+            found[symbol] = (cos if kind == "c" else sin)(angle)
+    return found
+
+
+def shortest_forms(fourier: Fourier, angles: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+    """(amplitude, form) pairs that add up to the sum: two waves that make a product become one."""
+    waves = _waves(fourier)
+    forms = []
+    while waves:
+        first = waves.pop(0)
+        partner = next((w for w in waves if _make_product(first, w)), None)
+        if partner is not None:
+            waves.remove(partner)
+            forms.append(_product(first, partner, angles))
+        else:
+            forms.append(_single(first, angles))
+    return forms
+
+
+def _waves(fourier: Fourier) -> list[Wave]:
+    """The real waves of a Fourier sum, shortest harmonics first."""
+    waves = []
+    for k, c in sorted(fourier.items(), key=lambda item: (sum(map(abs, item[0])), item[0])):
+        leading = next((component for component in k if component), 0)
+        if leading < 0:  # the conjugate of the harmonic -k
+            continue
+        twice = 2 if leading else 1
+        waves += [Wave(cos, k, twice * re(c))] if re(c) else []
+        waves += [Wave(sin, k, -twice * im(c))] if im(c) else []
+    return waves
+
+
+def _make_product(a: Wave, b: Wave) -> bool:
+    """Whether a + b is a product of two functions of whole combinations of the angles."""
+    whole = all((i + j) % 2 == 0 for i, j in zip(a.harmonic, b.harmonic, strict=True))
+    return whole and a.function is b.function and abs(a.amplitude) == abs(b.amplitude)
+
+
+def _product(a: Wave, b: Wave, angles: tuple[Any, ...]) -> tuple[Any, Any]:
+    """cos A + cos B = 2 cos cos, cos A - cos B = 2 sin sin, sin A +- sin B = 2 sin cos, of half sums."""
+    half_sum = tuple((i + j) // 2 for i, j in zip(a.harmonic, b.harmonic, strict=True))
+    half_difference = tuple((j - i) // 2 for i, j in zip(a.harmonic, b.harmonic, strict=True))
+    same = a.amplitude == b.amplitude
+    if a.function is cos:
+        f, g = (cos, cos) if same else (sin, sin)
+    else:
+        f, g = (sin, cos) if same else (cos, sin)
+    amplitude = 2 * a.amplitude
+    if a.function is sin and not same:  # sin A - sin B = -2 cos((A+B)/2) sin((B-A)/2)
+        amplitude = -amplitude
+    left, right = _function(f, half_sum, angles), _function(g, half_difference, angles)
+    return _signed(amplitude * left * right)
+
+
+def _single(wave: Wave, angles: tuple[Any, ...]) -> tuple[Any, Any]:
+    """One wave; sin 2A becomes 2 sin A cos A."""
+    if wave.function is sin and all(i % 2 == 0 for i in wave.harmonic):
+        half = tuple(i // 2 for i in wave.harmonic)
+        return _signed(2 * wave.amplitude * _function(sin, half, angles) * _function(cos, half, angles))
+    return _signed(wave.amplitude * _function(wave.function, wave.harmonic, angles))
+
+
+def _signed(form: Any) -> tuple[Any, Any]:
+    return form.as_coeff_Mul() if form.is_Mul or form.is_Number else (sympy.Integer(1), form)
+
+
+def _function(function: Any, k: Harmonic, angles: tuple[Any, ...]) -> Any:
+    """An abbreviation (c_23) where the combination is a plain sum of numbered angles, else the function."""
+    if not any(k):
+        return function(0)
+    if max(len(k), *map(abs, k)) > 9 or min(k) < 0 < max(k):
+        return function(sympy.Add(*(i * angle for i, angle in zip(k, angles, strict=True))))
+    indices = "".join(str(index + 1) * abs(i) for index, i in enumerate(k))
+    name = "c" if function is cos else "s"
+    sign = -1 if function is sin and min(k) < 0 else 1
+    return sign * sympy.Symbol(f"{name}_{indices}")
+
+
+def _sum_of_products(forms: dict[Any, Any]) -> Any:
+    return sympy.Add(*(form * factor for form, factor in forms.items()))
