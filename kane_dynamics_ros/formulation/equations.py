@@ -58,7 +58,9 @@ def as_text(equations: Equations) -> str:
 
 def as_latex(equations: Equations) -> str:
     """The equations as a LaTeX ``align*`` environment."""
-    rows = [rf"{sympy.latex(sympy.Symbol(name))} &= {sympy.latex(value)}" for name, value in _entries(equations)]
+    rows = [
+        rf"{sympy.latex(sympy.Symbol(name))} &= {sympy.latex(value)}" for name, value in _entries(equations)
+    ]
     rows += [rf"{sympy.latex(s)} &= {sympy.latex(meaning)}" for s, meaning in equations.definitions.items()]
     return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
 

@@ -40,7 +40,7 @@ def fourier_sums(expression: Any, angles: tuple[Any, ...]) -> dict[Any, Fourier]
 def _other_atoms(expression: Any, angles: tuple[Any, ...]) -> set[Any]:
     """The symbols besides the angles, and the roots of numbers, which stay as they are."""
     roots = {power for power in expression.atoms(sympy.Pow) if not power.free_symbols and power.exp.q != 1}
-    return (expression.free_symbols - set(angles)) | roots
+    return set(expression.free_symbols - set(angles)) | roots
 
 
 def _in_ring(expression: Any, leaves: dict[Any, Any], polynomials: Any) -> Any:

@@ -65,7 +65,9 @@ def residuals() -> Matrix:
     """Phi_r = d/dt (dL/dq_r') - dL/dq_r - Q_r for each redundant coordinate, eq. (22)."""
     L = lagrangian()
     momenta = Matrix([L]).jacobian(RATES).T
-    momenta_rate = momenta.jacobian(COORDINATES) * Matrix(RATES) + momenta.jacobian(RATES) * Matrix(ACCELERATIONS)
+    momenta_rate = momenta.jacobian(COORDINATES) * Matrix(RATES) + momenta.jacobian(RATES) * Matrix(
+        ACCELERATIONS
+    )
     applied = Matrix([*TORQUES, *[0] * (len(COORDINATES) - len(TORQUES))])
     return momenta_rate - Matrix([L]).jacobian(COORDINATES).T - applied
 

@@ -1,8 +1,8 @@
 """A chain whose masses, lengths and inertias are symbols, and whose other numbers are exact.
 
 Numbers carry the body's index, root to tip from 1: mass ``m_2``; ``r_y2``, the centre of mass of body 2 along
-its y; ``l_y2``, the next joint's (or the tip's) place on body 2 along y; ``J_y2``, ``J_xy2``, its central
-inertia. Body 0 is the root link. Zeros stay zeros, so that the chain keeps its structure.
+its y; ``l_y2``, the next joint's (or the tip's) place on body 2 along y; ``J_y2``, its central moment of
+inertia about y, and ``J_xy2``, the entry off the diagonal. Body 0 is the root link. Zeros stay zeros, so that the chain keeps its structure.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ _NEGLIGIBLE = 1e-9  # what a URDF's decimals of pi leave where a zero is meant; 
 
 
 def symbolic_chain(chain: Chain) -> Chain:
-    """The same chain with symbols for its physical numbers; angles are kept, exactly where they are simple."""
+    """The same chain with symbols for its physical numbers; angles are kept, exact where simple."""
     n = len(chain.joints)
     joints = tuple(_symbolic_joint(joint, index + 1) for index, joint in enumerate(chain.joints))
     return replace(
@@ -67,7 +67,8 @@ def _symbolic_tensor(tensor: Any, body: int) -> Any:
 
 def _symbols(name: str, vector: Any, body: int) -> Any:
     return tuple(
-        _symbol(f"{name}_{axis}", value, body, separator="") for axis, value in zip(_AXES, vector, strict=True)
+        _symbol(f"{name}_{axis}", value, body, separator="")
+        for axis, value in zip(_AXES, vector, strict=True)
     )
 
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 import sympy
-from sympy import Rational, cos, im, re, sin
+from sympy import cos, im, re, sin
 
 from kane_dynamics_ros.formulation.fourier import Fourier, Harmonic, fourier_sums
 
@@ -24,7 +24,9 @@ def compact(expression: Any, angles: tuple[Any, ...], rates: tuple[Any, ...] = (
     """
     groups: dict[Any, dict[Any, Any]] = defaultdict(lambda: defaultdict(lambda: sympy.Integer(0)))
     for monomial, fourier in fourier_sums(expression, angles).items():
-        physical, rate = monomial.as_independent(*rates, as_Add=False) if rates else (monomial, sympy.Integer(1))
+        physical, rate = (
+            monomial.as_independent(*rates, as_Add=False) if rates else (monomial, sympy.Integer(1))
+        )
         for amplitude, form in shortest_forms(fourier, angles):
             groups[rate][form] += amplitude * physical
     return sympy.Add(*(rate * _sum_of_products(forms) for rate, forms in groups.items()))
