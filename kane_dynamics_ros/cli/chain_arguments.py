@@ -1,0 +1,42 @@
+"""The arguments of every command that takes a chain out of a URDF: URDF, ``--tip``, ``--lock``."""
+
+import argparse
+import math
+
+from kane_dynamics_ros.description import Chain, load_robot, serial_chain
+from kane_dynamics_ros.errors import KaneDynamicsError
+
+
+class LockArgumentError(KaneDynamicsError):
+    """``--lock`` is not JOINT=VALUE."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(
+            f"--lock {found!r}: found no joint name and finite number; write --lock JOINT=VALUE, with the "
+            "position in rad or m"
+        )
+
+
+def add_chain_arguments(parser: argparse.ArgumentParser) -> None:
+    """``--tip LINK`` and ``--lock JOINT=VALUE``, the latter as often as wanted."""
+    parser.add_argument("--tip", metavar="LINK", help="last link; default: the one most joints lead to")
+    parser.add_argument(
+        "--lock", metavar="JOINT=VALUE", action="append", default=[], help="hold a joint still [rad or m]"
+    )
+
+
+def read_chain(urdf: str, tip: str | None, locks: list[str]) -> Chain:
+    """The chain that the arguments mean. Raises ``DescriptionError`` and ``LockArgumentError``."""
+    return serial_chain(load_robot(urdf), tip, lock=dict(_lock(text) for text in locks))
+
+
+def _lock(text: str) -> tuple[str, float]:
+    joint, _, value = text.rpartition("=")
+    try:
+        position = float(value)
+    except ValueError:
+        position = math.nan
+    if not joint or not math.isfinite(position):
+        raise LockArgumentError(text)
+    return joint, position
