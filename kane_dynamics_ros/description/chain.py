@@ -5,9 +5,10 @@ from typing import Literal, NamedTuple, cast
 
 from kane_dynamics_ros.description.bodies import attached_links, lumped_body
 from kane_dynamics_ros.description.coordinates import Following, assign_coordinates
-from kane_dynamics_ros.description.errors import NoMovingJointError
+from kane_dynamics_ros.description.errors import MimicError, NoMovingJointError
 from kane_dynamics_ros.description.geometry import Placement
-from kane_dynamics_ros.description.mimic import MOVING, traced_mimics
+from kane_dynamics_ros.description.gravity_limits import note_weak_limits
+from kane_dynamics_ros.description.mimic import MOVING, trace_mimics
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia, Joint, Mimic, Robot
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.rest import check_locks, moved_placement, standing_positions
@@ -36,18 +37,20 @@ def serial_chain(robot: Robot, tip: str | None = None, *, lock: Mapping[str, flo
     lock = {} if lock is None else {name: float(lock[name]) for name in sorted(lock)}
     notes = Notes(robot.source)
     check_locks(robot, lock)
-    mimics = traced_mimics(robot.joints, notes)
+    mimics, broken = trace_mimics(robot.joints)
     positions = standing_positions(robot, mimics, lock)
     still = set(lock) | {name for name, mimic in mimics.items() if stands(mimic, lock)}
     tip = tip if tip is not None else chosen_tip(robot, still, notes)
     path = path_to(robot, tip)
     refuse_loose_path(path, lock, notes)
     segments, tip_placement = split(path, still, positions)
+    refuse_broken_mimics(segments, broken, notes)
     if not segments:
         raise NoMovingJointError(notes.place(None, None), robot.root, tip)
     note_locked(lock, robot, notes)
     joints, coordinates = chain_joints(robot, segments, mimics, positions, lock, notes)
     check_resistance(joints, {link.name: link.line for link in robot.links}, notes)
+    note_weak_limits(joints, coordinates, {joint.name: joint.line for joint in robot.joints}, notes)
     return Chain(
         robot=robot.name,
         root=robot.root,
@@ -83,6 +86,12 @@ def refuse_loose_path(path: Sequence[Joint], lock: Mapping[str, float], notes: N
             raise UnsupportedJointError(
                 notes.place(joint.line, f"joint {joint.name!r}"), joint.kind, joint.name
             )
+
+
+def refuse_broken_mimics(segments: Sequence[Segment], broken: Mapping[str, str], notes: Notes) -> None:
+    for joint, _ in segments:
+        if joint.name in broken:
+            raise MimicError(notes.place(joint.line, f"joint {joint.name!r}"), broken[joint.name])
 
 
 def split(

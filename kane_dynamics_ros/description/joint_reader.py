@@ -7,7 +7,7 @@ from kane_dynamics_ros.description.attributes import Reader
 from kane_dynamics_ros.description.errors import MissingError, UnknownJointTypeError
 from kane_dynamics_ros.description.geometry import Placement, rotation_rpy
 from kane_dynamics_ros.description.model import Joint, JointKind, Limits, Mimic, Vector
-from kane_dynamics_ros.description.value_errors import LimitOrderError, ZeroAxisError
+from kane_dynamics_ros.description.value_errors import LimitOrderError, NegativeValueError, ZeroAxisError
 
 KINDS: tuple[JointKind, ...] = get_args(JointKind)
 MOVING = ("revolute", "continuous", "prismatic")
@@ -30,11 +30,20 @@ def read_joint(joint: Reader) -> Joint:
         p_PoJo_P=placement.p,
         axis=read_axis(joint) if moving else (1.0, 0.0, 0.0),
         limits=read_limits(joint) if moving else Limits(),
-        damping=0.0 if dynamics is None else dynamics.number("damping", 0.0),
-        friction=0.0 if dynamics is None else dynamics.number("friction", 0.0),
+        damping=coefficient(dynamics, "damping"),
+        friction=coefficient(dynamics, "friction"),
+        rotor_inertia=coefficient(dynamics, "armature"),
         mimic=read_mimic(joint) if moving else None,
         line=joint.element.line,
     )
+
+
+def coefficient(dynamics: Reader | None, attribute: str) -> float:
+    """A number of ``<dynamics>`` that is 0 or more; 0 where it is absent. Raises ``NegativeValueError``."""
+    value = 0.0 if dynamics is None else dynamics.number(attribute, 0.0)
+    if dynamics is not None and value < 0.0:
+        raise NegativeValueError(dynamics.place, attribute, value)
+    return value
 
 
 def read_kind(joint: Reader) -> JointKind:
@@ -77,25 +86,18 @@ def read_axis(joint: Reader) -> Vector:
 
 
 def read_limits(joint: Reader) -> Limits:
-    """Limits; effort and velocity of 0 mean unknown, and a continuous joint has no position limits."""
+    """Limits; 0 means unknown for effort, velocity, and for both positions; a continuous joint has none."""
     limit = joint.child("limit")
     continuous = joint.element.attributes["type"].strip() == "continuous"
     if limit is None:
-        if not continuous:
-            joint.notes.add("KD501", "no <limit>: its range is taken as unknown", *joint.place[1:])
         return Limits()
-    velocity, effort = (limit.number(name, 0.0, LARGEST_LIMIT) for name in ("velocity", "effort"))
-    if continuous:
-        return Limits(velocity=positive(velocity), effort=positive(effort))
+    velocity, effort = (positive(limit.number(name, 0.0, LARGEST_LIMIT)) for name in ("velocity", "effort"))
     lower, upper = (limit.number(name, 0.0, LARGEST_LIMIT) for name in ("lower", "upper"))
+    if continuous or lower == upper == 0.0:
+        return Limits(None, None, velocity, effort)
     if lower > upper:
         raise LimitOrderError(limit.place, lower, upper)
-    if lower == upper == 0.0:
-        limit.notes.add(
-            "KD501", "lower and upper are both 0: its range is taken as unknown", *limit.place[1:]
-        )
-        return Limits(velocity=positive(velocity), effort=positive(effort))
-    return Limits(lower, upper, positive(velocity), positive(effort))
+    return Limits(lower, upper, velocity, effort)
 
 
 def positive(value: float) -> float | None:

@@ -1,56 +1,71 @@
 """Joints that follow others: each follower traced to the joint that really leads it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from kane_dynamics_ros.description.errors import MimicError, Place, listed
+from kane_dynamics_ros.description.errors import listed
 from kane_dynamics_ros.description.model import Joint, Mimic
 from kane_dynamics_ros.description.notes import Notes
 
 MOVING = ("revolute", "continuous", "prismatic")
 
 
-def traced_mimics(joints: Sequence[Joint], notes: Notes) -> dict[str, Mimic]:
-    """For each follower, the joint that leads it in the end, with multiplier and offset composed.
-
-    Raises ``MimicError`` for a leader that is missing, cannot move, or follows its own follower.
+class Mimics(NamedTuple):
+    """Followers with the leader at the end of their line, multiplier and offset composed; and followers whose
+    ``<mimic>`` cannot be followed, with the reason.
     """
+
+    traced: dict[str, Mimic]
+    broken: dict[str, str]
+
+
+def trace_mimics(joints: Sequence[Joint]) -> Mimics:
+    """Trace each follower of a robot."""
     by_name = {joint.name: joint for joint in joints}
-    traced: dict[str, Mimic] = {}
+    mimics = Mimics({}, {})
     for joint in joints:
-        if joint.mimic is not None:
-            trace(joint, by_name, traced, notes)
-    return traced
+        trace(joint, by_name, mimics)
+    return mimics
 
 
-def trace(follower: Joint, by_name: dict[str, Joint], traced: dict[str, Mimic], notes: Notes) -> None:
+def trace(follower: Joint, by_name: Mapping[str, Joint], mimics: Mimics) -> None:
     """Climb from ``follower`` to a joint that follows none, then compose on the way back."""
-    line: list[Joint] = []
-    joint = follower
-    while joint.mimic is not None and joint.name not in traced:
-        if joint in line:
-            raise MimicError(
-                place_of(follower, notes), f"followers in a ring: {listed(j.name for j in line)}"
-            )
-        line.append(joint)
-        joint = leader_of(joint, joint.mimic.leader, by_name, notes)
-    for joint in reversed(line):
-        assert joint.mimic is not None  # for the type checker: only followers entered the line
-        above = traced.get(joint.mimic.leader)
-        traced[joint.name] = joint.mimic if above is None else composed(joint.mimic, above)
+    line: dict[str, Mimic] = {}
+    joint, reason = follower, None
+    while joint.mimic is not None and joint.name not in mimics.traced and reason is None:
+        if joint.name in line:
+            reason = f"followers in a ring: {listed(line)}"
+        line[joint.name] = joint.mimic
+        reason = reason or mimics.broken.get(joint.name) or broken_leader(joint.mimic.leader, by_name)
+        joint = by_name.get(joint.mimic.leader, joint)
+    for name, mimic in reversed(line.items()):
+        if reason is not None:
+            mimics.broken[name] = reason
+        else:
+            mimics.traced[name] = composed(mimic, mimics.traced.get(mimic.leader))
 
 
-def composed(own: Mimic, above: Mimic) -> Mimic:
-    """q = m (m' q_leader + b') + b."""
+def composed(own: Mimic, above: Mimic | None) -> Mimic:
+    """q = m (m' q_leader + b') + b, where the leader itself follows with m' and b'."""
+    if above is None:
+        return own
     return Mimic(above.leader, own.multiplier * above.multiplier, own.multiplier * above.offset + own.offset)
 
 
-def leader_of(joint: Joint, leader: str, by_name: dict[str, Joint], notes: Notes) -> Joint:
+def broken_leader(leader: str, by_name: Mapping[str, Joint]) -> str | None:
+    """Why ``leader`` cannot lead; None when it can."""
     if leader not in by_name:
-        raise MimicError(place_of(joint, notes), f"there is no joint {leader!r}")
-    if by_name[leader].kind not in MOVING:
-        raise MimicError(place_of(joint, notes), f"its leader {leader!r} is a {by_name[leader].kind} joint")
-    return by_name[leader]
+        return f"there is no joint {leader!r}"
+    kind = by_name[leader].kind
+    return None if kind in MOVING else f"its leader {leader!r} is a {kind} joint"
 
 
-def place_of(joint: Joint, notes: Notes) -> Place:
-    return notes.place(joint.line, f"joint {joint.name!r}")
+def note_broken_mimics(joints: Sequence[Joint], notes: Notes) -> None:
+    """Note followers that cannot follow; they are refused only where they move with a chain."""
+    broken = trace_mimics(joints).broken
+    for joint in joints:
+        if joint.name in broken:
+            message = (
+                f"its <mimic> cannot be followed: {broken[joint.name]}; refused where it moves in a chain"
+            )
+            notes.add("KD216", message, joint.line, f"joint {joint.name!r}")

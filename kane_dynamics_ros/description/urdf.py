@@ -5,12 +5,18 @@ from dataclasses import replace
 
 from kane_dynamics_ros.description.attributes import Reader
 from kane_dynamics_ros.description.errors import DuplicateNameError, NotUrdfError, UnrunXacroError
+from kane_dynamics_ros.description.inertia_doubts import note_inertias
 from kane_dynamics_ros.description.inertial import read_inertial
+from kane_dynamics_ros.description.joint_doubts import note_joints
 from kane_dynamics_ros.description.joint_reader import read_joint
-from kane_dynamics_ros.description.mimic import traced_mimics
+from kane_dynamics_ros.description.link_size import link_sizes
+from kane_dynamics_ros.description.mimic import note_broken_mimics
 from kane_dynamics_ros.description.model import Joint, Link, Robot
+from kane_dynamics_ros.description.naming import note_names
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.ros2_control import read_initial_positions
+from kane_dynamics_ros.description.schema import note_unknown
+from kane_dynamics_ros.description.transmissions import joined_rotor_inertia, read_rotor_inertias
 from kane_dynamics_ros.description.tree import check_tree
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
 
@@ -26,7 +32,12 @@ def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
     links = tuple(read_links(root, notes))
     joints = tuple(read_joints(root, notes))
     root_link = check_tree(links, joints, notes)
-    traced_mimics(joints, notes)
+    note_unknown(root, notes)
+    note_names(links, joints, notes)
+    note_joints(joints, notes)
+    note_inertias(links, joints, link_sizes(root.all("link"), joints), notes)
+    note_broken_mimics(joints, notes)
+    notes.findings.sort(key=lambda finding: finding.line or 0)
     name = root.attributes.get("name", "").strip() or "robot"
     return Robot(name, root_link, links, joints, tuple(notes.findings), source)
 
@@ -56,8 +67,11 @@ def read_links(root: Element, notes: Notes) -> Iterable[Link]:
 
 def read_joints(root: Element, notes: Notes) -> Iterable[Joint]:
     initial = read_initial_positions(root, notes)
+    rotors = read_rotor_inertias(root, notes)
     for joint in named(root.all("joint"), "joint", notes):
-        yield replace(read_joint(joint), initial_position=initial.get(joint.name()))
+        read = read_joint(joint)
+        rotor = joined_rotor_inertia(joint, read.rotor_inertia, rotors.get(read.name, []))
+        yield replace(read, initial_position=initial.get(read.name), rotor_inertia=rotor)
 
 
 def named(elements: Iterable[Element], kind: str, notes: Notes) -> Iterable[Reader]:

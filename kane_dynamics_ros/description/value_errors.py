@@ -26,6 +26,13 @@ class OutOfRangeError(DescriptionError):
         )
 
 
+class NegativeValueError(DescriptionError):
+    code = "KD308"
+
+    def __init__(self, place: Place, attribute: str, value: float) -> None:
+        super().__init__(place, f"{attribute} is {value!r}", "it must be 0 or more")
+
+
 class NumberCountError(DescriptionError):
     code = "KD303"
 

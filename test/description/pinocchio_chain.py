@@ -4,8 +4,7 @@ import numpy as np
 import pinocchio
 
 from kane_dynamics_ros.description import Chain, Robot
-from kane_dynamics_ros.description.mimic import traced_mimics
-from kane_dynamics_ros.description.notes import Notes
+from kane_dynamics_ros.description.mimic import trace_mimics
 from kane_dynamics_ros.description.rest import standing_positions
 
 
@@ -14,7 +13,7 @@ class PinocchioChain:
 
     def __init__(self, text: str, robot: Robot, chain: Chain) -> None:
         full = pinocchio.buildModelFromXML(text)
-        rest = standing_positions(robot, traced_mimics(robot.joints, Notes()), dict(chain.locked))
+        rest = standing_positions(robot, trace_mimics(robot.joints).traced, dict(chain.locked))
         q = pinocchio.neutral(full)
         names = {joint.name for joint in chain.joints}
         for joint in robot.joints:

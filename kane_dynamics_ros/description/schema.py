@@ -1,0 +1,96 @@
+"""What URDF elements may hold, so that nothing is ignored in silence."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kane_dynamics_ros.description.attributes import Reader
+from kane_dynamics_ros.description.notes import Notes
+from kane_dynamics_ros.description.xml_tree import Element
+
+
+class Allowed(NamedTuple):
+    """Attributes and child elements that URDF or its common extensions know for one element."""
+
+    attributes: frozenset[str] = frozenset()
+    children: Mapping[str, "Allowed"] = {}
+
+
+# Known elements that hold nothing about the motion of rigid bodies: counted in one finding, not looked into.
+UNREAD = (
+    "visual collision contact self_collision_checking gazebo material sensor safety_controller calibration "
+    "transmission ros2_control mujoco collision_checking"
+)
+
+
+def allowed(attributes: str = "", **children: Allowed) -> Allowed:
+    return Allowed(frozenset(attributes.split()), children)
+
+
+_ORIGIN = allowed("xyz rpy quat_xyzw")
+_INERTIAL = allowed(origin=_ORIGIN, mass=allowed("value"), inertia=allowed("ixx ixy ixz iyy iyz izz"))
+_JOINT = allowed(
+    "name type",
+    origin=_ORIGIN,
+    parent=allowed("link"),
+    child=allowed("link"),
+    axis=allowed("xyz"),
+    limit=allowed("lower upper effort velocity acceleration deceleration jerk"),
+    dynamics=allowed("damping friction armature"),
+    mimic=allowed("joint multiplier offset"),
+)
+ROBOT = allowed("name version", link=allowed("name type", inertial=_INERTIAL), joint=_JOINT)
+
+
+def note_unknown(root: Element, notes: Notes) -> None:
+    """Note what the reader does not read: unknown tags and attributes, foreign blocks, known but unread ones.
+
+    Equal ones are noted once, at the first, with their number.
+    """
+    strangers = Strangers({}, {}, {})
+    waiting = [(Reader(root, "robot", notes), ROBOT)]
+    for reader, known in waiting:  # grows while it is walked
+        strangers.look_at(reader, known)
+        for child in reader.element.children:
+            if child.tag in known.children:
+                name = child.attributes.get("name")
+                label = f"{child.tag} {name!r}" if known is ROBOT else f"{reader.label} <{child.tag}>"
+                waiting.append((Reader(child, label, notes), known.children[child.tag]))
+    strangers.write(notes)
+
+
+class Strangers(NamedTuple):
+    """What was met and not read: for each kind its first reader and its number."""
+
+    tags: dict[str, list[Reader]]
+    attributes: dict[str, list[Reader]]
+    foreign: dict[str, list[Reader]]
+
+    def look_at(self, reader: Reader, known: Allowed) -> None:
+        for child in reader.element.children:
+            kind = f"<{child.tag}> in <{reader.element.tag}>"
+            where = Reader(child, reader.label, reader.notes)
+            if child.tag in known.children:
+                continue
+            if child.tag in UNREAD.split() or ":" in child.tag:
+                self.foreign.setdefault(f"<{child.tag}>", []).append(where)
+            else:
+                self.tags.setdefault(kind, []).append(where)
+        for name in reader.element.attributes:
+            if name in known.attributes or name == "xmlns" or name.startswith("xmlns:"):
+                continue
+            kind = f"{name!r} of <{reader.element.tag}>"
+            (self.foreign if ":" in name else self.attributes).setdefault(kind, []).append(reader)
+
+    def write(self, notes: Notes) -> None:
+        for kind, readers in self.tags.items():
+            note_kind("KD209", f"unknown element {kind} was not read", readers, notes)
+        for kind, readers in self.attributes.items():
+            note_kind("KD210", f"unknown attribute {kind} was not read", readers, notes)
+        for kind, readers in self.foreign.items():
+            note_kind("KD212", f"{kind} holds nothing that is read for the motion", readers, notes)
+
+
+def note_kind(code: str, message: str, readers: Iterable[Reader], notes: Notes) -> None:
+    first, *others = readers
+    times = f" ({len(others) + 1} times)" if others else ""
+    notes.add(code, message + times, *first.place[1:])
