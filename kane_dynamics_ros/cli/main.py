@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,38 +10,71 @@ from typing import NamedTuple
 from kane_dynamics_ros import __version__
 from kane_dynamics_ros.errors import KaneDynamicsError
 
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
 
 class Command(NamedTuple):
-    """A subcommand: its module under ``cli`` and the line that ``--help`` shows."""
+    """A subcommand: its module under ``cli``, the line that ``--help`` shows, and an example."""
 
     module: str
     help: str
+    example: str = ""
 
 
 COMMANDS = {
-    "generate": Command("generate", "derive a robot's equations and write the module"),
-    "inspect": Command("inspect", "show the chain, the lumped bodies and every doubt about a URDF"),
-    "torque": Command("torque", "joint torques of one state, term by term"),
+    "generate": Command(
+        "generate",
+        "derive a robot's equations and write the module",
+        "generate my_robot.urdf --name my_robot -o models",
+    ),
+    "inspect": Command(
+        "inspect",
+        "show the chain, the lumped bodies and every doubt about a URDF",
+        "inspect my_robot.urdf --tip tool0",
+    ),
+    "torque": Command(
+        "torque",
+        "joint torques of one state, term by term",
+        "torque models/my_robot.py --q 0,0.5,-1 --qd 0,0,0 --qdd 1,0,0",
+    ),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns its exit code, 2 for an error of ours."""
     words = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(prog="kane_dynamics", description=__doc__)
+    arguments = parse(words)
+    try:
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
+        return code
+    except KaneDynamicsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader, say `head`, has seen enough; spare it the flush at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """The arguments, with ``run`` of the subcommand that the first word names."""
+    parser = argparse.ArgumentParser(
+        prog="kane_dynamics", description="Dynamics of serial manipulators by Kane's method."
+    )
     parser.add_argument("--version", action="version", version=__version__)
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=command.help, description=command.help)
+        subparser = subparsers.add_parser(
+            name,
+            help=command.help,
+            description=command.help,
+            epilog=f"example:\n  kane_dynamics {command.example}" if command.example else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         if name in words[:1]:
             module = importlib.import_module(f"kane_dynamics_ros.cli.{command.module}")
             module.add_arguments(subparser)
             subparser.set_defaults(run=module.run)
-    arguments = parser.parse_args(words)
-    try:
-        return int(arguments.run(arguments))
-    except KaneDynamicsError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        return 0
+    return parser.parse_args(words)
