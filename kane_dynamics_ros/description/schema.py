@@ -15,11 +15,15 @@ class Allowed(NamedTuple):
     children: Mapping[str, "Allowed"] = {}
 
 
-# Known elements that hold nothing about the motion of rigid bodies: counted in one finding, not looked into.
-UNREAD = (
-    "visual collision contact self_collision_checking gazebo material sensor safety_controller calibration "
-    "transmission ros2_control mujoco collision_checking"
-)
+# Known elements that are not looked into here; each is counted in one finding that says what is read of it.
+UNREAD = {
+    "ros2_control": "of {} only initial positions and rotor inertias are read",
+    "transmission": "of {} only rotor inertias are read",
+}
+_NO_PART = "visual collision contact self_collision_checking collision_checking gazebo material sensor mujoco"
+for _tag in (*_NO_PART.split(), "safety_controller", "calibration"):
+    UNREAD[_tag] = "{} has no part in the motion and is not read"
+FOREIGN = "{} is foreign to URDF and not read"
 
 
 def allowed(attributes: str = "", **children: Allowed) -> Allowed:
@@ -71,7 +75,7 @@ class Strangers(NamedTuple):
             where = Reader(child, reader.label, reader.notes)
             if child.tag in known.children:
                 continue
-            if child.tag in UNREAD.split() or ":" in child.tag:
+            if child.tag in UNREAD or ":" in child.tag:
                 self.foreign.setdefault(f"<{child.tag}>", []).append(where)
             else:
                 self.tags.setdefault(kind, []).append(where)
@@ -87,7 +91,8 @@ class Strangers(NamedTuple):
         for kind, readers in self.attributes.items():
             note_kind("KD210", f"unknown attribute {kind} was not read", readers, notes)
         for kind, readers in self.foreign.items():
-            note_kind("KD212", f"{kind} holds nothing that is read for the motion", readers, notes)
+            message = UNREAD.get(kind.strip("<>"), FOREIGN).format(kind)
+            note_kind("KD212", message, readers, notes)
 
 
 def note_kind(code: str, message: str, readers: Iterable[Reader], notes: Notes) -> None:

@@ -1,0 +1,100 @@
+"""``kane_dynamics inspect``: text, JSON, colour, exit codes."""
+
+import json
+
+import pytest
+from small_urdf import LIMIT, two_joints
+
+from kane_dynamics_ros.cli import colour
+from kane_dynamics_ros.cli.main import main
+
+
+@pytest.fixture
+def arm(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm.urdf").write_text(two_joints())
+    (tmp_path / "doubtful.urdf").write_text(two_joints(inside=f'<axis xyz="0 0 2"/>{LIMIT}'))
+    return tmp_path
+
+
+def test_prints_the_chain_its_bodies_and_every_finding(arm, capsys):
+    assert main(["inspect", "doubtful.urdf"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "'arm': from root 'base' to tip 'two'",
+        "2 moving joints, 2 coordinates, 2 kg in motion, physics hash 2cdf4f9f7b5d676c",
+        "",
+        "Joints",
+        "joint  coordinate  kind      axis   position [m]  range    velocity  effort  damping  friction  "
+        "rotor inertia",
+        "'a'    q1          revolute  0 0 1  0.3 0 0       -1 .. 1  1         100     0        0         0",
+        "'b'    q2          revolute  0 0 1  0.3 0 0       -1 .. 1  1         100     0        0         0",
+        "Torques hold rotor inertia always, damping and friction only where they are switched on.",
+        "Gravity is 9.81 m/s^2 along -z of 'base', unless the model's parameter says otherwise.",
+        "",
+        "Bodies (each with what is fixed to it; in the frame of its first link)",
+        "body   mass [kg]  centre of mass [m]  principal moments [kg m^2]  lumped into it",
+        "'one'  1          0.1 0 0             0.01 0.01 0.01              -",
+        "'two'  1          0.1 0 0             0.01 0.01 0.01              -",
+        "",
+        "Findings",
+        "doubtful.urdf:5: warning: joint 'a' <axis>: the axis has length 2: made 1 [KD305]",
+        "doubtful.urdf: info: link 'two': no tip was asked for: 'two' was chosen, to which 2 moving "
+        "joints lead "
+        "[KD602]",
+        "doubtful.urdf: info: left out, since they do not move with the chain: 'base' [KD606]",
+        "1 warning, 2 info (docs/diagnostics.md explains the codes)",
+    ]
+
+
+def test_json_holds_the_same(arm, capsys):
+    assert main(["inspect", "arm.urdf", "--tip", "one", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["tip"], data["coordinates"], data["moving_mass"]) == ("one", ["a"], 2.0)
+    assert data["joints"][0]["lumped"] == ["two"]
+    assert {"code", "severity", "message", "file", "line", "element"} == set(data["findings"][0])
+
+
+def test_lock_takes_a_joint_out_of_the_chain(arm, capsys):
+    assert main(["inspect", "arm.urdf", "--lock", "a=0.5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["coordinates"] == ["b"]
+
+
+@pytest.mark.parametrize(("file", "code"), [("arm.urdf", 0), ("doubtful.urdf", 1)])
+def test_warnings_can_be_made_errors(arm, capsys, file, code):
+    assert main(["inspect", file, "--warnings-as-errors"]) == code
+
+
+def test_an_error_is_one_line_and_exit_code_2(arm, capsys):
+    assert main(["inspect", "none.urdf"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        "error: none.urdf: cannot be read: No such file or directory; give the path of a URDF or xacro "
+        "file [KD101]\n"
+    )
+
+
+class Terminal:
+    """A stream that says whether it is a terminal."""
+
+    def __init__(self, is_terminal):
+        self.isatty = lambda: is_terminal
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "environment", "coloured"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"NO_COLOR": ""}, True),  # no-color.org: only a value that is not empty counts
+        (True, {"TERM": "dumb"}, False),
+    ],
+)
+def test_colour_on_a_terminal_that_wants_it(monkeypatch, is_terminal, environment, coloured):
+    for name in ("NO_COLOR", "TERM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    text = colour.palette_for(Terminal(is_terminal)).severity("error", "bad")
+    assert text == ("\x1b[1;31mbad\x1b[0m" if coloured else "bad")
