@@ -1,0 +1,134 @@
+"""Kane's equations of an arm with elastic links.
+
+Generalized coordinates x = (joints q, nodal coordinates of the beams), speeds u = x'. One pass from root to
+tip builds for every body the partial angular velocities and partial velocities of its origin, P (6, size),
+the same body's angular velocity, and what remains of its acceleration at u' = 0. The generalized inertia
+forces are then sums of P^T times inertia forces, as in [WindPump] eqs. (A43) to (A46): the liaison forces
+drop out, because P^T maps them to 0.
+"""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from kane_dynamics_ros.elastic.arm_model import ArmBody, ArmModel, Flexure
+from kane_dynamics_ros.elastic.equations import skew
+from kane_dynamics_ros.elastic.floating import floating_inertia, rigid_bias
+from kane_dynamics_ros.elastic.rotations import rotation_about, transform, turn
+from kane_dynamics_ros.runtime.interface import Array
+
+
+class Equations(NamedTuple):
+    """M u' + h + c u + k x = (joint efforts, 0): ``M`` (size, size), ``h`` (size,) with gravity."""
+
+    M: Array
+    h: Array
+
+
+@dataclass
+class _Frame:
+    """The moving frame while the pass goes outwards; all expressed in the frame itself."""
+
+    P: Array  # (6, size) partial (angular velocity, velocity of the origin)
+    omega: Array
+    acceleration: Array  # (alpha, a_O) at u' = 0, free fall taken away
+
+    def move(self, R: Array, r: Array) -> None:
+        """Go on to a frame fixed in this one, at ``r`` with orientation ``R``."""
+        alpha, a_O = self.acceleration[:3], self.acceleration[3:]
+        K = skew(self.omega)
+        a_C = a_O + skew(alpha) @ r + K @ (K @ r)
+        self.P = transform(R, r) @ self.P
+        self.omega = self.omega @ R
+        self.acceleration = np.concatenate([alpha @ R, a_C @ R])
+
+
+@dataclass
+class _Sum:
+    """Generalized inertia forces while they are summed."""
+
+    M: Array
+    h: Array
+    partials: list[Array] = field(default_factory=list)
+    inertias: list[Array] = field(default_factory=list)
+    forces: list[Array] = field(default_factory=list)
+
+    def add(self, P: Array, spatial: Array, bias: Array) -> None:
+        self.partials.append(P)
+        self.inertias.append(spatial)
+        self.forces.append(bias)
+
+    def total(self) -> Equations:
+        P, spatial = np.stack(self.partials), np.stack(self.inertias)
+        size = P.shape[2]
+        flat = P.reshape(-1, size)
+        M = self.M + flat.T @ (spatial @ P).reshape(-1, size)
+        return Equations(M, self.h + np.concatenate(self.forces) @ flat)
+
+
+def equations(model: ArmModel, x: Array, u: Array, gravity: Array) -> Equations:
+    """Mass matrix and inertia forces; ``gravity`` is the free-fall acceleration in the root frame [m/s^2]."""
+    frame = _Frame(np.zeros((6, model.size)), np.zeros(3), np.concatenate([np.zeros(3), -gravity]))
+    total = _Sum(np.zeros((model.size, model.size)), np.zeros(model.size))
+    for body in model.bodies:
+        _pass_joint(frame, body, x, u)
+        if body.flexure is not None:
+            _pass_beam(frame, total, body.flexure, x, u)
+        if body.spatial.any():
+            total.add(frame.P, body.spatial, rigid_bias(body.spatial, frame.omega, frame.acceleration))
+    return total.total()
+
+
+def _pass_joint(frame: _Frame, body: ArmBody, x: Array, u: Array) -> None:
+    """Go over a joint: its axis is a column of the partial velocities."""
+    joint, column = body.joint, body.joint.coordinate
+    position = joint.multiplier * x[column] + joint.offset
+    motion = (joint.multiplier * u[column]) * body.axis
+    if joint.kind == "prismatic":
+        frame.move(body.R_PJ, body.p_PJ + body.R_PJ @ (position * body.axis))
+        frame.acceleration[3:] += 2.0 * (skew(frame.omega) @ motion)
+        frame.P[3:, column] += joint.multiplier * body.axis
+        return
+    frame.move(body.R_PJ @ rotation_about(body.axis, position), body.p_PJ)
+    frame.acceleration[:3] += skew(frame.omega) @ motion
+    frame.omega = frame.omega + motion
+    frame.P[:3, column] += joint.multiplier * body.axis
+
+
+def _pass_beam(frame: _Frame, total: _Sum, flexure: Flexure, x: Array, u: Array) -> None:
+    """Sum the beam's inertia forces and go on to its tip frame."""
+    frame.move(flexure.R_LB, flexure.p_LoBo_L)
+    place, body = flexure.place, flexure.body
+    inertia = floating_inertia(body, x[place], u[place], frame.omega, frame.acceleration)
+    bias = inertia.bias
+    if flexure.rest.any():
+        bias = bias + rigid_bias(flexure.rest, frame.omega, frame.acceleration)
+    total.add(frame.P, inertia.spatial + flexure.rest, bias)
+    cross = frame.P.T @ inertia.coupling
+    total.M[:, place] += cross
+    total.M[place, :] += cross.T
+    total.M[place, place] += flexure.m
+    total.h[place] += inertia.bias_delta
+    _pass_tip(frame, flexure, x[flexure.tip_place], u[flexure.tip_place])
+
+
+def _pass_tip(frame: _Frame, flexure: Flexure, node: Array, rate: Array) -> None:
+    """Go on from B to the tip frame T, which the last node's six coordinates move."""
+    r = np.array([flexure.body.length, 0.0, 0.0]) + node[:3]
+    section = turn(node[3:], rate[3:])
+    R = section.R @ flexure.R_LB.T
+    K = skew(frame.omega)
+    own_a = 2.0 * (K @ rate[:3])
+    own_alpha = K @ section.omega + section.rest
+    frame.move(R, r)
+    frame.omega = frame.omega + section.omega @ R
+    frame.acceleration += np.concatenate([own_alpha @ R, own_a @ R])
+    places = flexure.tip_place
+    frame.P[:3, places.start + 3 : places.stop] += R.T @ section.J
+    frame.P[3:, places.start : places.start + 3] += R.T
+
+
+def kinetic_energy(M: Array, u: Array) -> float:
+    """Kinetic energy [J] of the whole arm, from the mass matrix."""
+    return 0.5 * float(u @ M @ u)
