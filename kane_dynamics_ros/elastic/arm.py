@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.elastic.arm_model import ArmBody, ArmModel, Flexure
-from kane_dynamics_ros.elastic.equations import skew
-from kane_dynamics_ros.elastic.floating import floating_inertia, rigid_bias
+from kane_dynamics_ros.elastic.equations import RigidMotion, skew
+from kane_dynamics_ros.elastic.floating import FloatingInertia, floating_inertia, rigid_bias
 from kane_dynamics_ros.elastic.rotations import rotation_about, transform, turn
+from kane_dynamics_ros.elastic.stiffening import axial_load, geometric_stiffness
 from kane_dynamics_ros.runtime.interface import Array
 
 
@@ -36,20 +37,29 @@ class _Frame:
 
     def move(self, R: Array, r: Array) -> None:
         """Go on to a frame fixed in this one, at ``r`` with orientation ``R``."""
-        alpha, a_O = self.acceleration[:3], self.acceleration[3:]
-        K = skew(self.omega)
-        a_C = a_O + skew(alpha) @ r + K @ (K @ r)
-        self.P = transform(R, r) @ self.P
+        K, X = skew(self.omega), transform(R, r)
+        self.P = X @ self.P
+        self.acceleration = X @ self.acceleration
+        self.acceleration[3:] += (K @ (K @ r)) @ R
         self.omega = self.omega @ R
-        self.acceleration = np.concatenate([alpha @ R, a_C @ R])
+
+
+class _Stretched(NamedTuple):
+    """What a beam's axial load needs: its frame's partials, motion at u' = 0, and its own inertia."""
+
+    flexure: Flexure
+    P: Array
+    motion: RigidMotion
+    inertia: FloatingInertia
 
 
 @dataclass
 class _Sum:
-    """Generalized inertia forces while they are summed."""
+    """Generalized inertia forces while they are summed; ``stretched``: the beams that their load stiffens."""
 
     M: Array
     h: Array
+    stretched: list[_Stretched] = field(default_factory=list)
     partials: list[Array] = field(default_factory=list)
     inertias: list[Array] = field(default_factory=list)
     forces: list[Array] = field(default_factory=list)
@@ -67,8 +77,14 @@ class _Sum:
         return Equations(M, self.h + np.concatenate(self.forces) @ flat)
 
 
-def equations(model: ArmModel, x: Array, u: Array, gravity: Array) -> Equations:
-    """Mass matrix and inertia forces; ``gravity`` is the free-fall acceleration in the root frame [m/s^2]."""
+def equations(
+    model: ArmModel, x: Array, u: Array, gravity: Array, acceleration: Array | None = None
+) -> Equations:
+    """Mass matrix and inertia forces; ``gravity`` is the free-fall acceleration in the root frame [m/s^2].
+
+    ``acceleration`` (size,), an estimate of u' (default 0), matters for links with ``stiffened`` only: their
+    axial load depends on it. The forces of geometric stiffening are part of ``h``.
+    """
     frame = _Frame(np.zeros((6, model.size)), np.zeros(3), np.concatenate([np.zeros(3), -gravity]))
     total = _Sum(np.zeros((model.size, model.size)), np.zeros(model.size))
     for body in model.bodies:
@@ -77,7 +93,23 @@ def equations(model: ArmModel, x: Array, u: Array, gravity: Array) -> Equations:
             _pass_beam(frame, total, body.flexure, x, u)
         if body.spatial.any():
             total.add(frame.P, body.spatial, rigid_bias(body.spatial, frame.omega, frame.acceleration))
-    return total.total()
+    total.M[range(model.n), range(model.n)] += model.rotor
+    found = total.total()
+    for stretched in total.stretched:
+        _stiffen(found, stretched, x, np.zeros(model.size) if acceleration is None else acceleration)
+    return found
+
+
+def _stiffen(found: Equations, beam: _Stretched, x: Array, a: Array) -> None:
+    """Add k_G delta, with the axial load of the beam's own inertia and of all that its end carries."""
+    place, end = beam.flexure.place, beam.flexure.tip_place.start
+    frame = beam.P @ a
+    own = beam.inertia.bias_delta + beam.inertia.coupling.T @ frame + beam.flexure.m @ a[place]
+    carried = found.h[end] + found.M[end] @ a - own[end - place.start]
+    omega = beam.motion.omega
+    motion = RigidMotion(beam.motion.a_O + frame[3:], omega, beam.motion.epsilon + frame[:3])
+    load = axial_load(beam.flexure.body, motion, float(carried))
+    found.h[place] += geometric_stiffness(beam.flexure.body, load) @ x[place]
 
 
 def _pass_joint(frame: _Frame, body: ArmBody, x: Array, u: Array) -> None:
@@ -110,6 +142,9 @@ def _pass_beam(frame: _Frame, total: _Sum, flexure: Flexure, x: Array, u: Array)
     total.M[place, :] += cross.T
     total.M[place, place] += flexure.m
     total.h[place] += inertia.bias_delta
+    if flexure.stiffened:
+        motion = RigidMotion(frame.acceleration[3:], frame.omega, frame.acceleration[:3])
+        total.stretched.append(_Stretched(flexure, frame.P, motion, inertia))
     _pass_tip(frame, flexure, x[flexure.tip_place], u[flexure.tip_place])
 
 
@@ -123,10 +158,11 @@ def _pass_tip(frame: _Frame, flexure: Flexure, node: Array, rate: Array) -> None
     own_alpha = K @ section.omega + section.rest
     frame.move(R, r)
     frame.omega = frame.omega + section.omega @ R
-    frame.acceleration += np.concatenate([own_alpha @ R, own_a @ R])
+    frame.acceleration[:3] += own_alpha @ R
+    frame.acceleration[3:] += own_a @ R
     places = flexure.tip_place
-    frame.P[:3, places.start + 3 : places.stop] += R.T @ section.J
-    frame.P[3:, places.start : places.start + 3] += R.T
+    frame.P[:3, places.start + 3 : places.stop] = R.T @ section.J
+    frame.P[3:, places.start : places.start + 3] = R.T
 
 
 def kinetic_energy(M: Array, u: Array) -> float:

@@ -35,6 +35,7 @@ class Flexure:
     m: Array
     c: Array
     rest: Array
+    stiffened: bool
 
     @property
     def tip_place(self) -> slice:
@@ -66,6 +67,7 @@ class ArmModel:
     size: int
     k: Array  # (size, size), elastic stiffness; 0 for the joints
     c: Array  # (size, size), structural damping; 0 for the joints
+    rotor: Array  # (n,), rotor inertia on the joints' diagonal of M
     R_BT: Array  # the chain's tip frame in the last body's (an elastic one's tip) frame
     p_BoTo_B: Array
 
@@ -110,6 +112,7 @@ def arm_model(chain: Chain, links: Sequence[ElasticLink] = (), payload: Payload 
         place,
         _block(place, bodies, "k"),
         _block(place, bodies, "c"),
+        _rotors(chain),
         np.array(chain.R_BT),
         np.array(chain.p_BoTo_B) - offset,
     )
@@ -144,14 +147,16 @@ def _flexure(joint: ChainJoint, link: ElasticLink, after: Array, place: int) -> 
     span = end - start
     length = float(np.linalg.norm(span))
     if length == 0.0:
-        raise ElasticValueError(where, "end", tuple(end), "must be away from start: the beam has no length")
+        raise ElasticValueError(
+            where, "end", tuple(map(float, end)), "must be away from start: the beam has no length"
+        )
     R_LB = frame_along(span, _z_axis(link, span / length, where))
     rates = beam_rates(link.material, link.section, link.rotary_inertia)
     body = clamped(straight_beam("space", rates, length, link.elements))
     m = mass(body)
     c = _damping(body, m, link)
     rest = _rest(joint.inertia, body, R_LB, start, where)
-    return Flexure(body, R_LB, start, slice(place, place + len(m)), m, c, rest), end
+    return Flexure(body, R_LB, start, slice(place, place + len(m)), m, c, rest, link.stiffened), end
 
 
 def _z_axis(link: ElasticLink, direction: Array, where: str) -> Array:
@@ -189,7 +194,30 @@ def _rest(inertia: Inertia, body: ElasticBody, R_LB: Array, start: Array, where:
             "lower the density, shorten the beam or correct the URDF",
         )
     J = np.trace(body.R2) * np.eye(3) - body.R2
-    return np.asarray(whole - rigid_inertia(body.mass, body.S, J))
+    rest: Array = whole - rigid_inertia(body.mass, body.S, J)
+    if not _physical(rest, 0.01 * np.trace(whole[:3, :3])):
+        raise ElasticValueError(
+            where,
+            "inertia that the beam leaves of the link's",
+            rest[:3, :3].round(6).tolist(),
+            "must belong to some distribution of mass: correct the beam's density or the URDF's inertial",
+        )
+    return rest
+
+
+def _physical(spatial: Array, tolerance: float) -> bool:
+    """Whether a mass distribution has this inertia, but for ``tolerance`` [kg m^2] of rounding."""
+    second = 0.5 * np.trace(spatial[:3, :3]) * np.eye(3) - spatial[:3, :3]  # int r r^T dm
+    first = np.array([spatial[2, 4], spatial[0, 5], spatial[1, 3]])
+    pseudo = np.block([[second, first[:, None]], [first[None], spatial[3:4, 3:4]]])
+    return bool(np.linalg.eigvalsh(pseudo)[0] >= -tolerance)
+
+
+def _rotors(chain: Chain) -> Array:
+    rotor = np.zeros(len(chain.coordinates))
+    for joint in chain.joints:
+        rotor[joint.coordinate] += joint.multiplier**2 * joint.rotor_inertia
+    return rotor
 
 
 def _block(size: int, bodies: Sequence[ArmBody], name: str) -> Array:
@@ -200,5 +228,3 @@ def _block(size: int, bodies: Sequence[ArmBody], name: str) -> Array:
             part = body.flexure.body.k if name == "k" else body.flexure.c
             total[body.flexure.place, body.flexure.place] = part
     return total
-
-

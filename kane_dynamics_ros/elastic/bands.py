@@ -17,12 +17,13 @@ def assemble(parts: Array) -> Array:
     columns = np.zeros((elements + 1, 3, 2 * U + 1))
     columns[:-1, _J[_LEFT], _ROWS[_LEFT]] += parts[:, _LEFT]
     columns[1:, _J[~_LEFT] - 3, _ROWS[~_LEFT]] += parts[:, ~_LEFT]
-    return np.asfortranarray(columns.reshape(-1, 2 * U + 1).T)
+    band: Array = np.asfortranarray(columns.reshape(-1, 2 * U + 1).T)
+    return band
 
 
 def hold(band: Array, held: tuple[int, ...], diagonal: float = 0.0) -> Array:
     """The band with the rows and columns ``held`` replaced by ``diagonal`` times the unit matrix's."""
-    result = band.copy(order="F")
+    result: Array = np.array(band, order="F")
     n = band.shape[1]
     for h in held:
         for j in range(max(0, h - U), min(n, h + U + 1)):

@@ -15,6 +15,15 @@ from numpy.typing import ArrayLike
 from kane_dynamics_ros.elastic.body import ElasticBody
 from kane_dynamics_ros.runtime.interface import Array
 
+# [e_x], [e_y], [e_z] along the last axis
+_SKEW = np.array(
+    [
+        [[0.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]],
+        [[0.0, 0.0, 1.0], [0.0, 0.0, 0.0], [-1.0, 0.0, 0.0]],
+        [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]],
+    ]
+)
+
 
 class RigidMotion(NamedTuple):
     """Motion of the frame L: acceleration of its origin less the free-fall acceleration [m/s^2], angular
@@ -37,8 +46,7 @@ class Coefficients(NamedTuple):
 
 def skew(v: ArrayLike) -> Array:
     """[v] with [v] r = v x r, [WindPump] eqs. (6) and (7)."""
-    x, y, z = np.asarray(v, dtype=float)
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(_SKEW @ v)
 
 
 def integral_NWN(body: ElasticBody, W: Array) -> Array:

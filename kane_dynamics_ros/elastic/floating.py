@@ -12,6 +12,7 @@ import numpy as np
 
 from kane_dynamics_ros.elastic.body import ElasticBody
 from kane_dynamics_ros.elastic.equations import skew
+from kane_dynamics_ros.elastic.rotations import E3
 from kane_dynamics_ros.runtime.interface import Array
 
 
@@ -33,16 +34,18 @@ def rigid_inertia(mass: float, S: Array, J: Array) -> Array:
     total[:3, :3] = J
     total[:3, 3:] = skew(S)
     total[3:, :3] = -total[:3, 3:]
-    total[3:, 3:] = mass * np.eye(3)
+    total[3:, 3:] = mass * E3
     return total
 
 
 def rigid_bias(spatial: Array, omega: Array, acceleration: Array) -> Array:
     """Inertia force and moment (6,) of a rigid body at (alpha, a_O)."""
     K = skew(omega)
-    velocity_terms = spatial[:3] @ np.concatenate([omega, np.zeros(3)])  # J omega
-    S_rows = K @ (K @ np.array([spatial[2, 4], spatial[0, 5], spatial[1, 3]]))  # omega x (omega x S)
-    return np.asarray(spatial @ acceleration + np.concatenate([K @ velocity_terms, S_rows]))
+    velocity_terms = spatial[:, :3] @ omega  # J omega, and - S x omega = omega x S
+    bias = spatial @ acceleration
+    bias[:3] += K @ velocity_terms[:3]
+    bias[3:] += K @ velocity_terms[3:]
+    return np.asarray(bias)
 
 
 def floating_inertia(
@@ -53,17 +56,25 @@ def floating_inertia(
     D_delta, D_rate = (body.D.reshape(9 * n, n) @ np.stack([delta, rate], axis=1)).T.reshape(2, 3, 3, n)
     rho = body.E + D_delta  # [b, a]: int N_b rho_a dm
     coupling = np.empty((6, n))
-    coupling[0], coupling[1], coupling[2] = rho[2, 1] - rho[1, 2], rho[0, 2] - rho[2, 0], rho[1, 0] - rho[0, 1]
+    coupling[0], coupling[1], coupling[2] = (
+        rho[2, 1] - rho[1, 2],
+        rho[0, 2] - rho[2, 0],
+        rho[1, 0] - rho[0, 1],
+    )
     coupling[3:] = body.m_O
     R2 = body.R2 + body.E @ delta + (rho @ delta).T  # int rho rho^T dm
     S = body.S + body.m_O @ delta
-    J = np.trace(R2) * np.eye(3) - R2
+    J = (R2[0, 0] + R2[1, 1] + R2[2, 2]) * E3 - R2
     T = (rho @ rate).T  # [a, b]: int rho_a u'_b dm
     K = skew(omega)
     W = skew(acceleration[:3]) + K @ K
     inertia = rigid_inertia(body.mass, S, J)
     bias = np.empty(6)
-    bias[:3] = inertia[:3] @ acceleration + K @ (J @ omega) + 2.0 * (np.trace(T) * omega - omega @ T)
+    bias[:3] = (
+        inertia[:3] @ acceleration
+        + K @ (J @ omega)
+        + 2.0 * ((T[0, 0] + T[1, 1] + T[2, 2]) * omega - omega @ T)
+    )
     bias[3:] = body.mass * acceleration[3:] + W @ S + 2.0 * (K @ (body.m_O @ rate))
     bias_delta = acceleration[3:] @ body.m_O + W.reshape(9) @ rho.reshape(9, n)
     bias_delta = bias_delta + 2.0 * (K.reshape(9) @ D_rate.reshape(9, n))

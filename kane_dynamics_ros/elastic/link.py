@@ -18,6 +18,7 @@ class ElasticLink:
     ``end`` None is the next joint's origin (the tip frame's for the last link). ``z_axis`` is the direction,
     in the link's frame, nearest to the section's z axis; None takes the link's z axis, or x where the beam
     lies along z. ``damping`` is the ratio of the first and the second bending mode of the clamped beam.
+    ``stiffened`` adds the stiffness of the axial load, which fast turning links need.
     """
 
     link: str
@@ -29,6 +30,7 @@ class ElasticLink:
     end: Vector | None = None
     z_axis: Vector | None = None
     rotary_inertia: bool = False
+    stiffened: bool = False
 
     def __post_init__(self) -> None:
         where = f"elastic link {self.link!r}"

@@ -11,6 +11,8 @@ import numpy as np
 from kane_dynamics_ros.elastic.equations import skew
 from kane_dynamics_ros.runtime.interface import Array
 
+E3 = np.eye(3)
+
 
 def transform(R: Array, r: Array) -> Array:
     """X with (motion of C) = X (motion of P) for C fixed in P at ``r`` with orientation R = R_PC; (6, 6)."""
@@ -23,7 +25,7 @@ def transform(R: Array, r: Array) -> Array:
 def rotation_about(axis: Array, angle: float) -> Array:
     """The rotation by ``angle`` about a unit axis, (3, 3)."""
     K = skew(axis)
-    return np.asarray(np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * (K @ K))
+    return np.asarray(E3 + math.sin(angle) * K + (1.0 - math.cos(angle)) * (K @ K))
 
 
 class Turn(NamedTuple):
@@ -47,9 +49,9 @@ def turn(theta: Array, rate: Array) -> Turn:
     K = skew(theta)
     c = 4.0 / (4.0 + float(theta @ theta))
     c_rate = -0.5 * c * c * float(theta @ rate)
-    B = np.eye(3) + 0.5 * K
+    B = E3 + 0.5 * K
     omega = c * (B @ rate)
-    return Turn(np.eye(3) + c * (K + 0.5 * (K @ K)), c * B, omega, (c_rate / c) * omega)
+    return Turn(E3 + c * (K + 0.5 * (K @ K)), c * B, omega, (c_rate / c) * omega)
 
 
 def frame_along(direction: Array, z_axis: Array) -> Array:

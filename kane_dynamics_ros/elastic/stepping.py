@@ -1,0 +1,96 @@
+"""One linearly implicit step of an elastic arm, in two halves so that joint friction can act in between.
+
+The generalized-alpha method (Chung and Hulbert 1993) with stiffness and damping implicit and all other
+inertia terms at a prediction of the same order, so that a step costs one assembly and one solve:
+
+    (1 - alpha_m) M a1 + (1 - alpha_f) (gamma h c + beta h^2 k) a1 = known terms
+
+It is of second order, and stable for any stiffness of the beams.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dposv
+
+from kane_dynamics_ros.elastic.arm import equations
+from kane_dynamics_ros.elastic.arm_model import ArmModel
+from kane_dynamics_ros.runtime.interface import Array
+
+
+class ArmState(NamedTuple):
+    """Generalized coordinates, speeds and accelerations, each (size,): joints first, then the beams."""
+
+    x: Array
+    u: Array
+    a: Array
+
+
+class Method(NamedTuple):
+    """Coefficients of the method for one step length ``h`` [s]."""
+
+    h: float
+    alpha_m: float
+    alpha_f: float
+    gamma: float
+    beta: float
+
+
+class BegunStep(NamedTuple):
+    """A step before the friction of the joints: ``a`` (size,) without it, ``response`` (size, n) of the
+    accelerations to unit joint efforts.
+    """
+
+    method: Method
+    x_star: Array
+    u_star: Array
+    a: Array
+    response: Array
+
+
+def method(h: float, radius: float = 0.8) -> Method:
+    """``radius`` in 0..1: what one step leaves of frequencies far above 1 / h; 1 keeps all."""
+    alpha_m, alpha_f = (2 * radius - 1) / (radius + 1), radius / (radius + 1)
+    return Method(h, alpha_m, alpha_f, 0.5 - alpha_m + alpha_f, (1 - alpha_m + alpha_f) ** 2 / 4)
+
+
+def begin_step(
+    model: ArmModel, state: ArmState, effort: Array, gravity: Array, viscous: Array, how: Method
+) -> BegunStep:
+    """Everything but dry friction, brakes and stops. ``effort``, ``viscous``: (n,), per joint."""
+    h, n, rest = how.h, model.n, 1 - how.alpha_f
+    x, u, a = state
+    middle = equations(model, x + rest * h * (u + 0.5 * h * rest * a), u + rest * h * a, gravity, a)
+    u_star = u + h * (1 - how.gamma) * a
+    x_star = x + h * u + h**2 * (0.5 - how.beta) * a
+    u_f, x_f = rest * u_star + how.alpha_f * u, rest * x_star + how.alpha_f * x
+    load = -middle.h - how.alpha_m * (middle.M @ a) - model.c @ u_f - model.k @ x_f
+    load[:n] += effort - viscous * u_f[:n]
+    system = (1 - how.alpha_m) * middle.M + rest * (how.gamma * h * model.c + how.beta * h**2 * model.k)
+    system[range(n), range(n)] += rest * how.gamma * h * viscous
+    right = np.zeros((model.size, n + 1), order="F")
+    right[:, 0] = load
+    right[range(n), range(1, n + 1)] = 1.0
+    _, solution, _ = dposv(system, right, lower=True, overwrite_b=True)
+    return BegunStep(how, x_star, u_star, solution[:, 0], solution[:, 1:])
+
+
+def joint_speeds(begun: BegunStep) -> tuple[Array, Array]:
+    """Speeds (n,) of the joints at the step's end if nothing more acts, and the change of them per unit of
+    joint impulse (n, n) [effort times h].
+    """
+    n = begun.response.shape[1]
+    how = begun.method
+    free = begun.u_star[:n] + how.h * how.gamma * begun.a[:n]
+    return free, how.gamma * begun.response[:n]
+
+
+def end_step(begun: BegunStep, joint_effort: Array | None = None) -> ArmState:
+    """The state after the step; ``joint_effort`` (n,) acts in addition during it."""
+    how = begun.method
+    a = begun.a if joint_effort is None else begun.a + begun.response @ joint_effort
+    return ArmState(
+        begun.x_star + how.h**2 * how.beta * a,
+        begun.u_star + how.h * how.gamma * a,
+        a,
+    )

@@ -1,0 +1,76 @@
+"""Arms with elastic links that several tests use."""
+
+from pathlib import Path
+
+import numpy as np
+
+from kane_dynamics_ros.description import load_robot, parse_robot, serial_chain
+from kane_dynamics_ros.elastic.arm_model import ArmModel, arm_model
+from kane_dynamics_ros.elastic.link import ElasticLink
+from kane_dynamics_ros.elastic.section import Material, tube
+
+URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
+GRAVITY = np.array([0.0, 0.0, -9.81])
+
+PENDULUM = """
+<robot name="pendulum">
+  <link name="base"/>
+  <link name="rod">
+    <inertial><origin xyz="0.5 0 0"/><mass value="0.6"/>
+      <inertia ixx="3e-5" iyy="0.05" izz="0.05" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+  <joint name="hinge" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/></joint>
+  <link name="end"/>
+  <joint name="tip" type="fixed"><parent link="rod"/><child link="end"/><origin xyz="1 0 0"/></joint>
+</robot>
+"""
+
+SLIDING = """
+<robot name="sliding">
+  <link name="base"/>
+  <link name="rod">
+    <inertial><origin xyz="0.45 0 0.1"/><mass value="2"/>
+      <inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0.01" ixz="0" iyz="0"/></inertial>
+  </link>
+  <link name="slide">
+    <inertial><origin xyz="0.1 0.05 0"/><mass value="0.7"/>
+      <inertia ixx="0.01" iyy="0.02" izz="0.015" ixy="0" ixz="0.002" iyz="0"/></inertial>
+  </link>
+  <link name="follower">
+    <inertial><origin xyz="0 0.1 0"/><mass value="0.3"/>
+      <inertia ixx="0.004" iyy="0.003" izz="0.004" ixy="0" ixz="0" iyz="0"/></inertial>
+  </link>
+  <joint name="turn" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 0.6 0.8"/>
+    <origin xyz="0.1 0.2 0.3" rpy="0.3 -0.2 0.5"/></joint>
+  <joint name="push" type="prismatic"><parent link="rod"/><child link="slide"/><axis xyz="0 1 0"/>
+    <origin xyz="0.9 0.1 0.05" rpy="0.2 0.1 -0.3"/>
+    <limit lower="-1" upper="1" effort="9" velocity="9"/></joint>
+  <joint name="follow" type="revolute"><parent link="slide"/><child link="follower"/><axis xyz="1 0 0"/>
+    <origin xyz="0.2 0 0"/><limit lower="-9" upper="9" effort="9" velocity="9"/>
+    <mimic joint="turn" multiplier="-0.5" offset="0.2"/></joint>
+</robot>
+"""
+
+
+def reference_arm(E: float = 7e10, elements: int = 4, links=("limb_2", "limb_3"), damping=0.01) -> ArmModel:
+    """The reference robot with elastic limbs of a light tube."""
+    chain = serial_chain(load_robot(URDF))
+    material = Material(E, E / 2.6, 1500.0)
+    return arm_model(
+        chain, [ElasticLink(name, material, tube(0.05, 0.02), elements, damping) for name in links]
+    )
+
+
+def pendulum(E: float, elements: int, stiffened: bool = False) -> ArmModel:
+    """A hinged rod of 0.6 kg and 1 m; a diameter of 16 mm, E chooses the stiffness."""
+    diameter = 0.016
+    material = Material(E, E / 2.6, 0.6 / (np.pi * diameter**2 / 4))
+    link = ElasticLink("rod", material, tube(diameter), elements, 0.0, stiffened=stiffened)
+    return arm_model(serial_chain(parse_robot(PENDULUM)), [link])
+
+
+def sliding_arm(E: float = 1e6) -> ArmModel:
+    """A skew elastic rod that carries a slide and a follower: every kind of joint behind a beam."""
+    material = Material(E, E / 2.6, 800.0)
+    link = ElasticLink("rod", material, tube(0.04), 2, 0.0, start=(0.1, 0.0, 0.02), end=(0.8, 0.1, 0.0))
+    return arm_model(serial_chain(parse_robot(SLIDING)), [link])
