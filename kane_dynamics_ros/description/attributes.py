@@ -4,12 +4,13 @@ import math
 import re
 from typing import NamedTuple
 
-from kane_dynamics_ros.description.errors import MissingError, Place
+from kane_dynamics_ros.description.errors import MissingError, Place, TooLargeError
 from kane_dynamics_ros.description.model import ZERO, Vector
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.value_errors import NotANumberError, NumberCountError, OutOfRangeError
 from kane_dynamics_ros.description.xml_tree import Element
 
+LONGEST_NAME = 255
 LARGEST = 1e12  # beyond it, in SI units, is no robot, and products of such numbers overflow
 SMALLEST = 1e-100  # below it, products of such numbers lose their digits: read as 0, and noted
 
@@ -49,36 +50,52 @@ class Reader(NamedTuple):
         text = self.element.attributes.get(attribute, "")
         if not text.strip():
             raise MissingError(self.place, f"attribute {attribute!r}")
+        if len(text) > LONGEST_NAME:
+            raise TooLargeError(self.place, f"characters in attribute {attribute!r}", LONGEST_NAME)
         return text
 
-    def number(self, attribute: str, default: float | None = None, largest: float = LARGEST) -> float:
+    def number(self, attribute: str, default: float | None = None) -> float:
         """A finite number; ``default`` where the attribute is absent, and required where that is None."""
         if not self.has(attribute) and default is not None:
             return default
-        return self.convert(attribute, self.name(attribute).strip(), largest)
+        return self.convert(attribute, self.name(attribute).strip())
+
+    def bound(self, attribute: str) -> float | None:
+        """A limit, 0 where it is absent; None where it is so large that it means none, as in 1e16 or inf."""
+        text = self.element.attributes.get(attribute, "").strip()
+        if not text:
+            return 0.0
+        if _SPECIAL.fullmatch(text) and text.strip("+-")[0].lower() != "n":
+            return None
+        value = self.convert(attribute, text, math.inf)
+        return value if abs(value) <= LARGEST else None
 
     def vector(self, attribute: str, default: Vector = ZERO) -> Vector:
         """Three finite numbers, or ``default`` where the attribute is absent."""
         if attribute not in self.element.attributes:
             return default
-        text = self.element.attributes[attribute]
-        words = text.split()
-        if len(words) != 3:
-            if "," in text:
-                raise NotANumberError(self.place, attribute, text)
-            raise NumberCountError(self.place, attribute, text, 3)
-        x, y, z = (self.convert(attribute, word, LARGEST) for word in words)
+        x, y, z = self.numbers(attribute, 3)
         return (x, y, z)
 
-    def convert(self, attribute: str, text: str, largest: float) -> float:
+    def numbers(self, attribute: str, count: int) -> list[float]:
+        """Finite numbers separated by spaces. Raises ``NumberCountError``, and as ``convert``."""
+        text = self.element.attributes[attribute]
+        words = text.split()
+        if len(words) != count:
+            if "," in text:
+                raise NotANumberError(self.place, attribute, text)
+            raise NumberCountError(self.place, attribute, text, count)
+        return [self.convert(attribute, word) for word in words]
+
+    def convert(self, attribute: str, text: str, largest: float = LARGEST) -> float:
         """The number in ``text``; -0 becomes 0. Raises ``NotANumberError``, ``OutOfRangeError``."""
         if _SPECIAL.fullmatch(text):
-            raise OutOfRangeError(self.place, attribute, text, largest)
+            raise OutOfRangeError(self.place, attribute, text, LARGEST)
         if not _NUMBER.fullmatch(text):
             raise NotANumberError(self.place, attribute, text)
         value = float(text)
-        if not math.isfinite(value) or abs(value) > largest:
-            raise OutOfRangeError(self.place, attribute, text, largest)
+        if abs(value) > largest:
+            raise OutOfRangeError(self.place, attribute, text, LARGEST)
         if 0.0 < abs(value) < SMALLEST:
             self.notes.add("KD307", f"{attribute}={text[:60]!r} was read as 0", *self.place[1:])
             return 0.0

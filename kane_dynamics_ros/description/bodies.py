@@ -1,11 +1,11 @@
 """The rigid bodies of a chain: each moving joint's link with everything that is fixed to it."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from kane_dynamics_ros.description.errors import listed
 from kane_dynamics_ros.description.geometry import Placement, lump, moved_inertia
-from kane_dynamics_ros.description.mimic import MOVING
-from kane_dynamics_ros.description.model import Inertia, Joint, Link, Robot
+from kane_dynamics_ros.description.model import MOVING, Inertia, Joint, Link, Robot
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.physical import failed_condition
 from kane_dynamics_ros.description.rest import moved_placement
@@ -13,84 +13,88 @@ from kane_dynamics_ros.description.tree import children
 from kane_dynamics_ros.description.value_errors import UnphysicalInertiaError, UnsupportedJointError
 
 
+class Parts(NamedTuple):
+    """A robot taken apart at the ``moving`` joints of a chain: links and joints looked up by name."""
+
+    links: dict[str, Link]
+    below: dict[str, list[Joint]]
+    moving: frozenset[str]
+    positions: Mapping[str, float]  # of all joints when they stand still [rad] or [m]
+    lock: Collection[str]
+
+
 class Attached(NamedTuple):
     """A link of a body, the joint that fixes it there (None for the first), and its frame in the body's."""
 
-    link: str
+    link: Link
     joint: Joint | None
     placement: Placement
 
 
-def attached_links(
-    first: str, below: Mapping[str, list[Joint]], moving: Collection[str], positions: Mapping[str, float]
-) -> list[Attached]:
-    """The links that move with link ``first``: all below it, up to the ``moving`` joints of the chain."""
-    body = [Attached(first, None, Placement())]
+def take_apart(
+    robot: Robot, moving: Iterable[str], positions: Mapping[str, float], lock: Collection[str]
+) -> Parts:
+    links = {link.name: link for link in robot.links}
+    return Parts(links, children(robot.joints), frozenset(moving), positions, lock)
+
+
+def attached_links(parts: Parts, first: str) -> list[Attached]:
+    """The links that move with link ``first``: all below it, up to the moving joints of the chain."""
+    body = [Attached(parts.links[first], None, Placement())]
     for link, _, placement in body:  # grows while it is walked
-        for joint in below.get(link, ()):
-            if joint.name not in moving:
-                place = placement.then(moved_placement(joint, positions[joint.name]))
-                body.append(Attached(joint.child, joint, place))
+        for joint in parts.below.get(link.name, ()):
+            if joint.name not in parts.moving:
+                place = placement.then(moved_placement(joint, parts.positions[joint.name]))
+                body.append(Attached(parts.links[joint.child], joint, place))
     return body
 
 
-def lumped_body(
-    robot: Robot,
-    first: str,
-    moving: Collection[str],
-    positions: Mapping[str, float],
-    lock: Collection[str],
-    notes: Notes,
-) -> tuple[Inertia, tuple[str, ...]]:
+def lumped_body(parts: Parts, first: str, notes: Notes) -> tuple[Inertia, tuple[str, ...]]:
     """One body's inertia in the frame of link ``first``, and the names of the links lumped into it.
 
-    Summed in order of names, so that the order of the file's elements changes no bit.
+    Summed in order of names, so that the order of the file's elements changes no bit. Raises
+    ``UnsupportedJointError``, ``UnphysicalInertiaError``.
     """
-    body = attached_links(first, children(robot.joints), moving, positions)
-    refuse_loose(body, lock, notes)
-    note_branches(body, positions, lock, notes)
-    inertias = {link.name: link.inertia for link in robot.links}
-    parts = [(part.placement, inertias[part.link]) for part in sorted(body, key=lambda part: part.link)]
-    lumped = tuple(part.link for part in body[1:])
+    body = attached_links(parts, first)
+    refuse_loose(body, parts.lock, notes)
+    note_branches(body, parts, notes)
+    lumped = tuple(part.link.name for part in body[1:])
     if lumped:
-        notes.add(
-            "KD603",
-            f"into link {first!r} were lumped {', '.join(map(repr, lumped))}",
-            None,
-            f"link {first!r}",
-        )
-    whole = lump(moved_inertia(place, inertia) for place, inertia in parts if inertia is not None)
-    refuse_unphysical(whole, [link for link in robot.links if link.name in (first, *lumped)], notes)
+        notes.add("KD603", f"lumped into it: {listed(lumped, most=20)}", body[0].link.line, f"link {first!r}")
+    ordered = sorted(body, key=lambda part: part.link.name)
+    whole = lump(moved_inertia(part.placement, part.link.inertia) for part in ordered if part.link.inertia)
+    refuse_unphysical(whole, body, notes)
     return whole, lumped
 
 
-def refuse_unphysical(whole: Inertia, links: Iterable[Link], notes: Notes) -> None:
+def refuse_loose(body: Iterable[Attached], lock: Collection[str], notes: Notes) -> None:
+    """A floating or planar joint fixes nothing. Raises ``UnsupportedJointError`` unless it is locked."""
+    for part in body:
+        joint = part.joint
+        if joint is not None and joint.kind in ("floating", "planar") and joint.name not in lock:
+            place = notes.place(joint.line, f"joint {joint.name!r}")
+            raise UnsupportedJointError(place, joint.kind, joint.name)
+
+
+def note_branches(body: Iterable[Attached], parts: Parts, notes: Notes) -> None:
+    for _, joint, _ in body:
+        if joint is not None and joint.kind in MOVING and joint.name not in parts.lock:
+            what = "a follower off the chain" if joint.mimic else "off the chain"
+            unit = "m" if joint.kind == "prismatic" else "rad"
+            position = parts.positions[joint.name]
+            message = f"{what}: everything from it on is lumped as rigid at {position!r} {unit}"
+            notes.add("KD604", message, joint.line, f"joint {joint.name!r}")
+
+
+def refuse_unphysical(whole: Inertia, body: Sequence[Attached], notes: Notes) -> None:
     """Raises ``UnphysicalInertiaError`` for the link whose tensor makes the whole body's one impossible.
 
     A link with an impossible tensor in a body whose sum is possible is noted elsewhere, and goes.
     """
     if failed_condition(whole.tensor) is None:
         return
-    for link in links:
-        failed = None if link.inertia is None else failed_condition(link.inertia.tensor)
+    for part in body:
+        failed = None if part.link.inertia is None else failed_condition(part.link.inertia.tensor)
         if failed is not None:
-            raise UnphysicalInertiaError(notes.place(link.line, f"link {link.name!r}"), failed)
-
-
-def refuse_loose(body: Iterable[Attached], lock: Collection[str], notes: Notes) -> None:
-    """A floating or planar joint fixes nothing. Raises ``UnsupportedJointError`` unless it is locked."""
-    for _, joint, _ in body:
-        if joint is not None and joint.kind in ("floating", "planar") and joint.name not in lock:
-            place = notes.place(joint.line, f"joint {joint.name!r}")
-            raise UnsupportedJointError(place, joint.kind, joint.name)
-
-
-def note_branches(
-    body: Iterable[Attached], positions: Mapping[str, float], lock: Collection[str], notes: Notes
-) -> None:
-    for _, joint, _ in body:
-        if joint is not None and joint.kind in MOVING and joint.name not in lock:
-            what = "a follower off the chain" if joint.mimic else "off the chain"
-            unit = "m" if joint.kind == "prismatic" else "rad"
-            message = f"{what}: everything from it on is lumped as rigid at {positions[joint.name]!r} {unit}"
-            notes.add("KD604", message, joint.line, f"joint {joint.name!r}")
+            place = notes.place(part.link.line, f"link {part.link.name!r}")
+            raise UnphysicalInertiaError(place, failed)

@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
-from kane_dynamics_ros.description.bodies import attached_links, lumped_body
+from kane_dynamics_ros.description.bodies import Parts, attached_links, lumped_body, take_apart
 from kane_dynamics_ros.description.coordinates import Following, assign_coordinates
-from kane_dynamics_ros.description.errors import MimicError, NoMovingJointError
+from kane_dynamics_ros.description.errors import MimicError, NoMovingJointError, TooLargeError, listed
 from kane_dynamics_ros.description.geometry import Placement
 from kane_dynamics_ros.description.gravity_limits import note_weak_limits
-from kane_dynamics_ros.description.mimic import MOVING, trace_mimics
-from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia, Joint, Mimic, Robot
+from kane_dynamics_ros.description.mimic import trace_mimics
+from kane_dynamics_ros.description.model import MOVING, Chain, ChainJoint, Inertia, Joint, Mimic, Robot
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.rest import check_locks, moved_placement, standing_positions
 from kane_dynamics_ros.description.singular import check_resistance
 from kane_dynamics_ros.description.tip import default_tip, path_to
-from kane_dynamics_ros.description.tree import children
 from kane_dynamics_ros.description.value_errors import UnsupportedJointError
+
+MAX_MOVING_JOINTS = 500
 
 
 class Segment(NamedTuple):
@@ -44,6 +45,8 @@ def serial_chain(robot: Robot, tip: str | None = None, *, lock: Mapping[str, flo
     path = path_to(robot, tip)
     refuse_loose_path(path, lock, notes)
     segments, tip_placement = split(path, still, positions)
+    if len(segments) > MAX_MOVING_JOINTS:
+        raise TooLargeError(notes.place(None, None), "moving joints in the chain", MAX_MOVING_JOINTS)
     refuse_broken_mimics(segments, broken, notes)
     if not segments:
         raise NoMovingJointError(notes.place(None, None), robot.root, tip)
@@ -124,13 +127,11 @@ def chain_joints(
     notes: Notes,
 ) -> tuple[tuple[ChainJoint, ...], tuple[str, ...]]:
     """The chain's joints with their bodies, and the names of the independent coordinates."""
-    moving = {segment.joint.name for segment in segments}
-    note_left_out(robot, moving, positions, notes)
+    parts = take_apart(robot, (segment.joint.name for segment in segments), positions, lock)
+    note_left_out(parts, robot.root, notes)
     coordinates, following = assign_coordinates([segment.joint for segment in segments], mimics, notes)
     joints = tuple(
-        chain_joint(
-            segment, follows, *lumped_body(robot, segment.joint.child, moving, positions, lock, notes)
-        )
+        chain_joint(segment, follows, *lumped_body(parts, segment.joint.child, notes))
         for segment, follows in zip(segments, following, strict=True)
     )
     return joints, coordinates
@@ -160,7 +161,7 @@ def chain_joint(
     )
 
 
-def note_left_out(robot: Robot, moving: set[str], positions: Mapping[str, float], notes: Notes) -> None:
+def note_left_out(parts: Parts, root: str, notes: Notes) -> None:
     """Links that stand with the root: no motion of the chain depends on their inertia."""
-    standing = [part.link for part in attached_links(robot.root, children(robot.joints), moving, positions)]
-    notes.add("KD606", f"left out, since they do not move with the chain: {', '.join(map(repr, standing))}")
+    standing = [part.link.name for part in attached_links(parts, root)]
+    notes.add("KD606", f"left out, since they do not move with the chain: {listed(standing, most=20)}")

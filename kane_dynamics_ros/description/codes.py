@@ -51,6 +51,7 @@ CODES: dict[str, Code] = {
     "KD306": Code("info", "axis not given"),
     "KD307": Code("warning", "number so small that it was read as 0"),
     "KD308": Code("error", "negative where it cannot be"),
+    "KD309": Code("error", "orientation not clear"),
     # 4xx: inertia
     "KD401": Code("error", "negative mass"),
     "KD402": Code("error", "inertia without mass"),
@@ -71,6 +72,7 @@ CODES: dict[str, Code] = {
     "KD504": Code("error", "lower limit above upper limit"),
     "KD505": Code("warning", "effort limit below the gravity torque"),
     "KD506": Code("warning", "degrees for radians"),
+    "KD507": Code("warning", "degrees for radians in rpy"),
     "KD508": Code("warning", "millimetres for metres"),
     # 6xx: the chain
     "KD601": Code("error", "unknown link or joint asked for"),

@@ -74,6 +74,17 @@ def rotation_rpy(roll: float, pitch: float, yaw: float) -> Matrix:
     )
 
 
+def rotation_quaternion(x: float, y: float, z: float, w: float) -> Matrix:
+    """The rotation of a quaternion of any length but 0."""
+    n = math.hypot(x, y, z, w)
+    x, y, z, w = x / n, y / n, z / n, w / n
+    return (
+        (1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)),
+        (2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)),
+        (2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)),
+    )
+
+
 def rotation_about(axis: Vector, angle: float) -> Matrix:
     """Rodrigues' formula, ``axis`` a unit vector, ``angle`` [rad]: R = c 1 + (1 - c) a a^T + s [a]x."""
     s, c = sine_cosine(angle)

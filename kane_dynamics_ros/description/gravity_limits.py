@@ -48,8 +48,8 @@ def note_weak_limits(
 def position(joint: ChainJoint, fraction: float) -> float:
     """A position within the limits, or within half a turn or half a metre where they are unknown."""
     half = 0.5 if joint.kind == "prismatic" else 3.14
-    lower = -half if joint.limits.lower is None else joint.limits.lower
     upper = half if joint.limits.upper is None else joint.limits.upper
+    lower = -half if joint.limits.lower is None else joint.limits.lower
     return lower + fraction * (upper - lower)
 
 

@@ -3,8 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from kane_dynamics_ros.description.mimic import MOVING
-from kane_dynamics_ros.description.model import Inertia, Joint, Link
+from kane_dynamics_ros.description.model import MOVING, Inertia, Joint, Link
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.physical import principal_moments
 from kane_dynamics_ros.description.tree import children

@@ -1,8 +1,9 @@
 """``<inertial>`` to an Inertia."""
 
 from kane_dynamics_ros.description.attributes import Reader
-from kane_dynamics_ros.description.geometry import rotated_tensor, rotation_rpy, symmetric
+from kane_dynamics_ros.description.geometry import rotated_tensor, symmetric
 from kane_dynamics_ros.description.model import ZERO, Inertia, Matrix
+from kane_dynamics_ros.description.origin import read_origin
 from kane_dynamics_ros.description.physical import ROUNDING, failed_condition, principal_moments
 from kane_dynamics_ros.description.value_errors import InertiaWithoutMassError, NegativeMassError
 
@@ -24,11 +25,8 @@ def read_inertial(link: Reader) -> Inertia | None:
     check_tensor(inertia_element or inertial, mass, I_cm)
     if mass == 0.0:
         return Inertia(0.0, ZERO, (ZERO, ZERO, ZERO))
-    origin = inertial.child("origin")
-    if origin is None:
-        return Inertia(mass, ZERO, I_cm)
-    R_LI = rotation_rpy(*origin.vector("rpy"))
-    return Inertia(mass, origin.vector("xyz"), rotated_tensor(R_LI, I_cm))
+    R_LI, p_LoLcm_L = read_origin(inertial)
+    return Inertia(mass, p_LoLcm_L, rotated_tensor(R_LI, I_cm))
 
 
 def read_tensor(inertia: Reader) -> Matrix:

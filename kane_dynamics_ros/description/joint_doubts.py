@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from kane_dynamics_ros.description.errors import listed
-from kane_dynamics_ros.description.mimic import MOVING
-from kane_dynamics_ros.description.model import Joint
+from kane_dynamics_ros.description.model import MOVING, Joint
 from kane_dynamics_ros.description.notes import Notes
 
 MOST_TURNS = 5 * 2 * math.pi  # [rad] a joint limit beyond it is rather written in degrees
@@ -31,7 +30,7 @@ def note_joints(joints: Sequence[Joint], notes: Notes) -> None:
 def note_unknown_limits(moving: Iterable[Joint], notes: Notes) -> None:
     """One finding for each kind of limit that joints lack, so that a file without limits says so once."""
     kinds: tuple[tuple[str, str, Callable[[Joint], bool]], ...] = (
-        ("KD501", "position limits", lambda joint: joint.kind != "continuous" and joint.limits.lower is None),
+        ("KD501", "position limits", lambda joint: joint.kind != "continuous" and has_no_range(joint)),
         ("KD502", "effort limit", lambda joint: joint.limits.effort is None),
         ("KD503", "velocity limit", lambda joint: joint.limits.velocity is None),
     )
@@ -41,6 +40,10 @@ def note_unknown_limits(moving: Iterable[Joint], notes: Notes) -> None:
             names = listed(joint.name for joint in lacking)
             message = f"{what} absent or 0, taken as unknown (nothing is clamped), for {names}"
             notes.add(code, message, lacking[0].line, f"joint {lacking[0].name!r}")
+
+
+def has_no_range(joint: Joint) -> bool:
+    return joint.limits.lower is None and joint.limits.upper is None
 
 
 def degrees_for_radians(joint: Joint) -> Iterable[str]:

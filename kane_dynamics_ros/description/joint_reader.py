@@ -5,14 +5,12 @@ from typing import get_args
 
 from kane_dynamics_ros.description.attributes import Reader
 from kane_dynamics_ros.description.errors import MissingError, UnknownJointTypeError
-from kane_dynamics_ros.description.geometry import Placement, rotation_rpy
-from kane_dynamics_ros.description.model import Joint, JointKind, Limits, Mimic, Vector
+from kane_dynamics_ros.description.model import MOVING, Joint, JointKind, Limits, Mimic, Vector
+from kane_dynamics_ros.description.origin import read_origin
 from kane_dynamics_ros.description.value_errors import LimitOrderError, NegativeValueError, ZeroAxisError
 
 KINDS: tuple[JointKind, ...] = get_args(JointKind)
-MOVING = ("revolute", "continuous", "prismatic")
 SHORTEST_AXIS = 1e-6  # shorter has no direction that its author meant
-LARGEST_LIMIT = 1.8e308  # a limit may be any finite number: many files write 1e16 for "none"
 
 
 def read_joint(joint: Reader) -> Joint:
@@ -62,14 +60,6 @@ def read_end(joint: Reader, role: str) -> str:
     return end.name("link")
 
 
-def read_origin(owner: Reader) -> Placement:
-    """``<origin xyz rpy>``: position, and turns about the parent's fixed axes X, Y, Z; absent means 0."""
-    origin = owner.child("origin")
-    if origin is None:
-        return Placement()
-    return Placement(rotation_rpy(*origin.vector("rpy")), origin.vector("xyz"))
-
-
 def read_axis(joint: Reader) -> Vector:
     """The unit vector along the axis; 1 0 0 where none is given. Raises ``ZeroAxisError``."""
     axis = joint.child("axis")
@@ -88,20 +78,18 @@ def read_axis(joint: Reader) -> Vector:
 def read_limits(joint: Reader) -> Limits:
     """Limits; 0 means unknown for effort, velocity, and for both positions; a continuous joint has none."""
     limit = joint.child("limit")
-    continuous = joint.element.attributes["type"].strip() == "continuous"
     if limit is None:
         return Limits()
-    velocity, effort = (positive(limit.number(name, 0.0, LARGEST_LIMIT)) for name in ("velocity", "effort"))
-    lower, upper = (limit.number(name, 0.0, LARGEST_LIMIT) for name in ("lower", "upper"))
-    if continuous or lower == upper == 0.0:
-        return Limits(None, None, velocity, effort)
-    if lower > upper:
+    velocity, effort, lower, upper = (limit.bound(name) for name in ("velocity", "effort", "lower", "upper"))
+    if joint.element.attributes["type"].strip() == "continuous" or lower == upper == 0.0:
+        lower = upper = None
+    if lower is not None and upper is not None and lower > upper:
         raise LimitOrderError(limit.place, lower, upper)
-    return Limits(lower, upper, velocity, effort)
+    return Limits(lower, upper, positive(velocity), positive(effort))
 
 
-def positive(value: float) -> float | None:
-    return value if value > 0.0 else None
+def positive(value: float | None) -> float | None:
+    return value if value is not None and value > 0.0 else None
 
 
 def read_mimic(joint: Reader) -> Mimic | None:

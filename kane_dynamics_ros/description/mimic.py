@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from kane_dynamics_ros.description.attributes import LARGEST
 from kane_dynamics_ros.description.errors import listed
-from kane_dynamics_ros.description.model import Joint, Mimic
+from kane_dynamics_ros.description.model import MOVING, Joint, Mimic
 from kane_dynamics_ros.description.notes import Notes
-
-MOVING = ("revolute", "continuous", "prismatic")
 
 
 class Mimics(NamedTuple):
@@ -42,7 +41,11 @@ def trace(follower: Joint, by_name: Mapping[str, Joint], mimics: Mimics) -> None
         if reason is not None:
             mimics.broken[name] = reason
         else:
-            mimics.traced[name] = composed(mimic, mimics.traced.get(mimic.leader))
+            traced = composed(mimic, mimics.traced.get(mimic.leader))
+            if max(abs(traced.multiplier), abs(traced.offset)) <= LARGEST:
+                mimics.traced[name] = traced
+            else:
+                reason = mimics.broken[name] = "multiplier or offset too large along the line of its leaders"
 
 
 def composed(own: Mimic, above: Mimic | None) -> Mimic:

@@ -13,6 +13,7 @@ Matrix = tuple[Vector, Vector, Vector]  # rows
 
 JointKind = Literal["revolute", "continuous", "prismatic", "fixed", "floating", "planar"]
 Severity = Literal["info", "warning", "error"]
+MOVING: tuple[JointKind, ...] = ("revolute", "continuous", "prismatic")  # what a serial chain is made of
 
 IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ZERO: Vector = (0.0, 0.0, 0.0)

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from kane_dynamics_ros.description.attributes import LARGEST
 from kane_dynamics_ros.description.errors import Place
 from kane_dynamics_ros.description.geometry import Placement, rotation_about, scale
-from kane_dynamics_ros.description.mimic import MOVING
-from kane_dynamics_ros.description.model import IDENTITY, ZERO, Joint, Mimic, Robot
+from kane_dynamics_ros.description.model import IDENTITY, MOVING, ZERO, Joint, Mimic, Robot
 from kane_dynamics_ros.description.value_errors import LockError, UnknownNameError
 
 
@@ -17,8 +17,8 @@ def check_locks(robot: Robot, lock: Mapping[str, float]) -> None:
             raise UnknownNameError(Place(robot.source), "joint", name, joints)
         joint = joints[name]
         place = Place(robot.source, joint.line, f"joint {name!r}")
-        if not abs(value) < float("inf"):
-            raise LockError(place, value, "a finite position is needed")
+        if not abs(value) <= LARGEST:
+            raise LockError(place, value, f"a finite position of at most {LARGEST:g} is needed")
         if joint.kind == "fixed":
             raise LockError(place, value, "it is fixed already: leave it out")
         if joint.kind not in MOVING and value != 0.0:

@@ -1,6 +1,6 @@
 """Initial joint positions from ``<ros2_control>``."""
 
-from kane_dynamics_ros.description.attributes import LARGEST, Reader
+from kane_dynamics_ros.description.attributes import Reader
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.xml_tree import Element
 
@@ -17,5 +17,5 @@ def read_initial_positions(root: Element, notes: Notes) -> dict[str, float]:
                     if parameter.attributes.get("name") == "initial_value":
                         name = joint.attributes.get("name", "")
                         reader = Reader(parameter, f"<ros2_control> joint {name!r} <param>", notes)
-                        positions[name] = reader.convert("initial_value", parameter.text.strip(), LARGEST)
+                        positions[name] = reader.convert("initial_value", parameter.text.strip())
     return positions

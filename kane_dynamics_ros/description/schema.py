@@ -71,18 +71,18 @@ class Strangers(NamedTuple):
 
     def look_at(self, reader: Reader, known: Allowed) -> None:
         for child in reader.element.children:
-            kind = f"<{child.tag}> in <{reader.element.tag}>"
+            kind = f"<{child.tag[:60]}> in <{reader.element.tag}>"
             where = Reader(child, reader.label, reader.notes)
             if child.tag in known.children:
                 continue
             if child.tag in UNREAD or ":" in child.tag:
-                self.foreign.setdefault(f"<{child.tag}>", []).append(where)
+                self.foreign.setdefault(f"<{child.tag[:60]}>", []).append(where)
             else:
                 self.tags.setdefault(kind, []).append(where)
         for name in reader.element.attributes:
             if name in known.attributes or name == "xmlns" or name.startswith("xmlns:"):
                 continue
-            kind = f"{name!r} of <{reader.element.tag}>"
+            kind = f"{name[:60]!r} of <{reader.element.tag}>"
             (self.foreign if ":" in name else self.attributes).setdefault(kind, []).append(reader)
 
     def write(self, notes: Notes) -> None:

@@ -3,8 +3,7 @@
 from collections.abc import Collection
 
 from kane_dynamics_ros.description.errors import Place
-from kane_dynamics_ros.description.mimic import MOVING
-from kane_dynamics_ros.description.model import Joint, Robot
+from kane_dynamics_ros.description.model import MOVING, Joint, Robot
 from kane_dynamics_ros.description.tree import children
 from kane_dynamics_ros.description.value_errors import UnknownNameError
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from kane_dynamics_ros.description.attributes import LARGEST, Reader
+from kane_dynamics_ros.description.attributes import Reader
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.value_errors import NegativeValueError
 from kane_dynamics_ros.description.xml_tree import Element
@@ -85,7 +85,7 @@ def values(transmission: Reader, tags: Iterable[str]) -> list[float]:
         if part.tag in tags:
             reader = Reader(part, f"{transmission.label} <{part.tag}>", transmission.notes)
             text = part.attributes.get("value", part.text).strip()
-            numbers.append(reader.convert(part.tag, text, LARGEST))
+            numbers.append(reader.convert(part.tag, text))
             if part.tag in _INERTIA_TAGS and numbers[-1] < 0.0:
                 raise NegativeValueError(reader.place, part.tag, numbers[-1])
     return numbers

@@ -16,6 +16,7 @@ from kane_dynamics_ros.description.naming import note_names
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.ros2_control import read_initial_positions
 from kane_dynamics_ros.description.schema import note_unknown
+from kane_dynamics_ros.description.text_notes import note_text, strip_namespace
 from kane_dynamics_ros.description.transmissions import joined_rotor_inertia, read_rotor_inertias
 from kane_dynamics_ros.description.tree import check_tree
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
@@ -28,6 +29,8 @@ def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
     """
     root = parse_xml(text, source)
     notes = Notes(source)
+    note_text(text, notes)
+    strip_namespace(root, notes)
     check_is_urdf(root, notes)
     links = tuple(read_links(root, notes))
     joints = tuple(read_joints(root, notes))
@@ -38,7 +41,8 @@ def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
     note_inertias(links, joints, link_sizes(root.all("link"), joints), notes)
     note_broken_mimics(joints, notes)
     notes.findings.sort(key=lambda finding: finding.line or 0)
-    name = root.attributes.get("name", "").strip() or "robot"
+    robot = Reader(root, "robot", notes)
+    name = robot.name().strip() if robot.has("name") else "robot"
     return Robot(name, root_link, links, joints, tuple(notes.findings), source)
 
 

@@ -33,6 +33,13 @@ class NegativeValueError(DescriptionError):
         super().__init__(place, f"{attribute} is {value!r}", "it must be 0 or more")
 
 
+class OrientationError(DescriptionError):
+    code = "KD309"
+
+    def __init__(self, place: Place, found: str) -> None:
+        super().__init__(place, found, "give rpy (turns about X, Y, Z in rad), or one quaternion of length 1")
+
+
 class NumberCountError(DescriptionError):
     code = "KD303"
 

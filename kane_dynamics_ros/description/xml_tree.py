@@ -9,7 +9,7 @@ from xml.parsers import expat
 
 from kane_dynamics_ros.description.errors import DoctypeError, NotXmlError, Place, TooLargeError
 
-MAX_BYTES = 10_000_000
+MAX_BYTES = 5_000_000
 MAX_ELEMENTS = 100_000
 MAX_DEPTH = 64
 MAX_TEXT = 1000  # [characters] kept of an element's text

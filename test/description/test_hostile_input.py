@@ -1,0 +1,176 @@
+"""Input that wants to do harm: refused within a second and 200 MB, and nothing beside the file is opened."""
+
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+from small_urdf import LIMIT, link, robot, two_joints
+
+from kane_dynamics_ros.description import DescriptionError, load_robot, parse_robot, serial_chain
+
+ROOT = Path(__file__).parents[2]
+BOMB = (
+    '<!DOCTYPE robot [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>\n<robot name="&b;"/>'
+)
+EXTERNAL = '<!DOCTYPE robot [<!ENTITY a SYSTEM "file:///etc/passwd">]>\n<robot name="arm">&a;</robot>'
+DOCTYPE = (
+    "has a document type declaration with entities or an external part, which are never read; remove the "
+    "<!DOCTYPE ...> [KD104]"
+)
+
+
+@pytest.mark.parametrize(
+    "text", [BOMB, EXTERNAL, '<!DOCTYPE robot SYSTEM "http://x.invalid/x.dtd">\n<robot/>']
+)
+def test_entities_are_never_read(text):
+    with pytest.raises(DescriptionError) as caught:
+        parse_robot(text, "arm.urdf")
+    assert str(caught.value) == f"arm.urdf:1: {DOCTYPE}"
+
+
+def test_bare_doctype_is_harmless():
+    assert parse_robot("<!DOCTYPE robot>\n" + two_joints()).name == "arm"
+
+
+MAKERS = {
+    "a file of 100 MB": "b'<robot>' + b' ' * 100_000_000",
+    "a name of 9 MB": "b'<robot name=\"' + b'a' * 9_000_000 + b'\"/>'",
+    "deep nesting": "b'<robot>' * 1_000_000",
+    "a million links": "b'<robot>' + b''.join(b'<link name=\"%d\"/>' % k for k in range(1_000_000)) + "
+    "b'</robot>'",
+    "half a million links of one letter": "b'<robot>' + b'<link n=\"\"/>' * 500_000 + b'</robot>'",
+    "many attributes": "b'<robot ' + b' '.join(b'a%d=\"\"' % k for k in range(700_000)) + b'/>'",
+    "text in small pieces": "b'<robot><link name=\"a\">' + b'x<!---->' * 1_200_000 + b'</link></robot>'",
+}
+MEASURE = """
+import resource, sys, time
+from kane_dynamics_ros.description import DescriptionError, load_robot, serial_chain
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = time.process_time()
+try:
+    serial_chain(load_robot(sys.argv[1]))
+except DescriptionError as error:
+    print(str(error)[-8:])
+print(time.process_time() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
+@pytest.mark.parametrize("what", MAKERS)
+def test_oversized_input_is_refused_within_a_second_and_200_megabytes(tmp_path, what):
+    path = tmp_path / "large.urdf"
+    path.write_bytes(eval(MAKERS[what]))
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, path], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    code, measured = done.stdout.strip().splitlines()
+    seconds, megabytes = map(float, measured.split())
+    assert code.startswith("[KD")
+    assert seconds < 1.0
+    assert megabytes < 200.0
+
+
+def test_the_largest_accepted_tree_takes_seconds_not_minutes():
+    """A star of joints as large as the limit on elements allows: no step is quadratic in the links."""
+    count = 8000
+    arms = [
+        f'<link name="l{k}"/><joint name="j{k}" type="fixed"><parent link="one"/><child link="l{k}"/></joint>'
+        for k in range(count)
+    ]
+    text = two_joints().replace("</robot>", "".join(arms) + "</robot>")
+    start = time.process_time()
+    chain = serial_chain(parse_robot(text))
+    assert len(chain.joints[0].lumped) == count
+    assert time.process_time() - start < 5.0
+
+
+def test_long_chain_is_refused():
+    links = [link(f"l{k}") for k in range(502)]
+    joints = [
+        f'<joint name="j{k}" type="revolute"><parent link="l{k}"/><child link="l{k + 1}"/>{LIMIT}</joint>'
+        for k in range(501)
+    ]
+    with pytest.raises(DescriptionError) as caught:
+        serial_chain(parse_robot(robot(*links, *joints), "arm.urdf"))
+    assert str(caught.value) == (
+        "arm.urdf: too large: more than 500 moving joints in the chain; a robot's URDF is far smaller: "
+        "check the "
+        "file [KD103]"
+    )
+
+
+def test_meshes_and_packages_are_never_opened(monkeypatch):
+    """``package://``, ``file://`` and plain paths in a URDF are only text."""
+    mesh = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
+    paths = ("package://a/b.stl", "file:///etc/passwd", "../../../etc/passwd", "/dev/zero")
+    text = two_joints().replace("</link>", "".join(mesh.format(path) for path in paths) + "</link>")
+
+    def refuse(*arguments, **options):
+        raise AssertionError(f"opened {arguments}")
+
+    monkeypatch.setattr("builtins.open", refuse)
+    monkeypatch.setattr("os.open", refuse)
+    assert serial_chain(parse_robot(text)).coordinates == ("a", "b")
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "arm\0.urdf", "a" * 5000])
+def test_odd_paths_are_refused(path):
+    with pytest.raises(DescriptionError, match="cannot be read"):
+        load_robot(path)
+
+
+def test_entity_bomb_never_reaches_xacro(tmp_path):
+    path = tmp_path / "arm.xacro"
+    path.write_text(BOMB)
+    with pytest.raises(DescriptionError) as caught:
+        load_robot(path)
+    assert str(caught.value) == f"{path}:1: {DOCTYPE}"
+
+
+def test_xacro_that_never_ends_is_refused(tmp_path):
+    path = tmp_path / "arm.xacro"
+    path.write_text(
+        textwrap.dedent("""\
+        <robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+          <xacro:macro name="again"><xacro:again/></xacro:macro>
+          <xacro:again/>
+        </robot>""")
+    )
+    with pytest.raises(
+        DescriptionError, match=r"xacro failed: .*try the file with the xacro command first \[KD105\]$"
+    ):
+        load_robot(path)
+
+
+NAMES = [
+    "\u202e",
+    "\x9b31m",
+    "a\tb",
+    "{}",
+    "%s",
+    "{0.__class__}",
+    "'''",
+    '"; import os',
+    "../../etc",
+    "\u0000"[:0] or "é",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_quoted_in_messages(name):
+    """No terminal control and no text direction leaves a message, and none is a format."""
+    escaped = name.replace('"', "&quot;").replace("\t", "&#9;")
+    text = (
+        two_joints()
+        .replace('joint name="b"', f'joint name="{escaped}"')
+        .replace('child link="two"', 'child link="x"')
+    )
+    with pytest.raises(DescriptionError) as caught:
+        parse_robot(text, "arm.urdf")
+    assert str(caught.value) == (
+        f"arm.urdf:6: joint {name!r}: its child link 'x' is not defined; add <link name='x'/> or mend "
+        f"the name [KD203]"
+    )
+    assert str(caught.value).isprintable()
