@@ -1,0 +1,165 @@
+"""Scalar expressions, hash-consed as they are created: equal sub-expressions are one node.
+
+A ``Graph`` owns the nodes; an ``Expression`` is a signed reference to one, so that a negation costs
+nothing and is folded into the sum or product that uses it. Constants are folded on the way. Nodes are
+numbered in the order of their creation, hence operands always come before the node that uses them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Union
+
+Scalar = Union["Expression", float, int]
+
+CONSTANT, SYMBOL, ADD, SUBTRACT, MULTIPLY, DIVIDE, CALL = (
+    "constant",
+    "symbol",
+    "+",
+    "-",
+    "*",
+    "/",
+    "call",
+)
+
+
+class Node(NamedTuple):
+    """One operation. ``a`` and ``b`` are indices of operands; ``label`` is a symbol's or function's name."""
+
+    kind: str
+    a: int = -1
+    b: int = -1
+    label: str = ""
+    value: float = 0.0
+
+
+class Graph:
+    """The arena of nodes: the same operation on the same operands is stored once."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self._index: dict[Node, int] = {}
+
+    def constant(self, value: float) -> Expression:
+        """The number ``value``; its node holds the magnitude, the reference the sign."""
+        return Expression(self, self._intern(Node(CONSTANT, value=abs(float(value)))), value < 0)
+
+    def symbol(self, name: str) -> Expression:
+        """The variable ``name``."""
+        return Expression(self, self._intern(Node(SYMBOL, label=name)), False)
+
+    def call(self, function: str, argument: Scalar) -> Expression:
+        """``sin``, ``cos`` or ``tanh`` of an expression, with the function's parity folded."""
+        x = self.lift(argument)
+        if x.is_zero:
+            return self.constant(1.0 if function == "cos" else 0.0)
+        negative = x.negative and function != "cos"  # sin and tanh are odd, cos is even
+        return Expression(self, self._intern(Node(CALL, x.index, label=function)), negative)
+
+    def lift(self, value: Scalar) -> Expression:
+        """A number becomes a constant; an expression stays."""
+        return value if isinstance(value, Expression) else self.constant(value)
+
+    def _intern(self, node: Node) -> int:
+        index = self._index.setdefault(node, len(self.nodes))
+        if index == len(self.nodes):
+            self.nodes.append(node)
+        return index
+
+    # Each builder takes and returns signed references; the rules keep one canonical form per value.
+
+    def _add(self, x: Expression, y: Expression) -> Expression:
+        if x.is_zero or y.is_zero:
+            return y if x.is_zero else x
+        if x.is_constant and y.is_constant:
+            return self.constant(x.number + y.number)
+        if x.index == y.index:
+            return self.constant(0.0) if x.negative != y.negative else self.constant(2.0) * x
+        if x.index > y.index:
+            x, y = y, x
+        if x.negative == y.negative:
+            return Expression(self, self._intern(Node(ADD, x.index, y.index)), x.negative)
+        return Expression(self, self._intern(Node(SUBTRACT, x.index, y.index)), x.negative)
+
+    def _multiply(self, x: Expression, y: Expression) -> Expression:
+        if x.is_zero or y.is_zero:
+            return self.constant(0.0)
+        if y.is_constant:
+            x, y = y, x
+        if x.is_constant:
+            if y.is_constant:
+                return self.constant(x.number * y.number)
+            if x.number in (1.0, -1.0):
+                return Expression(self, y.index, y.negative != (x.number < 0))
+            node = self.nodes[y.index]
+            if node.kind == MULTIPLY and self.nodes[node.a].kind == CONSTANT:
+                factor = self.constant(self.nodes[node.a].value * x.number * (-1 if y.negative else 1))
+                return self._multiply(factor, Expression(self, node.b, False))
+            a, b = x.index, y.index
+        else:
+            a, b = sorted((x.index, y.index))
+        return Expression(self, self._intern(Node(MULTIPLY, a, b)), x.negative != y.negative)
+
+    def _divide(self, x: Expression, y: Expression) -> Expression:
+        if y.is_zero:
+            raise ZeroDivisionError("division of an expression by the constant 0")
+        if x.is_zero:
+            return x
+        if y.is_constant:
+            return self._multiply(self.constant(1.0 / y.number), x)
+        if x.index == y.index:
+            return self.constant(-1.0 if x.negative != y.negative else 1.0)
+        return Expression(self, self._intern(Node(DIVIDE, x.index, y.index)), x.negative != y.negative)
+
+
+class Expression:
+    """A signed reference to a node of a graph; supports + - * / with expressions and numbers."""
+
+    __slots__ = ("graph", "index", "negative")
+
+    def __init__(self, graph: Graph, index: int, negative: bool) -> None:
+        self.graph, self.index, self.negative = graph, index, negative
+
+    @property
+    def is_constant(self) -> bool:
+        return self.graph.nodes[self.index].kind == CONSTANT
+
+    @property
+    def is_zero(self) -> bool:
+        node = self.graph.nodes[self.index]
+        return node.kind == CONSTANT and node.value == 0.0
+
+    @property
+    def number(self) -> float:
+        """The value of a constant."""
+        value = self.graph.nodes[self.index].value
+        return -value if self.negative else value
+
+    def __neg__(self) -> Expression:
+        return self if self.is_zero else Expression(self.graph, self.index, not self.negative)
+
+    def __add__(self, other: Scalar) -> Expression:
+        return self.graph._add(self, self.graph.lift(other))
+
+    def __radd__(self, other: Scalar) -> Expression:
+        return self.graph._add(self.graph.lift(other), self)
+
+    def __sub__(self, other: Scalar) -> Expression:
+        return self.graph._add(self, -self.graph.lift(other))
+
+    def __rsub__(self, other: Scalar) -> Expression:
+        return self.graph._add(self.graph.lift(other), -self)
+
+    def __mul__(self, other: Scalar) -> Expression:
+        return self.graph._multiply(self, self.graph.lift(other))
+
+    def __rmul__(self, other: Scalar) -> Expression:
+        return self.graph._multiply(self.graph.lift(other), self)
+
+    def __truediv__(self, other: Scalar) -> Expression:
+        return self.graph._divide(self, self.graph.lift(other))
+
+    def __rtruediv__(self, other: Scalar) -> Expression:
+        return self.graph._divide(self.graph.lift(other), self)
+
+    def __repr__(self) -> str:
+        return f"{'-' if self.negative else ''}{self.graph.nodes[self.index]}"

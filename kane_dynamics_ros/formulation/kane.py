@@ -1,0 +1,87 @@
+"""Kane's equations of a serial chain: F_r + F_r* = 0 [Malvezzi2017] eqs. (1) to (3), factored.
+
+For every generalized speed u_r, body k has a partial angular velocity omega_r^k and a partial velocity
+v_r^k (of its origin Bo). Each is zero for the bodies before joint r; for those after it the bodies move
+as one rigid body about joint r's axis e_r:
+
+    revolute:  omega_r^k = e_r,  v_r^k = e_r x p_OrBo;    prismatic:  omega_r^k = 0,  v_r^k = e_r.
+
+Hence the sum over bodies in F_r* = sum_k (v_r^k . R_k* + omega_r^k . T_k*) factors along the chain into one
+resultant force and torque per joint, summed from the tip to the root: the cost is linear in the joints.
+"""
+
+from collections.abc import Sequence
+
+from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, cross, dot, scale
+from kane_dynamics_ros.formulation.kinematics import BodyMotion, Placement, Trigonometry, motion, place
+from kane_dynamics_ros.formulation.segments import BodyInertia, Segment
+
+
+def inertia_force(body: BodyInertia, at: BodyMotion) -> Vector:
+    """-R* = m a_Bo + U h: the inertia force of a body, sign reversed, weight included [N]."""
+    return add(
+        scale(body.mass, at.a_Bo),
+        (dot(at.U[0], body.moment), dot(at.U[1], body.moment), dot(at.U[2], body.moment)),
+    )
+
+
+def inertia_torque(body: BodyInertia, at: BodyMotion) -> Vector:
+    """-T* = J alpha + omega x J omega + h x a_Bo about Bo, sign reversed, weight included [N m].
+
+    Summed over the body's particles, integral rho x (a_Bo + U rho) dm, the first two terms are the axial
+    vector of U S: its x is (U S)_zy - (U S)_yz, where S_yz meets U_zz - U_yy; cyclic for y and z.
+    """
+    xx, xy, xz, yy, yz, zz = body.second
+    (_, U_xy, U_xz), (U_yx, _, U_yz), (U_zx, U_zy, _) = at.U
+    axial = (
+        U_zy * yy - U_yz * zz + U_zx * xy - U_yx * xz + at.spread[0] * yz,
+        U_xz * zz - U_zx * xx + U_xy * yz - U_zy * xy + at.spread[1] * xz,
+        U_yx * xx - U_xy * yy + U_yz * xz - U_xz * yz + at.spread[2] * xy,
+    )
+    return add(axial, cross(body.moment, at.a_Bo))
+
+
+def generalized_forces(
+    placements: Sequence[Placement], motions: Sequence[BodyMotion], n: int
+) -> list[Scalar]:
+    """The actuator efforts tau_r that balance the inertia forces and the weight, (n,) [N m or N].
+
+    tau_r = -F_r* (weight included in R*): partial velocities dotted into the resultants beyond joint r.
+    """
+    tau: list[Scalar] = [0] * n
+    force: Vector = (0, 0, 0)
+    torque: Vector = (0, 0, 0)
+    for k in range(len(placements) - 1, -1, -1):
+        placement, at = placements[k], motions[k]
+        segment = placement.segment
+        force = add(inertia_force(segment.body, at), force)
+        torque = add(inertia_torque(segment.body, at), torque)
+        partial = dot(segment.axis, force if segment.prismatic else torque)
+        tau[segment.coordinate] = tau[segment.coordinate] + segment.multiplier * partial
+        if k:
+            force = placement.to_previous(force)
+            torque = add(placement.to_previous(torque), cross(placement.p_PoBo_P, force))
+    return tau
+
+
+def inverse_dynamics(
+    segments: Sequence[Segment],
+    q: Sequence[Scalar],
+    u: Sequence[Scalar],
+    udot: Sequence[Scalar],
+    gravity: Vector,
+    trig: Trigonometry,
+) -> list[Scalar]:
+    """tau = M(q) u' + V(q, u) [Malvezzi2017] eq. (4), friction and rotors not included.
+
+    Args:
+        segments: the chain.
+        q, u, udot: coordinates, generalized speeds u = q', their derivatives, each (n,).
+        gravity: free-fall acceleration in the root link's frame [m/s^2].
+        trig: sine and cosine of these scalars.
+
+    Returns:
+        Efforts at the coordinates, (n,) [N m or N], positive along the joint axis, motor side.
+    """
+    placements = place(segments, q, trig)
+    return generalized_forces(placements, motion(placements, u, udot, gravity), len(q))
