@@ -7,6 +7,7 @@ numbered in the order of their creation, hence operands always come before the n
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Union
 
 Scalar = Union["Expression", float, int]
@@ -20,6 +21,9 @@ CONSTANT, SYMBOL, ADD, SUBTRACT, MULTIPLY, DIVIDE, CALL = (
     "/",
     "call",
 )
+
+
+QUARTER_TURN = 1e-11  # an offset this near to a multiple of pi/2 [rad] is one, as in formulation.frames
 
 
 class Node(NamedTuple):
@@ -54,6 +58,26 @@ class Graph:
             return self.constant(1.0 if function == "cos" else 0.0)
         negative = x.negative and function != "cos"  # sin and tanh are odd, cos is even
         return Expression(self, self._intern(Node(CALL, x.index, label=function)), negative)
+
+    def sine_cosine(self, angle: Scalar) -> tuple[Expression, Expression]:
+        """sin and cos of an angle; whole quarter turns in it are taken out: q + pi/2 costs nothing."""
+        rest, turns = self._quarter_turns(self.lift(angle))
+        sine, cosine = self.call("sin", rest), self.call("cos", rest)
+        return ((sine, cosine), (cosine, -sine), (-sine, -cosine), (-cosine, sine))[turns % 4]
+
+    def _quarter_turns(self, angle: Expression) -> tuple[Expression, int]:
+        """``angle`` = rest + turns pi/2, where the angle is a sum with such a constant."""
+        node = self.nodes[angle.index]
+        if node.kind not in (ADD, SUBTRACT):
+            return angle, 0
+        sign = -1 if angle.negative else 1
+        first = Expression(self, node.a, sign < 0)
+        second = Expression(self, node.b, (sign < 0) != (node.kind == SUBTRACT))
+        offset, rest = (first, second) if first.is_constant else (second, first)
+        if not offset.is_constant:
+            return angle, 0
+        turns = round(offset.number / (math.pi / 2))
+        return (rest, turns) if abs(offset.number - turns * math.pi / 2) < QUARTER_TURN else (angle, 0)
 
     def lift(self, value: Scalar) -> Expression:
         """A number becomes a constant; an expression stays."""

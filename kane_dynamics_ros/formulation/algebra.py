@@ -40,8 +40,8 @@ def transpose(matrix: Matrix) -> Matrix:
 def multiply(a: Matrix, b: Matrix) -> Matrix:
     """a b."""
     columns = transpose(b)
-    x, y, z = (tuple(dot(row, column) for column in columns) for row in a)
-    return x, y, z  # type: ignore[return-value]
+    x, y, z = ((dot(row, columns[0]), dot(row, columns[1]), dot(row, columns[2])) for row in a)
+    return x, y, z
 
 
 def rotate_about(axis: Vector, sine: Scalar, cosine: Scalar, v: Vector) -> Vector:

@@ -64,7 +64,9 @@ def without_rounding(body: BodyInertia, *parts: BodyInertia) -> BodyInertia:
     """Entries that are only the rounding of a sum of ``parts`` become exactly 0."""
     values = []
     for group in (slice(0, 1), slice(1, 4), slice(4, 10)):  # kg, kg m, kg m^2 are not to be compared
-        size = max((abs(v) for part in parts for v in part.values()[group] if isinstance(v, float)), default=0)
+        size = max(
+            (abs(v) for part in parts for v in part.values()[group] if isinstance(v, float)), default=0
+        )
         values += [
             0.0 if isinstance(v, float) and abs(v) <= ROUNDING * size else v for v in body.values()[group]
         ]

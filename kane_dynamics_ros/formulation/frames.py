@@ -6,6 +6,7 @@ a step along x, and the joint's own turn and step about z. Any geometry is accep
 almost but not quite parallel, their common normal lies far off, and a general rotation is kept instead.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.description.model import IDENTITY, Chain
+from kane_dynamics_ros.description.model import IDENTITY, Chain, Matrix
 from kane_dynamics_ros.formulation.base_parameters import without_rounding
 from kane_dynamics_ros.formulation.segments import BodyInertia, Segment, moved, segments_of
 
 Array = NDArray[np.float64]
 
-SNAP = 1.4e-11  # direction cosines this near to 0 or +-1 are written exactly; torques change by as little
+SNAP = 1e-11  # direction cosines this near to 0 or +-1 are written exactly; torques change by as little
 NEARLY_PARALLEL = 1e-4  # sine below which the common normal is not used: its foot would be far away
 
 
@@ -36,9 +37,9 @@ class Reframed:
     links: tuple[tuple[Array, Array], ...]
 
 
-def rotation_to_z(axis: Sequence[float]) -> Array:
+def rotation_to_z(axis: Array) -> Array:
     """A rotation whose third column is the given unit axis."""
-    z = np.asarray(axis, dtype=float)
+    z = axis
     x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
     x /= np.linalg.norm(x)
     return np.column_stack([x, np.cross(z, x), z])
@@ -76,8 +77,8 @@ def _last_frame(segment: Segment, axis: Array, pose: tuple[Array, Array]) -> Arr
     """The last frame may turn about its axis: x towards the centre of mass, so that h_y = 0."""
     R, _ = pose
     h = R @ np.array(segment.body.moment, dtype=float)
-    across = h - axis * (axis @ h)
-    if np.linalg.norm(across) <= 1e-12 * max(np.linalg.norm(h), 1e-300):
+    across = h - axis * float(axis @ h)
+    if np.linalg.norm(across) <= 1e-12 * np.linalg.norm(h):
         return rotation_to_z(axis)
     x = across / np.linalg.norm(across)
     return np.column_stack([x, np.cross(axis, x), axis])
@@ -120,8 +121,8 @@ def reframe(chain: Chain) -> Reframed:
     old = segments_of(chain)
     poses, frames = zero_pose(old), common_normal_frames(old)
     R_R0, previous = frames[0][0], (frames[0][0], frames[0][1])
-    scale = max([1e-3, *(float(np.linalg.norm(b[1] - a[1])) for a, b in zip(frames, frames[1:], strict=False))])
     segments, links = [], []
+    size = max(float(np.linalg.norm(b[1] - a[1])) for a, b in itertools.pairwise([frames[0], *frames]))
     for segment, (R_RL, p_L), (R_RB, p_B) in zip(old, poses, frames, strict=True):
         R_PB = previous[0].T @ R_RB
         p = previous[0].T @ (p_B - previous[1])
@@ -132,7 +133,7 @@ def reframe(chain: Chain) -> Reframed:
                 segment.name,
                 segment.prismatic,
                 _rows(R_PJ),
-                _vector(np.where(np.abs(p) < SNAP * scale, 0.0, p)),
+                _vector(np.where(np.abs(p) < SNAP * size, 0.0, p)),
                 (0.0, 0.0, 1.0),
                 _moved_exactly(segment.body, R_BL, p_BL),
                 segment.coordinate,
@@ -161,8 +162,8 @@ def _split(R_PB: Array, segment: Segment) -> tuple[Array, float]:
     return R_x, math.atan2(-R_PB[0, 1], R_PB[0, 0])
 
 
-def _rows(matrix: Array) -> tuple[tuple[float, float, float], ...]:
-    return tuple(_vector(row) for row in matrix)
+def _rows(matrix: Array) -> Matrix:
+    return _vector(matrix[0]), _vector(matrix[1]), _vector(matrix[2])
 
 
 def _vector(values: Array) -> tuple[float, float, float]:

@@ -13,7 +13,7 @@ resultant force and torque per joint, summed from the tip to the root: the cost 
 from collections.abc import Sequence
 
 from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, cross, dot, scale
-from kane_dynamics_ros.formulation.kinematics import BodyMotion, Placement, Trigonometry, motion, place
+from kane_dynamics_ros.formulation.kinematics import BodyMotion, Placement, SineCosine, motion, place
 from kane_dynamics_ros.formulation.segments import BodyInertia, Segment
 
 
@@ -41,6 +41,24 @@ def inertia_torque(body: BodyInertia, at: BodyMotion) -> Vector:
     return add(axial, cross(body.moment, at.a_Bo))
 
 
+def resultants(placements: Sequence[Placement], motions: Sequence[BodyMotion]) -> list[tuple[Vector, Vector]]:
+    """Force and torque about Bo, in body axes, that body k needs from joint k: the liaison forces.
+
+    They move body k and everything beyond it against inertia and weight. [N], [N m], root to tip.
+    """
+    wrenches: list[tuple[Vector, Vector]] = []
+    force: Vector = (0, 0, 0)
+    torque: Vector = (0, 0, 0)
+    for k in range(len(placements) - 1, -1, -1):
+        body = placements[k].segment.body
+        force = add(inertia_force(body, motions[k]), force)
+        torque = add(inertia_torque(body, motions[k]), torque)
+        wrenches.insert(0, (force, torque))
+        force = placements[k].to_previous(force)
+        torque = add(placements[k].to_previous(torque), cross(placements[k].p_PoBo_P, force))
+    return wrenches
+
+
 def generalized_forces(
     placements: Sequence[Placement], motions: Sequence[BodyMotion], n: int
 ) -> list[Scalar]:
@@ -49,18 +67,10 @@ def generalized_forces(
     tau_r = -F_r* (weight included in R*): partial velocities dotted into the resultants beyond joint r.
     """
     tau: list[Scalar] = [0] * n
-    force: Vector = (0, 0, 0)
-    torque: Vector = (0, 0, 0)
-    for k in range(len(placements) - 1, -1, -1):
-        placement, at = placements[k], motions[k]
+    for placement, (force, torque) in zip(placements, resultants(placements, motions), strict=True):
         segment = placement.segment
-        force = add(inertia_force(segment.body, at), force)
-        torque = add(inertia_torque(segment.body, at), torque)
         partial = dot(segment.axis, force if segment.prismatic else torque)
         tau[segment.coordinate] = tau[segment.coordinate] + segment.multiplier * partial
-        if k:
-            force = placement.to_previous(force)
-            torque = add(placement.to_previous(torque), cross(placement.p_PoBo_P, force))
     return tau
 
 
@@ -70,7 +80,7 @@ def inverse_dynamics(
     u: Sequence[Scalar],
     udot: Sequence[Scalar],
     gravity: Vector,
-    trig: Trigonometry,
+    sine_cosine: SineCosine,
 ) -> list[Scalar]:
     """tau = M(q) u' + V(q, u) [Malvezzi2017] eq. (4), friction and rotors not included.
 
@@ -78,10 +88,10 @@ def inverse_dynamics(
         segments: the chain.
         q, u, udot: coordinates, generalized speeds u = q', their derivatives, each (n,).
         gravity: free-fall acceleration in the root link's frame [m/s^2].
-        trig: sine and cosine of these scalars.
+        sine_cosine: both of an angle of these scalars.
 
     Returns:
         Efforts at the coordinates, (n,) [N m or N], positive along the joint axis, motor side.
     """
-    placements = place(segments, q, trig)
+    placements = place(segments, q, sine_cosine)
     return generalized_forces(placements, motion(placements, u, udot, gravity), len(q))

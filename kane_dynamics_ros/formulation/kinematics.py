@@ -4,6 +4,7 @@ Every vector of body B is expressed in B. Generalized speeds are u_r = q'_r. Acc
 the body origins less the free-fall acceleration, so that weight needs no term of its own.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,13 +21,12 @@ from kane_dynamics_ros.formulation.algebra import (
 )
 from kane_dynamics_ros.formulation.segments import Segment
 
+SineCosine = Callable[[Scalar], tuple[Scalar, Scalar]]  # of one kind of scalar
 
-@dataclass(frozen=True)
-class Trigonometry:
-    """sine and cosine for one kind of scalar."""
 
-    sin: Callable[[Scalar], Scalar]
-    cos: Callable[[Scalar], Scalar]
+def numeric_sine_cosine(angle: float) -> tuple[float, float]:
+    """``SineCosine`` of floats."""
+    return math.sin(angle), math.cos(angle)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Placement:
         return apply(self.segment.R_PJ, v_J)
 
 
-def place(segments: Sequence[Segment], q: Sequence[Scalar], trig: Trigonometry) -> tuple[Placement, ...]:
+def place(segments: Sequence[Segment], q: Sequence[Scalar], sine_cosine: SineCosine) -> tuple[Placement, ...]:
     """The placements of all segments at the coordinates q, (n,) [rad or m]."""
     placements = []
     for segment in segments:
@@ -65,7 +65,7 @@ def place(segments: Sequence[Segment], q: Sequence[Scalar], trig: Trigonometry) 
             slide = apply(segment.R_PJ, scale(position, segment.axis))
             placements.append(Placement(segment, 0, 1, add(segment.p_PoJo_P, slide)))
         else:
-            sine, cosine = trig.sin(position), trig.cos(position)
+            sine, cosine = sine_cosine(position)
             placements.append(Placement(segment, sine, cosine, segment.p_PoJo_P))
     return tuple(placements)
 

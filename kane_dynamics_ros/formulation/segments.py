@@ -120,4 +120,3 @@ def segments_of(chain: Chain) -> tuple[Segment, ...]:
         )
         for joint in chain.joints
     )
-

@@ -1,0 +1,116 @@
+"""Run-time parameters: their order in the ``parameters`` array, and what they do to the segments."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kane_dynamics_ros.codegen.expression import Expression, Graph, Scalar
+from kane_dynamics_ros.description.model import Chain, Inertia
+from kane_dynamics_ros.formulation.algebra import Matrix, Vector
+from kane_dynamics_ros.formulation.frames import Reframed
+from kane_dynamics_ros.formulation.segments import (
+    BodyInertia,
+    Segment,
+    about_origin,
+    moved,
+    segments_of,
+)
+
+
+@dataclass(frozen=True)
+class BoundParameters:
+    """The parameters as expressions, and the segments that they shape."""
+
+    gravity: Vector
+    rotor_inertia: Sequence[Expression]
+    viscous: Sequence[Expression]
+    coulomb: Sequence[Expression]
+    coulomb_velocity: Expression
+    link_segments: tuple[Segment, ...]
+    lean_segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class ParameterLayout:
+    """Slices of the ``parameters`` array, in this order: gravity (3), payload mass (1), its centre (3)
+    and central inertia xx xy xz yy yz zz (6) in the tip frame, rotor inertia (n), viscous (n), coulomb (n),
+    coulomb velocity (1) and, when ``inertial``, m h_x h_y h_z J_xx J_xy J_xz J_yy J_yz J_zz of each body
+    about its link frame's origin (10 a body).
+    """
+
+    n: int
+    bodies: int
+    inertial: bool
+
+    def slices(self) -> dict[str, slice]:
+        """Where each parameter sits."""
+        sizes = {
+            "gravity": 3,
+            "payload_mass": 1,
+            "payload_com": 3,
+            "payload_inertia": 6,
+            "rotor_inertia": self.n,
+            "viscous": self.n,
+            "coulomb": self.n,
+            "coulomb_velocity": 1,
+            "inertial": 10 * self.bodies if self.inertial else 0,
+        }
+        found, start = {}, 0
+        for name, size in sizes.items():
+            found[name] = slice(start, start + size)
+            start += size
+        return found
+
+    @property
+    def size(self) -> int:
+        return self.slices()["inertial"].stop
+
+    def bind(self, graph: Graph, chain: Chain, reframed: Reframed) -> BoundParameters:
+        """The parameters as symbols, and the chain's segments with payload and inertias as they say."""
+        symbols = [graph.symbol(f"parameters[{k}]") for k in range(self.size)]
+        part = {name: symbols[where] for name, where in self.slices().items()}
+        link = list(segments_of(chain))
+        lean = list(reframed.segments)
+        if self.inertial:
+            for k, (R_BL, p_BL) in enumerate(reframed.links):
+                body = _from_standard(part["inertial"][10 * k : 10 * k + 10])
+                link[k] = replace(link[k], body=body)
+                lean[k] = replace(lean[k], body=moved(body, _matrix(R_BL), _vector(p_BL)))
+        payload = _payload(part)
+        R_BL, p_BL = reframed.links[-1]
+        in_link = moved(payload, chain.R_BT, chain.p_BoTo_B)
+        link[-1] = replace(link[-1], body=link[-1].body + in_link)
+        lean[-1] = replace(lean[-1], body=lean[-1].body + moved(in_link, _matrix(R_BL), _vector(p_BL)))
+        x, y, z = part["gravity"]
+        return BoundParameters(
+            (x, y, z),
+            part["rotor_inertia"],
+            part["viscous"],
+            part["coulomb"],
+            part["coulomb_velocity"][0],
+            tuple(link),
+            tuple(lean),
+        )
+
+
+def _payload(part: dict[str, list[Expression]]) -> BodyInertia:
+    xx, xy, xz, yy, yz, zz = part["payload_inertia"]
+    tensor: Matrix = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+    mass: Scalar = part["payload_mass"][0]
+    return about_origin(Inertia(mass, tuple(part["payload_com"]), tensor))  # type: ignore[arg-type]
+
+
+def _from_standard(values: Sequence[Scalar]) -> BodyInertia:
+    """From m, h and J about the origin: S = (trace(J)/2) 1 - J."""
+    m, hx, hy, hz, xx, xy, xz, yy, yz, zz = values
+    half = (xx + yy + zz) * 0.5
+    return BodyInertia(m, (hx, hy, hz), (half - xx, -xy, -xz, half - yy, -yz, half - zz))
+
+
+def _matrix(values: object) -> Matrix:
+    rows = [tuple(float(x) for x in row) for row in values]  # type: ignore[attr-defined]
+    return rows[0], rows[1], rows[2]  # type: ignore[return-value]
+
+
+def _vector(values: object) -> Vector:
+    x, y, z = (float(x) for x in values)  # type: ignore[attr-defined]
+    return x, y, z
