@@ -19,6 +19,14 @@ class ShapeError(KaneDynamicsError):
         super().__init__(f"{name}: found shape {found}; allowed are ({n},) and (N, {n})")
 
 
+class BatchError(KaneDynamicsError):
+    """Two arguments of one call have different shapes."""
+
+    def __init__(self, name: str, found: tuple[int, ...], first: tuple[int, ...]) -> None:
+        self.name, self.found, self.first = name, found, first
+        super().__init__(f"{name}: found shape {found}; it must be {first}, like the first argument's")
+
+
 class NonFiniteError(KaneDynamicsError):
     """An argument holds NaN or an infinity."""
 

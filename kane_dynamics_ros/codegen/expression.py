@@ -23,7 +23,7 @@ CONSTANT, SYMBOL, ADD, SUBTRACT, MULTIPLY, DIVIDE, CALL = (
 )
 
 
-QUARTER_TURN = 1e-11  # an offset this near to a multiple of pi/2 [rad] is one, as in formulation.frames
+QUARTER_TURN = 1e-13  # an offset this near to a multiple of pi/2 [rad] is one, as in formulation.frames
 
 
 class Node(NamedTuple):
@@ -50,6 +50,10 @@ class Graph:
     def symbol(self, name: str) -> Expression:
         """The variable ``name``."""
         return Expression(self, self._intern(Node(SYMBOL, label=name)), False)
+
+    def reference(self, index: int) -> Expression:
+        """The value of a node."""
+        return Expression(self, index, False)
 
     def call(self, function: str, argument: Scalar) -> Expression:
         """``sin``, ``cos`` or ``tanh`` of an expression, with the function's parity folded."""
@@ -98,11 +102,22 @@ class Graph:
             return self.constant(x.number + y.number)
         if x.index == y.index:
             return self.constant(0.0) if x.negative != y.negative else self.constant(2.0) * x
+        a, b = self._scaled(x), self._scaled(y)
+        if a and b and a[1] == b[1]:  # c1 v + c2 v
+            return self.constant(a[0] + b[0]) * self.reference(a[1])
         if x.index > y.index:
             x, y = y, x
         if x.negative == y.negative:
             return Expression(self, self._intern(Node(ADD, x.index, y.index)), x.negative)
         return Expression(self, self._intern(Node(SUBTRACT, x.index, y.index)), x.negative)
+
+    def _scaled(self, x: Expression) -> tuple[float, int] | None:
+        """(constant, node) where ``x`` is their product."""
+        node = self.nodes[x.index]
+        sign = -1.0 if x.negative else 1.0
+        if node.kind == MULTIPLY and self.nodes[node.a].kind == CONSTANT:
+            return sign * self.nodes[node.a].value, node.b
+        return None
 
     def _multiply(self, x: Expression, y: Expression) -> Expression:
         if x.is_zero or y.is_zero:

@@ -20,7 +20,9 @@ from kane_dynamics_ros.formulation.kane import inverse_dynamics, resultants
 from kane_dynamics_ros.formulation.kinematics import Placement, motion, place
 from kane_dynamics_ros.formulation.mass import mass_matrix
 from kane_dynamics_ros.formulation.partial_velocities import regressor
-from kane_dynamics_ros.formulation.segments import Segment
+from kane_dynamics_ros.formulation.segments import Segment, about_origin
+
+GRAVITY = (0.0, 0.0, -9.81)  # default free-fall acceleration in the root link's frame [m/s^2]
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class Function:
     outputs: tuple[Expression, ...]
     nominal: bool = False
     pivots: int = 0
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the input arrays in order."""
+        return self.inputs if self.nominal else ("prepared", *self.inputs)
 
 
 @dataclass(frozen=True)
@@ -61,12 +68,9 @@ class _State:
     tau: list[Expression]
 
 
-def flat(graph: Graph, rows: Sequence[Sequence[Scalar]] | Sequence[Scalar]) -> tuple[Expression, ...]:
-    """A nested list of scalars as a flat tuple of expressions, row by row."""
-    out: list[Expression] = []
-    for row in rows:
-        out += [graph.lift(x) for x in row] if isinstance(row, list | tuple) else [graph.lift(row)]
-    return tuple(out)
+def flat(graph: Graph, rows: Sequence[Sequence[Scalar]]) -> tuple[Expression, ...]:
+    """Rows of scalars as a flat tuple of expressions."""
+    return tuple(graph.lift(x) for row in rows for x in row)
 
 
 def build(chain: Chain, reframed: Reframed, keep: Sequence[Keep], *, inertial: str = "fixed") -> Equations:
@@ -84,7 +88,7 @@ def build(chain: Chain, reframed: Reframed, keep: Sequence[Keep], *, inertial: s
     layout = ParameterLayout(n, len(chain.joints), inertial == "runtime")
     given = layout.bind(graph, chain, reframed)
     lean = regroup(given.lean_segments, keep)
-    gravity = apply(tuple(map(tuple, reframed.R_0R.tolist())), given.gravity)  # type: ignore[arg-type]
+    gravity = apply(reframed.R_0R, given.gravity)
     functions = [
         _nominal_inverse_dynamics(state, reframed, keep),
         *_dynamics(state, lean, gravity, given.rotor_inertia),
@@ -105,9 +109,8 @@ def build(chain: Chain, reframed: Reframed, keep: Sequence[Keep], *, inertial: s
 
 
 def _nominal_inverse_dynamics(state: _State, reframed: Reframed, keep: Sequence[Keep]) -> Function:
-    g = reframed.R_0R @ [0.0, 0.0, -9.81]
     lean = regroup(reframed.segments, keep)
-    gravity = (float(g[0]), float(g[1]), float(g[2]))
+    gravity = apply(reframed.R_0R, GRAVITY)
     return Function(
         "inverse_dynamics",
         "tau = M(q) qdd + V(q, qd) with the default parameters",
@@ -126,7 +129,7 @@ def _inverse_dynamics(
     qdd: Sequence[Scalar],
 ) -> tuple[Expression, ...]:
     tau = inverse_dynamics(segments, state.q, qd, qdd, gravity, state.graph.sine_cosine)
-    return flat(state.graph, tau)
+    return flat(state.graph, [tau])
 
 
 def _dynamics(
@@ -198,7 +201,7 @@ def _by_link(state: _State, segments: Sequence[Segment], gravity: Vector) -> lis
             flat(graph, wrenches),
         ),
         Function(
-            "energy", "kinetic and potential energy", ("q", "qd"), (2,), flat(graph, [kinetic, potential])
+            "energy", "kinetic and potential energy", ("q", "qd"), (2,), flat(graph, [[kinetic, potential]])
         ),
     ]
 
@@ -224,7 +227,11 @@ def _poses(state: _State, segments: Sequence[Segment], chain: Chain) -> list[Fun
         Function("tip_jacobian", "angular, then linear velocity of the tip", ("q",), (6, n), flat(graph, J)),
         Function("tip_velocity", "J qd", ("q", "qd"), (6,), _times(J, state.qd)),
         Function(
-            "center_of_mass", "of everything that moves, in the root frame", ("q",), (3,), flat(graph, center)
+            "center_of_mass",
+            "of all that moves, in the root frame",
+            ("q",),
+            (3,),
+            flat(graph, [center]),
         ),
         Function("center_of_mass_jacobian", "its linear velocity", ("q",), (3, n), flat(graph, JC)),
         Function("center_of_mass_velocity", "JC qd", ("q", "qd"), (3,), _times(JC, state.qd)),
@@ -234,3 +241,17 @@ def _poses(state: _State, segments: Sequence[Segment], chain: Chain) -> list[Fun
 def _times(matrix: Sequence[Sequence[Expression]], vector: Sequence[Expression]) -> tuple[Expression, ...]:
     products = ([a * b for a, b in zip(row, vector, strict=True)] for row in matrix)
     return tuple(sum(row[1:], row[0]) for row in products)
+
+
+def default_parameters(layout: ParameterLayout, chain: Chain) -> tuple[float, ...]:
+    """The parameters array that a loaded module begins with: no payload, no friction, the URDF's rotors."""
+    values = [0.0] * layout.size
+    part = layout.slices()
+    leaders = {joint.name: joint for joint in chain.joints}
+    values[part["gravity"]] = GRAVITY
+    values[part["rotor_inertia"]] = [leaders[name].rotor_inertia for name in chain.coordinates]
+    values[part["coulomb_velocity"]] = [0.01]
+    if layout.inertial:
+        bodies = [about_origin(joint.inertia) for joint in chain.joints]
+        values[part["inertial"]] = [x for body in bodies for x in body.standard()]
+    return tuple(float(value) for value in values)

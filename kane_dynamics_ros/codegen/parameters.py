@@ -62,7 +62,7 @@ class ParameterLayout:
 
     @property
     def size(self) -> int:
-        return self.slices()["inertial"].stop
+        return int(self.slices()["inertial"].stop)
 
     def bind(self, graph: Graph, chain: Chain, reframed: Reframed) -> BoundParameters:
         """The parameters as symbols, and the chain's segments with payload and inertias as they say."""
@@ -74,12 +74,12 @@ class ParameterLayout:
             for k, (R_BL, p_BL) in enumerate(reframed.links):
                 body = _from_standard(part["inertial"][10 * k : 10 * k + 10])
                 link[k] = replace(link[k], body=body)
-                lean[k] = replace(lean[k], body=moved(body, _matrix(R_BL), _vector(p_BL)))
+                lean[k] = replace(lean[k], body=moved(body, R_BL, p_BL))
         payload = _payload(part)
         R_BL, p_BL = reframed.links[-1]
         in_link = moved(payload, chain.R_BT, chain.p_BoTo_B)
         link[-1] = replace(link[-1], body=link[-1].body + in_link)
-        lean[-1] = replace(lean[-1], body=lean[-1].body + moved(in_link, _matrix(R_BL), _vector(p_BL)))
+        lean[-1] = replace(lean[-1], body=lean[-1].body + moved(in_link, R_BL, p_BL))
         x, y, z = part["gravity"]
         return BoundParameters(
             (x, y, z),
@@ -104,13 +104,3 @@ def _from_standard(values: Sequence[Scalar]) -> BodyInertia:
     m, hx, hy, hz, xx, xy, xz, yy, yz, zz = values
     half = (xx + yy + zz) * 0.5
     return BodyInertia(m, (hx, hy, hz), (half - xx, -xy, -xz, half - yy, -yz, half - zz))
-
-
-def _matrix(values: object) -> Matrix:
-    rows = [tuple(float(x) for x in row) for row in values]  # type: ignore[attr-defined]
-    return rows[0], rows[1], rows[2]  # type: ignore[return-value]
-
-
-def _vector(values: object) -> Vector:
-    x, y, z = (float(x) for x in values)  # type: ignore[attr-defined]
-    return x, y, z

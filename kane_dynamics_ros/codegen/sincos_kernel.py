@@ -24,8 +24,9 @@ against mpmath and long double over two million angles: 0.83 ulp.
 
 The pass wants ``x`` where the caller has it: a copy into a padded array costs more than it saves,
 because the processor cannot forward several narrow stores to one wide load. There is no padding,
-therefore: ``KD_SINCOS_N`` is the number of joints. In a batch, the block form takes one joint's angles
-of ``KD_SINCOS_BLOCK`` states. Nothing is allocated, nothing is global: any number of threads may call.
+therefore: ``n`` is the number of angles, a constant at each call. In a batch, the block form takes one
+joint's angles of ``KD_SINCOS_BLOCK`` states. Nothing is allocated, nothing is global: any number of
+threads may call.
 """
 
 _KERNEL = r"""
@@ -83,19 +84,20 @@ static inline void kd_sincos_far(const double *restrict x, double *restrict s, d
     }
 }
 
-/* x[KD_SINCOS_N] [rad] -> s = sin(x), c = cos(x). Of the angles after the last whole four, three are
-   taken together with the one before them: one more vector instead of a half and a single. */
-static inline void kd_sincos(const double *restrict x, double *restrict s, double *restrict c)
+/* x[n] [rad] -> s = sin(x), c = cos(x), n a constant where it is called. Of the angles after the last
+   whole four, three are taken together with the one before them: one more vector instead of a half and
+   a single. */
+static inline void kd_sincos(const double *restrict x, double *restrict s, double *restrict c, const int n)
 {
-    const int whole = KD_SINCOS_N / 4 * 4;
-    const int rest = KD_SINCOS_N > 4 && KD_SINCOS_N % 4 == 3 ? KD_SINCOS_N - 4 : whole;
+    const int whole = n / 4 * 4;
+    const int rest = n > 4 && n % 4 == 3 ? n - 4 : whole;
     uint64_t far = 0;
     for (int i = 0; i < whole; i++)
         far |= kd_sincos_one(x[i], s + i, c + i);
-    for (int i = rest; i < KD_SINCOS_N; i++)
+    for (int i = rest; i < n; i++)
         far |= kd_sincos_one(x[i], s + i, c + i);
     if (far >> 63)
-        kd_sincos_far(x, s, c, KD_SINCOS_N);
+        kd_sincos_far(x, s, c, n);
 }
 
 /* x[KD_SINCOS_BLOCK] [rad], one joint's angle in as many states -> s = sin(x), c = cos(x). */
@@ -112,10 +114,10 @@ static inline void kd_sincos_block(const double *restrict x, double *restrict s,
 INCLUDES = ("float.h", "math.h", "stdint.h", "string.h")  # what the text needs
 
 
-def sincos_kernel(n: int, block: int = 64) -> str:
-    """C99 text of ``kd_sincos`` for ``n`` joints and of ``kd_sincos_block`` for ``block`` states.
+def sincos_kernel(block: int = 64) -> str:
+    """C99 text of ``kd_sincos`` and of ``kd_sincos_block`` for ``block`` states.
 
     The text is to follow ``#include`` lines for ``INCLUDES``; compile it with optimisation and, for
     speed, ``-march=native``. The three arrays of each function must not overlap.
     """
-    return f"#define KD_SINCOS_N {n}\n#define KD_SINCOS_BLOCK {block}\n{_KERNEL}"
+    return f"#define KD_SINCOS_BLOCK {block}\n{_KERNEL}"

@@ -4,113 +4,48 @@ The same chain, framed so that equations come out short: z_j along joint axis j,
 normal of axes j and j+1, the origin at its foot. Then frame j follows frame j-1 by a turn alpha about x,
 a step along x, and the joint's own turn and step about z. Any geometry is accepted: where two axes are
 almost but not quite parallel, their common normal lies far off, and a general rotation is kept instead.
+
+Plain arithmetic on purpose, in a fixed order: the same URDF gives the same bytes on every processor.
 """
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kane_dynamics_ros.description.model import IDENTITY, Chain, Matrix
+from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, Matrix, Vector
+from kane_dynamics_ros.formulation.algebra import add, apply, cross, dot, multiply, scale, transpose
 from kane_dynamics_ros.formulation.base_parameters import without_rounding
 from kane_dynamics_ros.formulation.segments import BodyInertia, Segment, moved, segments_of
 
-Array = NDArray[np.float64]
-
-SNAP = 1e-11  # direction cosines this near to 0 or +-1 are written exactly; torques change by as little
+SNAP = 1e-13  # direction cosines this near to 0 or +-1 are written exactly; torques change by as little
 NEARLY_PARALLEL = 1e-4  # sine below which the common normal is not used: its foot would be far away
+ON_AXIS = 1e-12  # distance of the centre of mass from the last axis, relative to that from its origin
+SAME_POINT = 1e-9  # two axes nearer than this [m] are taken to meet
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Orientation and origin of a frame F in the root frame R."""
+
+    R_RF: Matrix
+    p_RoFo_R: Vector
+
+    @property
+    def z(self) -> Vector:
+        return self.R_RF[0][2], self.R_RF[1][2], self.R_RF[2][2]
 
 
 @dataclass(frozen=True)
 class Reframed:
-    """Segments in common-normal frames, and how the root and tip frames sit in them.
+    """Segments in common-normal frames, and how the root and link frames sit in them.
 
     ``R_0R``: orientation of the root link's frame R in frame 0, which takes gravity into frame 0.
     ``links``: for each segment (R_BL, p_BoLo_B), the URDF link frame in the new body frame.
     """
 
     segments: tuple[Segment, ...]
-    R_0R: Array
-    links: tuple[tuple[Array, Array], ...]
-
-
-def rotation_to_z(axis: Array) -> Array:
-    """A rotation whose third column is the given unit axis."""
-    z = axis
-    x = np.cross(z, np.eye(3)[int(np.argmin(np.abs(z)))])
-    x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(z, x), z])
-
-
-def zero_pose(segments: Sequence[Segment]) -> list[tuple[Array, Array]]:
-    """(R_RL, p_RoLo_R) of each body's link frame in the root frame, every joint at position 0."""
-    R, p = np.eye(3), np.zeros(3)
-    poses = []
-    for segment in segments:
-        p = p + R @ np.array(segment.p_PoJo_P, dtype=float)
-        R = R @ np.array(segment.R_PJ, dtype=float)
-        poses.append((R, p))
-    return poses
-
-
-def common_normal_frames(segments: Sequence[Segment]) -> list[tuple[Array, Array]]:
-    """(R_RB, p_RoBo_R) of the new body frames in the root frame, every joint at position 0."""
-    poses = zero_pose(segments)
-    axes = [R @ np.array(s.axis, dtype=float) for s, (R, _) in zip(segments, poses, strict=True)]
-    frames: list[tuple[Array, Array]] = [(rotation_to_z(axes[-1]), poses[-1][1])]
-    for j in range(len(segments) - 2, -1, -1):
-        z, point = axes[j], poses[j][1]
-        R_next, next_origin = frames[0]
-        x, origin, foot_on_next = _common_normal(z, point, axes[j + 1], next_origin, R_next[:, 0])
-        if j == len(segments) - 2:  # the last frame may slide along its axis to the foot
-            frames[0] = (_last_frame(segments[-1], axes[-1], poses[-1]), foot_on_next)
-        frames.insert(0, (np.column_stack([x, np.cross(z, x), z]), origin))
-    if len(segments) == 1:
-        frames[0] = (_last_frame(segments[0], axes[0], poses[0]), poses[0][1])
-    return frames
-
-
-def _last_frame(segment: Segment, axis: Array, pose: tuple[Array, Array]) -> Array:
-    """The last frame may turn about its axis: x towards the centre of mass, so that h_y = 0."""
-    R, _ = pose
-    h = R @ np.array(segment.body.moment, dtype=float)
-    across = h - axis * float(axis @ h)
-    if np.linalg.norm(across) <= 1e-12 * np.linalg.norm(h):
-        return rotation_to_z(axis)
-    x = across / np.linalg.norm(across)
-    return np.column_stack([x, np.cross(axis, x), axis])
-
-
-def _common_normal(
-    z: Array, point: Array, z_next: Array, point_next: Array, x_next: Array
-) -> tuple[Array, Array, Array]:
-    """x_j, the origin on axis j, and the foot on axis j+1."""
-    normal = np.cross(z, z_next)
-    sine = float(np.linalg.norm(normal))
-    if sine > NEARLY_PARALLEL:
-        x = normal / sine
-        step = point_next - point
-        origin = point + z * (np.cross(step, z_next) @ normal / sine**2)
-        foot = point_next + z_next * (np.cross(step, z) @ normal / sine**2)
-        return x, origin, foot
-    step = point_next - point
-    origin = point + z * (z @ step)  # where the next origin projects onto axis j
-    across = point_next - origin
-    distance = float(np.linalg.norm(across))
-    if distance > 1e-9:
-        x = across - z * (z @ across)
-        return x / np.linalg.norm(x), origin, point_next
-    x = x_next - z * (z @ x_next)
-    return x / np.linalg.norm(x), origin, point_next
-
-
-def snapped(values: Array) -> Array:
-    """Direction cosines with the last digits of 0 and +-1 cleaned."""
-    nearest = np.round(values)
-    return np.where(np.abs(values - nearest) < SNAP, nearest, values) + 0.0
+    R_0R: Matrix
+    links: tuple[tuple[Matrix, Vector], ...]
 
 
 def reframe(chain: Chain) -> Reframed:
@@ -119,21 +54,22 @@ def reframe(chain: Chain) -> Reframed:
     Frame 0 is the root's frame turned so that z_0 is the first joint's axis.
     """
     old = segments_of(chain)
-    poses, frames = zero_pose(old), common_normal_frames(old)
-    R_R0, previous = frames[0][0], (frames[0][0], frames[0][1])
-    segments, links = [], []
-    size = max(float(np.linalg.norm(b[1] - a[1])) for a, b in itertools.pairwise([frames[0], *frames]))
-    for segment, (R_RL, p_L), (R_RB, p_B) in zip(old, poses, frames, strict=True):
-        R_PB = previous[0].T @ R_RB
-        p = previous[0].T @ (p_B - previous[1])
-        R_PJ, offset = _split(snapped(R_PB), segment)
-        R_BL, p_BL = snapped(R_RB.T @ R_RL), R_RB.T @ (p_L - p_B)
+    poses = zero_pose(old)
+    frames = common_normal_frames(old, poses)
+    origins = [frame.p_RoFo_R for frame in frames]
+    size = max(math.dist(a, b) for a, b in zip([origins[0], *origins], origins, strict=False))
+    segments, links, previous = [], [], frames[0]
+    for segment, link, frame in zip(old, poses, frames, strict=True):
+        R_PJ, offset = _split(snapped(multiply(transpose(previous.R_RF), frame.R_RF)), segment)
+        R_BL, p_BL = _in_frame(frame, link)
+        R_BL = snapped(R_BL)
+        x, y, z = _in_frame(previous, frame)[1]
         segments.append(
             Segment(
                 segment.name,
                 segment.prismatic,
-                _rows(R_PJ),
-                _vector(np.where(np.abs(p) < SNAP * size, 0.0, p)),
+                R_PJ,
+                (_cleaned(x, size), _cleaned(y, size), _cleaned(z, size)),
                 (0.0, 0.0, 1.0),
                 _moved_exactly(segment.body, R_BL, p_BL),
                 segment.coordinate,
@@ -142,30 +78,126 @@ def reframe(chain: Chain) -> Reframed:
             )
         )
         links.append((R_BL, p_BL))
-        previous = (R_RB, p_B)
-    return Reframed(tuple(segments), snapped(R_R0.T), tuple(links))
+        previous = frame
+    return Reframed(tuple(segments), snapped(transpose(frames[0].R_RF)), tuple(links))
 
 
-def _moved_exactly(body: BodyInertia, R_BL: Array, p_BL: Array) -> BodyInertia:
-    """``moved``, with entries that only rounding keeps from 0 made 0."""
-    point = BodyInertia(body.mass, (0.0, 0.0, 0.0), (0.0,) * 6)
-    shifted = moved(body, _rows(R_BL), _vector(p_BL))
-    return without_rounding(shifted, body, moved(point, IDENTITY, _vector(p_BL)))
+def zero_pose(segments: Sequence[Segment]) -> list[Frame]:
+    """Each body's link frame in the root frame, every joint at position 0."""
+    R, p, poses = IDENTITY, ZERO, []
+    for segment in segments:
+        p = add(p, apply(R, segment.p_PoJo_P))
+        R = multiply(R, segment.R_PJ)
+        poses.append(Frame(R, p))
+    return poses
 
 
-def _split(R_PB: Array, segment: Segment) -> tuple[Array, float]:
+def common_normal_frames(segments: Sequence[Segment], poses: Sequence[Frame]) -> list[Frame]:
+    """The new body frames in the root frame, every joint at position 0."""
+    axes = [apply(pose.R_RF, segment.axis) for segment, pose in zip(segments, poses, strict=True)]
+    frames = [_last_frame(segments[-1], axes[-1], poses[-1])]
+    for j in range(len(segments) - 2, -1, -1):
+        following = frames[0]
+        x, origin, foot = _common_normal(axes[j], poses[j].p_RoFo_R, axes[j + 1], following)
+        if j == len(segments) - 2:  # the last frame may slide along its axis to the foot
+            frames[0] = Frame(following.R_RF, foot)
+        frames.insert(0, Frame(_columns(x, cross(axes[j], x), axes[j]), origin))
+    return frames
+
+
+def _last_frame(segment: Segment, axis: Vector, pose: Frame) -> Frame:
+    """The last frame may turn about its axis: x towards the centre of mass, so that h_y = 0.
+
+    Where the centre of mass lies on the axis, x is a principal axis of the second moments: S_xy = 0.
+    """
+    h = apply(pose.R_RF, segment.body.moment)
+    x = _across(axis, h)
+    if _length(x) <= ON_AXIS * _length(h):
+        x = _principal_across(segment, axis, pose)
+    x = _unit(x)
+    return Frame(_columns(x, cross(axis, x), axis), pose.p_RoFo_R)
+
+
+def _principal_across(segment: Segment, axis: Vector, pose: Frame) -> Vector:
+    """A direction across the axis for which the body's second moment S_xy vanishes."""
+    least = min(range(3), key=lambda k: abs(axis[k]))
+    x = _unit(_across(axis, IDENTITY[least]))
+    y = cross(axis, x)
+    R_BF = multiply(transpose(pose.R_RF), _columns(x, y, axis))
+    xx, xy, _, yy, _, _ = moved(segment.body, transpose(R_BF), ZERO).second
+    angle = math.atan2(2.0 * xy, xx - yy) / 2.0 if xy != 0.0 else 0.0
+    return add(scale(math.cos(angle), x), scale(math.sin(angle), y))
+
+
+def _common_normal(
+    z: Vector, point: Vector, z_next: Vector, following: Frame
+) -> tuple[Vector, Vector, Vector]:
+    """x_j, the origin on axis j, and the foot on axis j+1."""
+    point_next = following.p_RoFo_R
+    step = add(point_next, scale(-1.0, point))
+    normal = cross(z, z_next)
+    square = dot(normal, normal)
+    if square > NEARLY_PARALLEL**2:
+        along = dot(cross(step, z_next), normal) / square
+        along_next = dot(cross(step, z), normal) / square
+        return _unit(normal), add(point, scale(along, z)), add(point_next, scale(along_next, z_next))
+    origin = add(point, scale(dot(z, step), z))  # where the next origin projects onto axis j
+    between = add(point_next, scale(-1.0, origin))
+    x_next = transpose(following.R_RF)[0]
+    x = _across(z, between if _length(between) > SAME_POINT else x_next)
+    return _unit(x), origin, point_next
+
+
+def _split(R_PB: Matrix, segment: Segment) -> tuple[Matrix, float]:
     """R_PB = R_x(alpha) R_z(theta) for a revolute joint: theta becomes the joint's offset."""
-    if segment.prismatic or R_PB[0, 2] != 0.0:  # x_P is not normal to the axis: keep it whole
+    if segment.prismatic or R_PB[0][2] != 0.0:  # x_P is not normal to the axis: keep it whole
         return R_PB, 0.0
-    cosine, sine = R_PB[2, 2], -R_PB[1, 2]
-    R_x = np.array([[1.0, 0.0, 0.0], [0.0, cosine, -sine], [0.0, sine, cosine]])
-    return R_x, math.atan2(-R_PB[0, 1], R_PB[0, 0])
+    cosine, sine = R_PB[2][2], 0.0 - R_PB[1][2]
+    R_x = ((1.0, 0.0, 0.0), (0.0, cosine, -sine), (0.0, sine, cosine))
+    return R_x, math.atan2(0.0 - R_PB[0][1], R_PB[0][0])
 
 
-def _rows(matrix: Array) -> Matrix:
-    return _vector(matrix[0]), _vector(matrix[1]), _vector(matrix[2])
+def _moved_exactly(body: BodyInertia, R_BL: Matrix, p_BL: Vector) -> BodyInertia:
+    """``moved``, with entries that only rounding keeps from 0 made 0."""
+    point = BodyInertia(body.mass, ZERO, (0.0,) * 6)
+    return without_rounding(moved(body, R_BL, p_BL), body, moved(point, IDENTITY, p_BL))
 
 
-def _vector(values: Array) -> tuple[float, float, float]:
-    x, y, z = (float(value) for value in values)
-    return x, y, z
+def _in_frame(frame: Frame, other: Frame) -> tuple[Matrix, Vector]:
+    """Orientation and origin of ``other`` in ``frame``."""
+    inverse = transpose(frame.R_RF)
+    step = add(other.p_RoFo_R, scale(-1.0, frame.p_RoFo_R))
+    return multiply(inverse, other.R_RF), apply(inverse, step)
+
+
+def snapped(R: Matrix) -> Matrix:
+    """Direction cosines with the last digits of 0 and +-1 cleaned."""
+    rows = [tuple(_snap(entry) for entry in row) for row in R]
+    return rows[0], rows[1], rows[2]  # type: ignore[return-value]
+
+
+def _snap(value: float) -> float:
+    nearest = float(round(value))
+    return nearest if abs(value - nearest) < SNAP else value
+
+
+def _cleaned(value: float, size: float) -> float:
+    """A length, 0 where it is only rounding beside the size of the robot [m]."""
+    return 0.0 if abs(value) <= SNAP * size else value
+
+
+def _across(z: Vector, v: Vector) -> Vector:
+    """The part of v normal to the unit vector z."""
+    return add(v, scale(-dot(z, v), z))
+
+
+def _length(v: Vector) -> float:
+    return math.sqrt(dot(v, v))
+
+
+def _unit(v: Vector) -> Vector:
+    return scale(1.0 / _length(v), v)
+
+
+def _columns(x: Vector, y: Vector, z: Vector) -> Matrix:
+    return transpose((x, y, z))

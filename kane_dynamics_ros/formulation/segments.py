@@ -41,6 +41,10 @@ class BodyInertia:
         xx, xy, xz, yy, yz, zz = self.second
         return yy + zz, -xy, -xz, xx + zz, -yz, xx + yy
 
+    def standard(self) -> tuple[Scalar, ...]:
+        """(m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz): the regressor's parameters."""
+        return (self.mass, *self.moment, *self.tensor())
+
 
 def body_of(values: Sequence[Scalar]) -> BodyInertia:
     """The inverse of ``BodyInertia.values``."""

@@ -1,1 +1,7 @@
-"""Load a generated module, compiled or pure Python, as one DynamicsModel."""
+"""Load a generated module, compiled or pure Python, as one ``DynamicsModel``."""
+
+from kane_dynamics_ros.runtime.interface import DynamicsModel, Energy, JointInfo, Terms
+from kane_dynamics_ros.runtime.load import load_model
+from kane_dynamics_ros.runtime.parameters import Parameters, Payload
+
+__all__ = ["DynamicsModel", "Energy", "JointInfo", "Parameters", "Payload", "Terms", "load_model"]

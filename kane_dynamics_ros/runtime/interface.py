@@ -96,5 +96,21 @@ class DynamicsModel(Protocol):
     def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Array:
         """qdd that the efforts tau cause."""
 
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Y: tau = Y @ inertial_parameters, (n, 10 bodies) or (N, n, 10 bodies); no rotors, no friction."""
+
+    @property
+    def inertial_parameters(self) -> Array:
+        """m, h, J about the link frame's origin, ten a body, payload included."""
+
+    def reaction_wrenches(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        """Force, then torque about the joint, by which each joint moves its link, link axes: (bodies, 6)."""
+
+    def tip_pose(self, q: ArrayLike) -> Array:
+        """Homogeneous transform of the tip in the root link's frame, (4, 4)."""
+
+    def tip_jacobian(self, q: ArrayLike) -> Array:
+        """(6, n): angular, then linear velocity of the tip in root axes."""
+
     def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
         """Kinetic and potential energy; potential is zero at the root link's origin."""

@@ -23,7 +23,8 @@ class Parameters:
 
     ``gravity`` is the free-fall acceleration in the root link's frame [m/s^2]. ``rotor_inertia`` is
     reflected to the joint side (gear ratio squared included) and adds to M's diagonal.
-    Friction effort: viscous * qd + coulomb * tanh(qd / coulomb_velocity).
+    Friction effort: viscous * qd + coulomb * tanh(qd / coulomb_velocity). ``inertial`` holds, for each body,
+    m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz about its link frame's origin.
     """
 
     gravity: Vector
@@ -32,3 +33,4 @@ class Parameters:
     coulomb: tuple[float, ...]
     coulomb_velocity: float = 0.01  # [rad/s] or [m/s]
     payload: Payload = Payload()
+    inertial: tuple[float, ...] | None = None  # of modules generated with --inertial runtime

@@ -39,12 +39,12 @@ pytestmark = pytest.mark.skipif(compiler is None, reason="no C compiler on this 
 
 def build(folder: Path, n: int, flags: list[str]) -> ctypes.CDLL:
     exports = "".join(
-        f"void {name}_export(const double *x, double *s, double *c) {{ {name}(x, s, c); }}\n"
-        for name in ("kd_sincos", "kd_sincos_block")
+        f"void {name}_export(const double *x, double *s, double *c) {{ {name}(x, s, c{count}); }}\n"
+        for name, count in (("kd_sincos", f", {n}"), ("kd_sincos_block", ""))
     )
     includes = "".join(f"#include <{header}>\n" for header in INCLUDES)
     source = folder / f"kernel_{n}.c"
-    source.write_text(includes + sincos_kernel(n, BLOCK) + exports)
+    source.write_text(includes + sincos_kernel(BLOCK) + exports)
     library = source.with_suffix(".so")
     subprocess.run([str(compiler), *flags, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
     return ctypes.CDLL(str(library))

@@ -1,0 +1,66 @@
+"""``kane_dynamics generate``: a URDF becomes a module in Python and C, compiled where that can be done."""
+
+import argparse
+import time
+from pathlib import Path
+
+from kane_dynamics_ros.cli.chain_arguments import add_chain_arguments, read_chain
+from kane_dynamics_ros.codegen.derived import Derived, derive
+from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
+from kane_dynamics_ros.runtime.errors import CompileError
+from kane_dynamics_ros.runtime.load import compile_model
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
+    add_chain_arguments(parser)
+    parser.add_argument("--name", help="name of the module; default: the robot's, cleaned")
+    parser.add_argument("-o", "--output", metavar="DIR", type=Path, default=Path(), help="where to write")
+    parser.add_argument("--no-compile", action="store_true", help="do not call the C compiler")
+    parser.add_argument(
+        "--inertial",
+        choices=("fixed", "runtime"),
+        default="fixed",
+        help="runtime: keep every inertial parameter an argument, to load an identified set later",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Derive, write, compile; print times and operation counts."""
+    start = time.perf_counter()
+    chain = read_chain(arguments.urdf, arguments.tip, arguments.lock)
+    name = checked_name(arguments.name) if arguments.name else module_name(chain.robot)
+    derived = derive(chain, inertial=arguments.inertial)
+    files = write_module(derived, name, arguments.output)
+    seconds = time.perf_counter() - start
+    for finding in chain.findings:
+        if finding.severity == "warning":
+            print(f"warning: {finding.file or ''}:{finding.line or ''}: {finding.message} [{finding.code}]")
+    print(f"joints (root to tip): {', '.join(chain.coordinates)}")
+    print_operations(derived)
+    print(f"read, derived and written in {seconds:.2f} s: {', '.join(map(str, files))}")
+    if not arguments.no_compile:
+        print_compilation(files[0])
+    return 0
+
+
+def print_operations(derived: Derived) -> None:
+    """A table of operations, function by function."""
+    print(f"{'function':<30}{'+ -':>8}{'*':>8}{'/':>6}{'total':>8}{'calls':>7}")
+    for name, count in derived.operations().items():
+        print(
+            f"{name:<30}{count.additions:>8}{count.multiplications:>8}{count.divisions:>6}"
+            f"{count.total:>8}{count.calls:>7}"
+        )
+
+
+def print_compilation(module: Path) -> None:
+    """Compile, and say how that went; the module works without."""
+    start = time.perf_counter()
+    try:
+        library = compile_model(module)
+    except CompileError as error:
+        print(f"not compiled: {error}. Pure Python gives the same answers, slower")
+        return
+    print(f"compiled in {time.perf_counter() - start:.1f} s: {library}")

@@ -1,0 +1,77 @@
+"""``kane_dynamics torque``: the joint torques of one state, term by term."""
+
+import argparse
+import json
+
+import numpy as np
+
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.runtime import DynamicsModel, Payload, Terms, load_model
+
+
+class NumbersError(KaneDynamicsError):
+    """A list of numbers on the command line is not one, or has the wrong length."""
+
+    def __init__(self, option: str, found: str, joints: tuple[str, ...]) -> None:
+        super().__init__(
+            f"{option} {found!r}: {len(joints)} numbers separated by commas are needed, "
+            f"in the order {', '.join(joints)}"
+        )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("module", metavar="MODULE", help="a generated NAME.py, or a shipped model's name")
+    for option, unit in (("q", "rad or m"), ("qd", "per second"), ("qdd", "per second squared")):
+        parser.add_argument(
+            f"--{option}", metavar="A,B,...", default="", help=f"one number a joint [{unit}]; default: zeros"
+        )
+    parser.add_argument("--gravity", metavar="X,Y,Z", help="free-fall acceleration in the root frame [m/s^2]")
+    parser.add_argument("--payload-mass", type=float, default=0.0, help="at the tip's origin [kg]")
+    parser.add_argument("--friction", action="store_true", help="with the URDF's damping and friction")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate and print."""
+    model = load_model(arguments.module)
+    joints = model.joint_names
+    if arguments.gravity is not None:
+        model = model.with_parameters(gravity=numbers("--gravity", arguments.gravity, ("x", "y", "z")))
+    model = model.with_parameters(payload=Payload(mass=arguments.payload_mass))
+    if arguments.friction:
+        model = model.with_urdf_friction()
+    state = [numbers(f"--{name}", getattr(arguments, name), joints) for name in ("q", "qd", "qdd")]
+    tau = model.inverse_dynamics(*state)
+    terms = model.terms(*state)
+    if arguments.json:
+        columns = {"torque": tau, **terms._asdict()}
+        values = {name: np.asarray(column).tolist() for name, column in columns.items()}
+        print(json.dumps({"joint_names": joints, "backend": model.backend, **values}))
+    else:
+        print_table(model, np.asarray(tau), terms)
+    return 0
+
+
+def numbers(option: str, text: str, joints: tuple[str, ...]) -> list[float]:
+    """The numbers of an option; an empty one means zeros."""
+    if not text:
+        return [0.0] * len(joints)
+    try:
+        values = [float(word) for word in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != len(joints):
+        raise NumbersError(option, text, joints)
+    return values
+
+
+def print_table(model: DynamicsModel, tau: np.ndarray, terms: Terms) -> None:
+    """One row a joint, in N m (revolute) or N (prismatic)."""
+    width = max(map(len, model.joint_names)) + 2
+    head = ("torque", *Terms._fields)
+    print(" " * width + "".join(f"{name:>14}" for name in head) + "  unit")
+    for i, joint in enumerate(model.joints):
+        row = (tau[i], *(term[i] for term in terms))
+        unit = "N" if joint.kind == "prismatic" else "N m"
+        print(f"{joint.name:<{width}}" + "".join(f"{value:14.6f}" for value in row) + f"  {unit}")

@@ -1,0 +1,149 @@
+"""Compile a generated NAME.c into a Python extension, once for each source, processor and Python.
+
+The library's name carries a hash of everything that it depends on, so that one of another machine,
+processor, Python or source is never loaded but built again. It is put beside NAME.c or, where that folder
+cannot be written, into the user's cache.
+"""
+
+import hashlib
+import importlib.machinery
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+
+from kane_dynamics_ros.runtime.errors import CompileError
+
+FLAGS = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared")
+BINDING = Path(__file__).with_name("extension.c")
+MOST_SECONDS = 900  # for a compiler that hangs
+
+
+def compiler() -> str | None:
+    """The C compiler: $CC, or the first of cc, gcc, clang on the PATH that answers."""
+    for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
+        path = shutil.which(name)
+        if path and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:
+            return path
+    return None
+
+
+def processor() -> str:
+    """What -march=native depends on: the machine, and the first processor's features where it tells."""
+    features = ""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        features = next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
+    except OSError:
+        pass
+    return f"{platform.machine()} {platform.processor()} {features}"
+
+
+def library_name(name: str, c_sha256: str) -> str:
+    """The file name of the library for this source on this machine and Python."""
+    facts = (c_sha256, BINDING.read_text(), FLAGS, processor(), np.__version__.split(".")[0])
+    key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+    return f"{name}.{key}{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+def folders(source: Path) -> tuple[Path, Path]:
+    """Where the library may be: beside the source, then the user's cache."""
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return source.parent, Path(cache) / "kane_dynamics_ros"
+
+
+def find_library(source: Path, c_sha256: str) -> Path | None:
+    """The library built earlier for this source, machine and Python."""
+    name = library_name(source.stem, c_sha256)
+    return next((folder / name for folder in folders(source) if (folder / name).is_file()), None)
+
+
+def build_library(source: Path, c_sha256: str) -> Path:
+    """Compile the library; returns its path.
+
+    Args:
+        source: NAME.c, with NAME.h beside it.
+        c_sha256: hash of both, as NAME.py states it.
+
+    Raises:
+        CompileError: no compiler, no Python.h, files that do not match the hash, or the compiler's words.
+    """
+    texts = [source.with_suffix(suffix) for suffix in (".h", ".c")]
+    if not all(path.is_file() for path in texts):
+        raise CompileError(source, "NAME.c and NAME.h are not beside NAME.py")
+    found = hashlib.sha256("".join(path.read_text(encoding="utf-8") for path in texts).encode()).hexdigest()
+    if found != c_sha256:
+        raise CompileError(source, "it was changed after it was generated")
+    command = compiler()
+    if command is None:
+        raise CompileError(source, "no C compiler was found ($CC, cc, gcc, clang)")
+    include = sysconfig.get_path("include")
+    if not (Path(include) / "Python.h").is_file():
+        raise CompileError(source, f"Python.h is not in {include} (Debian and Ubuntu: python3-dev)")
+    folder = next((folder for folder in folders(source) if _writable(folder)), None)
+    if folder is None:
+        raise CompileError(source, "neither its folder nor the user's cache can be written")
+    target = folder / library_name(source.stem, c_sha256)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as temporary:
+        built = Path(temporary) / target.name
+        _run_compiler(command, source, include, built)
+        built.replace(target)
+    return target
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder, os.W_OK)
+
+
+def _run_compiler(command: str, source: Path, include: str, target: Path) -> None:
+    name = source.stem
+    result = subprocess.run(
+        [
+            command,
+            *FLAGS,
+            f"-DKD_NAME={name}",
+            f"-DKD_UPPER={name.upper()}",
+            f'-DKD_HEADER="{name}.h"',
+            "-iquote",
+            str(source.parent),
+            f"-I{include}",
+            f"-I{np.get_include()}",
+            str(BINDING),
+            str(source),
+            "-o",
+            str(target),
+            "-lm",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=MOST_SECONDS,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise CompileError(source, f"the compiler says: {result.stderr.strip()[-800:]}")
+
+
+def import_library(name: str, path: Path) -> ModuleType:
+    """Import a built library; one already imported from this path is used again."""
+    key = f"kane_dynamics_ros.compiled.{path}"
+    if key not in sys.modules:
+        loader = importlib.machinery.ExtensionFileLoader(name, str(path))
+        spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+        if spec is None:
+            raise CompileError(path, "it cannot be imported")
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+        sys.modules[key] = module
+    return sys.modules[key]

@@ -1,0 +1,38 @@
+"""Errors of loading a generated module."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kane_dynamics_ros.errors import KaneDynamicsError
+
+
+class ModelNotFoundError(KaneDynamicsError):
+    """Neither a file nor the name of a shipped model."""
+
+    def __init__(self, found: str, shipped: Sequence[str]) -> None:
+        super().__init__(
+            f"no model {found!r}: give the path of a generated NAME.py (kane_dynamics generate writes one), "
+            f"or one of the shipped models: {', '.join(shipped)}"
+        )
+
+
+class ModelSealError(KaneDynamicsError):
+    """The file is not a generated module, or was changed after it was generated."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{path}: {what}; generate it again with kane_dynamics generate")
+
+
+class CompileError(KaneDynamicsError):
+    """The compiled form was asked for and cannot be had."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: cannot be compiled: {reason}; use backend='python' or mend that")
+
+
+class ParameterError(KaneDynamicsError):
+    """A run-time parameter has a value that makes no sense."""
+
+    def __init__(self, name: str, found: object, allowed: str) -> None:
+        self.name, self.found, self.allowed = name, found, allowed
+        super().__init__(f"parameter {name}: found {found!r}; allowed: {allowed}")

@@ -1,0 +1,267 @@
+/* Python binding of one generated module: compiled together with NAME.c, knows only NAME.h.
+
+   A Kernel holds prepared parameters and never changes; its methods are the generated functions. They
+   take float64 arrays of shape (n,) or (N, n) as they are, convert anything else that NumPy can, refuse
+   wrong shapes and values that are not finite, and return new arrays. Work on batches releases the
+   interpreter lock. -DKD_NAME=name -DKD_UPPER=NAME -DKD_HEADER="name.h" are given on the command line. */
+#define PY_SSIZE_T_CLEAN
+#define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
+#include <Python.h>
+#include <numpy/arrayobject.h>
+#include KD_HEADER
+
+#define KD_JOIN_(a, b) a##_##b
+#define KD_JOIN(a, b) KD_JOIN_(a, b)
+#define KD(name) KD_JOIN(KD_NAME, name)
+#define KD_SIZE(name) KD_JOIN(KD_UPPER, name)
+#define KD_TEXT_(x) #x
+#define KD_TEXT(x) KD_TEXT_(x)
+
+enum { JOINTS = KD_SIZE(JOINTS), MOST_INPUTS = 3 };
+
+typedef struct {
+    PyObject_HEAD
+    double prepared[KD_SIZE(PREPARED) + 1];
+} Kernel;
+
+typedef struct {
+    const char *name;
+    int inputs, rank;
+    npy_intp extent[3];
+    int (*run)(const double *prepared, const double *const *in, double *out);
+    void (*batch)(const double *prepared, const double *const *in, double *out, size_t count);
+} Function;
+
+static PyObject *shape_error, *batch_error, *finite_error, *singular_error; /* makers, set once at import */
+
+/* What the words of the table KD_FUNCTIONS in NAME.h stand for. */
+#define KD_COUNT_q 1
+#define KD_COUNT_qd 1
+#define KD_COUNT_q_qd 2
+#define KD_COUNT_q_qd_qdd 3
+#define KD_COUNT_q_qd_tau 3
+static const char *const names_q[] = {"q"};
+static const char *const names_qd[] = {"qd"};
+static const char *const names_q_qd[] = {"q", "qd"};
+static const char *const names_q_qd_qdd[] = {"q", "qd", "qdd"};
+static const char *const names_q_qd_tau[] = {"q", "qd", "tau"};
+#define KD_IN_1 in[0]
+#define KD_IN_2 in[0], in[1]
+#define KD_IN_3 in[0], in[1], in[2]
+#define KD_IN_(count) KD_IN_##count
+#define KD_IN(count) KD_IN_(count)
+#define KD_PREPARED_0
+#define KD_PREPARED_1 prepared,
+#define KD_RETURN_0(call) call; return 0
+#define KD_RETURN_1(call) return call
+#define KD_BATCH_0(name, inputs, prep) enum { no_batch_##name }
+#define KD_BATCH_1(name, inputs, prep)                                                             \
+    static void batch_##name(const double *prepared, const double *const *in, double *out, size_t count) \
+    {                                                                                              \
+        (void)prepared;                                                                            \
+        KD(name##_batch)(KD_PREPARED_##prep KD_IN(KD_COUNT_##inputs), out, count);                 \
+    }                                                                                              \
+    enum { has_batch_##name }
+#define KD_BATCH_OF_0(name) NULL
+#define KD_BATCH_OF_1(name) batch_##name
+
+/* One wrapper a function: the same signature for all. */
+#define KD_WRAPPER(name, inputs, prep, singular, batched, rank, d0, d1, d2)                        \
+    static int run_##name(const double *prepared, const double *const *in, double *out)            \
+    {                                                                                              \
+        (void)prepared;                                                                            \
+        KD_RETURN_##singular(KD(name)(KD_PREPARED_##prep KD_IN(KD_COUNT_##inputs), out));          \
+    }                                                                                              \
+    KD_BATCH_##batched(name, inputs, prep);
+KD_SIZE(FUNCTIONS)(KD_WRAPPER)
+
+static PyArrayObject *as_input(PyObject *object)
+{
+    if (PyArray_CheckExact(object)) {
+        PyArrayObject *array = (PyArrayObject *)object;
+        if (PyArray_TYPE(array) == NPY_DOUBLE && PyArray_ISCARRAY_RO(array)) {
+            Py_INCREF(array);
+            return array;
+        }
+    }
+    return (PyArrayObject *)PyArray_FROMANY(object, NPY_DOUBLE, 0, 0, NPY_ARRAY_IN_ARRAY);
+}
+
+static PyObject *shape_of(PyArrayObject *array)
+{
+    PyObject *shape = PyTuple_New(PyArray_NDIM(array));
+    for (int i = 0; shape && i < PyArray_NDIM(array); i++)
+        PyTuple_SET_ITEM(shape, i, PyLong_FromSsize_t((Py_ssize_t)PyArray_DIM(array, i)));
+    return shape;
+}
+
+static void raise_with(PyObject *make, PyObject *arguments)
+{
+    PyObject *error = arguments ? PyObject_CallObject(make, arguments) : NULL;
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    Py_XDECREF(arguments);
+}
+
+/* Whether array k of the call may be used; an exception is set where not. */
+static int check(PyArrayObject *const *arrays, int k, const char *const *names)
+{
+    PyArrayObject *array = arrays[k], *first = arrays[0];
+    const int rank = PyArray_NDIM(array);
+    if ((rank != 1 && rank != 2) || PyArray_DIM(array, rank - 1) != JOINTS) {
+        raise_with(shape_error, Py_BuildValue("(sNi)", names[k], shape_of(array), (int)JOINTS));
+        return 0;
+    }
+    if (rank != PyArray_NDIM(first) || PyArray_DIM(array, 0) != PyArray_DIM(first, 0)) {
+        raise_with(batch_error, Py_BuildValue("(sNN)", names[k], shape_of(array), shape_of(first)));
+        return 0;
+    }
+    const double *x = (const double *)PyArray_DATA(array);
+    const npy_intp size = PyArray_SIZE(array);
+    double doubt = 0.0;
+    for (npy_intp i = 0; i < size; i++)
+        doubt += x[i] * 0.0; /* 0 for finite values, NaN for others */
+    if (doubt != doubt) {
+        raise_with(finite_error, Py_BuildValue("(s)", names[k]));
+        return 0;
+    }
+    return 1;
+}
+
+static int run_rows(const Function *function, const double *prepared, const double *const *in, double *out,
+                    npy_intp count)
+{
+    npy_intp size = 1;
+    for (int i = 0; i < function->rank; i++)
+        size *= function->extent[i];
+    if (function->batch) {
+        function->batch(prepared, in, out, (size_t)count);
+        return 0;
+    }
+    for (npy_intp row = 0; row < count; row++) {
+        const double *at[MOST_INPUTS];
+        for (int k = 0; k < function->inputs; k++)
+            at[k] = in[k] + row * JOINTS;
+        const int joint = function->run(prepared, at, out + row * size);
+        if (joint)
+            return joint;
+    }
+    return 0;
+}
+
+static PyObject *evaluate(Kernel *self, const Function *function, const char *const *names,
+                          PyObject *const *args, Py_ssize_t nargs)
+{
+    PyArrayObject *arrays[MOST_INPUTS] = {NULL, NULL, NULL}, *result = NULL;
+    const double *in[MOST_INPUTS];
+    int joint = 0, ready = 1;
+    if (nargs != function->inputs)
+        return PyErr_Format(PyExc_TypeError, "%s takes %d arrays, %zd were given", function->name,
+                            function->inputs, nargs);
+    for (int k = 0; k < function->inputs && ready; k++) {
+        arrays[k] = as_input(args[k]);
+        ready = arrays[k] && check(arrays, k, names);
+        if (ready)
+            in[k] = (const double *)PyArray_DATA(arrays[k]);
+    }
+    if (ready) {
+        const int many = PyArray_NDIM(arrays[0]) == 2;
+        npy_intp dims[4] = {many ? PyArray_DIM(arrays[0], 0) : 0, 0, 0, 0};
+        for (int i = 0; i < function->rank; i++)
+            dims[many + i] = function->extent[i];
+        result = (PyArrayObject *)PyArray_SimpleNew(many + function->rank, dims, NPY_DOUBLE);
+        if (result) {
+            double *out = (double *)PyArray_DATA(result);
+            if (many) {
+                Py_BEGIN_ALLOW_THREADS
+                joint = run_rows(function, self->prepared, in, out, dims[0]);
+                Py_END_ALLOW_THREADS
+            } else {
+                joint = function->run(self->prepared, in, out);
+            }
+        }
+    }
+    for (int k = 0; k < function->inputs; k++)
+        Py_XDECREF(arrays[k]);
+    if (joint) {
+        Py_CLEAR(result);
+        raise_with(singular_error, Py_BuildValue("(i)", joint - 1));
+    }
+    return (PyObject *)result;
+}
+
+#define KD_METHOD(function_name, inputs, prep, singular, batched, rank_, d0, d1, d2)               \
+    static PyObject *method_##function_name(PyObject *self, PyObject *const *args, Py_ssize_t n)   \
+    {                                                                                              \
+        static const Function function = {#function_name, KD_COUNT_##inputs, rank_, {d0, d1, d2},  \
+                                          run_##function_name, KD_BATCH_OF_##batched(function_name)}; \
+        return evaluate((Kernel *)self, &function, names_##inputs, args, n);                       \
+    }
+KD_SIZE(FUNCTIONS)(KD_METHOD)
+
+#define KD_ENTRY(name, inputs, prep, singular, batched, rank_, d0, d1, d2)                         \
+    {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL},
+static PyMethodDef kernel_methods[] = {KD_SIZE(FUNCTIONS)(KD_ENTRY){NULL, NULL, 0, NULL}};
+
+/* Kernel(parameters): a float64 array of as many numbers as NAME.h says. */
+static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    PyObject *given;
+    (void)keywords;
+    if (!PyArg_ParseTuple(args, "O", &given))
+        return NULL;
+    PyArrayObject *parameters = (PyArrayObject *)PyArray_FROMANY(given, NPY_DOUBLE, 1, 1, NPY_ARRAY_IN_ARRAY);
+    if (!parameters)
+        return NULL;
+    Kernel *self = NULL;
+    if (PyArray_SIZE(parameters) != KD_SIZE(PARAMETERS))
+        PyErr_Format(PyExc_ValueError, "%d parameters are needed", (int)KD_SIZE(PARAMETERS));
+    else if ((self = (Kernel *)type->tp_alloc(type, 0)))
+        KD(prepare)((const double *)PyArray_DATA(parameters), self->prepared);
+    Py_DECREF(parameters);
+    return (PyObject *)self;
+}
+
+static PyTypeObject kernel_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = KD_TEXT(KD_NAME) ".Kernel",
+    .tp_basicsize = sizeof(Kernel),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_methods = kernel_methods,
+    .tp_new = kernel_new,
+};
+
+/* set_errors(shape, batch, finite, singular): what makes the exceptions from their values. */
+static PyObject *set_errors(PyObject *module, PyObject *args)
+{
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOO", &shape_error, &batch_error, &finite_error, &singular_error))
+        return NULL;
+    Py_INCREF(shape_error);
+    Py_INCREF(batch_error);
+    Py_INCREF(finite_error);
+    Py_INCREF(singular_error);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef module_methods[] = {{"set_errors", set_errors, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT, KD_TEXT(KD_NAME), NULL, -1, module_methods, NULL, NULL, NULL, NULL};
+
+#define KD_INIT_(name) PyInit_##name
+#define KD_INIT(name) KD_INIT_(name)
+PyMODINIT_FUNC KD_INIT(KD_NAME)(void)
+{
+    import_array();
+    if (PyType_Ready(&kernel_type) < 0)
+        return NULL;
+    PyObject *module = PyModule_Create(&module_definition);
+    if (!module)
+        return NULL;
+    Py_INCREF(&kernel_type);
+    if (PyModule_AddObject(module, "Kernel", (PyObject *)&kernel_type) < 0) {
+        Py_DECREF(&kernel_type);
+        Py_CLEAR(module);
+    }
+    return module;
+}

@@ -1,0 +1,135 @@
+"""A ``DynamicsModel`` from a generated module, whichever way its functions are evaluated."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kane_dynamics_ros.runtime.base_parameters import BaseParameters, find_base_parameters
+from kane_dynamics_ros.runtime.checks import changed
+from kane_dynamics_ros.runtime.facts import Facts, packed
+from kane_dynamics_ros.runtime.interface import Array, Energy, JointInfo, Terms
+from kane_dynamics_ros.runtime.parameters import Parameters
+
+Evaluator = Callable[..., Array]
+MakeKernel = Callable[[Sequence[float]], Any]
+
+
+class GeneratedModel:
+    """A robot's dynamics with one set of parameters; see ``interface.DynamicsModel``.
+
+    The kernel evaluates generated functions without friction; friction is added here where it is on. The
+    functions that a control loop calls are the kernel's own methods, without a layer between.
+    """
+
+    def __init__(self, facts: Facts, make_kernel: MakeKernel, backend: str, parameters: Parameters) -> None:
+        self._facts, self._make_kernel = facts, make_kernel
+        self.name: str = facts.model["name"]
+        self.joint_names = facts.joint_names
+        self.joints: tuple[JointInfo, ...] = facts.joints
+        self.bodies = facts.bodies
+        self.root: str = facts.model["root"]
+        self.tip: str = facts.model["tip"]
+        self.urdf_hash: str = facts.model["urdf_hash"]
+        self.backend = backend
+        self.parameters = parameters
+        kernel = self._kernel = make_kernel(packed(parameters))
+        plain = parameters == facts.default_parameters()
+        rubs = any(parameters.viscous) or any(parameters.coulomb)
+        self._rigid: Evaluator = kernel.inverse_dynamics if plain else kernel.inverse_dynamics_with
+        self.inverse_dynamics: Evaluator = self._inverse_dynamics_rubbing if rubs else self._rigid
+        self.bias: Evaluator = self._bias_rubbing if rubs else kernel.bias
+        self.forward_dynamics: Evaluator = self._forward_dynamics_rubbing if rubs else kernel.forward_dynamics
+        self.mass_matrix: Evaluator = kernel.mass_matrix
+        self.gravity: Evaluator = kernel.gravity
+        self.coriolis: Evaluator = kernel.coriolis
+        self.friction: Evaluator = kernel.friction
+        self.regressor: Evaluator = kernel.regressor
+        self.reaction_wrenches: Evaluator = kernel.reaction_wrenches
+        self.tip_pose: Evaluator = kernel.tip_pose
+        self.tip_jacobian: Evaluator = kernel.tip_jacobian
+        self.tip_velocity: Evaluator = kernel.tip_velocity
+        self.center_of_mass: Evaluator = kernel.center_of_mass
+        self.center_of_mass_jacobian: Evaluator = kernel.center_of_mass_jacobian
+        self.center_of_mass_velocity: Evaluator = kernel.center_of_mass_velocity
+
+    def with_parameters(self, **changes: Any) -> "GeneratedModel":
+        """The same robot with some fields of ``Parameters`` replaced.
+
+        Raises:
+            ParameterError: an unknown field, or a value that makes no sense.
+        """
+        parameters = changed(self.parameters, len(self.joint_names), len(self.bodies), changes)
+        return GeneratedModel(self._facts, self._make_kernel, self.backend, parameters)
+
+    def with_urdf_friction(self) -> "GeneratedModel":
+        """The same robot with the URDF's damping and friction switched on."""
+        return self.with_parameters(
+            viscous=[joint.damping for joint in self.joints],
+            coulomb=[joint.friction for joint in self.joints],
+        )
+
+    def _inverse_dynamics_rubbing(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+        return self._rigid(q, qd, qdd) + self.friction(qd)
+
+    def _bias_rubbing(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        bias: Array = self._kernel.bias(q, qd) + self.friction(qd)
+        return bias
+
+    def _forward_dynamics_rubbing(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Array:
+        qdd: Array = self._kernel.forward_dynamics(q, qd, np.subtract(tau, self.friction(qd)))
+        return qdd
+
+    def terms(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Terms:
+        """``inverse_dynamics`` term by term; each (n,) or (N, n) [N m or N]."""
+        gravity = self.gravity(q)
+        inertia = self._rigid(q, np.zeros_like(gravity), qdd) - gravity
+        coriolis = self._kernel.bias(q, qd) - gravity
+        return Terms(inertia, coriolis, gravity, self.friction(qd))
+
+    def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
+        """Kinetic and potential energy [J]; potential is zero at the root link's origin."""
+        both = self._kernel.energy(q, qd)
+        return Energy(both[..., 0], both[..., 1])
+
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> tuple[Array, Array]:
+        """d tau / d q and d tau / d qd, each (n, n) or (N, n, n), friction included."""
+        both = self._kernel.inverse_dynamics_derivatives(q, qd, qdd)
+        by_q, by_qd = both[..., 0, :, :], both[..., 1, :, :]
+        return by_q, by_qd + self._friction_slope(np.asarray(qd, dtype=float))
+
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike
+    ) -> tuple[Array, Array]:
+        """d qdd / d q and d qdd / d qd at fixed tau: -M^-1 times those of inverse dynamics."""
+        qdd = self.forward_dynamics(q, qd, tau)
+        M = self.mass_matrix(q)
+        by_q, by_qd = self.inverse_dynamics_derivatives(q, qd, qdd)
+        return _minus_solved(M, by_q), _minus_solved(M, by_qd)
+
+    def _friction_slope(self, qd: Array) -> Array:
+        """d friction / d qd, diagonal."""
+        p = self.parameters
+        smooth: Array = 1.0 - np.tanh(qd / p.coulomb_velocity) ** 2
+        slope: Array = np.multiply(p.coulomb, smooth) / p.coulomb_velocity + p.viscous
+        return slope[..., None] * np.eye(len(self.joint_names))
+
+    @property
+    def inertial_parameters(self) -> Array:
+        """pi, (10 bodies,): tau = regressor @ pi, rotors and friction excluded; payload included.
+
+        For each body m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz about its link frame's origin.
+        """
+        return self._facts.inertial_parameters(self.parameters)
+
+    def base_parameters(self) -> BaseParameters:
+        """The combinations of inertial parameters that torques can tell apart, and the map to them."""
+        return find_base_parameters(self.regressor, len(self.joint_names))
+
+
+def _minus_solved(M: Array, columns: Array) -> Array:
+    solved: Array = -np.linalg.solve(M, columns)
+    return solved

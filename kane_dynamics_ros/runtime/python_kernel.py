@@ -1,0 +1,74 @@
+"""The generated functions in pure Python, behind the same methods as the compiled kernel."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kane_dynamics_ros.errors import SingularMassMatrixError
+from kane_dynamics_ros.runtime.checks import checked_arrays
+from kane_dynamics_ros.runtime.interface import Array
+
+SINGULAR = 1e-12  # least pivot over diagonal entry of the mass matrix, as in the C code
+TRIGONOMETRY = {"sin": np.sin, "cos": np.cos, "tanh": np.tanh}
+
+
+class PythonKernel:
+    """Evaluates a generated module's functions on floats, or on NumPy columns for a batch.
+
+    Every function of the module becomes a method: ``kernel.mass_matrix(q)``.
+    """
+
+    def __init__(self, module: ModuleType, parameters: Sequence[float]) -> None:
+        model = module.MODEL
+        self._n = len(model["joint_names"])
+        self._names: tuple[str, ...] = tuple(model["joint_names"])
+        self._prepared = module.prepare(parameters)
+        for name, facts in model["functions"].items():
+            setattr(self, name, self._method(getattr(module, name), facts))
+
+    def _method(self, function: Callable[..., list[Any]], facts: Mapping[str, Any]) -> Callable[..., Array]:
+        inputs = [name for name in facts["arguments"] if name != "prepared"]
+        leading = [self._prepared] if "prepared" in facts["arguments"] else []
+        calls = {name: TRIGONOMETRY[name] for name in TRIGONOMETRY if name in _keywords(function)}
+        shape, singular = tuple(facts["shape"]), facts["singular"]
+
+        def method(*arguments: ArrayLike) -> Array:
+            arrays = checked_arrays(self._n, **dict(zip(inputs, arguments, strict=True)))
+            with np.errstate(all="ignore"):  # a singular M is found by its pivots
+                try:
+                    if arrays[0].ndim == 1:
+                        flat = np.array(function(*leading, *(a.tolist() for a in arrays)))
+                    else:
+                        values = function(*leading, *(a.T for a in arrays), **calls)
+                        flat = np.stack(np.broadcast_arrays(*values, arrays[0][:, 0])[:-1], axis=-1)
+                except ZeroDivisionError:
+                    raise SingularMassMatrixError(self._singular_joints(arrays[0])) from None
+            if singular:
+                flat = self._regular(flat)
+            return flat.reshape(arrays[0].shape[:-1] + shape)
+
+        return method
+
+    def _regular(self, flat: Array) -> Array:
+        """The accelerations alone, once the pivots behind them are found to be positive."""
+        n = self._n
+        qdd, pivots, diagonal = flat[..., :n], flat[..., n : 2 * n], flat[..., 2 * n :]
+        bad = ~(pivots > SINGULAR * diagonal)
+        if bad.any():
+            joint = int(np.argmax(bad.reshape(-1, n).any(axis=0)))
+            raise SingularMassMatrixError([self._names[joint]])
+        return qdd
+
+    def _singular_joints(self, q: Array) -> list[str]:
+        """The joints whose own inertia is zero; where every one has some, all of them."""
+        M = self.mass_matrix(q.reshape(-1, self._n)[0])  # type: ignore[attr-defined]
+        names = [name for name, entry in zip(self._names, np.diag(M), strict=True) if not entry > 0.0]
+        return names or list(self._names)
+
+
+def _keywords(function: Callable[..., Any]) -> tuple[str, ...]:
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
