@@ -51,9 +51,13 @@ def apply(M: Matrix, a: Vector) -> Vector:
 
 
 def product(A: Matrix, B: Matrix) -> Matrix:
-    columns = transpose(B)
-    x, y, z = (apply(A, column) for column in columns)
-    return transpose((x, y, z))
+    x, y, z = transpose(B)
+    a, b, c = A
+    return (
+        (dot(a, x), dot(a, y), dot(a, z)),
+        (dot(b, x), dot(b, y), dot(b, z)),
+        (dot(c, x), dot(c, y), dot(c, z)),
+    )
 
 
 def sine_cosine(angle: float) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from kane_dynamics_ros.description.model import ZERO, ChainJoint, Vector
 from kane_dynamics_ros.description.notes import Notes
 
 G = 9.81  # [m/s^2], downwards along z of the root frame
-POSES = 100
+POSES = 30
 
 
 def note_weak_limits(

@@ -25,7 +25,7 @@ def note_text(text: str | bytes, notes: Notes) -> None:
 
 
 def strip_namespace(root: Element, notes: Notes) -> None:
-    """Take URDF's elements out of a default namespace, or out of the prefix that the outermost element has."""
+    """Take URDF's elements out of a default namespace, or out of the outermost element's prefix."""
     prefix, colon, tag = root.tag.rpartition(":")
     if tag != "robot" or (not colon and "xmlns" not in root.attributes):
         return

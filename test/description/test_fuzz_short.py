@@ -1,0 +1,13 @@
+"""A short seeded run of the fuzzer."""
+
+import itertools
+
+from fuzz_urdf import cases, fuzz
+
+
+def test_only_our_own_errors_come_out_of_mutated_urdfs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    counts = fuzz(itertools.islice(cases(seed=9), 300))
+    assert counts.total() == 300
+    assert len(counts) > 10  # the mutations reach many refusals, and some robots survive them
+    assert counts["accepted"] > 30
