@@ -113,9 +113,9 @@ class GeneratedModel:
     def _friction_slope(self, qd: Array) -> Array:
         """d friction / d qd, diagonal."""
         p = self.parameters
-        smooth: Array = 1.0 - np.tanh(qd / p.coulomb_velocity) ** 2
-        slope: Array = np.multiply(p.coulomb, smooth) / p.coulomb_velocity + p.viscous
-        return slope[..., None] * np.eye(len(self.joint_names))
+        smooth = 1.0 - np.tanh(qd / p.coulomb_velocity) ** 2
+        slope = np.multiply(p.coulomb, smooth) / p.coulomb_velocity + p.viscous
+        return np.asarray(slope[..., None] * np.eye(len(self.joint_names)), dtype=np.float64)
 
     @property
     def inertial_parameters(self) -> Array:
@@ -131,5 +131,4 @@ class GeneratedModel:
 
 
 def _minus_solved(M: Array, columns: Array) -> Array:
-    solved: Array = -np.linalg.solve(M, columns)
-    return solved
+    return np.asarray(-np.linalg.solve(M, columns), dtype=np.float64)
