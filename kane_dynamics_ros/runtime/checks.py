@@ -20,11 +20,14 @@ def checked_arrays(n: int, **arrays: ArrayLike) -> list[Array]:
     """The arguments as float64 arrays, all (n,) or all (N, n), all finite.
 
     Raises:
-        ShapeError, BatchError, NonFiniteError: naming the argument.
+        ShapeError, BatchError, NonFiniteError: naming the argument. TypeError: no real numbers.
     """
     checked: list[Array] = []
     for name, value in arrays.items():
-        array = np.asarray(value, dtype=np.float64)
+        array = np.asarray(value)
+        if not np.can_cast(array.dtype, np.float64, "safe"):
+            raise TypeError(f"{name}: cannot take dtype {array.dtype} as float64")
+        array = array.astype(np.float64, copy=False)
         if array.ndim not in (1, 2) or array.shape[-1] != n:
             raise ShapeError(name, array.shape, n)
         if checked and array.shape != checked[0].shape:

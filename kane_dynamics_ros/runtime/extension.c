@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
     const char *name;
     int inputs, rank;
-    npy_intp extent[3];
+    npy_intp extent[3], size;
     int (*run)(const double *prepared, const double *const *in, double *out);
     void (*batch)(const double *prepared, const double *const *in, double *out, size_t count);
 } Function;
@@ -104,8 +104,8 @@ static void raise_with(PyObject *make, PyObject *arguments)
     Py_XDECREF(arguments);
 }
 
-/* Whether array k of the call may be used; an exception is set where not. */
-static int check(PyArrayObject *const *arrays, int k, const char *const *names)
+/* Whether array k of the call has a shape that may be used; an exception is set where not. */
+static int shape_is_right(PyArrayObject *const *arrays, int k, const char *const *names)
 {
     PyArrayObject *array = arrays[k], *first = arrays[0];
     const int rank = PyArray_NDIM(array);
@@ -117,25 +117,31 @@ static int check(PyArrayObject *const *arrays, int k, const char *const *names)
         raise_with(batch_error, Py_BuildValue("(sNN)", names[k], shape_of(array), shape_of(first)));
         return 0;
     }
-    const double *x = (const double *)PyArray_DATA(array);
-    const npy_intp size = PyArray_SIZE(array);
-    double doubt = 0.0;
-    for (npy_intp i = 0; i < size; i++)
-        doubt += x[i] * 0.0; /* 0 for finite values, NaN for others */
-    if (doubt != doubt) {
-        raise_with(finite_error, Py_BuildValue("(s)", names[k]));
-        return 0;
-    }
     return 1;
 }
 
-static int run_rows(const Function *function, const double *prepared, const double *const *in, double *out,
+static int all_finite(const double *x, npy_intp size)
+{
+    double doubt[4] = {0.0, 0.0, 0.0, 0.0}; /* stay 0 with finite values, become NaN with others */
+    npy_intp i = 0;
+    for (; i + 4 <= size; i += 4)
+        for (int k = 0; k < 4; k++)
+            doubt[k] += x[i + k] * 0.0;
+    for (; i < size; i++)
+        doubt[0] += x[i] * 0.0;
+    return doubt[0] + doubt[1] + doubt[2] + doubt[3] == 0.0;
+}
+
+/* What a run came to: 0, the one-based number of a singular joint, or NOT_FINITE less the input's number. */
+enum { NOT_FINITE = -1, ROWS_AT_ONCE = 256 }; /* so many rows stay in the cache between check and use */
+
+static int run_some(const Function *function, const double *prepared, const double *const *in, double *out,
                     npy_intp count)
 {
-    npy_intp size = 1;
-    for (int i = 0; i < function->rank; i++)
-        size *= function->extent[i];
-    if (function->batch) {
+    for (int k = 0; k < function->inputs; k++)
+        if (!all_finite(in[k], count * JOINTS))
+            return NOT_FINITE - k;
+    if (function->batch && count > 1) {
         function->batch(prepared, in, out, (size_t)count);
         return 0;
     }
@@ -143,11 +149,25 @@ static int run_rows(const Function *function, const double *prepared, const doub
         const double *at[MOST_INPUTS];
         for (int k = 0; k < function->inputs; k++)
             at[k] = in[k] + row * JOINTS;
-        const int joint = function->run(prepared, at, out + row * size);
+        const int joint = function->run(prepared, at, out + row * function->size);
         if (joint)
             return joint;
     }
     return 0;
+}
+
+static int run_many(const Function *function, const double *prepared, const double *const *in, double *out,
+                    npy_intp count)
+{
+    int outcome = 0;
+    for (npy_intp row = 0; row < count && !outcome; row += ROWS_AT_ONCE) {
+        const double *at[MOST_INPUTS];
+        for (int k = 0; k < function->inputs; k++)
+            at[k] = in[k] + row * JOINTS;
+        const npy_intp some = count - row < ROWS_AT_ONCE ? count - row : ROWS_AT_ONCE;
+        outcome = run_some(function, prepared, at, out + row * function->size, some);
+    }
+    return outcome;
 }
 
 static PyObject *evaluate(Kernel *self, const Function *function, const char *const *names,
@@ -155,13 +175,13 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
 {
     PyArrayObject *arrays[MOST_INPUTS] = {NULL, NULL, NULL}, *result = NULL;
     const double *in[MOST_INPUTS];
-    int joint = 0, ready = 1;
+    int outcome = 0, ready = 1;
     if (nargs != function->inputs)
         return PyErr_Format(PyExc_TypeError, "%s takes %d arrays, %zd were given", function->name,
                             function->inputs, nargs);
     for (int k = 0; k < function->inputs && ready; k++) {
         arrays[k] = as_input(args[k]);
-        ready = arrays[k] && check(arrays, k, names);
+        ready = arrays[k] && shape_is_right(arrays, k, names);
         if (ready)
             in[k] = (const double *)PyArray_DATA(arrays[k]);
     }
@@ -171,22 +191,25 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
         for (int i = 0; i < function->rank; i++)
             dims[many + i] = function->extent[i];
         result = (PyArrayObject *)PyArray_SimpleNew(many + function->rank, dims, NPY_DOUBLE);
-        if (result) {
-            double *out = (double *)PyArray_DATA(result);
-            if (many) {
-                Py_BEGIN_ALLOW_THREADS
-                joint = run_rows(function, self->prepared, in, out, dims[0]);
-                Py_END_ALLOW_THREADS
-            } else {
-                joint = function->run(self->prepared, in, out);
-            }
+    }
+    if (result) {
+        double *out = (double *)PyArray_DATA(result);
+        if (PyArray_NDIM(arrays[0]) == 1) {
+            outcome = run_some(function, self->prepared, in, out, 1);
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            outcome = run_many(function, self->prepared, in, out, PyArray_DIM(arrays[0], 0));
+            Py_END_ALLOW_THREADS
         }
     }
     for (int k = 0; k < function->inputs; k++)
         Py_XDECREF(arrays[k]);
-    if (joint) {
+    if (outcome) {
         Py_CLEAR(result);
-        raise_with(singular_error, Py_BuildValue("(i)", joint - 1));
+        if (outcome <= NOT_FINITE)
+            raise_with(finite_error, Py_BuildValue("(s)", names[NOT_FINITE - outcome]));
+        else
+            raise_with(singular_error, Py_BuildValue("(i)", outcome - 1));
     }
     return (PyObject *)result;
 }
@@ -195,6 +218,7 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
     static PyObject *method_##function_name(PyObject *self, PyObject *const *args, Py_ssize_t n)   \
     {                                                                                              \
         static const Function function = {#function_name, KD_COUNT_##inputs, rank_, {d0, d1, d2},  \
+                                          (npy_intp)(d0) * (d1) * (d2),                            \
                                           run_##function_name, KD_BATCH_OF_##batched(function_name)}; \
         return evaluate((Kernel *)self, &function, names_##inputs, args, n);                       \
     }
