@@ -88,7 +88,7 @@ def build_library(source: Path, c_sha256: str) -> Path:
     include = sysconfig.get_path("include")
     if not (Path(include) / "Python.h").is_file():
         raise CompileError(source, f"Python.h is not in {include} (Debian and Ubuntu: python3-dev)")
-    folder = next((folder for folder in folders(source) if _writable(folder)), None)
+    folder = next((folder for folder in folders(source) if writable(folder)), None)
     if folder is None:
         raise CompileError(source, "neither its folder nor the user's cache can be written")
     target = folder / library_name(source.stem, c_sha256)
@@ -99,7 +99,7 @@ def build_library(source: Path, c_sha256: str) -> Path:
     return target
 
 
-def _writable(folder: Path) -> bool:
+def writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

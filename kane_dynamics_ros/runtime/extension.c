@@ -224,9 +224,21 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
     }
 KD_SIZE(FUNCTIONS)(KD_METHOD)
 
+/* addresses(): of NAME_mass_matrix, NAME_bias and the prepared parameters, for C code that calls them
+   without Python between. They are good as long as the kernel lives. */
+static PyObject *kernel_addresses(PyObject *self, PyObject *none)
+{
+    (void)none;
+    return Py_BuildValue("(NNN)", PyLong_FromVoidPtr((void *)(size_t)KD(mass_matrix)),
+                         PyLong_FromVoidPtr((void *)(size_t)KD(bias)),
+                         PyLong_FromVoidPtr(((Kernel *)self)->prepared));
+}
+
 #define KD_ENTRY(name, inputs, prep, singular, batched, rank_, d0, d1, d2)                         \
     {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL},
-static PyMethodDef kernel_methods[] = {KD_SIZE(FUNCTIONS)(KD_ENTRY){NULL, NULL, 0, NULL}};
+static PyMethodDef kernel_methods[] = {KD_SIZE(FUNCTIONS)(KD_ENTRY)
+    {"addresses", kernel_addresses, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL}};
 
 /* Kernel(parameters): a float64 array of as many numbers as NAME.h says. */
 static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *keywords)

@@ -118,6 +118,12 @@ class GeneratedModel:
         return np.asarray(slope[..., None] * np.eye(len(self.joint_names)), dtype=np.float64)
 
     @property
+    def c_addresses(self) -> tuple[int, int, int] | None:
+        """See ``interface.DynamicsModel``."""
+        addresses: tuple[int, int, int] | None = self._kernel.addresses() if self.backend == "c" else None
+        return addresses
+
+    @property
     def inertial_parameters(self) -> Array:
         """pi, (10 bodies,): tau = regressor @ pi, rotors and friction excluded; payload included.
 

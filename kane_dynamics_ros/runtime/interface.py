@@ -56,11 +56,20 @@ class DynamicsModel(Protocol):
     @property
     def joints(self) -> tuple[JointInfo, ...]: ...
     @property
+    def bodies(self) -> tuple[str, ...]: ...  # the links that the joints move, root to tip
+    @property
     def backend(self) -> str: ...  # "c" or "python"
     @property
     def parameters(self) -> Parameters: ...
     @property
     def urdf_hash(self) -> str: ...  # physics hash of the chain that it was generated from
+    @property
+    def c_addresses(self) -> tuple[int, int, int] | None:
+        """Addresses of C's mass_matrix, bias and prepared parameters while this model lives; None in Python.
+
+        mass_matrix(prepared, q, M) and bias(prepared, q, qd, V), without friction: see NAME.h.
+        """
+
     @property
     def root(self) -> str: ...
     @property

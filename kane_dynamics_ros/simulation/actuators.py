@@ -45,7 +45,6 @@ class Actuators:
         self.options = options
         self.limits = _limits(joints, options)
         self.saturated = np.zeros(len(joints), dtype=np.int64)
-        self._limited = bool(np.isfinite(self.limits).any())
         self._follow = -np.expm1(-time_step / options.time_constant) if options.time_constant else 1.0
         steps = round(options.delay / time_step)
         self._pipeline = deque([np.zeros(len(joints))] * steps, maxlen=steps + 1)
@@ -59,10 +58,10 @@ class Actuators:
             wanted = self._pipeline[0] if len(self._pipeline) == self._pipeline.maxlen else self._torque
         if self.options.quantum:
             wanted = np.round(wanted / self.options.quantum) * self.options.quantum
-        if self._limited:
-            clipped = np.minimum(np.maximum(wanted, -self.limits), self.limits)
-            self.saturated += clipped != wanted
-            wanted = clipped
+        excess = np.abs(wanted) > self.limits
+        if np.count_nonzero(excess):
+            wanted = np.where(excess, np.copysign(self.limits, wanted), wanted)
+            self.saturated += excess
         if self._follow < 1.0:
             self._torque = wanted = self._torque + self._follow * (wanted - self._torque)
         if self.options.ripple:

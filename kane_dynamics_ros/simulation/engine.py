@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.runtime.interface import JointInfo
 from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.simulation.errors import SimulationDivergedError
 
 Array = NDArray[np.float64]
 
@@ -30,7 +31,7 @@ class Engine(Protocol):
     def step(self, effort: Array) -> None:
         """Advance one time step under constant joint efforts [N m or N].
 
-        Raises ``SimulationDivergedError`` when the state is not finite afterwards.
+        Raises ``SimulationDivergedError`` when the next state is not finite; the state then stays.
         """
 
     def reset(self, q: Array, qd: Array) -> None:
@@ -41,3 +42,10 @@ class Engine(Protocol):
 
     def set_brake(self, effort: Array) -> None:
         """Dry friction of the joint brakes [N m or N]: 0 is open, infinity locks the joint."""
+
+
+def refuse_divergence(engine: Engine, q: Array, qd: Array, time: float) -> None:
+    """Raise ``SimulationDivergedError`` when the next state, at ``time`` [s], is not finite."""
+    finite = np.isfinite(q) & np.isfinite(qd)
+    if not finite.all():
+        raise SimulationDivergedError(time, engine.joints[int(np.argmin(finite))].name, engine.time_step)

@@ -1,6 +1,7 @@
 """Errors of the simulated arm."""
 
 import math
+from collections.abc import Sequence
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 
@@ -29,3 +30,38 @@ def require_at_least(option: str, found: float, least: float) -> None:
     """Raise ``SimulationOptionError`` unless ``found`` is finite and at least ``least``."""
     if not (math.isfinite(found) and found >= least):
         raise SimulationOptionError(option, found, f"finite and >= {least:g}")
+
+
+class CommandLengthError(KaneDynamicsError):
+    """A command does not have one value per joint."""
+
+    def __init__(self, found: tuple[int, ...], n: int) -> None:
+        self.found, self.n = found, n
+        super().__init__(f"command: found shape {found}; allowed: one value per joint, ({n},)")
+
+
+class EngineError(KaneDynamicsError):
+    """A second engine cannot simulate this arm."""
+
+    def __init__(self, found: str, remedy: str) -> None:
+        self.found, self.remedy = found, remedy
+        super().__init__(f"engine mujoco: {found}; {remedy}")
+
+
+class UnknownBodyError(KaneDynamicsError):
+    """A link name that is not one of the model's moving bodies."""
+
+    def __init__(self, found: str, known: Sequence[str]) -> None:
+        self.found, self.known = found, tuple(known)
+        super().__init__(f"unknown body {found!r}; the model's bodies are {', '.join(map(repr, known))}")
+
+
+class FixedInertiaError(KaneDynamicsError):
+    """A mismatch was asked of a model whose masses and inertias are built in."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        super().__init__(
+            f"model {model!r} has its masses and inertias built in, so the plant cannot differ from them; "
+            "generate it with --inertial runtime"
+        )

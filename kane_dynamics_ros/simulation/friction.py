@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from kane_dynamics_ros.runtime.interface import JointInfo
-from kane_dynamics_ros.simulation.engine import Array
 from kane_dynamics_ros.simulation.errors import SimulationOptionError
 
 
@@ -50,13 +49,6 @@ class Friction:
     def none(cls, n: int) -> "Friction":
         """No friction on n joints."""
         return cls((0.0,) * n, (0.0,) * n, (0.0,) * n, (1.0,) * n)
-
-
-def dry_level(friction: Friction, qd: Array) -> Array:
-    """Dry friction level [N m or N] at the speed |qd|, (n,); see ``Friction``."""
-    coulomb, static = np.array(friction.coulomb), np.array(friction.static)
-    level: Array = coulomb + (static - coulomb) * np.exp(-np.square(qd / friction.stribeck_velocity))
-    return level
 
 
 def _require(option: str, found: Sequence[float], least: float) -> None:

@@ -1,13 +1,18 @@
 """The simulated arm as a hardware component: command interfaces in, state interfaces out."""
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from kane_dynamics_ros.errors import NonFiniteError, ShapeError
+from kane_dynamics_ros.errors import NonFiniteError
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators
 from kane_dynamics_ros.simulation.engine import Array, Engine
+from kane_dynamics_ros.simulation.errors import CommandLengthError
+from kane_dynamics_ros.simulation.faults import Fault, Faults
+from kane_dynamics_ros.simulation.inner_loop import InnerLoop
 from kane_dynamics_ros.simulation.sensors import Reading, SensorOptions, Sensors
 
 STATE_INTERFACES = ("position", "velocity", "effort")
@@ -18,14 +23,15 @@ SILENCES: tuple[Silence, ...] = ("hold", "release", "brake")
 
 @dataclass(frozen=True)
 class HardwareOptions:
-    """Drives, sensors, and what the arm does when no command comes.
+    """Drives, sensors, faults, and what the arm does when no command comes.
 
     ``on_silence``, once no command has come for ``command_timeout`` (0: never): ``hold`` the last
-    effort, ``release`` (zero effort), or ``brake``. Before the first command the brakes are on.
+    command, ``release`` (no effort), or ``brake``. Before the first command the brakes are on.
     """
 
     actuators: ActuatorOptions = field(default_factory=ActuatorOptions)
     sensors: SensorOptions = field(default_factory=SensorOptions)
+    faults: tuple[Fault, ...] = ()
     command_timeout: float = 0.0  # [s]
     on_silence: Silence = "hold"
 
@@ -34,23 +40,30 @@ class SimulatedHardware:
     """An engine with drives and sensors: ``write`` a command, ``step`` the time, ``read`` the state.
 
     Interfaces are named as ros2_control names them, ``JOINT/effort`` and so on. Time starts at 0 and
-    is counted in whole steps, so it does not drift.
+    is counted in whole steps, so it does not drift. ``inner_loop`` None means effort commands.
     """
 
-    def __init__(self, engine: Engine, options: HardwareOptions | None = None) -> None:
+    def __init__(
+        self, engine: Engine, options: HardwareOptions | None = None, inner_loop: InnerLoop | None = None
+    ) -> None:
         self.engine, self.options = engine, options or HardwareOptions()
         n = len(engine.joints)
+        self.joint_names = tuple(joint.name for joint in engine.joints)
         self.actuators = Actuators(engine.joints, self.options.actuators, engine.time_step)
         self.sensors = Sensors(self.options.sensors)
-        self.joint_names = tuple(joint.name for joint in engine.joints)
-        self._command, self._effort = np.zeros(n), np.zeros(n)
-        self._steps, self._commanded_at = 0, -1
-        self._braked = False
-        self._set_braked(True)
+        self.faults = Faults(self.joint_names, self.options.faults)
+        self._inner_loop = inner_loop
+        self._zeros = np.zeros(n)
+        self._command = self._effort = self._zeros
+        self.steps = 0
+        self._commanded_at: int | None = None  # step
+        self._drive: Literal["on", "off", "braked"] = "braked"
+        self._update_faults()
 
     @property
     def command_interfaces(self) -> tuple[str, ...]:
-        return tuple(f"{name}/effort" for name in self.joint_names)
+        kind = self._inner_loop.interface if self._inner_loop else "effort"
+        return tuple(f"{name}/{kind}" for name in self.joint_names)
 
     @property
     def state_interfaces(self) -> tuple[str, ...]:
@@ -59,24 +72,29 @@ class SimulatedHardware:
     @property
     def time(self) -> float:
         """Simulated time since the start [s]."""
-        return self._steps * self.engine.time_step
+        return self.steps * self.engine.time_step
 
     def write(self, command: Array) -> None:
-        """Take joint efforts (n,) [N m or N] in joint order. Raises ``ShapeError``, ``NonFiniteError``."""
+        """Take commands (n,) in joint order: effort [N m or N], or what the inner loop follows.
+
+        Raises ``CommandLengthError``, ``NonFiniteError``; the command before then stays.
+        """
         values = np.array(command, dtype=float)
         if values.shape != self._command.shape:
-            raise ShapeError("command", values.shape, len(self._command))
-        if not np.isfinite(values).all():
+            raise CommandLengthError(values.shape, len(self._command))
+        if not all(map(math.isfinite, values.tolist())):  # NumPy takes three times as long for a few joints
             raise NonFiniteError("command")
-        self._command, self._commanded_at = values, self._steps
-        self._set_braked(False)
+        if not self.faults.find("blackout"):
+            self._command, self._commanded_at = values, self.steps
+            self._set_drive("on")
 
     def step(self) -> None:
         """Advance the arm one time step. Raises ``SimulationDivergedError``."""
         self._watch_silence()
-        self._effort = self.actuators.apply(self._command, self.engine.q)
+        self._effort = self.actuators.apply(self._wanted_effort(), self.engine.q)
         self.engine.step(self._effort)
-        self._steps += 1
+        self.steps += 1
+        self._update_faults()
 
     def read(self) -> Reading:
         """What the sensors say now; the effort is what the actuator gave in the last step."""
@@ -84,19 +102,39 @@ class SimulatedHardware:
 
     def stop(self) -> None:
         """Bring the arm to rest where it is, brakes on, until the next command."""
-        self._command, self._commanded_at = np.zeros(len(self._command)), -1
-        self.engine.reset(self.engine.q, np.zeros(len(self._command)))
-        self._set_braked(True)
+        self._commanded_at = None
+        self.engine.reset(self.engine.q, self._zeros)
+        self._set_drive("braked")
+
+    def switch_faults(self, faults: Iterable[Fault]) -> None:
+        """Replace the faults that were switched by hand, from now on. Raises ``UnknownJointError``."""
+        self.faults.switch(faults, self.time)
+        self._update_faults()
+
+    def _update_faults(self) -> None:
+        if self.faults.update(self.time):
+            self._set_brakes()
+
+    def _wanted_effort(self) -> Array:
+        if self._drive != "on":
+            return self._zeros
+        if self._inner_loop is None or self._inner_loop.interface == "effort":
+            return self._command
+        return self._inner_loop(self._command, self.engine.q, self.engine.qd)
 
     def _watch_silence(self) -> None:
-        timeout, silent = self.options.command_timeout, self._steps - self._commanded_at
-        if self._commanded_at < 0 or not timeout or silent * self.engine.time_step < timeout:
-            return
-        if self.options.on_silence != "hold":
-            self._command = np.zeros(len(self._command))
-        self._set_braked(self.options.on_silence == "brake")
+        timeout, on_silence = self.options.command_timeout, self.options.on_silence
+        if timeout and on_silence != "hold" and self._commanded_at is not None:
+            silence = (self.steps - self._commanded_at) * self.engine.time_step
+            if silence >= timeout:
+                self._set_drive("braked" if on_silence == "brake" else "off")
 
-    def _set_braked(self, braked: bool) -> None:
-        if braked != self._braked:
-            self.engine.set_brake(np.full(len(self._command), np.inf if braked else 0.0))
-            self._braked = braked
+    def _set_drive(self, drive: Literal["on", "off", "braked"]) -> None:
+        if drive != self._drive:
+            self._drive = drive
+            self._set_brakes()
+
+    def _set_brakes(self) -> None:
+        brake = np.full(len(self._command), np.inf if self._drive == "braked" else 0.0)
+        brake[self.faults.joints("lock")] = np.inf
+        self.engine.set_brake(brake)

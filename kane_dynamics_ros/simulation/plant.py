@@ -1,28 +1,19 @@
-"""The arm itself: forward dynamics of a generated module, integrated in fixed time steps.
+"""The simulated arm: the generated module's equations, friction, brakes and hard stops."""
 
-One step of length h, from (q, v), under constant actuator efforts tau:
-
-1.  Free velocity change: M(q) a = tau - V(q, v).
-2.  Friction, brakes and hard stops: v+ from ``resistance.solve_velocity`` with
-        A = M + h theta D,     b = M v + h (tau - V) - h (1 - theta) D v,
-    implicit in the viscous damping D, so that a tiny inertia under a large damping stays stable.
-    theta is fitted to the exponential, theta = 1/(1 - exp(-z)) - 1/z with z = h D_ii / M_ii: one joint
-    with constant inertia is integrated exactly, 1/2 (second order) without stiffness, 1 (no ringing) with.
-3.  The mean effort that did this, tau_bar = V(q, v) + M(q) (v+ - v)/h, drives one classical
-    fourth-order Runge-Kutta step of M(q) q'' + V(q, q') = tau_bar. Without resistance tau_bar = tau.
-4.  Joints that rest keep their position exactly; a joint that meets its stop is put onto it.
-"""
-
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from kane_dynamics_ros.errors import UnknownJointError
 from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
 from kane_dynamics_ros.runtime.parameters import Payload
-from kane_dynamics_ros.simulation.engine import Array
-from kane_dynamics_ros.simulation.errors import SimulationDivergedError, SimulationOptionError
-from kane_dynamics_ros.simulation.friction import Friction, dry_level
-from kane_dynamics_ros.simulation.resistance import LOCKED, solve_velocity
+from kane_dynamics_ros.simulation.compiled_step import CompiledStep, compiled_step
+from kane_dynamics_ros.simulation.engine import Array, refuse_divergence
+from kane_dynamics_ros.simulation.errors import SimulationOptionError
+from kane_dynamics_ros.simulation.friction import Friction
+from kane_dynamics_ros.simulation.plant_step import Resistances, step_velocity_and_position
+from kane_dynamics_ros.simulation.resistance import LOCKED
 from kane_dynamics_ros.simulation.singularity import refuse_singular
 
 
@@ -31,14 +22,14 @@ class PlantOptions:
     """What the plant has beside rigid-body dynamics.
 
     ``friction`` None takes the URDF's coefficients. ``restitution`` is the fraction of the speed that a
-    joint keeps, reversed, when it meets a hard stop.
+    joint keeps, reversed, when it meets a hard stop. Joints in ``locked`` never move.
     """
 
     time_step: float = 1e-3  # [s]
     friction: Friction | None = None
     hard_stops: bool = True
     restitution: float = 0.0
-    locked: tuple[str, ...] = ()  # joints that never move, by name
+    locked: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.time_step) and 0.0 < self.time_step <= 0.1):
@@ -46,27 +37,47 @@ class PlantOptions:
         if not 0.0 <= self.restitution <= 1.0:
             raise SimulationOptionError("restitution", self.restitution, "0 to 1")
 
+    def resistances(self, joints: Sequence[JointInfo]) -> Resistances:
+        """Friction and stops of these joints, brakes open but for the locked joints.
+
+        Raises ``SimulationOptionError``, ``UnknownJointError``.
+        """
+        names = [joint.name for joint in joints]
+        for name in self.locked:
+            if name not in names:
+                raise UnknownJointError(name, names)
+        friction = self.friction or Friction.from_urdf(joints)
+        lower = [joint.lower if self.hard_stops else None for joint in joints]
+        upper = [joint.upper if self.hard_stops else None for joint in joints]
+        return Resistances(
+            viscous=np.array(friction.viscous),
+            coulomb=np.array(friction.coulomb),
+            rest=np.array(friction.static),
+            stribeck_velocity=np.array(friction.stribeck_velocity),
+            brake=np.array([LOCKED if name in self.locked else 0.0 for name in names]),
+            lower=np.array([-np.inf if limit is None else limit for limit in lower]),
+            upper=np.array([np.inf if limit is None else limit for limit in upper]),
+            restitution=self.restitution,
+        )
+
 
 class Plant:
-    """Our own ``Engine``: see the module's text for the method.
+    """Our own ``Engine``; ``plant_step`` states the method.
 
-    The model's own friction is switched off: the plant's takes its place. Raises
-    ``SingularMassMatrixError`` when a joint that is not locked moves no inertia.
+    The model's own friction is switched off: the plant's takes its place. Starts at rest at the URDF's
+    initial positions. Raises ``SingularMassMatrixError`` when a joint that is not locked moves no inertia.
     """
 
     def __init__(self, model: DynamicsModel, options: PlantOptions | None = None) -> None:
         self.options = options or PlantOptions()
         n = len(model.joint_names)
         self._model = model.with_parameters(viscous=(0.0,) * n, coulomb=(0.0,) * n)
-        friction = self.options.friction or Friction.from_urdf(model.joints)
-        self._viscous = np.array(friction.viscous)
-        self._friction = friction
-        self._locked = np.array([name in self.options.locked for name in model.joint_names])
-        self._lower, self._upper = self._stops()
+        self._resistances = self.options.resistances(model.joints)
+        self._always_locked = self._resistances.brake == LOCKED
         self._q, self._qd = initial_positions(model.joints), np.zeros(n)
         self._time = 0.0
-        self.set_brake(np.zeros(n))
-        refuse_singular(self._model.mass_matrix(self._q), model.joint_names, self._locked)
+        self._compiled = self._compile()
+        refuse_singular(self._model.mass_matrix(self._q), model.joint_names, self._always_locked)
 
     @property
     def joints(self) -> tuple[JointInfo, ...]:
@@ -90,13 +101,14 @@ class Plant:
         return self._qd
 
     def reset(self, q: Array, qd: Array) -> None:
-        self._q, self._qd = np.array(q, dtype=float), np.array(qd, dtype=float)
+        self._q[:], self._qd[:] = q, qd
 
     def set_payload(self, payload: Payload) -> None:
         self._model = self._model.with_parameters(payload=payload)
+        self._compiled = self._compile()
 
     def set_brake(self, effort: Array) -> None:
-        self._brake = np.where(self._locked, LOCKED, np.minimum(effort, LOCKED))
+        self._resistances.brake[:] = np.where(self._always_locked, LOCKED, np.minimum(effort, LOCKED))
 
     def energy(self) -> float:
         """Kinetic plus potential energy [J]."""
@@ -104,81 +116,20 @@ class Plant:
         return float(energy.kinetic + energy.potential)
 
     def step(self, effort: Array) -> None:
-        h, q, v = self.time_step, self._q, self._qd
-        M, V = self._model.mass_matrix(q), self._model.bias(q, v)
-        load = effort - V
-        v_end = self._velocity_after(M, load, h)
-        if v_end is None:
-            tau_bar, a1 = effort, self._solve(M, load)
-        else:
-            a1 = (v_end - v) / h
-            tau_bar = V + M @ a1
-        q_new, v_new = self._runge_kutta(a1, tau_bar, h)
-        if v_end is not None:
-            q_new, v_new = self._settle(q_new, v_new, v_end)
-        self._time += h
-        if not (np.isfinite(q_new).all() and np.isfinite(v_new).all()):
-            bad = int(np.flatnonzero(~(np.isfinite(q_new) & np.isfinite(v_new)))[0])
-            raise SimulationDivergedError(self._time, self.joints[bad].name, h)
-        self._q, self._qd = q_new, v_new
-
-    def _velocity_after(self, M: Array, load: Array, h: float) -> Array | None:
-        """Velocities at the end of the step under friction, brakes and stops; None when nothing resists."""
-        v, D = self._qd, self._viscous
-        dry = dry_level(self._friction, v) + self._brake
-        lower, upper = self._velocity_bounds(v, load, h)
-        if not (D.any() or dry.any() or np.isfinite(lower).any() or np.isfinite(upper).any()):
-            return None
-        theta = implicit_weight(h * D, np.diag(M))
-        A = M + np.diag(h * theta * D + (np.diag(M) == 0.0))
-        b = M @ v + h * (load - (1.0 - theta) * D * v)
-        return solve_velocity(A, b, h * dry, lower, upper, v)
-
-    def _velocity_bounds(self, v: Array, load: Array, h: float) -> tuple[Array, Array]:
-        """A joint on its stop, or crossing it in this step, may only move away from it."""
-        ahead = self._q + h * v
-        rebound = -self.options.restitution * v
-        upper = np.where(np.maximum(self._q, ahead) >= self._upper, np.minimum(rebound, 0.0), np.inf)
-        lower = np.where(np.minimum(self._q, ahead) <= self._lower, np.maximum(rebound, 0.0), -np.inf)
-        return lower, upper
-
-    def _solve(self, M: Array, load: Array) -> Array:
-        """a from M a = load, over the joints that are not locked."""
-        free = np.flatnonzero(self._brake < LOCKED)
-        a = np.zeros(len(load))
-        a[free] = np.linalg.solve(M[np.ix_(free, free)], load[free])
-        return a
-
-    def _acceleration(self, q: Array, v: Array, effort: Array) -> Array:
-        return self._solve(self._model.mass_matrix(q), effort - self._model.bias(q, v))
-
-    def _runge_kutta(self, a1: Array, effort: Array, h: float) -> tuple[Array, Array]:
-        """Classical fourth order for q'' = a(q, q'), with the stage positions eliminated."""
-        q, v = self._q, self._qd
-        a2 = self._acceleration(q + h / 2 * v, v + h / 2 * a1, effort)
-        a3 = self._acceleration(q + h / 2 * v + h * h / 4 * a1, v + h / 2 * a2, effort)
-        a4 = self._acceleration(q + h * v + h * h / 2 * a2, v + h * a3, effort)
-        return q + h * v + h * h / 6 * (a1 + a2 + a3), v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
-
-    def _settle(self, q_new: Array, v_new: Array, v_end: Array) -> tuple[Array, Array]:
-        """Joints that the friction or a stop brought to rest are at rest, and on the stop, not in it."""
-        v_new = np.where(v_end == 0.0, 0.0, v_new)
-        q_new = np.where((v_end == 0.0) & (self._qd == 0.0), self._q, q_new)
-        inside = np.minimum(
-            np.maximum(q_new, np.minimum(self._lower, self._q)), np.maximum(self._upper, self._q)
+        self._time += self.options.time_step
+        if self._compiled is not None and self._compiled(effort):
+            return
+        q, qd = step_velocity_and_position(
+            self._model, self._resistances, self._q, self._qd, effort, self.time_step
         )
-        return inside, v_new
+        refuse_divergence(self, q, qd, self._time)
+        self._q[:], self._qd[:] = q, qd
 
-    def _stops(self) -> tuple[Array, Array]:
-        n = len(self.joints)
-        if not self.options.hard_stops:
-            return np.full(n, -np.inf), np.full(n, np.inf)
-        lower = [-np.inf if joint.lower is None else joint.lower for joint in self.joints]
-        upper = [np.inf if joint.upper is None else joint.upper for joint in self.joints]
-        return np.array(lower), np.array(upper)
+    def _compile(self) -> CompiledStep | None:
+        return compiled_step(self._model, self._resistances, self._q, self._qd, self.time_step)
 
 
-def initial_positions(joints: tuple[JointInfo, ...]) -> Array:
+def initial_positions(joints: Sequence[JointInfo]) -> Array:
     """Where the URDF's ``<ros2_control>`` puts the arm; 0, moved into the limits, where it says nothing."""
     positions = []
     for joint in joints:
@@ -187,11 +138,3 @@ def initial_positions(joints: tuple[JointInfo, ...]) -> Array:
             position = min(max(position, joint.lower), joint.upper)
         positions.append(position)
     return np.array(positions)
-
-
-def implicit_weight(hD: Array, M_diagonal: Array) -> Array:
-    """theta(z) = 1/(1 - exp(-z)) - 1/z with z = h D / M, each (n,): 1/2 at z = 0, 1 at infinity."""
-    z = np.divide(hD, M_diagonal, out=np.full(len(hD), np.inf), where=M_diagonal > 0.0)
-    small = z < 1e-3  # the difference cancels there; the series is 1/2 + z/12
-    safe = np.where(small, 1.0, z)
-    return np.where(small, 0.5 + z / 12.0, 1.0 / -np.expm1(-safe) - 1.0 / safe)

@@ -19,6 +19,7 @@ class UncoupledArm:
     inertia: tuple[float, ...]
     load: tuple[float, ...]
     parameters: Parameters
+    c_addresses = None
 
     @property
     def joint_names(self) -> tuple[str, ...]:

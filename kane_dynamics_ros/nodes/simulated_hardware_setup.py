@@ -1,0 +1,136 @@
+"""From the values of the node's parameters to a simulated arm."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from kane_dynamics_ros.description.expand import expand_xacro
+from kane_dynamics_ros.description.load import read_bytes
+from kane_dynamics_ros.errors import UnknownJointError
+from kane_dynamics_ros.nodes.parameter_table import ParameterValueError
+from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.simulation.actuators import ActuatorOptions
+from kane_dynamics_ros.simulation.engine import Engine
+from kane_dynamics_ros.simulation.faults import Fault, parse_fault
+from kane_dynamics_ros.simulation.friction import Friction
+from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
+from kane_dynamics_ros.simulation.inner_loop import InnerLoop
+from kane_dynamics_ros.simulation.mujoco_engine import MujocoEngine
+from kane_dynamics_ros.simulation.plant import Plant, PlantOptions, initial_positions
+from kane_dynamics_ros.simulation.reporting import Reporter, ReportOptions
+from kane_dynamics_ros.simulation.sensors import SensorOptions
+
+Values = dict[str, Any]
+
+
+def build_hardware(model: DynamicsModel, values: Values) -> SimulatedHardware:
+    """The arm that the parameters describe, at its initial position with the brakes on.
+
+    Raises ``KaneDynamicsError`` with the parameter's name when a value makes no sense.
+    """
+    arm = _parametrised(model, values)
+    engine = _engine(arm, values)
+    start = by_joint(model, "plant.initial_positions", values, initial_positions(model.joints).tolist())
+    engine.reset(np.array(start), np.zeros(len(start)))
+    options = HardwareOptions(
+        ActuatorOptions(
+            effort_limits=None if values["actuator.effort_limits"] else (None,) * len(model.joints),
+            **group(values, "actuator", "time_constant", "delay", "ripple", "ripple_cycles", "quantum"),
+        ),
+        SensorOptions(**group(values, "sensor", *SensorOptions.__dataclass_fields__)),
+        faults(values, "faults.schedule"),
+        values["command.timeout"],
+        values["command.on_silence"],
+    )
+    inner = InnerLoop(arm, values["command.interface"], values["command.bandwidth"])
+    hardware = SimulatedHardware(engine, options, inner)
+    hardware.switch_faults(faults(values, "faults.active"))
+    return hardware
+
+
+def build_reporter(hardware: SimulatedHardware, values: Values) -> Reporter:
+    """What the joint state messages look like."""
+    options = ReportOptions(
+        values["publish_rate"], **group(values, "report", "jitter", "shuffle", "velocity", "effort", "seed")
+    )
+    return Reporter(hardware.joint_names, options, hardware.engine.time_step)
+
+
+def faults(values: Values, name: str) -> tuple[Fault, ...]:
+    """The faults that a list parameter describes."""
+    return tuple(parse_fault(text) for text in values[name])
+
+
+def payload(values: Values) -> Payload:
+    """The body at the tip."""
+    com, inertia = values["payload.com"], values["payload.inertia"]
+    for name, found, length in (("payload.com", com, 3), ("payload.inertia", inertia, 6)):
+        if len(found) != length:
+            raise ParameterValueError(name, found, f"{length} numbers")
+    return Payload(values["payload.mass"], tuple(com), tuple(inertia))
+
+
+def group(values: Values, prefix: str, *names: str) -> Values:
+    """The values of ``prefix.name`` by ``name``."""
+    return {name: values[f"{prefix}.{name}"] for name in names}
+
+
+def by_joint(model: DynamicsModel, name: str, values: Values, default: Sequence[float]) -> list[float]:
+    """A list in joint order from JOINT=VALUE strings; ``default`` where a joint is not given."""
+    result = dict(zip(model.joint_names, default, strict=True))
+    for item in values[name]:
+        joint, separator, number = item.rpartition("=")
+        if joint not in result and separator:
+            raise UnknownJointError(joint, model.joint_names)
+        try:
+            result[joint] = float(number)
+        except ValueError:
+            raise ParameterValueError(name, item, "JOINT=NUMBER") from None
+        if not separator or not np.isfinite(result[joint]):
+            raise ParameterValueError(name, item, "JOINT=NUMBER")
+    return list(result.values())
+
+
+def _engine(arm: DynamicsModel, values: Values) -> Engine:
+    options = _plant_options(arm, values)
+    if values["engine"] == "own":
+        return Plant(arm, options)
+    return MujocoEngine(_urdf(values), arm, options)
+
+
+def _urdf(values: Values) -> str:
+    if values["robot_description"]:
+        return str(values["robot_description"])
+    if not values["urdf"]:
+        raise ParameterValueError("urdf", "", "with engine mujoco: a file, or robot_description set")
+    data = read_bytes(values["urdf"])
+    return expand_xacro(values["urdf"], data, {}) if values["urdf"].endswith(".xacro") else data.decode()
+
+
+def _parametrised(model: DynamicsModel, values: Values) -> DynamicsModel:
+    gravity = values["plant.gravity"]
+    if len(gravity) != 3:
+        raise ParameterValueError("plant.gravity", gravity, "3 numbers")
+    rotors = by_joint(model, "plant.rotor_inertia", values, model.parameters.rotor_inertia)
+    return model.with_parameters(gravity=tuple(gravity), rotor_inertia=tuple(rotors), payload=payload(values))
+
+
+def _plant_options(model: DynamicsModel, values: Values) -> PlantOptions:
+    n = len(model.joints)
+    friction = Friction.none(n)
+    if values["plant.friction"]:
+        friction = Friction.from_urdf(
+            model.joints, values["plant.stribeck_velocity"], values["plant.static_ratio"]
+        )
+    for name in values["plant.locked"]:
+        if name not in model.joint_names:
+            raise UnknownJointError(name, model.joint_names)
+    return PlantOptions(
+        time_step=1.0 / values["update_rate"],
+        friction=friction,
+        hard_stops=values["plant.hard_stops"],
+        restitution=values["plant.restitution"],
+        locked=tuple(values["plant.locked"]),
+    )

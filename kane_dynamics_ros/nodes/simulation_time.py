@@ -1,0 +1,115 @@
+"""The two clocks of the simulated arm: the wall's, and its own ``/clock`` in lock step."""
+
+import time
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from builtin_interfaces.msg import Time
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock as ClockMessage
+
+from kane_dynamics_ros.nodes.lock_step import LockStep
+from kane_dynamics_ros.nodes.pacing import Pacer
+
+_PATIENCE = 100_000_000  # [ns] a pause up to this long is caught up with
+_SETTLE = 200_000_000  # [ns] see LockStep
+_TICK = 0.02  # [s] how often lock step looks for a command that did not come
+_SECOND = 1_000_000_000
+
+Outcome = Literal["stepped", "sent", "swallowed"]  # no joint state was due; it went out; a fault kept it
+
+
+class SimulationTime(Protocol):
+    """Calls the arm's steps, and stamps its messages."""
+
+    def stamp(self, age: float) -> Time:
+        """The stamp of a message that is to look ``age`` [s] old."""
+
+    def announce(self) -> None:
+        """A joint state is about to go out."""
+
+    def commanded(self) -> None:
+        """A good command has just been taken."""
+
+    def lost(self) -> str:
+        """What went wrong with time since the start, for the last words; empty when nothing did."""
+
+
+class WallTime:
+    """Steps as the steady clock passes; stamps from the node's clock."""
+
+    def __init__(self, node: Node, step: float, advance: Callable[[], Outcome]) -> None:
+        self._node, self._advance = node, advance
+        self._pacer = Pacer(round(step * _SECOND), _PATIENCE)
+        node.create_timer(step, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def stamp(self, age: float) -> Time:
+        return _message(self._node.get_clock().now().nanoseconds - round(age * _SECOND))
+
+    def announce(self) -> None:
+        """Nothing to do: everybody knows the wall's time."""
+
+    def commanded(self) -> None:
+        """Nothing to do: the wall clock does not wait."""
+
+    def lost(self) -> str:
+        dropped = self._pacer.dropped
+        return f"{dropped} steps were left out because the machine was too slow" if dropped else ""
+
+    def _on_timer(self) -> None:
+        for _ in range(self._pacer.due(time.monotonic_ns())):
+            self._advance()
+
+
+class LockStepTime:
+    """Its own ``/clock``, which advances from one joint state to the next when the command has come.
+
+    ``now`` is the arm's time [s], ``advance`` makes one step, ``repeat`` sends the last joint state again.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        now: Callable[[], float],
+        advance: Callable[[], Outcome],
+        repeat: Callable[[], None],
+        timeout: float,
+    ) -> None:
+        self._now, self._advance, self._repeat = now, advance, repeat
+        self._lock_step = LockStep(round(timeout * _SECOND), _SETTLE)
+        self._clock = node.create_publisher(ClockMessage, "/clock", 10)
+        node.create_timer(_TICK, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def stamp(self, age: float) -> Time:
+        return _message(round((self._now() - age) * _SECOND))
+
+    def announce(self) -> None:
+        self._clock.publish(ClockMessage(clock=self.stamp(0.0)))
+
+    def commanded(self) -> None:
+        if self._lock_step.commanded(time.monotonic_ns()) == "advance":
+            self._to_next_state()
+
+    def lost(self) -> str:
+        timeouts = self._lock_step.timeouts
+        return f"{timeouts} states stayed without a command: this run is not repeatable" if timeouts else ""
+
+    def _on_timer(self) -> None:
+        action = self._lock_step.tick(time.monotonic_ns())
+        if action == "repeat":
+            self._repeat()
+        elif action == "advance":
+            self._to_next_state()
+
+    def _to_next_state(self) -> None:
+        outcome: Outcome = "stepped"
+        while outcome == "stepped":
+            outcome = self._advance()
+        self._lock_step.reported(time.monotonic_ns(), sent=outcome == "sent")
+
+
+def _message(nanoseconds: int) -> Time:
+    seconds, rest = divmod(max(nanoseconds, 0), _SECOND)
+    return Time(sec=seconds, nanosec=rest)

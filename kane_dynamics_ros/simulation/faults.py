@@ -1,0 +1,116 @@
+"""Faults of an arm and its driver, at set times or switched while running.
+
+| kind | what happens | joint |
+|---|---|---|
+| ``freeze`` | the reported values stay what they were, with fresh stamps | optional |
+| ``dropout`` | no joint states | no |
+| ``nan`` | position, velocity and effort are reported as NaN | optional |
+| ``stale`` | the stamps stay what they were, the values are fresh | no |
+| ``lost`` | the joint is missing from the messages | required |
+| ``lock`` | the joint cannot move | required |
+| ``blackout`` | commands do not arrive | no |
+
+Without a joint, a fault that may have one applies to every joint.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from kane_dynamics_ros.errors import UnknownJointError
+from kane_dynamics_ros.simulation.errors import SimulationOptionError
+
+JOINT_RULE = {
+    "freeze": "optional",
+    "dropout": "no",
+    "nan": "optional",
+    "stale": "no",
+    "lost": "required",
+    "lock": "required",
+    "blackout": "no",
+}
+_FORM = "KIND[:JOINT][@START..[END]], times in s, KIND one of " + ", ".join(JOINT_RULE)
+_PATTERN = re.compile(r"(?P<kind>\w+)(:(?P<joint>.+?))?(@(?P<start>[^.]*(\.\d+)?)\.\.(?P<end>.*))?")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault from ``start`` until before ``end`` [s]."""
+
+    kind: str
+    joint: str | None = None
+    start: float = -math.inf
+    end: float = math.inf
+
+    def __post_init__(self) -> None:
+        rule = JOINT_RULE.get(self.kind)
+        wrong_joint = (rule == "no" and self.joint) or (rule == "required" and not self.joint)
+        if rule is None or wrong_joint or not self.start < self.end:
+            found = f"{self.kind}:{self.joint or ''}@{self.start:g}..{self.end:g}"
+            raise SimulationOptionError("fault", found, f"{_FORM}; joint: {rule or 'by kind'}; START < END")
+
+
+def parse_fault(text: str) -> Fault:
+    """Read ``KIND[:JOINT][@START..[END]]``, for instance ``lock:alpha_3@2.0..3.5``.
+
+    Raises ``SimulationOptionError``.
+    """
+    match = _PATTERN.fullmatch(text.strip())
+    if match is None:
+        raise SimulationOptionError("fault", text, _FORM)
+    try:
+        start = float(match["start"]) if match["start"] else -math.inf
+        end = float(match["end"]) if match["end"] else math.inf
+    except ValueError:
+        raise SimulationOptionError("fault", text, _FORM) from None
+    return Fault(match["kind"], match["joint"], start, end)
+
+
+class Faults:
+    """The faults of one arm: a schedule, and those switched by hand. ``update`` once per time step."""
+
+    def __init__(self, joint_names: Sequence[str], schedule: Iterable[Fault] = ()) -> None:
+        """Raises ``UnknownJointError``."""
+        self._names = tuple(joint_names)
+        self._schedule = tuple(schedule)
+        self._check(self._schedule)
+        self._switched: tuple[Fault, ...] = ()
+        self.active: tuple[Fault, ...] = ()
+        self._next_change = -math.inf
+
+    def switch(self, faults: Iterable[Fault], time: float) -> None:
+        """Replace the faults that were switched by hand; they start at ``time`` [s]. The schedule stays.
+
+        Raises ``UnknownJointError``.
+        """
+        switched = tuple(replace(fault, start=max(fault.start, time)) for fault in faults)
+        self._check(switched)
+        self._switched = switched
+        self._next_change = -math.inf
+
+    def update(self, time: float) -> bool:
+        """Bring ``active`` to ``time`` [s]; whether it may have changed."""
+        if time < self._next_change:
+            return False
+        faults = self._schedule + self._switched
+        self.active = tuple(fault for fault in faults if fault.start <= time < fault.end)
+        changes = [moment for fault in faults for moment in (fault.start, fault.end) if moment > time]
+        self._next_change = min(changes, default=math.inf)
+        return True
+
+    def find(self, kind: str) -> Fault | None:
+        """The first active fault of a kind."""
+        return next((fault for fault in self.active if fault.kind == kind), None)
+
+    def joints(self, kind: str) -> list[int]:
+        """Indices of the joints that an active fault of this kind concerns."""
+        faults = [fault for fault in self.active if fault.kind == kind]
+        everything = any(fault.joint is None for fault in faults)
+        named = {fault.joint for fault in faults}
+        return [i for i, name in enumerate(self._names) if everything or name in named] if faults else []
+
+    def _check(self, faults: Iterable[Fault]) -> None:
+        for fault in faults:
+            if fault.joint is not None and fault.joint not in self._names:
+                raise UnknownJointError(fault.joint, self._names)

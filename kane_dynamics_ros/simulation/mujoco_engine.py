@@ -1,0 +1,184 @@
+"""MuJoCo on the same URDF, as a second opinion: none of our equations enter it.
+
+MuJoCo compiles the URDF itself; friction coefficients, rotor inertias, gravity and payload are then set
+from our side, so that both engines mean the same arm. Joints that the model does not have are removed,
+which fixes them at zero. Needs the ``mujoco`` package (``pip install 'kane_dynamics_ros[mujoco]'``).
+
+Differences from our plant: dry friction and hard stops are MuJoCo's soft constraints, made as stiff as
+it allows (a joint at rest creeps a little, a stop gives a little); friction has no Stribeck part, stops no
+restitution. Integrator: ``implicitfast``, damping implicit, in ``_SUBSTEPS`` parts of a time step.
+"""
+
+import importlib
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import numpy as np
+
+from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
+from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.simulation.engine import Array, refuse_divergence
+from kane_dynamics_ros.simulation.errors import EngineError, SimulationDivergedError
+from kane_dynamics_ros.simulation.plant import PlantOptions, initial_positions
+from kane_dynamics_ros.simulation.resistance import LOCKED
+
+LOCK_EFFORT = 1e5  # [N m or N] a joint braked this hard is put back where it was after each step
+_SUBSTEPS = 4  # its integrator is of first order, ours of fourth
+_UNUSED = ("visual", "collision")  # geometry plays no part, and its meshes need not be there
+
+
+class MujocoEngine:
+    """An ``Engine`` whose dynamics are MuJoCo's. Raises ``EngineError`` when MuJoCo cannot stand in."""
+
+    def __init__(self, urdf: str, model: DynamicsModel, options: PlantOptions | None = None) -> None:
+        """``urdf``: the text of the URDF that ``model`` was generated from; ``model`` gives the joint
+        order, the tip and the parameters, and computes nothing.
+        """
+        self.options = options or PlantOptions()
+        self._mujoco = _import_mujoco()
+        self.joints: tuple[JointInfo, ...] = model.joints
+        self._model = _compile(self._mujoco, urdf, model)
+        self._data = self._mujoco.MjData(self._model)
+        joints = [self._model.joint(name) for name in model.joint_names]
+        self._position = np.array([joint.qposadr[0] for joint in joints])
+        self._velocity = np.array([joint.dofadr[0] for joint in joints])
+        self._set_parameters(model)
+        self._tip = self._model.body(model.tip).id
+        self._tip_own = self._tip_inertial()
+        self.set_payload(model.parameters.payload)
+        self.set_brake(np.zeros(len(joints)))
+        self.reset(initial_positions(model.joints), np.zeros(len(joints)))
+
+    @property
+    def time_step(self) -> float:
+        return self.options.time_step
+
+    @property
+    def q(self) -> Array:
+        positions: Array = self._data.qpos[self._position]
+        return positions
+
+    @property
+    def qd(self) -> Array:
+        velocities: Array = self._data.qvel[self._velocity]
+        return velocities
+
+    def reset(self, q: Array, qd: Array) -> None:
+        self._data.qpos[self._position], self._data.qvel[self._velocity] = q, qd
+
+    def step(self, effort: Array) -> None:
+        self._data.qfrc_applied[self._velocity] = effort
+        q, qd = self.q, self.qd
+        self._mujoco.mj_step(self._model, self._data, _SUBSTEPS)
+        try:
+            refuse_divergence(self, self.q, self.qd, float(self._data.time))
+        except SimulationDivergedError:
+            self.reset(q, qd)
+            raise
+        if self._held.any():
+            self.reset(np.where(self._held, q, self.q), np.where(self._held, 0.0, self.qd))
+
+    def set_payload(self, payload: Payload) -> None:
+        """The tip body becomes the URDF's plus the payload."""
+        mass, com, inertia = _combined(self._tip_own, payload)
+        moments, axes = np.linalg.eigh(inertia)
+        if np.linalg.det(axes) < 0.0:
+            axes[:, 2] *= -1.0
+        body = self._model.body(self._tip)
+        body.mass, body.ipos, body.inertia = mass, com, moments
+        self._mujoco.mju_mat2Quat(self._model.body_iquat[self._tip], np.ascontiguousarray(axes).ravel())
+        self._mujoco.mj_setConst(self._model, self._mujoco.MjData(self._model))
+
+    def set_brake(self, effort: Array) -> None:
+        brake = np.where(self._locked, LOCK_EFFORT, np.minimum(effort, LOCK_EFFORT))
+        self._held = brake == LOCK_EFFORT
+        self._model.dof_frictionloss[self._velocity] = self._coulomb + brake
+
+    def _set_parameters(self, model: DynamicsModel) -> None:
+        own, friction = self._model, self.options.resistances(model.joints)
+        own.opt.timestep = self.time_step / _SUBSTEPS
+        own.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        own.opt.gravity[:] = model.parameters.gravity
+        own.dof_armature[self._velocity] = model.parameters.rotor_inertia
+        own.dof_damping[self._velocity] = friction.viscous
+        self._coulomb, self._locked = friction.coulomb, friction.brake == LOCKED
+        own.dof_solref[:] = own.jnt_solref[:] = (2.0 * own.opt.timestep, 1.0)  # as stiff as MuJoCo allows
+        own.dof_solimp[:, :2] = own.jnt_solimp[:, :2] = 0.9999
+        if not self.options.hard_stops:
+            own.jnt_limited[:] = 0
+
+    def _tip_inertial(self) -> tuple[float, Array, Array]:
+        """Mass, centre of mass and central inertia tensor of the URDF's tip link, in its frame."""
+        body = self._model.body(self._tip)
+        rotation = np.empty(9)
+        self._mujoco.mju_quat2Mat(rotation, body.iquat)
+        axes = rotation.reshape(3, 3)
+        return float(body.mass[0]), body.ipos.copy(), axes @ np.diag(body.inertia) @ axes.T
+
+
+def _combined(own: tuple[float, Array, Array], payload: Payload) -> tuple[float, Array, Array]:
+    """Mass, centre of mass and central inertia of two bodies joined; all in the tip frame."""
+    ixx, ixy, ixz, iyy, iyz, izz = payload.inertia
+    held = (
+        payload.mass,
+        np.array(payload.com),
+        np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]]),
+    )
+    mass = own[0] + held[0]
+    if mass == 0.0:
+        return own
+    com = (own[0] * own[1] + held[0] * held[1]) / mass
+    inertia = np.zeros((3, 3))
+    for part_mass, part_com, part_inertia in (own, held):
+        arm = part_com - com
+        inertia += part_inertia + part_mass * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+    return mass, com, inertia
+
+
+def _import_mujoco() -> Any:
+    try:
+        return importlib.import_module("mujoco")
+    except ImportError:
+        raise EngineError(
+            "the mujoco package is not installed",
+            "pip install 'kane_dynamics_ros[mujoco]', or use the own engine",
+        ) from None
+
+
+def _compile(mujoco: Any, urdf: str, model: DynamicsModel) -> Any:
+    """MuJoCo's model of the URDF with the joints of ``model`` alone."""
+    try:
+        spec = mujoco.MjSpec.from_string(_mechanics_only(urdf, model.joint_names))
+        spec.compiler.fusestatic = False  # the tip keeps its body, for the payload
+        for joint in list(spec.joints):
+            if joint.name not in model.joint_names:
+                spec.delete(joint)
+        compiled = spec.compile()
+    except (ValueError, ElementTree.ParseError) as error:
+        raise EngineError(
+            f"MuJoCo refuses the URDF: {error}", "correct the URDF, or use the own engine"
+        ) from None
+    found = {compiled.joint(i).name for i in range(compiled.njnt)}
+    bodies = {compiled.body(i).name for i in range(compiled.nbody)}
+    missing = [name for name in model.joint_names if name not in found]
+    if missing or model.tip not in bodies:
+        what = f"joint {missing[0]!r}" if missing else f"link {model.tip!r}"
+        raise EngineError(
+            f"the URDF has no {what}", f"give the URDF that model {model.name!r} was generated from"
+        )
+    compiled.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+    return compiled
+
+
+def _mechanics_only(urdf: str, joint_names: tuple[str, ...]) -> str:
+    """The URDF without geometry. A joint of the chain that others mimic is refused."""
+    root = ElementTree.fromstring(urdf)
+    for link in root.iter("link"):
+        for child in [child for child in link if child.tag in _UNUSED]:
+            link.remove(child)
+    for joint in root.iter("joint"):
+        mimic = joint.find("mimic")
+        if mimic is not None and mimic.get("joint") in joint_names:
+            pair = f"joint {joint.get('name')!r} mimics {mimic.get('joint')!r}"
+            raise EngineError(f"{pair}; MuJoCo's URDF reader ignores that", "use the own engine")
+    return ElementTree.tostring(root, encoding="unicode")

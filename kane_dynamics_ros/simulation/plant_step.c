@@ -1,0 +1,280 @@
+/* One time step of the simulated arm in plain C99: the method of plant_step.py, in which every formula is
+   explained; a test holds the two together. No allocation, no globals: any number of threads may call.
+   M, V: a generated module's mass_matrix and bias, with what its prepare function made. */
+
+#include <math.h>
+#include <string.h>
+
+typedef void (*mass_matrix_function)(const double *prepared, const double *q, double *M);
+typedef void (*bias_function)(const double *prepared, const double *q, const double *qd, double *V);
+
+typedef struct {
+    long n;
+    mass_matrix_function mass_matrix;
+    bias_function bias;
+    const double *prepared;
+    double h;           /* [s] */
+    double restitution; /* 0 to 1 */
+    double locked;      /* a brake at least this strong locks the joint */
+    const double *viscous, *coulomb, *rest, *stribeck_velocity, *brake, *lower, *upper; /* n each */
+    double *q, *qd;                                                                     /* n each: the state */
+} kd_plant;
+
+enum { KD_MOVED = 0, KD_SINGULAR = 1, KD_DIVERGED = 2 };
+
+static int is_finite_all(const double *x, long n)
+{
+    double sum = 0.0;
+    for (long i = 0; i < n; i++)
+        sum += x[i] * 0.0;
+    return sum == 0.0;
+}
+
+/* x from A x = b by Cholesky over the joints that are not fixed; x of the others is left alone.
+   A (n, n) is destroyed. Returns 0 when A is not positive definite there. */
+static int solve_free(double *A, const double *b, const char *fixed, double *x, long n)
+{
+    for (long j = 0; j < n; j++) {
+        if (fixed[j])
+            continue;
+        double sum = b[j];
+        for (long k = 0; k < j; k++)
+            if (!fixed[k])
+                sum -= A[j * n + k] * x[k];
+        double pivot = A[j * n + j];
+        for (long k = 0; k < j; k++)
+            if (!fixed[k])
+                pivot -= A[j * n + k] * A[j * n + k];
+        if (!(pivot > 0.0))
+            return 0;
+        const double root = sqrt(pivot);
+        A[j * n + j] = root;
+        x[j] = sum / root;
+        for (long i = j + 1; i < n; i++) {
+            if (fixed[i])
+                continue;
+            double entry = A[i * n + j];
+            for (long k = 0; k < j; k++)
+                if (!fixed[k])
+                    entry -= A[i * n + k] * A[j * n + k];
+            A[i * n + j] = entry / root;
+        }
+    }
+    for (long j = n - 1; j >= 0; j--) {
+        if (fixed[j])
+            continue;
+        double sum = x[j];
+        for (long i = j + 1; i < n; i++)
+            if (!fixed[i])
+                sum -= A[i * n + j] * x[i];
+        x[j] = sum / A[j * n + j];
+    }
+    return 1;
+}
+
+/* theta(z) = 1/(1 - exp(-z)) - 1/z */
+static double implicit_weight(double hD, double M)
+{
+    if (!(M > 0.0))
+        return 1.0;
+    const double z = hD / M;
+    return z < 1e-3 ? 0.5 + z / 12.0 : 1.0 / -expm1(-z) - 1.0 / z;
+}
+
+/* Where joint i would go if the others kept their velocities: resistance.py, _partition. */
+typedef struct {
+    double target;
+    signed char slide;
+    char fixed;
+} partition;
+
+static partition classify(double pull, double a, double F, double lower, double upper)
+{
+    const double slack = fabs(pull) - F;
+    const double alone = slack > 0.0 ? copysign(slack / a, pull) : 0.0;
+    const double target = fmin(fmax(alone, lower), upper);
+    partition p;
+    p.fixed = target != alone || (slack <= 0.0 && F > 0.0);
+    p.target = p.fixed ? target : 0.0;
+    p.slide = (signed char)(p.fixed || F == 0.0 ? 0 : (pull > 0.0) - (pull < 0.0));
+    return p;
+}
+
+/* The velocities v that minimise v'Av/2 - b'v + sum F|v| within the bounds; v holds the first guess. */
+static int solve_velocity(
+    const double *A, const double *b, const double *F, const double *lower, const double *upper, double *v, long n)
+{
+    partition before[n];
+    double work[n * n], load[n];
+    char fixed[n];
+    for (long round = 0; round < 3 * n + 6; round++) {
+        int same = round > 0;
+        for (long i = 0; i < n; i++) {
+            double pull = b[i] + A[i * n + i] * v[i];
+            for (long k = 0; k < n; k++)
+                pull -= A[i * n + k] * v[k];
+            const partition now = classify(pull, A[i * n + i], F[i], lower[i], upper[i]);
+            same = same && now.fixed == before[i].fixed && now.target == before[i].target
+                && now.slide == before[i].slide;
+            before[i] = now;
+        }
+        if (same)
+            return 1;
+        for (long i = 0; i < n; i++) {
+            fixed[i] = before[i].fixed;
+            v[i] = before[i].target;
+        }
+        for (long i = 0; i < n; i++) {
+            load[i] = before[i].fixed ? 0.0 : b[i] - before[i].slide * F[i];
+            for (long k = 0; k < n; k++)
+                if (fixed[k])
+                    load[i] -= A[i * n + k] * v[k];
+        }
+        memcpy(work, A, sizeof work);
+        if (!solve_free(work, load, fixed, v, n))
+            return 0;
+    }
+    for (long i = 0; i < n; i++)
+        v[i] = fmin(fmax(v[i], lower[i]), upper[i]);
+    for (int sweep = 0; sweep < 2000; sweep++) {
+        int changed = 0;
+        for (long i = 0; i < n; i++) {
+            double pull = b[i] + A[i * n + i] * v[i];
+            for (long k = 0; k < n; k++)
+                pull -= A[i * n + k] * v[k];
+            const double slack = fabs(pull) - F[i];
+            const double alone = slack > 0.0 ? copysign(slack / A[i * n + i], pull) : 0.0;
+            const double next = fmin(fmax(alone, lower[i]), upper[i]);
+            changed = changed || next != v[i];
+            v[i] = next;
+        }
+        if (!changed)
+            break;
+    }
+    return 1;
+}
+
+/* a from M(q) a = effort - V(q, v), 0 at locked joints. */
+static int acceleration(
+    const kd_plant *p, const double *q, const double *v, const double *effort, const char *locked, double *a)
+{
+    const long n = p->n;
+    double M[n * n], load[n];
+    p->mass_matrix(p->prepared, q, M);
+    p->bias(p->prepared, q, v, load);
+    for (long i = 0; i < n; i++) {
+        load[i] = effort[i] - load[i];
+        a[i] = 0.0;
+    }
+    return solve_free(M, load, locked, a, n);
+}
+
+/* Velocities at the end of the step under friction, brakes and stops. Returns 1 when something resists,
+   0 when nothing does (v_end is then not set), -1 when the problem is singular. */
+static int velocity_after(const kd_plant *p, const double *M, const double *load, double *v_end)
+{
+    const long n = p->n;
+    const double h = p->h;
+    double A[n * n], b[n], F[n], lower[n], upper[n];
+    int resists = 0;
+    for (long i = 0; i < n; i++) {
+        const double v = p->qd[i], ahead = p->q[i] + h * v, s = v / p->stribeck_velocity[i];
+        F[i] = h * (p->coulomb[i] + (p->rest[i] - p->coulomb[i]) * exp(-s * s) + p->brake[i]);
+        upper[i] = fmax(p->q[i], ahead) >= p->upper[i] ? fmin(-p->restitution * v, 0.0) : INFINITY;
+        lower[i] = fmin(p->q[i], ahead) <= p->lower[i] ? fmax(-p->restitution * v, 0.0) : -INFINITY;
+        resists = resists || F[i] > 0.0 || p->viscous[i] > 0.0 || isfinite(upper[i]) || isfinite(lower[i]);
+    }
+    if (!resists)
+        return 0;
+    memcpy(A, M, sizeof A);
+    for (long i = 0; i < n; i++) {
+        const double D = p->viscous[i], theta = implicit_weight(h * D, M[i * n + i]);
+        b[i] = h * (load[i] - (1.0 - theta) * D * p->qd[i]);
+        for (long k = 0; k < n; k++)
+            b[i] += M[i * n + k] * p->qd[k];
+        A[i * n + i] += h * theta * D + (M[i * n + i] == 0.0);
+        v_end[i] = p->qd[i];
+    }
+    return solve_velocity(A, b, F, lower, upper, v_end, n) ? 1 : -1;
+}
+
+static int runge_kutta(
+    const kd_plant *p, const double *a1, const double *effort, const char *locked, double *q_new, double *v_new)
+{
+    const long n = p->n;
+    const double h = p->h, *q = p->q, *v = p->qd;
+    double a2[n], a3[n], a4[n], qs[n], vs[n];
+    for (long i = 0; i < n; i++) {
+        qs[i] = q[i] + h / 2 * v[i];
+        vs[i] = v[i] + h / 2 * a1[i];
+    }
+    if (!acceleration(p, qs, vs, effort, locked, a2))
+        return 0;
+    for (long i = 0; i < n; i++) {
+        qs[i] = q[i] + h / 2 * v[i] + h * h / 4 * a1[i];
+        vs[i] = v[i] + h / 2 * a2[i];
+    }
+    if (!acceleration(p, qs, vs, effort, locked, a3))
+        return 0;
+    for (long i = 0; i < n; i++) {
+        qs[i] = q[i] + h * v[i] + h * h / 2 * a2[i];
+        vs[i] = v[i] + h * a3[i];
+    }
+    if (!acceleration(p, qs, vs, effort, locked, a4))
+        return 0;
+    for (long i = 0; i < n; i++) {
+        q_new[i] = q[i] + h * v[i] + h * h / 6 * (a1[i] + a2[i] + a3[i]);
+        v_new[i] = v[i] + h / 6 * (a1[i] + 2 * a2[i] + 2 * a3[i] + a4[i]);
+    }
+    return 1;
+}
+
+/* Joints that friction or a stop brought to rest are at rest, and on the stop, not in it. */
+static void settle(const kd_plant *p, const double *v_end, const char *locked, double *q_new, double *v_new)
+{
+    for (long i = 0; i < p->n; i++) {
+        if (v_end[i] == 0.0) {
+            v_new[i] = 0.0;
+            if (p->qd[i] == 0.0 || locked[i])
+                q_new[i] = p->q[i];
+        }
+        q_new[i] = fmin(fmax(q_new[i], fmin(p->lower[i], p->q[i])), fmax(p->upper[i], p->q[i]));
+    }
+}
+
+int kd_plant_step(const kd_plant *p, const double *effort)
+{
+    const long n = p->n;
+    double M[n * n], work[n * n], V[n], load[n], a1[n], v_end[n], tau_bar[n], q_new[n], v_new[n];
+    char locked[n];
+    p->mass_matrix(p->prepared, p->q, M);
+    p->bias(p->prepared, p->q, p->qd, V);
+    for (long i = 0; i < n; i++) {
+        load[i] = effort[i] - V[i];
+        locked[i] = p->brake[i] >= p->locked;
+    }
+    const int resisted = velocity_after(p, M, load, v_end);
+    memcpy(work, M, sizeof work);
+    memset(a1, 0, sizeof a1);
+    if (resisted < 0 || (resisted == 0 && !solve_free(work, load, locked, a1, n)))
+        return is_finite_all(M, n * n) && is_finite_all(load, n) ? KD_SINGULAR : KD_DIVERGED;
+    memcpy(tau_bar, effort, sizeof tau_bar);
+    if (resisted > 0) {
+        for (long i = 0; i < n; i++)
+            a1[i] = (v_end[i] - p->qd[i]) / p->h;
+        for (long i = 0; i < n; i++) {
+            tau_bar[i] = V[i];
+            for (long k = 0; k < n; k++)
+                tau_bar[i] += M[i * n + k] * a1[k];
+        }
+    }
+    if (!runge_kutta(p, a1, tau_bar, locked, q_new, v_new))
+        return KD_DIVERGED;
+    if (resisted > 0)
+        settle(p, v_end, locked, q_new, v_new);
+    if (!is_finite_all(q_new, n) || !is_finite_all(v_new, n))
+        return KD_DIVERGED;
+    memcpy(p->q, q_new, sizeof q_new);
+    memcpy(p->qd, v_new, sizeof v_new);
+    return KD_MOVED;
+}

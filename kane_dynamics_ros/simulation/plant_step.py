@@ -1,0 +1,123 @@
+"""One time step of the arm, in NumPy.
+
+From (q, v), over a step of length h, under constant actuator efforts tau:
+
+1.  Free velocity change: M(q) a = tau - V(q, v).
+2.  Friction, brakes and hard stops: v+ from ``resistance.solve_velocity`` with
+        A = M + h theta D,     b = M v + h (tau - V) - h (1 - theta) D v,
+    implicit in the viscous damping D, so that a tiny inertia under a large damping stays stable.
+    theta is fitted to the exponential, theta = 1/(1 - exp(-z)) - 1/z with z = h D_ii / M_ii: one joint
+    with constant inertia is integrated exactly; 1/2 (second order) without stiffness, 1 (no ringing) with.
+3.  The mean effort that did this, tau_bar = V(q, v) + M(q) (v+ - v)/h, drives one classical
+    fourth-order Runge-Kutta step of M(q) q'' + V(q, q') = tau_bar. Without resistance tau_bar = tau.
+4.  Joints that rest or are locked keep their position exactly; one that meets its stop is put onto it.
+
+plant_step.c is the same in C.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.simulation.engine import Array
+from kane_dynamics_ros.simulation.resistance import LOCKED, solve_velocity
+
+
+@dataclass(frozen=True)
+class Resistances:
+    """What opposes the joints' motion, each (n,) in joint order; ``rest`` is the dry friction at rest.
+
+    The arrays may change between steps, in place: ``brake`` does.
+    """
+
+    viscous: Array
+    coulomb: Array
+    rest: Array
+    stribeck_velocity: Array
+    brake: Array
+    lower: Array
+    upper: Array
+    restitution: float
+
+
+def step_velocity_and_position(
+    model: DynamicsModel, resistances: Resistances, q: Array, v: Array, effort: Array, h: float
+) -> tuple[Array, Array]:
+    """q and v after ``h`` [s] under ``effort``, each (n,). Raises nothing: what diverges is not finite."""
+    M, V = model.mass_matrix(q), model.bias(q, v)
+    load = effort - V
+    free = np.flatnonzero(resistances.brake < LOCKED)
+    v_end = _velocity_after(resistances, M, load, q, v, h)
+    if v_end is None:
+        return _runge_kutta(model, free, q, v, _solve(M, load, free), effort, h)
+    a1 = (v_end - v) / h
+    q_new, v_new = _runge_kutta(model, free, q, v, a1, V + M @ a1, h)
+    return _settle(resistances, q, v, q_new, v_new, v_end)
+
+
+def implicit_weight(hD: Array, M_diagonal: Array) -> Array:
+    """theta(z) = 1/(1 - exp(-z)) - 1/z with z = h D / M, each (n,): 1/2 at z = 0, 1 at infinity."""
+    z = np.divide(hD, M_diagonal, out=np.full(len(hD), np.inf), where=M_diagonal > 0.0)
+    small = z < 1e-3  # the difference cancels there; the series is 1/2 + z/12
+    safe = np.where(small, 1.0, z)
+    return np.where(small, 0.5 + z / 12.0, 1.0 / -np.expm1(-safe) - 1.0 / safe)
+
+
+def _velocity_after(r: Resistances, M: Array, load: Array, q: Array, v: Array, h: float) -> Array | None:
+    """Velocities at the end of the step under friction, brakes and stops; None when nothing resists."""
+    dry = r.coulomb + (r.rest - r.coulomb) * np.exp(-np.square(v / r.stribeck_velocity)) + r.brake
+    lower, upper = _velocity_bounds(r, q, v, h)
+    if not (r.viscous.any() or dry.any() or np.isfinite(lower).any() or np.isfinite(upper).any()):
+        return None
+    diagonal = np.diag(M)
+    theta = implicit_weight(h * r.viscous, diagonal)
+    A = M + np.diag(h * theta * r.viscous + (diagonal == 0.0))
+    b = M @ v + h * (load - (1.0 - theta) * r.viscous * v)
+    return solve_velocity(A, b, h * dry, lower, upper, v)
+
+
+def _velocity_bounds(r: Resistances, q: Array, v: Array, h: float) -> tuple[Array, Array]:
+    """A joint on its stop, or crossing it in this step, may only move away from it."""
+    ahead = q + h * v
+    rebound = -r.restitution * v
+    upper = np.where(np.maximum(q, ahead) >= r.upper, np.minimum(rebound, 0.0), np.inf)
+    lower = np.where(np.minimum(q, ahead) <= r.lower, np.maximum(rebound, 0.0), -np.inf)
+    return lower, upper
+
+
+def _solve(M: Array, load: Array, free: "np.ndarray[tuple[int], np.dtype[np.intp]]") -> Array:
+    """a from M a = load over the joints ``free``, 0 at the others."""
+    a = np.zeros(len(load))
+    a[free] = np.linalg.solve(M[np.ix_(free, free)], load[free])
+    return a
+
+
+def _runge_kutta(
+    model: DynamicsModel,
+    free: "np.ndarray[tuple[int], np.dtype[np.intp]]",
+    q: Array,
+    v: Array,
+    a1: Array,
+    effort: Array,
+    h: float,
+) -> tuple[Array, Array]:
+    """Classical fourth order for q'' = a(q, q'), with the stage positions eliminated."""
+
+    def a(q: Array, v: Array) -> Array:
+        return _solve(model.mass_matrix(q), effort - model.bias(q, v), free)
+
+    a2 = a(q + h / 2 * v, v + h / 2 * a1)
+    a3 = a(q + h / 2 * v + h * h / 4 * a1, v + h / 2 * a2)
+    a4 = a(q + h * v + h * h / 2 * a2, v + h * a3)
+    return q + h * v + h * h / 6 * (a1 + a2 + a3), v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+
+
+def _settle(
+    r: Resistances, q: Array, v: Array, q_new: Array, v_new: Array, v_end: Array
+) -> tuple[Array, Array]:
+    """Joints that friction or a stop brought to rest are at rest, and on the stop, not in it."""
+    rests = v_end == 0.0
+    q_new = np.where(rests & ((v == 0.0) | (r.brake == LOCKED)), q, q_new)
+    inside = np.minimum(np.maximum(q_new, np.minimum(r.lower, q)), np.maximum(r.upper, q))
+    return inside, np.where(rests, 0.0, v_new)
