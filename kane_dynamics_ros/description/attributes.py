@@ -4,7 +4,7 @@ import math
 import re
 from typing import NamedTuple
 
-from kane_dynamics_ros.description.errors import MissingError, Place, TooLargeError
+from kane_dynamics_ros.description.errors import MissingError, Place, TooLargeError, UnrunXacroError
 from kane_dynamics_ros.description.model import ZERO, Vector
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.value_errors import NotANumberError, NumberCountError, OutOfRangeError
@@ -50,6 +50,8 @@ class Reader(NamedTuple):
         text = self.element.attributes.get(attribute, "")
         if not text.strip():
             raise MissingError(self.place, f"attribute {attribute!r}")
+        if "${" in text or "$(" in text:
+            raise UnrunXacroError(self.place, f"{attribute}={text[:60]!r}")
         if len(text) > LONGEST_NAME:
             raise TooLargeError(self.place, f"characters in attribute {attribute!r}", LONGEST_NAME)
         return text
@@ -91,6 +93,8 @@ class Reader(NamedTuple):
         """The number in ``text``; -0 becomes 0. Raises ``NotANumberError``, ``OutOfRangeError``."""
         if _SPECIAL.fullmatch(text):
             raise OutOfRangeError(self.place, attribute, text, LARGEST)
+        if "${" in text or "$(" in text:
+            raise UnrunXacroError(self.place, f"{attribute}={text[:60]!r}")
         if not _NUMBER.fullmatch(text):
             raise NotANumberError(self.place, attribute, text)
         value = float(text)

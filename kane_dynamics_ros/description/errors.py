@@ -82,10 +82,11 @@ class XacroError(DescriptionError):
 class UnrunXacroError(DescriptionError):
     code = "KD106"
 
-    def __init__(self, place: Place, tag: str) -> None:
+    def __init__(self, place: Place, what: str) -> None:
+        self.is_tag = what.startswith("<xacro:")
         super().__init__(
             place,
-            f"xacro that was not run: {tag}",
+            f"xacro that was not run: {what}",
             "expand it with the xacro command, or load the .xacro file itself",
         )
 

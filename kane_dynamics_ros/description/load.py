@@ -14,7 +14,7 @@ from kane_dynamics_ros.description.xml_tree import MAX_BYTES
 
 
 def load_robot(path: str | os.PathLike[str], *, xacro_arguments: Mapping[str, str] | None = None) -> Robot:
-    """Read a URDF file, or a xacro file with ``xacro_arguments``; a URDF with xacro in it is expanded too.
+    """Read a URDF file, or a xacro file with ``xacro_arguments``; a URDF with xacro tags is expanded too.
 
     Nothing that the file names (meshes, ``package://``, ``file://``) is opened; only xacro's own includes
     are. Raises ``DescriptionError``.
@@ -24,8 +24,9 @@ def load_robot(path: str | os.PathLike[str], *, xacro_arguments: Mapping[str, st
     if not source.endswith(".xacro"):
         try:
             return parse_robot(data, source)
-        except UnrunXacroError:
-            pass
+        except UnrunXacroError as error:
+            if not error.is_tag:  # a stray ${...}: no reason to run what may be anybody's expressions
+                raise
     robot = parse_robot(expand_xacro(source, data, xacro_arguments or {}), f"{source} (expanded)")
     notes = Notes(source)
     notes.add("KD111", "expanded by xacro; lines below count in the expansion")

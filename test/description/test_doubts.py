@@ -1,0 +1,156 @@
+"""What is doubted about a URDF, one tiny case for each kind, with the whole message."""
+
+import pytest
+from small_urdf import INERTIA, LIMIT, fixed, joint, link, robot, two_joints
+
+from kane_dynamics_ros.description import parse_robot, serial_chain
+
+
+def doubts(text, tip=None):
+    findings = serial_chain(parse_robot(text, "arm.urdf"), tip).findings
+    return [(f.code, f.line, f.message) for f in findings if f.severity != "info"]
+
+
+def limited(lower="-1", upper="1", velocity="1", effort="100"):
+    limit = f'<limit lower="{lower}" upper="{upper}" velocity="{velocity}" effort="{effort}"/>'
+    return two_joints(inside=f'<axis xyz="0 0 1"/>{limit}')
+
+
+def inertial(xyz="0.1 0 0", mass="1", moment="0.01"):
+    return INERTIA.replace("0.1 0 0", xyz).replace('"1"', f'"{mass}"').replace("0.01", moment)
+
+
+BROKEN_BRANCH = link("x") + joint("c", "one", "x", inside=f'{LIMIT}<mimic joint="ghost"/>')
+CASES = {
+    "no doubt": (two_joints(), []),
+    "degrees for a limit": (
+        limited(lower="-90", upper="90"),
+        [
+            ("KD506", 5, "its lower limit is -90.0 rad: degrees written for radians?"),
+            ("KD506", 5, "its upper limit is 90.0 rad: degrees written for radians?"),
+        ],
+    ),
+    "degrees per second": (
+        limited(velocity="180"),
+        [("KD506", 5, "its velocity limit is 180.0 rad/s: degrees per second written for rad/s?")],
+    ),
+    "degrees in rpy": (
+        two_joints().replace('rpy="0 0 0"', 'rpy="0 90 0"', 1),
+        [("KD507", 5, "rpy is 0.0 90.0 0.0 rad: degrees written for radians?")],
+    ),
+    "millimetres between joints": (
+        two_joints().replace('xyz="0.3 0 0"', 'xyz="300 0 0"', 1),
+        [("KD508", 5, "its origin is 300 m from the parent's: millimetres written for metres?")],
+    ),
+    "centre of mass far outside": (
+        two_joints(first=inertial(xyz="0 0 30")),
+        [("KD409", 3, "its centre of mass is 30 m from its origin, but the link reaches 0.3 m")],
+    ),
+    "grams": (
+        two_joints(first=inertial(mass="1560", moment="15")),
+        [("KD410", 3, "its mass is 1560 kg: grams written for kilograms?")],
+    ),
+    "moving link without inertia": (
+        two_joints(first=" "),
+        [("KD405", 3, "it moves, but has no inertia: taken as massless")],
+    ),
+    "misspelt attribute": (
+        two_joints(inside=LIMIT.replace("effort", "efort") + '<axis xyz="0 0 1"/>'),
+        [
+            ("KD210", 5, "unknown attribute 'efort' of <limit> was not read"),
+            ("KD502", 5, "effort limit absent or 0, taken as unknown (nothing is clamped), for 'a'"),
+        ],
+    ),
+    "misplaced element": (
+        two_joints(first=INERTIA + '<mass value="2"/>'),
+        [("KD209", 3, "unknown element <mass> in <link> was not read")],
+    ),
+    "broken mimic on a branch": (
+        two_joints().replace("</robot>", BROKEN_BRANCH + "</robot>"),
+        [
+            (
+                "KD216",
+                8,
+                "its <mimic> cannot be followed: there is no joint 'ghost'; refused where it moves in a "
+                "chain",
+            ),
+            ("KD604", 8, "a follower off the chain: everything from it on is lumped as rigid at 0.0 rad"),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_doubt(name):
+    text, expected = CASES[name]
+    assert doubts(text, tip="two") == expected
+
+
+def test_effort_limit_below_the_gravity_torque_is_doubted():
+    """Field report 102: an arm of 1 kg at 0.4 m and one of 1 kg at 0.1 m about a level axis: 9.81 * 0.5 "
+    "N m."""
+    text = two_joints(inside='<limit lower="0" upper="0.1" velocity="1" effort="4"/><axis xyz="0 1 0"/>')
+    assert doubts(text) == [("KD505", 5, "its effort limit is 4 N m, but gravity alone asks for 4.905 N m")]
+    strong = text.replace('effort="4"', 'effort="5"')
+    assert doubts(strong) == []
+
+
+def test_shapes_show_how_large_a_link_is():
+    """A disc of 1 m radius may have a radius of gyration of 0.7 m, a link without a shape may not."""
+    heavy = inertial(moment="0.5")
+    disc = '<visual><geometry><cylinder radius="1" length="0.1"/></geometry></visual>'
+    assert [code for code, *_ in doubts(two_joints(first=heavy))] == ["KD407"]
+    assert doubts(two_joints(first=heavy + disc)) == []
+
+
+def test_elements_that_are_not_read_are_counted():
+    blocks = '<gazebo reference="one"><mu1>1</mu1></gazebo>\n' * 3
+    text = two_joints(inside=f'<axis xyz="0 0 1"/>{LIMIT}<safety_controller k_velocity="1"/>')
+    text = text.replace("</robot>", f'{blocks}<drake:proximity/><link2 a="1"/></robot>')
+    found = {f.message for f in parse_robot(text).findings if f.code in ("KD209", "KD212")}
+    assert found == {
+        "<gazebo> has no part in the motion and is not read (3 times)",
+        "<safety_controller> has no part in the motion and is not read",
+        "<drake:proximity> is foreign to URDF and not read",
+        "unknown element <link2> in <robot> was not read",
+    }
+
+
+def test_branch_stands_at_the_limit_nearest_to_zero():
+    inside = '<axis xyz="1 0 0"/><limit lower="0.2" upper="0.5" velocity="1" effort="1"/>'
+    text = two_joints().replace(
+        "</robot>", link("slide") + joint("s", "two", "slide", "prismatic", inside) + "</robot>"
+    )
+    chain = serial_chain(parse_robot(text), "two")
+    # Centres of mass of 1 kg each: of `two` at 0.1, of `slide` at 0.3 + 0.2 + 0.1.
+    assert chain.joints[1].inertia.com == pytest.approx((0.35, 0, 0), abs=1e-15)
+    assert [f.message for f in chain.findings if f.code == "KD604"] == [
+        "off the chain: everything from it on is lumped as rigid at 0.2 m"
+    ]
+
+
+def test_lock_moves_a_branch():
+    text = two_joints().replace("</robot>", link("x") + joint("s", "two", "x", "prismatic") + "</robot>")
+    chain = serial_chain(parse_robot(text), "two", lock={"s": 0.5})
+    assert chain.joints[1].inertia.com == pytest.approx((0.25, 0, 0.25), abs=1e-15)
+    assert chain.locked == (("s", 0.5),)
+
+
+def test_locked_joint_of_the_chain_becomes_fixed():
+    """Field report 42: dimensions follow the moving joints."""
+    chain = serial_chain(parse_robot(two_joints()), lock={"b": 0.0})
+    as_fixed = two_joints().replace('name="b" type="revolute"', 'name="b" type="fixed"')
+    assert chain.coordinates == ("a",)
+    assert chain.joints[0].inertia == serial_chain(parse_robot(as_fixed)).joints[0].inertia
+
+
+def test_default_tip_is_the_leaf_that_most_joints_lead_to_and_the_first_of_equals():
+    text = robot(
+        link("base"), link("x"), link("y"), link("z"), link("frame", ""),
+        joint("a", "base", "x"), joint("b", "x", "z"), joint("c", "x", "y"), fixed("f", "base", "frame"),
+    )  # fmt: skip
+    chain = serial_chain(parse_robot(text))
+    assert chain.tip == "y"
+    assert [f.message for f in chain.findings if f.code == "KD602"] == [
+        "no tip was asked for: 'y' was chosen, to which 2 moving joints lead"
+    ]
