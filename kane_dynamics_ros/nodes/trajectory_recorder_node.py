@@ -1,0 +1,160 @@
+"""Send one trajectory to a running controller and record what it does, in a rosbag2 bag.
+
+For where there is no ``ros2 topic pub`` and no ``ros2 bag record``, and for runs that must start and end
+by themselves. It waits until the robot's states and commands flow, sends the trajectory with an absolute
+start time, records until it has ended, and exits: 0 when the bag is complete, 1 when something is missing.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import rclpy
+import yaml
+from builtin_interfaces.msg import Duration as DurationMessage
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.duration import Duration
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import QoSDurabilityPolicy, QoSProfile
+from rclpy.time import Time
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.nodes.bag_recorder import BagRecorder, Topic
+from kane_dynamics_ros.nodes.parameter_table import Entry, declare
+
+STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
+TOPICS = (
+    Topic(STATES, JointState),
+    Topic(COMMANDS, Float64MultiArray),
+    Topic("joint_trajectory", JointTrajectory),
+    Topic("feedforward_node/feedforward", JointState),
+    Topic("robot_description", String, latched=True),
+    Topic("/diagnostics", DiagnosticArray),
+)
+
+
+class SilenceError(KaneDynamicsError):
+    """The controller or the robot did not show up."""
+
+    def __init__(self, missing: str, waited: float) -> None:
+        self.missing, self.waited = missing, waited
+        super().__init__(
+            f"{missing} after {waited:g} s; start the controller and the robot first, with the same "
+            "ROS_DOMAIN_ID and namespace"
+        )
+
+
+class TrajectoryFileError(KaneDynamicsError):
+    """The file to send is no JointTrajectory."""
+
+    def __init__(self, path: Path, cause: Exception) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: not a JointTrajectory ({type(cause).__name__}: {cause}); it must be YAML with "
+            "joint_names and points, each with time_from_start {sec, nanosec} and positions, velocities, "
+            "accelerations"
+        )
+
+
+PARAMETERS = (
+    Entry("trajectory", "", "YAML file with a JointTrajectory, as ros2 topic pub takes it"),
+    Entry("bag", "", "directory of the bag to write; must not exist"),
+    Entry("robot_description", "", "URDF file to publish on robot_description; empty: none"),
+    Entry("lead_time", 0.5, "from sending the trajectory to its start", "s", 0.0, 60.0),
+    Entry("settle_time", 0.5, "recorded after the last point", "s", 0.0, 3600.0),
+    Entry("timeout", 20.0, "how long to wait for the robot and the controller", "s", 0.0, 3600.0),
+)
+
+
+def read_trajectory(path: Path) -> JointTrajectory:
+    """A JointTrajectory from YAML whose keys are the message's fields. Raises ``TrajectoryFileError``."""
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        points = [point_message(point) for point in document["points"]]
+        return JointTrajectory(joint_names=document["joint_names"], points=points)
+    except (OSError, yaml.YAMLError, KeyError, TypeError, AssertionError) as error:
+        raise TrajectoryFileError(path, error) from error
+
+
+def point_message(fields: dict[str, Any]) -> JointTrajectoryPoint:
+    """One point; its ``time_from_start`` has the fields ``sec`` and ``nanosec``."""
+    since_start = DurationMessage(**fields["time_from_start"])
+    return JointTrajectoryPoint(**{**fields, "time_from_start": since_start})
+
+
+def publish_description(node: Node, path: Path) -> None:
+    """Publish a URDF's text as robot_state_publisher does: reliable, transient local."""
+    qos = QoSProfile(depth=1, durability=QoSDurabilityPolicy.TRANSIENT_LOCAL)
+    node.create_publisher(String, "robot_description", qos).publish(String(data=path.read_text("utf-8")))
+
+
+def what_is_missing(recorder: BagRecorder, publisher: "Publisher[JointTrajectory]") -> str:
+    """What the trajectory still has to wait for; empty when nothing."""
+    silent = [name for name in recorder.silent() if name in (STATES, COMMANDS)]
+    if silent:
+        return f"nothing came on {' and '.join(silent)}"
+    return "" if publisher.get_subscription_count() > 1 else "no controller listens to joint_trajectory"
+
+
+def spin_until(executor: Executor, over: Callable[[], bool]) -> None:
+    """Serve callbacks until ``over`` says so; it is asked at least every 50 ms."""
+    while not over():
+        executor.spin_once(timeout_sec=0.05)
+
+
+def record(node: Node, executor: Executor, options: Mapping[str, Any]) -> None:
+    """Wait for the others, send the trajectory, and record until it has ended."""
+    trajectory = read_trajectory(Path(options["trajectory"]))
+    with BagRecorder(node, Path(options["bag"]), TOPICS) as recorder:
+        if options["robot_description"]:
+            publish_description(node, Path(options["robot_description"]))
+        publisher = node.create_publisher(JointTrajectory, "joint_trajectory", 1)
+        await_others(executor, lambda: what_is_missing(recorder, publisher), options["timeout"])
+        start = node.get_clock().now() + Duration(seconds=options["lead_time"])
+        trajectory.header.stamp = start.to_msg()
+        publisher.publish(trajectory)
+        end = end_of(trajectory, start) + Duration(seconds=options["settle_time"])
+        spin_until(executor, lambda: node.get_clock().now() > end)
+
+
+def await_others(executor: Executor, missing: Callable[[], str], timeout: float) -> None:
+    """Serve callbacks until nothing is missing. Raises when that takes longer than the timeout [s]."""
+    deadline = time.monotonic() + timeout
+    spin_until(executor, lambda: not missing() or time.monotonic() > deadline)
+    if what := missing():
+        raise SilenceError(what, timeout)
+
+
+def end_of(trajectory: JointTrajectory, start: Time) -> Time:
+    """When the last point is due."""
+    return start + Duration.from_msg(trajectory.points[-1].time_from_start)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the node; returns the exit code."""
+    rclpy.init(args=args)
+    node = rclpy.create_node("trajectory_recorder")
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    try:
+        record(node, executor, declare(node, PARAMETERS))
+        return 0
+    except (KaneDynamicsError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return 1
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
