@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from kane_dynamics_ros.codegen.expression import (
     ADD,
     CALL,
-    DIVIDE,
     MULTIPLY,
     SUBTRACT,
     Expression,
@@ -33,28 +32,42 @@ def _derivatives(graph: Graph, order: Sequence[int], variable: Expression) -> di
     found = {variable.index: graph.constant(1.0)}
     for index in order:
         node = graph.nodes[index]
-        if index != variable.index and (node.a in found or node.b in found):
-            found[index] = _chain_rule(graph, node, found, Expression(graph, index, False))
+        da, db = found.get(node.a), found.get(node.b)
+        if (da or db) and index != variable.index:
+            if node.kind == CALL and da:
+                found[index] = _of_call(graph, node, graph.reference(index)) * da
+            else:
+                found[index] = _of_operation(graph, node, da, db, index)
     return found
 
 
-def _chain_rule(graph: Graph, node: Node, found: dict[int, Expression], value: Expression) -> Expression:
-    zero = graph.constant(0.0)
-    a = Expression(graph, node.a, False)
-    da, db = found.get(node.a, zero), found.get(node.b, zero)
-    if node.kind == CALL:
-        outer = {
-            "sin": lambda: graph.call("cos", a),
-            "cos": lambda: -graph.call("sin", a),
-            "tanh": lambda: 1.0 - value * value,
-        }[node.label]()
-        return outer * da
-    b = Expression(graph, node.b, False)
-    if node.kind == ADD:
-        return da + db
-    if node.kind == SUBTRACT:
-        return da - db
+def _of_call(graph: Graph, node: Node, value: Expression) -> Expression:
+    """Derivative of a function by its argument."""
+    argument = graph.reference(node.a)
+    if node.label == "sin":
+        return graph.call("cos", argument)
+    if node.label == "cos":
+        return -graph.call("sin", argument)
+    return 1.0 - value * value  # tanh
+
+
+def _of_operation(
+    graph: Graph, node: Node, da: Expression | None, db: Expression | None, index: int
+) -> Expression:
+    """Sum, product and quotient rules; ``None`` is an operand that does not depend on the variable."""
+    if node.kind in (ADD, SUBTRACT):
+        second = -db if db and node.kind == SUBTRACT else db
+        return _sum(da, second)
+    a, b = graph.reference(node.a), graph.reference(node.b)
     if node.kind == MULTIPLY:
-        return da * b + a * db
-    assert node.kind == DIVIDE
-    return (da - value * db) / b
+        return _sum(da * b if da else None, a * db if db else None)
+    return _sum(da, -(graph.reference(index) * db) if db else None) / b
+
+
+def _sum(x: Expression | None, y: Expression | None) -> Expression:
+    if x and y:
+        return x + y
+    total = x or y
+    if total is None:
+        raise ValueError("a node without a derivative was differentiated")
+    return total

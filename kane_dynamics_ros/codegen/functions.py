@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from kane_dynamics_ros.codegen.differentiate import jacobian
 from kane_dynamics_ros.codegen.expression import Expression, Graph, Scalar
+from kane_dynamics_ros.codegen.forward import cheapest_forward_dynamics
 from kane_dynamics_ros.codegen.parameters import ParameterLayout
-from kane_dynamics_ros.codegen.solve import solve_symmetric
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation import energy
 from kane_dynamics_ros.formulation.algebra import Vector, apply
@@ -142,16 +142,14 @@ def _dynamics(
     weight = _inverse_dynamics(state, lean, gravity, rest, rest)
     rigid = _inverse_dynamics(state, lean, gravity, state.qd, state.qdd)
     tau = [t + r * a for t, r, a in zip(rigid, rotor_inertia, state.qdd, strict=True)]
-    M = [[graph.lift(x) for x in row] for row in mass_matrix(_place(state, lean), n)]
+    placements = _place(state, lean)
+    M = [[graph.lift(x) for x in row] for row in mass_matrix(placements, n)]
     for i in range(n):
         M[i][i] = M[i][i] + rotor_inertia[i]
-    C = [
-        [entry * 0.5 for entry in row]
-        for row in jacobian([b - g for b, g in zip(bias, weight, strict=True)], state.qd)
-    ]
-    qdd, pivots = solve_symmetric(M, [t - b for t, b in zip(state.tau, bias, strict=True)])
-    by_q, by_qd = jacobian(tau, state.q), jacobian(tau, state.qd)
-    diagonal = tuple(M[i][i] for i in range(n))
+    by_qd = jacobian(bias, state.qd)
+    C = [[entry * 0.5 for entry in row] for row in by_qd]  # V is a quadratic form in qd, its matrix C
+    by_q = jacobian(tau, state.q)
+    forward = cheapest_forward_dynamics(M, bias, placements, state.qd, state.tau, rotor_inertia, gravity)
     state3 = ("q", "qd", "qdd")
     return [
         Function("inverse_dynamics_with", "tau = M(q) qdd + V(q, qd)", state3, (n,), tuple(tau)),
@@ -164,7 +162,7 @@ def _dynamics(
             "qdd that the efforts tau cause, without friction",
             ("q", "qd", "tau"),
             (n,),
-            (*qdd, *pivots, *diagonal),
+            forward.outputs(),
             pivots=n,
         ),
         Function(

@@ -1,5 +1,6 @@
 """Vectors and matrices as tuples of scalars of any kind: floats, arrays, SymPy, code expressions."""
 
+from collections.abc import Callable
 from typing import Any
 
 Scalar = Any  # anything with + - *: the formulations are generic over it
@@ -42,6 +43,18 @@ def multiply(a: Matrix, b: Matrix) -> Matrix:
     columns = transpose(b)
     x, y, z = ((dot(row, columns[0]), dot(row, columns[1]), dot(row, columns[2])) for row in a)
     return x, y, z
+
+
+def cross_columns(p: Vector, matrix: Matrix) -> Matrix:
+    """[p]x matrix: the cross product of p with each column."""
+    a, b, c = transpose(matrix)
+    return transpose((cross(p, a), cross(p, b), cross(p, c)))
+
+
+def turned(matrix: Matrix, turn: Callable[[Vector], Vector]) -> Matrix:
+    """R matrix R^T, where ``turn`` multiplies a vector by R."""
+    a, b, c = transpose((turn(matrix[0]), turn(matrix[1]), turn(matrix[2])))  # columns of matrix R^T
+    return transpose((turn(a), turn(b), turn(c)))
 
 
 def rotate_about(axis: Vector, sine: Scalar, cosine: Scalar, v: Vector) -> Vector:
