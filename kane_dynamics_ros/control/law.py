@@ -1,0 +1,142 @@
+"""Joint efforts from a reference and a state: the four modes, term by term.
+
+feedforward:            tau = M(q_d) qdd_d + V(q_d, qd_d)
+feedforward_pd:         tau = M(q_d) qdd_d + V(q_d, qd_d) + Kp e + Kd e'
+computed_torque:        tau = M(q) (qdd_d + Kd e' + Kp e) + V(q, qd)
+gravity_compensation:   tau = g(q)
+
+with e = q_d - q. Friction is computed at the desired velocity, whose sign does not chatter at rest.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kane_dynamics_ros.control.splines import Array
+from kane_dynamics_ros.runtime.interface import DynamicsModel
+
+Mode = Literal["feedforward", "feedforward_pd", "computed_torque", "gravity_compensation"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+
+@dataclass(frozen=True)
+class TermSwitches:
+    """Which terms the command holds; some robots compensate gravity or friction themselves."""
+
+    inertia: bool = True
+    coriolis: bool = True
+    gravity: bool = True
+    friction: bool = True
+
+
+class Efforts(NamedTuple):
+    """The parts of a command, each (n,) [N m or N]; ``total`` is their sum."""
+
+    inertia: Array
+    coriolis: Array
+    gravity: Array
+    friction: Array
+    feedback: Array
+
+    @property
+    def total(self) -> Array:
+        return self.inertia + self.coriolis + self.gravity + self.friction + self.feedback
+
+
+@dataclass(frozen=True)
+class Law:
+    """Everything that the efforts depend on besides reference and state.
+
+    ``rigid`` has no friction; ``friction`` has the coefficients to use. The gains (n,) are in
+    N m/rad and N m s/rad for ``feedforward_pd``, in 1/s^2 and 1/s for ``computed_torque``.
+    ``continuous`` (n,) marks the joints whose position error is taken on the shorter side; None
+    when there is no such joint. ``rubs`` says whether there is any friction to compute.
+    """
+
+    mode: Mode
+    rigid: DynamicsModel
+    friction: DynamicsModel
+    kp: Array
+    kd: Array
+    switches: TermSwitches
+    continuous: NDArray[np.bool_] | None
+    rubs: bool
+
+
+def build_law(mode: Mode, model: DynamicsModel, kp: Array, kd: Array, switches: TermSwitches) -> Law:
+    """A law for ``model``; the model's own friction coefficients are used, at the desired velocity."""
+    none = (0.0,) * len(model.joint_names)
+    continuous = np.array([joint.kind == "continuous" for joint in model.joints])
+    return Law(
+        mode=mode,
+        rigid=model.with_parameters(viscous=none, coulomb=none),
+        friction=model,
+        kp=kp,
+        kd=kd,
+        switches=switches,
+        continuous=continuous if continuous.any() else None,
+        rubs=switches.friction and any((*model.parameters.viscous, *model.parameters.coulomb)),
+    )
+
+
+def efforts(law: Law, reference: Array, q: Array, qd: Array) -> Array:
+    """The command (n,) for a reference (3, n) and a measured state (n,), before limits."""
+    if law.mode == "gravity_compensation" or not _rigid_whole(law.switches):
+        return efforts_by_term(law, reference, q, qd).total
+    q_d, qd_d, qdd_d = reference
+    if law.mode == "computed_torque":
+        error = position_error(law, q_d, q)
+        tau = law.rigid.inverse_dynamics(q, qd, qdd_d + law.kd * (qd_d - qd) + law.kp * error)
+    else:
+        tau = law.rigid.inverse_dynamics(q_d, qd_d, qdd_d)
+        if law.mode == "feedforward_pd":
+            tau = tau + law.kp * position_error(law, q_d, q) + law.kd * (qd_d - qd)
+    if law.rubs:
+        tau = tau + law.friction.friction(qd_d)
+    return tau
+
+
+def efforts_by_term(law: Law, reference: Array, q: Array, qd: Array) -> Efforts:
+    """The same command part by part; terms that are switched off are 0."""
+    q_d, qd_d, qdd_d = reference
+    zero = np.zeros(len(q_d))
+    if law.mode == "gravity_compensation":
+        gravity = law.rigid.gravity(q) if law.switches.gravity else zero
+        return Efforts(zero, zero, gravity, zero, zero)
+    at_state = law.mode == "computed_torque"
+    terms = law.rigid.terms(q if at_state else q_d, qd if at_state else qd_d, qdd_d)
+    on = law.switches
+    return Efforts(
+        inertia=terms.inertia if on.inertia else zero,
+        coriolis=terms.coriolis if on.coriolis else zero,
+        gravity=terms.gravity if on.gravity else zero,
+        friction=law.friction.friction(qd_d) if law.rubs else zero,
+        feedback=_feedback(law, reference, q, qd),
+    )
+
+
+def position_error(law: Law, q_d: Array, q: Array) -> Array:
+    """q_d - q (n,); for continuous joints the nearest of all whole turns."""
+    error = q_d - q
+    if law.continuous is not None:
+        turns = np.round(error / math.tau) * math.tau
+        error = np.where(law.continuous, error - turns, error)
+    return error
+
+
+def _rigid_whole(switches: TermSwitches) -> bool:
+    return switches.inertia and switches.coriolis and switches.gravity
+
+
+def _feedback(law: Law, reference: Array, q: Array, qd: Array) -> Array:
+    """Kp e + Kd e', through the mass matrix in ``computed_torque``."""
+    if law.mode == "feedforward":
+        return np.zeros(len(q))
+    pd: Array = law.kp * position_error(law, reference[0], q) + law.kd * (reference[1] - qd)
+    if law.mode == "computed_torque":
+        weighted: Array = law.rigid.mass_matrix(q) @ pd
+        return weighted
+    return pd

@@ -1,0 +1,107 @@
+"""Limits on efforts, on their rate of change, and on references."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kane_dynamics_ros.control import rejections
+from kane_dynamics_ros.control.plan import NANOSECOND, Plan
+from kane_dynamics_ros.control.splines import Array, evaluate_many
+from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
+
+SAMPLES_PER_SEGMENT = 17  # misses at most 1/1024 of a cubic's bulge between samples
+TOLERANCE = 1e-6  # [rad] or [m], and per second: a planner's rounding, not a violation
+
+
+class Limited(NamedTuple):
+    """Efforts within limits, and which joints were clamped (n,)."""
+
+    tau: Array
+    clamped: NDArray[np.bool_]
+
+
+def effort_limits(joints: Sequence[JointInfo]) -> Array:
+    """Largest magnitude of each joint's effort (n,) [N m or N]; infinite where the URDF gives none."""
+    return np.array([math.inf if joint.effort is None else joint.effort for joint in joints])
+
+
+def clamp(tau: Array, limits: Array) -> Limited:
+    """Efforts clamped to plus or minus ``limits`` (n,)."""
+    within = np.minimum(np.maximum(tau, -limits), limits)
+    return Limited(within, within != tau)
+
+
+def limit_rate(tau: Array, previous: Array, largest_step: Array) -> Array:
+    """Efforts that differ from ``previous`` by at most ``largest_step`` (n,) [N m or N]."""
+    limited: Array = previous + np.minimum(np.maximum(tau - previous, -largest_step), largest_step)
+    return limited
+
+
+def overloaded_by_gravity(model: DynamicsModel, q: Array) -> tuple[tuple[str, float, float], ...]:
+    """Joints whose gravity effort at ``q`` (n,) exceeds the limit: name, effort and limit."""
+    gravity = np.abs(model.gravity(q))
+    limits = effort_limits(model.joints)
+    return tuple(
+        (name, float(found), float(limit))
+        for name, found, limit in zip(model.joint_names, gravity, limits, strict=True)
+        if found > limit
+    )
+
+
+def position_limits(joints: Sequence[JointInfo]) -> tuple[Array, Array]:
+    """Lower and upper positions (n,); infinite where there is no limit, and on continuous joints."""
+    bounded = [joint if joint.kind != "continuous" else None for joint in joints]
+    lower = [-math.inf if joint is None or joint.lower is None else joint.lower for joint in bounded]
+    upper = [math.inf if joint is None or joint.upper is None else joint.upper for joint in bounded]
+    return np.array(lower), np.array(upper)
+
+
+def check_reference(plan: Plan, joints: Sequence[JointInfo]) -> None:
+    """Refuse a plan that leaves the position or velocity limits. Raises ``OutsideLimitsError``.
+
+    Points and the motion between them are checked. Where the plan begins outside the limits, as an
+    arm that was pushed there does, the move back in is allowed.
+    """
+    lower, upper = position_limits(joints)
+    begin = plan.segments[0, 0]
+    fastest = np.array([math.inf if joint.velocity is None else joint.velocity for joint in joints])
+    states, times = _sampled(plan)
+    _check("position", states[:, 0], times, (np.minimum(lower, begin), np.maximum(upper, begin)), joints)
+    _check("velocity", states[:, 1], times, (-fastest, fastest), joints)
+
+
+def clamp_reference(reference: Array, lower: Array, upper: Array) -> Array:
+    """The reference (3, n) kept inside position limits; a joint at its limit is at rest there."""
+    q = np.minimum(np.maximum(reference[0], lower), upper)
+    inside = q == reference[0]
+    return np.stack((q, np.where(inside, reference[1], 0.0), np.where(inside, reference[2], 0.0)))
+
+
+def _sampled(plan: Plan) -> tuple[Array, Array]:
+    """States (N, 3, n) along the whole plan, and their times [s] since its start (N,)."""
+    starts = np.array(plan.starts_ns, dtype=np.int64) - plan.starts_ns[0]
+    durations = np.append(np.diff(starts) * NANOSECOND, 0.0)
+    t = durations[:, np.newaxis] * np.linspace(0.0, 1.0, SAMPLES_PER_SEGMENT)
+    states = evaluate_many(plan.segments, t)
+    return states.reshape(-1, *states.shape[2:]), (t + starts[:, np.newaxis] * NANOSECOND).ravel()
+
+
+def _check(
+    quantity: str, values: Array, times: Array, limits: tuple[Array, Array], joints: Sequence[JointInfo]
+) -> None:
+    """Raise for the first value (N, n) outside its joint's limits."""
+    lower, upper = limits
+    outside = np.argwhere((values < lower - TOLERANCE) | (values > upper + TOLERANCE))
+    if outside.size:
+        row, j = (int(index) for index in outside[0])
+        raise rejections.OutsideLimitsError(
+            quantity,
+            joints[j].name,
+            float(values[row, j]),
+            float(lower[j]),
+            float(upper[j]),
+            float(times[row]),
+        )

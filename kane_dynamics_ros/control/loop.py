@@ -1,0 +1,181 @@
+"""One control step after another: state in, effort out. No clock and no ROS: times are passed in.
+
+``settings`` is immutable and replaced whole, so a change takes effect between two steps.
+"""
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kane_dynamics_ros.control.law import Law, efforts, position_error
+from kane_dynamics_ros.control.limits import Limited, check_reference, clamp, clamp_reference, limit_rate
+from kane_dynamics_ros.control.plan import Plan, hold_at, replace, sample
+from kane_dynamics_ros.control.rejections import NoStateError
+from kane_dynamics_ros.control.request import TrajectoryRequest
+from kane_dynamics_ros.control.splines import Array
+from kane_dynamics_ros.control.supervision import Alarm, Fault, Reaction, Safety, after_good_state, raised
+from kane_dynamics_ros.control.validation import Rules
+
+from kane_dynamics_ros.errors import NonFiniteError
+
+@dataclass(frozen=True)
+class Settings:
+    """What a step depends on. Limits (n,); ``effort_rate`` (n,) [N m/s or N/s] is None when unlimited.
+
+    ``reference_limits`` says what happens to a reference outside the position limits.
+    """
+
+    law: Law
+    rules: Rules
+    safety: Safety
+    effort_limits: Array
+    effort_rate: Array | None
+    lower: Array
+    upper: Array
+    reference_limits: str  # "reject", "clamp" or "ignore"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One answered state: reference (3, n), effort before and after limits (n,), measured q and qd (n,)."""
+
+    reference: Array
+    wanted: Array
+    tau: Array
+    q: Array
+    qd: Array
+
+
+class ControlLoop:
+    """The running reference, the last step, the alarm and the counts."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.counts: Counter[str] = Counter()
+        self.clamped: Counter[str] = Counter()
+        self.plan: Plan | None = None
+        self.alarm: Alarm | None = None
+        self.last: Step | None = None
+        self._waiting: TrajectoryRequest | None = None
+        self._q: Array | None = None  # the last measured position
+        self._safe_q: Array | None = None  # the last one that had not jumped
+        self._seen = -math.inf  # when the last state came [s]
+        self._sent: tuple[Array, float] | None = None  # the last effort, and when [s]
+        self._saturated_since: float | None = None
+
+    def forget(self) -> None:
+        """Drop the motion and the states, as after a jump of the clock; the next state is held."""
+        self.plan = self.last = self.alarm = None
+        self._waiting = self._q = self._safe_q = self._saturated_since = None
+        self._seen = -math.inf
+
+    def follow(self, request: TrajectoryRequest, now_ns: int) -> None:
+        """Take a trajectory; one without a stamp starts at the next state. Raises ``TrajectoryError``."""
+        if self.plan is None or self.alarm is not None:
+            raise NoStateError(None if self.alarm is None else self.alarm.fault)
+        joints = self.settings.law.rigid.joints
+        plan = replace(self.plan, request, joints, now_ns, self.settings.rules)
+        if self.settings.reference_limits == "reject":
+            check_reference(plan, joints)
+        if request.points and not request.stamp_ns:
+            self._waiting = request
+        else:
+            self._waiting, self.plan = None, plan
+
+    def step(self, q: Array, qd: Array, now_ns: int, time: float) -> Array | None:
+        """The effort (n,) for a measured state, or None when nothing may be published.
+
+        ``now_ns`` is the clock of trajectories [ns]; ``time`` [s] is one that never steps.
+        """
+        self._inspect(q, time)
+        if self.alarm is not None:
+            self.alarm = after_good_state(self.alarm, time, self.settings.safety)
+            if self.alarm is not None:
+                return self.safe_effort(self.alarm.reaction, time)
+            self.plan = None
+        if self.plan is None:
+            self.plan, self._waiting = hold_at(q, now_ns), None
+        elif self._waiting is not None:
+            request, self._waiting = self._waiting, None
+            joints, rules = self.settings.law.rigid.joints, self.settings.rules
+            self.plan = replace(self.plan, request, joints, now_ns, rules)
+        return self._regulated(self.plan, q, qd, now_ns, time)
+
+    def watch(self, time: float) -> Array | None:
+        """Between states: the safe effort while they are missing, None while all is well."""
+        timeout = self.settings.safety.state_timeout
+        if self._q is None or not 0.0 < timeout < time - self._seen:
+            return None
+        if self.alarm is None or self.alarm.good_since is not None:
+            self._raise("stale_state")
+        return None if self.alarm is None else self.safe_effort(self.alarm.reaction, time)
+
+    def safe_effort(self, reaction: Reaction, time: float) -> Array | None:
+        """What to publish in a reaction: gravity's effort at the last good position, zero, or nothing."""
+        if self._safe_q is None or reaction == "stop":
+            return None
+        law = self.settings.law
+        if reaction == "zero" or not law.switches.gravity:
+            self._sent = (np.zeros(len(self._safe_q)), time)
+            return self._sent[0]
+        return self._limited(law.rigid.gravity(self._safe_q), time)[0]
+
+    def _inspect(self, q: Array, time: float) -> None:
+        """Compare a new state with the one before it."""
+        safety, previous, gap = self.settings.safety, self._q, time - self._seen
+        self._q, self._seen = q, time
+        if previous is not None:
+            if 0.0 < safety.overrun_period < gap:
+                self._raise("overrun")
+            moved = np.abs(position_error(self.settings.law, q, previous)).max()
+            if 0.0 < safety.position_jump < moved and gap < safety.state_timeout:
+                self._raise("position_jump")
+                return
+        self._safe_q = q
+
+    def _regulated(self, plan: Plan, q: Array, qd: Array, now_ns: int, time: float) -> Array | None:
+        settings = self.settings
+        reference = sample(plan, now_ns)
+        if settings.reference_limits == "clamp":
+            reference = clamp_reference(reference, settings.lower, settings.upper)
+        try:
+            wanted = efforts(settings.law, reference, q, qd)
+        except NonFiniteError:
+            wanted = np.full(len(q), math.nan)
+        if not math.isfinite(wanted.sum()):
+            self._raise("non_finite")
+            return None if self.alarm is None else self.safe_effort(self.alarm.reaction, time)
+        tau, clamped = self._limited(wanted, time)
+        self._watch_saturation(clamped, time)
+        self.last = Step(reference, wanted, tau, q, qd)
+        return tau
+
+    def _limited(self, wanted: Array, time: float) -> Limited:
+        """Clamp to the effort limits, then limit the change since the last command."""
+        settings = self.settings
+        limited = clamp(wanted, settings.effort_limits)
+        if settings.effort_rate is not None and self._sent is not None:
+            largest_step = settings.effort_rate * max(time - self._sent[1], 0.0)
+            limited = Limited(limit_rate(limited.tau, self._sent[0], largest_step), limited.clamped)
+        self._sent = (limited.tau, time)
+        return limited
+
+    def _watch_saturation(self, clamped: NDArray[np.bool_], time: float) -> None:
+        """Count clamped joints, and raise when clamping goes on for too long."""
+        if not clamped.any():
+            self._saturated_since = None
+            return
+        for i in np.flatnonzero(clamped):
+            self.clamped[self.settings.law.rigid.joint_names[i]] += 1
+        if self._saturated_since is None:
+            self._saturated_since = time
+        if 0.0 < self.settings.safety.saturation_time < time - self._saturated_since:
+            self._saturated_since = time
+            self._raise("saturation")
+
+    def _raise(self, fault: Fault) -> None:
+        self.counts[fault] += 1
+        self.alarm = raised(self.alarm, fault, self.settings.safety)

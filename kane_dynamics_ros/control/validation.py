@@ -1,0 +1,118 @@
+"""From a request in any joint order to checked points in the model's order."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kane_dynamics_ros.control import rejections
+from kane_dynamics_ros.control.request import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.splines import Array, Knot
+from kane_dynamics_ros.runtime.interface import JointInfo
+
+END_VELOCITY_TOLERANCE = 1e-9  # [rad/s] or [m/s]: above a planner's rounding, below any motion
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What is allowed besides what is always required."""
+
+    allow_partial: bool = False
+    allow_nonzero_end_velocity: bool = False
+
+
+@dataclass(frozen=True)
+class Waypoints:
+    """Checked points: times from the start [ns], strictly increasing, and knots in model order."""
+
+    times_ns: tuple[int, ...]
+    knots: tuple[Knot, ...]
+
+
+def checked(request: TrajectoryRequest, joints: Sequence[JointInfo], hold: Array, rules: Rules) -> Waypoints:
+    """The request's points in the model's joint order. Raises ``TrajectoryError``.
+
+    ``hold`` (n,) are the positions that joints keep when a partial goal does not name them.
+    """
+    order = _order(request.names, [joint.name for joint in joints], rules.allow_partial)
+    _check_times(request.points)
+    for index, point in enumerate(request.points):
+        _check_point(index, point, request.names)
+    if not rules.allow_nonzero_end_velocity and request.points:
+        _check_end(len(request.points) - 1, request)
+    knots = tuple(_knot(point, order, hold) for point in request.points)
+    return Waypoints(tuple(point.time_ns for point in request.points), knots)
+
+
+def near_turns(waypoints: Waypoints, joints: Sequence[JointInfo], state: Array) -> Waypoints:
+    """The waypoints with continuous joints shifted by the whole turns that bring them nearest ``state``.
+
+    One shift for the whole trajectory, chosen at its first point, so that the motion itself is kept.
+    Joints that have limits are never shifted.
+    """
+    continuous = np.array([joint.kind == "continuous" for joint in joints])
+    if not waypoints.knots or not continuous.any():
+        return waypoints
+    turns = np.round((state - waypoints.knots[0].q) / math.tau)
+    shift = np.where(continuous, turns, 0.0) * math.tau
+    knots = tuple(Knot(knot.q + shift, knot.qd, knot.qdd) for knot in waypoints.knots)
+    return Waypoints(waypoints.times_ns, knots)
+
+
+def _order(names: Sequence[str], known: Sequence[str], allow_partial: bool) -> list[int]:
+    """For each name of the request, its index in the model."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise rejections.DuplicateJointError(name)
+        if name not in known:
+            raise rejections.UnknownTrajectoryJointError(name, known)
+        seen.add(name)
+    missing = [name for name in known if name not in seen]
+    if missing and not (allow_partial and names):
+        raise rejections.MissingJointsError(missing)
+    return [list(known).index(name) for name in names]
+
+
+def _check_times(points: Sequence[RequestPoint]) -> None:
+    previous: int | None = None
+    for index, point in enumerate(points):
+        if point.time_ns < 0 or (previous is not None and point.time_ns <= previous):
+            raise rejections.TimeNotIncreasingError(index, point.time_ns, previous)
+        previous = point.time_ns
+
+
+def _check_point(index: int, point: RequestPoint, names: Sequence[str]) -> None:
+    """Lengths and finite values of one point."""
+    n = len(names)
+    for field in ("positions", "velocities", "accelerations", "effort"):
+        values: Sequence[float] = getattr(point, field)
+        if len(values) != n and (len(values) != 0 or field == "positions"):
+            raise rejections.WrongLengthError(index, field, len(values), n)
+        for name, value in zip(names, values, strict=False):
+            if not math.isfinite(value):
+                raise rejections.NotFiniteError(index, field, name)
+    if len(point.accelerations) and not len(point.velocities):
+        raise rejections.AccelerationWithoutVelocityError(index)
+
+
+def _check_end(index: int, request: TrajectoryRequest) -> None:
+    for name, velocity in zip(request.names, request.points[index].velocities, strict=False):
+        if abs(velocity) > END_VELOCITY_TOLERANCE:
+            raise rejections.MovingAtTheEndError(index, name, velocity)
+
+
+def _knot(point: RequestPoint, order: list[int], hold: Array) -> Knot:
+    """One point in the model's order; joints that are not named stay at ``hold``, at rest."""
+    q = hold.copy()
+    q[order] = point.positions
+    derivatives: list[Array | None] = []
+    for values in (point.velocities, point.accelerations):
+        if not len(values):
+            derivatives.append(None)
+            continue
+        filled = np.zeros_like(hold)
+        filled[order] = values
+        derivatives.append(filled)
+    return Knot(q, *derivatives)

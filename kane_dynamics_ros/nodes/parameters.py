@@ -1,0 +1,107 @@
+"""ROS parameters from a table: declared with descriptors, read with checks, whole sets at a time.
+
+Integers are accepted where numbers are meant, a single number where a list of them is. A wrong value
+raises ``ParameterError``, which names the parameter, the value and what is allowed.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rclpy.node import Node
+
+from kane_dynamics_ros.errors import KaneDynamicsError
+
+Kind = Literal["text", "switch", "number", "numbers"]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """One parameter. ``numbers`` is a list; ``minimum`` and ``maximum`` hold for each of its values."""
+
+    name: str
+    kind: Kind
+    default: Any
+    description: str
+    unit: str = ""
+    minimum: float = -math.inf
+    maximum: float = math.inf
+    choices: tuple[str, ...] = ()
+    read_only: bool = False
+
+    @property
+    def allowed(self) -> str:
+        """What is allowed, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        words = {"text": "a text", "switch": "true or false", "number": "a number"}
+        text = words.get(self.kind, "a list of numbers, or one number for all")
+        if math.isfinite(self.minimum) or math.isfinite(self.maximum):
+            text += f" from {self.minimum:g} to {self.maximum:g}"
+        return text + (f" [{self.unit}]" if self.unit else "")
+
+
+class ParameterError(KaneDynamicsError):
+    """A parameter has a value that is not allowed."""
+
+    def __init__(self, name: str, found: object, allowed: str) -> None:
+        self.name = name
+        super().__init__(f"parameter {name!r}: found {found!r}; allowed is {allowed}")
+
+
+def declare(node: Node, table: Iterable[Declaration]) -> None:
+    """Declare every parameter of the table on the node, with its descriptor."""
+    for each in table:
+        descriptor = ParameterDescriptor(
+            description=each.description + (f" [{each.unit}]" if each.unit else ""),
+            additional_constraints=f"allowed is {each.allowed}",
+            read_only=each.read_only,
+            dynamic_typing=True,  # else rclpy would refuse 1 where 1.0 is the default
+        )
+        if each.kind == "number" and math.isfinite(each.minimum) and math.isfinite(each.maximum):
+            bounds = FloatingPointRange(from_value=each.minimum, to_value=each.maximum)
+            descriptor.floating_point_range = [bounds]
+        node.declare_parameter(each.name, each.default, descriptor)
+
+
+def read(node: Node, table: Iterable[Declaration], changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Checked values of the whole table, with some of them replaced. Raises ``ParameterError``."""
+    replaced = changes or {}
+    return {
+        each.name: checked(each, replaced.get(each.name, node.get_parameter(each.name).value)) for each in table
+    }
+
+
+def checked(declaration: Declaration, value: Any) -> Any:
+    """The value as bool, str, float or list of float. Raises ``ParameterError``."""
+    if declaration.kind == "switch" and isinstance(value, bool):
+        return value
+    if declaration.kind == "text" and isinstance(value, str):
+        if not declaration.choices or value in declaration.choices:
+            return value
+    if declaration.kind == "number" and _is_number(value, declaration):
+        return float(value)
+    if declaration.kind == "numbers":
+        values = [] if value is None else [value] if isinstance(value, (int, float)) else value
+        if isinstance(values, Iterable) and not isinstance(values, (str, bytes)):
+            listed = list(values)
+            if all(_is_number(each, declaration) for each in listed):
+                return [float(each) for each in listed]
+    raise ParameterError(declaration.name, value, declaration.allowed)
+
+
+def per_joint(name: str, values: Sequence[float], joints: int) -> list[float]:
+    """One value for each joint; a single one is repeated. Raises ``ParameterError``."""
+    if len(values) == 1:
+        return list(values) * joints
+    if len(values) != joints:
+        raise ParameterError(name, list(values), f"1 value, or {joints}: one for each joint of the model")
+    return list(values)
+
+
+def _is_number(value: Any, declaration: Declaration) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return math.isfinite(value) and declaration.minimum <= value <= declaration.maximum
