@@ -18,8 +18,8 @@ from kane_dynamics_ros.control.request import TrajectoryRequest
 from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.supervision import Alarm, Fault, Reaction, Safety, after_good_state, raised
 from kane_dynamics_ros.control.validation import Rules
-
 from kane_dynamics_ros.errors import NonFiniteError
+
 
 @dataclass(frozen=True)
 class Settings:

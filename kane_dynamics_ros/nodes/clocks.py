@@ -6,8 +6,10 @@ simulated time it is the ROS clock.
 """
 
 import time
+from collections.abc import Callable
 
-from rclpy.clock import ROSClock
+from rclpy.clock import Clock, JumpHandle, JumpThreshold, ROSClock, TimeJump
+from rclpy.duration import Duration
 
 STEP_NS = 50_000_000  # larger differences are a step, smaller ones the clock's own steering
 
@@ -15,7 +17,9 @@ STEP_NS = 50_000_000  # larger differences are a step, smaller ones the clock's 
 class NodeClock:
     """``now_ns`` for stamps and trajectories [ns], ``steady`` for timeouts [s]."""
 
-    def __init__(self, clock: ROSClock) -> None:
+    def __init__(self, clock: Clock) -> None:
+        if not isinstance(clock, ROSClock):
+            raise TypeError("a node's clock is a ROSClock")
         self._clock = clock
         self._offset_ns = time.time_ns() - time.monotonic_ns()
         self.simulated = clock.ros_time_is_active
@@ -33,3 +37,14 @@ class NodeClock:
         offset_ns = time.time_ns() - time.monotonic_ns()
         step_ns, self._offset_ns = offset_ns - self._offset_ns, offset_ns
         return step_ns if abs(step_ns) > STEP_NS and not self.simulated else 0
+
+
+def on_jump_back(clock: Clock, react: Callable[[float], None]) -> JumpHandle:
+    """Call ``react`` with the jump [s] whenever simulated time jumps back. Keep the handle."""
+
+    def after(jump: TimeJump) -> None:
+        if jump.delta.nanoseconds < 0:
+            react(jump.delta.nanoseconds * 1e-9)
+
+    threshold = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
+    return clock.create_jump_callback(threshold, post_callback=after)

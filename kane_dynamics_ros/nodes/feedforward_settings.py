@@ -32,7 +32,9 @@ def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
         law=build_law(values["mode"], configured_model(values, shipped), kp, kd, switches),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
         safety=_safety(values),
-        effort_limits=np.array(per_joint("limits.effort", effort, n)) if effort else effort_limits(shipped.joints),
+        effort_limits=np.array(per_joint("limits.effort", effort, n))
+        if effort
+        else effort_limits(shipped.joints),
         effort_rate=np.array(per_joint("limits.effort_rate", rate, n)) if rate else None,
         lower=lower,
         upper=upper,
@@ -50,7 +52,9 @@ def configured_model(values: Values, shipped: DynamicsModel) -> DynamicsModel:
             _of_length("payload.inertia", values["payload.inertia"], 6),
         ),
         "viscous": _friction(values, "viscous", "urdf_damping", [joint.damping for joint in shipped.joints]),
-        "coulomb": _friction(values, "coulomb", "urdf_friction", [joint.friction for joint in shipped.joints]),
+        "coulomb": _friction(
+            values, "coulomb", "urdf_friction", [joint.friction for joint in shipped.joints]
+        ),
         "coulomb_velocity": values["friction.coulomb_velocity"],
     }
     if values["gravity"]:

@@ -37,8 +37,10 @@ class JointStateReader:
     ``q`` and ``qd`` are new arrays after each message, so they may be kept.
     """
 
-    def __init__(self, joint_names: Sequence[str], timeout: float, missing_velocity: str, cutoff: float) -> None:
-        self.timeout, self.missing_velocity, self.cutoff = timeout, missing_velocity, cutoff
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        self.timeout = 0.1  # [s]; 0: none
+        self.missing_velocity = "differentiate"  # or "refuse"
+        self.cutoff = 50.0  # of the differentiation [Hz]
         self.refusals: Counter[str] = Counter()
         self.refused_why = ""
         self.age_ns = 0  # of the last state that was taken
@@ -106,7 +108,9 @@ class JointStateReader:
         if self.timeout and abs(age_ns) > self.timeout * NANOSECONDS:
             kind = "old_stamp" if age_ns > 0 else "future_stamp"
             age = f"{abs(age_ns) / NANOSECONDS:.3f} s {'old' if age_ns > 0 else 'in the future'}"
-            return self._refuse(kind, f"the state is {age}; allowed is {self.timeout:g} s (safety.state_timeout)")
+            return self._refuse(
+                kind, f"the state is {age}; allowed is {self.timeout:g} s (safety.state_timeout)"
+            )
         if stamp_ns < order.newest_ns:
             return self._refuse("out_of_order", "the state is older than one that came before it")
         order.newest_ns, self.age_ns = stamp_ns, age_ns
@@ -115,22 +119,30 @@ class JointStateReader:
     def _take_values(self, message: Any, order: Order, time: float) -> bool:
         position, velocity = message.position, message.velocity
         length = order.length
-        if len(position) != length or len(velocity) not in (0, length) or len(message.effort) not in (0, length):
+        if (
+            len(position) != length
+            or len(velocity) not in (0, length)
+            or len(message.effort) not in (0, length)
+        ):
             return self._refuse(
                 "wrong_length",
                 f"{length} names with {len(position)} positions, {len(velocity)} velocities and "
-                f"{len(message.effort)} efforts; allowed are {length} positions, and 0 or {length} of the others",
+                f"{len(message.effort)} efforts; allowed: {length} positions, 0 or {length} of the others",
             )
         q = _ours(position, order)
         if len(velocity):
             qd = _ours(velocity, order)
         elif self.missing_velocity == "refuse":
-            return self._refuse("no_velocity", "the state has no velocities, and velocity.missing is 'refuse'")
+            return self._refuse(
+                "no_velocity", "the state has no velocities, and velocity.missing is 'refuse'"
+            )
         else:
             order.filter = differentiate(order.filter, q, time, self.cutoff)
             qd = order.filter.qd
         if not math.isfinite(q.sum() + qd.sum()):
-            return self._refuse("not_finite", f"a position or velocity is not finite: {q.tolist()}, {qd.tolist()}")
+            return self._refuse(
+                "not_finite", f"a position or velocity is not finite: {q.tolist()}, {qd.tolist()}"
+            )
         self._keep(q, qd, order, time)
         return True
 

@@ -48,5 +48,5 @@ def _point_message(point: RequestPoint) -> JointTrajectoryPoint:
     )
 
 
-def _doubles(values: Sequence[float]) -> array[float]:
+def _doubles(values: Sequence[float]) -> "array[float]":
     return array("d", values)

@@ -66,11 +66,14 @@ def declare(node: Node, table: Iterable[Declaration]) -> None:
         node.declare_parameter(each.name, each.default, descriptor)
 
 
-def read(node: Node, table: Iterable[Declaration], changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def read(
+    node: Node, table: Iterable[Declaration], changes: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """Checked values of the whole table, with some of them replaced. Raises ``ParameterError``."""
     replaced = changes or {}
     return {
-        each.name: checked(each, replaced.get(each.name, node.get_parameter(each.name).value)) for each in table
+        each.name: checked(each, replaced.get(each.name, node.get_parameter(each.name).value))
+        for each in table
     }
 
 
@@ -78,9 +81,8 @@ def checked(declaration: Declaration, value: Any) -> Any:
     """The value as bool, str, float or list of float. Raises ``ParameterError``."""
     if declaration.kind == "switch" and isinstance(value, bool):
         return value
-    if declaration.kind == "text" and isinstance(value, str):
-        if not declaration.choices or value in declaration.choices:
-            return value
+    if declaration.kind == "text" and isinstance(value, str) and value in (declaration.choices or (value,)):
+        return value
     if declaration.kind == "number" and _is_number(value, declaration):
         return float(value)
     if declaration.kind == "numbers":

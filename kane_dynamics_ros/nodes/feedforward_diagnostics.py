@@ -1,0 +1,64 @@
+"""The node's condition on /diagnostics."""
+
+import time
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.node import Node
+
+from kane_dynamics_ros.nodes.controller import Controller
+from kane_dynamics_ros.nodes.qos import OUTPUT
+
+
+class Diagnostics:
+    """Publishes one status of the node."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", OUTPUT)
+
+    def publish(self, controller: Controller | None, active: bool) -> None:
+        """The condition now; ``controller`` is None before configuration."""
+        name = f"{self._node.get_fully_qualified_name()}: commands".lstrip("/")
+        if controller is None:
+            status = DiagnosticStatus(level=DiagnosticStatus.WARN, name=name, message="not configured")
+        else:
+            status = _status(name, controller, active)
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(array)
+
+
+def _status(name: str, controller: Controller, active: bool) -> DiagnosticStatus:
+    """Level, summary and figures."""
+    now = time.monotonic()
+    loop, reader, reading = controller.loop, controller.reader, controller.meter.read(now)
+    level, message = _condition(controller, now) if active else (DiagnosticStatus.OK, "inactive")
+    figures = {
+        "mode": loop.settings.law.mode,
+        "rate [Hz]": f"{reading.rate:.1f}",
+        "mean latency [us]": f"{reading.mean_latency * 1e6:.0f}",
+        "largest latency [us]": f"{reading.largest_latency * 1e6:.0f}",
+        "commands": str(controller.meter.total),
+        "age of the state [ms]": f"{reader.age_ns * 1e-6:.3f}",
+        "model": controller.model.name,
+        "model hash": controller.model.urdf_hash,
+        "backend": controller.model.backend,
+        **{f"fault {fault}": str(count) for fault, count in sorted(loop.counts.items())},
+        **{f"refused {kind}": str(count) for kind, count in sorted(reader.refusals.items())},
+        **{f"clamped {joint}": str(count) for joint, count in sorted(loop.clamped.items())},
+    }
+    values = [KeyValue(key=key, value=value) for key, value in figures.items()]
+    return DiagnosticStatus(
+        level=level, name=name, message=message, hardware_id=controller.model.name, values=values
+    )
+
+
+def _condition(controller: Controller, now: float) -> tuple[bytes, str]:
+    loop, missing = controller.loop, controller.reader.missing(now)
+    if loop.alarm is not None:
+        return DiagnosticStatus.ERROR, f"{loop.alarm.fault}: reaction is {loop.alarm.reaction}"
+    if missing:
+        return DiagnosticStatus.WARN, f"no fresh state of joint {', '.join(missing)}"
+    if loop.clamped:
+        return DiagnosticStatus.WARN, f"efforts were clamped: {', '.join(sorted(loop.clamped))}"
+    return DiagnosticStatus.OK, "commanding"

@@ -1,0 +1,43 @@
+"""Log lines about the controller's condition: changes at once, what goes on once in a while."""
+
+from rclpy.impl.rcutils_logger import RcutilsLogger
+
+from kane_dynamics_ros.control.supervision import Alarm
+from kane_dynamics_ros.nodes.controller import Controller
+
+REPEAT = 5.0  # [s]
+
+
+class ConditionLog:
+    """Compares the controller's condition with what was said last. Not in the path of a state."""
+
+    def __init__(self, logger: RcutilsLogger) -> None:
+        self._logger = logger
+        self._alarm: Alarm | None = None
+        self._refused = 0
+
+    def look(self, controller: Controller, time: float) -> None:
+        """Say what is new at ``time`` [s], a steady clock's."""
+        self._log_alarm(controller.loop.alarm)
+        self._log_refusals(controller)
+        missing = controller.reader.missing(time)
+        if missing and controller.loop.alarm is None:
+            self._logger.warning(
+                f"no fresh state of joint {', '.join(missing)} on joint_states", throttle_duration_sec=REPEAT
+            )
+
+    def _log_alarm(self, alarm: Alarm | None) -> None:
+        before, self._alarm = self._alarm, alarm
+        if alarm is not None and (before is None or before.fault != alarm.fault):
+            self._logger.error(f"{alarm.fault}: reaction is {alarm.reaction}; the trajectory is dropped")
+        elif alarm is None and before is not None:
+            self._logger.info(f"states are good again after {before.fault}: holding the measured position")
+
+    def _log_refusals(self, controller: Controller) -> None:
+        refused = controller.reader.refusals.total()
+        if refused > self._refused:
+            self._logger.warning(
+                f"joint_states: {controller.reader.refused_why} ({refused} messages refused so far)",
+                throttle_duration_sec=1.0,
+            )
+        self._refused = refused

@@ -1,0 +1,196 @@
+"""``feedforward_node``: joint states and a trajectory in, joint efforts out, one for every state.
+
+A lifecycle node. Configure loads the model and checks it against ``robot_description``; activate starts
+the output; deactivate leaves the arm with a last safe command.
+"""
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.callback_groups import CallbackGroup
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory
+
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.nodes.clocks import NodeClock, on_jump_back
+from kane_dynamics_ros.nodes.controller import Controller
+from kane_dynamics_ros.nodes.feedforward_diagnostics import Diagnostics
+from kane_dynamics_ros.nodes.feedforward_log import ConditionLog
+from kane_dynamics_ros.nodes.feedforward_parameters import TABLE
+from kane_dynamics_ros.nodes.messages import request_from
+from kane_dynamics_ros.nodes.model_source import load_checked_model
+from kane_dynamics_ros.nodes.parameters import declare, read
+from kane_dynamics_ros.nodes.process import run_node
+from kane_dynamics_ros.nodes.qos import JOINT_STATES, ROBOT_DESCRIPTION, TRAJECTORY, subscription_events
+from kane_dynamics_ros.nodes.state_first import OwnSpin, StateFirstSpin
+
+WATCH_PERIOD = 0.05  # [s]
+DIAGNOSTICS_EVERY = 20  # watches
+
+
+class FeedforwardNode(LifecycleNode):
+    """Wires topics, parameters and transitions to a ``Controller``."""
+
+    def __init__(self) -> None:
+        super().__init__("feedforward_node")
+        declare(self, TABLE)
+        self._controller: Controller | None = None
+        self._active = False
+        self._description: str | None = None
+        self._start_wanted = self.get_parameter("autostart").value is not False
+        self._clock_of_node = NodeClock(self.get_clock())
+        self._jump = on_jump_back(self.get_clock(), self._on_clock_jump)
+        self._diagnostics = Diagnostics(self)
+        self._log = ConditionLog(self.get_logger())
+        self._watches = 0
+        states = self._subscribe(JointState, "joint_states", self._on_state, JOINT_STATES, OwnSpin())
+        self._subscribe(JointTrajectory, "joint_trajectory", self._on_trajectory, TRAJECTORY)
+        self._subscribe(String, "robot_description", self._on_description, ROBOT_DESCRIPTION)
+        self._spin = StateFirstSpin(self, states, self._watch, WATCH_PERIOD)
+        self.add_on_set_parameters_callback(self._check_parameters)
+        self.add_post_set_parameters_callback(self._apply_parameters)
+
+    def _subscribe(
+        self,
+        kind: Any,
+        topic: str,
+        callback: Callable[[Any], None],
+        qos: QoSProfile,
+        group: CallbackGroup | None = None,
+    ) -> Any:
+        events = subscription_events(self.get_logger(), topic)
+        return self.create_subscription(
+            kind, topic, callback, qos, callback_group=group, event_callbacks=events
+        )
+
+    def spin(self, stopped: Callable[[], bool]) -> None:
+        """Serve topics, services and parameters until ``stopped`` is true."""
+        self._spin.spin(stopped)
+
+    def finish(self) -> None:
+        """Leave the arm safe before the process ends."""
+        if self._active and self.context.ok():
+            self.trigger_deactivate()
+        self._spin.shutdown()
+        self.destroy_node()
+
+    # Transitions
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        try:
+            values = read(self, TABLE)
+            model = load_checked_model(values["model"])
+            self._controller = Controller(self, self._clock_of_node, model, values)
+        except KaneDynamicsError as error:
+            self.get_logger().error(f"cannot configure: {error}")
+            return TransitionCallbackReturn.FAILURE
+        self.get_logger().info(
+            f"model {model.name!r} ({model.backend}), mode {values['mode']}, "
+            f"joints {', '.join(model.joint_names)}"
+        )
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        if self._controller is not None:
+            self._controller.forget()
+        gc.collect()
+        gc.freeze()
+        gc.disable()  # a full collection would hold up commands; small ones run with the diagnostics
+        self._active = True
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._active = False
+        gc.enable()
+        if self._controller is not None:
+            self._controller.leave_safe()
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        if self._controller is not None:
+            self._controller.destroy(self)
+            self._controller = None
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        if self._active:
+            self.on_deactivate(state)
+        return self.on_cleanup(state)
+
+    # Topics
+
+    def _on_state(self, message: JointState) -> None:
+        if self._active and self._controller is not None:
+            self._controller.on_state(message)
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        if not self._active or self._controller is None:
+            self.get_logger().warning("trajectory rejected: the node is not active")
+            return
+        try:
+            self._controller.follow(request_from(message))
+        except KaneDynamicsError as error:
+            self.get_logger().warning(f"trajectory rejected: {error}")
+
+    def _on_description(self, message: String) -> None:
+        self._description = message.data
+
+    # Parameters
+
+    def _check_parameters(self, changes: "list[Parameter[Any]]") -> SetParametersResult:
+        try:
+            values = read(self, TABLE, {each.name: each.value for each in changes})
+            if self._controller is not None:
+                self._controller.prepare(values)
+        except KaneDynamicsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _apply_parameters(self, changes: "list[Parameter[Any]]") -> None:
+        if self._controller is not None:
+            values = read(self, TABLE)
+            self._controller.apply(values, self._controller.prepare(values))
+
+    # Time
+
+    def _watch(self) -> None:
+        """Twenty times a second on the steady clock: everything that need not be done for each state."""
+        if self._start_wanted:
+            self._start()
+        step_ns = self._clock_of_node.check()
+        if step_ns:
+            self.get_logger().warning(f"the system clock was stepped by {step_ns * 1e-9:.3f} s")
+        if self._active and self._controller is not None:
+            self._controller.watch()
+            self._log.look(self._controller, time.monotonic())
+        self._watches += 1
+        if self._watches % DIAGNOSTICS_EVERY == 0:
+            self._diagnostics.publish(self._controller, self._active)
+            gc.collect(1)
+
+    def _start(self) -> None:
+        """Configure and activate, once."""
+        self._start_wanted = False
+        if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+            self.trigger_activate()
+
+    def _on_clock_jump(self, seconds: float) -> None:
+        self.get_logger().warning(f"time jumped back by {-seconds:.3f} s: the trajectory is dropped")
+        if self._controller is not None:
+            self._controller.forget()
+
+
+def main() -> int:
+    """The process: see ``run_node``."""
+    return run_node(FeedforwardNode)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
