@@ -29,7 +29,8 @@ class Controller:
         self.loop = ControlLoop(build_settings(values, model))
         self.reader = JointStateReader(model.joint_names)
         self._configure_reader(values)
-        self.meter = Meter(time.monotonic())
+        self.created = time.monotonic()
+        self.meter = Meter(self.created)
         self._clock = clock
         self._commands = CommandOutput(node, len(model.joint_names))
         self._steps = StepOutput(node, model.joint_names)

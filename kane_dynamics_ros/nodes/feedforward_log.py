@@ -6,6 +6,7 @@ from kane_dynamics_ros.control.supervision import Alarm
 from kane_dynamics_ros.nodes.controller import Controller
 
 REPEAT = 5.0  # [s]
+GRACE = 2.0  # [s] for the first states to come
 
 
 class ConditionLog:
@@ -20,7 +21,7 @@ class ConditionLog:
         """Say what is new at ``time`` [s], a steady clock's."""
         self._log_alarm(controller.loop.alarm)
         self._log_refusals(controller)
-        missing = controller.reader.missing(time)
+        missing = controller.reader.missing(time) if time - controller.created > GRACE else []
         if missing and controller.loop.alarm is None:
             self._logger.warning(
                 f"no fresh state of joint {', '.join(missing)} on joint_states", throttle_duration_sec=REPEAT
