@@ -19,7 +19,6 @@ from kane_dynamics_ros.nodes.simulated_hardware_parameters import PARAMETERS
 from kane_dynamics_ros.nodes.simulated_hardware_setup import build_hardware, build_reporter, faults, payload
 from kane_dynamics_ros.nodes.simulation_time import LockStepTime, Outcome, SimulationTime, WallTime
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.simulation.errors import SimulationDivergedError
 from kane_dynamics_ros.simulation.reporting import Report
 
 _LOGGER = rclpy.logging.get_logger("simulated_hardware_node")  # outlives the node and its context
@@ -77,7 +76,7 @@ class SimulatedHardwareNode(Node):
     def _advance(self) -> Outcome:
         try:
             self.hardware.step()
-        except SimulationDivergedError as error:
+        except KaneDynamicsError as error:
             self.hardware.stop()
             self.get_logger().error(
                 f"{error}; the brakes hold the arm where it last was", throttle_duration_sec=_REPORT_PERIOD

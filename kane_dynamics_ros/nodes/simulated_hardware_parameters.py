@@ -14,7 +14,7 @@ _TIME = (
 _PLANT = (
     Entry("model", "manipulator_5dof", "generated module: its path, or the name of a shipped one"),
     Entry("engine", "own", "who computes the motion", choices=("own", "mujoco")),
-    Entry("urdf", "", "file of the URDF or xacro, for engine mujoco"),
+    Entry("urdf", "", "file of the URDF or xacro, for engine mujoco; empty: the shipped model's"),
     Entry("robot_description", "", "text of the URDF, for engine mujoco; wins over urdf"),
     Entry("plant.initial_positions", [""], "JOINT=POSITION; the URDF's where not given", "rad or m"),
     Entry("plant.gravity", [0.0, 0.0, -9.81], "free-fall acceleration in the root link's frame", "m/s^2"),
@@ -37,6 +37,11 @@ _PLANT = (
     Entry("plant.hard_stops", True, "the arm stops at the URDF's position limits"),
     Entry("plant.restitution", 0.0, "speed kept, reversed, at a hard stop", "", 0.0, 1.0),
     Entry("plant.locked", [""], "joints that never move, by name"),
+)
+_MISMATCH = (
+    Entry("mismatch.factors", [""], "LINK=FACTOR on mass and inertia; drawn where not given"),
+    Entry("mismatch.spread", 0.0, "factors are drawn between 1 - spread and 1 + spread", "", 0.0, 0.99),
+    Entry("mismatch.seed", 0, "seed of the factors", "", 0, 2**31 - 1),
 )
 _PAYLOAD = (
     Entry("payload.mass", 0.0, "mass of the body at the tip", "kg", 0.0, 1e4, read_only=False),
@@ -84,4 +89,4 @@ _FAULTS = (
     Entry("faults.active", [""], "KIND[:JOINT], from now until removed", read_only=False),
 )
 
-PARAMETERS = _TIME + _PLANT + _PAYLOAD + _ACTUATOR + _SENSOR + _REPORT + _COMMAND + _FAULTS
+PARAMETERS = _TIME + _PLANT + _MISMATCH + _PAYLOAD + _ACTUATOR + _SENSOR + _REPORT + _COMMAND + _FAULTS

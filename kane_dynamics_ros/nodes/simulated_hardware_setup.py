@@ -1,22 +1,25 @@
 """From the values of the node's parameters to a simulated arm."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.description.expand import expand_xacro
 from kane_dynamics_ros.description.load import read_bytes
-from kane_dynamics_ros.errors import UnknownJointError
 from kane_dynamics_ros.nodes.parameter_table import ParameterValueError
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions
-from kane_dynamics_ros.simulation.engine import Engine
+from kane_dynamics_ros.simulation.engine import Array, Engine
 from kane_dynamics_ros.simulation.faults import Fault, parse_fault
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
 from kane_dynamics_ros.simulation.inner_loop import InnerLoop
+from kane_dynamics_ros.simulation.mismatch import drawn_factors, with_factors
 from kane_dynamics_ros.simulation.mujoco_engine import MujocoEngine
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions, initial_positions
 from kane_dynamics_ros.simulation.reporting import Reporter, ReportOptions
@@ -32,8 +35,8 @@ def build_hardware(model: DynamicsModel, values: Values) -> SimulatedHardware:
     """
     arm = _parametrised(model, values)
     engine = _engine(arm, values)
-    start = by_joint(model, "plant.initial_positions", values, initial_positions(model.joints).tolist())
-    engine.reset(np.array(start), np.zeros(len(start)))
+    start = _by_joint(model, "plant.initial_positions", values, initial_positions(model.joints))
+    engine.reset(start, np.zeros(len(start)))
     options = HardwareOptions(
         ActuatorOptions(
             effort_limits=None if values["actuator.effort_limits"] else (None,) * len(model.joints),
@@ -77,43 +80,56 @@ def group(values: Values, prefix: str, *names: str) -> Values:
     return {name: values[f"{prefix}.{name}"] for name in names}
 
 
-def by_joint(model: DynamicsModel, name: str, values: Values, default: Sequence[float]) -> list[float]:
-    """A list in joint order from JOINT=VALUE strings; ``default`` where a joint is not given."""
-    result = dict(zip(model.joint_names, default, strict=True))
-    for item in values[name]:
-        joint, separator, number = item.rpartition("=")
-        if joint not in result and separator:
-            raise UnknownJointError(joint, model.joint_names)
+def named_numbers(name: str, items: Sequence[str], known: Sequence[str]) -> dict[str, float]:
+    """NAME=NUMBER strings of the parameter ``name``; each name one of ``known``."""
+    result = {}
+    for item in items:
+        key, separator, number = item.rpartition("=")
+        if not separator or key not in known:
+            raise ParameterValueError(name, item, f"NAME=NUMBER, NAME one of {', '.join(known)}")
         try:
-            result[joint] = float(number)
+            result[key] = float(number)
         except ValueError:
-            raise ParameterValueError(name, item, "JOINT=NUMBER") from None
-        if not separator or not np.isfinite(result[joint]):
-            raise ParameterValueError(name, item, "JOINT=NUMBER")
-    return list(result.values())
+            result[key] = math.nan
+        if not math.isfinite(result[key]):
+            raise ParameterValueError(name, item, "NAME=NUMBER, a finite number")
+    return result
+
+
+def _by_joint(model: DynamicsModel, name: str, values: Values, default: ArrayLike) -> Array:
+    """A parameter of JOINT=NUMBER strings in joint order; ``default`` (n,) where a joint is not given."""
+    given = named_numbers(name, values[name], model.joint_names)
+    pairs = zip(model.joint_names, np.asarray(default, dtype=float), strict=True)
+    return np.array([given.get(joint, number) for joint, number in pairs])
+
+
+def _factors(model: DynamicsModel, values: Values) -> dict[str, float]:
+    """The mismatch of each body."""
+    drawn = drawn_factors(model, values["mismatch.spread"], values["mismatch.seed"])
+    return drawn | named_numbers("mismatch.factors", values["mismatch.factors"], model.bodies)
 
 
 def _engine(arm: DynamicsModel, values: Values) -> Engine:
     options = _plant_options(arm, values)
+    factors = _factors(arm, values)
     if values["engine"] == "own":
-        return Plant(arm, options)
-    return MujocoEngine(_urdf(values), arm, options)
+        return Plant(with_factors(arm, factors), options)
+    return MujocoEngine(_urdf(values), arm, options, factors)
 
 
 def _urdf(values: Values) -> str:
     if values["robot_description"]:
         return str(values["robot_description"])
-    if not values["urdf"]:
-        raise ParameterValueError("urdf", "", "with engine mujoco: a file, or robot_description set")
-    data = read_bytes(values["urdf"])
-    return expand_xacro(values["urdf"], data, {}) if values["urdf"].endswith(".xacro") else data.decode()
+    name = values["urdf"] or str(share_directory() / "urdf" / f"{values['model']}.urdf")
+    data = read_bytes(name)
+    return expand_xacro(name, data, {}) if name.endswith(".xacro") else data.decode()
 
 
 def _parametrised(model: DynamicsModel, values: Values) -> DynamicsModel:
     gravity = values["plant.gravity"]
     if len(gravity) != 3:
         raise ParameterValueError("plant.gravity", gravity, "3 numbers")
-    rotors = by_joint(model, "plant.rotor_inertia", values, model.parameters.rotor_inertia)
+    rotors = _by_joint(model, "plant.rotor_inertia", values, model.parameters.rotor_inertia)
     return model.with_parameters(gravity=tuple(gravity), rotor_inertia=tuple(rotors), payload=payload(values))
 
 
@@ -124,9 +140,6 @@ def _plant_options(model: DynamicsModel, values: Values) -> PlantOptions:
         friction = Friction.from_urdf(
             model.joints, values["plant.stribeck_velocity"], values["plant.static_ratio"]
         )
-    for name in values["plant.locked"]:
-        if name not in model.joint_names:
-            raise UnknownJointError(name, model.joint_names)
     return PlantOptions(
         time_step=1.0 / values["update_rate"],
         friction=friction,

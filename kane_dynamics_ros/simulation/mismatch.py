@@ -17,11 +17,7 @@ def with_factors(model: DynamicsModel, factors: Mapping[str, float]) -> Dynamics
 
     Raises ``UnknownBodyError``, ``SimulationOptionError``, ``FixedInertiaError``.
     """
-    for name, factor in factors.items():
-        if name not in model.bodies:
-            raise UnknownBodyError(name, model.bodies)
-        if not (np.isfinite(factor) and factor > 0.0):
-            raise SimulationOptionError(f"mismatch factor of {name!r}", factor, "finite and > 0")
+    check_factors(model, factors)
     if all(factor == 1.0 for factor in factors.values()):
         return model
     if model.parameters.inertial is None:
@@ -29,6 +25,15 @@ def with_factors(model: DynamicsModel, factors: Mapping[str, float]) -> Dynamics
     bodies = np.reshape(model.parameters.inertial, (-1, 10))
     scaled = bodies * np.array([[factors.get(name, 1.0)] for name in model.bodies])
     return model.with_parameters(inertial=tuple(scaled.ravel()))
+
+
+def check_factors(model: DynamicsModel, factors: Mapping[str, float]) -> None:
+    """Raise ``UnknownBodyError`` or ``SimulationOptionError`` when these cannot be factors of the model."""
+    for name, factor in factors.items():
+        if name not in model.bodies:
+            raise UnknownBodyError(name, model.bodies)
+        if not (np.isfinite(factor) and factor > 0.0):
+            raise SimulationOptionError(f"mismatch factor of {name!r}", factor, "finite and > 0")
 
 
 def drawn_factors(model: DynamicsModel, spread: float, seed: int) -> dict[str, float]:

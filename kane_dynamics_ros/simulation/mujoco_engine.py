@@ -11,6 +11,7 @@ restitution. Integrator: ``implicitfast``, damping implicit, in ``_SUBSTEPS`` pa
 
 import importlib
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
 from kane_dynamics_ros.runtime.parameters import Payload
 from kane_dynamics_ros.simulation.engine import Array, refuse_divergence
 from kane_dynamics_ros.simulation.errors import EngineError, SimulationDivergedError
+from kane_dynamics_ros.simulation.mismatch import check_factors
 from kane_dynamics_ros.simulation.plant import PlantOptions, initial_positions
 from kane_dynamics_ros.simulation.resistance import LOCKED
 
@@ -30,9 +32,16 @@ _UNUSED = ("visual", "collision")  # geometry plays no part, and its meshes need
 class MujocoEngine:
     """An ``Engine`` whose dynamics are MuJoCo's. Raises ``EngineError`` when MuJoCo cannot stand in."""
 
-    def __init__(self, urdf: str, model: DynamicsModel, options: PlantOptions | None = None) -> None:
+    def __init__(
+        self,
+        urdf: str,
+        model: DynamicsModel,
+        options: PlantOptions | None = None,
+        factors: Mapping[str, float] | None = None,
+    ) -> None:
         """``urdf``: the text of the URDF that ``model`` was generated from; ``model`` gives the joint
-        order, the tip and the parameters, and computes nothing.
+        order, the tip and the parameters, and computes nothing. ``factors`` multiply masses and inertias
+        of its bodies, see ``mismatch``.
         """
         self.options = options or PlantOptions()
         self._mujoco = _import_mujoco()
@@ -43,6 +52,7 @@ class MujocoEngine:
         self._position = np.array([joint.qposadr[0] for joint in joints])
         self._velocity = np.array([joint.dofadr[0] for joint in joints])
         self._set_parameters(model)
+        self._scale_bodies(model, factors or {})
         self._tip = self._model.body(model.tip).id
         self._tip_own = self._tip_inertial()
         self.set_payload(model.parameters.payload)
@@ -106,6 +116,14 @@ class MujocoEngine:
         own.dof_solimp[:, :2] = own.jnt_solimp[:, :2] = 0.9999
         if not self.options.hard_stops:
             own.jnt_limited[:] = 0
+
+    def _scale_bodies(self, model: DynamicsModel, factors: Mapping[str, float]) -> None:
+        """Mass and inertia of these bodies, links fixed to them included."""
+        check_factors(model, factors)
+        for name, factor in factors.items():
+            fixed = self._model.body_weldid == self._model.body(name).id
+            self._model.body_mass[fixed] *= factor
+            self._model.body_inertia[fixed] *= factor
 
     def _tip_inertial(self) -> tuple[float, Array, Array]:
         """Mass, centre of mass and central inertia tensor of the URDF's tip link, in its frame."""

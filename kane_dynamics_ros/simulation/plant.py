@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kane_dynamics_ros.errors import UnknownJointError
+from kane_dynamics_ros.errors import NonFiniteError, UnknownJointError
 from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
 from kane_dynamics_ros.runtime.parameters import Payload
 from kane_dynamics_ros.simulation.compiled_step import CompiledStep, compiled_step
@@ -119,11 +119,19 @@ class Plant:
         self._time += self.options.time_step
         if self._compiled is not None and self._compiled(effort):
             return
-        q, qd = step_velocity_and_position(
-            self._model, self._resistances, self._q, self._qd, effort, self.time_step
-        )
+        q, qd = self._numpy_step(effort)
         refuse_divergence(self, q, qd, self._time)
         self._q[:], self._qd[:] = q, qd
+
+    def _numpy_step(self, effort: Array) -> tuple[Array, Array]:
+        """The next state; the fastest joint's is not finite when the step broke off within."""
+        q, qd, model = self._q, self._qd, self._model
+        try:
+            return step_velocity_and_position(model, self._resistances, q, qd, effort, self.time_step)
+        except (NonFiniteError, np.linalg.LinAlgError):
+            refuse_singular(model.mass_matrix(q), model.joint_names, self._always_locked)
+            fastest = np.argmax(np.abs(qd) + np.abs(effort) / np.diag(model.mass_matrix(q)))
+            return q, np.where(np.arange(len(qd)) == fastest, np.nan, qd)
 
     def _compile(self) -> CompiledStep | None:
         return compiled_step(self._model, self._resistances, self._q, self._qd, self.time_step)

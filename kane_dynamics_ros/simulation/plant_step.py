@@ -44,13 +44,18 @@ class Resistances:
 def step_velocity_and_position(
     model: DynamicsModel, resistances: Resistances, q: Array, v: Array, effort: Array, h: float
 ) -> tuple[Array, Array]:
-    """q and v after ``h`` [s] under ``effort``, each (n,). Raises nothing: what diverges is not finite."""
+    """q and v after ``h`` [s] under ``effort``, each (n,).
+
+    Raises ``NonFiniteError`` or ``LinAlgError`` when the state diverges within the step.
+    """
     M, V = model.mass_matrix(q), model.bias(q, v)
     load = effort - V
     free = np.flatnonzero(resistances.brake < LOCKED)
     v_end = _velocity_after(resistances, M, load, q, v, h)
     if v_end is None:
         return _runge_kutta(model, free, q, v, _solve(M, load, free), effort, h)
+    if not (v.any() or v_end.any()):
+        return q, v
     a1 = (v_end - v) / h
     q_new, v_new = _runge_kutta(model, free, q, v, a1, V + M @ a1, h)
     return _settle(resistances, q, v, q_new, v_new, v_end)

@@ -1,6 +1,7 @@
 """The plant on the reference robot: energy, holding, second witnesses, speed. Field reports 104, 106, 107."""
 
 import time
+from typing import Literal
 
 import numpy as np
 import pinocchio
@@ -10,6 +11,7 @@ from scipy.integrate import solve_ivp
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.parameters import Payload
 from kane_dynamics_ros.share import share_directory
+from kane_dynamics_ros.simulation.errors import SimulationDivergedError
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.inner_loop import InnerLoop
@@ -173,3 +175,16 @@ def test_inner_position_loops_hold_every_joint_of_the_arm() -> None:
         arm.step()
     # dry friction, which the loop does not know, leaves F / (M w^2): 0.02 / (1e-3 * 157^2) at the wrist
     np.testing.assert_allclose(arm.read().position, goal, atol=1e-3)
+
+
+@pytest.mark.parametrize("backend", ["auto", "python"])
+def test_a_diverging_arm_names_the_joint_and_keeps_its_state(backend: Literal["auto", "python"]) -> None:
+    plant = Plant(load_model("manipulator_5dof", backend=backend))
+    pose = plant.q.copy()
+    with pytest.raises(SimulationDivergedError) as caught, np.errstate(all="ignore"):
+        plant.step(np.array([0.0, 0.0, 0.0, 1e300, 0.0]))
+    assert str(caught.value) == (
+        "the simulated arm diverged at 0.001 s, first at joint 'beta_4': its state is not finite any more; "
+        "use a step shorter than 0.001 s, softer controller gains, or a rotor inertia on that joint"
+    )
+    np.testing.assert_array_equal(plant.q, pose)

@@ -1,0 +1,298 @@
+"""The simulated hardware node over DDS, in this process: messages, parameters, faults, lock step."""
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from kane_dynamics_ros.nodes.parameter_table import ParameterValueError
+from kane_dynamics_ros.nodes.simulated_hardware_node import SimulatedHardwareNode
+from kane_dynamics_ros.runtime import load_model
+
+MODEL = load_model("manipulator_5dof")
+HOME = np.array([0.0, 0.9, -1.2, 0.3, 0.5])  # the URDF's initial values
+PATIENCE = 20.0  # [s] for anything to happen on a busy machine
+domains = itertools.count()
+
+
+class Bench:
+    """The node under test and a probe that hears its joint states, spun together."""
+
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        settings = [f"-p{name}:={value}" for name, value in parameters.items()]
+        arguments = [part for setting in settings for part in ("-p", setting[2:])]
+        rclpy.init(
+            args=["--ros-args", "--log-level", "error", *arguments] if arguments else None,
+            domain_id=40 + (os.getpid() + next(domains)) % 20,
+        )
+        interface = parameters.get("command.interface", "effort")
+        self.node = SimulatedHardwareNode()
+        self.probe = Node("probe")
+        self.states: list[JointState] = []
+        self.clocks: list[Clock] = []
+        self.answer: Callable[[JointState], list[float]] | None = None
+        self.probe.create_subscription(JointState, "joint_states", self._hear, 1000)
+        self.probe.create_subscription(Clock, "/clock", self.clocks.append, 1000)
+        self.commands = self.probe.create_publisher(
+            Float64MultiArray, f"forward_{interface}_controller/commands", 10
+        )
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.node)
+        self.executor.add_node(self.probe)
+
+    def _hear(self, message: JointState) -> None:
+        self.states.append(message)
+        if self.answer:
+            self.command(self.answer(message))
+
+    def command(self, values: list[float]) -> None:
+        self.commands.publish(Float64MultiArray(data=values))
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Spin until the condition holds; fail after ``PATIENCE``."""
+        end = time.monotonic() + PATIENCE
+        while not condition():
+            assert time.monotonic() < end, "nothing happened in time"
+            self.executor.spin_once(timeout_sec=0.05)
+
+    def connected(self) -> bool:
+        return self.commands.get_subscription_count() > 0 and len(self.states) > 0
+
+    def set(self, name: str, value: Any) -> tuple[bool, str]:
+        result = self.node.set_parameters([Parameter(name, value=value)])[0]
+        return result.successful, result.reason
+
+    def fresh(self, count: int = 1) -> list[JointState]:
+        """The next joint states, two left out that were already on their way."""
+        start = len(self.states) + 2
+        self.until(lambda: len(self.states) >= start + count)
+        return self.states[start : start + count]
+
+    def close(self) -> None:
+        self.executor.shutdown()
+        self.probe.destroy_node()
+        self.node.destroy_node()
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Bench]]:
+    """Factory: ``bench(**{"parameter.name": value})``; one at a time."""
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    made: list[Bench] = []
+
+    def make(**parameters: Any) -> Bench:
+        made.append(Bench(parameters))
+        made[-1].until(made[-1].connected)
+        return made[-1]
+
+    try:
+        yield make
+    finally:
+        for each in made:
+            each.close()
+        rclpy.try_shutdown()
+
+
+def test_the_arm_stands_at_its_initial_position_until_the_first_command(bench: Any) -> None:
+    arm = bench()
+    states = arm.fresh(20)
+    for state in states:
+        assert state.name == list(MODEL.joint_names)
+        np.testing.assert_array_equal(state.position, HOME)
+        np.testing.assert_array_equal(state.velocity, np.zeros(5))
+    arm.command([0.0] * 5)
+    arm.until(lambda: abs(arm.states[-1].velocity[1]) > 0.01)  # it falls
+
+
+def test_the_reported_effort_is_what_the_actuator_gave(bench: Any) -> None:
+    arm = bench()
+    arm.command([1e4, *MODEL.gravity(HOME)[1:]])
+    arm.until(lambda: arm.states[-1].effort[0] != 0.0)
+    assert arm.states[-1].effort[0] == 250.0  # the URDF's limit
+    np.testing.assert_allclose(arm.states[-1].effort[1:], MODEL.gravity(HOME)[1:], rtol=1e-15)
+
+
+def test_bad_commands_are_dropped_and_counted_and_the_node_lives(bench: Any) -> None:
+    arm = bench()
+    gravity = MODEL.gravity(HOME).tolist()
+    arm.command(gravity)
+    arm.until(lambda: arm.states[-1].effort[1] != 0.0)
+    for bad in ([1.0], [], [float("nan")] * 5, [float("inf")] * 5):
+        arm.command(bad)
+    arm.until(lambda: arm.node.dropped_commands == 4)
+    np.testing.assert_allclose(arm.fresh()[0].effort, gravity, rtol=1e-15)
+
+
+def test_stamps_and_positions_are_measured_on_the_wall_clock(bench: Any) -> None:
+    arm = bench(publish_rate=100)
+    before = arm.probe.get_clock().now().nanoseconds * 1e-9
+    state = arm.fresh()[0]
+    stamp = state.header.stamp.sec + state.header.stamp.nanosec * 1e-9
+    after = arm.probe.get_clock().now().nanoseconds * 1e-9
+    assert before - 0.1 <= stamp <= after
+
+
+def test_faults_are_switched_while_running_through_the_parameter(bench: Any) -> None:
+    arm = bench()
+    assert arm.set("faults.active", ["nan:beta_4", "lost:alpha_2"]) == (True, "")
+    state = arm.fresh()[0]
+    assert state.name == ["gamma_1", "alpha_3", "beta_4", "gamma_4"]
+    assert np.isnan(state.position).tolist() == [False, False, True, False]
+    assert arm.set("faults.active", ["dropout"]) == (True, "")
+    arm.executor.spin_once(timeout_sec=0.1)
+    count = len(arm.states)
+    for _ in range(20):
+        arm.executor.spin_once(timeout_sec=0.02)
+    assert len(arm.states) <= count + 2  # what was under way
+    assert arm.set("faults.active", ["stale"]) == (True, "")
+    first, *_, last = arm.fresh(10)
+    assert abs(last.header.stamp.nanosec - first.header.stamp.nanosec) < 20_000_000  # they hardly move
+    assert arm.set("faults.active", [""]) == (True, "")
+    assert arm.fresh()[0].name == list(MODEL.joint_names)
+
+
+def test_wrong_changes_are_refused_with_the_reason(bench: Any) -> None:
+    arm = bench()
+    assert arm.set("faults.active", ["lock:elbow"]) == (
+        False,
+        "unknown joint 'elbow'; the model's joints are 'gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'",
+    )
+    assert arm.set("payload.mass", -1.0)[0] is False
+    assert arm.set("payload.com", [0.0, 1.0]) == (
+        False,
+        "parameter payload.com: found [0.0, 1.0]; allowed: 3 numbers",
+    )
+    assert arm.set("update_rate", 10.0)[0] is False
+    assert arm.set("payload.mass", 2) == (True, "")
+    assert arm.node.hardware.engine.model.parameters.payload.mass == 2.0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"update_rate": 0.0}, None),  # rcl refuses what is out of range, in its own words
+        (
+            {"engine": "gazebo"},
+            "parameter engine: found 'gazebo'; allowed: own, mujoco",
+        ),
+        (
+            {"plant.initial_positions": "['elbow=1']"},
+            "parameter plant.initial_positions: found 'elbow=1'; allowed: NAME=NUMBER, NAME one of gamma_1, "
+            "alpha_2, alpha_3, beta_4, gamma_4",
+        ),
+        (
+            {"plant.rotor_inertia": "['alpha_2=inf']"},
+            "parameter plant.rotor_inertia: found 'alpha_2=inf'; allowed: NAME=NUMBER, a finite number",
+        ),
+    ],
+)
+def test_wrong_parameters_end_the_start(
+    monkeypatch: Any, parameters: dict[str, Any], message: str | None
+) -> None:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    arguments = [part for name, value in parameters.items() for part in ("-p", f"{name}:={value}")]
+    rclpy.init(args=["--ros-args", *arguments], domain_id=59)
+    try:
+        with pytest.raises(ParameterValueError if message else Exception) as caught:
+            SimulatedHardwareNode()
+    finally:
+        rclpy.try_shutdown()
+    assert message is None or str(caught.value) == message
+
+
+def test_position_commands_come_on_their_own_topic(bench: Any) -> None:
+    arm = bench(**{"command.interface": "position"})
+    goal = HOME + 0.1
+    arm.command(goal.tolist())
+    arm.until(lambda: bool(np.abs(np.array(arm.states[-1].position) - goal).max() < 2e-3))
+
+
+def computed_torque(state: JointState) -> list[float]:
+    """Moves every joint by 0.2 rad; a function of the state alone."""
+    q, qd = np.array(state.position), np.array(state.velocity)
+    effort = MODEL.mass_matrix(q) @ (100.0 * (HOME + 0.2 - q) - 20.0 * qd) + MODEL.bias(q, qd)
+    return list(effort)
+
+
+def lock_step_run(bench: Any, **parameters: Any) -> list[tuple[Any, ...]]:
+    arm = bench(**{"time.mode": "lock_step", "time.timeout": PATIENCE}, **parameters)
+    arm.answer = computed_torque
+    arm.command(computed_torque(arm.states[-1]))
+    arm.until(lambda: len(arm.states) > 400)
+    unique = {(s.header.stamp.sec, s.header.stamp.nanosec): s for s in arm.states}
+    rows = [(*stamp, *s.name, *s.position, *s.velocity, *s.effort) for stamp, s in unique.items()]
+    arm.close()
+    rclpy.try_shutdown()
+    return rows[:400]
+
+
+def test_lock_step_runs_are_the_same_bit_for_bit(bench: Any) -> None:
+    noisy = {"sensor.position_noise": 1e-4, "report.shuffle": False, "report.jitter": 0.3}
+    first = lock_step_run(bench, **noisy)
+    assert first == lock_step_run(bench, **noisy)
+    stamps = [row[0] + 1e-9 * row[1] for row in first]
+    assert stamps[0] == 1.0
+    assert stamps[-1] > 1.5  # 400 states at up to 500 Hz
+
+
+def test_lock_step_publishes_the_clock_that_stamps_the_states(bench: Any) -> None:
+    arm = bench(**{"time.mode": "lock_step"})
+    arm.answer = computed_torque
+    arm.command(computed_torque(arm.states[-1]))
+    arm.until(lambda: len(arm.states) > 50 and len(arm.clocks) > 50)
+    stamps = {(s.header.stamp.sec, s.header.stamp.nanosec) for s in arm.states}
+    clocks = {(c.clock.sec, c.clock.nanosec) for c in arm.clocks}
+    assert len(stamps & clocks) >= 45  # the first ones may have passed before the probe listened
+
+
+def test_lock_step_stands_still_until_a_command_comes(bench: Any) -> None:
+    arm = bench(**{"time.mode": "lock_step", "time.timeout": 0.05})
+    start = arm.states[0].header.stamp
+    states = arm.fresh(3)  # repetitions
+    assert all(state.header.stamp == start for state in states)
+
+
+def swing(time: float) -> np.ndarray:
+    """Position, velocity, acceleration [rad, s] of a cosine that starts at rest at HOME; (3, 5)."""
+    w, amplitude = 2.0 * np.pi, np.array([0.3, 0.2, 0.3, 0.3, 0.3])
+    c, s = np.cos(w * time), np.sin(w * time)
+    return np.array([HOME + amplitude * (1.0 - c), amplitude * w * s, amplitude * w * w * c])
+
+
+def tracking_error(bench: Any, engine: str) -> np.ndarray:
+    """RMS error [rad] of each joint over one period of ``swing``, over DDS, in lock step."""
+    arm = bench(engine=engine, **{"time.mode": "lock_step", "time.timeout": PATIENCE})
+    errors = {}
+
+    def answer(state: JointState) -> list[float]:
+        now = state.header.stamp.sec - 1 + 1e-9 * state.header.stamp.nanosec
+        q, qd = np.array(state.position), np.array(state.velocity)
+        wanted, wanted_rate, acceleration = swing(now)
+        errors[now] = wanted - q
+        acceleration = acceleration + 400.0 * (wanted - q) + 40.0 * (wanted_rate - qd)
+        return list(MODEL.mass_matrix(q) @ acceleration + MODEL.bias(q, qd))
+
+    arm.answer = answer
+    arm.command(answer(arm.states[-1]))
+    arm.until(lambda: len(errors) > 500)
+    arm.close()
+    rclpy.try_shutdown()
+    return np.sqrt(np.mean(np.square(list(errors.values())), axis=0))
+
+
+def test_a_controller_errs_alike_on_our_plant_and_on_mujoco(bench: Any) -> None:
+    own, mujoco = tracking_error(bench, "own"), tracking_error(bench, "mujoco")
+    assert (own > 1e-4).all()  # friction is left to the feedback: there is something to compare
+    np.testing.assert_allclose(mujoco, own, rtol=0.1)  # measured: 1 %
