@@ -14,12 +14,25 @@ from rclpy.node import Node
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 
-Kind = Literal["text", "switch", "number", "numbers"]
+Kind = Literal["text", "texts", "switch", "integer", "number", "numbers"]
+
+
+_WORDS: dict[Kind, str] = {
+    "text": "a text",
+    "texts": "a list of texts",
+    "switch": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "numbers": "a list of numbers, or one number for all",
+}
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """One parameter. ``numbers`` is a list; ``minimum`` and ``maximum`` hold for each of its values."""
+    """One parameter. ``numbers`` is a list; ``minimum`` and ``maximum`` hold for each of its values.
+
+    ``texts`` is a list too; empty texts in it are left out, for ROS cannot tell the type of an empty list.
+    """
 
     name: str
     kind: Kind
@@ -36,8 +49,7 @@ class Declaration:
         """What is allowed, in words."""
         if self.choices:
             return "one of " + ", ".join(self.choices)
-        words = {"text": "a text", "switch": "true or false", "number": "a number"}
-        text = words.get(self.kind, "a list of numbers, or one number for all")
+        text = _WORDS[self.kind]
         if math.isfinite(self.minimum) or math.isfinite(self.maximum):
             text += f" from {self.minimum:g} to {self.maximum:g}"
         return text + (f" [{self.unit}]" if self.unit else "")
@@ -78,13 +90,21 @@ def read(
 
 
 def checked(declaration: Declaration, value: Any) -> Any:
-    """The value as bool, str, float or list of float. Raises ``ParameterError``."""
+    """The value as bool, str, int, float or list. Raises ``ParameterError``."""
     if declaration.kind == "switch" and isinstance(value, bool):
         return value
     if declaration.kind == "text" and isinstance(value, str) and value in (declaration.choices or (value,)):
         return value
     if declaration.kind == "number" and _is_number(value, declaration):
         return float(value)
+    if declaration.kind == "integer" and _is_number(value, declaration) and int(value) == value:
+        return int(value)
+    if (
+        declaration.kind == "texts"
+        and isinstance(value, (list, tuple))
+        and all(isinstance(x, str) for x in value)
+    ):
+        return [each for each in value if each]
     if declaration.kind == "numbers":
         values = [] if value is None else [value] if isinstance(value, (int, float)) else value
         if isinstance(values, Iterable) and not isinstance(values, (str, bytes)):

@@ -1,27 +1,27 @@
 """The simulated arm as a ROS 2 node: joint commands in, joint states out."""
 
-import sys
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import rclpy
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.executors import ExternalShutdownException
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.parameter_table import declare
-from kane_dynamics_ros.nodes.simulated_hardware_parameters import PARAMETERS
+from kane_dynamics_ros.nodes.parameters import declare, read
+from kane_dynamics_ros.nodes.process import run_node
+from kane_dynamics_ros.nodes.simulated_hardware_parameters import TABLE
 from kane_dynamics_ros.nodes.simulated_hardware_setup import build_hardware, build_reporter, faults, payload
 from kane_dynamics_ros.nodes.simulation_time import LockStepTime, Outcome, SimulationTime, WallTime
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.simulation.reporting import Report
 
-_LOGGER = rclpy.logging.get_logger("simulated_hardware_node")  # outlives the node and its context
+_LONGEST_WAIT = 0.1  # [s] for anything to do, before looking whether to stop
 _REPORT_PERIOD = 1.0  # [s] between two log messages of one kind
 
 
@@ -30,7 +30,8 @@ class SimulatedHardwareNode(Node):
 
     def __init__(self) -> None:
         super().__init__("simulated_hardware")
-        self.values = declare(self, PARAMETERS)
+        declare(self, TABLE)
+        self.values = read(self, TABLE)
         self.hardware = build_hardware(load_model(self.values["model"]), self.values)
         self._reporter = build_reporter(self.hardware, self.values)
         self.dropped_commands = 0
@@ -48,10 +49,21 @@ class SimulatedHardwareNode(Node):
         )
         self._report()
 
-    def last_words(self) -> str:
-        """What went wrong during the run, empty when nothing did."""
+    def spin(self, stopped: Callable[[], bool]) -> None:
+        """Simulate until ``stopped`` is true."""
+        executor = SingleThreadedExecutor()
+        executor.add_node(self)
+        while not stopped():
+            executor.spin_once(timeout_sec=_LONGEST_WAIT)
+        executor.shutdown()
+
+    def finish(self) -> None:
+        """Say what went wrong during the run, if anything did."""
         dropped = f"{self.dropped_commands} commands were dropped" if self.dropped_commands else ""
-        return "; ".join(words for words in (dropped, self._time.lost()) if words)
+        words = "; ".join(filter(None, (dropped, self._time.lost())))
+        if words:
+            self.get_logger().warning(words)
+        self.destroy_node()
 
     def _build_time(self) -> SimulationTime:
         if self.values["time.mode"] == "wall":
@@ -105,13 +117,12 @@ class SimulatedHardwareNode(Node):
 
     def _on_parameters(self, parameters: list[Parameter[Any]]) -> SetParametersResult:
         """Payload and faults may change while running; a wrong value is refused with the reason."""
-        entries = {entry.name: entry for entry in PARAMETERS}
         try:
-            changed = {p.name: entries[p.name].read(p.value) for p in parameters if p.name in entries}
-            self._change(self.values | changed, set(changed))
+            values = read(self, TABLE, {each.name: each.value for each in parameters})
+            self._change(values, {each.name for each in parameters})
         except KaneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
-        self.values |= changed
+        self.values = values
         return SetParametersResult(successful=True)
 
     def _change(self, values: dict[str, Any], changed: set[str]) -> None:
@@ -121,28 +132,10 @@ class SimulatedHardwareNode(Node):
             self.hardware.switch_faults(faults(values, "faults.active"))
 
 
-def main(args: list[str] | None = None) -> int:
+def main() -> int:
     """Run the node until Ctrl-C or SIGTERM; 0 then, 2 when a parameter is wrong."""
-    rclpy.init(args=args)
-    try:
-        node = SimulatedHardwareNode()
-        _spin(node)
-    except KaneDynamicsError as error:
-        _LOGGER.fatal(str(error))
-        return 2
-    finally:
-        rclpy.try_shutdown()
-    return 0
-
-
-def _spin(node: SimulatedHardwareNode) -> None:
-    try:
-        rclpy.spin(node)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        words = node.last_words()
-        if words:
-            _LOGGER.warning(words)
+    return run_node(SimulatedHardwareNode)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.description.expand import expand_xacro
 from kane_dynamics_ros.description.load import read_bytes
-from kane_dynamics_ros.nodes.parameter_table import ParameterValueError
+from kane_dynamics_ros.nodes.parameters import ParameterError
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import Payload
 from kane_dynamics_ros.share import share_directory
@@ -71,7 +71,7 @@ def payload(values: Values) -> Payload:
     com, inertia = values["payload.com"], values["payload.inertia"]
     for name, found, length in (("payload.com", com, 3), ("payload.inertia", inertia, 6)):
         if len(found) != length:
-            raise ParameterValueError(name, found, f"{length} numbers")
+            raise ParameterError(name, found, f"{length} numbers")
     return Payload(values["payload.mass"], tuple(com), tuple(inertia))
 
 
@@ -86,13 +86,13 @@ def named_numbers(name: str, items: Sequence[str], known: Sequence[str]) -> dict
     for item in items:
         key, separator, number = item.rpartition("=")
         if not separator or key not in known:
-            raise ParameterValueError(name, item, f"NAME=NUMBER, NAME one of {', '.join(known)}")
+            raise ParameterError(name, item, f"NAME=NUMBER, NAME one of {', '.join(known)}")
         try:
             result[key] = float(number)
         except ValueError:
             result[key] = math.nan
         if not math.isfinite(result[key]):
-            raise ParameterValueError(name, item, "NAME=NUMBER, a finite number")
+            raise ParameterError(name, item, "NAME=NUMBER, a finite number")
     return result
 
 
@@ -128,7 +128,7 @@ def _urdf(values: Values) -> str:
 def _parametrised(model: DynamicsModel, values: Values) -> DynamicsModel:
     gravity = values["plant.gravity"]
     if len(gravity) != 3:
-        raise ParameterValueError("plant.gravity", gravity, "3 numbers")
+        raise ParameterError("plant.gravity", gravity, "3 numbers")
     rotors = _by_joint(model, "plant.rotor_inertia", values, model.parameters.rotor_inertia)
     return model.with_parameters(gravity=tuple(gravity), rotor_inertia=tuple(rotors), payload=payload(values))
 

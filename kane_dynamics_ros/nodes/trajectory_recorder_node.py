@@ -27,7 +27,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.bag_recorder import BagRecorder, Topic
-from kane_dynamics_ros.nodes.parameter_table import Entry, declare
+from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
 
 STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
 TOPICS = (
@@ -64,12 +64,14 @@ class TrajectoryFileError(KaneDynamicsError):
 
 
 PARAMETERS = (
-    Entry("trajectory", "", "YAML file with a JointTrajectory, as ros2 topic pub takes it"),
-    Entry("bag", "", "directory of the bag to write; must not exist"),
-    Entry("robot_description", "", "URDF file to publish on robot_description; empty: none"),
-    Entry("lead_time", 0.5, "from sending the trajectory to its start", "s", 0.0, 60.0),
-    Entry("settle_time", 0.5, "recorded after the last point", "s", 0.0, 3600.0),
-    Entry("timeout", 20.0, "how long to wait for the robot and the controller", "s", 0.0, 3600.0),
+    Declaration("trajectory", "text", "", "YAML file with a JointTrajectory, as ros2 topic pub takes it"),
+    Declaration("bag", "text", "", "directory of the bag to write; must not exist"),
+    Declaration("robot_description", "text", "", "URDF file to publish on robot_description; empty: none"),
+    Declaration("lead_time", "number", 0.5, "from sending the trajectory to its start", "s", 0.0, 60.0),
+    Declaration("settle_time", "number", 0.5, "recorded after the last point", "s", 0.0, 3600.0),
+    Declaration(
+        "timeout", "number", 20.0, "how long to wait for the robot and the controller", "s", 0.0, 3600.0
+    ),
 )
 
 
@@ -144,7 +146,8 @@ def main(args: list[str] | None = None) -> int:
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     try:
-        record(node, executor, declare(node, PARAMETERS))
+        declare(node, PARAMETERS)
+        record(node, executor, read(node, PARAMETERS))
         return 0
     except (KaneDynamicsError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)

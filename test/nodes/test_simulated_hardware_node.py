@@ -17,7 +17,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from kane_dynamics_ros.nodes.parameter_table import ParameterValueError
+from kane_dynamics_ros.nodes.parameters import ParameterError
 from kane_dynamics_ros.nodes.simulated_hardware_node import SimulatedHardwareNode
 from kane_dynamics_ros.runtime import load_model
 
@@ -172,7 +172,7 @@ def test_wrong_changes_are_refused_with_the_reason(bench: Any) -> None:
     assert arm.set("payload.mass", -1.0)[0] is False
     assert arm.set("payload.com", [0.0, 1.0]) == (
         False,
-        "parameter payload.com: found [0.0, 1.0]; allowed: 3 numbers",
+        "parameter 'payload.com': found [0.0, 1.0]; allowed is 3 numbers",
     )
     assert arm.set("update_rate", 10.0)[0] is False
     assert arm.set("payload.mass", 2) == (True, "")
@@ -185,16 +185,16 @@ def test_wrong_changes_are_refused_with_the_reason(bench: Any) -> None:
         ({"update_rate": 0.0}, None),  # rcl refuses what is out of range, in its own words
         (
             {"engine": "gazebo"},
-            "parameter engine: found 'gazebo'; allowed: own, mujoco",
+            "parameter 'engine': found 'gazebo'; allowed is one of own, mujoco",
         ),
         (
             {"plant.initial_positions": "['elbow=1']"},
-            "parameter plant.initial_positions: found 'elbow=1'; allowed: NAME=NUMBER, NAME one of gamma_1, "
-            "alpha_2, alpha_3, beta_4, gamma_4",
+            "parameter 'plant.initial_positions': found 'elbow=1'; allowed is NAME=NUMBER, NAME one of "
+            "gamma_1, alpha_2, alpha_3, beta_4, gamma_4",
         ),
         (
             {"plant.rotor_inertia": "['alpha_2=inf']"},
-            "parameter plant.rotor_inertia: found 'alpha_2=inf'; allowed: NAME=NUMBER, a finite number",
+            "parameter 'plant.rotor_inertia': found 'alpha_2=inf'; allowed is NAME=NUMBER, a finite number",
         ),
     ],
 )
@@ -205,7 +205,7 @@ def test_wrong_parameters_end_the_start(
     arguments = [part for name, value in parameters.items() for part in ("-p", f"{name}:={value}")]
     rclpy.init(args=["--ros-args", *arguments], domain_id=59)
     try:
-        with pytest.raises(ParameterValueError if message else Exception) as caught:
+        with pytest.raises(ParameterError if message else Exception) as caught:
             SimulatedHardwareNode()
     finally:
         rclpy.try_shutdown()
