@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from chain_newton_euler import inverse_dynamics
+from chain_torques import inverse_dynamics
 from small_urdf import two_joints
 
 from kane_dynamics_ros.description import DescriptionError, parse_robot, physics_hash, serial_chain

@@ -7,7 +7,8 @@ import sys
 
 import numpy as np
 import pytest
-from chain_newton_euler import inverse_dynamics, rotation
+from chain_torques import inverse_dynamics
+from scipy.spatial.transform import Rotation
 from small_urdf import INERTIA, LIMIT, fixed, joint, link, robot, two_joints
 
 from kane_dynamics_ros.description import load_robot, parse_robot, physics_hash, serial_chain
@@ -129,7 +130,7 @@ def turned_tensor(R, moments):
 def test_tensor_is_meant_along_the_axes_of_its_origin():
     """Field reports 12 and 14: an inertial frame turned, with the tensor turned to match, changes nothing."""
     angle = 0.7
-    R_LI = rotation((1.0, 0.0, 0.0), angle)
+    R_LI = Rotation.from_rotvec((angle, 0.0, 0.0)).as_matrix()
     moments = (0.01, 0.02, 0.025)
     plain = turned_tensor(np.eye(3), moments)
     turned = turned_tensor(R_LI.T, moments)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chain_newton_euler import inverse_dynamics, rotation
+from chain_torques import inverse_dynamics
+from scipy.spatial.transform import Rotation
 
 from kane_dynamics_ros.description import load_robot, parse_robot, physics_hash, serial_chain
 from kane_dynamics_ros.description.xml_tree import parse_xml
@@ -59,7 +60,7 @@ def centre_of_mass(chain, q, index):
     R, p = np.eye(3), np.zeros(3)
     for joint, angle in zip(chain.joints[: index + 1], q, strict=False):
         p = p + R @ np.array(joint.p_PoJo_P)
-        R = R @ np.array(joint.R_PJ) @ rotation(joint.axis, angle)
+        R = R @ np.array(joint.R_PJ) @ Rotation.from_rotvec(angle * np.array(joint.axis)).as_matrix()
     return p + R @ np.array(chain.joints[index].inertia.com)
 
 

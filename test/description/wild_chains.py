@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from chain_newton_euler import inverse_dynamics
+from chain_torques import inverse_dynamics
 from example_robots import ROBOTS
-from pinocchio_chain import PinocchioChain
+from whole_robot_witness import PinocchioChain
 
 from kane_dynamics_ros.description import Chain, DescriptionError, Robot, load_robot, serial_chain
 from kane_dynamics_ros.description.model import MOVING
