@@ -1,8 +1,9 @@
 """A chain whose masses, lengths and inertias are symbols, and whose other numbers are exact.
 
-Numbers carry the body's index, root to tip from 1: mass ``m_2``; ``r_y2``, the centre of mass of body 2 along
-its y; ``l_y2``, the next joint's (or the tip's) place on body 2 along y; ``J_y2``, its central moment of
-inertia about y, and ``J_xy2``, the entry off the diagonal. Body 0 is the root link. Zeros stay zeros, so that the chain keeps its structure.
+Numbers carry the body's index, root to tip from 1 (0 is the root link). ``m_2``: mass. ``r_y2``: the centre
+of mass of body 2 along its y. ``l_y2``: the next joint's (or the tip's) place on body 2 along y. ``J_y2``:
+its central moment of inertia about y; ``J_xy2``: the entry off the diagonal. Zeros stay zeros, so that
+the chain keeps its structure.
 """
 
 from dataclasses import replace

@@ -31,6 +31,42 @@ TABLE_2 = {
     "A_R_C": _table(C23, S23, -s12, c12),
 }
 
+
+def _axes(cosine, sine):
+    return sympy.Matrix([cosine, sine, 0]), sympy.Matrix([-sine, cosine, 0]), sympy.Matrix([0, 0, 1])
+
+
+# The unit vectors of the frames A, B, C, in N.
+a_1, a_2, a_3 = _axes(c1, s1)
+b_1, b_2, b_3 = _axes(c12, s12)
+c_1, c_2, c_3 = _axes(c123, s123)
+_none = sympy.zeros(3, 1)
+
+ANGULAR_VELOCITY = (qd1 * a_3, (qd1 + qd2) * b_3, (qd1 + qd2 + qd3) * c_3)  # (7) to (9)
+ANGULAR_ACCELERATION = (qd1 * a_3, (qdd1 + qdd2) * b_3, (qdd1 + qdd2 + qdd3) * b_3)  # (10) to (12)
+VELOCITY = (  # (14) to (16)
+    rho_A * qd1 * a_2,
+    l_A * qd1 * a_2 + rho_B * (qd1 + qd2) * b_2,
+    l_A * qd1 * a_2 + l_B * (qd1 + qd2) * b_2 + rho_C * (qd1 + qd2 + qd3) * c_2,
+)
+# (18) and (19); of (20) the machine-read copy keeps the terms below and loses the last one.
+ACCELERATION = (
+    -rho_A * qd1**2 * a_1 + qd1 * rho_A * a_2,
+    -l_A * qd1**2 * a_1 + qdd1 * l_A * a_2 - rho_B * (qd1 + qd2) ** 2 * b_1 + rho_B * (qdd1 + qdd2) * b_2,
+    -l_A * qd1**2 * a_1
+    + qdd1 * l_A * a_2
+    - l_B * (qd1 + qd2) ** 2 * b_1
+    + l_B * (qdd1 + qdd2) * b_2
+    - rho_C * (qd1 + qd2 + qd3) ** 2 * c_1,
+)
+# Rows: bodies A, B, C. Columns: the generalized speeds u_1, u_2, u_3.
+PARTIAL_ANGULAR_VELOCITY = ((a_3, _none, _none), (b_3, b_3, _none), (c_3, c_3, c_3))  # (22) to (25)
+PARTIAL_VELOCITY = (  # (26) to (32)
+    (rho_A * a_2, _none, _none),
+    (l_A * a_2 + rho_B * b_2, rho_B * b_2, _none),
+    (l_A * a_2 + l_B * b_2 + rho_C * c_2, l_B * b_2 + rho_C * c_2, rho_C * c_2),
+)
+
 F_1 = -rho_A * m_A * g * c1 - m_B * g * (l_A * c1 + rho_B * c12)  # (34)
 F_1 += -m_C * g * (l_A * c1 + l_B * c12 + rho_C * c123) + T_1
 F_2 = -m_B * g * rho_B * c12 - m_C * g * l_B * c12 - m_C * g * rho_C * c123 + T_2  # (36)

@@ -1,24 +1,45 @@
 """The equations of [Malvezzi2017] as they are printed, letter by letter, misprints included.
 
-Nothing here is derived; the tests compare it with what the engine and the witnesses derive. Dots are
-spelled d: ``gd1`` is the rate of gamma_1.
+Nothing here is derived; the tests compare it with what the engine and the witnesses derive. Symbols are
+those of ``formulation/manipulator_maggi.py``; dots are spelled d: ``gd1`` is the rate of gamma_1.
 """
 
 import sympy
 from sympy import Rational, cos, sin
 
-gamma1, alpha2, alpha3 = THETA = sympy.symbols("gamma_1 alpha_2 alpha_3")
-gd1, ad2, ad3 = THETA_D = sympy.symbols("gammad_1 alphad_2 alphad_3")
-gdd1, add2, add3 = THETA_DD = sympy.symbols("gammadd_1 alphadd_2 alphadd_3")
-chi3, chid3, chidd3 = sympy.symbols("chi_3 chid_3 chidd_3")
-J_z1, m_2, J_x2, J_y2, J_z2 = sympy.symbols("J_z1 m_2 J_x2 J_y2 J_z2", positive=True)
-m_3, J_x3, J_y3, J_z3, m_4 = sympy.symbols("m_3 J_x3 J_y3 J_z3 m_4", positive=True)
-l_2, l_3, g = sympy.symbols("l_2 l_3 g", positive=True)
-T_1, T_2, T_3 = sympy.symbols("T_1:4")
-x, y, z = ({j: sympy.Symbol(f"{name}_{j}") for j in (2, 3, 4)} for name in "xyz")
-xd, yd, zd = ({j: sympy.Symbol(f"{name}d_{j}") for j in (2, 3, 4)} for name in "xyz")
-xdd, ydd, zdd = ({j: sympy.Symbol(f"{name}dd_{j}") for j in (2, 3, 4)} for name in "xyz")
-m = {2: m_2, 3: m_3, 4: m_4}
+from kane_dynamics_ros.formulation.manipulator_maggi import (
+    ACCELERATIONS,
+    CENTRES,
+    MASSES,
+    RATES,
+    THETA,
+    J_x2,
+    J_x3,
+    J_y2,
+    J_y3,
+    J_z1,
+    J_z2,
+    J_z3,
+    T_1,
+    T_2,
+    T_3,
+    g,
+    l_2,
+    l_3,
+    m_2,
+    m_3,
+    m_4,
+)
+from kane_dynamics_ros.formulation.manipulator_maggi import chi_3 as chi3
+
+gamma1, alpha2, alpha3 = THETA
+gd1, ad2, ad3 = THETA_D = RATES[:3]
+gdd1, add2, add3 = THETA_DD = ACCELERATIONS[:3]
+chid3, chidd3 = RATES[3], ACCELERATIONS[3]
+z = {j: CENTRES[j][2] for j in (2, 3, 4)}
+xd, yd, zd = ({j: RATES[4 + 3 * (j - 2) + axis] for j in (2, 3, 4)} for axis in range(3))
+xdd, ydd, zdd = ({j: ACCELERATIONS[4 + 3 * (j - 2) + axis] for j in (2, 3, 4)} for axis in range(3))
+m = MASSES
 e = {2: Rational(1, 2), 3: 1, 4: 1}
 f = {2: 0, 3: Rational(1, 2), 4: 1}
 

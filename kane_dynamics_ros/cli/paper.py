@@ -1,0 +1,80 @@
+"""``kane_dynamics paper``: a paper's simulations, run again, with what can be checked of its claims."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from kane_dynamics_ros.cli.paper_figures import draw_forward, draw_inverse
+from kane_dynamics_ros.cli.paper_motion import AMPLITUDES, FASTER, STROKE
+from kane_dynamics_ros.cli.paper_simulation import (
+    Array,
+    Forward,
+    Inverse,
+    Manipulator,
+    forward_simulation,
+    inverse_simulation,
+    manipulator,
+    static_torques,
+)
+from kane_dynamics_ros.description import load_robot
+from kane_dynamics_ros.share import share_directory
+
+PAPERS = ("manipulator_5dof",)
+SAMPLES = 401
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("paper", choices=PAPERS, help="which paper's robot: manipulator_5dof, [Malvezzi2017]")
+    parser.add_argument(
+        "--output", metavar="DIR", type=Path, default=Path("."), help="where the figures go (default: here)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write figures 2 to 4 and print the figures behind the paper's statements."""
+    arm = manipulator(load_robot(share_directory() / "urdf" / f"{arguments.paper}.urdf"))
+    slow = inverse_simulation(arm, AMPLITUDES, STROKE, SAMPLES)
+    fast = inverse_simulation(arm, AMPLITUDES, STROKE / FASTER, SAMPLES)
+    forward = forward_simulation(arm, SAMPLES)
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    paths = [arguments.output / f"{arguments.paper}_figure_{number}.png" for number in (2, 3, 4)]
+    draw_inverse(slow, "Figure 2. First inverse simulation: slow prescribed motion", paths[0])
+    draw_inverse(fast, f"Figure 3. Second inverse simulation: {FASTER} times faster", paths[1])
+    draw_forward(forward, "Figure 4. Forward simulation: static torques, slightly varied", paths[2])
+    print("\n".join(report(arm, slow, fast, forward)))
+    print("\n".join(f"wrote {path}" for path in paths))
+    return 0
+
+
+def report(arm: Manipulator, slow: Inverse, fast: Inverse, forward: Forward) -> list[str]:
+    """What the simulations show of the paper's statements, a line each."""
+    slow_inertial, fast_inertial = inertial_torques(arm, slow), inertial_torques(arm, fast)
+    ratio = np.max(np.abs(fast_inertial), axis=0) / np.max(np.abs(slow_inertial), axis=0)
+    return [
+        f"static torques at zero [N m]:                 {_row(static_torques(arm))}",
+        f"largest inertial torques, slow [N m]:         {_row(np.max(np.abs(slow_inertial), axis=0))}",
+        f"largest inertial torques, faster [N m]:       {_row(np.max(np.abs(fast_inertial), axis=0))}",
+        f"their ratio ({FASTER} squared is {FASTER**2}):           {_row(ratio)}",
+        f"Maggi (DAE) less Kane, inverse, largest:      {_gap(slow.maggi, slow.kane):.1e} N m (slow), "
+        f"{_gap(fast.maggi, fast.kane):.1e} N m (faster)",
+        f"Maggi (DAE) less Kane (ODE), forward:         {_gap(forward.maggi, forward.kane):.1e} rad; "
+        f"constraints drift by {forward.drift:.1e}",
+        f"motion at the end of the forward simulation:  {_row(forward.kane[-1])} rad",
+    ]
+
+
+def inertial_torques(arm: Manipulator, result: Inverse) -> Array:
+    """The torques (N, 3) less what holds the arm still in each posture."""
+    still = np.zeros(3)
+    static = np.array([arm.inverse_dynamics(q, still, still) for q in result.motion.position])
+    return np.asarray(result.kane - static)
+
+
+def _row(values: Array) -> str:
+    return "  ".join(f"{value:9.4f}" for value in values)
+
+
+def _gap(a: Array, b: Array) -> float:
+    return float(np.max(np.abs(a - b)))

@@ -1,0 +1,88 @@
+"""[Hussain2016] eqs. (33) to (48): forces and equations of motion, from the engine and from Lagrange."""
+
+import hussain_print as printed
+import pytest
+import sympy
+from paper_chains import same, three_link_chain
+from sympy import cos, sin
+
+from kane_dynamics_ros.formulation import kane_of_chain, lagrange
+
+q1, q2, q3 = ANGLES = (printed.q1, printed.q2, printed.q3)
+qd1, qd2, qd3 = RATES = (printed.qd1, printed.qd2, printed.qd3)
+ACCELERATIONS = (printed.qdd1, printed.qdd2, printed.qdd3)
+AT_REST = (0, 0, 0)
+GRAVITY = (0, 0, -printed.g)  # n_2 is the root frame's z
+
+
+@pytest.fixture(scope="module")
+def efforts():
+    """T_1, T_2, T_3 by the engine."""
+    return kane_of_chain.inverse_dynamics(three_link_chain(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
+
+
+def test_active_forces_34_36_37_balance_the_static_torques():
+    static = kane_of_chain.inverse_dynamics(three_link_chain(), ANGLES, AT_REST, AT_REST, GRAVITY)
+    torques = dict(zip((printed.T_1, printed.T_2, printed.T_3), static, strict=True))
+    F = [F_r.subs(torques) for F_r in (printed.F_1, printed.F_2, printed.F_3)]
+    assert same(F, AT_REST, ANGLES)
+
+
+def test_equation_39_has_l_B_where_rho_B_belongs(efforts):
+    slip = 2 * printed.m_B * printed.l_A * (printed.rho_B - printed.l_B) * sin(q2) * qd1 * qd2
+    assert same(printed.T1_KANE - efforts[0], slip, ANGLES)
+
+
+def test_equation_40_is_exact(efforts):
+    assert same(printed.T2, efforts[1], ANGLES)
+
+
+def test_equation_41_prints_a_term_twice(efforts):
+    slip = 2 * printed.m_C * printed.l_B * printed.rho_C * sin(q3) * qd1 * qd2
+    assert same(printed.T3 - efforts[2], slip, ANGLES)
+
+
+def test_equation_46_has_the_slip_of_39_and_lacks_a_term(efforts):
+    slip = 2 * printed.l_A * (printed.m_B * (printed.rho_B - printed.l_B) + printed.m_C * printed.l_B)
+    assert same(printed.T1_LAGRANGE - efforts[0], slip * sin(q2) * qd1 * qd2, ANGLES)
+
+
+def test_lagrange_and_kane_agree_as_the_paper_says(efforts):
+    by_lagrange = lagrange.inverse_dynamics(three_link_chain(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
+    assert same(list(by_lagrange), efforts, ANGLES)
+
+
+def test_equation_44_lacks_three_terms_and_mixes_two():
+    kinetic, _ = lagrange.energies(three_link_chain(), ANGLES, RATES, GRAVITY)
+    m_C, l_A, l_B, rho_C = printed.m_C, printed.l_A, printed.l_B, printed.rho_C
+    missing = m_C * l_B**2 / 2 * qd2**2
+    missing += (printed.I_C + m_C * rho_C**2 + m_C * l_B * rho_C * cos(q3)) * qd2 * qd3
+    missing += m_C * rho_C * (l_B * cos(q3) + l_A * cos(q2 + q3) - l_A * cos(q3)) * qd1**2
+    assert same(kinetic.item() - printed.K, missing, ANGLES)
+
+
+def test_equation_45_is_exact():
+    _, potential = lagrange.energies(three_link_chain(), ANGLES, RATES, GRAVITY)
+    assert same(printed.P, potential.item(), ANGLES)
+
+
+def test_equations_42_and_43_derive_the_exact_torques_from_the_right_energies(efforts):
+    kinetic, potential = lagrange.energies(three_link_chain(), ANGLES, RATES, GRAVITY)
+    L = kinetic.item() - potential.item()
+    for q_i, qd_i, effort in zip(ANGLES, RATES, efforts, strict=True):
+        momentum = sympy.diff(L, qd_i)
+        rate = sum(
+            sympy.diff(momentum, q) * qd + sympy.diff(momentum, qd) * qdd
+            for q, qd, qdd in zip(ANGLES, RATES, ACCELERATIONS, strict=True)
+        )
+        assert same(rate - sympy.diff(L, q_i), effort, ANGLES)
+
+
+def test_equation_6_has_V_and_G_on_the_side_of_the_torques(efforts):
+    """M q'' = T + V + G: the paper's V and G are ours, sign reversed."""
+    chain = three_link_chain()
+    inertia = kane_of_chain.inverse_dynamics(chain, ANGLES, AT_REST, ACCELERATIONS, (0, 0, 0))
+    V = [-v for v in kane_of_chain.inverse_dynamics(chain, ANGLES, RATES, AT_REST, (0, 0, 0))]
+    G = [-g for g in kane_of_chain.inverse_dynamics(chain, ANGLES, AT_REST, AT_REST, GRAVITY)]
+    right = [T + v + g for T, v, g in zip(efforts, V, G, strict=True)]
+    assert same(inertia, right, ANGLES)

@@ -1,0 +1,86 @@
+"""[Malvezzi2017] eqs. (1) to (11): M and V by the engine and by Lagrange, against the print."""
+
+import malvezzi_print as printed
+import pytest
+import sympy
+from paper_chains import manipulator, same
+from sympy import cos, sin
+
+from kane_dynamics_ros.formulation import gibbs_appell, kane_of_chain, lagrange, maggi
+from kane_dynamics_ros.formulation.kinematics import motion, place
+from kane_dynamics_ros.formulation.partial_velocities import generalized_forces_by_body
+
+gamma1, alpha2, alpha3 = ANGLES = printed.THETA
+gd1, ad2, ad3 = RATES = printed.THETA_D
+ACCELERATIONS = printed.THETA_DD
+GRAVITY = (0, 0, -printed.g)
+CHAIN, END_EFFECTOR = manipulator()
+l_2, l_3, m_3, m_4 = printed.l_2, printed.l_3, printed.m_3, printed.m_4
+
+
+def efforts(derivation, rates=RATES, accelerations=ACCELERATIONS, gravity=GRAVITY):
+    return list(derivation(CHAIN, ANGLES, rates, accelerations, gravity, END_EFFECTOR))
+
+
+@pytest.fixture(scope="module")
+def kane():
+    """T_1, T_2, T_3 by the engine, eqs. (1) to (5)."""
+    return efforts(kane_of_chain.inverse_dynamics)
+
+
+def test_mass_matrix_6_is_exact_term_by_term():
+    columns = [
+        efforts(kane_of_chain.inverse_dynamics, (0, 0, 0), tuple(unit), (0, 0, 0))
+        for unit in sympy.eye(3).tolist()
+    ]
+    assert same(printed.M, sympy.Matrix(columns).T, ANGLES)
+
+
+@pytest.fixture(scope="module")
+def V():
+    return efforts(kane_of_chain.inverse_dynamics, accelerations=(0, 0, 0))
+
+
+def test_V1_of_7_has_two_slips(V):
+    """A factor too much (its unit is not even a torque's), and l_2 squared where l_3 squared belongs."""
+    angle = alpha2 + alpha3
+    in_m3 = m_3 * l_2 * l_3 * cos(angle) * sin(alpha2) * ad2 * gd1 * (1 - (ad2 + ad3))
+    in_m4 = 2 * m_4 * (l_3**2 - l_2**2) * sin(angle) * cos(angle) * (ad2 + ad3) * gd1
+    assert same(printed.V1 - V[0], in_m3 + in_m4, ANGLES)
+
+
+def test_V2_of_7_has_two_slips(V):
+    """l_2 l_3 lacks its half in m_3's term, and m_4's bracket has the wrong sign."""
+    angle = alpha2 + alpha3
+    in_m3 = m_3 * l_2 * l_3 / 2 * sin(2 * alpha2 + alpha3)
+    bracket = l_2**2 * sin(alpha2) * cos(alpha2) + l_2 * l_3 * sin(2 * alpha2 + alpha3)
+    in_m4 = -2 * m_4 * (bracket + l_3**2 * sin(angle) * cos(angle))
+    assert same(printed.V2 - V[1], (in_m3 + in_m4) * gd1**2, ANGLES)
+
+
+def test_V3_of_7_lacks_a_half(V):
+    """Once its missing bracket is opened after m_4, as units demand."""
+    assert same(printed.V3 - V[2], m_3 * l_2 * l_3 / 2 * sin(alpha3) * (ad2 + ad3) * ad2, ANGLES)
+
+
+@pytest.mark.parametrize("derivation", [lagrange, maggi, gibbs_appell], ids=lambda module: module.__name__)
+def test_equations_8_to_11_give_the_same_torques(kane, derivation):
+    assert same(efforts(derivation.inverse_dynamics), kane, ANGLES)
+
+
+def test_equations_1_to_3_summed_body_by_body_give_the_factored_ones(kane):
+    placements = place(kane_of_chain.loaded_segments(CHAIN, END_EFFECTOR), ANGLES, kane_of_chain.sine_cosine)
+    motions = motion(placements, RATES, ACCELERATIONS, GRAVITY)
+    assert same(generalized_forces_by_body(placements, motions, 3), kane, ANGLES)
+
+
+def test_equation_8_by_differentiating_the_lagrangian(kane):
+    kinetic, potential = lagrange.energies(CHAIN, ANGLES, RATES, GRAVITY, END_EFFECTOR)
+    L = kinetic.item() - potential.item()
+    for q_i, qd_i, effort in zip(ANGLES, RATES, kane, strict=True):
+        momentum = sympy.diff(L, qd_i)
+        rate = sum(
+            sympy.diff(momentum, q) * qd + sympy.diff(momentum, qd) * qdd
+            for q, qd, qdd in zip(ANGLES, RATES, ACCELERATIONS, strict=True)
+        )
+        assert same(rate - sympy.diff(L, q_i), effort, ANGLES)
