@@ -17,6 +17,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_chain_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.add_argument(
+        "--equations",
+        nargs="?",
+        const="text",
+        choices=("text", "latex"),
+        help="print the equations of motion in symbols instead (default: text)",
+    )
+    parser.add_argument(
         "--warnings-as-errors", action="store_true", help="exit code 1 when there is a warning"
     )
 
@@ -24,11 +31,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the chain; 0, or 1 for a warning where warnings are errors."""
     chain = read_chain(arguments.urdf, arguments.tip, arguments.lock)
-    if arguments.json:
+    if arguments.equations:
+        print(equations_in_symbols(chain, arguments.equations))
+    elif arguments.json:
         print(json.dumps(as_data(chain), indent=2, ensure_ascii=True))
     else:
         print("\n".join(as_text(chain, palette_for(sys.stdout))))
     return 1 if arguments.warnings_as_errors and any(map(is_doubt, chain.findings)) else 0
+
+
+def equations_in_symbols(chain: Chain, form: str) -> str:
+    """The equations of motion; SymPy is loaded only for them."""
+    from kane_dynamics_ros.cli.equations import equations_of
+
+    return equations_of(chain, form)
 
 
 def is_doubt(finding: Finding) -> bool:

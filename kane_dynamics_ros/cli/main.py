@@ -32,6 +32,16 @@ COMMANDS = {
         "show the chain, the lumped bodies and every doubt about a URDF",
         "inspect my_robot.urdf --tip tool0",
     ),
+    "verify": Command(
+        "verify",
+        "every witness against a generated module, at random states",
+        "verify models/my_robot.py --urdf my_robot.urdf",
+    ),
+    "paper": Command(
+        "paper",
+        "run a paper's simulations again, and check what it says",
+        "paper manipulator_5dof --output figures",
+    ),
     "torque": Command(
         "torque",
         "joint torques of one state, term by term",

@@ -21,7 +21,7 @@ from kane_dynamics_ros.description import load_robot
 from kane_dynamics_ros.share import share_directory
 
 PAPERS = ("manipulator_5dof",)
-SAMPLES = 401
+SAMPLES = 201
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -29,8 +29,8 @@ class Formulation(NamedTuple):
     differentiations: Callable[[int], int]
 
 
-# Lagrange: dL/dqd_i, its derivatives by each q_j and qd_j, and dL/dq_i. Maggi: each of the 12 coordinates of a
-# body by each joint, and twice by time. Gibbs-Appell: dS/dqdd_i. Kane: partial velocities are read off.
+# Lagrange: dL/dqd_i, its derivatives by each q_j and qd_j, and dL/dq_i. Maggi: each of the 12 coordinates of
+# a body by each joint, and twice by time. Gibbs-Appell: dS/dqdd_i. Kane: partial velocities are read off.
 FORMULATIONS = {
     "Kane": Formulation(kane_of_chain.inverse_dynamics, lambda n: 0),
     "Lagrange": Formulation(lagrange.inverse_dynamics, lambda n: n * (2 * n + 2)),
@@ -73,7 +73,7 @@ def efforts(formulation: Formulation, n: int) -> Any:
 
 
 def assessed_chain(n: int) -> Chain:
-    """The manipulator's joints and more like them, up to eight: limbs along y with three principal moments."""
+    """The manipulator's joints and more like them, up to eight: equal limbs along y."""
     body = Inertia(3.0, (0.0, 0.5, 0.0), ((0.36, 0.0, 0.0), (0.0, 0.07, 0.0), (0.0, 0.0, 0.36)))
     names = tuple(f"joint_{i + 1}" for i in range(n))
     joints = tuple(

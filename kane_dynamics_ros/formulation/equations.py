@@ -1,4 +1,4 @@
-"""The equations of motion of a chain, to be read: M(q) du/dt + V(q, u) + G(q) = tau, term by term."""
+"""The equations of motion of a chain in symbols, to be read: M(q) du/dt + V(q, u) + G(q) = tau."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ class Equations(NamedTuple):
     """Entries in compact form; the symbols are explained by ``definitions`` and ``coordinates``."""
 
     coordinates: tuple[tuple[Any, str], ...]  # (q_i, the joint's name)
+    bodies: tuple[str, ...]  # names, in the order of the numbers in the symbols
     M: sympy.Matrix  # (n, n), eq. (6) of [Malvezzi2017]
     V: sympy.Matrix  # (n, 1), Coriolis and centrifugal efforts
     G: sympy.Matrix  # (n, 1), efforts that hold the chain against gravity
@@ -44,33 +45,5 @@ def derive(chain: Chain, inverse_dynamics: InverseDynamics, gravity: Any = None)
     V = sympy.Matrix([compact(v, q, u) for v in inverse_dynamics(chain, q, u, at_rest, no_gravity)])
     G = sympy.Matrix([compact(g, q) for g in inverse_dynamics(chain, q, at_rest, at_rest, gravity)])
     found = definitions(sympy.Matrix.hstack(M, V, G), q)
-    return Equations(tuple(zip(q, chain.coordinates, strict=True)), M, V, G, found)
-
-
-def as_text(equations: Equations) -> str:
-    """The equations as plain text, one entry a line."""
-    lines = [f"{q}: {name}" for q, name in equations.coordinates]
-    lines += ["", "tau = M du/dt + V + G, u_i = dq_i/dt", ""]
-    lines += [f"{name} = {value}" for name, value in _entries(equations)]
-    lines += ["", *(f"{symbol} = {meaning}" for symbol, meaning in equations.definitions.items())]
-    return "\n".join(lines)
-
-
-def as_latex(equations: Equations) -> str:
-    """The equations as a LaTeX ``align*`` environment."""
-    rows = [
-        rf"{sympy.latex(sympy.Symbol(name))} &= {sympy.latex(value)}" for name, value in _entries(equations)
-    ]
-    rows += [rf"{sympy.latex(s)} &= {sympy.latex(meaning)}" for s, meaning in equations.definitions.items()]
-    return "\\begin{align*}\n" + " \\\\\n".join(rows) + "\n\\end{align*}"
-
-
-def _entries(equations: Equations) -> list[tuple[str, Any]]:
-    """Names and values of the distinct entries that are not zero; M is symmetric."""
-    n = len(equations.coordinates)
-    separator = "" if n < 10 else "_"
-    pairs = [(i, j) for i in range(n) for j in range(i, n)]
-    entries = [(f"M_{i + 1}{separator}{j + 1}", equations.M[i, j]) for i, j in pairs]
-    entries += [(f"V_{i + 1}", equations.V[i]) for i in range(n)]
-    entries += [(f"G_{i + 1}", equations.G[i]) for i in range(n)]
-    return [(name, value) for name, value in entries if value != 0]
+    names = tuple(joint.body for joint in chain.joints)
+    return Equations(tuple(zip(q, chain.coordinates, strict=True)), names, M, V, G, found)

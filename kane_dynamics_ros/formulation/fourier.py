@@ -20,12 +20,12 @@ def fourier_sums(expression: Any, angles: tuple[Any, ...]) -> dict[Any, Fourier]
     """``expression`` as a sum over its monomials in everything but the angles: monomial to Fourier sum.
 
     It must be a polynomial in symbols, roots, and sines and cosines of integer combinations of the
-    ``angles`` (plus constants).
+    ``angles`` (plus constants); a slide's coordinate may be among the angles. Raises ``TypeError`` else.
     """
     expression = sympy.sympify(expression)
     functions = expression.atoms(sin, cos)
     expression = expression.xreplace({f: sympy.expand_trig(f) for f in functions})
-    others = sorted(_other_atoms(expression, angles), key=str)
+    others = sorted(_other_atoms(expression), key=str)
     names = [f"o{i}" for i in range(len(others))] + [f"{e}{i}" for i in range(len(angles)) for e in "zw"]
     polynomials, *generators = ring(names, QQ_I)
     leaves = dict(zip(others, generators[: len(others)], strict=True))
@@ -37,10 +37,11 @@ def fourier_sums(expression: Any, angles: tuple[Any, ...]) -> dict[Any, Fourier]
     return _collect(_in_ring(expression, leaves, polynomials), others)
 
 
-def _other_atoms(expression: Any, angles: tuple[Any, ...]) -> set[Any]:
-    """The symbols besides the angles, and the roots of numbers, which stay as they are."""
+def _other_atoms(expression: Any) -> set[Any]:
+    """The symbols outside sines and cosines, and the roots of numbers: they stay as they are."""
     roots = {power for power in expression.atoms(sympy.Pow) if not power.free_symbols and power.exp.q != 1}
-    return set(expression.free_symbols - set(angles)) | roots
+    hidden = {function: sympy.Dummy() for function in expression.atoms(sin, cos)}
+    return set(expression.xreplace(hidden).free_symbols - set(hidden.values())) | roots
 
 
 def _in_ring(expression: Any, leaves: dict[Any, Any], polynomials: Any) -> Any:
@@ -50,12 +51,13 @@ def _in_ring(expression: Any, leaves: dict[Any, Any], polynomials: Any) -> Any:
             leaves[expression] = polynomials(QQ_I.from_sympy(sympy.Rational(expression)))
         elif expression.is_Pow:
             leaves[expression] = _in_ring(expression.base, leaves, polynomials) ** int(expression.exp)
-        else:
-            parts = [_in_ring(part, leaves, polynomials) for part in expression.args]
+        elif expression.is_Add or expression.is_Mul:
             total = polynomials(0 if expression.is_Add else 1)
-            for part in parts:
+            for part in (_in_ring(argument, leaves, polynomials) for argument in expression.args):
                 total = total + part if expression.is_Add else total * part
             leaves[expression] = total
+        else:
+            raise TypeError(f"{expression} is no polynomial in symbols, sines and cosines of the angles")
     return leaves[expression]
 
 

@@ -3,6 +3,7 @@
 Unknowns are the thirteen redundant coordinates of ``manipulator_maggi``; nothing is reduced beforehand.
 """
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from kane_dynamics_ros.formulation.manipulator_maggi import (
     ACCELERATIONS,
     COORDINATES,
+    PARAMETERS,
     RATES,
     THETA,
     TORQUES,
@@ -32,14 +34,7 @@ class MaggiDae:
     """
 
     def __init__(self, parameters: Mapping[sympy.Symbol, float]) -> None:
-        system = maggi_system()
-        no_torque = dict.fromkeys(TORQUES, 0)
-        projected = system.equations.subs(no_torque)
-        inertia = projected.jacobian(ACCELERATIONS)
-        bias = projected.subs(dict.fromkeys(ACCELERATIONS, 0))
-        blocks = (system.constraints, system.jacobian, system.bias, inertia, bias)
-        values = [block.subs(dict(parameters)) for block in blocks]
-        self._blocks = sympy.lambdify([COORDINATES, RATES], values, "numpy", cse=True)
+        self._parameters = [parameters[symbol] for symbol in PARAMETERS]
 
     def constraints(self, q: ArrayLike) -> Array:
         """h(q), (10,): zero on the manipulator, eq. (12)."""
@@ -80,5 +75,16 @@ class MaggiDae:
         return np.concatenate([free, np.linalg.solve(A[:, FREE:], right)])
 
     def _evaluate(self, q: ArrayLike, q_d: ArrayLike) -> list[Any]:
-        blocks: list[Any] = self._blocks(np.asarray(q, float), np.asarray(q_d, float))
+        blocks: list[Any] = _blocks()(np.asarray(q, float), np.asarray(q_d, float), self._parameters)
         return blocks
+
+
+@functools.cache
+def _blocks() -> Any:
+    """A function of (q, q', parameters) that gives h, A, b, and C' Phi as inertia @ q'' + bias."""
+    system = maggi_system()
+    projected = system.equations.subs(dict.fromkeys(TORQUES, 0))
+    inertia = projected.jacobian(ACCELERATIONS)
+    bias = projected.subs(dict.fromkeys(ACCELERATIONS, 0))
+    blocks = [system.constraints, system.jacobian, system.bias, inertia, bias]
+    return sympy.lambdify([COORDINATES, RATES, PARAMETERS], blocks, "numpy", cse=True)

@@ -21,6 +21,7 @@ TORQUES = T_1, T_2, T_3 = sympy.symbols("T_1:4")
 J_z1, m_2, J_x2, J_y2, J_z2 = sympy.symbols("J_z1 m_2 J_x2 J_y2 J_z2")
 m_3, J_x3, J_y3, J_z3, m_4 = sympy.symbols("m_3 J_x3 J_y3 J_z3 m_4")
 l_2, l_3, g = sympy.symbols("l_2 l_3 g")
+PARAMETERS = (J_z1, m_2, J_x2, J_y2, J_z2, m_3, J_x3, J_y3, J_z3, m_4, l_2, l_3, g)
 MASSES = {2: m_2, 3: m_3, 4: m_4}
 _E = {2: Rational(1, 2), 3: 1, 4: 1}  # e_j of eq. (19)
 _F = {2: 0, 3: Rational(1, 2), 4: 1}  # f_j

@@ -1,5 +1,6 @@
 """Fourier sums: identities vanish, values are kept."""
 
+import pytest
 import sympy
 from sympy import cos, pi, sin, sqrt
 
@@ -37,6 +38,16 @@ def test_roots_and_angle_offsets_are_exact():
 
 def test_multiples_of_an_angle_are_harmonics():
     assert fourier_sums(sin(2 * q_2), q) == {1: {(0, 2): -sympy.I / 2, (0, -2): sympy.I / 2}}
+
+
+def test_the_coordinate_of_a_slide_stays_a_factor():
+    assert fourier_sums(q_1**2 * cos(q_2), q) == {q_1**2: {(0, 1): HALF, (0, -1): HALF}}
+
+
+def test_other_functions_are_refused():
+    with pytest.raises(TypeError) as error:
+        fourier_sums(sympy.exp(q_1), q)
+    assert str(error.value) == "exp(q_1) is no polynomial in symbols, sines and cosines of the angles"
 
 
 def test_decimals_stay_what_they_are():

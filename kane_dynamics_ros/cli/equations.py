@@ -1,0 +1,12 @@
+"""What ``kane_dynamics inspect --equations`` prints: a chain's equations of motion in symbols."""
+
+from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.formulation import equation_text, kane_of_chain
+from kane_dynamics_ros.formulation.equations import derive
+from kane_dynamics_ros.formulation.partial_velocity_table import partial_velocity_table
+
+
+def equations_of(chain: Chain, form: str) -> str:
+    """The partial velocities, M, V and G of ``chain`` by Kane's method, as ``text`` or ``latex``."""
+    written = equation_text.as_latex if form == "latex" else equation_text.as_text
+    return written(derive(chain, kane_of_chain.inverse_dynamics), partial_velocity_table(chain))

@@ -1,0 +1,78 @@
+"""[Malvezzi2017] tables 1 to 3: the joints, the numbers, and figures under the grades."""
+
+import pytest
+import sympy
+
+from kane_dynamics_ros.cli.paper_assessment import FORMULATIONS, as_table, assess, count_operations
+from kane_dynamics_ros.description import load_robot, serial_chain
+from kane_dynamics_ros.share import share_directory
+
+CHAIN = serial_chain(load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf"))
+
+
+def test_table_1_names_the_joints_and_their_axes():
+    found = [(joint.name, joint.axis) for joint in CHAIN.joints]
+    x, y, z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+    assert found == [("gamma_1", z), ("alpha_2", x), ("alpha_3", x), ("beta_4", y), ("gamma_4", z)]
+
+
+def test_table_2_numbers_are_the_urdfs():
+    limbs = [joint.inertia for joint in CHAIN.joints[:3]]
+    assert limbs[0].tensor[2][2] == 3.0
+    for limb in limbs[1:]:
+        assert limb.mass == 3.0
+        assert tuple(limb.tensor[i][i] for i in range(3)) == (0.36, 0.07, 0.36)
+        assert limb.com == (0.0, 0.5, 0.0)  # half of l_2 and l_3
+    assert [joint.p_PoJo_P for joint in CHAIN.joints[2:4]] == [(0.0, 1.0, 0.0)] * 2
+    assert sum(joint.inertia.mass for joint in CHAIN.joints[3:]) == 1.0
+
+
+@pytest.fixture(scope="module")
+def costs():
+    return {cost.formulation: cost for cost in assess((3,))}
+
+
+def test_table_3_kane_has_the_fewest_operations_and_no_differentiation(costs):
+    """The paper gives Kane's derivation the lowest grade; shared, its equations are the shortest."""
+    assert costs["Kane"].shared == min(cost.shared for cost in costs.values())
+    assert costs["Kane"].differentiations == 0
+
+
+def test_table_3_lagrange_is_shortest_when_written_out(costs):
+    """Energies of bodies in their own axes, the first joint gone from them."""
+    assert costs["Lagrange"].as_derived == min(cost.as_derived for cost in costs.values())
+
+
+def test_table_3_modularity_is_no_privilege_of_maggi(costs):
+    """The paper gives Maggi 5 and the others 2; of all four most of the formulas stay."""
+    assert min(cost.kept for cost in costs.values()) > 0.7
+
+
+def test_table_3_no_formulation_holds_constraint_forces():
+    """Efforts, coordinates and the chain's own symbols are all that the equations hold."""
+    from kane_dynamics_ros.cli.paper_assessment import efforts
+
+    for formulation in FORMULATIONS.values():
+        names = {
+            str(symbol).rstrip("0123456789").rstrip("_")
+            for e in efforts(formulation, 3)
+            for symbol in e.free_symbols
+        }
+        assert names <= {"q", "u", "du", "g", "m", "r_y", "l_y", "J_x", "J_y", "J_z"}
+
+
+def test_the_table_is_markdown(costs):
+    lines = as_table(costs.values()).splitlines()
+    assert (
+        lines[0]
+        == "| joints | formulation | derivation [s] | as derived | shared | kept | differentiations |"
+    )
+    assert [line.split(" | ")[1] for line in lines[2:]] == list(FORMULATIONS)
+
+
+def test_operations_are_counted_with_and_without_sharing():
+    a, b, c = sympy.symbols("a b c")
+    shared = sympy.sin(a + b) * c
+    total, parts = count_operations([shared + a**3, -shared])
+    assert total == 2 * 3 + 1 + 2  # twice (+, sin, *), the sum, the cube
+    assert sum(parts.values()) == 3 + 1 + 2 + 1  # the sign stands in a product of its own
