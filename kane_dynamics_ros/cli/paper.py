@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kane_dynamics_ros.cli.paper_assessment import as_table, assess
 from kane_dynamics_ros.cli.paper_figures import draw_forward, draw_inverse
 from kane_dynamics_ros.cli.paper_motion import AMPLITUDES, FASTER, STROKE
 from kane_dynamics_ros.cli.paper_simulation import (
@@ -28,12 +29,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paper", choices=PAPERS, help="which paper's robot: manipulator_5dof, [Malvezzi2017]")
     parser.add_argument(
+        "--assessment", action="store_true", help="measure the formulations on 3, 5 and 7 joints instead"
+    )
+    parser.add_argument(
         "--output", metavar="DIR", type=Path, default=Path("."), help="where the figures go (default: here)"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write figures 2 to 4 and print the figures behind the paper's statements."""
+    """Write figures 2 to 4 and print the figures behind the paper's statements, or measure table 3's."""
+    if arguments.assessment:
+        print(as_table(assess()))
+        return 0
     arm = manipulator(load_robot(share_directory() / "urdf" / f"{arguments.paper}.urdf"))
     slow = inverse_simulation(arm, AMPLITUDES, STROKE, SAMPLES)
     fast = inverse_simulation(arm, AMPLITUDES, STROKE / FASTER, SAMPLES)

@@ -31,6 +31,7 @@ class GeneratedModel:
         self.bodies = facts.bodies
         self.root: str = facts.model["root"]
         self.tip: str = facts.model["tip"]
+        self.locked: dict[str, float] = dict(facts.model["locked"])
         self.urdf_hash: str = facts.model["urdf_hash"]
         self.backend = backend
         self.parameters = parameters
@@ -89,9 +90,10 @@ class GeneratedModel:
         return Terms(inertia, coriolis, gravity, self.friction(qd))
 
     def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
-        """Kinetic and potential energy [J]; potential is zero at the root link's origin."""
+        """Kinetic and potential energy [J], rotors included; potential is zero at the root link's origin."""
         both = self._kernel.energy(q, qd)
-        return Energy(both[..., 0], both[..., 1])
+        rotors = np.square(np.asarray(qd, dtype=float)) @ np.array(self.parameters.rotor_inertia) / 2
+        return Energy(both[..., 0] + rotors, both[..., 1])
 
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike

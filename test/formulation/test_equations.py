@@ -79,10 +79,9 @@ def test_lagrange_prints_the_same_equations_as_kane():
     )
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_symbols_give_the_numbers_of_a_general_chain(seed):
-    """Two joints with random frames and axes: every entry of M, V and G is exercised."""
-    rng = np.random.default_rng(seed)
+def test_symbols_give_the_numbers_of_a_general_chain():
+    """A turn and a slide with random frames and axes: every entry of M, V and G is exercised."""
+    rng = np.random.default_rng(0)
     chain = random_chain(rng, 2)
     state = random_state(rng, 2)
     equations = derive(chain, kane_of_chain.inverse_dynamics)

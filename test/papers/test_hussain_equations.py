@@ -6,7 +6,12 @@ import sympy
 from paper_chains import same, three_link_chain
 from sympy import cos, sin
 
+from kane_dynamics_ros.description import Inertia
 from kane_dynamics_ros.formulation import kane_of_chain, lagrange
+from kane_dynamics_ros.formulation.kane import inertia_force, inertia_torque
+from kane_dynamics_ros.formulation.kinematics import BodyMotion, motion, place
+from kane_dynamics_ros.formulation.partial_velocities import generalized_forces_by_body
+from kane_dynamics_ros.formulation.segments import about_origin, segments_of
 
 q1, q2, q3 = ANGLES = (printed.q1, printed.q2, printed.q3)
 qd1, qd2, qd3 = RATES = (printed.qd1, printed.qd2, printed.qd3)
@@ -76,6 +81,42 @@ def test_equations_42_and_43_derive_the_exact_torques_from_the_right_energies(ef
             for q, qd, qdd in zip(ANGLES, RATES, ACCELERATIONS, strict=True)
         )
         assert same(rate - sympy.diff(L, q_i), effort, ANGLES)
+
+
+def test_equations_1_2_5_summed_body_by_body(efforts):
+    placements = place(segments_of(three_link_chain()), ANGLES, kane_of_chain.sine_cosine)
+    motions = motion(placements, RATES, ACCELERATIONS, GRAVITY)
+    assert same(generalized_forces_by_body(placements, motions, 3), efforts, ANGLES)
+
+
+def free_body(spin, turn):
+    """A body with three principal moments, moving as it likes; its mass centre at its origin."""
+    I_x, I_y, I_z = sympy.symbols("I_x I_y I_z")
+    inertia = Inertia(printed.m_A, (0, 0, 0), ((I_x, 0, 0), (0, I_y, 0), (0, 0, I_z)))
+    w, alpha = (sympy.Matrix(v) for v in (spin, turn))
+    skew = sympy.Matrix(3, 3, lambda i, j: sum(sympy.LeviCivita(i, k, j) * w[k] for k in range(3)))
+    U = sympy.Matrix(3, 3, lambda i, j: sum(sympy.LeviCivita(i, k, j) * alpha[k] for k in range(3))) + skew**2
+    spread = (U[2, 2] - U[1, 1], U[0, 0] - U[2, 2], U[1, 1] - U[0, 0])
+    a = sympy.symbols("a_x a_y a_z")
+    at = BodyMotion(tuple(spin), tuple(turn), a, tuple(map(tuple, U.tolist())), spread)
+    return about_origin(inertia), at, sympy.diag(I_x, I_y, I_z), sympy.Matrix(a)
+
+
+SPIN, TURN = sympy.symbols("w_x w_y w_z"), sympy.symbols("e_x e_y e_z")
+
+
+def test_equation_3_is_the_inertia_force():
+    body, at, _, a = free_body(SPIN, TURN)
+    assert same(list(inertia_force(body, at)), list(printed.m_A * a), ANGLES)  # -R*
+
+
+def test_equation_4_lacks_the_gyroscopic_torque_of_a_body_in_space():
+    body, at, I_body, _ = free_body(SPIN, TURN)
+    minus_torque = sympy.Matrix(inertia_torque(body, at))
+    gyroscopic = sympy.Matrix(SPIN).cross(I_body * sympy.Matrix(SPIN))
+    assert same(minus_torque - I_body * sympy.Matrix(TURN), gyroscopic, ANGLES)
+    planar, at, I_body, _ = free_body((0, 0, SPIN[2]), (0, 0, TURN[2]))
+    assert same(sympy.Matrix(inertia_torque(planar, at)), I_body * sympy.Matrix([0, 0, TURN[2]]), ANGLES)
 
 
 def test_equation_6_has_V_and_G_on_the_side_of_the_torques(efforts):

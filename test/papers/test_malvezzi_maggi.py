@@ -53,7 +53,7 @@ def test_constraints_14_are_the_second_derivative_of_12():
 
 def test_C_is_an_orthogonal_complement_of_A_15_16():
     assert same(SYSTEM.jacobian * SYSTEM.complement, sympy.zeros(10, 3), ANGLES)
-    assert SYSTEM.complement.subs({angle: 0.3 for angle in ANGLES} | {ours.l_2: 1, ours.l_3: 1}).rank() == 3
+    assert SYSTEM.complement.subs(dict.fromkeys(ANGLES, 0.3) | {ours.l_2: 1, ours.l_3: 1}).rank() == 3
 
 
 def test_C_17_is_the_derivative_of_the_coordinates_by_theta():

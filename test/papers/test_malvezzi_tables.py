@@ -61,6 +61,18 @@ def test_table_3_no_formulation_holds_constraint_forces():
         assert names <= {"q", "u", "du", "g", "m", "r_y", "l_y", "J_x", "J_y", "J_z"}
 
 
+def test_the_counts_of_the_page_are_those_measured(costs):
+    page = (share_directory() / "docs" / "papers.md").read_text(encoding="utf-8").splitlines()
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page if line.startswith("| 3 |")
+    ]
+    found = {row[1]: (int(row[3]), int(row[4]), row[5], int(row[6])) for row in cells}
+    assert found == {
+        name: (cost.as_derived, cost.shared, f"{cost.kept:.0%}", cost.differentiations)
+        for name, cost in costs.items()
+    }
+
+
 def test_the_table_is_markdown(costs):
     lines = as_table(costs.values()).splitlines()
     assert (

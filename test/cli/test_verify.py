@@ -1,0 +1,120 @@
+"""``kane_dynamics verify``: real robots pass, a wrong module and another robot's do not."""
+
+import re
+from pathlib import Path
+
+import pytest
+from example_robots import ROBOTS
+
+from kane_dynamics_ros.cli.chain_arguments import read_chain
+from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.cli.verification_record import RecordError, write_record
+from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.module import write_module
+from kane_dynamics_ros.description import load_robot, physics_hash, serial_chain
+from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.seal import MARK, sealed
+from kane_dynamics_ros.share import share_directory
+
+REFERENCE = share_directory() / "urdf" / "manipulator_5dof.urdf"
+CHECKS = (
+    *("Lagrange", "Maggi", "Gibbs-Appell", "mass matrix, by columns", "bias", "gravity", "Coriolis matrix"),
+    *("forward dynamics inverts", "terms add up", "energy", "regressor", "reaction wrenches", "derivatives"),
+    *("tip", "centre of mass"),
+)
+
+
+def generate(urdf: Path, folder: Path, tip: str | None = None, locks: tuple[str, ...] = ()) -> str:
+    """A module for pure Python, which needs no compiler; its path."""
+    return str(write_module(derive(read_chain(str(urdf), tip, list(locks))), "module", folder)[0])
+
+
+def verify(module: str, urdf: Path, *options: str) -> int:
+    words = ["verify", module, "--urdf", str(urdf), "--backend", "python", "--states", "3", *options]
+    return main(words)
+
+
+@pytest.mark.parametrize("backend", ["c", "python"])
+def test_the_reference_robot_passes(backend, capsys):
+    assert main(["verify", "manipulator_5dof", "--urdf", str(REFERENCE), "--backend", backend]) == 0
+    first, *checks, last = capsys.readouterr().out.splitlines()
+    assert first == f"manipulator_5dof, backend {backend}: largest relative difference at 20 states"
+    assert tuple(line[2:28].rstrip() for line in checks) == CHECKS
+    assert last == "verified"
+
+
+@pytest.mark.parametrize(
+    ("robot", "tip"),
+    [
+        ("ur_description/urdf/ur5_robot.urdf", "tool0"),
+        ("panda_description/urdf/panda.urdf", "panda_link8"),
+        ("so_arm_description/urdf/so101.urdf", None),
+    ],
+)
+def test_real_robots_pass(robot, tip, tmp_path, capsys):
+    module = generate(ROBOTS / robot, tmp_path, tip)
+    assert verify(module, ROBOTS / robot) == 0
+    assert capsys.readouterr().out.endswith("verified\n")
+
+
+def test_tip_and_locks_are_those_that_the_module_states(tmp_path):
+    module = generate(REFERENCE, tmp_path, "hand", ("gamma_4=0.3",))
+    assert load_model(module, backend="python").joint_names == ("gamma_1", "alpha_2", "alpha_3", "beta_4")
+    assert verify(module, REFERENCE) == 0
+
+
+def test_a_module_with_a_changed_number_fails(tmp_path, capsys):
+    """The seal is made good again, so that only the equations give it away."""
+    path = Path(generate(REFERENCE, tmp_path))
+    text = path.read_text(encoding="utf-8")
+    body = text[: text.rindex(MARK)]
+    start = body.index("def inverse_dynamics")
+    changed, count = re.subn(r"(?<![\w.])0\.\d+", lambda m: f"{float(m[0]) * 1.001!r}", body[start:], count=1)
+    assert count == 1
+    path.write_text(sealed(body[:start] + changed), encoding="utf-8")
+    assert verify(str(path), REFERENCE) == 1
+    out = capsys.readouterr().out
+    assert re.search(r"^  Lagrange +\S+  TOO LARGE$", out, re.MULTILINE)
+    assert out.endswith("NOT verified: the limit is 1e-09\n")
+
+
+def test_another_robots_urdf_is_refused_with_both_hashes(tmp_path, capsys):
+    module = generate(REFERENCE, tmp_path)
+    heavier = tmp_path / "heavier.urdf"
+    heavier.write_text(REFERENCE.read_text(encoding="utf-8").replace('mass value="3"', 'mass value="3.5"'))
+    found = load_model(module, backend="python").urdf_hash
+    expected = physics_hash(serial_chain(load_robot(heavier), "tool"))
+    assert verify(module, heavier) == 2
+    assert capsys.readouterr().err == (
+        f"error: {module}: it was generated from a chain with hash {found[:16]}, but {heavier} with the same "
+        f"tip and locks has {expected[:16]}; generate it again, or give the URDF that it was made from\n"
+    )
+
+
+def test_record_writes_the_last_verification_into_the_module(tmp_path):
+    module = generate(REFERENCE, tmp_path)
+    assert verify(module, REFERENCE, "--record", "--seed", "7") == 0
+    lines = Path(module).read_text(encoding="utf-8").splitlines()
+    (record,) = (line for line in lines if line.startswith("VERIFIED = "))
+    assert re.fullmatch(
+        r"VERIFIED = \{'date': '\d{4}-\d\d-\d\d', 'states': 3, 'seed': 7, 'largest': \S+, 'of': '[^']+'\}",
+        record,
+    )
+    assert verify(module, REFERENCE, "--record") == 0  # the seal still holds, and the line is found again
+
+
+def test_a_file_without_the_line_cannot_be_recorded_in(tmp_path):
+    path = tmp_path / "other.py"
+    path.write_text("x = 1\n")
+    with pytest.raises(RecordError) as error:
+        write_record(path, {"Lagrange": 1e-15}, 1, 0)
+    assert str(error.value) == (
+        f"{path}: the verification cannot be recorded: it has no line that begins with 'VERIFIED ='; "
+        "omit --record"
+    )
+
+
+def test_states_must_be_above_zero(capsys):
+    with pytest.raises(SystemExit):
+        main(["verify", "manipulator_5dof", "--urdf", str(REFERENCE), "--states", "0"])
+    assert capsys.readouterr().err.endswith("argument --states: 0 is not above 0\n")
