@@ -1,0 +1,124 @@
+"""What can be wrong with a bag; each message names the bag, the topic and the way out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from kane_dynamics_ros.errors import KaneDynamicsError
+
+JOINT_STATE_TYPE = "sensor_msgs/msg/JointState"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in names) or "none"
+
+
+class BagError(KaneDynamicsError):
+    """Base of the errors about one bag; ``bag`` is its path."""
+
+    def __init__(self, bag: Path, message: str) -> None:
+        self.bag = bag
+        super().__init__(f"{bag}: {message}")
+
+
+class BagNotFoundError(BagError):
+    """There is no such file or folder."""
+
+    def __init__(self, bag: Path) -> None:
+        super().__init__(bag, "no such file or folder; give a rosbag2 folder, a .mcap or a .db3 file")
+
+
+class NoBagFilesError(BagError):
+    """A folder without a single file of a known storage."""
+
+    def __init__(self, bag: Path) -> None:
+        super().__init__(
+            bag, "the folder holds no bag file; allowed are MCAP and SQLite 3 files, each also under zstd"
+        )
+
+
+class UnknownStorageError(BagError):
+    """The first bytes are of no storage that rosbag2 writes."""
+
+    def __init__(self, bag: Path, head: bytes) -> None:
+        super().__init__(
+            bag,
+            f"not a bag file: it starts with {head.hex(' ') or 'nothing (0 bytes)'}; allowed are MCAP and "
+            "SQLite 3 files, each also under zstd; record again, or give the bag's folder",
+        )
+
+
+class DamagedBagError(BagError):
+    """The file ends early or is corrupt; raised after everything readable has been handed over."""
+
+    def __init__(self, bag: Path, reason: str) -> None:
+        super().__init__(bag, f"damaged: {reason}; what could be read before it was used")
+
+
+class NoJointStatesError(BagError):
+    """No topic of type JointState."""
+
+    def __init__(self, bag: Path, topics: Mapping[str, str]) -> None:
+        super().__init__(
+            bag,
+            f"no topic of type {JOINT_STATE_TYPE}; found topics {_listed(topics)}; "
+            "record joint_states, or name its topic with --topic",
+        )
+
+
+class UnknownTopicError(BagError):
+    """The topic asked for is not in the bag, or is of another type."""
+
+    def __init__(self, bag: Path, topic: str, candidates: Sequence[str]) -> None:
+        super().__init__(
+            bag, f"no topic {topic!r} of type {JOINT_STATE_TYPE}; allowed for --topic: {_listed(candidates)}"
+        )
+
+
+class AmbiguousTopicError(BagError):
+    """Several topics could be the joint states."""
+
+    def __init__(self, bag: Path, candidates: Sequence[str]) -> None:
+        super().__init__(
+            bag, f"several topics may be the joint states: {_listed(candidates)}; choose one with --topic"
+        )
+
+
+class EmptyTopicError(BagError):
+    """The topic is there without a usable message."""
+
+    def __init__(self, bag: Path, topic: str, dropped: int) -> None:
+        why = f"all {dropped} messages on it are malformed" if dropped else "it holds zero messages"
+        super().__init__(bag, f"topic {topic!r}: {why}; record while the joint state publisher runs")
+
+
+class MissingFieldError(BagError):
+    """Joints whose position or effort no message carries."""
+
+    def __init__(self, bag: Path, topic: str, field: str, joints: Sequence[str]) -> None:
+        super().__init__(
+            bag,
+            f"topic {topic!r}: no {field} of joint {_listed(joints)} in any message; a verdict needs "
+            "position and measured effort: have the driver or joint_state_broadcaster publish them",
+        )
+
+
+class JointMismatchError(BagError):
+    """Joints of the model that no message names."""
+
+    def __init__(self, bag: Path, topic: str, missing: Sequence[str], found: Sequence[str]) -> None:
+        super().__init__(
+            bag,
+            f"topic {topic!r}: the model's joint {_listed(missing)} never appears; found joints "
+            f"{_listed(found)}; use the model of the robot that was recorded",
+        )
+
+
+class TooShortError(BagError):
+    """No stretch without a gap is long enough to filter."""
+
+    def __init__(self, bag: Path, topic: str, longest: float, needed: float) -> None:
+        super().__init__(
+            bag,
+            f"topic {topic!r}: the longest stretch without a gap lasts {longest:.3g} s; "
+            f"at least {needed:.3g} s are needed to estimate accelerations",
+        )

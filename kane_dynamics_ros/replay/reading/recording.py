@@ -1,0 +1,160 @@
+"""What a bag says about one robot: joint states, commands, trajectories, the description."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rosbags.typesys import Stores, get_typestore
+
+from kane_dynamics_ros.replay.errors import (
+    JOINT_STATE_TYPE,
+    AmbiguousTopicError,
+    EmptyTopicError,
+    JointMismatchError,
+    MissingFieldError,
+    NoJointStatesError,
+    UnknownTopicError,
+)
+from kane_dynamics_ros.replay.reading.bag import Bag, open_bag
+from kane_dynamics_ros.replay.reading.blocks import Block, Topic
+from kane_dynamics_ros.replay.reading.commands import CommandDecoder, Commands
+from kane_dynamics_ros.replay.reading.joint_states import JointStateDecoder, JointStates
+
+COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
+DESCRIPTION_TYPE = "std_msgs/msg/String"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Everything of a bag that a verdict uses. ``seconds`` is the time that reading took."""
+
+    bag: Path
+    topic: str
+    states: JointStates
+    commands: Commands | None
+    description: str | None
+    notes: tuple[str, ...]
+    damages: tuple[str, ...]
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Joint state messages read a second."""
+        return len(self.states.stamps) / self.seconds
+
+
+def read_recording(
+    path: Path,
+    joints: Sequence[str],
+    topic: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Recording:
+    """Read a bag for a model with these joints. ``topic``: the joint states, when there are several.
+
+    ``robot_description`` is searched in the whole bag, for it is latched and recorded once.
+    Raises a ``BagError`` when there is nothing to judge; damage with a readable part is in ``damages``.
+    """
+    start = time.perf_counter()
+    with open_bag(path) as bag:
+        topics = bag.topics()
+        if bag.damages and not topics:
+            raise bag.damages[0]
+        chosen = _joint_state_topic(path, topics, topic)
+        states, commands, description = _read(bag, topics, chosen, joints, progress)
+        if bag.damages and not len(states.stamps):
+            raise bag.damages[0]
+    _check(path, chosen, states)
+    return Recording(
+        bag=path,
+        topic=chosen,
+        states=states,
+        commands=commands,
+        description=description,
+        notes=tuple(_notes(topics, states)),
+        damages=tuple(map(str, bag.damages)),
+        seconds=time.perf_counter() - start,
+    )
+
+
+def _read(
+    bag: Bag,
+    topics: Iterable[Topic],
+    state_topic: str,
+    joints: Sequence[str],
+    progress: Callable[[int], None] | None,
+) -> tuple[JointStates, Commands | None, str | None]:
+    """One pass over the bag: states, commands, description."""
+    states, commands = JointStateDecoder(joints), CommandDecoder(len(joints))
+    command_topic = _only(topics, COMMAND_TYPE, "/commands")
+    description_topic = _only(topics, DESCRIPTION_TYPE, "robot_description")
+    description: str | None = None
+    wanted = {name for name in (state_topic, command_topic, description_topic) if name is not None}
+    for block in bag.blocks(wanted):
+        if block.topic == state_topic:
+            states.add(block)
+            if progress is not None:
+                progress(len(block.offsets))
+        elif block.topic == command_topic:
+            commands.add(block)
+        else:
+            description = _text(block)
+    return states.result(), commands.result(), description
+
+
+def _joint_state_topic(path: Path, topics: Iterable[Topic], wanted: str | None) -> str:
+    """The topic asked for; else the only one named ``joint_states``; else the only one of the type."""
+    candidates = [topic.name for topic in topics if topic.type == JOINT_STATE_TYPE]
+    if wanted is not None:
+        if wanted not in candidates:
+            raise UnknownTopicError(path, wanted, candidates)
+        return wanted
+    if not candidates:
+        raise NoJointStatesError(path, dict(topics))
+    named = [name for name in candidates if name.rsplit("/", 1)[-1] == "joint_states"] or candidates
+    if len(named) > 1:
+        raise AmbiguousTopicError(path, named)
+    return named[0]
+
+
+def _check(path: Path, topic: str, states: JointStates) -> None:
+    if not len(states.stamps):
+        raise EmptyTopicError(path, topic, states.dropped)
+    missing = [joint for joint in states.joints if joint not in states.found]
+    if missing:
+        raise JointMismatchError(path, topic, missing, states.found)
+    for field in ("position", "effort"):
+        never = np.isnan(getattr(states, field)).all(axis=0)
+        if never.any():
+            raise MissingFieldError(
+                path, topic, field, [joint for joint, no in zip(states.joints, never, strict=True) if no]
+            )
+
+
+def _only(topics: Iterable[Topic], kind: str, ending: str) -> str | None:
+    """The topic of a type whose name ends so, if there is exactly one."""
+    names = [topic.name for topic in topics if topic.type == kind and topic.name.endswith(ending)]
+    return names[0] if len(names) == 1 else None
+
+
+def _text(block: Block) -> str:
+    """The last std_msgs/String of a block."""
+    message = block.message(len(block.offsets) - 1)
+    text: Any = get_typestore(Stores.ROS2_JAZZY).deserialize_cdr(message, DESCRIPTION_TYPE)
+    return str(text.data)
+
+
+def _notes(topics: Iterable[Topic], states: JointStates) -> Iterable[str]:
+    others = [
+        topic for topic in topics if topic.type not in (JOINT_STATE_TYPE, COMMAND_TYPE, DESCRIPTION_TYPE)
+    ]
+    known = get_typestore(Stores.ROS2_JAZZY).types if others else {}
+    for topic in others:
+        if topic.type not in known:
+            yield f"topic {topic.name!r} of unknown type {topic.type!r} was skipped"
+    if states.dropped:
+        yield f"{states.dropped} joint state messages were malformed and dropped"
+    if states.unstamped:
+        yield f"{states.unstamped} joint states have no stamp; their receive time stands in"

@@ -1,0 +1,65 @@
+"""rosbag2's SQLite storage: tables ``topics`` and ``messages``."""
+
+import sqlite3
+from collections.abc import Collection, Iterator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+from kane_dynamics_ros.replay.errors import DamagedBagError
+from kane_dynamics_ros.replay.reading.blocks import Block, Topic, joined
+
+ROWS = 4096  # rows a fetch: some MB, and the cost of a call is spread
+
+
+class SqliteFile:
+    """A ``.db3`` file."""
+
+    def __init__(self, path: Path, source: Path) -> None:
+        """``source`` is the file to name in errors: ``path`` may be its unpacked copy."""
+        self.path, self.source = path, source
+
+    def topics(self) -> tuple[Topic, ...]:
+        """Every topic in the table. Raises ``DamagedBagError``."""
+        try:
+            with closing(self._connect()) as database:
+                return tuple(
+                    Topic(*row) for row in database.execute("SELECT name, type FROM topics ORDER BY id")
+                )
+        except sqlite3.DatabaseError as error:
+            raise DamagedBagError(self.source, f"SQLite says: {error}") from error
+
+    def blocks(self, names: Collection[str]) -> Iterator[Block]:
+        """Messages of each topic in turn, in the order of recording. Raises ``DamagedBagError``."""
+        try:
+            with closing(self._connect()) as database:
+                for name in names:
+                    yield from _blocks(database, name)
+        except sqlite3.DatabaseError as error:
+            raise DamagedBagError(self.source, f"SQLite says: {error}") from error
+
+    def _connect(self) -> sqlite3.Connection:
+        # A killed recorder leaves its last seconds in a journal beside the file, which only an ordinary
+        # opening reads; without one, "immutable" opens bags on read-only disks too.
+        journal = self.path.with_name(self.path.name + "-wal")
+        mode = "mode=ro" if journal.exists() else "immutable=1"
+        return sqlite3.connect(f"{self.path.absolute().as_uri()}?{mode}", uri=True)
+
+
+def _blocks(database: sqlite3.Connection, name: str) -> Iterator[Block]:
+    rows = database.execute(
+        "SELECT timestamp, data FROM messages WHERE topic_id IN (SELECT id FROM topics WHERE name = ?) "
+        "ORDER BY messages.id",
+        (name,),
+    )
+    while True:
+        fetched: list[tuple[int, bytes]] = []
+        try:
+            fetched.extend(islice(rows, ROWS))  # keeps what came before an error
+        except sqlite3.DatabaseError:
+            if fetched:
+                yield joined(name, *zip(*fetched, strict=True))
+            raise
+        if not fetched:
+            return
+        yield joined(name, *zip(*fetched, strict=True))
