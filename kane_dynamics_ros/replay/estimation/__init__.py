@@ -1,0 +1,1 @@
+"""Uniform, filtered motion and effort from irregular joint states."""

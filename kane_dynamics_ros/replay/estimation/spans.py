@@ -1,0 +1,68 @@
+"""The parts of a recording without gaps, found before anything is sampled."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from kane_dynamics_ros.replay.estimation.series import Series, covered, period, series
+from kane_dynamics_ros.replay.reading.joint_states import JointStates
+from kane_dynamics_ros.replay.reading.layout import Doubles
+
+GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a silence longer than both is a gap, not a late sample
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part without gaps, from ``start`` to ``end`` [s] in the time of its pass through the recording.
+
+    ``shift`` [s] leads from that time to the report's, where passes follow each other; ``origin`` [ns] is
+    the stamp at the pass's time 0. The series are the whole pass's, one a joint.
+    """
+
+    start: float
+    end: float
+    shift: float
+    origin: int
+    position: list[Series]
+    velocity: list[Series]
+    effort: list[Series]
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasts."""
+        return self.end - self.start
+
+    def grid(self, step: float) -> Doubles:
+        """Uniform times [s] inside the span."""
+        return self.start + step * np.arange(int(self.seconds / step * (1 + 1e-12)) + 1)
+
+
+def spans(parts: Iterable[JointStates]) -> Iterator[Span]:
+    """The parts without gaps of every pass, in order; each pass sorted by stamp."""
+    shift = 0.0
+    for states in parts:
+        origin = int(states.stamps[0])
+        position, velocity, effort = (
+            series(states.stamps, origin, values)
+            for values in (states.position, states.velocity, states.effort)
+        )
+        times = [one.time for one in (*position, *effort)]
+        if min(map(len, times)) < 2:
+            continue  # too little of this pass to know every joint
+        step = max(map(period, times))
+        for start, end in covered(times, max(GAP_PERIODS * step, GAP_SECONDS)):
+            yield Span(start, end, shift, origin, position, velocity, effort)
+        shift += float(states.stamps[-1] - origin) * 1e-9 + step
+
+
+def sampling_step(span: Span) -> float:
+    """The sampling period [s]: the slowest joint's, averaged over the span so that the grid does not drift."""
+    usual = max(period(one.time) for one in (*span.position, *span.effort))
+    return span.seconds / max(1, round(span.seconds / usual))
+
+
+def silences(found: list[Span]) -> list[float]:
+    """How long the gaps between the spans of a pass last [s]."""
+    pairs = zip(found[:-1], found[1:], strict=True)
+    return [after.start - before.end for before, after in pairs if before.shift == after.shift]
