@@ -20,7 +20,7 @@ from kane_dynamics_ros.replay.reading.layout import Doubles
 from kane_dynamics_ros.replay.reading.recording import Recording
 
 SHORTEST = 1.0  # [s] of a stretch that is worth filtering, beside its ends
-EDGE_CYCLES = 1.0  # periods of the cut-off that a filter's ends spoil
+EDGE_CYCLES = 2.0  # periods of the cut-off that a filter's ends spoil
 LOOKED_AT = 120.0  # [s] of motion from which the cut-off is chosen
 TOLD = 0.9  # share of the positions' samples that velocity must have, or it is derived
 
@@ -45,8 +45,8 @@ class Stretch:
 class Motion:
     """The stretches of a recording, filtered alike, and how: all of it goes into the report.
 
-    ``sampled`` [Hz] is the recorded rate, ``rate`` [Hz] the rate after decimation, ``cutoff`` [Hz] the low-pass's;
-    ``edge``: samples at each end of a stretch that the filters spoil; ``derived``: joints whose
+    ``sampled`` [Hz] is the recorded rate, ``rate`` [Hz] the one after decimation, ``cutoff`` [Hz] the
+    low-pass's; ``edge``: samples at each end of a stretch that the filters spoil; ``derived``: joints whose
     velocity was derived from the position; ``gaps`` are silences [s], and ``reordered`` and ``repeated``
     count messages.
     """

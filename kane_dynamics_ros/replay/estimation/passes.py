@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,7 +24,7 @@ def passes(states: JointStates) -> Iterator[Ordered]:
     """The recording cut where stamps jump back by over a second, each part sorted by stamp."""
     ends = np.flatnonzero(np.diff(states.stamps) < -RESTART) + 1
     bounds = [0, *ends.tolist(), len(states.stamps)]
-    for start, stop in zip(bounds[:-1], bounds[1:], strict=True):
+    for start, stop in pairwise(bounds):
         chosen = slice(start, stop)
         late = int((np.diff(states.stamps[chosen]) < 0).sum())
         yield Ordered(_part(states, _order(states.stamps[chosen], start) if late else chosen), late)

@@ -32,7 +32,7 @@ def series(stamps: Integers, origin: int, values: Doubles) -> list[Series]:
 
     Columns that are told in every message share one time array.
     """
-    time = (stamps - origin) * 1e-9
+    time: Doubles = (stamps - origin).astype(np.float64) * 1e-9
     ascending = bool((np.diff(stamps) > 0).all())
     found = []
     for column in values.T:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -35,7 +36,7 @@ class Span:
 
     def grid(self, step: float) -> Doubles:
         """Uniform times [s] inside the span."""
-        return self.start + step * np.arange(int(self.seconds / step * (1 + 1e-12)) + 1)
+        return np.asarray(self.start + step * np.arange(int(self.seconds / step * (1 + 1e-12)) + 1))
 
 
 def spans(parts: Iterable[JointStates]) -> Iterator[Span]:
@@ -57,12 +58,11 @@ def spans(parts: Iterable[JointStates]) -> Iterator[Span]:
 
 
 def sampling_step(span: Span) -> float:
-    """The sampling period [s]: the slowest joint's, averaged over the span so that the grid does not drift."""
+    """The sampling period [s]: the slowest joint's, averaged over the span, so that no grid drifts."""
     usual = max(period(one.time) for one in (*span.position, *span.effort))
     return span.seconds / max(1, round(span.seconds / usual))
 
 
 def silences(found: list[Span]) -> list[float]:
     """How long the gaps between the spans of a pass last [s]."""
-    pairs = zip(found[:-1], found[1:], strict=True)
-    return [after.start - before.end for before, after in pairs if before.shift == after.shift]
+    return [after.start - before.end for before, after in pairwise(found) if before.shift == after.shift]

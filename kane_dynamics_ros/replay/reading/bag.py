@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
+import yaml
 import zstandard
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from kane_dynamics_ros.replay.errors import (
     BagNotFoundError,
@@ -102,9 +101,9 @@ def _bag_files(path: Path) -> Iterator[Path]:
 def _names_in_metadata(file: Path) -> list[str]:
     """The files in their order, without folders (older versions wrote them); none if it is unreadable."""
     try:
-        information = YAML(typ="safe").load(file.read_text())["rosbag2_bagfile_information"]
+        information = yaml.safe_load(file.read_text())["rosbag2_bagfile_information"]
         return [PurePath(name).name for name in information["relative_file_paths"]]
-    except (OSError, UnicodeDecodeError, YAMLError, KeyError, TypeError):
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError):
         return []
 
 

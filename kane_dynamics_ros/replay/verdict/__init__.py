@@ -1,0 +1,1 @@
+"""Measured against predicted effort: how well, on which joint, and which term is to blame."""

@@ -1,0 +1,80 @@
+"""Measured effort beside the model's, term by term, through the same filter."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kane_dynamics_ros.replay.estimation.filters import low_pass
+from kane_dynamics_ros.replay.estimation.motion import Motion, Stretch
+from kane_dynamics_ros.replay.reading.blocks import Integers
+from kane_dynamics_ros.replay.reading.layout import Doubles
+from kane_dynamics_ros.runtime.interface import DynamicsModel
+
+MODEL_TERMS = ("inertia", "coriolis", "gravity", "friction")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All stretches one after another: ``time`` [s] and header ``stamps`` [ns] (N,), efforts (N, n).
+
+    ``terms`` are the model's, and add up to ``predicted``. ``speed`` is the joint velocity and
+    ``direction`` its smooth sign: what unit viscous and Coulomb friction would add. Everything went
+    through one low-pass, so that what the filter takes from the measurement it takes from the model.
+    ``joins`` are the indices at which a stretch begins.
+    """
+
+    time: Doubles
+    stamps: Integers
+    measured: Doubles
+    predicted: Doubles
+    terms: dict[str, Doubles]
+    speed: Doubles
+    direction: Doubles
+    joins: tuple[int, ...]
+
+    @property
+    def residual(self) -> Doubles:
+        """Measured minus predicted: what the model lacks."""
+        return self.measured - self.predicted
+
+
+def compare(model: DynamicsModel, motion: Motion) -> Comparison:
+    """The model's efforts along a motion."""
+    parts = [_part(model, motion, stretch) for stretch in motion.stretches]
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    lengths = [len(part["time"]) for part in parts]
+    return Comparison(
+        time=joined["time"],
+        stamps=np.concatenate([_stamps(motion, stretch) for stretch in motion.stretches]),
+        measured=joined["measured"],
+        predicted=sum((joined[name] for name in MODEL_TERMS), np.zeros(())),
+        terms={name: joined[name] for name in MODEL_TERMS},
+        speed=joined["speed"],
+        direction=joined["direction"],
+        joins=tuple(np.cumsum([0, *lengths[:-1]]).tolist()),
+    )
+
+
+def smoothed(values: Doubles, motion: Motion) -> Doubles:
+    """A signal of one stretch through the common filter, without the ends that it spoils."""
+    return low_pass(values, motion.rate, motion.cutoff)[motion.edge : -motion.edge]
+
+
+def _part(model: DynamicsModel, motion: Motion, stretch: Stretch) -> dict[str, Doubles]:
+    terms = model.terms(stretch.q, stretch.qd, stretch.qdd)
+    raw = {
+        **dict(zip(MODEL_TERMS, terms, strict=True)),
+        "speed": stretch.qd,
+        "direction": np.tanh(stretch.qd / model.parameters.coulomb_velocity),
+    }
+    kept = slice(motion.edge, -motion.edge)
+    return {
+        "time": stretch.time[kept],
+        "measured": stretch.effort[kept],
+        **{name: smoothed(values, motion) for name, values in raw.items()},
+    }
+
+
+def _stamps(motion: Motion, stretch: Stretch) -> Integers:
+    samples = np.arange(len(stretch.time))[motion.edge : -motion.edge]
+    return np.asarray(stretch.stamp + np.rint(samples * (1e9 / motion.rate)).astype(np.int64))

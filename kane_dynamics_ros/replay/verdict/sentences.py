@@ -1,0 +1,89 @@
+"""The verdict in words."""
+
+from collections.abc import Sequence
+
+from kane_dynamics_ros.replay.estimation.motion import Motion
+from kane_dynamics_ros.replay.verdict.blame import Blame
+from kane_dynamics_ros.replay.verdict.payload import TipBody
+from kane_dynamics_ros.runtime.interface import DynamicsModel
+
+TERM_NAMES = {
+    "inertia": "inertia",
+    "coriolis": "Coriolis and centrifugal effort",
+    "gravity": "gravity",
+    "viscous": "viscous friction",
+    "Coulomb": "Coulomb friction",
+    "offset": "constant offset",
+}
+
+
+def joint_findings(model: DynamicsModel, joint: int, blames: Sequence[Blame]) -> tuple[str, ...]:
+    """One sentence a blamed term, the most weighty first."""
+    return tuple(_sentence(model, joint, one) for one in blames)
+
+
+def _sentence(model: DynamicsModel, joint: int, one: Blame) -> str:
+    text = f"{TERM_NAMES[one.term]} {_amount(model, joint, one)}"
+    if one.alike:
+        others = " or ".join(TERM_NAMES[name] for name in one.alike)
+        text += f" (or {others}: this motion cannot tell them apart)"
+    return text
+
+
+def _amount(model: DynamicsModel, joint: int, one: Blame) -> str:
+    """ "8 % too small", "0.4 N m missing", ...: what the model has less, or more, than the arm."""
+    size, sign = abs(one.coefficient), "too small" if one.coefficient > 0 else "too large"
+    linear = model.joints[joint].kind == "prismatic"
+    if one.term in ("inertia", "coriolis", "gravity"):
+        return f"{_percent(size)} % {sign}"
+    if one.term == "offset":
+        return f"of {one.coefficient:+.3g} {'N' if linear else 'N m'} missing"
+    told = model.parameters.viscous if one.term == "viscous" else model.parameters.coulomb
+    unit = {
+        ("viscous", True): "N s/m",
+        ("viscous", False): "N m s/rad",
+        ("Coulomb", True): "N",
+        ("Coulomb", False): "N m",
+    }[one.term, linear]
+    if one.coefficient > 0 and not told[joint]:
+        sign = "missing"
+    elif one.coefficient < 0 and not told[joint]:
+        sign = "negative: the effort helps the motion, which friction never does; check the effort's sign"
+    return f"{size:.3g} {unit} {sign}"
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f}" if part > 0.095 else f"{100 * part:.1f}"
+
+
+def tip_finding(tip: TipBody | None, link: str) -> tuple[str, ...]:
+    """What the residuals of all joints together say about the tip."""
+    if tip is None:
+        return ()
+    x, y, z = tip.com
+    more = "more" if tip.mass > 0 else "less"
+    return (
+        f"as if the tip carried {abs(tip.mass):.3g} kg {more} than the model knows of, centred at "
+        f"({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of {link!r}: a payload, or the last link; that explains "
+        f"{100 * tip.share:.0f} % of what friction leaves of the residuals",
+    )
+
+
+def notes(motion: Motion) -> tuple[str, ...]:
+    """What was done to the samples, and what was odd about them."""
+    told = ["times are header stamps; receive times serve only for the delay of the commands"]
+    if motion.reordered:
+        told.append(f"{motion.reordered} joint states were received after a later one and sorted by stamp")
+    if motion.repeated:
+        told.append(f"{motion.repeated} joint states repeat the stamp before; the first of each was used")
+    if motion.passes > 1:
+        told.append(
+            f"stamps jump back {motion.passes - 1} times: a looped bag; the passes are shown one by one"
+        )
+    if motion.gaps:
+        told.append(
+            f"{len(motion.gaps)} gaps, the longest {max(motion.gaps):.3g} s: nothing is filtered across them"
+        )
+    if motion.derived:
+        told.append(f"no velocity of {', '.join(map(repr, motion.derived))}: derived from the position")
+    return tuple(told)

@@ -1,0 +1,110 @@
+"""The verdict on one bag: everything that the table, the report and the exit code say."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kane_dynamics_ros.replay.estimation.delay import Delay, command_delay
+from kane_dynamics_ros.replay.estimation.motion import Motion, estimate
+from kane_dynamics_ros.replay.reading.recording import Recording
+from kane_dynamics_ros.replay.verdict.blame import Blame, blame
+from kane_dynamics_ros.replay.verdict.comparison import Comparison, compare
+from kane_dynamics_ros.replay.verdict.fit import Fit, fit
+from kane_dynamics_ros.replay.verdict.payload import TipBody, tip_body
+from kane_dynamics_ros.replay.verdict.sentences import joint_findings, notes, tip_finding
+from kane_dynamics_ros.runtime.interface import DynamicsModel
+
+
+@dataclass(frozen=True)
+class JointVerdict:
+    """One joint: its figures, the terms to blame, and the same in words."""
+
+    name: str
+    unit: str  # of effort: "N m" or "N"
+    fit: Fit
+    blames: tuple[Blame, ...]
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Processing:
+    """How the efforts were compared: rates and cut-off in Hz, seconds compared, delay, reading speed."""
+
+    recorded_rate: float
+    analysis_rate: float
+    cutoff: float
+    seconds: float
+    messages: int
+    messages_per_second: float
+    delay: Delay | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on one bag. ``findings`` about the whole arm; ``damages``: what could not be read."""
+
+    bag: Path
+    topic: str
+    model: str
+    joints: tuple[JointVerdict, ...]
+    tip: TipBody | None
+    findings: tuple[str, ...]
+    processing: Processing
+    notes: tuple[str, ...]
+    damages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A verdict with the curves behind it, for the figures and the bag of predictions."""
+
+    verdict: Verdict
+    motion: Motion
+    comparison: Comparison
+
+
+def analyse(recording: Recording, model: DynamicsModel, cutoff: float | None = None) -> Analysis:
+    """Judge a model by a recording. Raises ``TooShortError``."""
+    motion = estimate(recording, cutoff)
+    comparison = compare(model, motion)
+    tip = tip_body(model, motion, comparison)
+    states, commands = recording.states, recording.commands
+    processing = Processing(
+        recorded_rate=motion.sampled,
+        analysis_rate=motion.rate,
+        cutoff=motion.cutoff,
+        seconds=len(comparison.time) / motion.rate,
+        messages=len(states.stamps),
+        messages_per_second=recording.rate,
+        delay=command_delay(commands, states) if commands is not None else None,
+    )
+    verdict = Verdict(
+        bag=recording.bag,
+        topic=recording.topic,
+        model=model.name,
+        joints=tuple(_joint(model, motion, comparison, j) for j in range(len(model.joint_names))),
+        tip=tip,
+        findings=tip_finding(tip, model.tip),
+        processing=processing,
+        notes=(*recording.notes, *notes(motion)),
+        damages=recording.damages,
+    )
+    return Analysis(verdict, motion, comparison)
+
+
+def _joint(model: DynamicsModel, motion: Motion, comparison: Comparison, j: int) -> JointVerdict:
+    figures = fit(comparison.time, comparison.measured[:, j], comparison.predicted[:, j])
+    contributions = {
+        **{name: comparison.terms[name][:, j] for name in ("inertia", "coriolis", "gravity")},
+        "viscous": comparison.speed[:, j],
+        "Coulomb": comparison.direction[:, j],
+        "offset": comparison.direction[:, j] * 0 + 1,
+    }
+    independent = len(comparison.time) * 2 * motion.cutoff / motion.rate
+    blames = blame(comparison.residual[:, j], contributions, figures.measured_rms, independent)
+    return JointVerdict(
+        name=model.joint_names[j],
+        unit="N" if model.joints[j].kind == "prismatic" else "N m",
+        fit=figures,
+        blames=tuple(blames),
+        findings=joint_findings(model, j, blames),
+    )
