@@ -47,6 +47,11 @@ COMMANDS = {
         "joint torques of one state, term by term",
         "torque models/my_robot.py --q 0,0.5,-1 --qd 0,0,0 --qdd 1,0,0",
     ),
+    "replay": Command(
+        "replay",
+        "judge a model by recorded bags: how well it explains the efforts, and which term is to blame",
+        "replay my_bag --model models/my_robot.py --report report --max-nrmse 0.05",
+    ),
 }
 
 

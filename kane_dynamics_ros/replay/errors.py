@@ -122,3 +122,21 @@ class TooShortError(BagError):
             f"topic {topic!r}: the longest stretch without a gap lasts {longest:.3g} s; "
             f"at least {needed:.3g} s are needed to estimate accelerations",
         )
+
+
+class DaskMissingError(KaneDynamicsError):
+    """``--dask`` without Dask."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "--dask needs Dask's client, which is not installed: pip install 'kane_dynamics_ros[dask]'"
+        )
+
+
+class DaskAddressError(KaneDynamicsError):
+    """No Dask scheduler answers."""
+
+    def __init__(self, address: str, reason: object) -> None:
+        super().__init__(
+            f"--dask {address}: no scheduler answers there ({reason}); give the address it printed"
+        )

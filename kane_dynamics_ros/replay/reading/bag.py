@@ -84,18 +84,20 @@ def _sources(path: Path) -> list[Path]:
         return [path]
     named = [path / name for name in _names_in_metadata(path / "metadata.yaml")]
     there = [file for file in named if file.is_file()]
-    # split bags count _0, _1, ... _10: by number, not by letter
-    strays = sorted(_bag_files(path), key=lambda file: [int(n) for n in re.findall(r"\d+", file.name)])
-    found = there or strays
+    found = there or bag_files(path)
     if not found:
         raise NoBagFilesError(path)
     return found
 
 
-def _bag_files(path: Path) -> Iterator[Path]:
-    for file in sorted(path.iterdir()):
-        if file.is_file() and any(_starts_with(file, magic) for magic in MAGICS):
-            yield file
+def bag_files(folder: Path) -> list[Path]:
+    """The files of a known storage in a folder, split files by their number: _2 before _10."""
+    found = [
+        file
+        for file in sorted(folder.iterdir())
+        if file.is_file() and any(_starts_with(file, magic) for magic in MAGICS)
+    ]
+    return sorted(found, key=lambda file: [int(n) for n in re.findall(r"\d+", file.name)])
 
 
 def _names_in_metadata(file: Path) -> list[str]:

@@ -50,7 +50,7 @@ def read_recording(
     path: Path,
     joints: Sequence[str],
     topic: str | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], object] | None = None,
 ) -> Recording:
     """Read a bag for a model with these joints. ``topic``: the joint states, when there are several.
 
@@ -84,7 +84,7 @@ def _read(
     topics: Iterable[Topic],
     state_topic: str,
     joints: Sequence[str],
-    progress: Callable[[int], None] | None,
+    progress: Callable[[int], object] | None,
 ) -> tuple[JointStates, Commands | None, str | None]:
     """One pass over the bag: states, commands, description."""
     states, commands = JointStateDecoder(joints), CommandDecoder(len(joints))

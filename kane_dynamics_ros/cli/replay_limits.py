@@ -1,0 +1,60 @@
+"""The limits that turn a verdict into an exit code."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
+from kane_dynamics_ros.replay.verdict.verdict import Verdict
+
+
+class LimitArgumentError(KaneDynamicsError):
+    """``--max-rmse`` is not JOINT=VALUE, or a limit is no positive number."""
+
+    def __init__(self, option: str, found: str) -> None:
+        super().__init__(
+            f"{option} {found!r}: found no positive number; write --max-nrmse X, a part of the measured "
+            "range, or --max-rmse JOINT=VALUE in N m or N"
+        )
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Largest NRMSE of any joint (a fraction), and largest RMSE of some joints [N m] or [N]."""
+
+    nrmse: float | None
+    rmse: dict[str, float]
+
+
+def read_limits(nrmse: str | None, rmse: Sequence[str], joints: Sequence[str]) -> Limits:
+    """The limits that the options mean. Raises ``LimitArgumentError`` and ``UnknownJointError``."""
+    each = {}
+    for text in rmse:
+        joint, _, value = text.rpartition("=")
+        each[joint] = _positive("--max-rmse", text, value)
+        if joint not in joints:
+            raise UnknownJointError(joint, joints)
+    return Limits(None if nrmse is None else _positive("--max-nrmse", nrmse, nrmse), each)
+
+
+def exceeded(verdict: Verdict, limits: Limits) -> Iterator[str]:
+    """A sentence for each limit that a joint exceeds."""
+    for joint in verdict.joints:
+        found, unit = joint.fit, joint.unit
+        # a measured effort that never changes has no range: any error is then too much
+        nrmse = math.inf if found.nrmse is None and found.rmse else found.nrmse or 0.0
+        if limits.nrmse is not None and nrmse > limits.nrmse:
+            yield f"joint {joint.name!r}: NRMSE {nrmse:.4g} exceeds --max-nrmse {limits.nrmse:g}"
+        most = limits.rmse.get(joint.name)
+        if most is not None and found.rmse > most:
+            yield f"joint {joint.name!r}: RMSE {found.rmse:.4g} {unit} exceeds --max-rmse {most:g} {unit}"
+
+
+def _positive(option: str, text: str, value: str) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0):
+        raise LimitArgumentError(option, text)
+    return number

@@ -1,0 +1,60 @@
+"""One bag from file to report: the unit of work that processes and clusters share out."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.replay.reading.recording import read_recording
+from kane_dynamics_ros.replay.report.data import write_json
+from kane_dynamics_ros.replay.report.page import write_page
+from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
+from kane_dynamics_ros.replay.robot_check import robot_note
+from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
+from kane_dynamics_ros.runtime import load_model
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to do with one bag. ``model`` is what ``load_model`` takes; ``report`` a folder to write to."""
+
+    bag: Path
+    model: str
+    urdf_friction: bool = False
+    topic: str | None = None
+    cutoff: float | None = None  # [Hz]
+    urdf: Path | None = None
+    report: Path | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A verdict, or the reason why there is none."""
+
+    bag: Path
+    verdict: Verdict | None
+    error: str | None
+
+
+def run_job(job: Job, progress: Callable[[int], object] | None = None) -> Outcome:
+    """Read, judge and report one bag; an error of ours, or of the file system, becomes the outcome's."""
+    try:
+        return Outcome(job.bag, _judge(job, progress), None)
+    except (KaneDynamicsError, OSError) as error:
+        return Outcome(job.bag, None, str(error))
+
+
+def _judge(job: Job, progress: Callable[[int], object] | None) -> Verdict:
+    model = load_model(job.model)
+    if job.urdf_friction:
+        model = model.with_urdf_friction()
+    recording = read_recording(job.bag, model.joint_names, job.topic, progress)
+    note = robot_note(recording.description, job.urdf, model)
+    analysis = analyse(recording, model, job.cutoff)
+    analysis = replace(analysis, verdict=replace(analysis.verdict, notes=(note, *analysis.verdict.notes)))
+    if job.report is not None:
+        job.report.mkdir(parents=True, exist_ok=True)
+        write_json(analysis.verdict, job.report / "report.json")
+        write_page(analysis, job.report / "report.html")
+        write_prediction_bag(recording, analysis.comparison, job.report / "predicted")
+    return analysis.verdict
