@@ -110,6 +110,12 @@ def write_messages(
     return path
 
 
+def small_record(count: int = 200, joints: int = 3) -> Record:
+    """Random values, so that every mix-up shows; 1 kHz."""
+    values = np.random.default_rng(7).standard_normal((3, count, joints))
+    return record(*values, 1000.0, [f"joint_{j + 1}" for j in range(joints)])
+
+
 def part(record: Record, chosen: NDArray[np.int64] | slice) -> Record:
     """Some messages of a record."""
     return replace(

@@ -20,7 +20,7 @@ from kane_dynamics_ros.replay.reading.layout import Doubles
 from kane_dynamics_ros.replay.reading.recording import Recording
 
 SHORTEST = 1.0  # [s] of a stretch that is worth filtering, beside its ends
-EDGE_CYCLES = 2.0  # periods of the cut-off that a filter's ends spoil
+EDGE_CYCLES = 3.0  # periods of the cut-off after which less than 1e-3 of a filter's end effects is left
 LOOKED_AT = 120.0  # [s] of motion from which the cut-off is chosen
 TOLD = 0.9  # share of the positions' samples that velocity must have, or it is derived
 
@@ -69,7 +69,9 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     Raises ``TooShortError`` when no part without gaps is long enough.
     """
     ordered = list(passes(recording.states))
-    found = list(spans(part.states for part in ordered))
+    joints = recording.states.joints
+    derived = [_share_of_velocity(recording.states, j) < TOLD for j in range(len(joints))]
+    found = list(spans((part.states for part in ordered), derived))
     longest = max(found, key=lambda span: span.seconds, default=None)
     if longest is None or longest.seconds < SHORTEST:
         raise TooShortError(recording.bag, recording.topic, longest.seconds if longest else 0.0, SHORTEST)
@@ -80,16 +82,13 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
         raise TooShortError(recording.bag, recording.topic, longest.seconds, needed)
     factor = decimation(1 / step, cutoff)
     rate = 1 / (step * factor)
-    derived = [_share_of_velocity(recording.states, j) < TOLD for j in range(len(recording.states.joints))]
     return Motion(
-        stretches=tuple(
-            _stretch(span, step, factor, cutoff, derived) for span in found if span.seconds >= needed
-        ),
+        stretches=tuple(_stretch(span, step, factor, cutoff) for span in found if span.seconds >= needed),
         sampled=1 / step,
         rate=rate,
         cutoff=cutoff,
         edge=int(np.ceil(EDGE_CYCLES * rate / cutoff)),
-        derived=tuple(joint for joint, no in zip(recording.states.joints, derived, strict=True) if no),
+        derived=tuple(joint for joint, no in zip(joints, derived, strict=True) if no),
         passes=len(ordered),
         gaps=tuple(silences(found)),
         reordered=sum(part.reordered for part in ordered),
@@ -109,7 +108,7 @@ def _positions(span: Span, step: float) -> Doubles:
     return np.stack([one.at(grid) for one in span.position], axis=1)
 
 
-def _stretch(span: Span, step: float, factor: int, cutoff: float, derived: list[bool]) -> Stretch:
+def _stretch(span: Span, step: float, factor: int, cutoff: float) -> Stretch:
     """Sample, decimate and filter one span."""
     grid = span.grid(step)
     rate = 1 / (step * factor)
@@ -118,9 +117,9 @@ def _stretch(span: Span, step: float, factor: int, cutoff: float, derived: list[
         return low_pass(decimated(one.at(grid), factor), rate, cutoff)
 
     q = np.stack([filtered(one) for one in span.position], axis=1)
-    measured = (None if skip else filtered(one) for one, skip in zip(span.velocity, derived, strict=True))
     qd = np.stack(
-        [derivative(q[:, j], rate) if one is None else one for j, one in enumerate(measured)], axis=1
+        [derivative(q[:, j], rate) if one is None else filtered(one) for j, one in enumerate(span.velocity)],
+        axis=1,
     )
     return Stretch(
         time=grid[::factor] + span.shift,

@@ -1,6 +1,6 @@
 """The parts of a recording without gaps, found before anything is sampled."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,7 +18,8 @@ class Span:
     """A part without gaps, from ``start`` to ``end`` [s] in the time of its pass through the recording.
 
     ``shift`` [s] leads from that time to the report's, where passes follow each other; ``origin`` [ns] is
-    the stamp at the pass's time 0. The series are the whole pass's, one a joint.
+    the stamp at the pass's time 0. The series are the whole pass's, one a joint; a velocity is ``None``
+    where it must be derived.
     """
 
     start: float
@@ -26,7 +27,7 @@ class Span:
     shift: float
     origin: int
     position: list[Series]
-    velocity: list[Series]
+    velocity: list[Series | None]
     effort: list[Series]
 
     @property
@@ -39,16 +40,20 @@ class Span:
         return np.asarray(self.start + step * np.arange(int(self.seconds / step * (1 + 1e-12)) + 1))
 
 
-def spans(parts: Iterable[JointStates]) -> Iterator[Span]:
-    """The parts without gaps of every pass, in order; each pass sorted by stamp."""
+def spans(parts: Iterable[JointStates], derived: Sequence[bool]) -> Iterator[Span]:
+    """The parts without gaps of every pass, in order; each pass sorted by stamp.
+
+    ``derived``: joints whose velocity is not told often enough, so that it does not count.
+    """
     shift = 0.0
     for states in parts:
         origin = int(states.stamps[0])
-        position, velocity, effort = (
+        position, told, effort = (
             series(states.stamps, origin, values)
             for values in (states.position, states.velocity, states.effort)
         )
-        times = [one.time for one in (*position, *effort)]
+        velocity = [None if skip else one for one, skip in zip(told, derived, strict=True)]
+        times = [one.time for one in (*position, *velocity, *effort) if one is not None]
         if min(map(len, times)) < 2:
             continue  # too little of this pass to know every joint
         step = max(map(period, times))

@@ -19,7 +19,7 @@ from kane_dynamics_ros.replay.errors import (
 from kane_dynamics_ros.replay.reading.blocks import BagFile, Block, Topic, joined
 from kane_dynamics_ros.replay.reading.mcap_file import McapFile
 from kane_dynamics_ros.replay.reading.mcap_records import MAGIC as MCAP_MAGIC
-from kane_dynamics_ros.replay.reading.sqlite_file import SqliteFile
+from kane_dynamics_ros.replay.reading.sqlite_file import SqliteFile, whole_pages
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -70,9 +70,12 @@ def open_bag(path: Path) -> Iterator[Bag]:
         bag = Bag(path, [])
         for i, source in enumerate(_sources(path)):
             file = source
-            if _starts_with(source, ZSTD_MAGIC):
-                file = Path(folder) / f"{i}_{source.stem}"
-                bag.damages.extend(_unpack(source, file))
+            copy = Path(folder) / f"{i}_{source.stem}"
+            if _starts_with(file, ZSTD_MAGIC):
+                bag.damages.extend(_unpack(source, copy))
+                file = copy
+            if _starts_with(file, SQLITE_MAGIC):
+                file = whole_pages(file, copy)
             bag.files.append(_opened(file, source))
         yield bag
 

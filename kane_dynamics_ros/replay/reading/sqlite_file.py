@@ -1,5 +1,7 @@
 """rosbag2's SQLite storage: tables ``topics`` and ``messages``."""
 
+import os
+import shutil
 import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
@@ -43,7 +45,24 @@ class SqliteFile:
         # opening reads; without one, "immutable" opens bags on read-only disks too.
         journal = self.path.with_name(self.path.name + "-wal")
         mode = "mode=ro" if journal.exists() else "immutable=1"
-        return sqlite3.connect(f"{self.path.absolute().as_uri()}?{mode}", uri=True)
+        database = sqlite3.connect(f"{self.path.absolute().as_uri()}?{mode}", uri=True)
+        database.execute("PRAGMA writable_schema=ON")  # else a cut file is refused whole
+        return database
+
+
+def whole_pages(file: Path, copy: Path) -> Path:
+    """The file itself, or a copy without a cut last page, which SQLite would fill up with zeros."""
+    with file.open("rb") as stream:
+        head = stream.read(18)
+    page = int.from_bytes(head[16:18], "big") or 1
+    page = 65536 if page == 1 else page  # so the format writes 64 KiB
+    size = file.stat().st_size
+    if size % page == 0:
+        return file
+    if file != copy:
+        shutil.copyfile(file, copy)
+    os.truncate(copy, size // page * page)
+    return copy
 
 
 def _blocks(database: sqlite3.Connection, name: str) -> Iterator[Block]:

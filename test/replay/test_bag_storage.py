@@ -1,0 +1,226 @@
+"""Every storage and compression of rosbag2 gives the same arrays; what cannot be read is said."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mcap.writer import CompressionType, IndexType
+from mcap.writer import Writer as McapWriter
+from replay_bags import JOINT_STATE, Record, joint_state, part, small_record, write_bag
+from rosbags.rosbag2 import CompressionMode, StoragePlugin
+
+from kane_dynamics_ros.replay.errors import BagNotFoundError, NoBagFilesError, UnknownStorageError
+from kane_dynamics_ros.replay.reading.bag import open_bag
+from kane_dynamics_ros.replay.reading.joint_states import JointStateDecoder, JointStates
+
+MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
+RECORD = small_record()
+
+
+def read(path: Path, names: tuple[str, ...] = RECORD.names) -> tuple[JointStates, list[str]]:
+    """The joint states of a bag, and its damages."""
+    decoder = JointStateDecoder(names)
+    with open_bag(path) as bag:
+        for block in bag.blocks({"/joint_states"}):
+            decoder.add(block)
+        return decoder.result(), list(map(str, bag.damages))
+
+
+def assert_same(states: JointStates, record: Record) -> None:
+    """To the bit: reading copies values."""
+    np.testing.assert_array_equal(states.stamps, record.stamps)
+    np.testing.assert_array_equal(states.received, record.received)
+    for name in ("position", "velocity", "effort"):
+        np.testing.assert_array_equal(getattr(states, name), getattr(record, name))
+
+
+def write_mcap(path: Path, record: Record, **options: object) -> Path:
+    """A lone file by the mcap library, with options that rosbags never writes."""
+    with path.open("wb") as file:
+        writer = McapWriter(file, **options)
+        writer.start("ros2")
+        schema = writer.register_schema(JOINT_STATE, "ros2msg", b"")
+        channel = writer.register_channel("/joint_states", "cdr", schema)
+        for i, received in enumerate(record.received.tolist()):
+            writer.add_message(channel, received, joint_state(record, i), received)
+        writer.finish()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("storage", "compression"),
+    [
+        (MCAP, CompressionMode.NONE),
+        (MCAP, CompressionMode.STORAGE),
+        (MCAP, CompressionMode.FILE),
+        (MCAP, CompressionMode.MESSAGE),
+        (SQLITE, CompressionMode.NONE),
+        (SQLITE, CompressionMode.FILE),
+        (SQLITE, CompressionMode.MESSAGE),
+    ],
+)
+@pytest.mark.parametrize("metadata", [True, False])
+def test_every_storage_and_compression_gives_the_recorded_values(
+    tmp_path: Path, storage: StoragePlugin, compression: CompressionMode, metadata: bool
+) -> None:
+    bag = write_bag(tmp_path / "bag", RECORD, storage, compression)
+    if not metadata:
+        (bag / "metadata.yaml").unlink()
+    states, damages = read(bag)
+    assert_same(states, RECORD)
+    assert damages == []
+
+
+@pytest.mark.parametrize("storage", [MCAP, SQLITE])
+def test_a_lone_file_is_told_by_its_content_whatever_its_name(tmp_path: Path, storage: StoragePlugin) -> None:
+    """Field report 121: an MCAP file opened as SQLite."""
+    bag = write_bag(tmp_path / "bag", RECORD, storage)
+    [source] = [file for file in bag.iterdir() if file.name != "metadata.yaml"]
+    lone = tmp_path / ("lone.db3" if storage is MCAP else "lone.mcap")
+    shutil.copy(source, lone)
+    assert_same(read(lone)[0], RECORD)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compression": CompressionType.LZ4},
+        {"compression": CompressionType.ZSTD, "chunk_size": 4096},
+        {"use_chunking": False},
+        {
+            "index_types": IndexType.NONE,
+            "use_summary_offsets": False,
+            "repeat_channels": False,
+            "repeat_schemas": False,
+        },
+    ],
+    ids=["lz4", "many small chunks", "no chunks", "no index and no summary"],
+)
+def test_mcap_is_read_whatever_the_recorder_left_out(tmp_path: Path, options: dict[str, object]) -> None:
+    states, damages = read(write_mcap(tmp_path / "bag.mcap", RECORD, **options))
+    assert_same(states, RECORD)
+    assert damages == []
+
+
+@pytest.mark.parametrize("metadata", [True, False])
+def test_split_files_are_read_in_the_order_of_their_numbers(tmp_path: Path, metadata: bool) -> None:
+    parts = np.array_split(np.arange(len(RECORD.stamps)), 12)
+    folder = tmp_path / "bag"
+    folder.mkdir()
+    names = [f"bag_{i}.mcap" for i in range(12)]
+    for name, chosen in zip(names, parts, strict=True):
+        write_mcap(folder / name, part(RECORD, chosen))
+    if metadata:
+        listed = "".join(f"  - recorded/{name}\n" for name in names)
+        (folder / "metadata.yaml").write_text(
+            f"rosbag2_bagfile_information:\n  version: 4\n  relative_file_paths:\n{listed}"
+        )
+    assert_same(read(folder)[0], RECORD)
+
+
+def test_rows_in_the_journal_of_a_killed_recorder_are_read(tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / "bag", RECORD, SQLITE)
+    source = bag / "bag.db3"
+    database = sqlite3.connect(source)
+    database.execute("PRAGMA journal_mode=WAL")
+    database.execute("DELETE FROM messages WHERE id > 150")
+    database.commit()
+    killed = tmp_path / "killed"
+    shutil.copytree(bag, killed)  # with the journal, which closing would remove
+    database.close()
+    assert (killed / "bag.db3-wal").stat().st_size > 0
+    assert_same(read(killed)[0], part(RECORD, slice(150)))
+
+
+def test_a_cut_mcap_keeps_its_whole_messages_and_says_where_it_ends(tmp_path: Path) -> None:
+    whole = write_mcap(tmp_path / "bag.mcap", RECORD, compression=CompressionType.NONE, chunk_size=16_000)
+    content = whole.read_bytes()
+    whole.write_bytes(content[: len(content) // 2])
+    states, [damage] = read(whole)
+    count = len(states.stamps)
+    assert 80 < count < 120  # about half of 200 messages
+    assert_same(states, part(RECORD, slice(count)))
+    start = damage.rsplit(" ", 5)[0]
+    assert damage.startswith(
+        f"{whole}: damaged: the file ends at byte {len(content) // 2}, inside the record that"
+    )
+    assert damage.endswith("; what could be read before it was used"), start
+
+
+@pytest.mark.parametrize("compression", [CompressionType.ZSTD, CompressionType.LZ4])
+def test_a_cut_compressed_chunk_gives_its_beginning_or_nothing(
+    tmp_path: Path, compression: CompressionType
+) -> None:
+    whole = write_mcap(tmp_path / "bag.mcap", RECORD, compression=compression, chunk_size=16_000)
+    content = whole.read_bytes()
+    whole.write_bytes(content[: len(content) // 2])
+    states, damages = read(whole)
+    assert len(damages) == 1
+    assert 50 < len(states.stamps) < 150
+    assert_same(states, part(RECORD, slice(len(states.stamps))))
+
+
+def test_a_chunk_with_a_wrong_checksum_is_left_out_and_the_rest_is_read(tmp_path: Path) -> None:
+    file = write_mcap(tmp_path / "bag.mcap", RECORD, compression=CompressionType.NONE, chunk_size=16_000)
+    content = bytearray(file.read_bytes())
+    place = content.index(joint_state(RECORD, 100))
+    content[place + 200] ^= 0xFF
+    file.write_bytes(content)
+    states, [damage] = read(file)
+    assert 100 < len(states.stamps) < 200
+    assert RECORD.stamps[100] not in states.stamps
+    head, tail = (
+        f"{file}: damaged: the checksum of the chunk at byte ",
+        " is wrong; what could be read before it was used",
+    )
+    assert damage.startswith(head)
+    assert damage.endswith(tail)
+
+
+def test_a_cut_sqlite_file_keeps_the_rows_whose_pages_are_there(tmp_path: Path) -> None:
+    record = small_record(5000)
+    bag = write_bag(tmp_path / "bag", record, SQLITE)
+    content = (bag / "bag.db3").read_bytes()
+    (bag / "bag.db3").write_bytes(content[: len(content) // 2])
+    states, damages = read(bag)
+    assert damages == [
+        f"{bag / 'bag.db3'}: damaged: SQLite says: database disk image is malformed; "
+        "what could be read before it was used"
+    ]
+    assert 1000 < len(states.stamps) < 4000
+    assert_same(states, part(record, np.searchsorted(record.stamps, states.stamps)))
+
+
+def test_a_cut_zstd_file_keeps_its_beginning(tmp_path: Path) -> None:
+    record = small_record(5000)
+    bag = write_bag(tmp_path / "bag", record, MCAP, CompressionMode.FILE)
+    [file] = bag.glob("*.zstd")
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+    states, damages = read(bag)
+    assert damages[0] == f"{file}: damaged: the zstd stream ends early; what could be read before it was used"
+    assert 1000 < len(states.stamps) < 4000
+    assert_same(states, part(record, slice(len(states.stamps))))
+
+
+def test_what_is_no_bag_is_refused_with_what_was_found(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("hello bag")
+    with pytest.raises(UnknownStorageError) as refused, open_bag(text):
+        pass
+    assert str(refused.value) == (
+        f"{text}: not a bag file: it starts with 68 65 6c 6c 6f 20 62 61; allowed are MCAP and SQLite 3 "
+        "files, each also under zstd; record again, or give the bag's folder"
+    )
+    with pytest.raises(NoBagFilesError) as refused_folder, open_bag(tmp_path):
+        pass
+    assert str(refused_folder.value) == (
+        f"{tmp_path}: the folder holds no bag file; allowed are MCAP and SQLite 3 files, each also under zstd"
+    )
+    with pytest.raises(BagNotFoundError) as missing, open_bag(tmp_path / "nowhere"):
+        pass
+    assert str(missing.value) == (
+        f"{tmp_path / 'nowhere'}: no such file or folder; give a rosbag2 folder, a .mcap or a .db3 file"
+    )

@@ -1,0 +1,164 @@
+"""Which topics a recording is read from, and what is said when they are missing."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mcap.writer import Writer as McapWriter
+from replay_bags import JOINT_STATE, START, STORE, joint_state, record, small_record, write_messages
+
+from kane_dynamics_ros.replay.errors import BagError
+from kane_dynamics_ros.replay.reading.recording import Recording, read_recording
+
+RECORD = small_record()
+TEXT, ARRAY = "std_msgs/msg/String", "std_msgs/msg/Float64MultiArray"
+Topics = dict[tuple[str, str], list[tuple[int, bytes]]]
+
+
+def states(count: int = 200) -> list[tuple[int, bytes]]:
+    return [(int(RECORD.received[i]), joint_state(RECORD, i)) for i in range(count)]
+
+
+def text(data: str) -> bytes:
+    return bytes(STORE.serialize_cdr(STORE.types[TEXT](data), TEXT))
+
+
+def array(*values: float) -> bytes:
+    layout: Any = STORE.types["std_msgs/msg/MultiArrayLayout"]([], 0)
+    return bytes(STORE.serialize_cdr(STORE.types[ARRAY](layout, np.array(values, float)), ARRAY))
+
+
+def read(folder: Path, topics: Topics, topic: str | None = None) -> Recording:
+    return read_recording(write_messages(folder / "bag", topics), RECORD.names, topic)
+
+
+def refusal(folder: Path, topics: Topics, topic: str | None = None) -> str:
+    """The message of the error, without the bag's path in front."""
+    with pytest.raises(BagError) as refused:
+        read(folder, topics, topic)
+    start = f"{folder / 'bag'}: "
+    assert str(refused.value).startswith(start)
+    return str(refused.value)[len(start) :]
+
+
+def test_states_commands_and_description_are_read_in_one_go(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        {
+            ("/arm/joint_states", JOINT_STATE): states(),
+            ("/arm/forward_effort_controller/commands", ARRAY): [(START + 5, array(1, 2, 3))],
+            ("/arm/robot_description", TEXT): [(START, text("<robot/>"))],
+            ("/chatter", TEXT): [(START, text("hello"))],
+        },
+    )
+    assert found.topic == "/arm/joint_states"
+    np.testing.assert_array_equal(found.states.position, RECORD.position)
+    assert found.commands is not None
+    np.testing.assert_array_equal(found.commands.effort, [[1, 2, 3]])
+    assert found.description == "<robot/>"
+    assert found.notes == ()
+    assert found.rate > 0
+
+
+def test_a_description_recorded_only_at_the_start_is_found(tmp_path: Path) -> None:
+    """Field report 124: latched topics are in the bag once, whatever part of it is of interest."""
+    found = read(
+        tmp_path,
+        {
+            ("/robot_description", TEXT): [(START - 10**10, text("<robot/>"))],
+            ("/joint_states", JOINT_STATE): states(),
+        },
+    )
+    assert found.description == "<robot/>"
+
+
+def test_a_topic_of_unknown_type_is_skipped_with_a_note(tmp_path: Path) -> None:
+    """Field report 122: one custom message must not stop the reading."""
+    file = tmp_path / "bag.mcap"
+    with file.open("wb") as stream:
+        writer = McapWriter(stream)
+        writer.start("ros2")
+        ours = writer.register_schema(JOINT_STATE, "ros2msg", b"")
+        custom = writer.register_schema("my_msgs/msg/Custom", "ros2msg", b"float64 x")
+        joints = writer.register_channel("/joint_states", "cdr", ours)
+        other = writer.register_channel("/custom", "cdr", custom)
+        for received, data in states():
+            writer.add_message(other, received, b"\xff\xff", received)
+            writer.add_message(joints, received, data, received)
+        writer.finish()
+    found = read_recording(file, RECORD.names)
+    np.testing.assert_array_equal(found.states.effort, RECORD.effort)
+    assert found.notes == ("topic '/custom' of unknown type 'my_msgs/msg/Custom' was skipped",)
+
+
+def test_dropped_and_unstamped_messages_are_noted(tmp_path: Path) -> None:
+    unstamped = record(RECORD.position, None, RECORD.effort, 1000, RECORD.names)
+    unstamped.stamps[:] = 0
+    messages = [(START, b"\x00\x01\x00\x00junk"), (START + 1, joint_state(unstamped, 0)), *states()]
+    assert read(tmp_path, {("/joint_states", JOINT_STATE): messages}).notes == (
+        "1 joint state messages were malformed and dropped",
+        "1 joint states have no stamp; their receive time stands in",
+    )
+
+
+def test_no_joint_states(tmp_path: Path) -> None:
+    assert refusal(tmp_path, {("/chatter", TEXT): [(START, text("hello"))]}) == (
+        "no topic of type sensor_msgs/msg/JointState; found topics '/chatter'; record joint_states, or name "
+        "its topic with --topic"
+    )
+
+
+def test_a_topic_that_is_not_there(tmp_path: Path) -> None:
+    assert refusal(tmp_path, {("/joint_states", JOINT_STATE): states()}, "/arm/joint_states") == (
+        "no topic '/arm/joint_states' of type sensor_msgs/msg/JointState; allowed for --topic: "
+        "'/joint_states'"
+    )
+
+
+def test_two_arms_in_one_bag_need_a_choice(tmp_path: Path) -> None:
+    topics = {(f"/{arm}/joint_states", JOINT_STATE): states() for arm in ("left", "right")}
+    assert refusal(tmp_path, topics) == (
+        "several topics may be the joint states: '/left/joint_states', '/right/joint_states'; choose one "
+        "with --topic"
+    )
+
+
+def test_joint_states_are_preferred_to_other_topics_of_their_type(tmp_path: Path) -> None:
+    topics = {
+        ("/feedforward", JOINT_STATE): states(3),
+        ("/joint_states", JOINT_STATE): states(),
+    }
+    assert len(read(tmp_path, topics).states.stamps) == 200
+    assert len(read(tmp_path / "other", topics, "/feedforward").states.stamps) == 3
+
+
+def test_zero_messages(tmp_path: Path) -> None:
+    assert refusal(tmp_path, {("/joint_states", JOINT_STATE): [], ("/chatter", TEXT): [(1, text(""))]}) == (
+        "topic '/joint_states': it holds zero messages; record while the joint state publisher runs"
+    )
+
+
+def test_only_malformed_messages(tmp_path: Path) -> None:
+    assert refusal(tmp_path, {("/joint_states", JOINT_STATE): [(1, b"junk"), (2, b"")]}) == (
+        "topic '/joint_states': all 2 messages on it are malformed; record while the joint state "
+        "publisher runs"
+    )
+
+
+def test_no_effort(tmp_path: Path) -> None:
+    silent = record(RECORD.position, RECORD.velocity, None, 1000, RECORD.names)
+    messages = [(int(silent.received[i]), joint_state(silent, i)) for i in range(200)]
+    assert refusal(tmp_path, {("/joint_states", JOINT_STATE): messages}) == (
+        "topic '/joint_states': no effort of joint 'joint_1', 'joint_2', 'joint_3' in any message; a verdict "
+        "needs position and measured effort: have the driver or joint_state_broadcaster publish them"
+    )
+
+
+def test_joints_of_another_robot(tmp_path: Path) -> None:
+    other = record(RECORD.position, None, RECORD.effort, 1000, ("joint_1", "a", "b"))
+    messages = [(int(other.received[i]), joint_state(other, i)) for i in range(200)]
+    assert refusal(tmp_path, {("/joint_states", JOINT_STATE): messages}) == (
+        "topic '/joint_states': the model's joint 'joint_2', 'joint_3' never appears; found joints "
+        "'joint_1', 'a', 'b'; use the model of the robot that was recorded"
+    )
