@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
     jobs = [
         _job(arguments, bag, folder)
-        for bag, folder in zip(bags, _folders(arguments.report, bags), strict=True)
+        for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True)
     ]
     return max(_show(outcome, limits) for outcome in _outcomes(jobs, arguments.jobs, arguments.dask))
 
@@ -66,7 +66,7 @@ def _job(arguments: argparse.Namespace, bag: Path, report: Path | None) -> Job:
     )
 
 
-def _folders(report: Path | None, bags: Sequence[Path]) -> list[Path | None]:
+def report_folders(report: Path | None, bags: Sequence[Path]) -> list[Path | None]:
     """Where each bag's report goes: the folder itself for one bag, else a folder in it by the bag's name."""
     if report is None or len(bags) == 1:
         return [report] * len(bags)

@@ -6,9 +6,6 @@ from pathlib import Path
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.reading.recording import read_recording
-from kane_dynamics_ros.replay.report.data import write_json
-from kane_dynamics_ros.replay.report.page import write_page
-from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
 from kane_dynamics_ros.replay.robot_check import robot_note
 from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
 from kane_dynamics_ros.runtime import load_model
@@ -53,8 +50,7 @@ def _judge(job: Job, progress: Callable[[int], object] | None) -> Verdict:
     analysis = analyse(recording, model, job.cutoff)
     analysis = replace(analysis, verdict=replace(analysis.verdict, notes=(note, *analysis.verdict.notes)))
     if job.report is not None:
-        job.report.mkdir(parents=True, exist_ok=True)
-        write_json(analysis.verdict, job.report / "report.json")
-        write_page(analysis, job.report / "report.html")
-        write_prediction_bag(recording, analysis.comparison, job.report / "predicted")
+        from kane_dynamics_ros.replay.report.folder import write_report  # spares others matplotlib's import
+
+        write_report(recording, analysis, job.report)
     return analysis.verdict

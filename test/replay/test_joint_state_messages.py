@@ -62,7 +62,7 @@ def any_message(draw: st.DrawFn) -> bytes:
     return serialized(message(stamp, frame, chosen, lengths, draw(st.integers(0, 9))), draw(st.booleans()))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.lists(any_message(), min_size=1, max_size=30))
 def test_any_sequence_of_layouts_and_byte_orders_equals_the_loop_over_rosbags(messages: list[bytes]) -> None:
     states = decode(*messages)
@@ -92,7 +92,7 @@ def test_messages_with_arrays_of_another_length_than_name_are_dropped_and_counte
     assert states.dropped == 2
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 200), st.binary(max_size=40))
 def test_hostile_bytes_are_dropped_and_never_raise(cut: int, junk: bytes) -> None:
     good = serialized(message())

@@ -42,7 +42,7 @@ class BagFile(Protocol):
     """One file of a bag, whatever its storage."""
 
     def topics(self) -> tuple[Topic, ...]:
-        """The topics that can be told from the readable part."""
+        """The topics of the readable part. Raises ``DamagedBagError`` when none can be told."""
 
     def blocks(self, names: Collection[str]) -> Iterator[Block]:
         """The messages of some topics. Raises ``DamagedBagError`` after the last readable one."""

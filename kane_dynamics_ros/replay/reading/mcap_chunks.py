@@ -55,7 +55,7 @@ def directory_at_end(file: BinaryIO) -> Directory:
     directory = Directory()
     try:
         summary = make_reader(file).get_summary()
-    except (McapError, struct.error, UnicodeDecodeError):
+    except (McapError, struct.error, UnicodeDecodeError, OSError):  # the last: shorter than a footer
         summary = None
     if summary is not None:
         for schema in summary.schemas.values():

@@ -20,12 +20,15 @@ class McapFile:
         self.path, self.source = path, source
 
     def topics(self) -> tuple[Topic, ...]:
-        """Every topic with a channel in the readable part."""
+        """Every topic with a channel in the readable part. Raises ``DamagedBagError`` if there is none."""
+        damages: list[McapDamageError] = []
         with self.path.open("rb") as file:
             directory = directory_at_end(file)
             if not directory.channels:
-                for _ in pieces(file, directory, []):
+                for _ in pieces(file, directory, damages):
                     pass
+        if damages and not directory.channels:
+            raise self._damaged(damages)
         return tuple(dict.fromkeys(directory.channels.values()))
 
     def blocks(self, names: Collection[str]) -> Iterator[Block]:
@@ -39,7 +42,10 @@ class McapFile:
                     if topic in names:
                         yield _block(topic, data, entries)
         if damages:
-            raise DamagedBagError(self.source, "; ".join(map(str, damages)))
+            raise self._damaged(damages)
+
+    def _damaged(self, damages: list[McapDamageError]) -> DamagedBagError:
+        return DamagedBagError(self.source, "; ".join(map(str, damages)))
 
 
 def _block(topic: str, data: bytes, entries: IndexEntries) -> Block:

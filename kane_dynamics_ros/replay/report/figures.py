@@ -19,7 +19,9 @@ MEASURED, PREDICTED, RESIDUAL = "#7a8794", "#1f5fa8", "#c0392b"
 
 def joint_figure(comparison: Comparison, joint: int, unit: str, rate: float) -> str:
     """Measured against predicted, residual, the model's terms, and spectra of one joint."""
-    figure = Figure(figsize=(10, 9.5), layout="constrained")
+    figure = Figure(figsize=(10, 9.5))
+    # fixed margins: letting matplotlib find them takes as long as drawing
+    figure.subplots_adjust(left=0.08, right=0.995, bottom=0.05, top=0.99, hspace=0.35)
     efforts, residuals, terms, spectra = figure.subplots(4, 1, height_ratios=(3, 2, 3, 3))
     measured, predicted = comparison.measured[:, joint], comparison.predicted[:, joint]
     residual = measured - predicted

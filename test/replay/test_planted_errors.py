@@ -1,0 +1,141 @@
+"""An arm that differs from its model on purpose: the verdict must name the joint and the term.
+
+The arm is Pinocchio's, with one thing changed; its recording goes through a bag file.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+from replay_bags import Array, effort, motion, pinocchio_arm, record, write_bag
+
+from kane_dynamics_ros.replay.reading.recording import read_recording
+from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
+from kane_dynamics_ros.runtime import load_model
+
+RATE = 500.0
+MODEL = load_model("manipulator_5dof")
+# Swept widely enough that gravity changes its sign, or nobody could tell it from an offset.
+Q, QD, QDD = (2.0 * values for values in motion(30.0, RATE, 5))
+
+
+def verdict(folder: Path, tau: Array, noise: float = 1.0, velocity: bool = True) -> Verdict:
+    """Recorded with encoder noise of 0.1 mrad, 10 mrad/s, and 2 % noise on every effort, times ``noise``."""
+    random = np.random.default_rng(5)
+
+    def noisy(values: Array, size: Array | float) -> Array:
+        return values + noise * size * random.standard_normal(values.shape)
+
+    taken = record(
+        noisy(Q, 1e-4),
+        noisy(QD, 1e-2) if velocity else None,
+        noisy(tau, 0.02 * tau.std(axis=0)),
+        RATE,
+        MODEL.joint_names,
+    )
+    bag = write_bag(folder / "bag", taken)
+    return analyse(read_recording(bag, MODEL.joint_names), MODEL).verdict
+
+
+def blamed(found: Verdict) -> dict[str, tuple[str, ...]]:
+    """Terms by joint, for the joints that are blamed."""
+    return {joint.name: tuple(one.term for one in joint.blames) for joint in found.joints if joint.blames}
+
+
+def heavier(body: int, factor: float) -> pinocchio.Model:
+    """The arm with the mass and inertia of one body scaled."""
+    arm = pinocchio_arm()
+    inertia = arm.inertias[body]
+    arm.inertias[body] = pinocchio.Inertia(inertia.mass * factor, inertia.lever, inertia.inertia * factor)
+    return arm
+
+
+@pytest.mark.parametrize("velocity", [True, False])
+def test_an_exact_model_is_not_blamed(tmp_path: Path, velocity: bool) -> None:
+    found = verdict(tmp_path, effort(pinocchio_arm(), Q, QD, QDD), velocity=velocity)
+    assert blamed(found) == {}
+    assert found.findings == ()
+    # 2 % noise at 500 Hz, of which a low-pass below 15 Hz leaves a fifth: 0.4 % of the standard deviation
+    assert all(joint.fit.r_squared is not None and joint.fit.r_squared > 0.999 for joint in found.joints)
+
+
+def test_without_noise_the_model_explains_everything(tmp_path: Path) -> None:
+    found = verdict(tmp_path, effort(pinocchio_arm(), Q, QD, QDD), noise=0.0)
+    assert all(joint.fit.nrmse is not None and joint.fit.nrmse < 1e-4 for joint in found.joints)
+
+
+def test_missing_coulomb_friction_is_found_on_its_joint(tmp_path: Path) -> None:
+    tau = effort(pinocchio_arm(), Q, QD, QDD)
+    tau[:, 3] += 0.4 * np.tanh(QD[:, 3] / 0.01)
+    found = verdict(tmp_path, tau)
+    assert blamed(found) == {"beta_4": ("Coulomb",)}
+    [one] = found.joints[3].blames
+    assert one.coefficient == pytest.approx(0.4, rel=0.02)
+    assert one.share > 0.95
+    assert found.joints[3].findings[0].startswith("Coulomb friction 0.")
+    assert found.joints[3].findings[0].endswith(" N m missing")
+
+
+def test_missing_viscous_friction_and_an_offset_are_told_apart(tmp_path: Path) -> None:
+    tau = effort(pinocchio_arm(), Q, QD, QDD)
+    tau[:, 1] += 12.0 * QD[:, 1]
+    tau[:, 2] += 3.0
+    found = verdict(tmp_path, tau)
+    assert blamed(found) == {"alpha_2": ("viscous",), "alpha_3": ("offset",)}
+    assert found.joints[1].blames[0].coefficient == pytest.approx(12.0, rel=0.02)
+    assert found.joints[2].blames[0].coefficient == pytest.approx(3.0, rel=0.02)
+
+
+def test_friction_that_the_model_has_too_much_of_is_found(tmp_path: Path) -> None:
+    """The arm has none; the model believes in the URDF's."""
+    tau = effort(pinocchio_arm(), Q, QD, QDD)
+    bag = write_bag(tmp_path / "bag", record(Q, QD, tau, RATE, MODEL.joint_names))
+    model = MODEL.with_parameters(viscous=(0.0, 5.0, 0.0, 0.0, 0.0))
+    found = analyse(read_recording(bag, model.joint_names), model).verdict
+    assert found.joints[1].findings == ("viscous friction 5 N m s/rad too large",)
+    assert blamed(found) == {"alpha_2": ("viscous",)}
+
+
+def test_a_mass_10_percent_off_is_found_on_the_joints_that_carry_it(tmp_path: Path) -> None:
+    """Limb 3 and what it moves: joints 1 to 3 feel it, by gravity and inertia; the wrist does not."""
+    found = verdict(tmp_path, effort(heavier(3, 1.1), Q, QD, QDD))
+    terms = blamed(found)
+    assert set(terms) == {"gamma_1", "alpha_2", "alpha_3"}
+    assert {"inertia", "gravity"} <= set(terms["alpha_3"])
+    assert "gravity" in terms["alpha_2"]
+    assert all(one.coefficient > 0 for joint in found.joints for one in joint.blames)
+
+
+def test_gravity_of_one_joint_is_found_with_its_size(tmp_path: Path) -> None:
+    """Gravity 8 % greater than the model's at joint 2 alone, as a spring on it would make it."""
+    still = np.zeros_like(Q)
+    tau = effort(pinocchio_arm(), Q, QD, QDD)
+    tau[:, 1] += 0.08 * effort(pinocchio_arm(), Q, still, still)[:, 1]
+    found = verdict(tmp_path, tau)
+    assert blamed(found) == {"alpha_2": ("gravity",)}
+    assert found.joints[1].blames[0].coefficient == pytest.approx(0.08, abs=0.003)
+
+
+def test_a_payload_nobody_told_is_found_with_mass_and_place(tmp_path: Path) -> None:
+    arm = pinocchio_arm()
+    tip = arm.frames[arm.getFrameId("tool")].placement
+    load = pinocchio.Inertia(0.5, np.array([0.02, 0.0, 0.1]), np.zeros((3, 3)))
+    arm.inertias[5] += tip.act(load)
+    found = verdict(tmp_path, effort(arm, Q, QD, QDD))
+    assert found.tip is not None
+    assert found.tip.mass == pytest.approx(0.5, rel=0.02)
+    np.testing.assert_allclose(found.tip.com, [0.02, 0.0, 0.1], atol=0.005)
+    assert {"alpha_2", "alpha_3"} <= set(blamed(found))
+    assert found.findings[0].startswith("as if the tip carried 0.5")
+
+
+def test_a_payload_beside_missing_friction_is_found_all_the_same(tmp_path: Path) -> None:
+    arm = pinocchio_arm()
+    tip = arm.frames[arm.getFrameId("tool")].placement
+    arm.inertias[5] += tip.act(pinocchio.Inertia(0.5, np.array([0.0, 0.0, 0.1]), np.zeros((3, 3))))
+    friction = np.array([4.0, 4.0, 2.0, 0.3, 0.1]) * np.tanh(QD / 0.01)
+    found = verdict(tmp_path, effort(arm, Q, QD, QDD) + friction)
+    assert found.tip is not None
+    assert found.tip.mass == pytest.approx(0.5, rel=0.05)
+    assert "Coulomb" in blamed(found)["beta_4"]
