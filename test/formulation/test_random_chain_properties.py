@@ -1,0 +1,135 @@
+"""Generated models of random chains, one to eight joints, some of them slides: what every robot obeys."""
+
+import newton_euler
+import numpy as np
+import pinocchio
+import pytest
+from pinocchio_chain import pinocchio_model
+from random_chains import random_chain, random_gravity, random_inertia, random_state
+from scipy.integrate import solve_ivp
+from urdf_of_chain import reframed, urdf_of
+
+from kane_dynamics_ros.cli.verification import largest_differences
+from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.module import write_module
+from kane_dynamics_ros.description import parse_robot, serial_chain
+from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, ChainJoint, Inertia
+from kane_dynamics_ros.formulation import kane_of_chain
+from kane_dynamics_ros.formulation.dual import Dual
+from kane_dynamics_ros.runtime import load_model
+
+SIZES = range(1, 9)
+# Rounding alone: thousands of operations of 1e-16 each, and cancellation between terms.
+ROUNDING = 1e-11
+
+
+def model_of(chain: Chain, folder):
+    """The generated model in pure Python, which needs no compiler."""
+    return load_model(write_module(derive(chain), "module", folder)[0], backend="python")
+
+
+@pytest.fixture(scope="module")
+def chains():
+    return {n: random_chain(np.random.default_rng(100 + n), n) for n in SIZES}
+
+
+@pytest.fixture(scope="module")
+def models(chains, tmp_path_factory):
+    return {n: model_of(chain, tmp_path_factory.mktemp(f"joints_{n}")) for n, chain in chains.items()}
+
+
+def difference(a, b) -> float:
+    return float(np.max(np.abs(np.asarray(a) - b)) / np.max(np.abs(b)))
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_all_witnesses_agree(n, chains, models):
+    largest = largest_differences(models[n], chains[n], states=2, seed=n)
+    assert {name: value for name, value in largest.items() if value >= ROUNDING} == {}
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_newton_euler_and_pinocchio_agree(n, chains, models):
+    rng = np.random.default_rng(n)
+    gravity, state = random_gravity(rng), random_state(rng, n)
+    tau = models[n].with_parameters(gravity=gravity).inverse_dynamics(*state)
+    assert difference(newton_euler.inverse_dynamics(chains[n], *state, gravity), tau) < ROUNDING
+    model = pinocchio_model(chains[n], gravity)
+    assert difference(pinocchio.rnea(model, model.createData(), *state), tau) < ROUNDING
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_mass_matrix_is_symmetric_and_positive_definite(n, models):
+    rng = np.random.default_rng(n)
+    for _ in range(3):
+        M = models[n].mass_matrix(random_state(rng, n)[0])
+        assert np.array_equal(M, M.T)
+        assert np.min(np.linalg.eigvalsh(M)) > 0
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_rate_of_mass_matrix_less_twice_coriolis_matrix_is_skew(n, chains, models):
+    """M' by dual numbers along the motion: the slope of tau(q(t), 0, e_j) without gravity."""
+    q, qd, _ = random_state(np.random.default_rng(n), n)
+    moving, still, free_fall = [Dual(s, r) for s, r in zip(q, qd, strict=True)], [0.0] * n, (0.0, 0.0, 0.0)
+    columns = []
+    for unit in np.eye(n):
+        tau = kane_of_chain.inverse_dynamics(chains[n], moving, still, unit, free_fall)
+        columns.append([effort.slope if isinstance(effort, Dual) else 0.0 for effort in tau])
+    M_rate = np.array(columns, dtype=float).T
+    N = M_rate - 2 * models[n].coriolis(q, qd)
+    assert np.max(np.abs(N + N.T)) < ROUNDING * max(1.0, np.max(np.abs(N)))
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_forward_dynamics_inverts_inverse_dynamics(n, models):
+    q, qd, qdd = random_state(np.random.default_rng(n), n)
+    tau = models[n].inverse_dynamics(q, qd, qdd)
+    # the condition number of M multiplies the rounding
+    condition = np.linalg.cond(models[n].mass_matrix(q))
+    assert difference(models[n].forward_dynamics(q, qd, tau), qdd) < 1e-14 * max(condition, 1e3)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_energy_balances_along_the_motion(n, models):
+    """Field report 67: d(T + U)/dt is the power of the efforts less that lost in friction."""
+    rng = np.random.default_rng(n)
+    model = models[n].with_parameters(viscous=tuple(rng.uniform(0.1, 0.5, n)), gravity=random_gravity(rng))
+    tau, (q, qd, _) = rng.uniform(-2, 2, n), random_state(rng, n)
+
+    def rate(_, state):
+        u = state[n : 2 * n]
+        power = u @ (tau - model.friction(u))
+        return np.concatenate([u, model.forward_dynamics(state[:n], u, tau), [power]])
+
+    start = np.concatenate([q, qd, [0.0]])
+    end = solve_ivp(rate, (0.0, 0.3), start, "DOP853", rtol=1e-11, atol=1e-11).y[:, -1]
+    gained = sum(model.energy(end[:n], end[n : 2 * n])) - sum(model.energy(q, qd))
+    assert gained == pytest.approx(end[-1], abs=1e-7)  # the integrator's tolerance over some 100 J
+
+
+@pytest.mark.parametrize("n", [2, 4, 6])
+def test_a_reframed_twin_has_the_same_torques(n, chains, tmp_path):
+    """Both as URDF text, read again: other link frames, inertials and origins, one robot."""
+    rng = np.random.default_rng(n)
+    twin = reframed(chains[n], rng)
+    twins = [
+        model_of(serial_chain(parse_robot(urdf_of(chain)), "tip"), tmp_path / name)
+        for name, chain in (("first", chains[n]), ("second", twin))
+    ]
+    payload = random_inertia(rng)
+    ixx, ixy, ixz, iyy, iyz, izz = (payload.tensor[i][j] for i in range(3) for j in range(i, 3))
+    load = type(twins[0].parameters.payload)(payload.mass, payload.com, (ixx, ixy, ixz, iyy, iyz, izz))
+    for _ in range(3):
+        state = random_state(rng, n)
+        first, second = (model.with_parameters(payload=load).inverse_dynamics(*state) for model in twins)
+        assert difference(first, second) < ROUNDING
+
+
+def test_a_hanging_mass_pulls_down(tmp_path):
+    """A bob 0.5 m below an axis along x: at angle s the actuator holds m g l sin(s)."""
+    bob = Inertia(2.0, (0.0, 0.0, -0.5), (ZERO, ZERO, ZERO))
+    swing = ChainJoint("swing", "revolute", IDENTITY, ZERO, (1.0, 0.0, 0.0), "bob", bob, 0)
+    model = model_of(Chain("pendulum", "base", "bob", (swing,), ("swing",)), tmp_path)
+    for angle in (-1.0, 0.0, 0.4, 2.5):
+        assert model.gravity([angle]) == pytest.approx([2.0 * 9.81 * 0.5 * np.sin(angle)], abs=1e-13)
