@@ -8,6 +8,7 @@ from dataclasses import asdict
 from kane_dynamics_ros.cli.chain_arguments import add_chain_arguments, read_chain
 from kane_dynamics_ros.cli.colour import Palette, palette_for
 from kane_dynamics_ros.cli.inspect_findings import finding_lines, summary
+from kane_dynamics_ros.cli.inspect_partials import partial_lines, partials
 from kane_dynamics_ros.cli.inspect_tables import body_lines, joint_lines
 from kane_dynamics_ros.description import Chain, Finding, physics_hash
 
@@ -66,6 +67,9 @@ def as_text(chain: Chain, palette: Palette) -> list[str]:
         palette.bold("Bodies (each with what is fixed to it; in the frame of its first link)"),
         *body_lines(chain),
         "",
+        palette.bold("Partial velocities at q = 0 (in the body's axes; those that are not zero)"),
+        *partial_lines(chain),
+        "",
         palette.bold("Findings"),
         *finding_lines(chain.findings, palette),
         summary(chain.findings),
@@ -79,4 +83,9 @@ def moving_mass(chain: Chain) -> float:
 
 def as_data(chain: Chain) -> dict[str, object]:
     """The same as plain data."""
-    return {**asdict(chain), "moving_mass": moving_mass(chain), "physics_hash": physics_hash(chain)}
+    return {
+        **asdict(chain),
+        "moving_mass": moving_mass(chain),
+        "physics_hash": physics_hash(chain),
+        "partial_velocities": [partial._asdict() for partial in partials(chain)],
+    }

@@ -53,7 +53,7 @@ def body_row(joint: ChainJoint) -> tuple[str, ...]:
 
 
 def vector(values: Sequence[float]) -> str:
-    return " ".join(f"{value:.5g}" for value in values)
+    return " ".join(f"{value + 0.0:.5g}" for value in values)
 
 
 def known(value: float | None) -> str:

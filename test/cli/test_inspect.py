@@ -36,6 +36,12 @@ def test_prints_the_chain_its_bodies_and_every_finding(arm, capsys):
         "'one'  1          0.1 0 0             0.01 0.01 0.01              -",
         "'two'  1          0.1 0 0             0.01 0.01 0.01              -",
         "",
+        "Partial velocities at q = 0 (in the body's axes; those that are not zero)",
+        "body   speed  partial angular velocity  partial velocity of the centre of mass",
+        "'one'  'a'    0 0 1                     0 0.1 0",
+        "'two'  'a'    0 0 1                     0 0.4 0",
+        "'two'  'b'    0 0 1                     0 0.1 0",
+        "",
         "Findings",
         "doubtful.urdf:5: warning: joint 'a' <axis>: the axis has length 2: made 1 [KD305]",
         "doubtful.urdf: info: link 'two': no tip was asked for: 'two' was chosen, to which 2 moving "
@@ -51,6 +57,10 @@ def test_json_holds_the_same(arm, capsys):
     data = json.loads(capsys.readouterr().out)
     assert (data["tip"], data["coordinates"], data["moving_mass"]) == ("one", ["a"], 2.0)
     assert data["joints"][0]["lumped"] == ["two"]
+    # The centre of mass of `one` and `two`, 1 kg each at 0.1 and 0.4 m.
+    assert data["partial_velocities"] == [
+        {"body": "one", "speed": "a", "omega": [0, 0, 1], "v_G": [0, 0.25, 0]}
+    ]
     assert {"code", "severity", "message", "file", "line", "element"} == set(data["findings"][0])
 
 

@@ -1,6 +1,7 @@
 """Every chain of every robot in example-robot-data: torques as Pinocchio's, or refused for a known reason."""
 
 import pytest
+from chain_torques import inverse_dynamics
 from wild_chains import FILES, disagreement, robot_and_text, tried
 
 from kane_dynamics_ros.description import DescriptionError
@@ -28,7 +29,7 @@ def test_every_chain_agrees_with_pinocchio(file):
             refusals.add(result.refusal.code)
         else:
             # The same sums in another order: a few hundred roundings of 1e-16, with cancellation.
-            assert disagreement(text, robot, result.chain, states=1) < 1e-11, result.tip
+            assert disagreement(text, robot, result.chain, inverse_dynamics, states=1) < 1e-11, result.tip
     assert refusals == REFUSED_CHAINS.get(file, set())
 
 

@@ -1,10 +1,9 @@
 """Every chain of every example robot, against Pinocchio."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from chain_torques import inverse_dynamics
 from example_robots import ROBOTS
 from whole_robot_witness import PinocchioChain
 
@@ -13,6 +12,7 @@ from kane_dynamics_ros.description.model import MOVING
 from kane_dynamics_ros.description.tip import path_to
 from kane_dynamics_ros.description.tree import children
 
+Torques = Callable[..., np.ndarray]  # of (chain, q, qd, qdd)
 FILES = sorted(path.relative_to(ROBOTS).as_posix() for path in ROBOTS.rglob("*.urdf"))
 
 
@@ -45,7 +45,7 @@ def tried(robot: Robot) -> Iterator[Tried]:
             yield Tried(tip, None, error)
 
 
-def disagreement(text: str, robot: Robot, chain: Chain, states: int = 3) -> float:
+def disagreement(text: str, robot: Robot, chain: Chain, torques: Torques, states: int = 3) -> float:
     """Largest difference of torques to Pinocchio's at random states, over the largest torque of the state."""
     witness = PinocchioChain(text, robot, chain)
     random = np.random.default_rng(len(chain.joints))
@@ -53,7 +53,7 @@ def disagreement(text: str, robot: Robot, chain: Chain, states: int = 3) -> floa
     for _ in range(states):
         state = random.uniform(-1.5, 1.5, (3, len(chain.coordinates)))
         expected = witness.inverse_dynamics(*state)
-        difference = np.abs(inverse_dynamics(chain, *state) - expected).max()
+        difference = np.abs(torques(chain, *state) - expected).max()
         worst = max(worst, difference / max(np.abs(expected).max(), 1e-12))
     return worst
 
