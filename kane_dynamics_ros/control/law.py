@@ -100,9 +100,12 @@ def efforts(law: Law, reference: Array, q: Array, qd: Array) -> Array:
 
 
 def efforts_by_term(law: Law, reference: Array, q: Array, qd: Array) -> Efforts:
-    """The same command part by part; terms that are switched off are 0."""
+    """The same command part by part; terms that are switched off are 0.
+
+    In mode ``feedforward`` a batch is allowed too: reference (3, N, n), q and qd (N, n).
+    """
     q_d, qd_d, qdd_d = reference
-    zero = np.zeros(len(q_d))
+    zero = np.zeros_like(q_d)
     if law.mode == "gravity_compensation":
         gravity = law.rigid.gravity(q) if law.switches.gravity else zero
         return Efforts(zero, zero, gravity, zero, zero)
@@ -134,7 +137,7 @@ def _rigid_whole(switches: TermSwitches) -> bool:
 def _feedback(law: Law, reference: Array, q: Array, qd: Array) -> Array:
     """Kp e + Kd e', through the mass matrix in ``computed_torque``."""
     if law.mode == "feedforward":
-        return np.zeros(len(q))
+        return np.zeros_like(q)
     pd: Array = law.kp * position_error(law, reference[0], q) + law.kd * (reference[1] - qd)
     if law.mode == "computed_torque":
         weighted: Array = law.rigid.mass_matrix(q) @ pd

@@ -108,3 +108,30 @@ class OutsideLimitsError(TrajectoryError):
             f"{quantity} of joint {joint!r} reaches {found:g} at {time:.3f} s from the start; the limits "
             f"are {lower:g} to {upper:g}"
         )
+
+
+class NoPointsError(TrajectoryError):
+    """There is nothing to annotate."""
+
+    def __init__(self) -> None:
+        super().__init__("the trajectory has no points; efforts can be given to one point or more")
+
+
+class TooManyPointsError(TrajectoryError):
+    """The error asked for needs more points than allowed."""
+
+    def __init__(self, max_points: int, error: float) -> None:
+        super().__init__(
+            f"linear efforts within {error:g} of the true ones need more than {max_points} points; allow a "
+            "larger error, or more points"
+        )
+
+
+class EffortBeyondLimitError(TrajectoryError):
+    """The motion needs more effort than a joint has."""
+
+    def __init__(self, joint: str, effort: float, limit: float, time: float) -> None:
+        super().__init__(
+            f"joint {joint!r} needs an effort of {effort:g} at {time:.3f} s from the start; the limit is "
+            f"{limit:g}; move more slowly"
+        )

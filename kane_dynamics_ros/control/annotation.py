@@ -1,0 +1,166 @@
+"""A trajectory with efforts, dense enough for a consumer that interpolates them linearly.
+
+Between two points of the request the motion is the same polynomial as before; points are added on it
+until linear interpolation of the effort is within a stated error of the true effort. Where the effort
+itself jumps, because acceleration or velocity do at a point, a second point ``JUMP_NS`` later carries
+the effort after the jump. The last effort is the one that holds the arm at rest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kane_dynamics_ros.control.law import Law, efforts_by_term
+from kane_dynamics_ros.control.plan import NANOSECOND
+from kane_dynamics_ros.control.rejections import EffortBeyondLimitError, NoPointsError, TooManyPointsError
+from kane_dynamics_ros.control.request import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.splines import Array, Knot, constant, evaluate_many, segments
+from kane_dynamics_ros.control.validation import Rules, Waypoints, checked
+
+JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned
+CHECKS = np.linspace(0.0, 1.0, 9)[1:-1]  # where each interval is compared with the true effort
+FIRST_INTERVALS = 8  # of each segment, so that no bulge is overlooked
+SHORTEST_NS = 2 * JUMP_NS  # intervals are not split further
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """Largest error of linear interpolation [N m or N], and how many points at most."""
+
+    error: float
+    max_points: int
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One segment with what its points carry: 1 positions, 2 velocities too, 3 accelerations too."""
+
+    start_ns: int
+    end_ns: int
+    coefficients: Array
+    carried: int
+
+    def states(self, times_ns: NDArray[Any]) -> Array:
+        """States (N, 3, n) at times from the trajectory's start [ns]."""
+        return evaluate_many(self.coefficients, (times_ns - self.start_ns) * NANOSECOND)
+
+
+class Row(NamedTuple):
+    """One point to be: its time [ns], state (3, n), effort (n,), and what it carries."""
+
+    time_ns: int
+    state: Array
+    tau: Array
+    carried: int
+
+
+def annotate(request: TrajectoryRequest, law: Law, limits: Array, accuracy: Accuracy) -> TrajectoryRequest:
+    """The request with ``effort`` at every point and points added. Raises ``TrajectoryError``.
+
+    ``limits`` (n,) are the largest efforts. The terms that ``law`` has switched off are left out.
+    """
+    if not request.points:
+        raise NoPointsError
+    joints = law.rigid.joints
+    waypoints = checked(request, joints, np.zeros(len(joints)), Rules())
+    desired = replace(law, mode="feedforward")
+    rows: list[Row] = []
+    for piece in (*_pieces(waypoints), _rest(waypoints)):
+        _extend(rows, piece, desired, accuracy)
+    _check_efforts(rows, limits, law)
+    order = [law.rigid.joint_names.index(name) for name in request.names]
+    given = dict(zip(waypoints.times_ns, waypoints.knots, strict=True))
+    return replace(request, points=tuple(_point(row, given.get(row.time_ns), order) for row in rows))
+
+
+def _pieces(waypoints: Waypoints) -> list[Piece]:
+    """The segments between the points of the request."""
+    times, knots = waypoints.times_ns, waypoints.knots
+    if len(knots) == 1:
+        return []
+    coefficients = segments(knots, np.diff(np.array(times, dtype=np.int64)).astype(np.float64) * NANOSECOND)
+    carried = [min(_carried(a), _carried(b)) for a, b in pairwise(knots)]
+    return [Piece(*each) for each in zip(times, times[1:], coefficients, carried, strict=False)]
+
+
+def _rest(waypoints: Waypoints) -> Piece:
+    """The hold after the last point, as a piece without duration."""
+    last = waypoints.knots[-1]
+    end = waypoints.times_ns[-1]
+    return Piece(end, end, constant(last.q), _carried(last))
+
+
+def _carried(knot: Knot) -> int:
+    return 1 if knot.qd is None else 2 if knot.qdd is None else 3
+
+
+def _extend(rows: list[Row], piece: Piece, law: Law, accuracy: Accuracy) -> None:
+    """Append a piece's points; a second one at its start only where the effort jumps there."""
+    times = _refined(piece, law, accuracy)
+    if rows:
+        at_start = _efforts(law, piece.states(times[:1]))[0]
+        jumps = np.abs(at_start - rows[-1].tau).max() > accuracy.error
+        times = np.concatenate((times[:1] + JUMP_NS, times[1:])) if jumps else times[1:]
+    if not len(times):
+        return
+    states = piece.states(times)
+    for time_ns, state, tau in zip(times, states, _efforts(law, states), strict=True):
+        rows.append(Row(int(time_ns), state, tau, piece.carried))
+    if len(rows) > accuracy.max_points:
+        raise TooManyPointsError(accuracy.max_points, accuracy.error)
+
+
+def _refined(piece: Piece, law: Law, accuracy: Accuracy) -> NDArray[Any]:
+    """Times [ns] at which the piece's effort is to be given."""
+    if piece.end_ns == piece.start_ns:
+        return np.array([piece.start_ns], dtype=np.int64)
+    times = np.unique(np.linspace(piece.start_ns, piece.end_ns, FIRST_INTERVALS + 1).astype(np.int64))
+    while True:
+        begin, length = times[:-1], np.diff(times)
+        split = (_errors(piece, law, times) > accuracy.error) & (length > SHORTEST_NS)
+        if not split.any():
+            return _thinned(piece, law, times, accuracy.error)
+        times = np.sort(np.concatenate((times, (begin + length // 2)[split])))
+        if len(times) > accuracy.max_points:
+            raise TooManyPointsError(accuracy.max_points, accuracy.error)
+
+
+def _thinned(piece: Piece, law: Law, times: NDArray[Any], error: float) -> NDArray[Any]:
+    """Without the first division's times, when the whole piece is a straight line within the error."""
+    ends = times[[0, -1]]
+    return ends if len(times) == FIRST_INTERVALS + 1 and _errors(piece, law, ends).max() <= error else times
+
+
+def _errors(piece: Piece, law: Law, times: NDArray[Any]) -> Array:
+    """Largest error of linear interpolation over each interval (N - 1,)."""
+    inner = times[:-1, np.newaxis] + np.diff(times)[:, np.newaxis] * CHECKS
+    ends = _efforts(law, piece.states(times))
+    true = _efforts(law, piece.states(inner.ravel())).reshape(*inner.shape, -1)
+    share = CHECKS[:, np.newaxis]
+    linear = ends[:-1, np.newaxis] * (1.0 - share) + ends[1:, np.newaxis] * share
+    errors: Array = np.abs(linear - true).max(axis=(1, 2))
+    return errors
+
+
+def _efforts(law: Law, states: Array) -> Array:
+    """Efforts (N, n) at states (N, 3, n)."""
+    reference = np.ascontiguousarray(states.swapaxes(0, 1))
+    return efforts_by_term(law, reference, reference[0], reference[1]).total
+
+
+def _check_efforts(rows: Sequence[Row], limits: Array, law: Law) -> None:
+    for row in rows:
+        for name, effort, limit in zip(law.rigid.joint_names, row.tau, limits, strict=True):
+            if abs(effort) > limit:
+                raise EffortBeyondLimitError(name, float(effort), float(limit), row.time_ns * NANOSECOND)
+
+
+def _point(row: Row, given: Knot | None, order: list[int]) -> RequestPoint:
+    """One row as a point in the request's joint order; a ``given`` point keeps what it carried."""
+    knot = given or Knot(*row.state[: row.carried])
+    q, qd, qdd = ([] if each is None else each[order].tolist() for each in (knot.q, knot.qd, knot.qdd))
+    return RequestPoint(row.time_ns, q, qd, qdd, row.tau[order].tolist())

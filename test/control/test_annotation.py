@@ -1,0 +1,138 @@
+"""Annotated trajectories, replayed as a consumer does: its splines, and linear efforts."""
+
+from itertools import pairwise
+
+import closed_form
+import numpy as np
+import pytest
+from joints import SECOND, point, request
+
+from kane_dynamics_ros.control.annotation import Accuracy, annotate
+from kane_dynamics_ros.control.law import TermSwitches, build_law
+from kane_dynamics_ros.control.rejections import TrajectoryError
+from kane_dynamics_ros.runtime import load_model
+
+MODEL = load_model("manipulator_5dof")
+N = 5
+NAMES = MODEL.joint_names
+LAW = build_law("computed_torque", MODEL, np.zeros(N), np.zeros(N), TermSwitches())
+NO_LIMITS = np.full(N, np.inf)
+ERROR = 0.05  # [N m]
+ACCURACY = Accuracy(ERROR, 20000)
+START, END = np.array([0.0, 0.2, 0.3, 0.0, 0.0]), np.array([0.8, 0.9, -0.6, 0.5, 0.4])
+SPLINES = {
+    1: lambda t, T, a, b, j: closed_form.linear(t, T, a.positions[j], b.positions[j]),
+    2: lambda t, T, a, b, j: closed_form.cubic(
+        t, T, a.positions[j], a.velocities[j], b.positions[j], b.velocities[j]
+    ),
+    3: lambda t, T, a, b, j: closed_form.quintic(
+        t,
+        T,
+        (a.positions[j], a.velocities[j], a.accelerations[j]),
+        (b.positions[j], b.velocities[j], b.accelerations[j]),
+    ),
+}
+ZERO = (0.0,) * N
+TRAJECTORIES = {
+    "linear": (point(1.0, START), point(2.0, END), point(3.0, START)),
+    "cubic": (point(1.0, START, ZERO), point(2.0, END, (0.5,) * N), point(3.0, START, ZERO)),
+    "quintic": (
+        point(1.0, START, ZERO, ZERO),
+        point(2.0, END, (0.5,) * N, (1.0,) * N),
+        point(3.0, START, ZERO, ZERO),
+    ),
+    "mixed": (point(1.0, START), point(2.0, END, ZERO), point(3.0, START, ZERO)),
+}
+
+
+def annotated(points, accuracy=ACCURACY, limits=NO_LIMITS, law=LAW, names=NAMES):
+    return annotate(request(*points, names=names), law, limits, accuracy)
+
+
+def carried(a, b):
+    return min(1 + bool(len(p.velocities)) + bool(len(p.accelerations)) for p in (a, b))
+
+
+@pytest.mark.parametrize("points", TRAJECTORIES.values(), ids=TRAJECTORIES)
+def test_linear_effort_stays_within_the_error_of_the_true_effort(points):  # field report 97
+    for a, b in pairwise(annotated(points).points):
+        T = (b.time_ns - a.time_ns) / SECOND
+        if b.time_ns - a.time_ns <= 1000:
+            continue  # the effort itself jumps here
+        for share in (0.13, 0.37, 0.5, 0.71, 0.94):
+            states = [SPLINES[carried(a, b)](share * T, T, a, b, j) for j in range(N)]
+            true = MODEL.inverse_dynamics(*np.array(states).T)
+            linear = (1.0 - share) * np.array(a.effort) + share * np.array(b.effort)
+            # splines of intervals of some microseconds lose digits of their acceleration: 1e-3 at most
+            assert np.abs(linear - true).max() < ERROR * 1.05 + 1e-3
+
+
+@pytest.mark.parametrize("points", TRAJECTORIES.values(), ids=TRAJECTORIES)
+def test_the_motion_is_the_same(points):
+    times = {p.time_ns: p for p in annotated(points).points}
+    for given in points:
+        found = times[given.time_ns]
+        np.testing.assert_allclose(found.positions, given.positions, atol=1e-12)  # rounding
+        np.testing.assert_allclose(found.velocities, given.velocities, atol=1e-11)
+        np.testing.assert_allclose(found.accelerations, given.accelerations, atol=1e-10)
+
+
+def test_every_point_carries_effort_and_times_increase():
+    points = annotated(TRAJECTORIES["cubic"]).points
+    assert all(len(p.effort) == N for p in points)
+    assert all(a.time_ns < b.time_ns for a, b in pairwise(points))
+
+
+def test_the_last_effort_holds_the_arm_at_rest():
+    last = annotated(TRAJECTORIES["cubic"]).points[-1]
+    assert last.time_ns == 3 * SECOND + 1000  # the cubic ends with an acceleration: the effort jumps
+    np.testing.assert_allclose(last.effort, MODEL.gravity(START), atol=1e-9)  # rounding
+
+
+def test_a_smaller_error_needs_more_points():
+    counts = [
+        len(annotated(TRAJECTORIES["quintic"], Accuracy(error, 20000)).points) for error in (1.0, 0.1, 0.01)
+    ]
+    assert counts[0] < counts[1] < counts[2]
+
+
+def test_one_point_gets_the_effort_of_rest():
+    points = annotated((point(1.0, START),)).points
+    assert len(points) == 1
+    np.testing.assert_allclose(points[0].effort, MODEL.gravity(START), atol=1e-9)  # rounding
+
+
+def test_the_order_of_joints_is_the_callers():
+    turned = tuple(reversed(NAMES))
+    plain = annotated(TRAJECTORIES["linear"]).points
+    points = annotated(
+        tuple(point(p.time_ns / SECOND, p.positions[::-1]) for p in TRAJECTORIES["linear"]), names=turned
+    ).points
+    np.testing.assert_allclose([p.effort[::-1] for p in points], [p.effort for p in plain])
+
+
+def test_terms_that_are_switched_off_are_left_out():
+    law = build_law("computed_torque", MODEL, np.zeros(N), np.zeros(N), TermSwitches(gravity=False))
+    np.testing.assert_allclose(annotated((point(1.0, START),), law=law).points[0].effort, ZERO, atol=1e-12)
+
+
+REFUSALS = {
+    "too much effort": (
+        {"points": TRAJECTORIES["quintic"], "limits": np.array([300.0, 10.0, 300.0, 300.0, 300.0])},
+        f"joint 'alpha_2' needs an effort of {MODEL.gravity(START)[1]:g} at 1.000 s from the start; the "
+        "limit is 10; move more slowly",
+    ),
+    "too many points": (
+        {"points": TRAJECTORIES["quintic"], "accuracy": Accuracy(1e-9, 100)},
+        "linear efforts within 1e-09 of the true ones need more than 100 points; allow a larger error, or "
+        "more points",
+    ),
+    "no points": ({"points": ()}, "the trajectory has no points; efforts can be given to one point or more"),
+}
+
+
+@pytest.mark.parametrize(("given", "message"), REFUSALS.values(), ids=REFUSALS)
+def test_a_trajectory_is_refused_with_the_reason(given, message):
+    with pytest.raises(TrajectoryError) as caught:
+        annotated(**given)
+    assert str(caught.value) == message

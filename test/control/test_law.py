@@ -1,0 +1,95 @@
+"""The control law against what it must do to the arm: forward dynamics closes the loop."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law, efforts, efforts_by_term
+from kane_dynamics_ros.runtime import load_model
+
+N = 5
+RNG = np.random.default_rng(4)
+KP, KD = np.array([100.0, 90.0, 80.0, 70.0, 60.0]), np.array([20.0, 19.0, 18.0, 17.0, 16.0])
+ALL = TermSwitches()
+NONE = TermSwitches(False, False, False, False)
+TOLERANCE = 1e-9  # [rad/s^2] or [N m]: rounding of sums of some hundred, times the mass matrix's condition
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_model("manipulator_5dof")
+
+
+@pytest.fixture
+def state():
+    reference = RNG.uniform(-1.0, 1.0, (3, N))
+    return reference, reference[0] + RNG.uniform(-0.1, 0.1, N), RNG.uniform(-1.0, 1.0, N)
+
+
+def test_computed_torque_makes_the_error_a_damped_oscillator(model, state):
+    reference, q, qd = state
+    tau = efforts(build_law("computed_torque", model, KP, KD, ALL), reference, q, qd)
+    expected = reference[2] + KD * (reference[1] - qd) + KP * (reference[0] - q)
+    np.testing.assert_allclose(model.forward_dynamics(q, qd, tau), expected, atol=TOLERANCE)
+
+
+def test_feedforward_gives_the_desired_acceleration_at_the_desired_state(model, state):
+    reference, q, qd = state
+    tau = efforts(build_law("feedforward", model, KP, KD, ALL), reference, q, qd)
+    np.testing.assert_allclose(model.forward_dynamics(*reference[:2], tau), reference[2], atol=TOLERANCE)
+
+
+def test_the_pd_part_alone_is_a_spring_and_a_damper(model, state):
+    reference, q, qd = state
+    tau = efforts(build_law("feedforward_pd", model, KP, KD, NONE), reference, q, qd)
+    np.testing.assert_allclose(tau, KP * (reference[0] - q) + KD * (reference[1] - qd), atol=TOLERANCE)
+
+
+def test_gravity_compensation_keeps_an_arm_at_rest(model, state):
+    reference, q, qd = state
+    tau = efforts(build_law("gravity_compensation", model, KP, KD, ALL), reference, q, qd)
+    np.testing.assert_allclose(model.forward_dynamics(q, np.zeros(N), tau), np.zeros(N), atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_terms_add_up_to_the_command(model, state, mode):
+    law = build_law(mode, model.with_urdf_friction(), KP, KD, ALL)
+    np.testing.assert_allclose(efforts_by_term(law, *state).total, efforts(law, *state), atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("term", ["inertia", "coriolis", "gravity", "friction"])
+@pytest.mark.parametrize("mode", ["feedforward", "feedforward_pd", "computed_torque"])
+def test_a_term_that_is_switched_off_is_missing_from_the_command(model, state, mode, term):
+    rubbing = model.with_urdf_friction()
+    whole = efforts_by_term(build_law(mode, rubbing, KP, KD, ALL), *state)
+    without = efforts(build_law(mode, rubbing, KP, KD, replace(ALL, **{term: False})), *state)
+    np.testing.assert_allclose(whole.total - without, getattr(whole, term), atol=TOLERANCE)
+
+
+def test_friction_follows_the_desired_velocity_and_not_the_measured_noise(model):
+    law = build_law("computed_torque", model.with_urdf_friction(), KP, KD, ALL)
+    at_rest = np.zeros((3, N))
+    for noise in (1e-4, -1e-4):
+        assert (efforts_by_term(law, at_rest, np.zeros(N), np.full(N, noise)).friction == 0.0).all()
+
+
+def test_friction_is_viscous_and_coulomb_with_a_smooth_sign(model):
+    rubbing = model.with_parameters(viscous=(2.0,) * N, coulomb=(3.0,) * N, coulomb_velocity=0.1)
+    law = build_law("feedforward", rubbing, KP, KD, ALL)
+    reference = np.zeros((3, N))
+    reference[1] = 0.05
+    expected = 2.0 * 0.05 + 3.0 * math.tanh(0.5)
+    found = efforts_by_term(law, reference, np.zeros(N), np.zeros(N)).friction
+    np.testing.assert_allclose(found, expected, rtol=1e-12)  # rounding
+
+
+def test_a_continuous_joint_takes_the_shorter_way(model):
+    law = build_law("feedforward_pd", model, KP, KD, NONE)
+    turning = replace(law, continuous=np.array([True] + [False] * 4))
+    reference = np.zeros((3, N))
+    q = np.zeros(N)
+    q[0] = q[1] = math.tau - 0.1
+    tau = efforts(turning, reference, q, np.zeros(N))
+    np.testing.assert_allclose(tau[:2], [KP[0] * 0.1, KP[1] * (0.1 - math.tau)], rtol=1e-12)  # rounding

@@ -1,0 +1,91 @@
+"""Limits on efforts and references."""
+
+import numpy as np
+import pytest
+from joints import ARM, SECOND, joint, point, request
+
+from kane_dynamics_ros.control.limits import (
+    check_reference,
+    clamp,
+    clamp_reference,
+    effort_limits,
+    limit_rate,
+    overloaded_by_gravity,
+    position_limits,
+)
+from kane_dynamics_ros.control.plan import hold_at, replace
+from kane_dynamics_ros.control.rejections import OutsideLimitsError
+from kane_dynamics_ros.control.validation import Rules
+from kane_dynamics_ros.runtime import load_model
+
+LIMITED = (joint("shoulder", lower=-1.0, upper=1.0, velocity=3.0, effort=10.0), joint("elbow"))
+
+
+def plan(*points, start=(0.0, 0.0)):
+    return replace(hold_at(np.array(start), SECOND), request(*points), LIMITED, SECOND, Rules())
+
+
+def test_an_effort_limit_that_is_not_known_does_not_clamp():  # field report 101
+    limited = clamp(np.array([12.0, 1e9]), effort_limits(LIMITED))
+    np.testing.assert_array_equal(limited.tau, [10.0, 1e9])
+    np.testing.assert_array_equal(limited.clamped, [True, False])
+    np.testing.assert_array_equal(clamp(np.array([-12.0, 0.0]), effort_limits(LIMITED)).tau, [-10.0, 0.0])
+
+
+def test_the_rate_limit_bounds_the_step_in_both_directions():
+    largest = np.array([0.5, 0.5])
+    np.testing.assert_array_equal(
+        limit_rate(np.array([3.0, -3.0]), np.array([1.0, 1.0]), largest), [1.5, 0.5]
+    )
+    np.testing.assert_array_equal(limit_rate(np.array([1.2, 0.9]), np.array([1.0, 1.0]), largest), [1.2, 0.9])
+
+
+def test_gravity_above_a_limit_is_named():  # field report 102
+    model = load_model("manipulator_5dof")
+    q = np.zeros(5)  # stretched out, level
+    assert overloaded_by_gravity(model, q) == ()
+    heavy = model.with_parameters(gravity=(0.0, 0.0, -981.0))
+    name, found, limit = overloaded_by_gravity(heavy, q)[0]
+    assert (name, limit) == ("alpha_2", 300.0)
+    assert found == pytest.approx(100.0 * abs(model.gravity(q)[1]))
+
+
+def test_a_point_outside_the_position_limits_is_refused():  # field report 99
+    with pytest.raises(OutsideLimitsError) as caught:
+        check_reference(plan(point(10.0, (1.5, 0.0), (0.0, 0.0))), LIMITED)
+    # a cubic passes 2/3 of the way at s with 3 s^2 - 2 s^3 = 2/3; the first of 17 samples after it is 10/16
+    reached = 1.5 * (3 * 0.625**2 - 2 * 0.625**3)
+    assert str(caught.value) == (
+        f"position of joint 'shoulder' reaches {reached:g} at 6.250 s from the start; the limits are -1 to 1"
+    )
+
+
+def test_a_bulge_between_points_inside_the_limits_is_refused():
+    with pytest.raises(OutsideLimitsError):
+        check_reference(plan(point(2.0, (0.9, 0.0), (1.0, 0.0)), point(4.0, (0.9, 0.0), (0.0, 0.0))), LIMITED)
+
+
+def test_a_velocity_beyond_the_limit_is_refused():
+    with pytest.raises(OutsideLimitsError) as caught:
+        check_reference(plan(point(0.25, (1.0, 0.0))), LIMITED)
+    assert (
+        str(caught.value)
+        == "velocity of joint 'shoulder' reaches 4 at 0.000 s from the start; the limits are -3 to 3"
+    )
+
+
+def test_an_arm_outside_its_limits_may_move_back_in():
+    check_reference(plan(point(2.0, (0.5, 0.0), (0.0, 0.0)), start=(1.2, 0.0)), LIMITED)
+
+
+def test_a_clamped_reference_rests_at_the_limit():
+    lower, upper = position_limits((*LIMITED, joint("wrist", "continuous", lower=-1.0, upper=1.0)))
+    reference = np.array([[1.5, 9.0, 9.0], [2.0, 2.0, 2.0], [3.0, 3.0, 3.0]])
+    expected = [[1.0, 9.0, 9.0], [0.0, 2.0, 2.0], [0.0, 3.0, 3.0]]
+    np.testing.assert_array_equal(clamp_reference(reference, lower, upper), expected)
+
+
+def test_joints_of_the_arm_without_limits_accept_everything():
+    check_reference(
+        replace(hold_at(np.zeros(2), SECOND), request(point(0.1, (90.0, -90.0))), ARM, SECOND, Rules()), ARM
+    )

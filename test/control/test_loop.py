@@ -1,0 +1,228 @@
+"""The control loop: each fault with its reaction, recovery, limits, and changes between two steps."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from joints import SECOND, point, request
+
+from kane_dynamics_ros.control.law import TermSwitches, build_law
+from kane_dynamics_ros.control.limits import position_limits
+from kane_dynamics_ros.control.loop import ControlLoop, Settings
+from kane_dynamics_ros.control.rejections import NoStateError, OutsideLimitsError
+from kane_dynamics_ros.control.supervision import FAULTS, Safety
+from kane_dynamics_ros.control.validation import Rules
+from kane_dynamics_ros.runtime import load_model
+
+N = 5
+MODEL = load_model("manipulator_5dof")
+Q = np.array([0.1, 0.8, -0.9, 0.2, 0.1])
+REST = np.zeros(N)
+STEP = 0.001  # [s]
+
+
+def settings(mode="computed_torque", reactions=None, **changes):
+    lower, upper = position_limits(MODEL.joints)
+    chosen = dict.fromkeys(FAULTS, "hold") | {"overrun": "ignore", "saturation": "ignore"} | (reactions or {})
+    made = Settings(
+        law=build_law(mode, MODEL, np.full(N, 100.0), np.full(N, 20.0), TermSwitches()),
+        rules=Rules(),
+        safety=Safety(reactions=chosen),
+        effort_limits=np.full(N, 1e3),
+        effort_rate=None,
+        lower=lower,
+        upper=upper,
+        reference_limits="reject",
+    )
+    return replace(made, **changes)
+
+
+class Arm:
+    """A loop with a clock that goes on by one millisecond for each state."""
+
+    def __init__(self, **options):
+        self.loop = ControlLoop(settings(**options))
+        self.time = 0.0
+
+    def step(self, q=Q, qd=REST, after=STEP):
+        self.time += after
+        return self.loop.step(np.array(q), np.array(qd), self.now_ns, self.time)
+
+    def steps(self, seconds, **state):
+        return [self.step(**state) for _ in range(round(seconds / STEP))][-1]
+
+    @property
+    def now_ns(self):
+        return 50 * SECOND + round(self.time * SECOND)
+
+
+def goal(q, time=1.0):
+    names = MODEL.joint_names
+    return request(point(time, tuple(q), (0.0,) * N, (0.0,) * N), names=names)
+
+
+def test_the_first_state_is_held_with_gravity_compensated():
+    np.testing.assert_allclose(Arm().step(), MODEL.gravity(Q), atol=1e-9)  # rounding
+
+
+def test_a_trajectory_without_a_stamp_starts_at_the_next_state():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(goal(Q + 0.1), arm.now_ns)
+    arm.step(after=0.05)
+    np.testing.assert_array_equal(arm.loop.last.reference, [Q, REST, REST])
+    arm.steps(1.1)
+    np.testing.assert_allclose(arm.loop.last.reference, [Q + 0.1, REST, REST], atol=1e-9)  # rounding
+
+
+def test_replacing_a_trajectory_does_not_jump_in_torque():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(goal(Q + 0.3), arm.now_ns)
+    before = arm.steps(0.4)
+    arm.loop.follow(goal(Q - 0.3), arm.now_ns)
+    # the reference's acceleration changes by its jerk times one step: here below 50 rad/s^3 x 1 ms, 15 kg m^2
+    assert np.abs(arm.step() - before).max() < 1.0
+
+
+def test_no_trajectory_is_taken_before_the_first_state():
+    with pytest.raises(NoStateError) as caught:
+        Arm().loop.follow(goal(Q), 0)
+    assert str(caught.value) == (
+        "no joint states have come yet; send the trajectory again when the node controls the arm"
+    )
+
+
+def test_a_trajectory_outside_the_limits_is_rejected_and_the_old_one_goes_on():
+    arm = Arm()
+    arm.step()
+    with pytest.raises(OutsideLimitsError):
+        arm.loop.follow(goal(Q + 100.0), arm.now_ns)
+    np.testing.assert_allclose(arm.steps(0.1), MODEL.gravity(Q), atol=1e-9)  # rounding
+
+
+def test_a_reference_outside_the_limits_is_clamped_when_asked():
+    arm = Arm(reference_limits="clamp")
+    arm.step()
+    arm.loop.follow(goal(Q + 100.0), arm.now_ns)
+    arm.steps(1.1)
+    assert (arm.loop.last.reference[0] <= position_limits(MODEL.joints)[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("reaction", "expected"), [("hold", MODEL.gravity(Q)), ("zero", np.zeros(N)), ("stop", None)]
+)
+def test_missing_states_lead_to_the_chosen_reaction(reaction, expected):  # field report 139
+    arm = Arm(reactions={"stale_state": reaction})
+    arm.step()
+    assert arm.loop.watch(arm.time + 0.05) is None
+    found = arm.loop.watch(arm.time + 0.15)
+    assert (found is None) if expected is None else found == pytest.approx(expected)
+    assert arm.loop.counts["stale_state"] == 1
+    assert arm.loop.alarm is not None
+
+
+def test_an_ignored_fault_is_only_counted():
+    arm = Arm(reactions={"stale_state": "ignore"})
+    arm.step()
+    assert arm.loop.watch(arm.time + 0.15) is None
+    assert arm.loop.counts["stale_state"] == 1
+    assert arm.loop.alarm is None
+
+
+def test_control_resumes_at_the_measured_position_after_good_states():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(goal(Q + 0.3), arm.now_ns)
+    arm.steps(0.2)
+    arm.loop.watch(arm.time + 0.5)
+    moved = Q + 0.05
+    arm.step(q=moved, after=0.6)
+    assert arm.loop.alarm is not None
+    with pytest.raises(NoStateError):
+        arm.loop.follow(goal(Q), arm.now_ns)
+    arm.steps(0.25, q=moved)
+    assert arm.loop.alarm is None
+    np.testing.assert_array_equal(arm.loop.last.reference[0], moved)
+
+
+def test_one_jump_of_position_gives_no_jump_of_torque():
+    arm = Arm()
+    before = arm.step()
+    glitch = Q.copy()
+    glitch[1] += 2.0
+    np.testing.assert_allclose(arm.step(q=glitch), before, atol=1e-9)  # rounding
+    assert arm.loop.counts["position_jump"] == 1
+    np.testing.assert_allclose(arm.step(), before, atol=1e-9)
+
+
+def test_efforts_beyond_the_limit_are_clamped_and_counted():
+    limits = np.full(N, 1e3)
+    limits[1] = 5.0
+    arm = Arm(effort_limits=limits)
+    tau = arm.step()
+    assert abs(tau[1]) == 5.0
+    assert arm.loop.clamped == {"alpha_2": 1}
+
+
+def test_lasting_saturation_leads_to_its_reaction():
+    limits = np.full(N, 1e3)
+    limits[1] = 5.0
+    arm = Arm(effort_limits=limits, reactions={"saturation": "zero"})
+    arm.steps(0.49)
+    assert arm.loop.counts["saturation"] == 0
+    arm.steps(0.03)
+    assert arm.loop.counts["saturation"] == 1
+    np.testing.assert_array_equal(arm.step(), np.zeros(N))
+
+
+def test_the_effort_changes_no_faster_than_its_rate():
+    rate = np.full(N, 100.0)
+    arm = Arm(effort_rate=rate)
+    before = arm.step()
+    moved = Q + np.array([0.0, 0.4, 0.0, 0.0, 0.0])
+    after = arm.step(q=moved)
+    assert np.abs(after - before).max() == pytest.approx(100.0 * STEP)
+
+
+def test_a_pause_between_states_is_an_overrun():
+    arm = Arm(reactions={"overrun": "zero"})
+    arm.step()
+    np.testing.assert_array_equal(arm.step(after=0.05), np.zeros(N))
+    assert arm.loop.counts["overrun"] == 1
+
+
+@pytest.mark.filterwarnings("ignore:overflow")  # the point of the test
+def test_a_command_that_would_not_be_finite_is_never_given():
+    arm = Arm()
+    arm.step()
+    arm.loop.settings = settings(
+        law=replace(arm.loop.settings.law, kp=np.full(N, 1e308), kd=np.full(N, 1e308))
+    )
+    np.testing.assert_allclose(arm.step(q=Q + 0.4, qd=REST + 1e5), MODEL.gravity(Q + 0.4), atol=1e-9)
+    assert arm.loop.counts["non_finite"] == 1
+
+
+def test_other_settings_take_effect_at_the_next_step():
+    arm = Arm()
+    arm.step()
+    heavier = MODEL.with_parameters(gravity=(0.0, 0.0, -19.62))
+    law = replace(arm.loop.settings.law, rigid=heavier)
+    arm.loop.settings = replace(arm.loop.settings, law=law)
+    np.testing.assert_allclose(arm.step(), 2.0 * MODEL.gravity(Q), atol=1e-9)  # rounding
+
+
+def test_after_a_jump_of_the_clock_the_next_state_is_held():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(goal(Q + 0.3), arm.now_ns)
+    arm.steps(0.3)
+    arm.loop.forget()
+    tau = arm.loop.step(Q, REST, 0, arm.time + STEP)
+    np.testing.assert_allclose(tau, MODEL.gravity(Q), atol=1e-9)  # rounding
+
+
+def test_hold_leaves_gravity_to_a_robot_that_compensates_it_itself():
+    arm = Arm(law=build_law("computed_torque", MODEL, REST, REST, TermSwitches(gravity=False)))
+    arm.step()
+    np.testing.assert_array_equal(arm.loop.safe_effort("hold", arm.time), np.zeros(N))
