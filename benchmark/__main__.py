@@ -1,0 +1,69 @@
+"""``make benchmark``: every line of DESIGN.md's table of speeds, ours and the rivals' side by side.
+
+    python -m benchmark [--only SECTION ...] [--no-history]
+
+Exit code 1 when a required line is not met or a section could not be measured.
+"""
+
+import argparse
+import importlib
+import sys
+import time
+from collections.abc import Sequence
+
+from benchmark.history import append_history, processor
+from benchmark.line import Line, table
+
+# Each is a module of this package whose ``lines()`` measures; the heavy libraries are imported then.
+SECTIONS = (
+    "calls_from_c",
+    "calls_from_python",
+    "generated_size",
+    "generation",
+    "growth",
+    "simulated_hardware",
+    "replay_speed",
+    "round_trip",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmark", description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--only", nargs="+", choices=SECTIONS, default=SECTIONS, metavar="SECTION", help=", ".join(SECTIONS)
+    )
+    parser.add_argument("--no-history", action="store_true", help="do not append to benchmark/history.jsonl")
+    options = parser.parse_args(arguments)
+    lines, failed = measured_sections(options.only)
+    print(
+        f"{processor()}; processor time, medians of interleaved repeats; ratio: rival over ours\n",
+        table(lines),
+        sep="\n",
+    )
+    missed = [line.work for line in lines if line.met is False]
+    asked = sum(line.met is not None for line in lines)
+    print(f"\n{asked - len(missed)} of {asked} required lines met")
+    for name, error in failed.items():
+        print(f"not measured: {name}: {error}")
+    if not options.no_history:
+        append_history(lines)
+    return 1 if missed or failed else 0
+
+
+def measured_sections(names: Sequence[str]) -> tuple[list[Line], dict[str, Exception]]:
+    """The lines of all sections that could be measured, and why the others could not."""
+    lines: list[Line] = []
+    failed: dict[str, Exception] = {}
+    for name in names:
+        start = time.perf_counter()
+        print(f"{name} ...", file=sys.stderr, flush=True)
+        try:
+            lines += importlib.import_module(f"benchmark.{name}").lines()
+        except Exception as error:  # one rival that is not installed must not hide the others' figures
+            failed[name] = error
+        print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
+    return lines, failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Compile the C++ program that times Pinocchio, MuJoCo and C functions in one process."""
+
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import mujoco
+
+from benchmark.arms import site_file
+
+NATIVE = Path(__file__).parent / "native"
+EIGEN = ("/usr/include/eigen3", "/usr/local/include/eigen3")  # Debian: libeigen3-dev
+DEFINITIONS = (
+    "NDEBUG",
+    "BOOST_MPL_LIMIT_LIST_SIZE=30",
+    "BOOST_MPL_LIMIT_VECTOR_SIZE=30",
+    "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
+    "BOOST_FUSION_INVOKE_MAX_ARITY=12",
+    "EIGEN_MAX_ALIGN_BYTES=16",
+    "EIGEN_MAX_STATIC_ALIGN_BYTES=16",
+)
+PINOCCHIO_FLAGS = ["-O3", "-std=c++17", "-w", *(f"-D{definition}" for definition in DEFINITIONS)]
+C_FLAGS = ["-O3", "-march=native", "-DNDEBUG", "-w"]
+SIGNATURE = "(const double *q, const double *qd, const double *qdd, double *tau)"
+
+
+def run(command: Sequence[object]) -> str:
+    """Run a command; its output, or ``RuntimeError`` with what it said on the error stream."""
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise RuntimeError(f"{' '.join(map(str, command))}\n{result.stderr}")
+    return result.stdout
+
+
+def timing_program_object(folder: Path) -> Path:
+    """``call_speed.cpp`` compiled, once for all arms: half a minute, hence kept until the source changes."""
+    source, target = NATIVE / "call_speed.cpp", folder / "call_speed.o"
+    if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
+        includes = [flag for path in _includes() for flag in ("-isystem", path)]
+        run(["g++", *PINOCCHIO_FLAGS, *includes, "-I", NATIVE, "-c", source, "-o", target])
+    return target
+
+
+def link_program(folder: Path, name: str, adapters: Mapping[str, str], sources: Sequence[Path]) -> Path:
+    """The timing program of one arm with C functions in it.
+
+    ``adapters``: for each candidate, the C text of a function body that computes tau from q, qd, qdd.
+    ``sources``: C files whose functions the bodies call; their headers are next to them.
+    """
+    table = folder / f"{name}_candidates.c"
+    table.write_text(_candidates(adapters, [source.with_suffix(".h") for source in sources]))
+    objects = []
+    for source in [table, *sources]:
+        objects.append(folder / f"{source.stem}.o")
+        run(["gcc", *C_FLAGS, "-I", NATIVE, "-c", source, "-o", objects[-1]])
+    wheels, mujoco_library = (
+        site_file("cmeel.prefix/lib"),
+        next(Path(mujoco.__file__).parent.glob("libmujoco.so*")),
+    )
+    libraries = ["-lpinocchio_parsers", "-lpinocchio_default", f"-l:{mujoco_library.name}", "-lm"]
+    search = [
+        flag for path in (wheels, mujoco_library.parent) for flag in (f"-L{path}", f"-Wl,-rpath,{path}")
+    ]
+    program = folder / f"{name}_call_speed"
+    run(["g++", timing_program_object(folder), *objects, *search, *libraries, "-o", program])
+    return program
+
+
+def _includes() -> list[Path]:
+    eigen = next((Path(path) for path in EIGEN if Path(path).exists()), None)
+    if eigen is None or shutil.which("g++") is None:
+        raise FileNotFoundError("the C++ rivals need g++ and Eigen's headers (Debian: libeigen3-dev)")
+    wheels = site_file("cmeel.prefix/include")
+    urdfdom = [wheels / name for name in ("urdfdom", "urdfdom_headers") if (wheels / name).exists()]
+    return [eigen, wheels, *urdfdom, Path(mujoco.__file__).parent / "include"]
+
+
+def _candidates(adapters: Mapping[str, str], headers: Sequence[Path]) -> str:
+    includes = ["candidates.h", *(str(header) for header in headers if header.exists())]
+    functions = [f"static void call_{name}{SIGNATURE}\n{{\n{body}\n}}\n" for name, body in adapters.items()]
+    rows = "".join(f'    {{"{name}", call_{name}}},\n' for name in adapters)
+    return (
+        "".join(f'#include "{header}"\n' for header in includes)
+        + "".join(functions)
+        + f"const struct candidate candidates[] = {{\n{rows}}};\n"
+        + f"const int candidate_count = {len(adapters)};\n"
+    )

@@ -1,0 +1,82 @@
+"""Operations of C functions, counted by a C parser: nobody's own figures are believed.
+
+Counted are the binary + - * / of numbers; unary minus and calls are counted apart. A call to a helper that
+the same file defines counts as the helper's own operations (CasADi squares with a helper), except calls to
+helpers whose name starts with a prefix in ``apart``. Subscripts are not arithmetic of the model.
+"""
+
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pycparser import c_ast, c_parser
+
+ARITHMETIC = ("+", "-", "*", "/", "+=", "-=", "*=", "/=")
+HEADERS = ("math.h", "float.h", "stddef.h", "stdint.h", "string.h", "stdbool.h")
+TYPES = "typedef unsigned long uint64_t; typedef unsigned long size_t; typedef long int64_t;\n"
+
+
+@dataclass
+class Operations:
+    """Binary operations, unary minus signs, and calls by name."""
+
+    binary: int = 0
+    negations: int = 0
+    calls: Counter[str] = field(default_factory=Counter)
+
+
+def count_operations(source: Path, function: str, apart: Sequence[str] = ("kd_sincos",)) -> Operations:
+    """Operations of one call of ``function`` in a C file. Raises ``KeyError`` if it is not defined there."""
+    tree = c_parser.CParser().parse(TYPES + preprocessed(source))
+    definitions = {node.decl.name: node.body for node in tree.ext if isinstance(node, c_ast.FuncDef)}
+    counter = _Counter(definitions, tuple(apart))
+    counter.visit(definitions[function])
+    return counter.operations
+
+
+def preprocessed(source: Path) -> str:
+    """The file's text after the C preprocessor, with empty system headers: what is the file's own."""
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), "cc")
+    with tempfile.TemporaryDirectory() as empty:
+        for header in HEADERS:
+            Path(empty, header).touch()
+        command = [compiler, "-E", "-P", "-std=c99", "-U__GNUC__", "-nostdinc", "-I", empty, str(source)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+class _Counter(c_ast.NodeVisitor):  # type: ignore[misc]
+    """Visits a function's body, and the bodies of the helpers that it calls."""
+
+    def __init__(self, definitions: dict[str, Any], apart: tuple[str, ...]) -> None:
+        self.definitions, self.apart = definitions, apart
+        self.operations = Operations()
+
+    def visit_BinaryOp(self, node: Any) -> None:
+        self.operations.binary += node.op in ARITHMETIC
+        self.generic_visit(node)
+
+    def visit_Assignment(self, node: Any) -> None:
+        self.operations.binary += node.op in ARITHMETIC
+        self.generic_visit(node)
+
+    def visit_UnaryOp(self, node: Any) -> None:
+        literal = isinstance(node.expr, c_ast.Constant)  # the sign of a number is part of it
+        self.operations.negations += node.op == "-" and not literal
+        self.generic_visit(node)
+
+    def visit_ArrayRef(self, node: Any) -> None:
+        self.visit(node.name)
+
+    def visit_FuncCall(self, node: Any) -> None:
+        name = node.name.name
+        if name in self.definitions and not name.startswith(self.apart):
+            self.visit(self.definitions[name])
+        else:
+            self.operations.calls[name] += 1
+        if node.args is not None:
+            self.visit(node.args)

@@ -1,0 +1,60 @@
+"""The operation counter on C text whose operations can be counted by eye."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pycparser")
+if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+    pytest.skip("no C compiler on this machine, whose preprocessor is needed", allow_module_level=True)
+
+from benchmark.operations import count_operations
+
+SOURCE = """
+#include <math.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+#define HALF 0.5
+static double square(double x) { return x * x; }
+static void kd_sincos(const double *x, double *s, double *c) { s[0] = sin(x[0]) * 1.0; c[0] = cos(x[0]); }
+void torque(const double *restrict q, double *restrict tau)
+{
+    double s[1], c[1];
+    const int i = 1;
+    kd_sincos(q, s, c);
+    double t0 = HALF * s[0] + q[i + 1] / 3.0;
+    double t1 = -t0 - square(c[0]);
+    tau[0] = -1.5 * t1;
+    tau[0] += tanh(t0);
+}
+#ifdef __cplusplus
+}
+#endif
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "model.c"
+    path.write_text(SOURCE)
+    return path
+
+
+def test_counts_binary_operations_with_those_of_helpers(source: Path) -> None:
+    """0.5 s, + , q/3; -t0 - ..., c c; -1.5 t1; += : seven; the subscript i + 1 is none."""
+    operations = count_operations(source, "torque")
+    assert operations.binary == 7
+
+
+def test_counts_negations_and_calls_apart(source: Path) -> None:
+    operations = count_operations(source, "torque")
+    assert operations.negations == 1
+    assert operations.calls == {"kd_sincos": 1, "tanh": 1}
+
+
+def test_a_function_that_is_not_there_is_an_error(source: Path) -> None:
+    with pytest.raises(KeyError, match="absent"):
+        count_operations(source, "absent")
