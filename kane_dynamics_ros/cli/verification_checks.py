@@ -117,6 +117,13 @@ def _derivatives(t: Trial) -> Pair:
     return np.hstack(t.model.inverse_dynamics_derivatives(t.q, t.qd, t.qdd)), expected
 
 
+def _batch(t: Trial) -> Pair:
+    """Many states in one call, against one by one."""
+    states = [(t.q + k, t.qd - k, t.qdd * k) for k in range(5)]
+    batch = t.model.inverse_dynamics(*(np.array(column) for column in zip(*states, strict=True)))
+    return batch, np.array([t.model.inverse_dynamics(*state) for state in states])
+
+
 def _tip(t: Trial) -> Pair:
     """Where a point at the tip's origin is, and how it moves with each joint."""
     nothing = (0.0, 0.0, 0.0)
@@ -146,6 +153,7 @@ CHECKS: dict[str, Callable[[Trial], Pair]] = {
     "regressor": _regressor,
     "reaction wrenches": _reaction_wrenches,
     "derivatives": _derivatives,
+    "batch": _batch,
     "tip": _tip,
     "centre of mass": _center_of_mass,
 }

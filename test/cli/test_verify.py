@@ -20,6 +20,7 @@ REFERENCE = share_directory() / "urdf" / "manipulator_5dof.urdf"
 CHECKS = (
     *("Lagrange", "Maggi", "Gibbs-Appell", "mass matrix, by columns", "bias", "gravity", "Coriolis matrix"),
     *("forward dynamics inverts", "terms add up", "energy", "regressor", "reaction wrenches", "derivatives"),
+    "batch",
     *("tip", "centre of mass"),
 )
 
