@@ -1,1 +1,18 @@
 """Its presence lets every test import the shared helpers that lie beside it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def demo_output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What ``kane_dynamics demo`` wrote; it runs once for all tests that look at it."""
+    pytest.importorskip("rclpy", reason="the demonstration needs ROS 2")
+    folder = tmp_path_factory.mktemp("demo")
+    command = [sys.executable, "-m", "kane_dynamics_ros", "demo", "--output", str(folder)]
+    demo = subprocess.run(command, capture_output=True, text=True)
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    return folder

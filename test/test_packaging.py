@@ -1,5 +1,7 @@
 """The package as ROS and pip see it: manifest, installed data, executables, declared dependencies."""
 
+import configparser
+import importlib
 import subprocess
 import sys
 import zipfile
@@ -48,6 +50,19 @@ def test_wheel_holds_every_tracked_file_of_the_package(wheel):
     command = ["git", "-C", str(ROOT), "ls-files", "kane_dynamics_ros"]
     tracked = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
     assert set(tracked) - set(wheel) == set()
+
+
+def test_executables_exist():
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    scripts = parser["options.entry_points"]["console_scripts"].split("\n")[1:]
+    targets = dict(map(str.strip, line.split("=")) for line in scripts)
+    nodes = {"feedforward_node", "simulated_hardware_node", "trajectory_recorder_node"}
+    assert set(targets) == nodes | {"kane_dynamics"}
+    for module, _, function in (target.partition(":") for target in targets.values()):
+        if ".nodes." in module:
+            pytest.importorskip("rclpy", reason="the nodes need ROS 2")
+        assert callable(getattr(importlib.import_module(module), function))
 
 
 def test_share_directory_of_a_checkout_is_the_checkout():

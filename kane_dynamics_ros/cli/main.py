@@ -22,6 +22,11 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "demo": Command(
+        "demo",
+        "run the nodes over DDS under three controllers; a table of tracking errors, plots, bags",
+        "demo --output demo_output",
+    ),
     "generate": Command(
         "generate",
         "derive a robot's equations and write the module",

@@ -19,6 +19,7 @@ from rosbags.interfaces import (
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+ROOM = 10_000  # messages that may wait to be written
 UNSET = QosTime(0, 0)
 LATCHED = Qos(
     QosHistory.KEEP_LAST,
@@ -51,7 +52,7 @@ class BagRecorder:
         self._node = node
         self._writer = Writer(path, version=9, storage_plugin=StoragePlugin.MCAP)
         self._topics = topics
-        self._heard: set[str] = set()
+        self._last: dict[str, bytes] = {}
 
     def __enter__(self) -> "BagRecorder":
         self._writer.open()
@@ -66,15 +67,19 @@ class BagRecorder:
     ) -> None:
         self._writer.close()
 
-    def silent(self) -> tuple[str, ...]:
-        """Names of the topics from which nothing has come yet."""
-        return tuple(topic.name for topic in self._topics if topic.name not in self._heard)
+    def heard(self, name: str) -> bool:
+        """Whether anything has come from a topic."""
+        return name in self._last
+
+    def last(self, name: str) -> bytes:
+        """The newest message of a topic as it came over the wire; ``KeyError`` when none has come."""
+        return self._last[name]
 
     def _receiver(self, topic: Topic) -> Callable[[bytes], None]:
         connection = self._connection(topic)
 
         def receive(data: bytes) -> None:
-            self._heard.add(topic.name)
+            self._last[topic.name] = data
             self._writer.write(connection, self._node.get_clock().now().nanoseconds, data)
 
         return receive
@@ -90,9 +95,9 @@ class BagRecorder:
 
 
 def subscription_qos(topic: Topic) -> QoSProfile:
-    """Best effort, which every publisher satisfies, with room for a burst; or latched."""
+    """Best effort, which every publisher satisfies, with room for bursts; or latched."""
     if topic.latched:
         durability, reliability = QoSDurabilityPolicy.TRANSIENT_LOCAL, QoSReliabilityPolicy.RELIABLE
     else:
         durability, reliability = QoSDurabilityPolicy.VOLATILE, QoSReliabilityPolicy.BEST_EFFORT
-    return QoSProfile(depth=1000, durability=durability, reliability=reliability)
+    return QoSProfile(depth=ROOM, durability=durability, reliability=reliability)

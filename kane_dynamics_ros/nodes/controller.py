@@ -51,6 +51,7 @@ class Controller:
         reader, loop = self.reader, self.loop
         if not reader.take(message, now_ns, arrival):
             return
+        now_ns = max(now_ns, now_ns - reader.age_ns)  # /clock may be heard after the state of its time
         tau = loop.step(reader.q, reader.qd, now_ns, arrival)
         if tau is None:
             return

@@ -15,11 +15,13 @@ import rclpy
 import yaml
 from builtin_interfaces.msg import Duration as DurationMessage
 from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSDurabilityPolicy, QoSProfile
+from rclpy.serialization import deserialize_message
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -99,7 +101,7 @@ def publish_description(node: Node, path: Path) -> None:
 
 def what_is_missing(recorder: BagRecorder, publisher: "Publisher[JointTrajectory]") -> str:
     """What the trajectory still has to wait for; empty when nothing."""
-    silent = [name for name in recorder.silent() if name in (STATES, COMMANDS)]
+    silent = [name for name in (STATES, COMMANDS) if not recorder.heard(name)]
     if silent:
         return f"nothing came on {' and '.join(silent)}"
     return "" if publisher.get_subscription_count() > 1 else "no controller listens to joint_trajectory"
@@ -123,7 +125,7 @@ def record(node: Node, executor: Executor, options: Mapping[str, Any]) -> None:
         trajectory.header.stamp = start.to_msg()
         publisher.publish(trajectory)
         end = end_of(trajectory, start) + Duration(seconds=options["settle_time"])
-        spin_until(executor, lambda: node.get_clock().now() > end)
+        spin_until(executor, lambda: last_stamp(recorder) > end)
 
 
 def await_others(executor: Executor, missing: Callable[[], str], timeout: float) -> None:
@@ -132,6 +134,12 @@ def await_others(executor: Executor, missing: Callable[[], str], timeout: float)
     spin_until(executor, lambda: not missing() or time.monotonic() > deadline)
     if what := missing():
         raise SilenceError(what, timeout)
+
+
+def last_stamp(recorder: BagRecorder) -> Time:
+    """The stamp of the newest recorded state; the node's clock may be ahead of what waits to be written."""
+    state = deserialize_message(recorder.last(STATES), JointState)
+    return Time.from_msg(state.header.stamp, clock_type=ClockType.ROS_TIME)
 
 
 def end_of(trajectory: JointTrajectory, start: Time) -> Time:

@@ -1,5 +1,6 @@
 """The command's frame: exit codes, messages, and that a command is imported only when it is called."""
 
+import shlex
 import sys
 import types
 
@@ -54,3 +55,10 @@ def test_version_is_printed(capsys):
     with pytest.raises(SystemExit):
         cli.main(["--version"])
     assert capsys.readouterr().out == f"{__version__}\n"
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_example_of_the_command_is_one_that_its_parser_takes(name):
+    words = shlex.split(cli.COMMANDS[name].example)
+    assert words[0] == name
+    assert callable(cli.parse(words).run)

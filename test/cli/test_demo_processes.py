@@ -1,0 +1,80 @@
+"""Nodes as processes: they always end, and one that fails is reported with the end of its log."""
+
+import os
+import sys
+
+import pytest
+
+from kane_dynamics_ros.cli import demo_processes
+from kane_dynamics_ros.cli.demo_processes import (
+    NodeFailedError,
+    node_command,
+    private_environment,
+    running,
+    wait_for,
+)
+
+SLEEP = "import time; print('started', flush=True); time.sleep(60)"
+FAIL = "print('no such model'); raise SystemExit(3)"
+STUBBORN = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); " + SLEEP
+
+
+@pytest.fixture
+def programs(monkeypatch):
+    """Lets the names sleep, fail and stubborn stand for nodes."""
+    codes = {"sleep": SLEEP, "fail": FAIL, "stubborn": STUBBORN, "end": ""}
+    monkeypatch.setattr(demo_processes, "node_command", lambda name, _: [sys.executable, "-c", codes[name]])
+    monkeypatch.setattr(demo_processes, "PATIENCE", 0.5)
+
+
+def test_command_line_sets_ros_parameters_as_yaml():
+    parameters = {"mode": "feedforward_pd", "terms.gravity": False, "kp": [1.0, 2.0], "rate": 500.0}
+    assert node_command("some_node", parameters) == [
+        sys.executable,
+        "-m",
+        "kane_dynamics_ros.nodes.some_node",
+        "--ros-args",
+        *["-p", 'mode:="feedforward_pd"', "-p", "terms.gravity:=false"],
+        *["-p", "kp:=[1.0, 2.0]", "-p", "rate:=500.0"],
+    ]
+
+
+def test_environment_keeps_the_traffic_on_this_machine():
+    environment = private_environment()
+    assert int(environment["ROS_DOMAIN_ID"]) in demo_processes.DOMAINS
+    assert environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
+
+
+@pytest.mark.parametrize("name", ["sleep", "stubborn"])
+def test_node_is_ended_when_something_fails(programs, tmp_path, name):
+    def fail_while_it_runs():
+        with running(name, {}, os.environ, tmp_path) as node:
+            nodes.append(node)
+            raise ZeroDivisionError
+
+    nodes = []
+    with pytest.raises(ZeroDivisionError):
+        fail_while_it_runs()
+    assert [node.ended() for node in nodes] == [True]
+
+
+def test_waiting_ends_when_the_worker_has_ended(programs, tmp_path):
+    with (
+        running("sleep", {}, os.environ, tmp_path) as node,
+        running("end", {}, os.environ, tmp_path) as worker,
+    ):
+        wait_for(worker, while_running=[node])
+        assert not node.ended()
+
+
+@pytest.mark.parametrize("failing", ["worker", "other"])
+def test_failure_of_any_node_is_reported_with_the_end_of_its_log(programs, tmp_path, failing):
+    first, second = ("fail", "sleep") if failing == "worker" else ("sleep", "fail")
+    with (
+        running(first, {}, os.environ, tmp_path) as worker,
+        running(second, {}, os.environ, tmp_path) as other,
+        pytest.raises(NodeFailedError) as caught,
+    ):
+        wait_for(worker, while_running=[other])
+    log = tmp_path / "fail.log"
+    assert str(caught.value) == f"fail ended with exit code 3; its log {log} closes with:\nno such model"
