@@ -1,4 +1,4 @@
-"""Colour on a terminal that shows it."""
+"""Text for a terminal: colour where it shows, and only characters that it has."""
 
 import os
 from typing import NamedTuple, TextIO
@@ -24,3 +24,9 @@ def palette_for(stream: TextIO) -> Palette:
     """Colours where ``stream`` is a terminal, unless NO_COLOR is set (https://no-color.org) or it is dumb."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return Palette(stream.isatty() and not plain)
+
+
+def printable(text: str, stream: TextIO) -> str:
+    """``text`` with escapes for what the stream's encoding lacks: names may be in any script."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)

@@ -6,7 +6,7 @@ import sys
 from dataclasses import asdict
 
 from kane_dynamics_ros.cli.chain_arguments import add_chain_arguments, read_chain
-from kane_dynamics_ros.cli.colour import Palette, palette_for
+from kane_dynamics_ros.cli.colour import Palette, palette_for, printable
 from kane_dynamics_ros.cli.inspect_findings import finding_lines, summary
 from kane_dynamics_ros.cli.inspect_partials import partial_lines, partials
 from kane_dynamics_ros.cli.inspect_tables import body_lines, joint_lines
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.json:
         print(json.dumps(as_data(chain), indent=2, ensure_ascii=True))
     else:
-        print("\n".join(as_text(chain, palette_for(sys.stdout))))
+        print(printable("\n".join(as_text(chain, palette_for(sys.stdout))), sys.stdout))
     return 1 if arguments.warnings_as_errors and any(map(is_doubt, chain.findings)) else 0
 
 

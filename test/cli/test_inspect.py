@@ -1,6 +1,10 @@
 """``kane_dynamics inspect``: text, JSON, colour, exit codes."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from small_urdf import LIMIT, two_joints
@@ -108,3 +112,14 @@ def test_colour_on_a_terminal_that_wants_it(monkeypatch, is_terminal, environmen
         monkeypatch.setenv(name, value)
     text = colour.palette_for(Terminal(is_terminal)).severity("error", "bad")
     assert text == ("\x1b[1;31mbad\x1b[0m" if coloured else "bad")
+
+
+def test_names_beyond_the_terminals_encoding_are_escaped(arm):
+    """Field report 16: a plain ASCII output, a joint with a Greek name."""
+    (arm / "greek.urdf").write_text(
+        two_joints().replace('joint name="a"', 'joint name="\u03b3"'), encoding="utf-8"
+    )
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-m", "kane_dynamics_ros", "inspect", "greek.urdf"]
+    done = subprocess.run(command, env=environment, capture_output=True, check=True)
+    assert b"'\\u03b3'" in done.stdout
