@@ -57,14 +57,17 @@ def _sine_pass(cut: TrigonometricPass) -> list[str]:
 
 
 def _singular_check(listing: Listing, n: int) -> list[str]:
-    """Return the one-based number of the first joint whose pivot is not clearly positive."""
+    """Return the one-based number of the outermost joint whose pivot is not clearly positive.
+
+    Elimination runs from the tip: the pivots further in are spoilt by it.
+    """
     pivots = replace(listing, outputs=listing.outputs[-2 * n : -n])
     diagonal = replace(listing, outputs=listing.outputs[-n:])
     return [
         f"    double pivots[{n}], diagonal[{n}];",
         *c_outputs(pivots, [f"pivots[{i}]" for i in range(n)], "    "),
         *c_outputs(diagonal, [f"diagonal[{i}]" for i in range(n)], "    "),
-        f"    for (int i = 0; i < {n}; i++)",
+        f"    for (int i = {n - 1}; i >= 0; i--)",
         "        if (!(pivots[i] > KD_SINGULAR * diagonal[i]))",
         "            return i + 1;",
         "    return 0;",

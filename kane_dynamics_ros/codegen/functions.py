@@ -90,7 +90,7 @@ def build(chain: Chain, reframed: Reframed, keep: Sequence[Keep], *, inertial: s
     lean = regroup(given.lean_segments, keep)
     gravity = apply(reframed.R_0R, given.gravity)
     functions = [
-        _nominal_inverse_dynamics(state, reframed, keep),
+        _nominal_inverse_dynamics(state, reframed, keep, rotor_inertia(chain)),
         *_dynamics(state, lean, gravity, given.rotor_inertia),
         *_by_link(state, given.link_segments, given.gravity),
         *_poses(state, given.link_segments, chain),
@@ -108,15 +108,18 @@ def build(chain: Chain, reframed: Reframed, keep: Sequence[Keep], *, inertial: s
     return Equations(graph, n, layout, tuple(functions))
 
 
-def _nominal_inverse_dynamics(state: _State, reframed: Reframed, keep: Sequence[Keep]) -> Function:
+def _nominal_inverse_dynamics(
+    state: _State, reframed: Reframed, keep: Sequence[Keep], rotors: Sequence[float]
+) -> Function:
     lean = regroup(reframed.segments, keep)
     gravity = apply(reframed.R_0R, GRAVITY)
+    rigid = _inverse_dynamics(state, lean, gravity, state.qd, state.qdd)
     return Function(
         "inverse_dynamics",
         "tau = M(q) qdd + V(q, qd) with the default parameters",
         ("q", "qd", "qdd"),
         (len(state.q),),
-        _inverse_dynamics(state, lean, gravity, state.qd, state.qdd),
+        tuple(t + rotor * a for t, rotor, a in zip(rigid, rotors, state.qdd, strict=True)),
         nominal=True,
     )
 
@@ -241,13 +244,20 @@ def _times(matrix: Sequence[Sequence[Expression]], vector: Sequence[Expression])
     return tuple(sum(row[1:], row[0]) for row in products)
 
 
+def rotor_inertia(chain: Chain) -> list[float]:
+    """The URDF's rotor inertias in the order of the coordinates, followers' added to their leaders'."""
+    total = [0.0] * len(chain.coordinates)
+    for joint in chain.joints:
+        total[joint.coordinate] += joint.multiplier**2 * joint.rotor_inertia
+    return total
+
+
 def default_parameters(layout: ParameterLayout, chain: Chain) -> tuple[float, ...]:
     """The parameters array that a loaded module begins with: no payload, no friction, the URDF's rotors."""
     values = [0.0] * layout.size
     part = layout.slices()
-    leaders = {joint.name: joint for joint in chain.joints}
     values[part["gravity"]] = GRAVITY
-    values[part["rotor_inertia"]] = [leaders[name].rotor_inertia for name in chain.coordinates]
+    values[part["rotor_inertia"]] = rotor_inertia(chain)
     values[part["coulomb_velocity"]] = [0.01]
     if layout.inertial:
         bodies = [about_origin(joint.inertia) for joint in chain.joints]

@@ -2951,7 +2951,7 @@ int manipulator_5dof_forward_dynamics(const double *prepared, const double *q, c
     diagonal[2] = t1077;
     diagonal[3] = t1078;
     diagonal[4] = prepared[37];
-    for (int i = 0; i < 5; i++)
+    for (int i = 4; i >= 0; i--)
         if (!(pivots[i] > KD_SINGULAR * diagonal[i]))
             return i + 1;
     return 0;

@@ -12,7 +12,7 @@ MODEL = {'name': 'manipulator_5dof',
  'generator': '0.1.0',
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '42cf770f5c606d743393d953161ff00ab7b0b6440d00d8f383a146a734901b3e',
+ 'c_sha256': '61a3dd8e96345d72b33eab40a0bf463cb9b25773b0f3441fdaf1b789b427c858',
  'root': 'base',
  'tip': 'tool',
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2458,4 +2458,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "c5119e9114512d3eb80701d65f8c63d3135a3aa13ab1941e084b5c14ca5ea633"
+CONTENT_SHA256 = "095a172f8df9ae0b88c925fb94eb09829b4470a1b653bd653deeab836090591a"

@@ -46,7 +46,7 @@ def find_module(source: str | os.PathLike[str]) -> Path:
     path = Path(source)
     if path.is_file():
         return path.resolve()
-    shipped = sorted(p.stem for p in SHIPPED.glob("[!_]*.py"))
+    shipped = sorted(p.stem for p in SHIPPED.glob("*.h"))
     if str(source) in shipped:
         return SHIPPED / f"{source}.py"
     raise ModelNotFoundError(str(source), shipped)

@@ -58,8 +58,8 @@ class PythonKernel:
         qdd, pivots, diagonal = flat[..., :n], flat[..., n : 2 * n], flat[..., 2 * n :]
         bad = ~(pivots > SINGULAR * diagonal)
         if bad.any():
-            joint = int(np.argmax(bad.reshape(-1, n).any(axis=0)))
-            raise SingularMassMatrixError([self._names[joint]])
+            outermost = np.flatnonzero(bad.reshape(-1, n).any(axis=0))[-1]  # it spoils those further in
+            raise SingularMassMatrixError([self._names[outermost]])
         return qdd
 
     def _singular_joints(self, q: Array) -> list[str]:

@@ -1,0 +1,164 @@
+"""Written modules: same bytes, hostile names, all or nothing, and what the header says."""
+
+import ast
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from random_chains import random_chain, random_state
+
+from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.errors import ModuleNameError, OutputError
+from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
+from kane_dynamics_ros.description import load_robot, serial_chain
+from kane_dynamics_ros.formulation.kane import inverse_dynamics
+from kane_dynamics_ros.formulation.kinematics import numeric_sine_cosine
+from kane_dynamics_ros.formulation.segments import segments_of
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "kane_dynamics_ros/generated"
+REFERENCE = ROOT / "urdf/manipulator_5dof.urdf"
+
+
+def import_file(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("suffix", ["py", "h", "c"])
+def test_generating_the_reference_robot_again_gives_the_committed_bytes(tmp_path: Path, suffix: str) -> None:
+    """Rewritten only by hand: kane_dynamics generate urdf/manipulator_5dof.urdf --name ... -o ..."""
+    write_module(derive(serial_chain(load_robot(REFERENCE))), "manipulator_5dof", tmp_path)
+    found = (tmp_path / f"manipulator_5dof.{suffix}").read_text().splitlines()
+    golden = (GOLDEN / f"manipulator_5dof.{suffix}").read_text().splitlines()
+    different = [(k, a, b) for k, (a, b) in enumerate(zip(golden, found, strict=False), 1) if a != b]
+    assert different[:3] == []
+    assert len(found) == len(golden)
+
+
+def test_two_processes_with_other_hash_seeds_write_the_same_bytes(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kane_dynamics_ros", "generate", str(REFERENCE), "--no-compile", "-o"]
+    for seed in ("1", "2"):
+        environment = {"PYTHONHASHSEED": seed, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+        subprocess.run([*command, str(tmp_path / seed)], env=environment, check=True, capture_output=True)
+    for file in (tmp_path / "1").iterdir():
+        assert file.read_bytes() == (tmp_path / "2" / file.name).read_bytes()
+
+
+HOSTILE = [
+    '"""\nimport os\nos.abort()\n"""',
+    "*/ int main(void) { abort(); } /*",
+    "joint-1",
+    "Revolute 2",
+    "class",
+    "1",
+    "γ\\u000a\\",
+    "{0}%s{{q}}",
+]
+
+
+def test_names_in_the_urdf_never_become_code(tmp_path: Path) -> None:
+    chain = random_chain(np.random.default_rng(0), len(HOSTILE))
+    joints = [replace(j, name=name, body=name) for j, name in zip(chain.joints, HOSTILE, strict=True)]
+    hostile = replace(
+        chain, robot=HOSTILE[0], root=HOSTILE[1], joints=tuple(joints), coordinates=tuple(HOSTILE)
+    )
+    files = write_module(derive(hostile), "arm", tmp_path)
+    module = import_file(files[0])
+    assert module.MODEL["joint_names"] == tuple(HOSTILE)
+    tree = ast.parse(files[0].read_text(encoding="utf-8"))
+    allowed = (ast.Expr, ast.ImportFrom, ast.Assign, ast.FunctionDef)
+    assert all(isinstance(statement, allowed) for statement in tree.body)
+    assert "abort" not in files[1].read_text() + files[2].read_text()
+    state = random_state(np.random.default_rng(1), len(HOSTILE))
+    expected = inverse_dynamics(segments_of(chain), *state, (0.0, 0.0, -9.81), numeric_sine_cosine)
+    found = module.inverse_dynamics(*(x.tolist() for x in state))
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("UR5", "ur5"),
+        ("my arm (v2)", "my_arm_v2"),
+        ("class", "robot_class"),
+        ("7dof", "robot_7dof"),
+        ("", "robot"),
+        ("机械臂", "robot"),
+        ("../../etc/passwd", "etc_passwd"),
+    ],
+)
+def test_a_module_name_is_made_from_any_text(text: str, name: str) -> None:
+    assert module_name(text) == name
+
+
+@pytest.mark.parametrize("name", ["a b", "9", "class", "../x", "", "x;y"])
+def test_a_chosen_name_must_be_an_identifier(name: str) -> None:
+    with pytest.raises(ModuleNameError) as raised:
+        checked_name(name)
+    assert str(raised.value) == (
+        f"--name {name!r}: allowed are ASCII letters, digits and underscores, not beginning with a digit, "
+        "and no keyword of Python; choose another name"
+    )
+
+
+def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    derived = derive(random_chain(np.random.default_rng(0), 1))
+    with pytest.raises(OutputError) as raised:
+        write_module(derived, "arm", tmp_path / "file")
+    assert str(raised.value) == (
+        f"{tmp_path / 'file'}: cannot write the generated module: File exists; choose another -o DIR"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler on this machine")
+def test_the_c_files_are_plain_c99_and_clean_for_cpp(tmp_path: Path) -> None:
+    _, header, source = write_module(derive(serial_chain(load_robot(REFERENCE))), "arm", tmp_path)
+    strict = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", "-fsyntax-only"]
+    subprocess.run(["gcc", "-std=c99", *strict, source], check=True)
+    if shutil.which("g++"):
+        subprocess.run(["g++", "-std=c++11", *strict, "-x", "c++", header], check=True)
+    text = source.read_text()
+    assert re.findall(r"\b(malloc|calloc|static (?!inline|void))", text) == []
+
+
+def test_the_header_states_parameters_shapes_and_operation_counts(tmp_path: Path) -> None:
+    derived = derive(serial_chain(load_robot(REFERENCE)))
+    _, header, _ = write_module(derived, "arm", tmp_path)
+    text = header.read_text()
+    assert "#define ARM_JOINTS 5\n" in text
+    assert "   [0 .. 2] gravity\n" in text
+    assert f"SHA-256: {derived.urdf_hash}\n" in text
+    total = derived.operations()["mass_matrix"].total
+    assert f"/* M(q), rotor inertia included; out: 5 x 5; {total} operations. */\n" in text
+
+
+def test_generated_code_holds_no_symbols_of_the_derivation(tmp_path: Path) -> None:
+    """Field reports 72 to 76: no time, no Derivative, nothing that needs SymPy is left."""
+    module = write_module(derive(random_chain(np.random.default_rng(2), 4)), "arm", tmp_path)[0]
+    tree = ast.parse(module.read_text())
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    known = re.compile(r"(q|qd|qdd|tau|t)\d*|prepared|parameters|sin|cos|tanh|MODEL|VERIFIED|CONTENT_SHA256")
+    assert [name for name in names if not known.fullmatch(name)] == []
+
+
+def test_the_reference_robot_is_generated_in_under_a_second_of_processor_time() -> None:
+    """Field report 62: a bound on generation; 0.3 s were measured with one core to itself."""
+    chain = serial_chain(load_robot(REFERENCE))
+    start = time.process_time()
+    derive(chain)
+    assert time.process_time() - start < 1.0
