@@ -14,6 +14,7 @@ from kane_dynamics_ros.runtime.generated_model import GeneratedModel
 from kane_dynamics_ros.runtime.interface import Array
 
 Pair = tuple[Any, Any]
+SMALL = 1e-3  # of the largest entry, the least by which a difference is measured
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,17 @@ class Trial:
 
 
 def relative(found: Any, expected: Any) -> float:
-    """Largest difference over the largest expected magnitude; infinite when anything is not finite."""
+    """Largest difference of an entry over its expected magnitude; infinite when anything is not finite.
+
+    An entry below a thousandth of the largest one is measured by that thousandth: so a wrist's torque is
+    not hidden by a shoulder's, and a torque that happens to vanish does not turn rounding into an error.
+    """
     found, expected = np.atleast_1d(found), np.atleast_1d(expected)
-    scale = max(float(np.max(np.abs(expected))), np.finfo(float).tiny)
-    difference = float(np.max(np.abs(found - expected))) / scale
-    return difference if np.isfinite(difference) else float("inf")
+    if not (np.all(np.isfinite(found)) and np.all(np.isfinite(expected))):
+        return float("inf")
+    size = np.abs(expected)
+    scale = np.maximum(size, max(SMALL * float(np.max(size)), np.finfo(float).tiny))
+    return float(np.max(np.abs(found - expected) / scale))
 
 
 def _mass_matrix(t: Trial) -> Pair:
