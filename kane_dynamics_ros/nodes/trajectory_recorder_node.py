@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import rclpy
-import yaml
-from builtin_interfaces.msg import Duration as DurationMessage
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock_type import ClockType
 from rclpy.duration import Duration
@@ -25,10 +23,12 @@ from rclpy.serialization import deserialize_message
 from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.control.trajectory_file import read_trajectory_file
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.bag_recorder import BagRecorder, Topic
+from kane_dynamics_ros.nodes.messages import trajectory_from
 from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
 
 STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
@@ -53,18 +53,6 @@ class SilenceError(KaneDynamicsError):
         )
 
 
-class TrajectoryFileError(KaneDynamicsError):
-    """The file to send is no JointTrajectory."""
-
-    def __init__(self, path: Path, cause: Exception) -> None:
-        self.path = path
-        super().__init__(
-            f"{path}: not a JointTrajectory ({type(cause).__name__}: {cause}); it must be YAML with "
-            "joint_names and points, each with time_from_start {sec, nanosec} and positions, velocities, "
-            "accelerations"
-        )
-
-
 PARAMETERS = (
     Declaration("trajectory", "text", "", "YAML file with a JointTrajectory, as ros2 topic pub takes it"),
     Declaration("bag", "text", "", "directory of the bag to write; must not exist"),
@@ -75,22 +63,6 @@ PARAMETERS = (
         "timeout", "number", 20.0, "how long to wait for the robot and the controller", "s", 0.0, 3600.0
     ),
 )
-
-
-def read_trajectory(path: Path) -> JointTrajectory:
-    """A JointTrajectory from YAML whose keys are the message's fields. Raises ``TrajectoryFileError``."""
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-        points = [point_message(point) for point in document["points"]]
-        return JointTrajectory(joint_names=document["joint_names"], points=points)
-    except (OSError, yaml.YAMLError, KeyError, TypeError, AssertionError) as error:
-        raise TrajectoryFileError(path, error) from error
-
-
-def point_message(fields: dict[str, Any]) -> JointTrajectoryPoint:
-    """One point; its ``time_from_start`` has the fields ``sec`` and ``nanosec``."""
-    since_start = DurationMessage(**fields["time_from_start"])
-    return JointTrajectoryPoint(**{**fields, "time_from_start": since_start})
 
 
 def publish_description(node: Node, path: Path) -> None:
@@ -115,7 +87,7 @@ def spin_until(executor: Executor, over: Callable[[], bool]) -> None:
 
 def record(node: Node, executor: Executor, options: Mapping[str, Any]) -> None:
     """Wait for the others, send the trajectory, and record until it has ended."""
-    trajectory = read_trajectory(Path(options["trajectory"]))
+    trajectory = trajectory_from(read_trajectory_file(Path(options["trajectory"])))
     with BagRecorder(node, Path(options["bag"]), TOPICS) as recorder:
         if options["robot_description"]:
             publish_description(node, Path(options["robot_description"]))

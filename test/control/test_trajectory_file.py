@@ -1,0 +1,59 @@
+"""Trajectories from files: what is read, and what is said of files that are none."""
+
+import pytest
+
+from kane_dynamics_ros.control.request import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.trajectory_file import TrajectoryFileError, read_trajectory_file
+
+FORM = (
+    "; it must be YAML with joint_names and points, each with time_from_start {sec, nanosec} and positions, "
+    "velocities, accelerations"
+)
+
+
+def test_fields_of_the_message_are_read(tmp_path):
+    path = tmp_path / "trajectory.yaml"
+    path.write_text(
+        "header: {stamp: {sec: 7, nanosec: 5}}\n"
+        "joint_names: [a, b]\n"
+        "points:\n"
+        "- {positions: [0, 1], velocities: [0.5, 0], time_from_start: {sec: 1, nanosec: 500000000}}\n"
+        "- {positions: [1, 2], effort: [3, 4], time_from_start: {sec: 2}}\n"
+    )
+    assert read_trajectory_file(path) == TrajectoryRequest(
+        ("a", "b"),
+        (
+            RequestPoint(1_500_000_000, (0.0, 1.0), (0.5, 0.0)),
+            RequestPoint(2_000_000_000, (1.0, 2.0), effort=(3.0, 4.0)),
+        ),
+        7_000_000_005,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("points: []", "KeyError: 'joint_names'"),
+        ("joint_names: [a]", "KeyError: 'points'"),
+        ("joint_names: [a]\npoints: [{positions: [0]}]", "KeyError: 'time_from_start'"),
+        ("[1, 2]", "TypeError: list indices must be integers or slices, not str"),
+        (
+            "joint_names: [a]\npoints: [{positions: [x], time_from_start: {sec: 1}}]",
+            "ValueError: could not convert string to float: 'x'",
+        ),
+    ],
+)
+def test_file_of_another_form_is_refused_with_its_fault(tmp_path, text, cause):
+    path = tmp_path / "trajectory.yaml"
+    path.write_text(text)
+    with pytest.raises(TrajectoryFileError) as caught:
+        read_trajectory_file(path)
+    assert str(caught.value) == f"{path}: not a JointTrajectory ({cause}){FORM}"
+
+
+def test_missing_file_is_named(tmp_path):
+    path = tmp_path / "absent.yaml"
+    with pytest.raises(TrajectoryFileError) as caught:
+        read_trajectory_file(path)
+    cause = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'"
+    assert str(caught.value) == f"{path}: not a JointTrajectory ({cause}){FORM}"
