@@ -10,7 +10,7 @@ from kane_dynamics_ros.cli.colour import Palette, palette_for, printable
 from kane_dynamics_ros.cli.inspect_findings import finding_lines, summary
 from kane_dynamics_ros.cli.inspect_partials import partial_lines, partials
 from kane_dynamics_ros.cli.inspect_tables import body_lines, joint_lines
-from kane_dynamics_ros.description import Chain, Finding, physics_hash
+from kane_dynamics_ros.description import Chain, DescriptionError, Finding, physics_hash
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the chain; 0, or 1 for a warning where warnings are errors."""
-    chain = read_chain(arguments.urdf, arguments.tip, arguments.lock)
+    try:
+        chain = read_chain(arguments.urdf, arguments.tip, arguments.lock)
+    except DescriptionError as error:
+        if arguments.json:
+            print(json.dumps({"error": asdict(error.finding)}, indent=2))
+        raise
     if arguments.equations:
         print(equations_in_symbols(chain, arguments.equations))
     elif arguments.json:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from kane_dynamics_ros.description.model import Finding
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 
@@ -34,6 +35,11 @@ class DescriptionError(KaneDynamicsError):
     def __init__(self, place: Place, found: str, remedy: str) -> None:
         self.place, self.found, self.remedy = place, found, remedy
         super().__init__(f"{place}: {found}; {remedy} [{self.code}]")
+
+    @property
+    def finding(self) -> Finding:
+        """The same as a finding, for those who list findings."""
+        return Finding(self.code, "error", f"{self.found}; {self.remedy}", *self.place)
 
 
 class UnreadableFileError(DescriptionError):

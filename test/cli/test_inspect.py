@@ -88,6 +88,22 @@ def test_an_error_is_one_line_and_exit_code_2(arm, capsys):
     )
 
 
+def test_an_error_is_json_too_when_asked_for(arm, capsys):
+    (arm / "loose.urdf").write_text("<robot name='x'>")
+    assert main(["inspect", "loose.urdf", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out) == {
+        "error": {
+            "code": "KD102",
+            "severity": "error",
+            "message": "not well-formed XML: no element found; give URDF text, in UTF-8 if not declared "
+            "otherwise",
+            "file": "loose.urdf",
+            "line": 1,
+            "element": None,
+        }
+    }
+
+
 class Terminal:
     """A stream that says whether it is a terminal."""
 

@@ -2,14 +2,13 @@
 
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
 import pytest
 from small_urdf import LIMIT, link, robot, two_joints
 
-from kane_dynamics_ros.description import DescriptionError, load_robot, parse_robot, serial_chain
+from kane_dynamics_ros.description import DescriptionError, expand, load_robot, parse_robot, serial_chain
 
 ROOT = Path(__file__).parents[2]
 BOMB = (
@@ -47,7 +46,7 @@ MAKERS = {
 }
 MEASURE = """
 import resource, sys, time
-from kane_dynamics_ros.description import DescriptionError, load_robot, serial_chain
+from kane_dynamics_ros.description import DescriptionError, expand, load_robot, serial_chain
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.process_time()
 try:
@@ -129,15 +128,21 @@ def test_entity_bomb_never_reaches_xacro(tmp_path):
     assert str(caught.value) == f"{path}:1: {DOCTYPE}"
 
 
-def test_xacro_that_never_ends_is_refused(tmp_path):
-    path = tmp_path / "arm.xacro"
-    path.write_text(
-        textwrap.dedent("""\
-        <robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
-          <xacro:macro name="again"><xacro:again/></xacro:macro>
-          <xacro:again/>
-        </robot>""")
+MACROS = {
+    "a macro that calls itself": '<xacro:macro name="m0"><xacro:m0/></xacro:macro>',
+    "a macro that doubles forty times": "".join(
+        f'<xacro:macro name="m{k}"><xacro:m{k + 1}/><xacro:m{k + 1}/></xacro:macro>' for k in range(40)
     )
+    + '<xacro:macro name="m40"><link name="x"/></xacro:macro>',
+}
+
+
+@pytest.mark.parametrize("what", MACROS)
+def test_xacro_that_never_ends_is_refused(tmp_path, monkeypatch, what):
+    monkeypatch.setattr(expand, "LONGEST", 2)
+    path = tmp_path / "arm.xacro"
+    head = '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    path.write_text(f"{head}{MACROS[what]}<xacro:m0/></robot>")
     with pytest.raises(
         DescriptionError, match=r"xacro failed: .*try the file with the xacro command first \[KD105\]$"
     ):
@@ -174,3 +179,38 @@ def test_names_are_quoted_in_messages(name):
         f"the name [KD203]"
     )
     assert str(caught.value).isprintable()
+
+
+def test_expressions_run_only_in_files_that_are_xacro(tmp_path):
+    """A stray ${...} in a URDF is an error, not a reason to evaluate it."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(two_joints().replace('mass value="1"', 'mass value="${1 + 1}"', 1))
+    with pytest.raises(DescriptionError) as caught:
+        load_robot(path)
+    assert str(caught.value) == (
+        f"{path}:3: link 'one' <inertial> <mass>: xacro that was not run: value='${{1 + 1}}'; expand it "
+        f"with the "
+        "xacro command, or load the .xacro file itself [KD106]"
+    )
+
+
+def test_xacro_says_what_is_wrong_in_one_line(tmp_path):
+    path = tmp_path / "arm.xacro"
+    path.write_text('<robot name="${nothing}" xmlns:xacro="http://www.ros.org/wiki/xacro"/>')
+    with pytest.raises(DescriptionError) as caught:
+        load_robot(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: xacro failed: name 'nothing' is not defined")  # the rest is xacro's
+    assert message.endswith("; try the file with the xacro command first [KD105]")
+    assert "\n" not in message
+
+
+def test_long_names_are_refused():
+    text = two_joints().replace('joint name="a"', f'joint name="{"a" * 256}"')
+    with pytest.raises(DescriptionError) as caught:
+        parse_robot(text, "arm.urdf")
+    assert str(caught.value) == (
+        "arm.urdf:5: joint: too large: more than 255 characters in attribute 'name'; a robot's URDF is "
+        "far smaller: "
+        "check the file [KD103]"
+    )
