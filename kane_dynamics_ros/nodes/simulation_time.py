@@ -13,7 +13,8 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from kane_dynamics_ros.nodes.lock_step import LockStep
 from kane_dynamics_ros.nodes.pacing import Pacer
 
-_PATIENCE = 100_000_000  # [ns] a pause up to this long is caught up with
+_PATIENCE = 50_000_000  # [ns] a delay up to this long is made up for
+_BURST = 5  # steps in one go while a delay is made up for
 _SETTLE = 200_000_000  # [ns] see LockStep
 _TICK = 0.02  # [s] how often lock step looks for a command that did not come
 _SECOND = 1_000_000_000
@@ -38,15 +39,17 @@ class SimulationTime(Protocol):
 
 
 class WallTime:
-    """Steps as the steady clock passes; stamps from the node's clock."""
+    """Steps as the steady clock passes; stamps say when a step was due, on the node's clock."""
 
     def __init__(self, node: Node, step: float, advance: Callable[[], Outcome]) -> None:
         self._node, self._advance = node, advance
-        self._pacer = Pacer(round(step * _SECOND), _PATIENCE)
+        self._pacer = Pacer(round(step * _SECOND), _PATIENCE, _BURST)
+        self._due = time.monotonic_ns()
         node.create_timer(step, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def stamp(self, age: float) -> Time:
-        return _message(self._node.get_clock().now().nanoseconds - round(age * _SECOND))
+        late = time.monotonic_ns() - self._due
+        return _message(self._node.get_clock().now().nanoseconds - late - round(age * _SECOND))
 
     def announce(self) -> None:
         """Nothing to do: everybody knows the wall's time."""
@@ -59,7 +62,8 @@ class WallTime:
         return f"{dropped} steps were left out because the machine was too slow" if dropped else ""
 
     def _on_timer(self) -> None:
-        for _ in range(self._pacer.due(time.monotonic_ns())):
+        for due in self._pacer.due(time.monotonic_ns()):
+            self._due = due
             self._advance()
 
 

@@ -6,7 +6,8 @@ which fixes them at zero. Needs the ``mujoco`` package (``pip install 'kane_dyna
 
 Differences from our plant: dry friction and hard stops are MuJoCo's soft constraints, made as stiff as
 it allows (a joint at rest creeps a little, a stop gives a little); friction has no Stribeck part, stops no
-restitution. Integrator: ``implicitfast``, damping implicit, in ``_SUBSTEPS`` parts of a time step.
+restitution. Integrator: Runge-Kutta of fourth order in ``_SUBSTEPS`` parts of a time step, or, where the
+damping is stiff (h d > M_ii), ``implicitfast`` of first order.
 """
 
 import importlib
@@ -25,7 +26,7 @@ from kane_dynamics_ros.simulation.plant import PlantOptions, initial_positions
 from kane_dynamics_ros.simulation.resistance import LOCKED
 
 LOCK_EFFORT = 1e5  # [N m or N] a joint braked this hard is put back where it was after each step
-_SUBSTEPS = 4  # its integrator is of first order, ours of fourth
+_SUBSTEPS = 2
 _UNUSED = ("visual", "collision")  # geometry plays no part, and its meshes need not be there
 
 
@@ -39,9 +40,10 @@ class MujocoEngine:
         options: PlantOptions | None = None,
         factors: Mapping[str, float] | None = None,
     ) -> None:
-        """``urdf``: the text of the URDF that ``model`` was generated from; ``model`` gives the joint
-        order, the tip and the parameters, and computes nothing. ``factors`` multiply masses and inertias
-        of its bodies, see ``mismatch``.
+        """``urdf``: the text of the URDF that ``model`` was generated from.
+
+        ``model`` gives the joint order, the tip and the parameters; nothing that it computes enters the
+        motion. ``factors`` multiply masses and inertias of its bodies, see ``mismatch``.
         """
         self.options = options or PlantOptions()
         self._mujoco = _import_mujoco()
@@ -107,7 +109,7 @@ class MujocoEngine:
     def _set_parameters(self, model: DynamicsModel) -> None:
         own, friction = self._model, self.options.resistances(model.joints)
         own.opt.timestep = self.time_step / _SUBSTEPS
-        own.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+        own.opt.integrator = self._integrator(model, friction.viscous)
         own.opt.gravity[:] = model.parameters.gravity
         own.dof_armature[self._velocity] = model.parameters.rotor_inertia
         own.dof_damping[self._velocity] = friction.viscous
@@ -116,6 +118,13 @@ class MujocoEngine:
         own.dof_solimp[:, :2] = own.jnt_solimp[:, :2] = 0.9999
         if not self.options.hard_stops:
             own.jnt_limited[:] = 0
+
+    def _integrator(self, model: DynamicsModel, viscous: Array) -> Any:
+        """The most accurate of MuJoCo's integrators that stays stable under this damping."""
+        kinds = self._mujoco.mjtIntegrator
+        inertia = np.diag(model.mass_matrix(initial_positions(model.joints)))
+        stiff = (self.time_step / _SUBSTEPS * viscous > inertia).any()
+        return kinds.mjINT_IMPLICITFAST if stiff else kinds.mjINT_RK4
 
     def _scale_bodies(self, model: DynamicsModel, factors: Mapping[str, float]) -> None:
         """Mass and inertia of these bodies, links fixed to them included."""

@@ -4,15 +4,21 @@ from kane_dynamics_ros.nodes.pacing import Pacer
 
 
 def test_steps_follow_the_clock_without_drift() -> None:
-    pacer = Pacer(step=10, patience=100)
-    moments = [0, 9, 10, 35, 36, 100]
-    assert [pacer.due(now) for now in moments] == [1, 0, 1, 2, 0, 7]
+    pacer = Pacer(step=10, patience=100, burst=20)
+    due = [pacer.due(now) for now in (0, 9, 10, 35, 36, 62)]
+    assert due == [[0], [], [10], [20, 30], [], [40, 50, 60]]
     assert pacer.dropped == 0
 
 
-def test_a_long_pause_is_dropped_and_counted() -> None:
-    pacer = Pacer(step=10, patience=100)
+def test_a_delay_is_made_up_for_in_bursts() -> None:
+    pacer = Pacer(step=10, patience=100, burst=4)
     pacer.due(0)
-    assert pacer.due(1000) == 1
+    assert [pacer.due(now) for now in (65, 66, 67)] == [[10, 20, 30, 40], [50, 60], []]
+
+
+def test_a_long_pause_is_dropped_and_counted() -> None:
+    pacer = Pacer(step=10, patience=100, burst=20)
+    pacer.due(0)
+    assert pacer.due(1000) == [1000]
     assert pacer.dropped == 99
-    assert pacer.due(1010) == 1
+    assert pacer.due(1010) == [1010]

@@ -17,9 +17,10 @@ from kane_dynamics_ros.simulation.errors import (
     SimulationOptionError,
     UnknownBodyError,
 )
+from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.mismatch import drawn_factors, with_factors
 from kane_dynamics_ros.simulation.mujoco_engine import MujocoEngine
-from kane_dynamics_ros.simulation.plant import Plant
+from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 
 URDF = share_directory() / "urdf" / "manipulator_5dof.urdf"
 FACTORS = {"limb_2": 1.3, "hand": 0.5}
@@ -48,14 +49,15 @@ def test_factors_act_as_they_do_in_pinocchio(adjustable: DynamicsModel) -> None:
 
 
 def test_both_engines_take_the_same_factors(adjustable: DynamicsModel) -> None:
+    free = PlantOptions(friction=Friction.none(5))
     engines = (
-        Plant(with_factors(adjustable, FACTORS)),
-        MujocoEngine(URDF.read_text(), adjustable, factors=FACTORS),
+        Plant(with_factors(adjustable, FACTORS), free),
+        MujocoEngine(URDF.read_text(), adjustable, free, FACTORS),
     )
     for engine in engines:
         for _ in range(150):
             engine.step(np.array([5.0, 60.0, 20.0, 0.1, 0.1]))
-    np.testing.assert_allclose(engines[1].q, engines[0].q, atol=1e-3)  # MuJoCo's first-order integrator
+    np.testing.assert_allclose(engines[1].q, engines[0].q, atol=1e-9)  # both of fourth order
 
 
 def test_draws_stay_in_their_spread_and_repeat(adjustable: DynamicsModel) -> None:

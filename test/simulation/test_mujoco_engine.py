@@ -28,17 +28,27 @@ def run(engine: Engine, effort: list[float], steps: int) -> None:
         engine.step(np.array(effort))
 
 
-@pytest.mark.parametrize("friction", [None, Friction.none(N)])
-def test_both_engines_move_alike(friction: Friction | None) -> None:
+STIFF = Friction((1.0, 1.0, 1.0, 5.0, 5.0), (0.0,) * N, (0.0,) * N, (1.0,) * N)  # wrist: d h / J up to 5
+
+
+@pytest.mark.parametrize(
+    ("friction", "tolerance"),
+    [
+        (Friction.none(N), 1e-10),  # the same Runge-Kutta formula, MuJoCo's in steps half as long
+        (None, 1e-6),  # MuJoCo's dry friction is soft
+        (STIFF, 1e-3),  # MuJoCo's implicit integrator is of first order
+    ],
+)
+def test_both_engines_move_alike(friction: Friction | None, tolerance: float) -> None:
     options = PlantOptions(friction=friction)
     engines = Plant(MODEL, options), MujocoEngine(URDF, MODEL, options)
     for engine in engines:
         engine.reset(np.array([0.1, 0.3, 0.2, 0.4, 0.5]), np.array([1.0, 0.0, 0.0, 0.5, 0.2]))
         engine.set_payload(Payload(1.0, (0.0, 0.02, 0.1), (0.01, 0.001, 0.0, 0.02, 0.002, 0.02)))
         run(engine, [3.0, 50.0, 20.0, 0.1, 0.1], 300)
-    # MuJoCo's integrator is of first order: errors near h a / 4 = 5e-3 rad/s for 20 rad/s^2
-    np.testing.assert_allclose(engines[1].q, engines[0].q, atol=2e-3)
-    np.testing.assert_allclose(engines[1].qd, engines[0].qd, atol=2e-2)
+    assert np.abs(engines[0].qd).max() > 1.5
+    np.testing.assert_allclose(engines[1].q, engines[0].q, atol=tolerance)
+    np.testing.assert_allclose(engines[1].qd, engines[0].qd, atol=tolerance)
 
 
 def test_gravity_rotors_and_initial_positions_are_the_models() -> None:
@@ -98,7 +108,7 @@ def test_a_controller_errs_alike_on_both_engines() -> None:
         engine.reset(trajectory(0.0)[0], np.zeros(N))
         rollout = simulate(MODEL, controller, trajectory, 2.0, SimulatedHardware(engine))
         rms.append(np.sqrt((rollout.error**2).mean(axis=0)))
-    np.testing.assert_allclose(rms[1], rms[0], rtol=0.1)  # the bound; measured 1 %
+    np.testing.assert_allclose(rms[1], rms[0], rtol=0.1)  # the bound that we promise; measured 1 %
 
 
 def test_other_joints_are_fixed_and_geometry_is_not_read() -> None:
