@@ -5,9 +5,9 @@ from our side, so that both engines mean the same arm. Joints that the model doe
 which fixes them at zero. Needs the ``mujoco`` package (``pip install 'kane_dynamics_ros[mujoco]'``).
 
 Differences from our plant: dry friction and hard stops are MuJoCo's soft constraints, made as stiff as
-it allows (a joint at rest creeps a little, a stop gives a little); friction has no Stribeck part, stops no
-restitution. Integrator: Runge-Kutta of fourth order in ``_SUBSTEPS`` parts of a time step, or, where the
-damping is stiff (h d > M_ii), ``implicitfast`` of first order.
+it allows (a joint at rest creeps a little; a stop gives a little and throws back 5 % of the speed, whatever
+the restitution); friction has no Stribeck part. Integrator: Runge-Kutta of fourth order in ``_SUBSTEPS``
+parts of a time step, or, where the damping is stiff (h d > M_ii), ``implicitfast`` of first order.
 """
 
 import importlib
@@ -114,7 +114,8 @@ class MujocoEngine:
         own.dof_armature[self._velocity] = model.parameters.rotor_inertia
         own.dof_damping[self._velocity] = friction.viscous
         self._coulomb, self._locked = friction.coulomb, friction.brake == LOCKED
-        own.dof_solref[:] = own.jnt_solref[:] = (2.0 * own.opt.timestep, 1.0)  # as stiff as MuJoCo allows
+        own.dof_solref[:] = (2.0 * own.opt.timestep, 1.0)  # friction and stops: as stiff as MuJoCo allows
+        own.jnt_solref[:] = (2.0 * own.opt.timestep, 2.0)  # damped above critical, or a stop throws back more
         own.dof_solimp[:, :2] = own.jnt_solimp[:, :2] = 0.9999
         if not self.options.hard_stops:
             own.jnt_limited[:] = 0

@@ -49,7 +49,7 @@ def test_factors_act_as_they_do_in_pinocchio(adjustable: DynamicsModel) -> None:
 
 
 def test_both_engines_take_the_same_factors(adjustable: DynamicsModel) -> None:
-    free = PlantOptions(friction=Friction.none(5))
+    free = PlantOptions(friction=Friction.none(5), hard_stops=False)
     engines = (
         Plant(with_factors(adjustable, FACTORS), free),
         MujocoEngine(URDF.read_text(), adjustable, free, FACTORS),
