@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.control.law import Law, efforts, position_error
 from kane_dynamics_ros.control.limits import Limited, check_reference, clamp, clamp_reference, limit_rate
-from kane_dynamics_ros.control.plan import Plan, hold_at, replace, sample
+from kane_dynamics_ros.control.plan import Plan, hold_at, hold_from, replace, sample, shifted
 from kane_dynamics_ros.control.rejections import NoStateError
 from kane_dynamics_ros.control.request import TrajectoryRequest
 from kane_dynamics_ros.control.splines import Array
@@ -60,6 +60,7 @@ class ControlLoop:
         self.alarm: Alarm | None = None
         self.last: Step | None = None
         self._waiting: TrajectoryRequest | None = None
+        self._stamped = False  # whether the motion was asked for at a time of the clock
         self._q: Array | None = None  # the last measured position
         self._safe_q: Array | None = None  # the last one that had not jumped
         self._seen = -math.inf  # when the last state came [s]
@@ -83,7 +84,21 @@ class ControlLoop:
         if request.points and not request.stamp_ns:
             self._waiting = request
         else:
-            self._waiting, self.plan = None, plan
+            self._waiting, self.plan, self._stamped = None, plan, bool(request.points)
+
+    def shift_clock(self, by_ns: int, now_ns: int) -> bool:
+        """The clock of trajectories was stepped; whether the motion was dropped.
+
+        ``now_ns`` is the time after the step. A motion that was asked for at a time of that clock is
+        dropped, the present reference held; any other goes on undisturbed.
+        """
+        if self.plan is None:
+            return False
+        self.plan = shifted(self.plan, by_ns)
+        dropped = self._stamped and now_ns < self.plan.end_ns
+        if dropped:
+            self.plan, self._stamped = hold_from(self.plan, now_ns), False
+        return dropped
 
     def step(self, q: Array, qd: Array, now_ns: int, time: float) -> Array | None:
         """The effort (n,) for a measured state, or None when nothing may be published.
@@ -101,7 +116,7 @@ class ControlLoop:
         elif self._waiting is not None:
             request, self._waiting = self._waiting, None
             joints, rules = self.settings.law.rigid.joints, self.settings.rules
-            self.plan = replace(self.plan, request, joints, now_ns, rules)
+            self.plan, self._stamped = replace(self.plan, request, joints, now_ns, rules), False
         return self._regulated(self.plan, q, qd, now_ns, time)
 
     def watch(self, time: float) -> Array | None:

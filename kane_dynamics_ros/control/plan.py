@@ -53,6 +53,11 @@ def hold_from(plan: Plan, now_ns: int) -> Plan:
     return hold_at(sample(plan, now_ns)[0], now_ns)
 
 
+def shifted(plan: Plan, by_ns: int) -> Plan:
+    """The same motion, ``by_ns`` later: what a step of the clock leaves as it was."""
+    return Plan(tuple(start + by_ns for start in plan.starts_ns), plan.segments)
+
+
 def replace(
     plan: Plan, request: TrajectoryRequest, joints: Sequence[JointInfo], now_ns: int, rules: Rules
 ) -> Plan:

@@ -5,6 +5,7 @@ from typing import Any
 
 from rclpy.node import Node
 
+from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.loop import ControlLoop, Settings
 from kane_dynamics_ros.control.request import TrajectoryRequest
 from kane_dynamics_ros.control.splines import Array
@@ -14,7 +15,7 @@ from kane_dynamics_ros.nodes.feedforward_settings import Values, build_settings
 from kane_dynamics_ros.nodes.joint_state_reader import JointStateReader
 from kane_dynamics_ros.nodes.meter import Meter
 from kane_dynamics_ros.nodes.outputs import CommandOutput, StepOutput
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime.generated_model import GeneratedModel
 
 
 class Controller:
@@ -23,7 +24,7 @@ class Controller:
     ``values`` are the checked parameters, ``model`` the module as it was loaded.
     """
 
-    def __init__(self, node: Node, clock: NodeClock, model: DynamicsModel, values: Values) -> None:
+    def __init__(self, node: Node, clock: NodeClock, model: GeneratedModel, values: Values) -> None:
         self.model = model
         self.values = values
         self.loop = ControlLoop(build_settings(values, model))
@@ -68,6 +69,17 @@ class Controller:
         """Between states: react to missing ones, and look who listens."""
         self._publish(self.loop.watch(time.monotonic()))
         self._steps.look_for_listeners(self.values["terms.publish"])
+
+    def annotate(self, request: TrajectoryRequest) -> TrajectoryRequest:
+        """The trajectory with efforts. Raises ``TrajectoryError``."""
+        settings = self.loop.settings
+        accuracy = Accuracy(self.values["annotate.error"], int(self.values["annotate.max_points"]))
+        return annotate(request, settings.law, settings.effort_limits, accuracy)
+
+    def shift_clock(self, step_ns: int) -> bool:
+        """After a step of the system clock; whether the motion was dropped."""
+        self.reader.forget()
+        return self.loop.shift_clock(step_ns, self._clock.now_ns())
 
     def forget(self) -> None:
         """Drop the motion and the states; the next complete state is held."""

@@ -24,15 +24,33 @@ from kane_dynamics_ros.nodes.controller import Controller
 from kane_dynamics_ros.nodes.feedforward_diagnostics import Diagnostics
 from kane_dynamics_ros.nodes.feedforward_log import ConditionLog
 from kane_dynamics_ros.nodes.feedforward_parameters import TABLE
-from kane_dynamics_ros.nodes.messages import request_from
-from kane_dynamics_ros.nodes.model_source import load_checked_model
+from kane_dynamics_ros.nodes.feedforward_settings import Values
+from kane_dynamics_ros.nodes.messages import request_from, trajectory_from
+from kane_dynamics_ros.nodes.model_source import checked_model
 from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import run_node
-from kane_dynamics_ros.nodes.qos import JOINT_STATES, ROBOT_DESCRIPTION, TRAJECTORY, subscription_events
+from kane_dynamics_ros.nodes.qos import (
+    JOINT_STATES,
+    OUTPUT,
+    ROBOT_DESCRIPTION,
+    TRAJECTORY,
+    subscription_events,
+)
 from kane_dynamics_ros.nodes.state_first import OwnSpin, StateFirstSpin
+from kane_dynamics_ros.runtime.generated_model import GeneratedModel
 
 WATCH_PERIOD = 0.05  # [s]
 DIAGNOSTICS_EVERY = 20  # watches
+
+
+class NoDescriptionError(KaneDynamicsError):
+    """The description is required and has not come."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no robot_description has come yet; start robot_state_publisher, or set description_check to "
+            "when_received or off"
+        )
 
 
 class FeedforwardNode(LifecycleNode):
@@ -52,6 +70,8 @@ class FeedforwardNode(LifecycleNode):
         self._watches = 0
         states = self._subscribe(JointState, "joint_states", self._on_state, JOINT_STATES, OwnSpin())
         self._subscribe(JointTrajectory, "joint_trajectory", self._on_trajectory, TRAJECTORY)
+        self._subscribe(JointTrajectory, "~/annotate", self._on_annotate, TRAJECTORY)
+        self._annotated = self.create_publisher(JointTrajectory, "~/annotated", OUTPUT)
         self._subscribe(String, "robot_description", self._on_description, ROBOT_DESCRIPTION)
         self._spin = StateFirstSpin(self, states, self._watch, WATCH_PERIOD)
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -86,7 +106,7 @@ class FeedforwardNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         try:
             values = read(self, TABLE)
-            model = load_checked_model(values["model"])
+            model = self._load_model(values)
             self._controller = Controller(self, self._clock_of_node, model, values)
         except KaneDynamicsError as error:
             self.get_logger().error(f"cannot configure: {error}")
@@ -96,6 +116,16 @@ class FeedforwardNode(LifecycleNode):
             f"joints {', '.join(model.joint_names)}"
         )
         return TransitionCallbackReturn.SUCCESS
+
+    def _load_model(self, values: Values) -> GeneratedModel:
+        """The model, checked against robot_description if that is wanted. Raises ``KaneDynamicsError``."""
+        check = values["description_check"]
+        if check == "required" and self._description is None:
+            raise NoDescriptionError
+        description = None if check == "off" else self._description
+        return checked_model(
+            values["model"], description, values["generate_when_stale"], values["model_cache"]
+        )
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         if self._controller is not None:
@@ -139,8 +169,37 @@ class FeedforwardNode(LifecycleNode):
         except KaneDynamicsError as error:
             self.get_logger().warning(f"trajectory rejected: {error}")
 
+    def _on_annotate(self, message: JointTrajectory) -> None:
+        if self._controller is None:
+            self.get_logger().warning("trajectory not annotated: the node is not configured")
+            return
+        try:
+            annotated = self._controller.annotate(request_from(message))
+        except KaneDynamicsError as error:
+            self.get_logger().warning(f"trajectory not annotated: {error}")
+            return
+        self._annotated.publish(trajectory_from(annotated, message.header.frame_id))
+
     def _on_description(self, message: String) -> None:
-        self._description = message.data
+        """Remember the robot; one that came after configuration is compared with the model now."""
+        known, self._description = self._description, message.data
+        if self._controller is None or message.data == known:
+            return
+        try:
+            model = self._load_model(self._controller.values)
+        except KaneDynamicsError as error:
+            self.get_logger().error(f"robot_description changed, so the output stops: {error}")
+            self._unconfigure()
+            return
+        if model.urdf_hash != self._controller.model.urdf_hash:
+            self.get_logger().warning("robot_description changed: starting again with a fresh model")
+            self._unconfigure()
+            self._start_wanted = True
+
+    def _unconfigure(self) -> None:
+        if self._active:
+            self.trigger_deactivate()
+        self.trigger_cleanup()
 
     # Parameters
 
@@ -163,10 +222,12 @@ class FeedforwardNode(LifecycleNode):
     def _watch(self) -> None:
         """Twenty times a second on the steady clock: everything that need not be done for each state."""
         if self._start_wanted:
-            self._start()
+            self._try_to_start()
         step_ns = self._clock_of_node.check()
         if step_ns:
-            self.get_logger().warning(f"the system clock was stepped by {step_ns * 1e-9:.3f} s")
+            self._on_clock_step(step_ns)
+        if self._clock_of_node.simulated and not self._clock_of_node.now_ns():
+            self.get_logger().warning("use_sim_time is true and no /clock comes", throttle_duration_sec=2.0)
         if self._active and self._controller is not None:
             self._controller.watch()
             self._log.look(self._controller, time.monotonic())
@@ -175,11 +236,19 @@ class FeedforwardNode(LifecycleNode):
             self._diagnostics.publish(self._controller, self._active)
             gc.collect(1)
 
-    def _start(self) -> None:
-        """Configure and activate, once."""
+    def _try_to_start(self) -> None:
+        """Configure and activate, once robot_description is there if it is required."""
+        if self._description is None and self.get_parameter("description_check").value == "required":
+            self.get_logger().info("waiting for robot_description", throttle_duration_sec=5.0)
+            return
         self._start_wanted = False
         if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
             self.trigger_activate()
+
+    def _on_clock_step(self, step_ns: int) -> None:
+        dropped = self._controller is not None and self._controller.shift_clock(step_ns)
+        effect = "the trajectory, which had a stamp, is dropped" if dropped else "the motion goes on"
+        self.get_logger().warning(f"the system clock was stepped by {step_ns * 1e-9:.3f} s: {effect}")
 
     def _on_clock_jump(self, seconds: float) -> None:
         self.get_logger().warning(f"time jumped back by {-seconds:.3f} s: the trajectory is dropped")

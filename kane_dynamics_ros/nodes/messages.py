@@ -18,9 +18,10 @@ def request_from(message: JointTrajectory) -> TrajectoryRequest:
     return TrajectoryRequest(tuple(message.joint_names), points, stamp.sec * NANOSECONDS + stamp.nanosec)
 
 
-def trajectory_from(request: TrajectoryRequest) -> JointTrajectory:
+def trajectory_from(request: TrajectoryRequest, frame_id: str) -> JointTrajectory:
     """A request as a message."""
     message = JointTrajectory(joint_names=list(request.names))
+    message.header.frame_id = frame_id
     message.header.stamp.sec, message.header.stamp.nanosec = divmod(request.stamp_ns, NANOSECONDS)
     message.points = [_point_message(point) for point in request.points]
     return message
