@@ -6,6 +6,7 @@
 import math
 from collections import Counter
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +39,7 @@ class Settings:
     reference_limits: str  # "reject", "clamp" or "ignore"
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One answered state: reference (3, n), effort before and after limits (n,), measured q and qd (n,)."""
 
     reference: Array

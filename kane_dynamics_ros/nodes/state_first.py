@@ -2,9 +2,9 @@
 
 ``SingleThreadedExecutor`` gathers every entity of the node, makes a wait set and a task for each message:
 at 1 kHz that is most of the time between a state and its command, and it grows with each service that a
-lifecycle node has. Here the wait set is kept, the one message is taken and handed over directly, and only
-when something else is ready does the executor run, for that. The wait set is rclpy's own class, which
-rclpy keeps to itself: the same in Jazzy and Kilted, and tested with both.
+lifecycle node has. Here a wait set of the one subscription is kept and its message handed over directly;
+everything else is looked at a hundred times a second, after a state was answered, and run by an executor.
+The wait set is rclpy's own class, which it keeps to itself: the same in Jazzy and Kilted, tested with both.
 """
 
 import time
@@ -12,11 +12,13 @@ from collections.abc import Callable
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 
 NANOSECONDS = 1_000_000_000
+OTHERS_PERIOD = 0.01  # [s] between looks at trajectories, services and parameters
+READY_KINDS = ("subscription", "guard_condition", "timer", "client", "service")
 
 
 class OwnSpin(CallbackGroup):
@@ -42,71 +44,69 @@ class StateFirstSpin:
         self._watch, self._period = watch, period
         self._rest = SingleThreadedExecutor(context=node.context)
         self._rest.add_node(node)
-        self._gather()
+        self._wait_set = self._new_wait_set([1, 0, 0, 0, 0])
+        self._gather_others()
 
     def spin(self, stopped: Callable[[], bool]) -> None:
         """Until ``stopped`` is true or the context is shut down."""
-        next_watch = time.monotonic()
+        next_watch = next_look = time.monotonic()
         while not stopped() and self._node.context.ok():
-            if self._wait(next_watch - time.monotonic()):
-                self._serve_rest()
+            self._serve_states(next_look)
+            if time.monotonic() >= next_look:
+                next_look = time.monotonic() + OTHERS_PERIOD
+                if self._others_ready():
+                    self._serve_others()
             if time.monotonic() >= next_watch:
-                self._watch()
-                self._serve_rest()  # events and whatever else the wait set does not hold
                 next_watch = time.monotonic() + self._period
+                self._watch()
+                self._serve_others()  # events and whatever else the wait set does not hold
 
     def shutdown(self) -> None:
         self._rest.shutdown()
 
-    def _gather(self) -> None:
-        """A wait set for all that the node has now."""
+    def _serve_states(self, until: float) -> None:
+        """Hand over the newest message as soon as it comes, or return at ``until`` [s]."""
+        handle = self._subscription.handle
+        self._wait_set.clear_entities()
+        self._wait_set.add_subscription(handle)
+        self._wait_set.wait(max(int((until - time.monotonic()) * NANOSECONDS), 0))
+        if self._wait_set.get_ready_entities("subscription"):
+            taken = handle.take_message(self._subscription.msg_type, False)
+            if taken is not None:
+                self._subscription.callback(taken[0])
+
+    def _gather_others(self) -> None:
+        """A wait set for everything else that the node has now."""
         node = self._node
-        subscriptions = [each for each in node.subscriptions if each is not self._subscription]
         kinds: dict[str, list[Any]] = {
-            "add_subscription": subscriptions,
+            "add_subscription": [each for each in node.subscriptions if each is not self._subscription],
             "add_guard_condition": list(node.guards),
             "add_timer": list(node.timers),
             "add_client": list(node.clients),
             "add_service": list(node.services),
         }
-        self._others = [
-            (kind, [each.handle for each in entities]) for kind, entities in kinds.items() if entities
-        ]
-        counts = [len(entities) for entities in kinds.values()]
-        counts[0] += 1
-        context = node.context.handle
-        if context is not None:  # shut down: there is nothing to wait for
-            with context:
-                new_wait_set: Any = rclpy_implementation.WaitSet
-                self._wait_set = new_wait_set(*counts, 0, context)
+        self._others = [(kind, each.handle) for kind, entities in kinds.items() for each in entities]
+        self._others_wait_set = self._new_wait_set([len(entities) for entities in kinds.values()])
 
-    def _wait(self, timeout: float) -> bool:
-        """Wait, serve the subscription if it is ready; whether anything else is."""
-        wait_set: Any = self._wait_set
-        mine = self._subscription.handle
+    def _others_ready(self) -> bool:
+        """Look, without waiting, whether there is anything to do besides states."""
+        wait_set = self._others_wait_set
         wait_set.clear_entities()
-        wait_set.add_subscription(mine)
-        for kind, handles in self._others:
-            add = getattr(wait_set, kind)
-            for handle in handles:
-                add(handle)
-        wait_set.wait(max(int(timeout * NANOSECONDS), 0))
-        ready = wait_set.get_ready_entities("subscription")
-        if mine.pointer in ready:
-            self._serve()
-            ready.remove(mine.pointer)
-        return bool(ready) or any(
-            map(wait_set.get_ready_entities, ("service", "client", "timer", "guard_condition"))
-        )
+        for kind, handle in self._others:
+            getattr(wait_set, kind)(handle)
+        wait_set.wait(0)
+        return any(wait_set.get_ready_entities(kind) for kind in READY_KINDS)
 
-    def _serve(self) -> None:
-        """Take the newest message and hand it over."""
-        subscription = self._subscription
-        taken = subscription.handle.take_message(subscription.msg_type, False)
-        if taken is not None:
-            subscription.callback(taken[0])
-
-    def _serve_rest(self) -> None:
+    def _serve_others(self) -> None:
         """Run what is ready besides, which may add or remove entities."""
         self._rest.spin_once(timeout_sec=0.0)
-        self._gather()
+        self._gather_others()
+
+    def _new_wait_set(self, counts: list[int]) -> Any:
+        """A wait set for so many subscriptions, guard conditions, timers, clients and services."""
+        context = self._node.context.handle
+        if context is None:
+            raise ExternalShutdownException
+        wait_set: Any = rclpy_implementation.WaitSet
+        with context:
+            return wait_set(*counts, 0, context)
