@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import sympy
 
 from kane_dynamics_ros.description.model import Chain
-from kane_dynamics_ros.formulation.symbols import coordinate_symbols, symbolic_chain
+from kane_dynamics_ros.formulation.symbols import coordinate_symbols, parallel_groups, symbolic_chain
 from kane_dynamics_ros.formulation.trigonometry import compact, definitions
 
 InverseDynamics = Callable[..., Any]  # (chain, q, qd, qdd, gravity) -> tau, generic over its scalars
@@ -35,15 +35,17 @@ def derive(chain: Chain, inverse_dynamics: InverseDynamics, gravity: Any = None)
     ``gravity`` is the free-fall acceleration in the root frame; by default (0, 0, -g). M and V come from
     ``inverse_dynamics`` at unit accelerations and at none, since it is linear in them.
     """
-    chain = symbolic_chain(chain)
+    groups, chain = parallel_groups(chain), symbolic_chain(chain)
     n = len(chain.coordinates)
     q, u, _ = coordinate_symbols(n)
     at_rest, no_gravity = (0,) * n, (0, 0, 0)
     gravity = (0, 0, -sympy.Symbol("g")) if gravity is None else gravity
     columns = [inverse_dynamics(chain, q, at_rest, tuple(row), no_gravity) for row in sympy.eye(n).tolist()]
-    M = sympy.Matrix(n, n, lambda i, j: compact(columns[j][i], q))
-    V = sympy.Matrix([compact(v, q, u) for v in inverse_dynamics(chain, q, u, at_rest, no_gravity)])
-    G = sympy.Matrix([compact(g, q) for g in inverse_dynamics(chain, q, at_rest, at_rest, gravity)])
+    M = sympy.Matrix(n, n, lambda i, j: compact(columns[j][i], q, (), groups))
+    V = sympy.Matrix([compact(v, q, u, groups) for v in inverse_dynamics(chain, q, u, at_rest, no_gravity)])
+    G = sympy.Matrix(
+        [compact(g, q, (), groups) for g in inverse_dynamics(chain, q, at_rest, at_rest, gravity)]
+    )
     found = definitions(sympy.Matrix.hstack(M, V, G), q)
     names = tuple(joint.body for joint in chain.joints)
     return Equations(tuple(zip(q, chain.coordinates, strict=True)), names, M, V, G, found)

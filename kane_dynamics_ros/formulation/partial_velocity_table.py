@@ -10,7 +10,7 @@ from kane_dynamics_ros.formulation.kane_of_chain import sine_cosine
 from kane_dynamics_ros.formulation.kinematics import place
 from kane_dynamics_ros.formulation.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.segments import segments_of
-from kane_dynamics_ros.formulation.symbols import coordinate_symbols, symbolic_chain
+from kane_dynamics_ros.formulation.symbols import coordinate_symbols, parallel_groups, symbolic_chain
 from kane_dynamics_ros.formulation.trigonometry import compact
 
 
@@ -25,7 +25,7 @@ class PartialVelocities(NamedTuple):
 
 def partial_velocity_table(chain: Chain) -> list[PartialVelocities]:
     """All partial velocities of ``chain`` that are not zero, with symbols for its numbers."""
-    chain = symbolic_chain(chain)
+    groups, chain = parallel_groups(chain), symbolic_chain(chain)
     n = len(chain.coordinates)
     q, _, _ = coordinate_symbols(n)
     table = []
@@ -33,11 +33,12 @@ def partial_velocity_table(chain: Chain) -> list[PartialVelocities]:
     for k, (joint, partials) in enumerate(zip(chain.joints, bodies, strict=True), 1):
         for r, partial in enumerate(partials, 1):
             v = add(partial.v_Bo, cross(partial.omega, joint.inertia.com))
-            row = PartialVelocities(k, r, _compact(partial.omega, q), _compact(v, q))
+            omega_r, v_r = (_compact(vector, q, groups) for vector in (partial.omega, v))
+            row = PartialVelocities(k, r, omega_r, v_r)
             if any((*row.omega, *row.v)):
                 table.append(row)
     return table
 
 
-def _compact(vector: Any, q: Any) -> sympy.Matrix:
-    return sympy.Matrix([compact(component, q) for component in vector])
+def _compact(vector: Any, q: Any, groups: Any) -> sympy.Matrix:
+    return sympy.Matrix([compact(component, q, (), groups) for component in vector])

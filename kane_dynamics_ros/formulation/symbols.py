@@ -10,6 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import sympy
 
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
@@ -31,6 +32,33 @@ def coordinate_symbols(n: int) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[
     """Symbols for positions q_i, speeds u_i = dq_i/dt and accelerations du_i/dt of ``n`` coordinates."""
     q, u, du = (tuple(sympy.Symbol(f"{name}_{i + 1}") for i in range(n)) for name in ("q", "u", "du"))
     return q, u, du
+
+
+def parallel_groups(chain: Chain) -> tuple[tuple[int, ...], ...]:
+    """Coordinates of neighbouring joints that turn about parallel axes, whose angles add up."""
+    groups: list[set[int]] = []
+    axis = np.zeros(3)  # of the last turning joint, in the present body's axes
+    for joint in chain.joints:
+        axis = np.array(joint.R_PJ, dtype=float).T @ axis
+        own = np.array(joint.axis, dtype=float)
+        if joint.kind != "prismatic":
+            parallel = groups and np.linalg.norm(np.cross(axis, own)) < _NEGLIGIBLE
+            groups = (
+                [*groups[:-1], groups[-1] | {joint.coordinate}] if parallel else [*groups, {joint.coordinate}]
+            )
+            axis = own
+    slides = set(range(len(chain.coordinates))) - set().union(*groups)
+    return tuple(tuple(sorted(group)) for group in _disjoint([*groups, *({slide} for slide in slides)]))
+
+
+def _disjoint(groups: list[set[int]]) -> list[set[int]]:
+    """Groups that share a coordinate (a joint that follows another) joined."""
+    joined: list[set[int]] = []
+    for group in groups:
+        meeting = [other for other in joined if other & group]
+        joined = [other for other in joined if not other & group]
+        joined.append(group.union(*meeting))
+    return joined
 
 
 def exact(value: float) -> Any:

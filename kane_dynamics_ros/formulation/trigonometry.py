@@ -1,12 +1,14 @@
 """Readable equations: short trigonometric forms with the usual abbreviations, c_23 for cos(q_2 + q_3)."""
 
 from collections import defaultdict
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import sympy
 from sympy import cos, im, re, sin
 
 from kane_dynamics_ros.formulation.fourier import Fourier, Harmonic, fourier_sums
+
+Groups: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 class Wave(NamedTuple):
@@ -17,19 +19,26 @@ class Wave(NamedTuple):
     amplitude: Any
 
 
-def compact(expression: Any, angles: tuple[Any, ...], rates: tuple[Any, ...] = ()) -> Any:
+def compact(
+    expression: Any,
+    angles: tuple[Any, ...],
+    rates: tuple[Any, ...] = (),
+    groups: Groups | None = None,
+) -> Any:
     """``expression`` in its shortest form: products of rates, each with grouped trigonometric terms.
 
-    The abbreviations in it are symbols; ``definitions`` says what they stand for.
+    ``groups`` says which angles may be added up (those about parallel axes), by their places in
+    ``angles``; by default all. The abbreviations are symbols; ``definitions`` says what they stand for.
     """
-    groups: dict[Any, dict[Any, Any]] = defaultdict(lambda: defaultdict(lambda: sympy.Integer(0)))
+    groups = (tuple(range(len(angles))),) if groups is None else groups
+    by_rate: dict[Any, dict[Any, Any]] = defaultdict(lambda: defaultdict(lambda: sympy.Integer(0)))
     for monomial, fourier in fourier_sums(expression, angles).items():
         physical, rate = (
             monomial.as_independent(*rates, as_Add=False) if rates else (monomial, sympy.Integer(1))
         )
-        for amplitude, form in shortest_forms(fourier, angles):
-            groups[rate][form] += amplitude * physical
-    return sympy.Add(*(rate * _sum_of_products(forms) for rate, forms in groups.items()))
+        for amplitude, form in shortest_forms(fourier, angles, groups):
+            by_rate[rate][form] += amplitude * physical
+    return sympy.Add(*(rate * _sum_of_products(forms) for rate, forms in by_rate.items()))
 
 
 def definitions(expression: Any, angles: tuple[Any, ...]) -> dict[Any, Any]:
@@ -43,10 +52,46 @@ def definitions(expression: Any, angles: tuple[Any, ...]) -> dict[Any, Any]:
     return found
 
 
-def shortest_forms(fourier: Fourier, angles: tuple[Any, ...]) -> list[tuple[Any, Any]]:
-    """(amplitude, form) pairs that add up to the sum: two waves that make a product become one."""
-    waves = _waves(fourier)
-    forms = []
+def shortest_forms(fourier: Fourier, angles: tuple[Any, ...], groups: Groups) -> list[tuple[Any, Any]]:
+    """(amplitude, form) pairs that add up to the sum; a form is a product of one factor for each group."""
+    first, *rest = groups
+    if not rest:
+        return _paired(_waves(fourier), angles)
+    waves: dict[Any, list[Wave]] = defaultdict(list)
+    for (function, harmonic), remainder in _split(fourier, first).items():
+        for amplitude, form in shortest_forms(remainder, angles, tuple(rest)):
+            waves[form].append(Wave(function, harmonic, amplitude))
+    return [
+        _signed(amplitude * own * form)
+        for form, factors in waves.items()
+        for amplitude, own in _paired(factors, angles)
+    ]
+
+
+def _split(fourier: Fourier, group: tuple[int, ...]) -> dict[tuple[Any, Harmonic], Fourier]:
+    """The sum as waves of the group's angles, each times a Fourier sum of the others."""
+    parts: dict[tuple[Any, Harmonic], Fourier] = defaultdict(dict)
+    for k, c in fourier.items():
+        own = tuple(i if index in group else 0 for index, i in enumerate(k))
+        other = tuple(i - j for i, j in zip(k, own, strict=True))
+        sign = -1 if next((i for i in own if i), 0) < 0 else 1
+        own = tuple(sign * i for i in own)
+        shares = {cos: c, sin: sign * sympy.I * c} if any(own) else {cos: c}  # exp(ia) = cos a + i sin a
+        for function, share in shares.items():
+            part = parts[function, own]
+            part[other] = part.get(other, 0) + share
+    parts = {wave: {k: c for k, c in part.items() if c != 0} for wave, part in parts.items()}
+    return dict(sorted(((w, part) for w, part in parts.items() if part), key=lambda item: _size(item[0][1])))
+
+
+def _size(k: Harmonic) -> tuple[int, Harmonic]:
+    """Short harmonics come first."""
+    return sum(map(abs, k)), k
+
+
+def _paired(waves: list[Wave], angles: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+    """(amplitude, form) pairs: two waves that make a product become one."""
+    waves, forms = list(waves), []
     while waves:
         first = waves.pop(0)
         partner = next((w for w in waves if _make_product(first, w)), None)
@@ -61,7 +106,7 @@ def shortest_forms(fourier: Fourier, angles: tuple[Any, ...]) -> list[tuple[Any,
 def _waves(fourier: Fourier) -> list[Wave]:
     """The real waves of a Fourier sum, shortest harmonics first."""
     waves = []
-    for k, c in sorted(fourier.items(), key=lambda item: (sum(map(abs, item[0])), item[0])):
+    for k, c in sorted(fourier.items(), key=lambda item: _size(item[0])):
         leading = next((component for component in k if component), 0)
         if leading < 0:  # the conjugate of the harmonic -k
             continue

@@ -56,3 +56,18 @@ def test_definitions_name_each_abbreviation():
     short = compact(cos(q_1 + q_2) + a * sin(2 * q_2 + q_3), q)
     meanings = {str(symbol): meaning for symbol, meaning in definitions(short, q).items()}
     assert meanings == {"c_12": cos(q_1 + q_2), "s_223": sin(2 * q_2 + q_3)}
+
+
+def test_angles_of_different_groups_are_not_added_up():
+    """q_1, q_2 about parallel axes, q_3 about another: products across the groups stay products."""
+    expression = cos(q_1 + q_2) * sin(q_3) * cos(q_3) - sin(q_1 + q_2) * cos(q_3) ** 2
+    short = compact(spread(expression), q, (), ((0, 1), (2,)))
+    assert str(short) == "c_12*c_3*s_3 - c_3**2*s_12"
+    assert fourier_sums(short.subs(definitions(short, q)) - expression, q) == {}
+
+
+def test_groups_lose_nothing():
+    expression = (a * cos(q_1) + b * sin(q_1 + q_2)) * (cos(q_3) - 2 * sin(q_2)) ** 2 + a * b
+    for groups in (((0, 1, 2),), ((0, 1), (2,)), ((0,), (1,), (2,))):
+        short = compact(spread(expression), q, (), groups)
+        assert fourier_sums(short.subs(definitions(short, q)) - expression, q) == {}

@@ -59,6 +59,16 @@ def renamed(chain: Chain, names: dict) -> Chain:
     return replace(chain, joints=joints, p_BoTo_B=vector(chain.p_BoTo_B))
 
 
+def lagranges_efforts(L, q, qd, qdd) -> list:
+    """d/dt (dL/dq_i') - dL/dq_i by SymPy's differentiation."""
+    efforts = []
+    for q_i, qd_i in zip(q, qd, strict=True):
+        momentum = sympy.Matrix([sympy.diff(L, qd_i)])
+        rate = momentum.jacobian(q) * sympy.Matrix(qd) + momentum.jacobian(qd) * sympy.Matrix(qdd)
+        efforts.append(rate[0] - sympy.diff(L, q_i))
+    return efforts
+
+
 def same(found, expected, angles) -> bool:
     """Whether two formulas, or two matrices of them, are equal for all values: exact, by Fourier sums."""
     difference = sympy.Matrix([found]) - sympy.Matrix([expected])

@@ -3,7 +3,7 @@
 import hussain_print as printed
 import pytest
 import sympy
-from paper_chains import same, three_link_chain
+from paper_chains import lagranges_efforts, same, three_link_chain
 from sympy import cos, sin
 
 from kane_dynamics_ros.description import Inertia
@@ -74,13 +74,7 @@ def test_equation_45_is_exact():
 def test_equations_42_and_43_derive_the_exact_torques_from_the_right_energies(efforts):
     kinetic, potential = lagrange.energies(three_link_chain(), ANGLES, RATES, GRAVITY)
     L = kinetic.item() - potential.item()
-    for q_i, qd_i, effort in zip(ANGLES, RATES, efforts, strict=True):
-        momentum = sympy.diff(L, qd_i)
-        rate = sum(
-            sympy.diff(momentum, q) * qd + sympy.diff(momentum, qd) * qdd
-            for q, qd, qdd in zip(ANGLES, RATES, ACCELERATIONS, strict=True)
-        )
-        assert same(rate - sympy.diff(L, q_i), effort, ANGLES)
+    assert same(lagranges_efforts(L, ANGLES, RATES, ACCELERATIONS), efforts, ANGLES)
 
 
 def test_equations_1_2_5_summed_body_by_body(efforts):

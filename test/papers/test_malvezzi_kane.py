@@ -3,7 +3,7 @@
 import malvezzi_print as printed
 import pytest
 import sympy
-from paper_chains import manipulator, same
+from paper_chains import lagranges_efforts, manipulator, same
 from sympy import cos, sin
 
 from kane_dynamics_ros.formulation import gibbs_appell, kane_of_chain, lagrange, maggi
@@ -77,10 +77,4 @@ def test_equations_1_to_3_summed_body_by_body_give_the_factored_ones(kane):
 def test_equation_8_by_differentiating_the_lagrangian(kane):
     kinetic, potential = lagrange.energies(CHAIN, ANGLES, RATES, GRAVITY, END_EFFECTOR)
     L = kinetic.item() - potential.item()
-    for q_i, qd_i, effort in zip(ANGLES, RATES, kane, strict=True):
-        momentum = sympy.diff(L, qd_i)
-        rate = sum(
-            sympy.diff(momentum, q) * qd + sympy.diff(momentum, qd) * qdd
-            for q, qd, qdd in zip(ANGLES, RATES, ACCELERATIONS, strict=True)
-        )
-        assert same(rate - sympy.diff(L, q_i), effort, ANGLES)
+    assert same(lagranges_efforts(L, ANGLES, RATES, ACCELERATIONS), kane, ANGLES)
