@@ -8,9 +8,9 @@ from kane_dynamics_ros.description.geometry import Placement, lump, moved_inerti
 from kane_dynamics_ros.description.model import MOVING, Inertia, Joint, Link, Robot
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.physical import failed_condition
-from kane_dynamics_ros.description.rest import moved_placement
+from kane_dynamics_ros.description.rest import moved_placement, refuse_loose
 from kane_dynamics_ros.description.tree import children
-from kane_dynamics_ros.description.value_errors import UnphysicalInertiaError, UnsupportedJointError
+from kane_dynamics_ros.description.value_errors import UnphysicalInertiaError
 
 
 class Parts(NamedTuple):
@@ -56,7 +56,7 @@ def lumped_body(parts: Parts, first: str, notes: Notes) -> tuple[Inertia, tuple[
     ``UnsupportedJointError``, ``UnphysicalInertiaError``.
     """
     body = attached_links(parts, first)
-    refuse_loose(body, parts.lock, notes)
+    refuse_loose((part.joint for part in body if part.joint is not None), parts.lock, notes)
     note_branches(body, parts, notes)
     lumped = tuple(part.link.name for part in body[1:])
     if lumped:
@@ -65,15 +65,6 @@ def lumped_body(parts: Parts, first: str, notes: Notes) -> tuple[Inertia, tuple[
     whole = lump(moved_inertia(part.placement, part.link.inertia) for part in ordered if part.link.inertia)
     refuse_unphysical(whole, body, notes)
     return whole, lumped
-
-
-def refuse_loose(body: Iterable[Attached], lock: Collection[str], notes: Notes) -> None:
-    """A floating or planar joint fixes nothing. Raises ``UnsupportedJointError`` unless it is locked."""
-    for part in body:
-        joint = part.joint
-        if joint is not None and joint.kind in ("floating", "planar") and joint.name not in lock:
-            place = notes.place(joint.line, f"joint {joint.name!r}")
-            raise UnsupportedJointError(place, joint.kind, joint.name)
 
 
 def note_branches(body: Iterable[Attached], parts: Parts, notes: Notes) -> None:

@@ -11,10 +11,14 @@ from kane_dynamics_ros.description.gravity_limits import note_weak_limits
 from kane_dynamics_ros.description.mimic import trace_mimics
 from kane_dynamics_ros.description.model import MOVING, Chain, ChainJoint, Inertia, Joint, Mimic, Robot
 from kane_dynamics_ros.description.notes import Notes
-from kane_dynamics_ros.description.rest import check_locks, moved_placement, standing_positions
+from kane_dynamics_ros.description.rest import (
+    check_locks,
+    moved_placement,
+    refuse_loose,
+    standing_positions,
+)
 from kane_dynamics_ros.description.singular import check_resistance
 from kane_dynamics_ros.description.tip import default_tip, path_to
-from kane_dynamics_ros.description.value_errors import UnsupportedJointError
 
 MAX_MOVING_JOINTS = 500
 
@@ -43,14 +47,11 @@ def serial_chain(robot: Robot, tip: str | None = None, *, lock: Mapping[str, flo
     still = set(lock) | {name for name, mimic in mimics.items() if stands(mimic, lock)}
     tip = tip if tip is not None else chosen_tip(robot, still, notes)
     path = path_to(robot, tip)
-    refuse_loose_path(path, lock, notes)
+    refuse_loose(path, lock, notes)
     segments, tip_placement = split(path, still, positions)
-    if len(segments) > MAX_MOVING_JOINTS:
-        raise TooLargeError(notes.place(None, None), "moving joints in the chain", MAX_MOVING_JOINTS)
+    check_number(segments, robot.root, tip, notes)
     refuse_broken_mimics(segments, broken, notes)
-    if not segments:
-        raise NoMovingJointError(notes.place(None, None), robot.root, tip)
-    note_locked(lock, robot, notes)
+    note_standing(robot, still, positions, lock, notes)
     joints, coordinates = chain_joints(robot, segments, mimics, positions, lock, notes)
     check_resistance(joints, {link.name: link.line for link in robot.links}, notes)
     note_weak_limits(joints, coordinates, {joint.name: joint.line for joint in robot.joints}, notes)
@@ -83,14 +84,6 @@ def chosen_tip(robot: Robot, still: set[str], notes: Notes) -> str:
     return tip
 
 
-def refuse_loose_path(path: Sequence[Joint], lock: Mapping[str, float], notes: Notes) -> None:
-    for joint in path:
-        if joint.kind in ("floating", "planar") and joint.name not in lock:
-            raise UnsupportedJointError(
-                notes.place(joint.line, f"joint {joint.name!r}"), joint.kind, joint.name
-            )
-
-
 def refuse_broken_mimics(segments: Sequence[Segment], broken: Mapping[str, str], notes: Notes) -> None:
     for joint, _ in segments:
         if joint.name in broken:
@@ -112,10 +105,27 @@ def split(
     return segments, since
 
 
-def note_locked(lock: Mapping[str, float], robot: Robot, notes: Notes) -> None:
-    lines = {joint.name: joint.line for joint in robot.joints}
-    for name, value in lock.items():
-        notes.add("KD607", f"locked at {value!r}, as asked", lines[name], f"joint {name!r}")
+def check_number(segments: Sequence[Segment], root: str, tip: str, notes: Notes) -> None:
+    """Raises ``NoMovingJointError`` for no moving joint, ``TooLargeError`` for more than any arm has."""
+    if not segments:
+        raise NoMovingJointError(notes.place(None, None), root, tip)
+    if len(segments) > MAX_MOVING_JOINTS:
+        raise TooLargeError(notes.place(None, None), "moving joints in the chain", MAX_MOVING_JOINTS)
+
+
+def note_standing(
+    robot: Robot,
+    still: set[str],
+    positions: Mapping[str, float],
+    lock: Mapping[str, float],
+    notes: Notes,
+) -> None:
+    """Note locked joints, and followers that stand because of their leader or a multiplier of 0."""
+    for joint in robot.joints:
+        if joint.name in still:
+            why = "as asked" if joint.name in lock else "as its <mimic> says"
+            message = f"locked at {positions[joint.name]!r}, {why}"
+            notes.add("KD607", message, joint.line, f"joint {joint.name!r}")
 
 
 def chain_joints(

@@ -27,11 +27,10 @@ def assign_coordinates(
     independent = tuple(joint.name for joint in moving if heads[joint.name] == joint.name)
     following = []
     for joint in moving:
-        multiplier, offset = relation(
-            mimics.get(joint.name), mimics.get(heads[joint.name]), joint.name, heads
-        )
-        following.append(Following(independent.index(heads[joint.name]), multiplier, offset))
-        note(joint, mimics, heads[joint.name], following[-1], notes)
+        head = heads[joint.name]
+        multiplier, offset = relation(mimics.get(joint.name), mimics.get(head))
+        following.append(Following(independent.index(head), multiplier, offset))
+        note(joint, mimics, head, following[-1], notes)
     return independent, following
 
 
@@ -45,11 +44,9 @@ def head_of(joint: Joint, moving: Sequence[Joint], mimics: Mapping[str, Mimic], 
     return next(o.name for o in moving if o.name in mimics and mimics[o.name].leader == mimic.leader)
 
 
-def relation(
-    own: Mimic | None, head: Mimic | None, name: str, heads: Mapping[str, str]
-) -> tuple[float, float]:
+def relation(own: Mimic | None, head: Mimic | None) -> tuple[float, float]:
     """(m, b) in q = m q_head + b. Where the head is a follower, m = m_own / m_head, b = b_own - m b_head."""
-    if own is None or heads[name] == name:
+    if own is None or own is head:
         return 1.0, 0.0
     if head is None:
         return own.multiplier, own.offset

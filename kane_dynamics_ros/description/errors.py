@@ -30,7 +30,7 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 class DescriptionError(KaneDynamicsError):
     """Base of this room's errors: a code of ``codes.CODES``, a place, what was found and what to do."""
 
-    code = "KD107"
+    code: str
 
     def __init__(self, place: Place, found: str, remedy: str) -> None:
         self.place, self.found, self.remedy = place, found, remedy
@@ -101,7 +101,9 @@ class NotUrdfError(DescriptionError):
     code = "KD107"
 
     def __init__(self, place: Place, tag: str) -> None:
-        super().__init__(place, f"the outermost element is <{tag}>", "a URDF has <robot name='...'> there")
+        super().__init__(
+            place, f"the outermost element is <{tag[:60]}>", "a URDF has <robot name='...'> there"
+        )
 
 
 class MissingError(DescriptionError):

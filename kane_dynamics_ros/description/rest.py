@@ -1,12 +1,13 @@
 """Which joints of a robot stand still, and where: locked ones, followers of these, and branches."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from kane_dynamics_ros.description.attributes import LARGEST
 from kane_dynamics_ros.description.errors import Place
 from kane_dynamics_ros.description.geometry import Placement, rotation_about, scale
 from kane_dynamics_ros.description.model import IDENTITY, MOVING, ZERO, Joint, Mimic, Robot
-from kane_dynamics_ros.description.value_errors import LockError, UnknownNameError
+from kane_dynamics_ros.description.notes import Notes
+from kane_dynamics_ros.description.value_errors import LockError, UnknownNameError, UnsupportedJointError
 
 
 def check_locks(robot: Robot, lock: Mapping[str, float]) -> None:
@@ -25,6 +26,14 @@ def check_locks(robot: Robot, lock: Mapping[str, float]) -> None:
             raise LockError(place, value, f"a {joint.kind} joint can be locked at its origin only: give 0")
         if joint.mimic is not None:
             raise LockError(place, value, f"it follows joint {joint.mimic.leader!r}: lock that one")
+
+
+def refuse_loose(joints: Iterable[Joint], lock: Collection[str], notes: Notes) -> None:
+    """A floating or planar joint fixes nothing. Raises ``UnsupportedJointError`` unless it is locked."""
+    for joint in joints:
+        if joint.kind in ("floating", "planar") and joint.name not in lock:
+            place = notes.place(joint.line, f"joint {joint.name!r}")
+            raise UnsupportedJointError(place, joint.kind, joint.name)
 
 
 def standing_positions(

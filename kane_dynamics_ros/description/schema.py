@@ -16,13 +16,15 @@ class Allowed(NamedTuple):
 
 
 # Known elements that are not looked into here; each is counted in one finding that says what is read of it.
+_NO_PART = (
+    "visual collision contact self_collision_checking collision_checking gazebo material sensor mujoco "
+    "safety_controller calibration"
+)
 UNREAD = {
+    **dict.fromkeys(_NO_PART.split(), "{} has no part in the motion and is not read"),
     "ros2_control": "of {} only initial positions and rotor inertias are read",
     "transmission": "of {} only rotor inertias are read",
 }
-_NO_PART = "visual collision contact self_collision_checking collision_checking gazebo material sensor mujoco"
-for _tag in (*_NO_PART.split(), "safety_controller", "calibration"):
-    UNREAD[_tag] = "{} has no part in the motion and is not read"
 FOREIGN = "{} is foreign to URDF and not read"
 
 

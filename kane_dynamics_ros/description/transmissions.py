@@ -26,21 +26,16 @@ def read_rotor_inertias(root: Element, notes: Notes) -> dict[str, list[float]]:
         if not inertias:
             continue
         joints = [joint.attributes.get("name", "") for joint in transmission.all("joint")]
+        actuators = transmission.all("actuator")
         reductions = values(reader, _REDUCTION_TAGS)
-        if not reductions and any(child.tag == "drake:rotor_inertia" for child in parts(transmission)):
+        if not reductions and any(part.tag == "drake:rotor_inertia" for part in parts(transmission)):
             reductions = [1.0]
-        if (
-            len(joints)
-            == len(transmission.all("actuator"))
-            == len(set(inertias))
-            == len(set(reductions))
-            == 1
-        ):
+        if {len(joints), len(actuators), len(set(inertias)), len(set(reductions))} == {1}:
             found.setdefault(joints[0], []).append(inertias[0] * reductions[0] ** 2)
         else:
             message = (
-                f"its rotor inertia is not used: {len(joints)} joints, {len(transmission.all('actuator'))} "
-                f"actuators, reductions {reductions or 'none'}; one of each is clear"
+                f"its rotor inertia is not used: {len(joints)} joints, {len(actuators)} actuators, "
+                f"reductions {reductions or 'none'}; one of each is clear"
             )
             notes.add("KD412", message, *reader.place[1:])
     return found

@@ -144,6 +144,22 @@ def test_locked_joint_of_the_chain_becomes_fixed():
     assert chain.joints[0].inertia == serial_chain(parse_robot(as_fixed)).joints[0].inertia
 
 
+@pytest.mark.parametrize(
+    ("multiplier", "lock", "position"),
+    [("2", {"a": 0.25}, 0.6), ("0", None, 0.1)],
+)
+def test_follower_stands_with_its_leader_or_with_multiplier_0(multiplier, lock, position):
+    follow = f'{LIMIT}<axis xyz="0 0 1"/><mimic joint="a" multiplier="{multiplier}" offset="0.1"/>'
+    text = robot(
+        link("base"), link("one"), link("two"), link("three"),
+        joint("a", "base", "one"), joint("b", "one", "two", inside=follow), joint("c", "two", "three"),
+    )  # fmt: skip
+    chain = serial_chain(parse_robot(text), lock=lock)
+    assert "b" not in chain.coordinates
+    found = [f.message for f in chain.findings if f.code == "KD607" and f.element == "joint 'b'"]
+    assert found == [f"locked at {position}, as its <mimic> says"]
+
+
 def test_default_tip_is_the_leaf_that_most_joints_lead_to_and_the_first_of_equals():
     text = robot(
         link("base"), link("x"), link("y"), link("z"), link("frame", ""),
