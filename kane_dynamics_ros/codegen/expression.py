@@ -42,10 +42,18 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self._index: dict[Node, int] = {}
+        self._constants: dict[float, Expression] = {}
+        self.zero = -1  # the index of the constant 0, once there is one
 
     def constant(self, value: float) -> Expression:
         """The number ``value``; its node holds the magnitude, the reference the sign."""
-        return Expression(self, self._intern(Node(CONSTANT, value=abs(float(value)))), value < 0)
+        found = self._constants.get(value)
+        if found is None:
+            index = self._intern(Node(CONSTANT, value=abs(float(value))))
+            found = self._constants[value] = Expression(self, index, value < 0)
+            if value == 0.0:
+                self.zero = index
+        return found
 
     def symbol(self, name: str) -> Expression:
         """The variable ``name``."""
@@ -164,8 +172,7 @@ class Expression:
 
     @property
     def is_zero(self) -> bool:
-        node = self.graph.nodes[self.index]
-        return node.kind == CONSTANT and node.value == 0.0
+        return self.index == self.graph.zero
 
     @property
     def number(self) -> float:
