@@ -7,7 +7,7 @@ from kane_dynamics_ros.codegen.functions import Function
 from kane_dynamics_ros.codegen.listing import Listing
 from kane_dynamics_ros.codegen.print_c import c_operand, c_outputs, c_statements
 
-BLOCK = 64  # states a block: its arrays stay in the first-level cache
+BLOCK = 32  # states a block: few enough that loads from memory overlap with the arithmetic
 
 
 def batch_declaration(prefix: str, function: Function) -> str:
@@ -61,23 +61,31 @@ def _driver(prefix: str, n: int, function: Function) -> list[str]:
     passed = ["prepared"] if not function.nominal else []
     passed += [f"(const double (*)[{BLOCK}]){name.upper()}" for name in function.inputs]
     arrays = ", ".join(f"{name.upper()}[{n}][{BLOCK}]" for name in (*function.inputs, "out"))
-    copies = [f"{name.upper()}[i][k] = {name}[row + (size_t)i];" for name in function.inputs]
+    copies = [_to_lanes(name, n) for name in function.inputs]
     return [
         batch_declaration(prefix, function),
         "{",
         f"    double {arrays};",
         f"    for (size_t first = 0; first < count; first += {BLOCK}) {{",
         f"        const int used = count - first < {BLOCK} ? (int)(count - first) : {BLOCK};",
-        f"        for (int k = 0; k < {BLOCK}; k++) {{",
-        f"            const size_t row = (first + (size_t)(k < used ? k : used - 1)) * {n};",
-        f"            for (int i = 0; i < {n}; i++) {{",
-        *(f"                {line}" for line in copies),
-        "            }",
-        "        }",
+        *(line for copy in copies for line in copy),
         f"        {function.name}_block({', '.join(passed)}, OUT);",
         "        for (int k = 0; k < used; k++)",
         f"            for (int i = 0; i < {n}; i++)",
         f"                out[(first + (size_t)k) * {n} + (size_t)i] = OUT[i][k];",
         "    }",
         "}",
+    ]
+
+
+def _to_lanes(name: str, n: int) -> list[str]:
+    """Rows of an input to lanes, joint by joint; lanes beyond the last state repeat it."""
+    return [
+        f"        for (int i = 0; i < {n}; i++) {{",
+        f"            const double *column = {name} + first * {n} + i;",
+        "            for (int k = 0; k < used; k++)",
+        f"                {name.upper()}[i][k] = column[k * {n}];",
+        f"            for (int k = used; k < {BLOCK}; k++)",
+        f"                {name.upper()}[i][k] = column[(used - 1) * {n}];",
+        "        }",
     ]

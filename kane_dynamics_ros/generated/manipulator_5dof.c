@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define KD_SINCOS_BLOCK 64
+#define KD_SINCOS_BLOCK 32
 
 /* Sines and cosines of all angles in one pass, error below 1 ulp: codegen/sincos_kernel.py explains it. */
 #if defined(__FAST_MATH__) || FLT_EVAL_METHOD != 0
@@ -385,11 +385,11 @@ void manipulator_5dof_inverse_dynamics(const double *q, const double *qd, const 
     out[4] = t272;
 }
 
-static void inverse_dynamics_block(const double (*restrict Q)[64], const double (*restrict QD)[64], const double (*restrict QDD)[64],
-    double (*restrict OUT)[64])
+static void inverse_dynamics_block(const double (*restrict Q)[32], const double (*restrict QD)[32], const double (*restrict QDD)[32],
+    double (*restrict OUT)[32])
 {
-    double A[4][64], S[4][64], C[4][64];
-    for (int k = 0; k < 64; k++) {
+    double A[4][32], S[4][32], C[4][32];
+    for (int k = 0; k < 32; k++) {
         A[0][k] = Q[1][k];
         A[1][k] = Q[2][k];
         A[2][k] = Q[3][k];
@@ -397,7 +397,7 @@ static void inverse_dynamics_block(const double (*restrict Q)[64], const double 
     }
     for (int j = 0; j < 4; j++)
         kd_sincos_block(A[j], S[j], C[j]);
-    for (int k = 0; k < 64; k++) {
+    for (int k = 0; k < 32; k++) {
         const double s0 = S[0][k], c0 = C[0][k];
         const double s1 = S[1][k], c1 = C[1][k];
         const double s2 = S[2][k], c2 = C[2][k];
@@ -575,18 +575,31 @@ static void inverse_dynamics_block(const double (*restrict Q)[64], const double 
 
 void manipulator_5dof_inverse_dynamics_batch(const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
-    double Q[5][64], QD[5][64], QDD[5][64], OUT[5][64];
-    for (size_t first = 0; first < count; first += 64) {
-        const int used = count - first < 64 ? (int)(count - first) : 64;
-        for (int k = 0; k < 64; k++) {
-            const size_t row = (first + (size_t)(k < used ? k : used - 1)) * 5;
-            for (int i = 0; i < 5; i++) {
-                Q[i][k] = q[row + (size_t)i];
-                QD[i][k] = qd[row + (size_t)i];
-                QDD[i][k] = qdd[row + (size_t)i];
-            }
+    double Q[5][32], QD[5][32], QDD[5][32], OUT[5][32];
+    for (size_t first = 0; first < count; first += 32) {
+        const int used = count - first < 32 ? (int)(count - first) : 32;
+        for (int i = 0; i < 5; i++) {
+            const double *column = q + first * 5 + i;
+            for (int k = 0; k < used; k++)
+                Q[i][k] = column[k * 5];
+            for (int k = used; k < 32; k++)
+                Q[i][k] = column[(used - 1) * 5];
         }
-        inverse_dynamics_block((const double (*)[64])Q, (const double (*)[64])QD, (const double (*)[64])QDD, OUT);
+        for (int i = 0; i < 5; i++) {
+            const double *column = qd + first * 5 + i;
+            for (int k = 0; k < used; k++)
+                QD[i][k] = column[k * 5];
+            for (int k = used; k < 32; k++)
+                QD[i][k] = column[(used - 1) * 5];
+        }
+        for (int i = 0; i < 5; i++) {
+            const double *column = qdd + first * 5 + i;
+            for (int k = 0; k < used; k++)
+                QDD[i][k] = column[k * 5];
+            for (int k = used; k < 32; k++)
+                QDD[i][k] = column[(used - 1) * 5];
+        }
+        inverse_dynamics_block((const double (*)[32])Q, (const double (*)[32])QD, (const double (*)[32])QDD, OUT);
         for (int k = 0; k < used; k++)
             for (int i = 0; i < 5; i++)
                 out[(first + (size_t)k) * 5 + (size_t)i] = OUT[i][k];
@@ -880,11 +893,11 @@ void manipulator_5dof_inverse_dynamics_with(const double *prepared, const double
     out[4] = -t845;
 }
 
-static void inverse_dynamics_with_block(const double *restrict prepared, const double (*restrict Q)[64], const double (*restrict QD)[64], const double (*restrict QDD)[64],
-    double (*restrict OUT)[64])
+static void inverse_dynamics_with_block(const double *restrict prepared, const double (*restrict Q)[32], const double (*restrict QD)[32], const double (*restrict QDD)[32],
+    double (*restrict OUT)[32])
 {
-    double A[5][64], S[5][64], C[5][64];
-    for (int k = 0; k < 64; k++) {
+    double A[5][32], S[5][32], C[5][32];
+    for (int k = 0; k < 32; k++) {
         A[0][k] = Q[0][k];
         A[1][k] = Q[1][k];
         A[2][k] = Q[2][k];
@@ -893,7 +906,7 @@ static void inverse_dynamics_with_block(const double *restrict prepared, const d
     }
     for (int j = 0; j < 5; j++)
         kd_sincos_block(A[j], S[j], C[j]);
-    for (int k = 0; k < 64; k++) {
+    for (int k = 0; k < 32; k++) {
         const double s0 = S[0][k], c0 = C[0][k];
         const double s1 = S[1][k], c1 = C[1][k];
         const double s2 = S[2][k], c2 = C[2][k];
@@ -1185,18 +1198,31 @@ static void inverse_dynamics_with_block(const double *restrict prepared, const d
 
 void manipulator_5dof_inverse_dynamics_with_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
-    double Q[5][64], QD[5][64], QDD[5][64], OUT[5][64];
-    for (size_t first = 0; first < count; first += 64) {
-        const int used = count - first < 64 ? (int)(count - first) : 64;
-        for (int k = 0; k < 64; k++) {
-            const size_t row = (first + (size_t)(k < used ? k : used - 1)) * 5;
-            for (int i = 0; i < 5; i++) {
-                Q[i][k] = q[row + (size_t)i];
-                QD[i][k] = qd[row + (size_t)i];
-                QDD[i][k] = qdd[row + (size_t)i];
-            }
+    double Q[5][32], QD[5][32], QDD[5][32], OUT[5][32];
+    for (size_t first = 0; first < count; first += 32) {
+        const int used = count - first < 32 ? (int)(count - first) : 32;
+        for (int i = 0; i < 5; i++) {
+            const double *column = q + first * 5 + i;
+            for (int k = 0; k < used; k++)
+                Q[i][k] = column[k * 5];
+            for (int k = used; k < 32; k++)
+                Q[i][k] = column[(used - 1) * 5];
         }
-        inverse_dynamics_with_block(prepared, (const double (*)[64])Q, (const double (*)[64])QD, (const double (*)[64])QDD, OUT);
+        for (int i = 0; i < 5; i++) {
+            const double *column = qd + first * 5 + i;
+            for (int k = 0; k < used; k++)
+                QD[i][k] = column[k * 5];
+            for (int k = used; k < 32; k++)
+                QD[i][k] = column[(used - 1) * 5];
+        }
+        for (int i = 0; i < 5; i++) {
+            const double *column = qdd + first * 5 + i;
+            for (int k = 0; k < used; k++)
+                QDD[i][k] = column[k * 5];
+            for (int k = used; k < 32; k++)
+                QDD[i][k] = column[(used - 1) * 5];
+        }
+        inverse_dynamics_with_block(prepared, (const double (*)[32])Q, (const double (*)[32])QD, (const double (*)[32])QDD, OUT);
         for (int k = 0; k < used; k++)
             for (int i = 0; i < 5; i++)
                 out[(first + (size_t)k) * 5 + (size_t)i] = OUT[i][k];

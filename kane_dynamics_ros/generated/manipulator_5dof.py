@@ -12,7 +12,7 @@ MODEL = {'name': 'manipulator_5dof',
  'generator': '0.1.0',
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '61a3dd8e96345d72b33eab40a0bf463cb9b25773b0f3441fdaf1b789b427c858',
+ 'c_sha256': '228f9d5a33b89b6c34d1174f6c50b79b0ffce9de2ffafc99931ce1bded32232c',
  'root': 'base',
  'tip': 'tool',
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2458,4 +2458,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "095a172f8df9ae0b88c925fb94eb09829b4470a1b653bd653deeab836090591a"
+CONTENT_SHA256 = "d0d2ce1365301f2ebf8e35fe08829fde268ac9683fef4f04bf0d51aacc9d091e"

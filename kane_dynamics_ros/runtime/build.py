@@ -22,7 +22,16 @@ import numpy as np
 
 from kane_dynamics_ros.runtime.errors import CompileError
 
-FLAGS = ("-std=c99", "-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared")
+FLAGS = (
+    "-std=c99",
+    "-O3",
+    "-march=native",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fPIC",
+    "-shared",
+    "-pthread",
+)
 BINDING = Path(__file__).with_name("extension.c")
 MOST_SECONDS = 900  # for a compiler that hangs
 

@@ -2,12 +2,14 @@
 
    A Kernel holds prepared parameters and never changes; its methods are the generated functions. They
    take float64 arrays of shape (n,) or (N, n) as they are, convert anything else that NumPy can, refuse
-   wrong shapes and values that are not finite, and return new arrays. Work on batches releases the
+   wrong shapes and values that are not finite, and return new arrays, or the one that the caller gives as
+   last argument. Work on batches releases the
    interpreter lock. -DKD_NAME=name -DKD_UPPER=NAME -DKD_HEADER="name.h" are given on the command line. */
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
 #include <numpy/arrayobject.h>
+#include <pthread.h>
 #include KD_HEADER
 
 #define KD_JOIN_(a, b) a##_##b
@@ -32,6 +34,7 @@ typedef struct {
     void (*batch)(const double *prepared, const double *const *in, double *out, size_t count);
 } Function;
 
+static int processors = 1; /* that batches may use, set once at import, at most 16 */
 static PyObject *shape_error, *batch_error, *finite_error, *singular_error; /* makers, set once at import */
 
 /* What the words of the table KD_FUNCTIONS in NAME.h stand for. */
@@ -87,6 +90,30 @@ static PyArrayObject *as_input(PyObject *object)
     return (PyArrayObject *)PyArray_FROMANY(object, NPY_DOUBLE, 0, 0, NPY_ARRAY_IN_ARRAY);
 }
 
+/* The caller's array for the result: float64, C order, writable, of the right shape, apart from the inputs. */
+static PyArrayObject *as_output(PyObject *object, int rank, const npy_intp *dims, const double *const *in,
+                                int inputs, PyArrayObject *const *arrays)
+{
+    PyArrayObject *out = (PyArrayObject *)object;
+    if (!PyArray_CheckExact(object) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out)) {
+        PyErr_SetString(PyExc_TypeError, "out: a writable float64 array in C order is needed");
+        return NULL;
+    }
+    if (PyArray_NDIM(out) != rank || !PyArray_CompareLists(PyArray_DIMS(out), dims, rank)) {
+        PyErr_SetString(PyExc_ValueError, "out: its shape is not the result's");
+        return NULL;
+    }
+    const double *first = (const double *)PyArray_DATA(out), *last = first + PyArray_SIZE(out);
+    for (int k = 0; k < inputs; k++) {
+        if (first < in[k] + PyArray_SIZE(arrays[k]) && in[k] < last) {
+            PyErr_SetString(PyExc_ValueError, "out: it overlaps an input");
+            return NULL;
+        }
+    }
+    Py_INCREF(out);
+    return out;
+}
+
 static PyObject *shape_of(PyArrayObject *array)
 {
     PyObject *shape = PyTuple_New(PyArray_NDIM(array));
@@ -122,18 +149,21 @@ static int shape_is_right(PyArrayObject *const *arrays, int k, const char *const
 
 static int all_finite(const double *x, npy_intp size)
 {
-    double doubt[4] = {0.0, 0.0, 0.0, 0.0}; /* stay 0 with finite values, become NaN with others */
+    enum { LANES = 32 }; /* sums side by side: one alone would wait for each addition */
+    double doubt[LANES] = {0.0}, all = 0.0; /* stay 0 with finite values, become NaN with others */
     npy_intp i = 0;
-    for (; i + 4 <= size; i += 4)
-        for (int k = 0; k < 4; k++)
+    for (; i + LANES <= size; i += LANES)
+        for (int k = 0; k < LANES; k++)
             doubt[k] += x[i + k] * 0.0;
     for (; i < size; i++)
-        doubt[0] += x[i] * 0.0;
-    return doubt[0] + doubt[1] + doubt[2] + doubt[3] == 0.0;
+        all += x[i] * 0.0;
+    for (int k = 0; k < LANES && size >= LANES; k++)
+        all += doubt[k];
+    return all == 0.0;
 }
 
 /* What a run came to: 0, the one-based number of a singular joint, or NOT_FINITE less the input's number. */
-enum { NOT_FINITE = -1, ROWS_AT_ONCE = 256 }; /* so many rows stay in the cache between check and use */
+enum { NOT_FINITE = -1, ROWS_AT_ONCE = 64 }; /* so many rows stay in the cache between check and use */
 
 static int run_some(const Function *function, const double *prepared, const double *const *in, double *out,
                     npy_intp count)
@@ -170,15 +200,66 @@ static int run_many(const Function *function, const double *prepared, const doub
     return outcome;
 }
 
+/* A share of a large batch, run by one thread. */
+typedef struct {
+    const Function *function;
+    const double *prepared, *in[MOST_INPUTS];
+    double *out;
+    npy_intp count;
+    int outcome;
+    pthread_t thread;
+    int started;
+} Share;
+
+static void *run_share(void *argument)
+{
+    Share *share = argument;
+    share->outcome = run_many(share->function, share->prepared, share->in, share->out, share->count);
+    return NULL;
+}
+
+/* Large batches are shared among the processors that the process may use; a thread that cannot be had is
+   done without. */
+static int run_shared(const Function *function, const double *prepared, const double *const *in, double *out,
+                      npy_intp count)
+{
+    enum { ROWS_WORTH_A_THREAD = 8192 };
+    Share shares[16];
+    npy_intp wanted = count / ROWS_WORTH_A_THREAD, first = 0;
+    const int number = (int)(wanted < processors ? wanted : processors);
+    int outcome = 0;
+    if (number < 2)
+        return run_many(function, prepared, in, out, count);
+    for (int t = 0; t < number; t++) {
+        Share *share = &shares[t];
+        const npy_intp next = t == number - 1 ? count : count / number * (t + 1);
+        *share = (Share){.function = function, .prepared = prepared, .out = out + first * function->size};
+        for (int k = 0; k < function->inputs; k++)
+            share->in[k] = in[k] + first * JOINTS;
+        share->count = next - first;
+        first = next;
+        share->started = t < number - 1 && pthread_create(&share->thread, NULL, run_share, share) == 0;
+        if (!share->started)
+            run_share(share);
+    }
+    for (int t = 0; t < number; t++) {
+        if (shares[t].started)
+            pthread_join(shares[t].thread, NULL);
+        if (!outcome)
+            outcome = shares[t].outcome;
+    }
+    return outcome;
+}
+
 static PyObject *evaluate(Kernel *self, const Function *function, const char *const *names,
                           PyObject *const *args, Py_ssize_t nargs)
 {
     PyArrayObject *arrays[MOST_INPUTS] = {NULL, NULL, NULL}, *result = NULL;
     const double *in[MOST_INPUTS];
     int outcome = 0, ready = 1;
-    if (nargs != function->inputs)
-        return PyErr_Format(PyExc_TypeError, "%s takes %d arrays, %zd were given", function->name,
-                            function->inputs, nargs);
+    if (nargs != function->inputs && nargs != function->inputs + 1)
+        return PyErr_Format(PyExc_TypeError, "%s takes %d arrays and at will one for the result, %zd were given",
+                            function->name, function->inputs, nargs);
     for (int k = 0; k < function->inputs && ready; k++) {
         arrays[k] = as_input(args[k]);
         ready = arrays[k] && shape_is_right(arrays, k, names);
@@ -190,7 +271,10 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
         npy_intp dims[4] = {many ? PyArray_DIM(arrays[0], 0) : 0, 0, 0, 0};
         for (int i = 0; i < function->rank; i++)
             dims[many + i] = function->extent[i];
-        result = (PyArrayObject *)PyArray_SimpleNew(many + function->rank, dims, NPY_DOUBLE);
+        if (nargs == function->inputs)
+            result = (PyArrayObject *)PyArray_SimpleNew(many + function->rank, dims, NPY_DOUBLE);
+        else
+            result = as_output(args[nargs - 1], many + function->rank, dims, in, function->inputs, arrays);
     }
     if (result) {
         double *out = (double *)PyArray_DATA(result);
@@ -198,7 +282,7 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
             outcome = run_some(function, self->prepared, in, out, 1);
         } else {
             Py_BEGIN_ALLOW_THREADS
-            outcome = run_many(function, self->prepared, in, out, PyArray_DIM(arrays[0], 0));
+            outcome = run_shared(function, self->prepared, in, out, PyArray_DIM(arrays[0], 0));
             Py_END_ALLOW_THREADS
         }
     }
@@ -267,12 +351,15 @@ static PyTypeObject kernel_type = {
     .tp_new = kernel_new,
 };
 
-/* set_errors(shape, batch, finite, singular): what makes the exceptions from their values. */
-static PyObject *set_errors(PyObject *module, PyObject *args)
+/* configure(shape, batch, finite, singular, processors): what makes the exceptions from their values, and how
+   many processors a large batch may use. */
+static PyObject *configure(PyObject *module, PyObject *args)
 {
+    int allowed;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOO", &shape_error, &batch_error, &finite_error, &singular_error))
+    if (!PyArg_ParseTuple(args, "OOOOi", &shape_error, &batch_error, &finite_error, &singular_error, &allowed))
         return NULL;
+    processors = allowed < 1 ? 1 : allowed > 16 ? 16 : allowed;
     Py_INCREF(shape_error);
     Py_INCREF(batch_error);
     Py_INCREF(finite_error);
@@ -280,7 +367,7 @@ static PyObject *set_errors(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef module_methods[] = {{"set_errors", set_errors, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyMethodDef module_methods[] = {{"configure", configure, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module_definition = {
     PyModuleDef_HEAD_INIT, KD_TEXT(KD_NAME), NULL, -1, module_methods, NULL, NULL, NULL, NULL};
 

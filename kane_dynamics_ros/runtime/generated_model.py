@@ -19,8 +19,9 @@ MakeKernel = Callable[[Sequence[float]], Any]
 class GeneratedModel:
     """A robot's dynamics with one set of parameters; see ``interface.DynamicsModel``.
 
-    The kernel evaluates generated functions without friction; friction is added here where it is on. The
-    functions that a control loop calls are the kernel's own methods, without a layer between.
+    Every evaluator takes, as a last argument at will, a float64 array for the result: then nothing is
+    allocated. The kernel evaluates generated functions without friction; friction is added here where it
+    is on. The functions that a control loop calls are the kernel's own methods, without a layer between.
     """
 
     def __init__(self, facts: Facts, make_kernel: MakeKernel, backend: str, parameters: Parameters) -> None:
@@ -71,15 +72,18 @@ class GeneratedModel:
             coulomb=[joint.friction for joint in self.joints],
         )
 
-    def _inverse_dynamics_rubbing(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        return self._rigid(q, qd, qdd) + self.friction(qd)
+    def _inverse_dynamics_rubbing(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *out: Array) -> Array:
+        tau = self._rigid(q, qd, qdd, *out)
+        tau += self.friction(qd)
+        return tau
 
-    def _bias_rubbing(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        bias: Array = self._kernel.bias(q, qd) + self.friction(qd)
+    def _bias_rubbing(self, q: ArrayLike, qd: ArrayLike, *out: Array) -> Array:
+        bias: Array = self._kernel.bias(q, qd, *out)
+        bias += self.friction(qd)
         return bias
 
-    def _forward_dynamics_rubbing(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Array:
-        qdd: Array = self._kernel.forward_dynamics(q, qd, np.subtract(tau, self.friction(qd)))
+    def _forward_dynamics_rubbing(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *out: Array) -> Array:
+        qdd: Array = self._kernel.forward_dynamics(q, qd, np.subtract(tau, self.friction(qd)), *out)
         return qdd
 
     def terms(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Terms:

@@ -96,6 +96,13 @@ def _kernel_maker(path: Path, module: ModuleType, facts: Facts, backend: Backend
     return in_python, "python"
 
 
+def available_processors() -> int:
+    """How many processors this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def _compiled(path: Path, facts: Facts) -> MakeKernel:
     c_file = path.with_suffix(".c")
     c_sha256 = facts.model["c_sha256"]
@@ -104,6 +111,6 @@ def _compiled(path: Path, facts: Facts) -> MakeKernel:
     def singular(index: int) -> SingularMassMatrixError:
         return SingularMassMatrixError([facts.joint_names[index]])
 
-    library.set_errors(ShapeError, BatchError, NonFiniteError, singular)
+    library.configure(ShapeError, BatchError, NonFiniteError, singular, available_processors())
     kernel: MakeKernel = library.Kernel
     return kernel

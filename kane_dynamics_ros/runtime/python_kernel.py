@@ -5,7 +5,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.errors import SingularMassMatrixError
 from kane_dynamics_ros.runtime.checks import checked_arrays
@@ -35,8 +34,10 @@ class PythonKernel:
         calls = {name: TRIGONOMETRY[name] for name in TRIGONOMETRY if name in _keywords(function)}
         shape, singular = tuple(facts["shape"]), facts["singular"]
 
-        def method(*arguments: ArrayLike) -> Array:
-            arrays = checked_arrays(self._n, **dict(zip(inputs, arguments, strict=True)))
+        def method(*arguments: Any) -> Array:
+            arrays = checked_arrays(self._n, **dict(zip(inputs, arguments, strict=False)))
+            if len(arguments) not in (len(inputs), len(inputs) + 1):
+                raise TypeError(f"{len(inputs)} arrays are needed, {len(arguments)} were given")
             with np.errstate(all="ignore"):  # a singular M is found by its pivots
                 try:
                     if arrays[0].ndim == 1:
@@ -48,7 +49,8 @@ class PythonKernel:
                     raise SingularMassMatrixError(self._singular_joints(arrays[0])) from None
             if singular:
                 flat = self._regular(flat)
-            return flat.reshape(arrays[0].shape[:-1] + shape)
+            result = flat.reshape(arrays[0].shape[:-1] + shape)
+            return result if len(arguments) == len(inputs) else _into(arguments[-1], result)
 
         return method
 
@@ -67,6 +69,16 @@ class PythonKernel:
         M = self.mass_matrix(q.reshape(-1, self._n)[0])  # type: ignore[attr-defined]
         names = [name for name, entry in zip(self._names, np.diag(M), strict=True) if not entry > 0.0]
         return names or list(self._names)
+
+
+def _into(out: Any, result: Array) -> Array:
+    """Copy the result into the caller's array."""
+    if not (isinstance(out, np.ndarray) and out.dtype == np.float64 and out.flags.carray):
+        raise TypeError("out: a writable float64 array in C order is needed")
+    if out.shape != result.shape:
+        raise ValueError("out: its shape is not the result's")
+    out[...] = result
+    return out
 
 
 def _keywords(function: Callable[..., Any]) -> tuple[str, ...]:

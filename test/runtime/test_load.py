@@ -182,6 +182,44 @@ def test_any_real_array_is_taken_and_none_is_changed(small: Path, backend: str) 
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_the_result_goes_into_the_array_that_is_given(small: Path, backend: str) -> None:
+    model = load_model(small, backend=backend)
+    for shape in ((3, 2), (3, 40, 2)):
+        states = np.random.default_rng(0).normal(size=shape)
+        out = np.full(shape[1:], np.nan)
+        for ours in (model, model.with_parameters(viscous=[1.0, 2.0])):
+            assert ours.inverse_dynamics(*states, out) is out
+            np.testing.assert_array_equal(out, ours.inverse_dynamics(*states))
+    frozen = np.zeros(2)
+    frozen.flags.writeable = False
+    for bad in (frozen, np.zeros(2, dtype=np.float32), np.zeros(4)[::2], [0.0, 0.0]):
+        with pytest.raises(TypeError, match=r"^out: a writable float64 array in C order is needed$"):
+            model.inverse_dynamics(*np.zeros((3, 2)), bad)
+    with pytest.raises(ValueError, match=r"^out: its shape is not the result's$"):
+        model.inverse_dynamics(*np.zeros((3, 2)), np.zeros(3))
+
+
+@needs_compiler
+def test_a_result_over_an_input_is_refused(small: Path) -> None:
+    q = np.zeros(2)
+    with pytest.raises(ValueError, match=r"^out: it overlaps an input$"):
+        load_model(small, backend="c").inverse_dynamics(q, np.ones(2), np.ones(2), q)
+
+
+@needs_compiler
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 8191, 16384, 50001])
+def test_batches_of_any_length_are_cut_and_shared_without_a_seam(small: Path, count: int) -> None:
+    """Blocks of 32 states, threads from 16,384 on: each row as in pure Python."""
+    states = np.random.default_rng(count).normal(size=(3, count, 2))
+    compiled, python = (load_model(small, backend=backend) for backend in ("c", "python"))
+    expected = python.inverse_dynamics(*states)
+    np.testing.assert_allclose(compiled.inverse_dynamics(*states), expected, rtol=0, atol=1e-11)
+    states[1, -1, 0] = np.inf
+    with pytest.raises(NonFiniteError):
+        compiled.inverse_dynamics(*states)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_a_massless_wrist_is_named_and_never_gives_nan(tmp_path: Path, backend: str) -> None:
     chain = random_chain(np.random.default_rng(3), 3, prismatic=0.0)
     nothing = Inertia(0.0, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3)
