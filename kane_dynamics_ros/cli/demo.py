@@ -28,6 +28,8 @@ from kane_dynamics_ros.cli.demo_plots import plot_all
 from kane_dynamics_ros.cli.demo_processes import record
 from kane_dynamics_ros.cli.demo_recording import Run, read_run
 from kane_dynamics_ros.cli.demo_trajectory import message
+from kane_dynamics_ros.cli.view_bag import record_of_bag
+from kane_dynamics_ros.cli.view_page import page
 from kane_dynamics_ros.runtime import load_model
 
 
@@ -59,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{label} ...", flush=True)
         bag = record({**gains, **settings}, trajectory, folder_of(label, output), arguments.wall_clock)
         runs[label] = read_run(bag, model.joint_names, start)
+        shown, _ = record_of_bag(bag, None, None)
+        bag.with_name("view.html").write_text(page(shown), encoding="utf-8")
     return conclude(model.joint_names, runs, output)
 
 
@@ -78,8 +82,10 @@ def conclude(joint_names: tuple[str, ...], runs: Mapping[str, Run], output: Path
     print(f"\nTracking error of {MODEL}\n{table(joint_names, errors)}\n")
     write_errors(output / "errors.csv", joint_names, errors)
     pictures = plot_all(output, joint_names, runs)
-    for path in (output / "errors.csv", *pictures, *(folder_of(label, output) / "bag" for label in runs)):
+    for path in (output / "errors.csv", *pictures):
         print(path)
+    for folder in (folder_of(label, output) for label in runs):
+        print(f"{folder / 'bag'}\n{folder / 'view.html'}")
     found = shortcomings(joint_names, errors[PD_ALONE], errors[PD_FEEDFORWARD], errors[COMPUTED_TORQUE])
     for shortcoming in found:
         print(f"not good enough: {shortcoming}", file=sys.stderr)

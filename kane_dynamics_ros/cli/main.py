@@ -57,6 +57,11 @@ COMMANDS = {
         "judge a model by recorded bags: how well it explains the efforts, and which term is to blame",
         "replay my_bag --model models/my_robot.py --report report --max-nrmse 0.05",
     ),
+    "view": Command(
+        "view",
+        "play a bag, or a trajectory on a URDF, in three dimensions in one HTML page",
+        "view demo_output/computed_torque/bag -o view.html",
+    ),
 }
 
 

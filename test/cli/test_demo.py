@@ -46,6 +46,13 @@ def test_bag_holds_states_commands_reference_trajectory_and_description(demo_out
         assert 4000 < counts[topic] < 6000
 
 
+@pytest.mark.parametrize("controller", CONTROLLERS)
+def test_page_that_plays_the_run_is_beside_its_bag(demo_output, controller):
+    assert (
+        f"<h1>manipulator_5dof: {controller}/bag</h1>" in (demo_output / controller / "view.html").read_text()
+    )
+
+
 def test_figures_follow_from_the_bag_and_the_reference_that_the_controller_stated(demo_output, rms):
     """Not from the demo's own reading: states against the reference of the same stamp."""
     states, references = {}, {}

@@ -1,0 +1,33 @@
+"""``kane_dynamics view``: a bag, or a URDF and a trajectory, as a page that plays the motion in 3D."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from kane_dynamics_ros.cli.view_bag import record_of_bag
+from kane_dynamics_ros.cli.view_page import page
+from kane_dynamics_ros.cli.view_trajectory import record_of_trajectory
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add("source", type=Path, metavar="BAG|URDF", help="a recorded bag; or a robot, with --trajectory")
+    add("--trajectory", type=Path, metavar="FILE", help="YAML of a JointTrajectory to play on the URDF")
+    add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
+    add("--tip", metavar="LINK", help="last link of the chain; default: the one most joints lead to")
+    add("-o", "--output", type=Path, default=Path("view.html"), metavar="PAGE", help="where the page goes")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the page and print where it is; warn of meshes that were not found."""
+    if arguments.trajectory is not None:
+        record, missing = record_of_trajectory(arguments.source, arguments.trajectory, arguments.tip)
+    else:
+        record, missing = record_of_bag(arguments.source, arguments.urdf, arguments.tip)
+    for name in missing:
+        print(f"warning: mesh {name!r} was not found and is not shown", file=sys.stderr)
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(page(record), encoding="utf-8")
+    print(arguments.output)
+    return 0

@@ -1,0 +1,243 @@
+// Plays a record: the arm from its URDF, the reference beside it, and plots that follow the play bar.
+"use strict";
+
+const { THREE, OrbitControls, STLLoader, ColladaLoader, OBJLoader, URDFLoader, uPlot } = viewerLibraries;
+const record = JSON.parse(document.getElementById("record").textContent);
+const element = (id) => document.getElementById(id);
+const duration = record.times[record.times.length - 1];
+const MOTION = "#2a6f97", REFERENCE = "#099268";
+const TRACE_POINTS = 400;
+
+// ---- The arm ----------------------------------------------------------------------------------------
+
+function loadMesh(path, manager, material, done) {
+  const mesh = record.meshes[path];
+  if (!mesh) return done(null, new Error(`mesh ${path} was not found`));
+  const bytes = Uint8Array.from(atob(mesh.base64), (c) => c.charCodeAt(0));
+  if (mesh.format === "stl") return done(new THREE.Mesh(new STLLoader().parse(bytes.buffer), material));
+  const text = new TextDecoder().decode(bytes);
+  if (mesh.format === "dae") return done(new ColladaLoader(manager).parse(text, "").scene);
+  done(new OBJLoader(manager).parse(text));
+}
+
+// A thin rod from a link to each of its joints, for links that the URDF gives no shape.
+function addRods(link, radius) {
+  const material = new THREE.MeshPhongMaterial({ color: "#8896a5" });
+  for (const joint of link.children.filter((child) => child.isURDFJoint)) {
+    const length = joint.position.length();
+    if (length < 2 * radius) continue;
+    const rod = new THREE.Mesh(new THREE.CylinderGeometry(radius, radius, length), material);
+    rod.position.copy(joint.position).multiplyScalar(0.5);
+    rod.quaternion.setFromUnitVectors(new THREE.Vector3(0, 1, 0), joint.position.clone().normalize());
+    link.add(rod);
+  }
+}
+
+function loadArm() {
+  const loader = new URDFLoader();
+  loader.packages = (name) => `package://${name}`;
+  loader.loadMeshCb = loadMesh;
+  const arm = loader.parse(record.urdf);
+  for (const link of Object.values(arm.links)) {
+    if (!link.children.some((child) => child.isURDFVisual)) addRods(link, 0.008);
+  }
+  for (const joint of Object.values(arm.joints)) joint.ignoreLimits = true; // show what was recorded
+  return arm;
+}
+
+function makeGhost(arm) {
+  const material = new THREE.MeshPhongMaterial({
+    color: REFERENCE, transparent: true, opacity: 0.4, depthWrite: false, polygonOffset: true, polygonOffsetFactor: 4,
+    polygonOffsetUnits: 4,
+  });
+  arm.traverse((part) => { if (part.isMesh) part.material = material; });
+  return arm;
+}
+
+// The samples are dense, so between two of them a straight line will do.
+function valueAt(values, time) {
+  const times = record.times;
+  let low = 0, high = times.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= time) low = middle; else high = middle;
+  }
+  const span = times[high] - times[low];
+  const share = span > 0 ? Math.min(Math.max((time - times[low]) / span, 0), 1) : 0;
+  return values[low] + share * (values[high] - values[low]);
+}
+
+function pose(arm, motion, time) {
+  record.joints.forEach((name, i) => arm.setJointValue(name, valueAt(motion[i], time)));
+  arm.updateMatrixWorld(true);
+}
+
+function tipPosition(arm) {
+  return arm.links[record.tip].getWorldPosition(new THREE.Vector3());
+}
+
+function trace(arm, motion, colour) {
+  const points = [];
+  for (let i = 0; i <= TRACE_POINTS; i++) {
+    pose(arm, motion, (duration * i) / TRACE_POINTS);
+    points.push(tipPosition(arm));
+  }
+  const geometry = new THREE.BufferGeometry().setFromPoints(points);
+  return new THREE.Line(geometry, new THREE.LineBasicMaterial({ color: colour }));
+}
+
+// ---- The scene --------------------------------------------------------------------------------------
+
+function addSurroundings(scene, size, floor) {
+  const grid = new THREE.GridHelper(6 * size, 30, "#aab4be", "#cdd5dc");
+  grid.rotation.x = Math.PI / 2;
+  grid.position.z = floor;
+  const sun = new THREE.DirectionalLight("#ffffff", 2);
+  sun.position.set(size, -2 * size, 3 * size);
+  scene.add(grid, new THREE.AxesHelper(0.3 * size), new THREE.HemisphereLight("#ffffff", "#99a3ad", 2), sun);
+}
+
+// From the side of the motion, a little from its front and from above; the root link stands at the origin.
+function viewDirection(centre) {
+  const out = new THREE.Vector3(centre.x, centre.y, 0);
+  if (out.length() < 1e-3) out.set(1, 0, 0);
+  out.normalize();
+  return new THREE.Vector3(0.5 * out.x + out.y, 0.5 * out.y - out.x, 0.5).normalize();
+}
+
+function makeStage() {
+  const scene = new THREE.Scene();
+  const arm = loadArm();
+  const ghost = record.reference ? makeGhost(loadArm()) : null;
+  scene.add(arm, trace(arm, record.position, MOTION));
+  if (ghost) scene.add(ghost, trace(ghost, record.reference, REFERENCE));
+  const bounds = new THREE.Box3().setFromObject(scene);
+  const size = bounds.getSize(new THREE.Vector3()).length() / 2;
+  const centre = bounds.getCenter(new THREE.Vector3());
+  addSurroundings(scene, size, bounds.min.z);
+
+  const renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true, preserveDrawingBuffer: true });
+  const camera = new THREE.PerspectiveCamera(40, 1, 0.01 * size, 50 * size);
+  camera.up.set(0, 0, 1);
+  camera.position.copy(centre).addScaledVector(viewDirection(centre), 2.6 * size);
+  const controls = new OrbitControls(camera, renderer.domElement);
+  controls.target.copy(centre);
+  controls.update();
+  element("scene").append(renderer.domElement);
+  return { scene, arm, ghost, renderer, camera, controls };
+}
+
+const stage = makeStage();
+
+function draw() {
+  stage.renderer.render(stage.scene, stage.camera);
+}
+
+function fitScene() {
+  const { clientWidth: width, clientHeight: height } = element("scene");
+  stage.renderer.setPixelRatio(window.devicePixelRatio);
+  stage.renderer.setSize(width, height);
+  stage.camera.aspect = width / height;
+  stage.camera.updateProjectionMatrix();
+  draw();
+}
+
+// ---- The plots --------------------------------------------------------------------------------------
+
+let plots = [];
+
+function plotOptions(title, quantity, width, height) {
+  const strokes = { motion: { stroke: MOTION, width: 1.5 }, reference: { stroke: REFERENCE, width: 1.5, dash: [6, 4] } };
+  return {
+    title: `${title} [${quantity.units[record.joints.indexOf(title)]}]`,
+    width, height, legend: { show: false }, cursor: { drag: { setScale: false } },
+    scales: { x: { time: false } }, axes: [{ size: 28 }, { size: 60 }],
+    series: [{}, ...quantity.series.map((series) => ({ label: series.label, ...strokes[series.role] }))],
+  };
+}
+
+function makePlot(name, i, quantity) {
+  const holder = element("plots");
+  const width = holder.clientWidth, height = Math.max(holder.clientHeight / record.joints.length - 24, 110);
+  const data = [record.times, ...quantity.series.map((series) => series.values[i])];
+  const now = document.createElement("div");
+  now.className = "now";
+  const options = plotOptions(name, quantity, width, height);
+  const plot = new uPlot({ ...options, hooks: { ready: [(ready) => placeNow(ready, now)] } }, data, holder);
+  plot.over.append(now);
+  plot.over.addEventListener("click", (event) => seek(plot.posToVal(event.offsetX, "x")));
+  return { plot, now };
+}
+
+function placeNow(plot, now) {
+  now.style.left = `${plot.valToPos(time, "x")}px`;
+}
+
+function showQuantity() {
+  plots.forEach(({ plot }) => plot.destroy());
+  const quantity = record.quantities[element("quantity").selectedIndex];
+  plots = record.joints.map((name, i) => makePlot(name, i, quantity));
+  seek(time);
+}
+
+// ---- The play bar -----------------------------------------------------------------------------------
+
+let time = 0, playing = false, lastFrame = 0;
+
+function seek(to) {
+  time = Math.min(Math.max(to, 0), duration);
+  pose(stage.arm, record.position, time);
+  if (stage.ghost) pose(stage.ghost, record.reference, time);
+  plots.forEach(({ plot, now }) => placeNow(plot, now));
+  element("time").value = time;
+  element("clock").textContent = `${time.toFixed(2)} / ${duration.toFixed(2)} s`;
+  draw();
+}
+
+function frame(now) {
+  if (!playing) return;
+  const next = time + ((now - lastFrame) / 1000) * Number(element("speed").value);
+  lastFrame = now;
+  seek(next >= duration ? 0 : next);
+  requestAnimationFrame(frame);
+}
+
+function setPlaying(on) {
+  playing = on;
+  element("play").textContent = on ? "Pause" : "Play";
+  if (on) requestAnimationFrame((now) => { lastFrame = now; frame(now); });
+}
+
+function onKey(event) {
+  if (event.target.tagName === "SELECT") return;
+  const step = { ArrowLeft: -0.1, ArrowRight: 0.1 }[event.key];
+  if (event.key === " ") setPlaying(!playing);
+  else if (step) seek(time + step);
+  else return;
+  event.preventDefault();
+}
+
+function start() {
+  const shown = [["motion", record.motionLabel]];
+  if (stage.ghost) shown.push(["reference", "reference"]);
+  for (const [role, label] of shown) {
+    const entry = document.createElement("span");
+    entry.className = role;
+    entry.textContent = label;
+    element("legend").append(entry);
+  }
+  record.quantities.forEach(({ label }) => element("quantity").add(new Option(label)));
+  element("time").max = duration;
+  element("time").addEventListener("input", (event) => seek(Number(event.target.value)));
+  element("play").addEventListener("click", () => setPlaying(!playing));
+  element("quantity").addEventListener("change", showQuantity);
+  document.addEventListener("keydown", onKey);
+  stage.controls.addEventListener("change", draw);
+  window.addEventListener("resize", () => { fitScene(); showQuantity(); });
+  time = Number(new URLSearchParams(location.hash.slice(1)).get("t") || 0);
+  fitScene();
+  showQuantity();
+}
+
+start();
+window.viewer = { seek, setPlaying, time: () => time, tip: (which) => tipPosition(stage[which]).toArray() };

@@ -1,0 +1,36 @@
+"""The page as text: everything is in it, and what is in it cannot break it."""
+
+import json
+import re
+
+import numpy as np
+from view_samples import JOINTS, TIMES, motion_at, sample_record
+
+from kane_dynamics_ros.cli.view_page import page
+
+
+def embedded(text):
+    """The record that the page carries, as a browser would read it."""
+    return json.loads(re.search(r'<script id="record" type="application/json">(.*?)</script>', text, re.S)[1])
+
+
+def test_page_loads_nothing_from_elsewhere():
+    markup = re.sub(r"<script>.*?</script>", "", page(sample_record()), flags=re.S)
+    assert re.findall(r"<link|<img|<iframe|src=|@import|url\(", markup) == []
+
+
+def test_record_is_in_the_page_to_six_digits():
+    record = embedded(page(sample_record()))
+    robot, wanted = motion_at(TIMES)
+    assert record["joints"] == list(JOINTS)
+    np.testing.assert_allclose(record["times"], TIMES, rtol=1e-5)
+    np.testing.assert_allclose(record["position"], robot, rtol=1e-5)
+    np.testing.assert_allclose(record["reference"], wanted, rtol=1e-5)
+    assert [quantity["label"] for quantity in record["quantities"]] == ["torque", "position"]
+
+
+def test_hostile_title_and_urdf_stay_text():
+    hostile = "</script><script>alert('no')</script>$title"
+    text = page(sample_record(title=hostile, urdf=hostile))
+    assert embedded(text)["urdf"] == hostile
+    assert "<script>alert" not in text
