@@ -87,7 +87,7 @@ def spin_until(executor: Executor, over: Callable[[], bool]) -> None:
 
 def record(node: Node, executor: Executor, options: Mapping[str, Any]) -> None:
     """Wait for the others, send the trajectory, and record until it has ended."""
-    trajectory = trajectory_from(read_trajectory_file(Path(options["trajectory"])))
+    trajectory = trajectory_from(read_trajectory_file(Path(options["trajectory"])), "")
     with BagRecorder(node, Path(options["bag"]), TOPICS) as recorder:
         if options["robot_description"]:
             publish_description(node, Path(options["robot_description"]))
