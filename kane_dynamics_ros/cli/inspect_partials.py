@@ -10,6 +10,8 @@ from kane_dynamics_ros.formulation.kinematics import numeric_sine_cosine, place
 from kane_dynamics_ros.formulation.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.segments import segments_of
 
+DIGITS = 9  # after the decimal point
+
 
 class Partial(NamedTuple):
     """Of one body for one speed u_r, at q = 0, in body axes: omega_r, and v_r of the centre of mass G.
@@ -30,8 +32,15 @@ def partials(chain: Chain) -> Iterator[Partial]:
     for joint, row in zip(chain.joints, partial_velocities(placements, n), strict=True):
         for name, partial in zip(chain.coordinates, row, strict=True):
             v_G = add(partial.v_Bo, cross(partial.omega, joint.inertia.com))
-            if any(partial.omega) or any(v_G):
-                yield Partial(joint.body, name, partial.omega, v_G)
+            omega, v_G = cleaned(partial.omega), cleaned(v_G)
+            if any(omega) or any(v_G):
+                yield Partial(joint.body, name, omega, v_G)
+
+
+def cleaned(v: Vector) -> Vector:
+    """Without the traces that quarter turns written with twelve digits leave."""
+    x, y, z = (round(float(entry), DIGITS) for entry in v)
+    return (x, y, z)
 
 
 def partial_lines(chain: Chain) -> list[str]:

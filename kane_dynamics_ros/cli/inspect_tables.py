@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from kane_dynamics_ros.description import Chain, ChainJoint
+from kane_dynamics_ros.description.errors import listed
 from kane_dynamics_ros.description.physical import principal_moments
 
 
@@ -48,7 +49,7 @@ def body_row(joint: ChainJoint) -> tuple[str, ...]:
         f"{joint.inertia.mass:.6g}",
         vector(joint.inertia.com),
         vector(principal_moments(joint.inertia.tensor)),
-        ", ".join(map(repr, joint.lumped)) or "-",
+        listed(joint.lumped) or "-",
     )
 
 
