@@ -46,15 +46,21 @@ class JointStateDecoder:
 
     def add(self, block: Block) -> None:
         """Decode one block, a layout at a time."""
-        decoded = {name: np.full((len(block.offsets), len(self._joints)), np.nan) for name in FIELDS}
-        stamps = np.full(len(block.offsets), UNREAD)
+        shape = len(block.offsets), len(self._joints)
+        decoded: dict[str, Doubles] = {}
+        stamps = np.full(shape[0], UNREAD)
         for layout, chosen in self._grouper.groups(block):
-            if _consistent(layout):
-                self._found.update(dict.fromkeys(layout.names))
-                stamps[chosen] = layout.stamps(block, chosen)
-                _scatter(decoded, layout, block, chosen, self._joints)
-            else:
+            if not _consistent(layout):
                 self._inconsistent += len(chosen)
+                continue
+            self._found.update(dict.fromkeys(layout.names))
+            stamps[chosen] = layout.stamps(block, chosen)
+            if len(chosen) == shape[0] and layout.names == self._joints:
+                decoded = {name: layout.doubles(block, chosen, name) for name in _filled(layout)}
+            else:
+                _scatter(decoded, shape, layout, block, chosen, self._joints)
+        for name in FIELDS:
+            decoded.setdefault(name, np.full(shape, np.nan))
         self._parts.add(stamps, block.received, decoded)
 
     def result(self) -> JointStates:
@@ -103,12 +109,21 @@ def _consistent(layout: Layout) -> bool:
     return lengths_fit and len(set(layout.names)) == number
 
 
+def _filled(layout: Layout) -> list[str]:
+    return [name for name in FIELDS if layout.arrays[name][1]]
+
+
 def _scatter(
-    decoded: dict[str, Doubles], layout: Layout, block: Block, chosen: Integers, joints: Sequence[str]
+    decoded: dict[str, Doubles],
+    shape: tuple[int, int],
+    layout: Layout,
+    block: Block,
+    chosen: Integers,
+    joints: Sequence[str],
 ) -> None:
-    """Write one layout's messages into the columns of the model's joints."""
+    """Write one layout's messages into the columns of the model's joints; the rest stays NaN."""
     ours = [i for i, joint in enumerate(joints) if joint in layout.names]
     theirs = [layout.names.index(joints[i]) for i in ours]
-    for name in FIELDS:
-        if layout.arrays[name][1]:
-            decoded[name][chosen[:, None], ours] = layout.doubles(block, chosen, name)[:, theirs]
+    for name in _filled(layout):
+        values = decoded.setdefault(name, np.full(shape, np.nan))
+        values[chosen[:, None], ours] = layout.doubles(block, chosen, name)[:, theirs]

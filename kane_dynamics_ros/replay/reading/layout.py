@@ -12,8 +12,8 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.replay.reading.blocks import Block, Integers
-from kane_dynamics_ros.replay.reading.cdr import Cursor
+from kane_dynamics_ros.replay.reading.blocks import Block, Bytes, Integers
+from kane_dynamics_ros.replay.reading.cdr import ENCAPSULATION, Cursor
 
 Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -21,6 +21,7 @@ Words = NDArray[np.uint32]
 
 
 WORD = 4  # [bytes]
+STAMP, STAMP_SIZE = ENCAPSULATION, 8  # [bytes]: where header.stamp lies, which comes first
 
 
 class Run(NamedTuple):
@@ -36,13 +37,12 @@ class Layout:
     """Where the fields of a message lie.
 
     ``length`` is a message's size [bytes]; ``runs`` holds the bytes that all messages share;
-    ``stamp`` is the first byte of header.stamp; ``arrays``: name to (first byte, number of float64).
+    ``arrays``: name to (first byte, number of float64).
     """
 
     length: int
     runs: tuple[Run, ...]
     order: str
-    stamp: int | None
     names: tuple[str, ...]
     arrays: dict[str, tuple[int, int]]
 
@@ -52,7 +52,7 @@ class Layout:
         offsets = block.offsets[chosen[same]]
         agree = np.ones(len(offsets), bool)
         for start, template, fixed in self.runs:
-            found = sliding_window_view(block.buffer, WORD * len(template))[offsets + start].view(np.uint32)
+            found = _table(block.buffer, offsets + start, len(template), np.dtype(np.uint32))
             agree &= ~((found ^ template) & fixed).any(axis=1)
         same[same] = agree
         return same
@@ -60,32 +60,41 @@ class Layout:
     def doubles(self, block: Block, chosen: Integers, array: str) -> Doubles:
         """One array field of some messages: (N, values)."""
         start, number = self.arrays[array]
-        return self._values(block, chosen, start, number, "f8").astype(np.float64, copy=False)
+        return self._values(block, chosen, start, number, "f8").astype(np.float64)
 
     def stamps(self, block: Block, chosen: Integers) -> Integers:
-        """``header.stamp`` of some messages [ns]: (N,)."""
-        if self.stamp is None:
-            return np.zeros(len(chosen), np.int64)
-        parts = self._values(block, chosen, self.stamp, 2, "u4").astype(np.int64)
+        """``header.stamp`` of some messages that begin with a header [ns]: (N,)."""
+        parts = self._values(block, chosen, STAMP, 2, "u4").astype(np.int64)
         seconds = parts[:, 0].astype(np.uint32).view(np.int32).astype(np.int64)  # sec is signed
         return seconds * 1_000_000_000 + parts[:, 1]
 
     def _values(self, block: Block, chosen: Integers, start: int, number: int, kind: str) -> NDArray[Any]:
-        if number == 0:
-            return np.empty((len(chosen), 0))
-        dtype = np.dtype(self.order + kind)
-        window = sliding_window_view(block.buffer, number * dtype.itemsize)
-        return window[block.offsets[chosen] + start].view(dtype)
+        return _table(block.buffer, block.offsets[chosen] + start, number, np.dtype(self.order + kind))
+
+
+def _table(buffer: Bytes, starts: Integers, number: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """``number`` values from each of N places in a buffer, (N, number).
+
+    Places at equal distances, the usual case, are a view; others are gathered.
+    """
+    if number == 0 or not len(starts):
+        return np.empty((len(starts), number), dtype)
+    steps = np.diff(starts)
+    if not len(steps) or (steps == steps[0]).all():
+        strides = (int(steps[0]) if len(steps) else 0, dtype.itemsize)
+        return np.ndarray((len(starts), number), dtype, buffer.data, int(starts[0]), strides)
+    gathered: NDArray[Any] = sliding_window_view(buffer, number * dtype.itemsize)[starts].view(dtype)
+    return gathered
 
 
 def joint_state_layout(message: bytes) -> Layout:
     """The layout of a sensor_msgs/JointState. Raises ``MalformedMessageError``."""
     cursor = Cursor(message)
-    stamp = cursor.skip(8)
+    cursor.skip(STAMP_SIZE)
     cursor.text()  # frame_id
     names = tuple(cursor.text() for _ in range(cursor.count()))
     arrays = {field: cursor.doubles() for field in ("position", "velocity", "effort")}
-    return _layout(cursor, stamp, names, arrays)
+    return _layout(cursor, names, arrays)
 
 
 def float64_array_layout(message: bytes) -> Layout:
@@ -96,16 +105,14 @@ def float64_array_layout(message: bytes) -> Layout:
         cursor.count()  # its size
         cursor.count()  # its stride
     cursor.count()  # data_offset
-    return _layout(cursor, None, (), {"data": cursor.doubles()})
+    return _layout(cursor, (), {"data": cursor.doubles()})
 
 
 Parse = Callable[[bytes], Layout]
 
 
-def _layout(
-    cursor: Cursor, stamp: int | None, names: tuple[str, ...], arrays: dict[str, tuple[int, int]]
-) -> Layout:
-    return Layout(len(cursor.message), tuple(_runs(cursor)), cursor.order, stamp, names, arrays)
+def _layout(cursor: Cursor, names: tuple[str, ...], arrays: dict[str, tuple[int, int]]) -> Layout:
+    return Layout(len(cursor.message), tuple(_runs(cursor)), cursor.order, names, arrays)
 
 
 def _runs(cursor: Cursor) -> Iterator[Run]:

@@ -2,11 +2,12 @@
 
 import os
 import shutil
-import sqlite3
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from itertools import islice
 from pathlib import Path
+
+import apsw
 
 from kane_dynamics_ros.replay.errors import DamagedBagError
 from kane_dynamics_ros.replay.reading.blocks import Block, Topic, joined
@@ -28,7 +29,7 @@ class SqliteFile:
                 return tuple(
                     Topic(*row) for row in database.execute("SELECT name, type FROM topics ORDER BY id")
                 )
-        except sqlite3.DatabaseError as error:
+        except apsw.Error as error:
             raise DamagedBagError(self.source, f"SQLite says: {error}") from error
 
     def blocks(self, names: Collection[str]) -> Iterator[Block]:
@@ -37,15 +38,16 @@ class SqliteFile:
             with closing(self._connect()) as database:
                 for name in names:
                     yield from _blocks(database, name)
-        except sqlite3.DatabaseError as error:
+        except apsw.Error as error:
             raise DamagedBagError(self.source, f"SQLite says: {error}") from error
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self) -> apsw.Connection:
         # A killed recorder leaves its last seconds in a journal beside the file, which only an ordinary
         # opening reads; without one, "immutable" opens bags on read-only disks too.
         journal = self.path.with_name(self.path.name + "-wal")
         mode = "mode=ro" if journal.exists() else "immutable=1"
-        database = sqlite3.connect(f"{self.path.absolute().as_uri()}?{mode}", uri=True)
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        database = apsw.Connection(f"{self.path.absolute().as_uri()}?{mode}", flags)
         database.execute("PRAGMA writable_schema=ON")  # else a cut file is refused whole
         return database
 
@@ -65,7 +67,7 @@ def whole_pages(file: Path, copy: Path) -> Path:
     return copy
 
 
-def _blocks(database: sqlite3.Connection, name: str) -> Iterator[Block]:
+def _blocks(database: apsw.Connection, name: str) -> Iterator[Block]:
     rows = database.execute(
         "SELECT timestamp, data FROM messages WHERE topic_id IN (SELECT id FROM topics WHERE name = ?) "
         "ORDER BY messages.id",
@@ -75,7 +77,7 @@ def _blocks(database: sqlite3.Connection, name: str) -> Iterator[Block]:
         fetched: list[tuple[int, bytes]] = []
         try:
             fetched.extend(islice(rows, ROWS))  # keeps what came before an error
-        except sqlite3.DatabaseError:
+        except apsw.Error:
             if fetched:
                 yield joined(name, *zip(*fetched, strict=True))
             raise

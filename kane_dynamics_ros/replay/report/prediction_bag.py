@@ -1,21 +1,17 @@
 """An MCAP bag with the recorded joint states and commands, and the predicted efforts beside them."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
 
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
 from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.blocks import Integers
-from kane_dynamics_ros.replay.reading.layout import Doubles, joint_state_layout
 from kane_dynamics_ros.replay.reading.recording import COMMAND_TYPE, Recording
+from kane_dynamics_ros.replay.report.joint_state_messages import STORE, joint_state_messages
 from kane_dynamics_ros.replay.verdict.comparison import Comparison
 
-STORE = get_typestore(Stores.ROS2_JAZZY)
 PREFIX = "/kane_dynamics/replay"  # of the added topics
 COPIED = (JOINT_STATE_TYPE, COMMAND_TYPE)  # types whose topics are taken over as they are
 
@@ -39,7 +35,7 @@ def write_prediction_bag(recording: Recording, comparison: Comparison, folder: P
         }
         for name, effort in curves.items():
             connection = writer.add_connection(f"{PREFIX}/{name}", JOINT_STATE_TYPE, typestore=STORE)
-            messages = _messages(recording.states.joints, comparison.stamps, effort)
+            messages = joint_state_messages(recording.states.joints, comparison.stamps, effort)
             for time, message in zip(received.tolist(), messages, strict=True):
                 writer.write(connection, time, message)
 
@@ -55,20 +51,3 @@ def _copy(recording: Recording, writer: Writer) -> None:
         for block in bag.blocks(connections):
             for i, time in enumerate(block.received.tolist()):
                 writer.write(connections[block.topic], time, block.message(i))
-
-
-def _messages(joints: tuple[str, ...], stamps: Integers, effort: Doubles) -> Iterator[bytes]:
-    """JointState messages of one layout: the bytes of one of them, filled in for all."""
-    types = STORE.types
-    stamp = types["builtin_interfaces/msg/Time"](0, 0)
-    header = types["std_msgs/msg/Header"](stamp, "")
-    model = types[JOINT_STATE_TYPE](header, list(joints), np.empty(0), np.empty(0), np.zeros(len(joints)))
-    template = bytes(STORE.serialize_cdr(model, JOINT_STATE_TYPE))
-    layout = joint_state_layout(template)
-    start, number = layout.arrays["effort"]
-    messages = np.tile(np.frombuffer(template, np.uint8), (len(stamps), 1))
-    parts = np.stack([stamps // 10**9, stamps % 10**9], axis=1).astype("<u4")
-    assert layout.stamp is not None
-    messages[:, layout.stamp : layout.stamp + 8] = parts.view(np.uint8)
-    messages[:, start : start + 8 * number] = np.ascontiguousarray(effort, "<f8").view(np.uint8)
-    return (row.tobytes() for row in messages)
