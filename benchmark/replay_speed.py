@@ -1,4 +1,4 @@
-"""Reading a bag of joint states: ours by the thousand beside the loop over ``rosbags`` messages, and memory."""
+"""Reading bags: joint states by the thousand beside the loop over ``rosbags`` messages, and memory."""
 
 import subprocess
 import sys

@@ -62,7 +62,7 @@ def read_recording(
         topics = bag.topics()
         if bag.damages and not topics:
             raise bag.damages[0]
-        chosen = _joint_state_topic(path, topics, topic)
+        chosen = joint_state_topic(path, topics, topic)
         states, commands, description = _read(bag, topics, chosen, joints, progress)
         if bag.damages and not len(states.stamps):
             raise bag.damages[0]
@@ -104,7 +104,7 @@ def _read(
     return states.result(), commands.result(), description
 
 
-def _joint_state_topic(path: Path, topics: Iterable[Topic], wanted: str | None) -> str:
+def joint_state_topic(path: Path, topics: Iterable[Topic], wanted: str | None) -> str:
     """The topic asked for; else the only one named ``joint_states``; else the only one of the type."""
     candidates = [topic.name for topic in topics if topic.type == JOINT_STATE_TYPE]
     if wanted is not None:

@@ -1,0 +1,191 @@
+"""Play a recording to a running feedforward node, state by state, and compare what it answers.
+
+    python -m kane_dynamics_ros.nodes.bag_player PLAYLIST.npz ANSWERS.npz --model MODULE.py
+
+Each joint state waits for the answer to the one before, so nothing is lost at any rate. ``/clock`` shows
+each state's stamp before it is sent; a node on simulated time then samples trajectories at the
+recorded times. ``kane_dynamics replay --live`` writes the playlist and reads the answers.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
+
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.nodes.offline_answer import offline_answers
+from kane_dynamics_ros.nodes.outputs import COMMAND_TOPIC
+from kane_dynamics_ros.nodes.qos import ROBOT_DESCRIPTION
+from kane_dynamics_ros.nodes.remote_parameters import read_remote
+from kane_dynamics_ros.runtime import load_model
+
+KINDS: tuple[Any, ...] = (JointState, JointTrajectory, String)
+NANOSECONDS = 1_000_000_000
+FOUND_WITHIN = 15.0  # [s] for the node to appear
+ANSWERED_WITHIN = 0.5  # [s] for a command; refused states get none
+SETTLE = 0.1  # [s] that the node gets for a trajectory, and to see that somebody listens
+CLOCK_AHEAD = 0.0005  # [s] from /clock to the state that it belongs to
+
+
+class NodeMissingError(KaneDynamicsError):
+    """Nobody listens to the joint states, or publishes commands."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(
+            f"no node {node!r} listens to joint_states and publishes {COMMAND_TOPIC} after {FOUND_WITHIN:g} s; "
+            "start feedforward_node in the same ROS domain and namespace, or name it with --node"
+        )
+
+
+class BagPlayer(Node):
+    """Publishes recorded messages and keeps the node's newest answer."""
+
+    def __init__(self, node: str, restamp: bool) -> None:
+        super().__init__("bag_player")
+        self._remote = node
+        self._restamp = restamp
+        self._command: NDArray[np.float64] | None = None
+        self._told_ns: int | None = None
+        self._states = self.create_publisher(JointState, "joint_states", 10)
+        self._trajectories = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
+        self._descriptions = self.create_publisher(String, "robot_description", ROBOT_DESCRIPTION)
+        self._clock_publisher = self.create_publisher(Clock, "/clock", 10)
+        self.create_subscription(Float64MultiArray, COMMAND_TOPIC, self._on_command, 10)
+        self.create_subscription(JointState, f"{node}/feedforward", self._on_feedforward, 10)
+
+    def wait_for_node(self) -> None:
+        """Return when both ends are connected. Raises ``NodeMissingError``."""
+        end = time.monotonic() + FOUND_WITHIN
+        while not (self._states.get_subscription_count() and self.count_publishers(COMMAND_TOPIC)):
+            if time.monotonic() > end:
+                raise NodeMissingError(self._remote)
+            rclpy.spin_once(self, timeout_sec=0.05)
+        self._spin_for(SETTLE)
+
+    def describe(self, description: String) -> None:
+        """Publish a robot description, latched."""
+        self._descriptions.publish(description)
+
+    def send(self, trajectory: JointTrajectory) -> None:
+        """Publish a trajectory and give the node time to take it."""
+        self._trajectories.publish(trajectory)
+        self._spin_for(SETTLE)
+
+    def ask(self, state: JointState) -> tuple[int, NDArray[np.float64] | None]:
+        """Publish a state and wait for the command: what the node's clock said [ns], and the efforts."""
+        stamp = state.header.stamp
+        if self._restamp:
+            stamp.sec, stamp.nanosec = divmod(time.time_ns(), NANOSECONDS)
+        else:
+            self._clock_publisher.publish(Clock(clock=Time(sec=stamp.sec, nanosec=stamp.nanosec)))
+            time.sleep(CLOCK_AHEAD)
+        self._command = self._told_ns = None
+        self._states.publish(state)
+        end = time.monotonic() + ANSWERED_WITHIN
+        while (self._command is None or self._told_ns is None) and time.monotonic() < end:
+            rclpy.spin_once(self, timeout_sec=0.01)
+        told = self._told_ns if self._told_ns is not None else stamp.sec * NANOSECONDS + stamp.nanosec
+        return told, self._command
+
+    def _spin_for(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            rclpy.spin_once(self, timeout_sec=0.01)
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        self._command = np.array(message.data)
+
+    def _on_feedforward(self, message: JointState) -> None:
+        self._told_ns = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Play, compute the offline answers, write both; 2 with a message when the node is not there."""
+    parser = argparse.ArgumentParser(description="Play a recording to a running feedforward node.")
+    parser.add_argument("playlist", type=Path)
+    parser.add_argument("answers", type=Path)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--node", default="feedforward_node")
+    parser.add_argument("--rate", type=float, default=0.0)
+    parser.add_argument("--restamp", action="store_true")
+    options, ros = parser.parse_known_args(words)
+    rclpy.init(args=ros)
+    try:
+        player = BagPlayer(options.node, options.restamp)
+        play(player, options)
+    except KaneDynamicsError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    finally:
+        rclpy.try_shutdown()
+    return 0
+
+
+def play(player: BagPlayer, options: argparse.Namespace) -> None:
+    """The whole recording, then the comparison's two sides into a NumPy archive."""
+    model = load_model(options.model)
+    played = _messages(options.playlist)
+    player.wait_for_node()
+    values = read_remote(player, options.node)
+    for message in played:
+        if isinstance(message, String):
+            player.describe(message)
+    motion = [message for message in played if not isinstance(message, String)]
+    told, commands = _play_motion(player, motion, options.rate, len(model.joint_names))
+    np.savez(
+        options.answers,
+        clock=np.array(told, np.int64),
+        command=np.array(commands),
+        expected=offline_answers(model, values, motion, told),
+    )
+
+
+def _play_motion(
+    player: BagPlayer, motion: Sequence[Any], rate: float, joints: int
+) -> tuple[list[int], list[NDArray[np.float64]]]:
+    """Clocks and commands, one a joint state; a row of NaN where no command came."""
+    told: list[int] = []
+    commands: list[NDArray[np.float64]] = []
+    started: tuple[int, float] | None = None
+    for message in motion:
+        if isinstance(message, JointTrajectory):
+            player.send(message)
+            continue
+        stamp = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
+        started = started or (stamp, time.monotonic())
+        if rate:
+            due = started[1] + (stamp - started[0]) / NANOSECONDS / rate
+            time.sleep(max(0.0, due - time.monotonic()))
+        clock, command = player.ask(message)
+        told.append(clock)
+        commands.append(np.full(joints, np.nan) if command is None else command)
+    return told, commands
+
+
+def _messages(playlist: Path) -> list[Any]:
+    """The playlist's messages, deserialized."""
+    with np.load(playlist) as archive:
+        data, ends = archive["data"].tobytes(), archive["ends"].tolist()
+        kinds = archive["kind"].tolist()
+    starts = [0, *ends[:-1]]
+    return [
+        deserialize_message(data[start:end], KINDS[kind])
+        for kind, start, end in zip(kinds, starts, ends, strict=True)
+    ]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
