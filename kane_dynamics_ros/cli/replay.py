@@ -9,6 +9,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from kane_dynamics_ros.cli.replay_limits import Limits, exceeded, read_limits
+from kane_dynamics_ros.cli.replay_live import add_live_arguments, run_live
 from kane_dynamics_ros.replay.job import Job, Outcome, run_job
 from kane_dynamics_ros.replay.many import find_bags, run_jobs
 from kane_dynamics_ros.replay.report.table import table
@@ -41,12 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--cutoff", type=float, metavar="HZ", help="of the low-pass; chosen from the recording by default")
     add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="bags at once; default: all cores")
     add("--dask", metavar="ADDRESS", help="share the bags out on this Dask cluster")
+    add_live_arguments(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a verdict a bag; 2 when a bag failed or is damaged, else 1 when a limit is exceeded."""
-    limits = read_limits(arguments.max_nrmse, arguments.max_rmse, load_model(arguments.model).joint_names)
+    joints = load_model(arguments.model).joint_names
+    limits = read_limits(arguments.max_nrmse, arguments.max_rmse, joints)
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
+    if arguments.live:
+        return run_live(arguments, bags, joints)
     jobs = [
         _job(arguments, bag, folder)
         for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True)

@@ -4,7 +4,9 @@
 
 Each joint state waits for the answer to the one before, so nothing is lost at any rate. ``/clock`` shows
 each state's stamp before it is sent; a node on simulated time then samples trajectories at the
-recorded times. ``kane_dynamics replay --live`` writes the playlist and reads the answers.
+recorded times. While it plays, the node's ``safety.state_timeout`` is raised, then set back: it counts
+seconds of the wall clock, which a recording knows nothing of. ``kane_dynamics replay --live`` writes the
+playlist and reads the answers.
 """
 
 import argparse
@@ -29,14 +31,15 @@ from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.offline_answer import offline_answers
 from kane_dynamics_ros.nodes.outputs import COMMAND_TOPIC
 from kane_dynamics_ros.nodes.qos import ROBOT_DESCRIPTION
-from kane_dynamics_ros.nodes.remote_parameters import read_remote
+from kane_dynamics_ros.nodes.remote_parameters import changed_remotely, read_remote
 from kane_dynamics_ros.runtime import load_model
 
 KINDS: tuple[Any, ...] = (JointState, JointTrajectory, String)
 NANOSECONDS = 1_000_000_000
 FOUND_WITHIN = 15.0  # [s] for the node to appear
 ANSWERED_WITHIN = 0.5  # [s] for a command; refused states get none
-SETTLE = 0.1  # [s] that the node gets for a trajectory, and to see that somebody listens
+SETTLE = 0.2  # [s] that the node gets to take a trajectory, and to see that somebody listens
+PATIENCE = 60.0  # [s] for safety.state_timeout: a player that waits must not look like a dead robot
 CLOCK_AHEAD = 0.0005  # [s] from /clock to the state that it belongs to
 
 
@@ -45,8 +48,8 @@ class NodeMissingError(KaneDynamicsError):
 
     def __init__(self, node: str) -> None:
         super().__init__(
-            f"no node {node!r} listens to joint_states and publishes {COMMAND_TOPIC} after {FOUND_WITHIN:g} s; "
-            "start feedforward_node in the same ROS domain and namespace, or name it with --node"
+            f"no node {node!r} listens to joint_states and publishes {COMMAND_TOPIC} after {FOUND_WITHIN:g} "
+            "s; start feedforward_node in the same ROS domain and namespace, or name it with --node"
         )
 
 
@@ -66,14 +69,26 @@ class BagPlayer(Node):
         self.create_subscription(Float64MultiArray, COMMAND_TOPIC, self._on_command, 10)
         self.create_subscription(JointState, f"{node}/feedforward", self._on_feedforward, 10)
 
-    def wait_for_node(self) -> None:
-        """Return when both ends are connected. Raises ``NodeMissingError``."""
+    def connect(self, first: JointState) -> None:
+        """Return when the node is connected, and its clock shows the first state's stamp.
+
+        Raises ``NodeMissingError``.
+        """
         end = time.monotonic() + FOUND_WITHIN
         while not (self._states.get_subscription_count() and self.count_publishers(COMMAND_TOPIC)):
             if time.monotonic() > end:
                 raise NodeMissingError(self._remote)
             rclpy.spin_once(self, timeout_sec=0.05)
-        self._spin_for(SETTLE)
+        end = time.monotonic() + SETTLE
+        while time.monotonic() < end:
+            self._show_time(first)
+            self._spin_for(SETTLE / 5)
+
+    def _show_time(self, state: JointState) -> None:
+        """Let ``/clock`` show a state's stamp, unless states are stamped with the present."""
+        stamp = state.header.stamp
+        if not self._restamp:
+            self._clock_publisher.publish(Clock(clock=Time(sec=stamp.sec, nanosec=stamp.nanosec)))
 
     def describe(self, description: String) -> None:
         """Publish a robot description, latched."""
@@ -90,7 +105,7 @@ class BagPlayer(Node):
         if self._restamp:
             stamp.sec, stamp.nanosec = divmod(time.time_ns(), NANOSECONDS)
         else:
-            self._clock_publisher.publish(Clock(clock=Time(sec=stamp.sec, nanosec=stamp.nanosec)))
+            self._show_time(state)
             time.sleep(CLOCK_AHEAD)
         self._command = self._told_ns = None
         self._states.publish(state)
@@ -138,13 +153,14 @@ def play(player: BagPlayer, options: argparse.Namespace) -> None:
     """The whole recording, then the comparison's two sides into a NumPy archive."""
     model = load_model(options.model)
     played = _messages(options.playlist)
-    player.wait_for_node()
-    values = read_remote(player, options.node)
+    motion = [message for message in played if not isinstance(message, String)]
+    player.connect(next(message for message in motion if isinstance(message, JointState)))
     for message in played:
         if isinstance(message, String):
             player.describe(message)
-    motion = [message for message in played if not isinstance(message, String)]
-    told, commands = _play_motion(player, motion, options.rate, len(model.joint_names))
+    with changed_remotely(player, options.node, "safety.state_timeout", PATIENCE):
+        values = read_remote(player, options.node)
+        told, commands = _play_motion(player, motion, options.rate, len(model.joint_names))
     np.savez(
         options.answers,
         clock=np.array(told, np.int64),

@@ -15,8 +15,8 @@ KINDS = {JOINT_STATE_TYPE: 0, TRAJECTORY_TYPE: 1, DESCRIPTION_TYPE: 2}  # as nod
 def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
     """Write joint states, trajectories and descriptions by receive time; returns how many states.
 
-    ``file`` becomes a NumPy archive: ``kind`` (N,), ``data`` (bytes of all messages), ``ends`` (N,) where each
-    ends in it. ``topic``: the joint states, when there are several. Raises ``BagError``.
+    ``file`` becomes a NumPy archive: ``kind`` (N,), ``data`` (bytes of all messages), ``ends`` (N,), where
+    each ends in it. ``topic``: the joint states, when there are several. Raises ``BagError``.
     """
     with open_bag(bag) as opened:
         topics = opened.topics()

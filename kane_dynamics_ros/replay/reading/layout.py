@@ -82,7 +82,8 @@ def _table(buffer: Bytes, starts: Integers, number: int, dtype: np.dtype[Any]) -
     steps = np.diff(starts)
     if not len(steps) or (steps == steps[0]).all():
         strides = (int(steps[0]) if len(steps) else 0, dtype.itemsize)
-        return np.ndarray((len(starts), number), dtype, buffer.data, int(starts[0]), strides)
+        view: NDArray[Any] = np.ndarray((len(starts), number), dtype, buffer.data, int(starts[0]), strides)
+        return view
     gathered: NDArray[Any] = sliding_window_view(buffer, number * dtype.itemsize)[starts].view(dtype)
     return gathered
 
