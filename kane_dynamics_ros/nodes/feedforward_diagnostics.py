@@ -1,6 +1,7 @@
 """The node's condition on /diagnostics."""
 
 import time
+from collections import Counter
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.node import Node
@@ -14,6 +15,7 @@ class Diagnostics:
 
     def __init__(self, node: Node) -> None:
         self._node = node
+        self._clamped: Counter[str] = Counter()
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", OUTPUT)
 
     def publish(self, controller: Controller | None, active: bool) -> None:
@@ -22,17 +24,19 @@ class Diagnostics:
         if controller is None:
             status = DiagnosticStatus(level=DiagnosticStatus.WARN, name=name, message="not configured")
         else:
-            status = _status(name, controller, active)
+            clamped = controller.loop.clamped - self._clamped
+            self._clamped = controller.loop.clamped.copy()
+            status = _status(name, controller, active, sorted(clamped))
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(array)
 
 
-def _status(name: str, controller: Controller, active: bool) -> DiagnosticStatus:
-    """Level, summary and figures."""
+def _status(name: str, controller: Controller, active: bool, clamped: list[str]) -> DiagnosticStatus:
+    """Level, summary and figures; ``clamped`` are the joints clamped since the last one."""
     now = time.monotonic()
     loop, reader, reading = controller.loop, controller.reader, controller.meter.read(now)
-    level, message = _condition(controller, now) if active else (DiagnosticStatus.OK, "inactive")
+    level, message = _condition(controller, now, clamped) if active else (DiagnosticStatus.OK, "inactive")
     figures = {
         "mode": loop.settings.law.mode,
         "rate [Hz]": f"{reading.rate:.1f}",
@@ -53,12 +57,12 @@ def _status(name: str, controller: Controller, active: bool) -> DiagnosticStatus
     )
 
 
-def _condition(controller: Controller, now: float) -> tuple[bytes, str]:
+def _condition(controller: Controller, now: float, clamped: list[str]) -> tuple[bytes, str]:
     loop, missing = controller.loop, controller.reader.missing(now)
     if loop.alarm is not None:
         return DiagnosticStatus.ERROR, f"{loop.alarm.fault}: reaction is {loop.alarm.reaction}"
     if missing:
         return DiagnosticStatus.WARN, f"no fresh state of joint {', '.join(missing)}"
-    if loop.clamped:
-        return DiagnosticStatus.WARN, f"efforts were clamped: {', '.join(sorted(loop.clamped))}"
+    if clamped:
+        return DiagnosticStatus.WARN, f"efforts were clamped: {', '.join(clamped)}"
     return DiagnosticStatus.OK, "commanding"

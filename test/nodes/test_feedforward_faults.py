@@ -1,0 +1,144 @@
+"""feedforward_node as a process when things go wrong: missing hardware, hostile messages, clocks."""
+
+import random
+from array import array
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+from builtin_interfaces.msg import Time
+from feedforward_lab import MODEL, NAMES, FeedforwardProcess, Lab, Q, trajectory
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+DOMAIN = 25
+GRAVITY = MODEL.gravity(Q)
+ROUNDING = 1e-9  # [N m]
+RECOVERY = 1.0  # [s] after good states return, as promised
+HOSTILE_MESSAGES = 10_000
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Factory of a node with arguments and its lab; all ends with the test."""
+    made = []
+
+    def make(*arguments, offset=0, namespace=""):
+        node = FeedforwardProcess(tmp_path / f"log{len(made)}", DOMAIN + offset, *arguments)
+        made.append(node.kill)
+        lab = Lab(DOMAIN + offset, namespace)
+        made.append(lab.close)
+        return node, lab
+
+    try:
+        yield make
+    finally:
+        for end in reversed(made):
+            end()
+
+
+def test_hardware_that_dies_and_comes_back(start):
+    node, lab = start()
+    lab.wait_until_commanding()
+    lab.hold(0.2)
+    lab.commands.clear()
+    lab.spin(0.6)  # no states: killed
+    assert len(lab.commands) >= 3
+    np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)
+    lab.wait_for(lambda: "stale_state: reaction is hold" in node.log)
+    moved = Q + 0.05
+    lab.hold(RECOVERY, q=moved)  # restarted, elsewhere
+    lab.commands.clear()
+    lab.hold(0.1, q=moved)
+    np.testing.assert_allclose(lab.commands[-1], MODEL.gravity(moved), atol=ROUNDING)
+    lab.trajectories.publish(trajectory((0.2, Q, np.zeros(5))))
+    lab.hold(0.3, q=moved)
+    assert "trajectory rejected" not in node.log
+
+
+def test_ten_thousand_hostile_messages(start):
+    node, lab = start()
+    lab.wait_until_commanding()
+    random.seed(7)
+    for i in range(HOSTILE_MESSAGES):
+        lab.states.publish(hostile_state())
+        if i % 10 == 0:
+            lab.trajectories.publish(hostile_trajectory())
+            lab.executor.spin_once(timeout_sec=0.0)
+    lab.hold(RECOVERY)
+    before = len(lab.commands)
+    lab.hold(0.2)
+    assert len(lab.commands) > before + 3
+    np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)
+    assert np.isfinite(lab.commands).all()
+    assert {len(command) for command in lab.commands} == {5}
+    assert "Traceback" not in node.log
+    assert node.end() == 0
+
+
+def hostile_state():
+    names = random.choice(
+        [NAMES, NAMES[:3], [*NAMES, NAMES[0]], [], ["x"] * random.randint(0, 50), NAMES[::-1]]
+    )
+    message = JointState(name=names)
+    for field in ("position", "velocity", "effort"):
+        length = random.choice([len(names), len(names), 0, random.randint(0, 9)])
+        setattr(message, field, array("d", [hostile_number() for _ in range(length)]))
+    message.header.stamp = Time(
+        sec=random.choice([0, -5, 2**31 - 1, random.randint(0, 2**31 - 1)]),
+        nanosec=random.randint(0, 2**32 - 1),
+    )
+    return message
+
+
+def hostile_trajectory():
+    message = JointTrajectory(joint_names=random.choice([NAMES, NAMES[:2], ["x"], [], [NAMES[0]] * 5]))
+    for _ in range(random.randint(0, 4)):
+        point = JointTrajectoryPoint()
+        for field in ("positions", "velocities", "accelerations", "effort"):
+            length = random.choice([len(message.joint_names), 0, random.randint(0, 7)])
+            setattr(point, field, array("d", [hostile_number() for _ in range(length)]))
+        point.time_from_start.sec = random.choice([0, 1, -1, -(2**31), 2**31 - 1])
+        message.points.append(point)
+    return message
+
+
+def hostile_number():
+    return random.choice(
+        [float("nan"), float("inf"), -float("inf"), 1e308, -1e308, 1e-320, random.gauss(0.0, 1.0)]
+    )
+
+
+def test_simulated_time_that_jumps_back_drops_the_trajectory_and_goes_on(start):  # field reports 111, 112
+    node, lab = start("-p", "use_sim_time:=true", "-p", "safety.state_timeout:=2.0")
+    clock = lab.node.create_publisher(Clock, "/clock", 10)
+    lab.wait_for(lambda: "use_sim_time is true and no /clock comes" in node.log)
+    now = [100.0]
+
+    def tick():
+        now[0] += 0.01
+        stamp = Time(sec=int(now[0]), nanosec=round(now[0] % 1 * 1e9))
+        clock.publish(Clock(clock=stamp))
+        lab.send(stamp=stamp)
+        lab.spin(0.01)
+
+    lab.wait_for(lambda: lab.commands, tick)
+    references = lab.listen(JointState, "feedforward_node/feedforward")
+    lab.wait_for(lambda: references, tick)
+    lab.trajectories.publish(trajectory((50.0, Q + 0.2, np.zeros(5))))
+    lab.wait_for(lambda: abs(references[-1].position[0] - Q[0]) > 1e-6, tick)
+    now[0] = 40.0
+    lab.wait_for(lambda: "time jumped back by" in node.log, tick)
+    references.clear()
+    lab.wait_for(lambda: references, tick)
+    np.testing.assert_array_equal(references[-1].position, Q)
+    assert 40.0 < references[-1].header.stamp.sec + 1.0 < 60.0
+
+
+def test_names_keep_their_meaning_in_a_namespace(start):
+    _, lab = start("-r", "__ns:=/left_arm", namespace="left_arm")
+    lab.wait_until_commanding()
+    np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)

@@ -1,0 +1,173 @@
+"""feedforward_node as a process: parameters, lifecycle, and the check against robot_description."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+from feedforward_lab import MODEL, PATIENT, FeedforwardProcess, Lab, Q
+from lifecycle_msgs.msg import State, Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
+
+from kane_dynamics_ros.share import share_directory
+
+DOMAIN = 30
+GRAVITY = MODEL.gravity(Q)
+ROUNDING = 1e-9  # [N m]
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Factory of a node with arguments and its lab; all ends with the test."""
+    made = []
+
+    def make(*arguments, urdf=None):
+        lab = Lab(DOMAIN)
+        made.append(lab.close)
+        if urdf is not None:
+            lab.describe(urdf)
+        node = FeedforwardProcess(tmp_path / f"log{len(made)}", DOMAIN, *PATIENT, *arguments)
+        made.append(node.kill)
+        return node, lab
+
+    try:
+        yield make
+    finally:
+        for end in reversed(made):
+            end()
+
+
+@pytest.fixture(scope="module")
+def urdf():
+    return (share_directory() / "urdf" / "manipulator_5dof.urdf").read_text()
+
+
+def heavier(urdf):
+    """The same robot with another mass of its second link."""
+    return urdf.replace('<mass value="3"/>', '<mass value="4"/>', 1)
+
+
+def number(name, value):
+    return Parameter(name=name, value=ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value))
+
+
+def integer(name, value):
+    return Parameter(
+        name=name, value=ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=value)
+    )
+
+
+def numbers(name, *values):
+    kind = ParameterType.PARAMETER_DOUBLE_ARRAY
+    return Parameter(name=name, value=ParameterValue(type=kind, double_array_value=list(values)))
+
+
+def set_together(lab, *parameters):
+    request = SetParametersAtomically.Request(parameters=list(parameters))
+    return lab.call(SetParametersAtomically, "feedforward_node/set_parameters_atomically", request).result
+
+
+def test_parameters_change_between_two_commands_and_whole_or_not_at_all(start):
+    _, lab = start("-p", "gravity:=[0, 0, -9.81]", "-p", "computed_torque.kp:=100")  # field report 126
+    lab.wait_until_commanding()
+    np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)
+
+    assert set_together(lab, integer("payload.mass", 2), numbers("payload.com", 0.0, 0.0, 0.1)).successful
+    lab.commands.clear()
+    lab.wait_for(lambda: lab.commands, lab.send)
+    payload = MODEL.parameters.payload.__class__(2.0, (0.0, 0.0, 0.1))
+    loaded = MODEL.with_parameters(payload=payload).gravity(Q)
+    np.testing.assert_allclose(lab.commands[-1], loaded, atol=ROUNDING)
+
+    refused = set_together(lab, number("payload.mass", 0.0), numbers("computed_torque.kp", 1.0, 2.0))
+    assert not refused.successful
+    assert refused.reason == (
+        "parameter 'computed_torque.kp': found [1.0, 2.0]; allowed is 1 value, or 5: one for each joint "
+        "of the model"
+    )
+    lab.commands.clear()
+    lab.wait_for(lambda: lab.commands, lab.send)
+    np.testing.assert_allclose(lab.commands[-1], loaded, atol=ROUNDING)  # the mass is not 0
+
+    request = DescribeParameters.Request(names=["payload.mass"])
+    described = lab.call(DescribeParameters, "feedforward_node/describe_parameters", request).descriptors[0]
+    assert described.description == "Mass fixed to the tip [kg]"
+    assert described.floating_point_range[0].to_value == 1e4
+
+
+def test_the_lifecycle_without_autostart(start):
+    node, lab = start("-p", "autostart:=false")
+
+    def change(transition):
+        request = ChangeState.Request(transition=Transition(id=transition))
+        return lab.call(ChangeState, "feedforward_node/change_state", request).success
+
+    def state():
+        return lab.call(GetState, "feedforward_node/get_state", GetState.Request()).current_state.id
+
+    assert state() == State.PRIMARY_STATE_UNCONFIGURED
+    assert change(Transition.TRANSITION_CONFIGURE)
+    lab.hold(0.1)
+    assert lab.commands == []
+    assert change(Transition.TRANSITION_ACTIVATE)
+    lab.wait_until_commanding()
+    lab.commands.clear()
+    assert change(Transition.TRANSITION_DEACTIVATE)
+    lab.wait_for(lambda: lab.commands)
+    np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)  # left holding
+    lab.hold(0.1)
+    lab.commands.clear()
+    lab.hold(0.1)
+    assert lab.commands == []
+    assert change(Transition.TRANSITION_CLEANUP)
+    assert state() == State.PRIMARY_STATE_UNCONFIGURED
+    assert node.end() == 0
+
+
+def test_it_waits_for_a_description_that_is_required(start, urdf):  # field report 117
+    node, lab = start("-p", "description_check:=required")
+    lab.wait_for(lambda: "waiting for robot_description" in node.log)
+    lab.describe(urdf)
+    lab.wait_until_commanding()
+
+
+def test_a_description_that_was_published_before_is_received(start, urdf):  # field report 117
+    node, lab = start("-p", "description_check:=required", urdf=urdf)
+    lab.wait_until_commanding()
+    assert "waiting" not in node.log or "model 'manipulator_5dof'" in node.log
+
+
+def test_a_stale_model_is_refused_naming_what_differs(start, urdf):
+    node, lab = start("-p", "description_check:=required", urdf=heavier(urdf))
+    lab.wait_for(lambda: "cannot configure" in node.log)
+    assert (
+        "was not generated from this robot_description: mass of body 'limb_2' is 3, the description's 4"
+        in node.log
+    )
+    lab.hold(0.2)
+    assert lab.commands == []
+
+
+def test_a_stale_model_is_replaced_when_asked(start, urdf, tmp_path):
+    pytest.importorskip("sympy", reason="generates a model")
+    changed = heavier(urdf)
+    arguments = (
+        "-p",
+        "description_check:=required",
+        "-p",
+        "generate_when_stale:=true",
+        "-p",
+        f"model_cache:={tmp_path}",
+    )
+    _, lab = start(*arguments, urdf=changed)
+    lab.wait_until_commanding()
+    assert not np.allclose(lab.commands[-1], GRAVITY)
+
+
+def test_a_wrong_parameter_is_named_and_nothing_is_commanded(start):  # field report 127
+    node, lab = start("-p", "payload.com:=0.5", "-p", "mode:=computed_torque")
+    lab.wait_for(lambda: "cannot configure" in node.log)
+    assert "parameter 'payload.com': found [0.5]; allowed is a list of 3 numbers" in node.log
+    assert node.end() == 0

@@ -1,0 +1,214 @@
+"""feedforward_node as a process over DDS: what comes in, what goes out, and how it ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from feedforward_lab import (
+    BEST_EFFORT,
+    MODEL,
+    NAMES,
+    PATIENT,
+    RELIABLE,
+    FeedforwardProcess,
+    Lab,
+    Q,
+    trajectory,
+)
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+DOMAIN = 21
+GRAVITY = MODEL.gravity(Q)
+ROUNDING = 1e-9  # [N m]
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """One node for the tests that leave it as they found it."""
+    node = FeedforwardProcess(tmp_path_factory.mktemp("node") / "log", DOMAIN, *PATIENT)
+    lab = Lab(DOMAIN)
+    try:
+        lab.wait_until_commanding()
+        yield node, lab
+    finally:
+        lab.close()
+        node.kill()
+
+
+@pytest.fixture
+def lab(shared):
+    shared[1].hold(0.05)
+    shared[1].commands.clear()
+    return shared[1]
+
+
+def test_it_imports_neither_sympy_nor_scipy():
+    code = (
+        "import sys, kane_dynamics_ros.nodes.feedforward_node; print({'sympy', 'scipy'} & set(sys.modules))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "set()\n"
+
+
+def test_it_is_active_within_two_seconds(tmp_path):
+    node = FeedforwardProcess(tmp_path / "log", DOMAIN + 1)
+    lab = Lab(DOMAIN + 1)
+    try:
+        lab.wait_until_commanding()
+        with open(f"/proc/{node.process.pid}/stat") as stat:
+            user, system = stat.read().rsplit(")", 1)[1].split()[11:13]
+        # its own processor time, so that other work on the machine does not count
+        assert (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") < 2.0
+    finally:
+        lab.close()
+        node.kill()
+
+
+def test_a_state_is_answered_with_the_effort_that_holds_it(lab):
+    lab.wait_for(lambda: len(lab.commands) > 5, lab.send)
+    np.testing.assert_allclose(lab.commands, np.tile(GRAVITY, (len(lab.commands), 1)), atol=ROUNDING)
+
+
+@pytest.mark.parametrize("qos", [BEST_EFFORT, RELIABLE], ids=["best effort", "reliable"])
+def test_any_order_and_more_joints_from_any_publisher(lab, qos):
+    publisher = lab.node.create_publisher(JointState, "joint_states", qos)
+    names = [NAMES[3], "gripper", *NAMES[:3], "camera", NAMES[4]]
+    place = {name: i for i, name in enumerate(NAMES)}
+    q = [Q[place[name]] if name in place else float("nan") for name in names]
+    lab.wait_for(lambda: publisher.get_subscription_count() == 1)
+    time.sleep(0.1)
+    lab.wait_for(lambda: len(lab.commands) > 5, lambda: lab.send(q, names=names, publisher=publisher))
+    np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)
+    lab.node.destroy_publisher(publisher)
+
+
+def test_two_publishers_with_a_part_of_the_joints_each(lab):
+    def parts():
+        lab.send(Q[:3], names=NAMES[:3])
+        lab.spin(0.005)
+        lab.send(Q[3:], names=NAMES[3:])
+
+    lab.wait_for(lambda: len(lab.commands) > 5, parts)
+    np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)
+
+
+def test_the_newest_state_of_a_burst_is_answered(lab):
+    for i in range(100):
+        lab.send(Q + 1e-4 * i)
+    lab.spin(0.2)
+    lab.commands.clear()
+    lab.send(Q + 0.01)
+    lab.wait_for(lambda: lab.commands)
+    kp = 400.0  # of config's default, 1/s^2
+    expected = MODEL.inverse_dynamics(Q + 0.01, np.zeros(5), kp * (Q - (Q + 0.01)))
+    np.testing.assert_allclose(lab.commands[-1], expected, atol=1e-6)
+
+
+def test_a_trajectory_moves_the_reference_and_ends_at_its_goal(lab):
+    references = lab.listen(JointState, "feedforward_node/feedforward")
+    goal = Q + 0.2
+    lab.wait_for(lambda: references, lab.send)
+    lab.trajectories.publish(trajectory((0.3, goal, np.zeros(5))))
+    lab.wait_for(lambda: np.allclose(references[-1].position, goal), lab.send)
+    assert list(references[-1].name) == NAMES
+    assert np.allclose(references[-1].velocity, 0.0)
+    lab.trajectories.publish(trajectory((0.3, Q, np.zeros(5))))
+    lab.wait_for(lambda: np.allclose(references[-1].position, Q), lab.send)
+
+
+def test_a_rejected_trajectory_is_explained_and_changes_nothing(shared, lab):
+    node, _ = shared
+    lab.trajectories.publish(trajectory((1.0, Q), (0.5, Q)))
+    why = "point 1: time_from_start is 0.500000000 s; allowed is more than 1.000000000 s (point before)"
+    lab.wait_for(lambda: f"trajectory rejected: {why}" in node.log, lab.send)
+    lab.trajectories.publish(trajectory((1.0, Q[:4]), names=[*NAMES[:3], "elbow"]))
+    lab.wait_for(lambda: "trajectory rejected: unknown joint 'elbow'" in node.log, lab.send)
+    lab.commands.clear()
+    lab.hold(0.1)
+    np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)
+
+
+def test_a_trajectory_is_annotated(lab):
+    annotated = lab.listen(JointTrajectory, "feedforward_node/annotated")
+    publisher = lab.node.create_publisher(JointTrajectory, "feedforward_node/annotate", RELIABLE)
+    lab.wait_for(
+        lambda: (
+            publisher.get_subscription_count() and lab.node.count_publishers("/feedforward_node/annotated")
+        )
+    )
+    still = trajectory((1.0, Q, np.zeros(5)), (2.0, Q, np.zeros(5)))
+    lab.wait_for(lambda: annotated, lambda: (publisher.publish(still), lab.spin(0.1)))
+    for point in annotated[-1].points:
+        np.testing.assert_allclose(point.effort, GRAVITY, atol=ROUNDING)
+
+
+def test_diagnostics_show_rate_latency_and_the_model(lab):
+    arrays = lab.listen(DiagnosticArray, "/diagnostics")
+    lab.wait_for(lambda: len(arrays) > 2, lambda: lab.hold(0.05))
+    status = arrays[-1].status[0]
+    values = {each.key: each.value for each in status.values}
+    assert (status.name, status.level) == ("feedforward_node: commands", DiagnosticStatus.OK)
+    assert values["model hash"] == MODEL.urdf_hash
+    assert float(values["rate [Hz]"]) > 1.0
+    assert float(values["mean latency [us]"]) > 0.0
+
+
+def test_a_subscriber_that_cannot_be_served_is_named(shared, lab):  # field report 116
+    node, _ = shared
+    from feedforward_lab import LATCHED
+    from std_msgs.msg import Float64MultiArray
+
+    subscription = lab.node.create_subscription(
+        Float64MultiArray, "forward_effort_controller/commands", print, LATCHED
+    )
+    text = (
+        "a subscriber of 'forward_effort_controller/commands' asks for an incompatible quality of service: "
+        "no messages to it; policy: durability"
+    )
+    lab.wait_for(lambda: text in node.log, lab.send)
+    lab.node.destroy_subscription(subscription)
+
+
+@pytest.mark.parametrize(
+    ("number", "reaction", "expected"),
+    [(signal.SIGINT, "hold", GRAVITY), (signal.SIGTERM, "zero", np.zeros(5))],
+)
+def test_a_signal_ends_it_with_a_safe_command_and_code_0(tmp_path, number, reaction, expected):
+    domain = DOMAIN + 2
+    node = FeedforwardProcess(tmp_path / "log", domain, *PATIENT, "-p", f"safety.on_deactivate:={reaction}")
+    lab = Lab(domain)
+    try:
+        lab.wait_until_commanding()
+        lab.send(Q + 0.01)
+        lab.spin(0.1)
+        lab.commands.clear()
+        assert node.end(number) == 0
+        lab.spin(0.2)
+        moved = MODEL.gravity(Q + 0.01) if reaction == "hold" else expected
+        np.testing.assert_allclose(lab.commands[-1], moved, atol=ROUNDING)
+        assert "Traceback" not in node.log
+    finally:
+        lab.close()
+        node.kill()
+
+
+def test_it_ends_with_code_0_before_any_state_came(tmp_path):
+    node = FeedforwardProcess(tmp_path / "log", DOMAIN + 3)
+    try:
+        deadline = time.monotonic() + 20.0
+        while "mode computed_torque" not in node.log:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert node.end() == 0
+        assert "Traceback" not in node.log
+    finally:
+        node.kill()

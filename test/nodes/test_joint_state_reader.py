@@ -1,0 +1,170 @@
+"""Joint states by name: orders, subsets, lengths, stamps, NaN, several publishers."""
+
+from array import array
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from kane_dynamics_ros.nodes.joint_state_reader import REMEMBERED_ORDERS, JointStateReader
+
+JOINTS = ("shoulder", "elbow", "wrist")
+NOW = 1_000_000_000_000
+SECOND = 1_000_000_000
+NAN = float("nan")
+ALLOWED = "allowed: 3 positions, 0 or 3 of the others"
+
+
+def state(names=JOINTS, position=(1.0, 2.0, 3.0), velocity=(0.1, 0.2, 0.3), effort=(), stamp=NOW):
+    seconds, nanoseconds = divmod(stamp, SECOND)
+    return SimpleNamespace(
+        header=SimpleNamespace(stamp=SimpleNamespace(sec=seconds, nanosec=nanoseconds)),
+        name=list(names),
+        position=array("d", position),
+        velocity=array("d", velocity),
+        effort=array("d", effort),
+    )
+
+
+@pytest.fixture
+def reader():
+    return JointStateReader(JOINTS)
+
+
+def test_names_count_and_not_the_order(reader):  # field report 77
+    orders = [("wrist", "shoulder", "elbow"), JOINTS, ("elbow", "wrist", "shoulder")]
+    value = dict(zip(JOINTS, (1.0, 2.0, 3.0), strict=True))
+    for names in orders * 2:
+        positions = [value[name] for name in names]
+        assert reader.take(state(names, positions, [p / 10 for p in positions]), NOW, 1.0)
+        np.testing.assert_array_equal(reader.q, [1.0, 2.0, 3.0])
+        np.testing.assert_array_equal(reader.qd, np.array([1.0, 2.0, 3.0]) / 10)
+
+
+def test_joints_of_others_are_left_out_also_when_they_are_nan(reader):
+    names = ("gripper", "wrist", "base", "shoulder", "elbow")
+    assert reader.take(state(names, (NAN, 3.0, NAN, 1.0, 2.0), (NAN, 0.3, 9.0, 0.1, 0.2)), NOW, 1.0)
+    np.testing.assert_array_equal(reader.q, [1.0, 2.0, 3.0])
+
+
+def test_a_message_about_another_robot_is_no_state_and_no_fault(reader):
+    assert not reader.take(state(("left", "right"), (0.0, 0.0), ()), NOW, 1.0)
+    assert not reader.refusals
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "why"),
+    [
+        (
+            state(position=(1.0, 2.0)),
+            "wrong_length",
+            "3 names with 2 positions, 3 velocities and 0 efforts; " + ALLOWED,
+        ),
+        (
+            state(velocity=(0.1,)),
+            "wrong_length",
+            "3 names with 3 positions, 1 velocities and 0 efforts; " + ALLOWED,
+        ),
+        (
+            state(effort=(0.1, 0.2)),
+            "wrong_length",
+            "3 names with 3 positions, 3 velocities and 2 efforts; " + ALLOWED,
+        ),
+        (
+            state(position=(1.0, NAN, 3.0)),
+            "not_finite",
+            "a position or velocity is not finite: [1.0, nan, 3.0], [0.1, 0.2, 0.3]",
+        ),
+        (
+            state(velocity=(0.1, float("inf"), 0.3)),
+            "not_finite",
+            "a position or velocity is not finite: [1.0, 2.0, 3.0], [0.1, inf, 0.3]",
+        ),
+        (
+            state(stamp=NOW - SECOND),
+            "old_stamp",
+            "the state is 1.000 s old; allowed is 0.1 s (safety.state_timeout)",
+        ),
+        (
+            state(stamp=NOW + 2 * SECOND),
+            "future_stamp",
+            "the state is 2.000 s in the future; allowed is 0.1 s (safety.state_timeout)",
+        ),
+        (
+            state(("elbow", "elbow", "wrist")),
+            "duplicate_name",
+            "a joint is named twice in ['elbow', 'elbow', 'wrist']",
+        ),
+    ],
+)
+def test_a_bad_state_is_dropped_counted_and_explained(reader, given, kind, why):  # field reports 79, 82
+    for count in (1, 2):
+        assert not reader.take(given, NOW, 1.0)
+        assert reader.refusals == {kind: count}
+    assert reader.refused_why == why
+    assert reader.take(state(), NOW, 1.0)
+
+
+def test_an_effort_of_nan_does_not_matter(reader):  # field report 81
+    assert reader.take(state(effort=(NAN, NAN, NAN)), NOW, 1.0)
+
+
+def test_a_stamp_of_zero_means_now(reader):  # field report 86
+    assert reader.take(state(stamp=0), NOW, 1.0)
+    assert not reader.refusals
+
+
+def test_a_state_that_comes_out_of_order_is_dropped(reader):
+    assert reader.take(state(stamp=NOW), NOW, 1.0)
+    assert not reader.take(state(stamp=NOW - 10_000_000), NOW, 1.0)
+    assert reader.refusals == {"out_of_order": 1}
+
+
+def test_one_late_state_of_a_bag_that_looped_does_no_harm(reader):  # field report 111
+    assert reader.take(state(stamp=NOW), NOW, 1.0)
+    reader.forget()  # the clock jumped back by ten minutes
+    start = NOW - 600 * SECOND
+    assert not reader.take(state(stamp=NOW), start, 2.0)
+    assert reader.take(state(stamp=start + 1), start + 1, 2.0)
+
+
+def test_two_publishers_with_a_part_each_make_a_whole(reader):
+    assert not reader.take(state(("shoulder",), (1.0,), (0.1,)), NOW, 1.0)
+    assert reader.missing(1.0) == ["elbow", "wrist"]
+    assert reader.take(state(("wrist", "elbow"), (3.0, 2.0), (0.3, 0.2)), NOW, 1.0)
+    np.testing.assert_array_equal(reader.q, [1.0, 2.0, 3.0])
+
+
+def test_the_newest_part_does_not_hide_a_stale_one(reader):  # field report 84
+    reader.take(state(("shoulder",), (1.0,), (0.1,)), NOW, 1.0)
+    reader.take(state(("elbow", "wrist"), (2.0, 3.0), (0.2, 0.3)), NOW, 1.0)
+    later = NOW + SECOND
+    assert not reader.take(state(("shoulder",), (1.0,), (0.1,), stamp=later), later, 2.0)
+    assert reader.missing(2.0) == ["elbow", "wrist"]
+
+
+def test_velocity_is_differentiated_where_it_is_missing(reader):
+    for i in range(1000):
+        time_ns = NOW + i * 1_000_000
+        reader.take(state(position=(0.5e-3 * i, 0.0, 0.0), velocity=(), stamp=time_ns), time_ns, i * 1e-3)
+    # a ramp of 0.5 rad/s, after many time constants of the filter
+    np.testing.assert_allclose(reader.qd, [0.5, 0.0, 0.0], atol=1e-9)
+
+
+def test_missing_velocity_is_refused_when_asked(reader):
+    reader.missing_velocity = "refuse"
+    assert not reader.take(state(velocity=()), NOW, 1.0)
+    assert reader.refusals == {"no_velocity": 1}
+
+
+def test_arrays_of_one_message_are_not_changed_by_the_next(reader):
+    reader.take(state(), NOW, 1.0)
+    kept = reader.q
+    reader.take(state(("elbow",), (9.0,), (0.0,)), NOW, 1.0)
+    np.testing.assert_array_equal(kept, [1.0, 2.0, 3.0])
+
+
+def test_ever_new_names_do_not_fill_the_memory(reader):
+    for i in range(10 * REMEMBERED_ORDERS):
+        reader.take(state((f"joint_{i}", "elbow"), (0.0, 0.0), ()), NOW, 1.0)
+    assert len(reader._orders) <= REMEMBERED_ORDERS
