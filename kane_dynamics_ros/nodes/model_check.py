@@ -26,7 +26,7 @@ class StaleModelError(KaneDynamicsError):
 
 
 def check_model(model: GeneratedModel, description: str) -> None:
-    """Compare physics hashes. Raises ``StaleModelError``, ``DescriptionError``."""
+    """Compare physics hashes of a model as it was loaded. Raises ``StaleModelError``, ``DescriptionError``."""
     chain = serial_chain(parse_robot(description, "robot_description"), model.tip, lock=model.locked)
     if physics_hash(chain) != model.urdf_hash:
         raise StaleModelError(model.name, tuple(_differences(model, chain)))
@@ -52,7 +52,7 @@ def _joint_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
 
 
 def _body_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
-    ours = model.with_parameters(inertial=None).inertial_parameters.reshape(-1, len(PER_BODY))
+    ours = model.inertial_parameters.reshape(-1, len(PER_BODY))
     for joint, row in zip(chain.joints, ours, strict=False):
         theirs = _about_link_origin(joint.inertia)
         scale = max(np.abs(row).max(), np.abs(theirs).max())
