@@ -1,5 +1,6 @@
 """Figures 2 to 4 of [Malvezzi2017], drawn from our own simulations."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +30,29 @@ def draw_forward(result: Forward, title: str, path: Path) -> None:
     figure, (above, below) = plt.subplots(2, 1, figsize=(7, 6), sharex=True, layout="constrained")
     labels = [f"{name} - static" for name in TORQUES]
     _curves(above, result.t, result.torques - result.torques[0], labels, "torque variation [N m]")
-    _both_ways(below, result.t, result.maggi, result.kane, COORDINATES, "motion [rad]")
+    _both_ways(below, result.t, result.maggi, result.kane, COORDINATES, "motion [rad]", "Kane (ODE)")
     _finish(figure, (above, below), title, path)
 
 
-def _curves(axes: Any, t: Array, values: Array, labels: Any, quantity: str) -> None:
+def _curves(axes: Any, t: Array, values: Array, labels: Sequence[str], quantity: str) -> None:
     for column, label, colour in zip(values.T, labels, COLOURS, strict=True):
         axes.plot(t, column, color=colour, label=label)
     axes.set_ylabel(quantity)
 
 
-def _both_ways(axes: Any, t: Array, maggi: Array, kane: Array, labels: Any, quantity: str) -> None:
+def _both_ways(
+    axes: Any,
+    t: Array,
+    maggi: Array,
+    kane: Array,
+    labels: Sequence[str],
+    quantity: str,
+    kane_is: str = "Kane",
+) -> None:
     _curves(axes, t, maggi, [f"{label}, Maggi (DAE)" for label in labels], quantity)
     some = np.linspace(0, t.size - 1, 17).astype(int)
     for column, label, colour in zip(kane.T, labels, COLOURS, strict=True):
-        axes.plot(t[some], column[some], "o", color=colour, markersize=4, label=f"{label}, Kane (ODE)")
+        axes.plot(t[some], column[some], "o", color=colour, markersize=4, label=f"{label}, {kane_is}")
 
 
 def _finish(figure: Any, panels: Any, title: str, path: Path) -> None:

@@ -36,8 +36,6 @@ def find_base_parameters(regressor: Callable[..., Array], n: int) -> BaseParamet
     """
     random = np.random.default_rng(0)
     q, qd, qdd = random.uniform(-np.pi, np.pi, (3, STATES * n, n))
-    from scipy.linalg import qr  # here, since it takes longer to import than a node takes to start
-
     Y = regressor(q, qd, qdd)
     Y = Y.reshape(-1, Y.shape[-1])
     size = np.linalg.norm(Y, axis=0)

@@ -87,7 +87,7 @@ def test_symbols_give_the_numbers_of_a_general_chain():
     equations = derive(chain, kane_of_chain.inverse_dynamics)
     values = {sympy.Symbol("g"): 9.81} | numbers(chain)
     for symbols, numeric in zip(coordinate_symbols(2), state, strict=True):
-        values |= dict(zip(symbols, numeric, strict=True))
+        values |= dict(zip(symbols, map(float, numeric), strict=True))
     found = [float(effort.subs(values)) for effort in equations.efforts]
     expected = lagrange.inverse_dynamics(chain, *state, (0.0, 0.0, -9.81))
     assert found == pytest.approx(expected, rel=1e-9)  # direction cosines are kept to 12 decimals
