@@ -1,6 +1,6 @@
 """``make benchmark``: every line of DESIGN.md's table of speeds, ours and the rivals' side by side.
 
-    python -m benchmark [--only SECTION ...] [--no-history]
+    python -m benchmark [--only SECTION ...] [--no-history] [--page]
 
 Exit code 1 when a required line is not met or a section could not be measured.
 """
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 from benchmark.history import append_history, processor
 from benchmark.line import Line, table
+from benchmark.page import write_page
 
 # Each is a module of this package whose ``lines()`` measures; the heavy libraries are imported then.
 SECTIONS = (
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--only", nargs="+", choices=SECTIONS, default=SECTIONS, metavar="SECTION", help=", ".join(SECTIONS)
     )
     parser.add_argument("--no-history", action="store_true", help="do not append to benchmark/history.jsonl")
+    parser.add_argument("--page", action="store_true", help="rewrite docs/speed.md with this run's table")
     options = parser.parse_args(arguments)
     lines, failed = measured_sections(options.only)
     print(
@@ -47,6 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"not measured: {name}: {error}")
     if not options.no_history:
         append_history(lines)
+    if options.page:
+        write_page(lines)
     return 1 if missed or failed else 0
 
 

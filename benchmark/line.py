@@ -27,7 +27,7 @@ class Line:
 
     def cells(self) -> tuple[str, ...]:
         met = {True: "met", False: "NOT MET", None: ""}[self.met]
-        ours, rival = (f"{_short(value)} {self.unit}" for value in (self.ours, self.rival))
+        ours, rival = (f"{_short(value)} {self.unit}".rstrip() for value in (self.ours, self.rival))
         return self.work, ours, rival, self.rival_name, f"{self.ratio:.2f}", self.required, met
 
 

@@ -1,0 +1,45 @@
+"""docs/speed.md: the table of the latest full run, and how it was measured."""
+
+from collections.abc import Sequence
+from datetime import date
+
+from benchmark.arms import REPOSITORY
+from benchmark.history import processor
+from benchmark.line import Line, table
+
+PAGE = REPOSITORY / "docs" / "speed.md"
+
+_TEXT = """\
+# Speed
+
+`make benchmark` measures ours and the rivals side by side in one run, appends the figures to
+`benchmark/history.jsonl`, and fails when a required line is not met. This page is rewritten by
+`python -m benchmark --page`; this is the run of {date} on {processor}.
+
+```text
+{table}
+```
+
+How it is measured:
+
+- Times are processor time, so that other programs on the machine do not count; medians of many repeats, in
+  which ours and the rivals take turns. The round trip over DDS is the exception: real processes, wall time.
+- Less is better everywhere; the ratio is the rival's figure over ours.
+- *A call from C*: the same 512 random states for all, in one C++ process. Each rival's torques are compared
+  with Pinocchio's first. Pinocchio is the wheel `pin`, compiled without `-march=native` because the
+  alignment of its matrices must be the wheel's; MuJoCo's `mj_inverse` runs without contacts, limits and
+  passive forces.
+- *CasADi*: recursive Newton-Euler in `casadi.SX` (`benchmark/newton_euler.py`), its C code compiled as ours;
+  once on the URDF's frames, and once on our frames with our regrouped inertial parameters. What then still
+  differs is the sines and cosines in one vectorised pass, and sub-expressions shared as they are created.
+- *Operations*: binary + - * / of the emitted C, counted by a C parser (`benchmark/operations.py`); unary
+  minus, sines and cosines apart. The bounds are the best figures known to us of each arm.
+- *Generation*: ours from the URDF to all functions in Python and C; SymPy's to inverse dynamics in C.
+- How the cost grows with the number of joints: [growth](growth.md).
+"""
+
+
+def write_page(lines: Sequence[Line]) -> None:
+    """Rewrite docs/speed.md with these lines."""
+    text = _TEXT.format(date=date.today().isoformat(), processor=processor(), table=table(lines))
+    PAGE.write_text(text, encoding="utf-8")

@@ -1,0 +1,48 @@
+"""Lines of the table of speeds: what counts as met, and how they are printed and kept."""
+
+import json
+from pathlib import Path
+
+from benchmark.history import append_history
+from benchmark.line import Line, below, faster, table
+
+CALL = faster("a call", 50.0, 700.0, "rival", "ns", 14.0)
+
+
+def test_a_line_is_met_at_exactly_the_factor() -> None:
+    assert CALL.met
+    assert CALL.ratio == 14.0
+    assert not faster("a call", 50.1, 700.0, "rival", "ns", 14.0).met
+
+
+def test_a_bound_itself_is_not_below_the_bound() -> None:
+    assert below("operations", 279, 280, "bound", "").met
+    assert not below("operations", 280, 280, "bound", "").met
+
+
+def test_the_table_shows_both_figures_the_ratio_and_what_is_required() -> None:
+    lines = [
+        CALL,
+        below("operations", 300, 280, "best known", ""),
+        Line("for information", 1.5, 3.0, "x", "us"),
+    ]
+    assert table(lines) == (
+        "work             ours    rival               ratio  required       met\n"
+        "---------------  ------  ------  ----------  -----  -------------  -------\n"
+        "a call           50 ns   700 ns  rival       14.00  at least 14 x  met\n"
+        "operations       300     280     best known  0.93   under 280      NOT MET\n"
+        "for information  1.5 us  3 us    x           2.00"
+    )
+
+
+def test_history_gains_one_json_line_a_run(tmp_path: Path) -> None:
+    path = tmp_path / "history.jsonl"
+    append_history([CALL], path)
+    append_history([CALL], path)
+    first, second = (json.loads(row) for row in path.read_text().splitlines())
+    assert (
+        first["figures"]
+        == second["figures"]
+        == [{"work": "a call", "unit": "ns", "ours": 50.0, "rival": 700.0}]
+    )
+    assert {"date", "processor", "python", "versions"} <= first.keys()
