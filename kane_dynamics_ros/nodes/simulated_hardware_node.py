@@ -115,7 +115,7 @@ class SimulatedHardwareNode(Node):
         self._time.announce()
         self._states.publish(self._message)
 
-    def _on_parameters(self, parameters: list[Parameter[Any]]) -> SetParametersResult:
+    def _on_parameters(self, parameters: "list[Parameter[Any]]") -> SetParametersResult:
         """Payload and faults may change while running; a wrong value is refused with the reason."""
         try:
             values = read(self, TABLE, {each.name: each.value for each in parameters})
