@@ -14,7 +14,7 @@ import numpy as np
 from kane_dynamics_ros.runtime.build import FLAGS, compiler, folders, processor, writable
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.simulation.engine import Array
-from kane_dynamics_ros.simulation.plant_step import Resistances
+from kane_dynamics_ros.simulation.plant_step import MOST_PARTS, MOST_TURN, Resistances
 from kane_dynamics_ros.simulation.resistance import LOCKED
 
 SOURCE = Path(__file__).with_name("plant_step.c")
@@ -29,7 +29,7 @@ class _Plant(ctypes.Structure):
     _fields_ = [
         ("n", ctypes.c_long),
         *((name, ctypes.c_void_p) for name in ("mass_matrix", "bias", "prepared")),
-        *((name, ctypes.c_double) for name in ("h", "restitution", "locked")),
+        *((name, ctypes.c_double) for name in ("h", "restitution", "locked", "most_turn", "most_parts")),
         *((name, ctypes.c_void_p) for name in (*_ARRAYS, "q", "qd")),
     ]
 
@@ -44,8 +44,9 @@ class CompiledStep:
         self._function = function
         self._held = model, resistances, q, qd  # what the C code points to must live as long as this
         self._effort = np.zeros(len(q))
-        plant = _Plant(n=len(q), h=h, restitution=resistances.restitution, locked=LOCKED)
-        plant.mass_matrix, plant.bias, plant.prepared = model.c_addresses or (None,) * 3
+        plant = _Plant(len(q), *(model.c_addresses or (None,) * 3), h)
+        plant.restitution, plant.locked = resistances.restitution, LOCKED
+        plant.most_turn, plant.most_parts = MOST_TURN, MOST_PARTS
         for name in _ARRAYS:
             setattr(plant, name, getattr(resistances, name).ctypes.data)
         plant.q, plant.qd = q.ctypes.data, qd.ctypes.data

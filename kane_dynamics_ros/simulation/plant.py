@@ -12,7 +12,7 @@ from kane_dynamics_ros.simulation.compiled_step import CompiledStep, compiled_st
 from kane_dynamics_ros.simulation.engine import Array, refuse_divergence
 from kane_dynamics_ros.simulation.errors import SimulationOptionError
 from kane_dynamics_ros.simulation.friction import Friction
-from kane_dynamics_ros.simulation.plant_step import Resistances, step_velocity_and_position
+from kane_dynamics_ros.simulation.plant_step import Resistances, step_in_parts
 from kane_dynamics_ros.simulation.resistance import LOCKED
 from kane_dynamics_ros.simulation.singularity import refuse_singular
 
@@ -127,7 +127,7 @@ class Plant:
         """The next state; the fastest joint's is not finite when the step broke off within."""
         q, qd, model = self._q, self._qd, self._model
         try:
-            return step_velocity_and_position(model, self._resistances, q, qd, effort, self.time_step)
+            return step_in_parts(model, self._resistances, q, qd, effort, self.time_step)
         except (NonFiniteError, np.linalg.LinAlgError):
             refuse_singular(model.mass_matrix(q), model.joint_names, self._always_locked)
             fastest = np.argmax(np.abs(qd) + np.abs(effort) / np.diag(model.mass_matrix(q)))

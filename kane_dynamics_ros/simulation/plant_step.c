@@ -16,6 +16,8 @@ typedef struct {
     double h;           /* [s] */
     double restitution; /* 0 to 1 */
     double locked;      /* a brake at least this strong locks the joint */
+    double most_turn;   /* [rad or m] a joint's way in one part of a step */
+    double most_parts;
     const double *viscous, *coulomb, *rest, *stribeck_velocity, *brake, *lower, *upper; /* n each */
     double *q, *qd;                                                                     /* n each: the state */
 } kd_plant;
@@ -242,7 +244,7 @@ static void settle(const kd_plant *p, const double *v_end, const char *locked, d
     }
 }
 
-int kd_plant_step(const kd_plant *p, const double *effort)
+static int step_once(const kd_plant *p, const double *effort)
 {
     const long n = p->n;
     double M[n * n], work[n * n], V[n], load[n], a1[n], v_end[n], tau_bar[n], q_new[n], v_new[n];
@@ -276,5 +278,28 @@ int kd_plant_step(const kd_plant *p, const double *effort)
         return KD_DIVERGED;
     memcpy(p->q, q_new, sizeof q_new);
     memcpy(p->qd, v_new, sizeof v_new);
+    return KD_MOVED;
+}
+
+/* One step of length h, in parts where a joint is fast. Returns 0, or why the state stays what it was. */
+int kd_plant_step(const kd_plant *p, const double *effort)
+{
+    const size_t bytes = (size_t)p->n * sizeof(double);
+    double q[p->n], qd[p->n], fastest = 0.0;
+    for (long i = 0; i < p->n; i++)
+        fastest = fmax(fastest, fabs(p->qd[i]));
+    const int parts = 1 + (int)fmin(p->h * fastest / p->most_turn, p->most_parts - 1);
+    kd_plant part = *p;
+    part.h = p->h / parts;
+    memcpy(q, p->q, bytes);
+    memcpy(qd, p->qd, bytes);
+    for (int k = 0; k < parts; k++) {
+        const int outcome = step_once(&part, effort);
+        if (outcome != KD_MOVED) {
+            memcpy(p->q, q, bytes);
+            memcpy(p->qd, qd, bytes);
+            return outcome;
+        }
+    }
     return KD_MOVED;
 }

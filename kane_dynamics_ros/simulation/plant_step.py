@@ -12,7 +12,8 @@ From (q, v), over a step of length h, under constant actuator efforts tau:
     fourth-order Runge-Kutta step of M(q) q'' + V(q, q') = tau_bar. Without resistance tau_bar = tau.
 4.  Joints that rest or are locked keep their position exactly; one that meets its stop is put onto it.
 
-plant_step.c is the same in C.
+The error of a Runge-Kutta step grows with the fifth power of the angle that a joint turns in it, so a
+step in which a joint would turn further than ``MOST_TURN`` is made in parts. plant_step.c is the same in C.
 """
 
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ import numpy as np
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.simulation.engine import Array
 from kane_dynamics_ros.simulation.resistance import LOCKED, solve_velocity
+
+MOST_TURN = 0.015  # [rad or m]; with it light arms that spin at 200 rad/s keep their energy, too
+MOST_PARTS = 100  # beyond 1500 rad/s at 1 kHz
 
 
 @dataclass(frozen=True)
@@ -41,13 +45,22 @@ class Resistances:
     restitution: float
 
 
-def step_velocity_and_position(
+def step_in_parts(
     model: DynamicsModel, resistances: Resistances, q: Array, v: Array, effort: Array, h: float
 ) -> tuple[Array, Array]:
     """q and v after ``h`` [s] under ``effort``, each (n,).
 
     Raises ``NonFiniteError`` or ``LinAlgError`` when the state diverges within the step.
     """
+    parts = 1 + int(min(h * np.abs(v).max() / MOST_TURN, MOST_PARTS - 1))
+    for _ in range(parts):
+        q, v = _step(model, resistances, q, v, effort, h / parts)
+    return q, v
+
+
+def _step(
+    model: DynamicsModel, resistances: Resistances, q: Array, v: Array, effort: Array, h: float
+) -> tuple[Array, Array]:
     M, V = model.mass_matrix(q), model.bias(q, v)
     load = effort - V
     free = np.flatnonzero(resistances.brake < LOCKED)

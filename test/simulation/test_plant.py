@@ -37,19 +37,19 @@ def test_viscous_damping_follows_the_exponential_at_any_inertia(uncoupled_arm: A
 
 
 def test_coulomb_friction_stops_a_joint_after_the_right_distance(uncoupled_arm: Arm) -> None:
-    plant = Plant(uncoupled_arm([0.5], friction=0.2))
+    plant = Plant(uncoupled_arm([0.5], friction=1.0))
     plant.reset(np.zeros(1), np.ones(1))
-    run(plant, 0.0, 4000)
+    run(plant, 0.0, 600)
     assert plant.qd[0] == 0.0
-    # J v^2 / (2 F) = 1.25 rad; the last step, which ends in rest, is off by at most v h
-    np.testing.assert_allclose(plant.q[0], 1.25, atol=1e-6)
+    # J v^2 / (2 F) = 0.25 rad; the last step, which ends in rest, is off by at most v h
+    np.testing.assert_allclose(plant.q[0], 0.25, atol=1e-6)
 
 
 def test_friction_at_rest_holds_and_does_not_push(uncoupled_arm: Arm) -> None:
     plant = Plant(uncoupled_arm([1e-3], load=[0.3], friction=0.5))
     plant.reset(np.array([0.7]), np.zeros(1))
     for effort in (0.0, 0.75, -0.15):  # net loads -0.3, 0.45, -0.45: all below 0.5
-        run(plant, effort, 1000)
+        run(plant, effort, 300)
         assert plant.q[0] == 0.7
         assert plant.qd[0] == 0.0
     run(plant, 0.9, 1)  # net 0.6: 0.1 above what friction holds
@@ -59,10 +59,10 @@ def test_friction_at_rest_holds_and_does_not_push(uncoupled_arm: Arm) -> None:
 def test_stribeck_friction_holds_more_at_rest_than_it_brakes_in_motion(uncoupled_arm: Arm) -> None:
     friction = Friction(viscous=(0.0,), coulomb=(0.5,), static=(0.8,), stribeck_velocity=(0.01,))
     plant = Plant(uncoupled_arm([1.0]), PlantOptions(friction=friction))
-    run(plant, 0.79, 1000)
+    run(plant, 0.79, 300)
     assert plant.q[0] == 0.0
     plant.reset(np.zeros(1), np.ones(1))  # far above the Stribeck velocity: only Coulomb is left
-    run(plant, 0.5, 1000)
+    run(plant, 0.5, 300)
     np.testing.assert_allclose(plant.qd[0], 1.0, rtol=1e-12)
 
 
@@ -116,11 +116,11 @@ def test_a_massless_joint_is_refused_with_the_way_out(uncoupled_arm: Arm) -> Non
 
 def test_a_massless_joint_runs_when_it_is_locked_or_has_a_rotor(uncoupled_arm: Arm) -> None:
     locked = Plant(uncoupled_arm([1.0, 0.0]), PlantOptions(locked=("j1",)))
-    run(locked, 1.0, 1000)
-    np.testing.assert_allclose(locked.q, [0.5, 0.0], rtol=1e-12)
+    run(locked, 1.0, 200)
+    np.testing.assert_allclose(locked.q, [0.02, 0.0], rtol=1e-12)
     geared = Plant(uncoupled_arm([1.0, 0.0]).with_parameters(rotor_inertia=(0.0, 0.5)))
-    run(geared, 1.0, 1000)
-    np.testing.assert_allclose(geared.q, [0.5, 1.0], rtol=1e-12)
+    run(geared, 1.0, 200)
+    np.testing.assert_allclose(geared.q, [0.02, 0.04], rtol=1e-12)
 
 
 def test_a_diverging_arm_says_where_and_what_to_do(uncoupled_arm: Arm) -> None:
