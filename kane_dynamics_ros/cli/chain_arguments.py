@@ -18,11 +18,17 @@ class LockArgumentError(KaneDynamicsError):
         )
 
 
-def add_chain_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--tip LINK`` and ``--lock JOINT=VALUE``, the latter as often as wanted."""
-    parser.add_argument("--tip", metavar="LINK", help="last link; default: the one most joints lead to")
+def add_chain_arguments(
+    parser: argparse.ArgumentParser, tip: str = "the one most joints lead to", lock: str = "none"
+) -> None:
+    """``--tip LINK`` and ``--lock JOINT=VALUE``, the latter as often as wanted; their defaults in words."""
+    parser.add_argument("--tip", metavar="LINK", help=f"last link; default: {tip}")
     parser.add_argument(
-        "--lock", metavar="JOINT=VALUE", action="append", default=[], help="hold a joint still [rad or m]"
+        "--lock",
+        metavar="JOINT=VALUE",
+        action="append",
+        default=[],
+        help=f"hold a joint still [rad or m]; default: {lock}",
     )
 
 

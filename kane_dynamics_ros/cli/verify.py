@@ -32,10 +32,10 @@ def positive(text: str) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments; tip and locks are by default those that the module states."""
+    """The command's arguments."""
     parser.add_argument("module", metavar="MODULE", help="a generated NAME.py, or a shipped model's name")
     parser.add_argument("--urdf", required=True, help="the URDF that it was generated from")
-    add_chain_arguments(parser)
+    add_chain_arguments(parser, tip="the module's", lock="the module's")
     parser.add_argument("--states", type=positive, default=20, metavar="N", help="random states (default 20)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the random states (default 0)")
     parser.add_argument("--backend", choices=("auto", "c", "python"), default="auto", help="what is verified")

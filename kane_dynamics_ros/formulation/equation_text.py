@@ -8,6 +8,7 @@ import sympy
 from kane_dynamics_ros.formulation.equations import Equations
 from kane_dynamics_ros.formulation.partial_velocity_table import PartialVelocities
 
+_WIDTH = 110  # characters
 _LEGEND = (
     "m mass, r centre of mass, J central moment of inertia, l place of the next joint; the letter says along "
     "which axis of the body, the number which body, from the root"
@@ -26,9 +27,19 @@ def as_text(equations: Equations, partials: Sequence[PartialVelocities] = ()) ->
             for name, vector in _partial_entries(partials, "omega_{r}^{k}", "v_{r}^{k}")
         ]
     lines += ["", "Equations of motion, tau = M du/dt + V + G with u_i = dq_i/dt:", ""]
-    lines += [f"{name} = {value}" for name, value in _entries(equations)]
+    lines += [line for name, value in _entries(equations) for line in equation_lines(name, value)]
     lines += ["", *(f"{symbol} = {meaning}" for symbol, meaning in equations.definitions.items())]
     return "\n".join(lines)
+
+
+def equation_lines(name: str, value: Any) -> list[str]:
+    """``name = value``, a term a line where that would be too long for one."""
+    whole = f"{name} = {value}"
+    if len(whole) <= _WIDTH:
+        return [whole]
+    first, *others = map(str, value.as_ordered_terms())
+    signed = (f"- {term[1:]}" if term.startswith("-") else f"+ {term}" for term in others)
+    return [f"{name} = {first}", *(f"{' ' * (len(name) + 1)}{term}" for term in signed)]
 
 
 def as_latex(equations: Equations, partials: Sequence[PartialVelocities] = ()) -> str:

@@ -3,6 +3,8 @@
 import re
 
 import pytest
+import sympy
+from right_equations import hussain_torques, malvezzi_bias
 
 from kane_dynamics_ros.share import share_directory
 
@@ -68,6 +70,20 @@ def test_every_row_names_code_that_exists(paper):
         for name in names:
             *_, last = name.split(".")
             assert f"def {last}(" in text, row
+
+
+@pytest.mark.parametrize("paper", ["Hussain2016", "Malvezzi2017"])
+def test_the_right_equations_on_the_page_are_the_engines(paper):
+    quoted = re.search(r"```text\n(.*?)```", section(paper), re.DOTALL)[1]
+    found = {}
+    for equation in re.split(r"\n(?=\w+ = )", quoted):
+        name, _, value = equation.partition(" = ")
+        found[name] = sympy.sympify(value)
+    expected = hussain_torques() if paper == "Hussain2016" else malvezzi_bias()
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        plain = {symbol: sympy.Symbol(str(symbol)) for symbol in value.free_symbols}  # without assumptions
+        assert sympy.expand(found[name] - value.subs(plain)) == 0
 
 
 def test_figures_on_the_page_exist():
