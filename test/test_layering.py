@@ -20,9 +20,9 @@ ROOMS = {
     "generated": set(),
     "runtime": {"generated"},
     "control": {"runtime"},
-    "simulation": {"runtime"},
+    "simulation": {"runtime", "elastic"},
     "replay": {"runtime", "description"},
-    "elastic": {"description", "codegen", "runtime", "generated"},
+    "elastic": {"description", "codegen", "runtime"},
     "nodes": {"control", "simulation", "runtime", "description"},
     "cli": {
         "description",

@@ -1,5 +1,7 @@
 """Figures of the wind water pump."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
@@ -24,18 +26,22 @@ def draw_mechanism(pump: Mechanism, turn: Turn) -> Figure:
         C = B + pump.l2 * direction(angles.phi_2)
         D = np.array([motion.x_D, pump.e])
         centre = C + pump.hg * direction(angles.phi_3 - pump.psi - pump.xi)
-        shade = {"alpha": 1.0 if i == 0 else 0.28, "solid_capstyle": "round"}
+        shade: dict[str, Any] = {"alpha": 1.0 if i == 0 else 0.28, "solid_capstyle": "round"}
         axes.plot(*np.array([[0, 0], B]).T, color=GREEN, lw=4, **shade)
         axes.plot(*np.array([B, C]).T, color=BLUE, lw=2.5, **shade)
         axes.plot(*np.array([C, D]).T, color=ORANGE, lw=4, **shade)
         axes.plot(*np.array([C, centre]).T, color=ORANGE, lw=2, marker="o", ms=7, markevery=[1], **shade)
         if i == 0:
-            for name, point in (("A", (0.0, 0.0)), ("B", B), ("C'", C), ("D", D)):
-                axes.annotate(name, point, xytext=(8, 8), textcoords="offset points", fontsize=12)
+            for name, point in (("A", 0 * B), ("B", B), ("C'", C), ("D", D)):
+                axes.annotate(
+                    name, (point[0], point[1]), xytext=(8, 8), textcoords="offset points", fontsize=12
+                )
     axes.axhline(pump.e, color=GREY, lw=0.8, ls=":")
-    axes.set(xlabel="x [m]", ylabel="y [m]", title="Wind water pump: crank AB, lever BC', pendulum C'D, slide D")
+    axes.set(
+        xlabel="x [m]", ylabel="y [m]", title="Wind water pump: crank AB, lever BC', pendulum C'D, slide D"
+    )
     axes.set_aspect("equal")
-    axes.set_ylim(-0.12, 0.33)
+    axes.set(xlim=(-0.09, 0.62), ylim=(-0.12, 0.33))
     return figure
 
 

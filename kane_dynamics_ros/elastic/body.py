@@ -11,8 +11,8 @@ from typing import Literal
 
 import numpy as np
 
+from kane_dynamics_ros.elastic.generated import beam_elements
 from kane_dynamics_ros.elastic.section import BeamRates
-from kane_dynamics_ros.generated import beam_elements
 from kane_dynamics_ros.runtime.interface import Array
 
 Kind = Literal["plane", "space"]

@@ -33,3 +33,27 @@ class UnreachableMechanismError(KaneDynamicsError):
             f"the loop does not close at crank angle {crank:.6g} rad and slide {slider:.6g} m: B and D are "
             f"{distance:.6g} m apart; the lever and the pendulum reach from {low:.6g} m to {high:.6g} m"
         )
+
+
+class NoElasticLinkError(KaneDynamicsError):
+    """An elastic arm was asked for, and nothing says which link bends."""
+
+    def __init__(self, robot: str, file: str | None) -> None:
+        self.robot, self.file = robot, file
+        where = "the URDF has no <elastic> element" if file is None else f"{file} names no link"
+        super().__init__(
+            f"robot {robot!r}: no elastic link: {where}; "
+            "add <elastic> to a link, or name a YAML file of links"
+        )
+
+
+class OtherRobotError(KaneDynamicsError):
+    """The URDF and the generated model are of different robots, or of different joints of one."""
+
+    def __init__(self, model: str, expected: str, found: str) -> None:
+        self.model, self.expected, self.found = model, expected, found
+        super().__init__(
+            f"the URDF is not the one that model {model!r} was generated from: found physics hash {found}, "
+            f"the model's is {expected}; give that URDF, or generate the model again (locked joints are not "
+            "supported with elastic links)"
+        )

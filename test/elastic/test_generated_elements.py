@@ -9,8 +9,8 @@ import sympy as sp
 from kane_dynamics_ros.elastic.body import element_arrays
 from kane_dynamics_ros.elastic.derivation import shapes
 from kane_dynamics_ros.elastic.derivation.emit import module_text
+from kane_dynamics_ros.elastic.generated import beam_elements
 from kane_dynamics_ros.elastic.section import BeamRates
-from kane_dynamics_ros.generated import beam_elements
 
 RATES = BeamRates(m=2.3, my=0.4, mz=0.7, ry=0.4, rz=0.7, EA=50.0, GJ=3.0, EIy=7.0, EIz=11.0)
 LENGTH = 0.6

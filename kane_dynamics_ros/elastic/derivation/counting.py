@@ -54,7 +54,9 @@ class Element:
         n = shape.u.cols
         self.delta = sp.Matrix([sp.Function(f"delta_{i}")(t) for i in range(n)])
         axis = shape.N_rest.subs({y: 0, z: 0, L: 1})
-        self.N = tuple(axis.applyfunc(lambda f, n=power: sp.Poly(f, x).coeff_monomial(x**n)) for power in range(4))
+        self.N = tuple(
+            axis.applyfunc(lambda f, n=power: sp.Poly(f, x).coeff_monomial(x**n)) for power in range(4)
+        )
         omega = [sp.Function(f"omega_{i}")(t) for i in "xyz"]
         if n == 6:  # the plane element turns about z only
             omega[:2] = [sp.Integer(0)] * 2

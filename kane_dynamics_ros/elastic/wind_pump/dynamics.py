@@ -1,4 +1,6 @@
-"""Free bodies, the elimination of the liaison forces by projection, and their recovery: eqs. (A32) to (A46)."""
+"""Free bodies, the elimination of the liaison forces by projection, and their recovery: eqs. (A32) to
+(A46).
+"""
 
 from typing import NamedTuple
 

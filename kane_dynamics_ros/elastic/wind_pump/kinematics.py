@@ -77,7 +77,9 @@ def accelerations(pump: Mechanism, angles: Angles) -> Accelerations:
     for body, arms in enumerate(_arms(pump, angles)):
         for turned, (dx, dy) in arms:  # an arm (dx, dy) that turns with a body
             A[3 * body : 3 * body + 2] += np.outer([-dy, dx], omega[turned])
-            B[3 * body : 3 * body + 2] += np.outer([-dy, dx], rest[turned]) - np.outer([dx, dy], squares[turned])
+            B[3 * body : 3 * body + 2] += np.outer([-dy, dx], rest[turned]) - np.outer(
+                [dx, dy], squares[turned]
+            )
         A[3 * body + 2], B[3 * body + 2] = omega[body], rest[body]
     A[9, 1] = 1.0
     return Accelerations(A, B)

@@ -1,7 +1,7 @@
 """Dimensions and masses of the pump's mechanism. The paper prints none of them: all values are ours."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kane_dynamics_ros.elastic.section import Material, Section, rectangle
 
@@ -50,8 +50,8 @@ class Mechanism:
 class Lever:
     """The elastic lever BC': a steel strip, the thinner side in the plane of motion."""
 
-    material: Material = Material(E=2.1e11, G=8.1e10, density=7850.0)
-    section: Section = rectangle(0.004, 0.020)
+    material: Material = field(default_factory=lambda: Material(E=2.1e11, G=8.1e10, density=7850.0))
+    section: Section = field(default_factory=lambda: rectangle(0.004, 0.020))
     elements: int = 10
 
 

@@ -1,0 +1,1 @@
+"""The element matrices, written by elastic/derivation. Nobody edits them."""

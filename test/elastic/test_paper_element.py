@@ -1,0 +1,229 @@
+"""[WindPump] eqs. (1) to (20), each by exact arithmetic: right as printed, or wrong by a difference shown.
+
+Time derivatives are taken of a rotation that is a rational function of the time (Cayley's map of a quadratic
+vector), so that R, R', R'' at t = 0 are matrices of fractions and every identity is exact.
+"""
+
+import random
+from fractions import Fraction
+
+import pytest
+import sympy as sp
+
+t, s = sp.symbols("t s")
+E3 = sp.eye(3)
+
+
+def skew(v):
+    return sp.Matrix([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+
+
+def vee(M):
+    return sp.Matrix([M[2, 1], M[0, 2], M[1, 0]])
+
+
+def fractions(rng, n):
+    return sp.Matrix([sp.Rational(str(Fraction(rng.randint(-9, 9), rng.randint(1, 7)))) for _ in range(n)])
+
+
+@pytest.fixture(params=[1, 2, 3], scope="module")
+def rotation(request):
+    """R, R', R'' at t = 0, exact."""
+    rng = random.Random(request.param)
+    K0, K1, K2 = (skew(fractions(rng, 3)) for _ in range(3))  # K(t) = K0 + t K1 + t^2 K2 / 2
+    inverse = (E3 - K0).inv()
+    R = inverse * (E3 + K0)  # (E - K) R = E + K, and its derivatives:
+    Rd = inverse * (K1 + K1 * R)
+    return [R, Rd, inverse * (K2 + K2 * R + 2 * K1 * Rd)]
+
+
+def test_eqs_2_to_5_the_rotation_is_orthonormal_and_its_derivatives_are_skew(rotation):
+    R, Rd, _ = rotation
+    assert R * R.T == R.T * R == E3  # (3); (2) is its definition
+    assert Rd * R.T + R * Rd.T == sp.zeros(3)  # (4)
+    assert Rd.T * R + R.T * Rd == sp.zeros(3)  # (5)
+
+
+def test_eqs_6_to_8_both_angular_velocity_operators_are_skew(rotation):
+    R, Rd, _ = rotation
+    omega_G, omega_L = Rd * R.T, R.T * Rd
+    assert omega_G == -R * Rd.T == skew(vee(omega_G))  # (6)
+    assert omega_L == R.T * omega_G * R == -Rd.T * R == skew(vee(omega_L))  # (7)
+    assert (-omega_G, -omega_L) == (omega_G.T, omega_L.T)  # (8)
+    assert vee(omega_G) == R * vee(omega_L)
+
+
+def test_eqs_9_and_10_both_angular_acceleration_operators_are_skew(rotation):
+    R, Rd, Rdd = rotation
+    epsilon_G = Rdd * R.T + Rd * Rd.T
+    epsilon_L = Rd.T * Rd + R.T * Rdd
+    assert epsilon_G == -Rd * Rd.T - R * Rdd.T == skew(vee(epsilon_G))  # (9)
+    assert epsilon_L == -Rd.T * Rd - Rdd.T * R == skew(vee(epsilon_L))  # (10)
+
+
+def test_eqs_11_and_12_the_operator_of_the_acceleration_is_right(rotation):
+    R, Rd, Rdd = rotation
+    omega_G, omega_L = Rd * R.T, R.T * Rd
+    epsilon_G, epsilon_L = Rdd * R.T + Rd * Rd.T, Rd.T * Rd + R.T * Rdd
+    assert Rdd * R.T == epsilon_G - Rd * Rd.T == epsilon_G + omega_G * omega_G  # (11)
+    assert R.T * Rdd == epsilon_L - Rd.T * Rd == epsilon_L + omega_L * omega_L  # (12)
+
+
+def printed_operator(e, w, lower_right_sign):
+    """The matrices that eqs. (11) and (12) print; they differ in the sign of epsilon_x in row 3."""
+    return sp.Matrix(
+        [
+            [-(w[1] ** 2 + w[2] ** 2), -e[2] + w[0] * w[1], -e[1] + w[0] * w[2]],
+            [e[2] + w[0] * w[1], -(w[2] ** 2 + w[0] ** 2), -e[0] + w[1] * w[2]],
+            [e[1] + w[0] * w[2], lower_right_sign * e[0] + w[1] * w[2], -(w[0] ** 2 + w[1] ** 2)],
+        ]
+    )
+
+
+def test_eqs_11_and_12_the_printed_matrices_have_wrong_signs():
+    """Exact differences: -2 epsilon_y at row 1, column 3 and 2 epsilon_y at row 3, column 1 in both; in (11)
+    also -2 epsilon_x at row 3, column 2.
+    """
+    e, w = sp.Matrix(sp.symbols("e_x e_y e_z")), sp.Matrix(sp.symbols("w_x w_y w_z"))
+    right = skew(e) + skew(w) * skew(w)
+    wrong_11 = (printed_operator(e, w, -1) - right).applyfunc(sp.expand)
+    wrong_12 = (printed_operator(e, w, 1) - right).applyfunc(sp.expand)
+    assert wrong_11 == sp.Matrix([[0, 0, -2 * e[1]], [0, 0, 0], [2 * e[1], -2 * e[0], 0]])
+    assert wrong_12 == sp.Matrix([[0, 0, -2 * e[1]], [0, 0, 0], [2 * e[1], 0, 0]])
+
+
+class Field:
+    """A point of an element with any polynomial shape functions, and its motion to second order in t."""
+
+    def __init__(self, rotation, seed):
+        rng = random.Random(seed)
+        self.R, self.Rd, self.Rdd = rotation
+        self.N = sp.Matrix(3, 4, lambda i, j: sum(c * s**k for k, c in enumerate(fractions(rng, 4))))
+        self.r = sp.Matrix([s, sp.Rational(1, 3), sp.Rational(-1, 5)])
+        self.delta, self.rate, self.second = (fractions(rng, 4) for _ in range(3))
+        self.r_O, self.v_O, self.a_O = (fractions(rng, 3) for _ in range(3))
+        path = self.R + t * self.Rd + t**2 / 2 * self.Rdd
+        nodal = self.delta + t * self.rate + t**2 / 2 * self.second
+        origin = self.r_O + t * self.v_O + t**2 / 2 * self.a_O
+        self.position = origin + path * (self.r + self.N * nodal)
+        self.omega, self.epsilon = self.R.T * self.Rd, self.Rd.T * self.Rd + self.R.T * self.Rdd
+        self.acceleration = expand(self.position.diff(t, 2).subs(t, 0))
+
+    def integral(self, integrand):
+        """int ... rho dV, with rho dV = ds from 0 to 1."""
+
+        def over_length(f):
+            return sum(c / (power + 1) for (power,), c in sp.Poly(f, s).terms())
+
+        return integrand.applyfunc(over_length)
+
+    def definitions(self):
+        """The right sides of eq. (18), as printed, but for [m_O], which (17) needs transposed."""
+        N, w, e = self.N, self.omega, self.epsilon
+        return {
+            "Q_epsilon": self.integral(N.T * e * self.r),
+            "Q_omega": self.integral(N.T * w * w * self.r),
+            "k_epsilon": self.integral(N.T * e * N),
+            "k_omega": self.integral(N.T * w * w * N),
+            "c": 2 * self.integral(N.T * w * N),
+            "m": self.integral(N.T * N),
+            "m_O": self.integral(N),
+        }
+
+
+def expand(M):
+    return M.applyfunc(sp.expand)
+
+
+@pytest.fixture(scope="module")
+def field(rotation):
+    return Field(rotation, 4)
+
+
+def test_eq_1_velocity_of_a_point(field):
+    v = expand(field.position.diff(t).subs(t, 0))
+    printed = (
+        field.v_O + field.Rd * field.r + field.Rd * field.N * field.delta + field.R * field.N * field.rate
+    )
+    assert expand(v - printed) == sp.zeros(3, 1)
+
+
+def test_eq_15_acceleration_of_a_point(field):
+    printed = (
+        field.a_O
+        + field.Rdd * field.r
+        + field.Rdd * field.N * field.delta
+        + 2 * field.Rd * field.N * field.rate
+        + field.R * field.N * field.second
+    )
+    assert expand(field.acceleration - printed) == sp.zeros(3, 1)
+
+
+def test_eq_16_partial_velocities(field):
+    rates = sp.Matrix(sp.symbols("d_1:5"))
+    v = field.v_O + field.Rd * (field.r + field.N * field.delta) + field.R * field.N * rates
+    assert expand(v.jacobian(rates) - field.R * field.N) == sp.zeros(3, 4)
+
+
+def generalized_inertia(field):
+    """int (dv / d delta')^T a dm, the right side of eq. (14) for the nodal coordinates."""
+    return field.integral((field.R * field.N).T * field.acceleration)
+
+
+def inertia_terms(field, sign):
+    """The last line of eq. (17) with ``sign`` before m_O a_O, Q(omega) and Q(epsilon)."""
+    terms = field.definitions()
+    a_L = field.R.T * field.a_O
+    return (
+        sign * (terms["m_O"].T * a_L + terms["Q_omega"] + terms["Q_epsilon"])
+        + (terms["k_omega"] + terms["k_epsilon"]) * field.delta
+        + terms["c"] * field.rate
+        + terms["m"] * field.second
+    )
+
+
+def test_eqs_17_and_18_with_plus_signs_are_the_generalized_inertia_force(field):
+    assert generalized_inertia(field) == expand(inertia_terms(field, 1))
+
+
+def test_eq_17_the_minus_signs_contradict_eq_18(field):
+    """Exact difference: twice m_O^T a_O + Q(omega) + Q(epsilon), as (18) defines them."""
+    terms = field.definitions()
+    lost = 2 * (terms["m_O"].T * (field.R.T * field.a_O) + terms["Q_omega"] + terms["Q_epsilon"])
+    assert expand(generalized_inertia(field) - inertia_terms(field, -1)) == expand(lost)
+    assert lost != sp.zeros(4, 1)
+
+
+def test_eq_17_the_third_line_has_one_rotation_too_many(field):
+    """2 int N^T R^T R^T R' N: only without the first R^T is it the Coriolis term of the line after."""
+    printed = 2 * field.integral(field.N.T * field.R.T * field.R.T * field.Rd * field.N)
+    assert 2 * field.integral(field.N.T * field.R.T * field.Rd * field.N) == field.definitions()["c"]
+    assert printed != field.definitions()["c"]
+
+
+def test_eq_18_m_O_is_printed_untransposed(field):
+    """int N dm is (3, n); eqs. (17) and (20) multiply it as (n, 3)."""
+    m_O = field.definitions()["m_O"]
+    assert m_O.shape == (3, 4)
+    assert field.integral(field.N.T) == m_O.T
+
+
+def test_eqs_19_and_20_the_balance_has_the_same_signs_to_mend(field):
+    """(14): Q_active = inertia, with Q_active = Q_ext + Q_liaison - k delta. Eq. (19) prints its negative,
+    and eq. (20), which follows from (17) as printed, has the inertia forces of the rigid motion reversed.
+    """
+    k = sp.Matrix(4, 4, lambda i, j: sp.Symbol(f"k_{min(i, j)}{max(i, j)}"))
+    loads = sp.Matrix(sp.symbols("Q_1:5"))  # Q_ext + Q_liaison
+    terms, a_L = field.definitions(), field.R.T * field.a_O
+    active = loads - k * field.delta
+    printed_19 = k * field.delta - loads
+    assert printed_19 + active == sp.zeros(4, 1)
+    left = (
+        terms["m"] * field.second
+        + terms["c"] * field.rate
+        + (k + terms["k_epsilon"] + terms["k_omega"]) * field.delta
+    )
+    rigid = terms["m_O"].T * a_L + terms["Q_epsilon"] + terms["Q_omega"]
+    residual = expand(generalized_inertia(field) - active)
+    assert expand(left - (loads - rigid) - residual) == sp.zeros(4, 1)  # what the package solves
+    assert expand(left - (loads + rigid) - residual) == expand(-2 * rigid)  # as printed

@@ -1,0 +1,132 @@
+"""[WindPump] eqs. (13), (14), (A1) to (A5), table 1 and figure 6."""
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from kane_dynamics_ros.elastic.derivation.counting import (
+    METHODS,
+    Differentiator,
+    Element,
+    count_differentiations,
+)
+from kane_dynamics_ros.elastic.derivation.shapes import plane, space
+from kane_dynamics_ros.elastic.section import beam_rates
+from kane_dynamics_ros.elastic.wind_pump.parameters import Lever, Mechanism
+from kane_dynamics_ros.elastic.wind_pump.turn import lever_frequencies, lever_motion, steady_turn
+
+t = sp.Symbol("t")
+
+
+def test_eq_A2_partial_derivatives_of_position_and_velocity_agree():
+    """For any position r(q_1, q_2, t)."""
+    q = [sp.Function(f"q_{k}")(t) for k in (1, 2)]
+    u = sp.symbols("u_1 u_2")
+    r = sp.Function("r")(*q, t)
+    v = r.diff(t).subs(dict(zip((f.diff(t) for f in q), u, strict=True)))
+    for coordinate, speed in zip(q, u, strict=True):
+        assert sp.simplify(v.diff(speed) - r.diff(coordinate)) == 0
+
+
+def test_eqs_13_A1_A3_to_A5_give_a_double_pendulum_the_equations_of_lagrange():
+    """Sums over two particles of (F - m a) . (partial velocity), exact."""
+    m, length, g = sp.symbols("m l g", positive=True)
+    q = sp.Matrix([sp.Function(f"q_{k}")(t) for k in (1, 2)])
+    first = length * sp.Matrix([sp.sin(q[0]), -sp.cos(q[0])])
+    points = [first, first + length * sp.Matrix([sp.sin(q[1]), -sp.cos(q[1])])]
+    force = sp.Matrix([0, -m * g])
+    active, inertia, by_position = (sp.zeros(2, 1) for _ in range(3))
+    for r in points:
+        partials = r.diff(t).jacobian(q.diff(t))  # (A4)
+        active += partials.T * force  # (A5), left
+        inertia += partials.T * (m * r.diff(t, 2))  # (A5), right
+        by_position += r.jacobian(q).T * (force - m * r.diff(t, 2))  # (13) with delta r = dr/dq delta q: (A1)
+    T = sum((m / 2 * r.diff(t).dot(r.diff(t)) for r in points), sp.Integer(0))
+    V = sum((m * g * r[1] for r in points), sp.Integer(0))
+    lagrange = sp.Matrix([T.diff(f.diff(t)).diff(t) - T.diff(f) + V.diff(f) for f in q])
+    assert (inertia - active - lagrange).applyfunc(sp.simplify) == sp.zeros(2, 1)  # (A3)
+    assert (by_position + lagrange).applyfunc(sp.simplify) == sp.zeros(2, 1)  # (A1)
+
+
+@pytest.fixture(scope="module")
+def derived():
+    """The plane element's equations by each method, and what each one differentiated."""
+    counts = {name: Differentiator() for name in METHODS}
+    return {name: (METHODS[name](Element(plane()), counts[name]), counts[name]) for name in METHODS}
+
+
+def test_eq_14_all_three_methods_give_one_element_the_same_equations(derived):
+    kane, _ = derived["Kane"]
+    for other in ("Lagrange", "Gibbs-Appell"):
+        assert sp.expand(derived[other][0] - kane) == sp.zeros(6, 1)
+
+
+def test_table_1_plane_element(derived):
+    """6 coordinates: 4 each, 2 each and one acceleration, 2 in all."""
+    counts = {name: (count.calls, count.scalars) for name, (_, count) in derived.items()}
+    assert counts == {"Lagrange": (24, 24), "Gibbs-Appell": (13, 15), "Kane": (2, 21)}
+
+
+TABLE_1 = {
+    5: (288, 120, 10),
+    10: (528, 220, 20),
+    15: (768, 320, 30),
+    20: (1008, 420, 40),
+    25: (1248, 520, 50),
+    30: (1488, 620, 60),
+    40: (1968, 820, 80),
+}
+
+
+def test_table_1_space_element_and_the_print():
+    """12 coordinates. Kane: as printed. Lagrange: 48 an element as printed, but the print multiplies by n +
+    1. Gibbs-Appell: 25 an element; the print is 20 (n + 1), which no whole number per coordinate gives.
+    """
+    counts = count_differentiations(space())
+    assert {name: count.calls for name, count in counts.items()} == {
+        "Lagrange": 48,
+        "Gibbs-Appell": 25,
+        "Kane": 2,
+    }
+    for n, (lagrange, gibbs_appell, kane) in TABLE_1.items():
+        assert kane == n * counts["Kane"].calls
+        assert lagrange == (n + 1) * counts["Lagrange"].calls
+        assert gibbs_appell == 20 * (n + 1)
+    assert counts["Kane"].scalars == 39  # 3 of the velocity by the time, 3 x 12 partial velocities
+
+
+def test_figure_6_the_paper_s_terms_hardly_move_the_frequencies():
+    """Without the axial load k(omega) = -omega_2^2 m, c = 2 omega_2 G alone act: bounded by omega_2, so
+    that the first two frequencies of a pinned strip, (i pi)^2 sqrt(EI / m L^4), fall by less than omega_2^2
+    / (2 w) each.
+    """
+    pump, lever = Mechanism(), Lever()
+    turn = steady_turn(pump, samples=25)
+    found = lever_frequencies(pump, lever, turn)
+    rates = beam_rates(lever.material, lever.section)
+    still = np.square(np.pi * np.array([1, 2])) * np.sqrt(rates.EIz / (rates.m * pump.l2**4))
+    still *= 1 + np.array([1, 2]) ** 4 * (np.pi / lever.elements) ** 4 / 1440  # the mesh: order 4
+    fastest = max(
+        abs(lever_motion(pump, motion, loads).omega[2])
+        for motion, loads in zip(turn.motions, turn.loads, strict=True)
+    )
+    fall = still - found
+    assert np.all(fall > -1e-4 * still)  # the mesh's error is known to its leading term
+    assert np.all(fall < fastest**2 / (2 * still) + 1e-4 * still)
+    assert np.ptp(found[:, 0]) > 0.0
+
+
+def test_the_axial_load_moves_the_frequencies_by_its_share_of_the_buckling_load():
+    """w^2 = w_0^2 (1 + P / P_Euler) for a constant P; here P varies along the lever by its own inertia, 7
+    N.
+    """
+    pump, lever = Mechanism(), Lever()
+    turn = steady_turn(pump, samples=9)
+    plain = lever_frequencies(pump, lever, turn)[:, 0]
+    stiffened = lever_frequencies(pump, lever, turn, stiffened=True)[:, 0]
+    rates = beam_rates(lever.material, lever.section)
+    euler = np.pi**2 * rates.EIz / pump.l2**2
+    load = np.square(stiffened / plain) * euler - euler
+    X_C = np.array([loads.liaison[4] for loads in turn.loads])
+    np.testing.assert_allclose(load, X_C, atol=8.0)
+    assert abs(X_C).max() > 50.0
