@@ -18,16 +18,21 @@ from kane_dynamics_ros.cli.paper_simulation import (
     manipulator,
     static_torques,
 )
+from kane_dynamics_ros.cli.paper_wind_pump import wind_pump
 from kane_dynamics_ros.description import load_robot
 from kane_dynamics_ros.share import share_directory
 
-PAPERS = ("manipulator_5dof",)
+PAPERS = ("manipulator_5dof", "wind_pump")
 SAMPLES = 201
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("paper", choices=PAPERS, help="which paper's robot: manipulator_5dof, [Malvezzi2017]")
+    parser.add_argument(
+        "paper",
+        choices=PAPERS,
+        help="which paper: manipulator_5dof, [Malvezzi2017], or wind_pump, [WindPump]",
+    )
     parser.add_argument(
         "--assessment", action="store_true", help="measure the formulations on 3, 5 and 7 joints instead"
     )
@@ -37,10 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write figures 2 to 4 and print the figures behind the paper's statements, or measure table 3's."""
+    """Write the paper's figures and print what is behind its statements, or measure table 3's."""
     if arguments.assessment:
         print(as_table(assess()))
         return 0
+    if arguments.paper == "wind_pump":
+        return wind_pump(arguments.output)
     arm = manipulator(load_robot(share_directory() / "urdf" / f"{arguments.paper}.urdf"))
     slow = inverse_simulation(arm, AMPLITUDES, STROKE, SAMPLES)
     fast = inverse_simulation(arm, AMPLITUDES, STROKE / FASTER, SAMPLES)
