@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import sympy
 
 from kane_dynamics_ros.description.model import Chain
-from kane_dynamics_ros.formulation.symbols import coordinate_symbols, parallel_groups, symbolic_chain
+from kane_dynamics_ros.formulation.parallel_axes import parallel_groups
+from kane_dynamics_ros.formulation.symbols import coordinate_symbols, symbolic_chain
 from kane_dynamics_ros.formulation.trigonometry import compact, definitions
 
 InverseDynamics = Callable[..., Any]  # (chain, q, qd, qdd, gravity) -> tau, generic over its scalars

@@ -8,9 +8,10 @@ from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.algebra import add, cross
 from kane_dynamics_ros.formulation.kane_of_chain import sine_cosine
 from kane_dynamics_ros.formulation.kinematics import place
+from kane_dynamics_ros.formulation.parallel_axes import parallel_groups
 from kane_dynamics_ros.formulation.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.segments import segments_of
-from kane_dynamics_ros.formulation.symbols import coordinate_symbols, parallel_groups, symbolic_chain
+from kane_dynamics_ros.formulation.symbols import coordinate_symbols, symbolic_chain
 from kane_dynamics_ros.formulation.trigonometry import compact
 
 

@@ -6,11 +6,11 @@ its central moment of inertia about y; ``J_xy2``: the entry off the diagonal. Ze
 the chain keeps its structure.
 """
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import sympy
 
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
@@ -34,37 +34,10 @@ def coordinate_symbols(n: int) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[
     return q, u, du
 
 
-def parallel_groups(chain: Chain) -> tuple[tuple[int, ...], ...]:
-    """Coordinates of neighbouring joints that turn about parallel axes, whose angles add up."""
-    groups: list[set[int]] = []
-    axis = np.zeros(3)  # of the last turning joint, in the present body's axes
-    for joint in chain.joints:
-        axis = np.array(joint.R_PJ, dtype=float).T @ axis
-        own = np.array(joint.axis, dtype=float)
-        if joint.kind != "prismatic":
-            parallel = groups and np.linalg.norm(np.cross(axis, own)) < _NEGLIGIBLE
-            groups = (
-                [*groups[:-1], groups[-1] | {joint.coordinate}] if parallel else [*groups, {joint.coordinate}]
-            )
-            axis = own
-    slides = set(range(len(chain.coordinates))) - set().union(*groups)
-    return tuple(tuple(sorted(group)) for group in _disjoint([*groups, *({slide} for slide in slides)]))
-
-
-def _disjoint(groups: list[set[int]]) -> list[set[int]]:
-    """Groups that share a coordinate (a joint that follows another) joined."""
-    joined: list[set[int]] = []
-    for group in groups:
-        meeting = [other for other in joined if other & group]
-        joined = [other for other in joined if not other & group]
-        joined.append(group.union(*meeting))
-    return joined
-
-
 def exact(value: float) -> Any:
     """``value`` as an exact number when it is a simple one (0, 1/2, sqrt(2)/2, ...), else as a decimal."""
     square = Fraction(value * value).limit_denominator(16)
-    if abs(float(square) - value * value) > _NEGLIGIBLE:
+    if abs(math.sqrt(square) - abs(value)) > _NEGLIGIBLE:
         return sympy.Rational(str(round(value, 12)))
     return (-1 if value < 0 else 1) * sympy.sqrt(sympy.Rational(square.numerator, square.denominator))
 

@@ -1,14 +1,13 @@
 """Readable equations: short trigonometric forms with the usual abbreviations, c_23 for cos(q_2 + q_3)."""
 
 from collections import defaultdict
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import sympy
 from sympy import cos, im, re, sin
 
 from kane_dynamics_ros.formulation.fourier import Fourier, Harmonic, fourier_sums
-
-Groups: TypeAlias = tuple[tuple[int, ...], ...]
+from kane_dynamics_ros.formulation.parallel_axes import Groups
 
 
 class Wave(NamedTuple):

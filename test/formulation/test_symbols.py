@@ -7,10 +7,8 @@ import pytest
 import sympy
 from random_chains import random_chain
 
-from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, ChainJoint, Inertia
-from kane_dynamics_ros.formulation.symbols import exact, parallel_groups, symbolic_chain
-from kane_dynamics_ros.share import share_directory
+from kane_dynamics_ros.formulation.symbols import exact, symbolic_chain
 
 
 @pytest.mark.parametrize(
@@ -24,6 +22,7 @@ from kane_dynamics_ros.share import share_directory
         (-math.sqrt(0.5), -sympy.sqrt(2) / 2),
         (math.sqrt(0.75), sympy.sqrt(3) / 2),
         (0.3, sympy.Rational(3, 10)),
+        (2e-5, sympy.Rational(2, 100000)),
     ],
 )
 def test_simple_numbers_become_exact(value, number):
@@ -63,29 +62,3 @@ def test_every_number_of_a_general_chain_is_exact():
     for joint in chain.joints:
         assert all(isinstance(v, sympy.Basic) for row in joint.R_PJ for v in row)
         assert all(not v.is_Float for v in joint.axis)
-
-
-def test_neighbours_about_parallel_axes_make_a_group():
-    """The manipulator: gamma_1, then alpha_2 with alpha_3, then beta_4, then gamma_4."""
-    chain = serial_chain(load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf"))
-    assert parallel_groups(chain) == ((0,), (1, 2), (3,), (4,))
-
-
-def test_a_slide_between_parallel_axes_does_not_part_them():
-    inertia = Inertia(1.0, ZERO, (ZERO,) * 3)
-    kinds = ("revolute", "prismatic", "revolute")
-    joints = tuple(
-        ChainJoint(f"j{i}", kind, IDENTITY, ZERO, (0.0, 0.0, 1.0), f"b{i}", inertia, i)
-        for i, kind in enumerate(kinds)
-    )
-    assert parallel_groups(Chain("scara", "base", "b2", joints, ("j0", "j1", "j2"))) == ((0, 2), (1,))
-
-
-def test_a_follower_joins_the_groups_of_its_leader():
-    inertia = Inertia(1.0, ZERO, (ZERO,) * 3)
-    axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-    joints = tuple(
-        ChainJoint(f"j{i}", "revolute", IDENTITY, ZERO, axis, f"b{i}", inertia, coordinate)
-        for i, (axis, coordinate) in enumerate(zip(axes, (0, 1, 0), strict=True))
-    )
-    assert parallel_groups(Chain("mimic", "base", "b2", joints, ("j0", "j1"))) == ((1,), (0,))
