@@ -22,6 +22,11 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "annotate": Command(
+        "annotate",
+        "fill in the efforts of a trajectory, dense enough to interpolate them linearly",
+        "annotate models/my_robot.py trajectory.yaml -o annotated.yaml",
+    ),
     "demo": Command(
         "demo",
         "run the nodes over DDS under three controllers; a table of tracking errors, plots, bags",

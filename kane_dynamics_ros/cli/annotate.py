@@ -1,0 +1,59 @@
+"""``kane_dynamics annotate``: fill in the efforts of a trajectory file, adding points where that needs it."""
+
+import argparse
+import math
+from pathlib import Path
+
+import numpy as np
+
+from kane_dynamics_ros.cli.trajectory_file import TrajectoryFileError, read_trajectory, trajectory_text
+from kane_dynamics_ros.control.annotation import Accuracy, annotate
+from kane_dynamics_ros.control.law import TermSwitches, build_law
+from kane_dynamics_ros.control.limits import effort_limits
+from kane_dynamics_ros.runtime import load_model
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("module", metavar="MODULE", help="a generated NAME.py, or a shipped model's name")
+    parser.add_argument(
+        "trajectory", metavar="FILE", type=Path, help="a trajectory_msgs/JointTrajectory in YAML or JSON"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", type=Path, help="NAME.yaml or NAME.json; default: print"
+    )
+    parser.add_argument(
+        "--error",
+        type=float,
+        default=0.01,
+        help="largest error of linear interpolation [N m]; default: %(default)s",
+    )
+    parser.add_argument("--max-points", type=int, default=20000, help="default: %(default)s")
+    parser.add_argument("--friction", action="store_true", help="with the URDF's damping and friction")
+    parser.add_argument(
+        "--no-limits", action="store_true", help="do not refuse efforts beyond the URDF's limits"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read, annotate, write."""
+    model = load_model(arguments.module)
+    if arguments.friction:
+        model = model.with_urdf_friction()
+    none = np.zeros(len(model.joint_names))
+    law = build_law("feedforward", model, none, none, TermSwitches())
+    limits = np.full_like(none, math.inf) if arguments.no_limits else effort_limits(model.joints)
+    request = read_trajectory(arguments.trajectory)
+    annotated = annotate(request, law, limits, Accuracy(arguments.error, arguments.max_points))
+    target: Path | None = arguments.output
+    source = arguments.trajectory if target is None else target
+    text = trajectory_text(annotated, source.suffix.lower() == ".json")
+    if target is None:
+        print(text, end="")
+        return 0
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise TrajectoryFileError(target, "", f"cannot be written: {error.strerror}") from None
+    print(f"{target}: {len(annotated.points)} points with effort, from {len(request.points)}")
+    return 0

@@ -1,0 +1,103 @@
+"""Trajectory files: a trajectory_msgs/JointTrajectory in YAML or JSON, as ``ros2 topic echo`` prints it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kane_dynamics_ros.control.request import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.errors import KaneDynamicsError
+
+NANOSECONDS = 1_000_000_000
+FIELDS = ("positions", "velocities", "accelerations", "effort")
+
+
+class TrajectoryFileError(KaneDynamicsError):
+    """A trajectory file cannot be read."""
+
+    def __init__(self, path: Path, where: str, what: str) -> None:
+        super().__init__(f"{path}: {where}{': ' if where else ''}{what}")
+
+
+def read_trajectory(path: Path) -> TrajectoryRequest:
+    """The trajectory in a file. Raises ``TrajectoryFileError``; whether it makes sense is not checked."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))  # JSON is YAML too
+    except (OSError, UnicodeDecodeError) as error:
+        raise TrajectoryFileError(path, "", f"cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise TrajectoryFileError(path, "", f"not YAML: {' '.join(str(error).split())}") from None
+    return _Reader(path).request(content)
+
+
+def trajectory_text(request: TrajectoryRequest, as_json: bool) -> str:
+    """The file's text."""
+    content = {
+        "header": {"stamp": _time(request.stamp_ns), "frame_id": ""},
+        "joint_names": list(request.names),
+        "points": [
+            {field: list(getattr(point, field)) for field in FIELDS}
+            | {"time_from_start": _time(point.time_ns)}
+            for point in request.points
+        ],
+    }
+    return json.dumps(content, indent=1) + "\n" if as_json else yaml.safe_dump(content, sort_keys=False)
+
+
+def _time(nanoseconds: int) -> dict[str, int]:
+    seconds, rest = divmod(nanoseconds, NANOSECONDS)
+    return {"sec": seconds, "nanosec": rest}
+
+
+class _Reader:
+    """Takes the content apart, and says where something else was expected."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def request(self, content: Any) -> TrajectoryRequest:
+        message = self._mapping(content, "the file")
+        names = self._list(message.get("joint_names"), "joint_names")
+        header = self._mapping(message.get("header", {}), "header")
+        points = self._list(message.get("points"), "points")
+        return TrajectoryRequest(
+            tuple(map(str, names)),
+            tuple(self._point(point, f"points[{i}]") for i, point in enumerate(points)),
+            self._nanoseconds(header.get("stamp", {}), "header.stamp"),
+        )
+
+    def _point(self, content: Any, where: str) -> RequestPoint:
+        point = self._mapping(content, where)
+        values = [self._numbers(point.get(field, []), f"{where}.{field}") for field in FIELDS]
+        return RequestPoint(
+            self._nanoseconds(point.get("time_from_start"), f"{where}.time_from_start"), *values
+        )
+
+    def _nanoseconds(self, content: Any, where: str) -> int:
+        time = self._mapping(content, where)
+        seconds, rest = time.get("sec", 0), time.get("nanosec", 0)
+        if type(seconds) is not int or type(rest) is not int:
+            raise self._error(where, f"found {time}", "integers sec and nanosec")
+        return seconds * NANOSECONDS + rest
+
+    def _numbers(self, content: Any, where: str) -> Sequence[float]:
+        values = self._list(content, where)
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise self._error(where, f"found {value!r}", "numbers")
+        return [float(value) for value in values]
+
+    def _mapping(self, content: Any, where: str) -> Mapping[str, Any]:
+        if not isinstance(content, dict):
+            raise self._error(where, f"found {type(content).__name__}", "a mapping")
+        return content
+
+    def _list(self, content: Any, where: str) -> Sequence[Any]:
+        if not isinstance(content, list):
+            raise self._error(where, f"found {type(content).__name__}", "a list")
+        return content
+
+    def _error(self, where: str, found: str, allowed: str) -> TrajectoryFileError:
+        return TrajectoryFileError(self._path, where, f"{found}; allowed: {allowed}")

@@ -1,0 +1,84 @@
+"""``kane_dynamics annotate`` as its user runs it."""
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+
+from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.runtime import load_model
+
+MODEL = load_model("manipulator_5dof")
+STILL = [0.0, 0.5, 0.2, 0.0, 0.0]
+TRAJECTORY = {
+    "joint_names": list(MODEL.joint_names),
+    "points": [
+        {"positions": STILL, "time_from_start": {"sec": 1, "nanosec": 0}},
+        {"positions": STILL, "time_from_start": {"sec": 1, "nanosec": 500_000_000}},
+    ],
+}
+
+
+@pytest.mark.parametrize("suffix", [".yaml", ".json"])
+def test_every_point_of_the_written_file_has_its_effort(tmp_path, capsys, suffix):
+    source, target = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"
+    source.write_text(json.dumps(TRAJECTORY) if suffix == ".json" else yaml.safe_dump(TRAJECTORY))
+    assert main(["annotate", "manipulator_5dof", str(source), "-o", str(target)]) == 0
+    assert capsys.readouterr().out == f"{target}: 2 points with effort, from 2\n"
+    found = (json.loads if suffix == ".json" else yaml.safe_load)(target.read_text())
+    assert found["joint_names"] == TRAJECTORY["joint_names"]
+    assert [point["time_from_start"] for point in found["points"]] == [
+        point["time_from_start"] for point in TRAJECTORY["points"]
+    ]
+    for point in found["points"]:
+        np.testing.assert_allclose(point["effort"], MODEL.gravity(STILL), atol=1e-9)  # rounding
+
+
+def test_without_an_output_file_the_trajectory_is_printed(tmp_path, capsys):
+    source = tmp_path / "in.yaml"
+    source.write_text(yaml.safe_dump(TRAJECTORY))
+    assert main(["annotate", "manipulator_5dof", str(source)]) == 0
+    assert len(yaml.safe_load(capsys.readouterr().out)["points"]) == 2
+
+
+BAD_FILES = {
+    "a list": ([1, 2], "the file: found list; allowed: a mapping"),
+    "no points": ({"joint_names": []}, "points: found NoneType; allowed: a list"),
+    "a text among numbers": (
+        {"joint_names": ["a"], "points": [{"positions": ["x"], "time_from_start": {}}]},
+        "points[0].positions: found 'x'; allowed: numbers",
+    ),
+    "no time": (
+        {"joint_names": ["a"], "points": [{"positions": [0]}]},
+        "points[0].time_from_start: found NoneType; allowed: a mapping",
+    ),
+    "a broken time": (
+        {"joint_names": ["a"], "points": [{"positions": [0], "time_from_start": {"sec": 0.5}}]},
+        "points[0].time_from_start: found {'sec': 0.5}; allowed: integers sec and nanosec",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BAD_FILES.values(), ids=BAD_FILES)
+def test_a_bad_file_is_refused_with_the_place(tmp_path, capsys, content, message):
+    source = tmp_path / "in.yaml"
+    source.write_text(yaml.safe_dump(content))
+    assert main(["annotate", "manipulator_5dof", str(source)]) == 2
+    assert capsys.readouterr().err == f"error: {source}: {message}\n"
+
+
+def test_a_motion_beyond_the_effort_limits_is_refused_unless_told_otherwise(tmp_path, capsys):
+    fast = json.loads(json.dumps(TRAJECTORY))
+    for point, q in zip(fast["points"], ([0.0] * 5, [3.0, 0.0, 0.0, 0.0, 0.0]), strict=True):
+        point.update(positions=q, velocities=[0.0] * 5)
+    source = tmp_path / "in.yaml"
+    source.write_text(yaml.safe_dump(fast))
+    assert main(["annotate", "manipulator_5dof", str(source)]) == 2
+    # a cubic over 0.5 s and 3 rad begins with 72 rad/s^2
+    effort = MODEL.inverse_dynamics([0.0] * 5, [0.0] * 5, [72.0, 0.0, 0.0, 0.0, 0.0])[0]
+    assert capsys.readouterr().err == (
+        f"error: joint 'gamma_1' needs an effort of {effort:g} at 1.000 s from the start; the limit is 250; "
+        "move more slowly\n"
+    )
+    assert main(["annotate", "manipulator_5dof", str(source), "--no-limits"]) == 0
