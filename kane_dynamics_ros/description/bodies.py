@@ -1,6 +1,6 @@
 """The rigid bodies of a chain: each moving joint's link with everything that is fixed to it."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kane_dynamics_ros.description.errors import listed
@@ -8,7 +8,7 @@ from kane_dynamics_ros.description.geometry import Placement, lump, moved_inerti
 from kane_dynamics_ros.description.model import MOVING, Inertia, Joint, Link, Robot
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.physical import failed_condition
-from kane_dynamics_ros.description.rest import moved_placement, refuse_loose
+from kane_dynamics_ros.description.rest import Standing, moved_placement, refuse_loose
 from kane_dynamics_ros.description.tree import children
 from kane_dynamics_ros.description.value_errors import UnphysicalInertiaError
 
@@ -17,10 +17,10 @@ class Parts(NamedTuple):
     """A robot taken apart at the ``moving`` joints of a chain: links and joints looked up by name."""
 
     links: dict[str, Link]
+    joints: frozenset[str]
     below: dict[str, list[Joint]]
     moving: frozenset[str]
-    positions: Mapping[str, float]  # of all joints when they stand still [rad] or [m]
-    lock: Collection[str]
+    standing: Standing
 
 
 class Attached(NamedTuple):
@@ -31,11 +31,10 @@ class Attached(NamedTuple):
     placement: Placement
 
 
-def take_apart(
-    robot: Robot, moving: Iterable[str], positions: Mapping[str, float], lock: Collection[str]
-) -> Parts:
+def take_apart(robot: Robot, moving: Iterable[str], standing: Standing) -> Parts:
     links = {link.name: link for link in robot.links}
-    return Parts(links, children(robot.joints), frozenset(moving), positions, lock)
+    names = frozenset(joint.name for joint in robot.joints)
+    return Parts(links, names, children(robot.joints), frozenset(moving), standing)
 
 
 def attached_links(parts: Parts, first: str) -> list[Attached]:
@@ -44,7 +43,7 @@ def attached_links(parts: Parts, first: str) -> list[Attached]:
     for link, _, placement in body:  # grows while it is walked
         for joint in parts.below.get(link.name, ()):
             if joint.name not in parts.moving:
-                place = placement.then(moved_placement(joint, parts.positions[joint.name]))
+                place = placement.then(moved_placement(joint, parts.standing.positions[joint.name]))
                 body.append(Attached(parts.links[joint.child], joint, place))
     return body
 
@@ -56,7 +55,7 @@ def lumped_body(parts: Parts, first: str, notes: Notes) -> tuple[Inertia, tuple[
     ``UnsupportedJointError``, ``UnphysicalInertiaError``.
     """
     body = attached_links(parts, first)
-    refuse_loose((part.joint for part in body if part.joint is not None), parts.lock, notes)
+    refuse_loose((part.joint for part in body if part.joint is not None), parts.standing.lock, notes)
     note_branches(body, parts, notes)
     lumped = tuple(part.link.name for part in body[1:])
     if lumped:
@@ -69,10 +68,10 @@ def lumped_body(parts: Parts, first: str, notes: Notes) -> tuple[Inertia, tuple[
 
 def note_branches(body: Iterable[Attached], parts: Parts, notes: Notes) -> None:
     for _, joint, _ in body:
-        if joint is not None and joint.kind in MOVING and joint.name not in parts.lock:
+        if joint is not None and joint.kind in MOVING and joint.name not in parts.standing.lock:
             what = "a follower off the chain" if joint.mimic else "off the chain"
             unit = "m" if joint.kind == "prismatic" else "rad"
-            position = parts.positions[joint.name]
+            position = parts.standing.positions[joint.name]
             message = f"{what}: everything from it on is lumped as rigid at {position!r} {unit}"
             notes.add("KD604", message, joint.line, f"joint {joint.name!r}")
 

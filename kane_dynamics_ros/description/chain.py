@@ -1,33 +1,22 @@
 """The serial chain from a robot's root to a tip."""
 
-from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, cast
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal, cast
 
 from kane_dynamics_ros.description.bodies import Parts, attached_links, lumped_body, take_apart
 from kane_dynamics_ros.description.coordinates import Following, assign_coordinates
 from kane_dynamics_ros.description.errors import MimicError, NoMovingJointError, TooLargeError, listed
-from kane_dynamics_ros.description.geometry import Placement
+from kane_dynamics_ros.description.geometry import lump
 from kane_dynamics_ros.description.gravity_limits import note_weak_limits
-from kane_dynamics_ros.description.mimic import trace_mimics
-from kane_dynamics_ros.description.model import MOVING, Chain, ChainJoint, Inertia, Joint, Mimic, Robot
+from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia, Joint, Robot
 from kane_dynamics_ros.description.notes import Notes
-from kane_dynamics_ros.description.rest import (
-    check_locks,
-    moved_placement,
-    refuse_loose,
-    standing_positions,
-)
+from kane_dynamics_ros.description.rest import Standing, refuse_loose, stand
+from kane_dynamics_ros.description.route import Segment, companions, route
 from kane_dynamics_ros.description.singular import check_resistance
 from kane_dynamics_ros.description.tip import default_tip, path_to
 
 MAX_MOVING_JOINTS = 500
-
-
-class Segment(NamedTuple):
-    """A moving joint and its frame at position 0 in the frame of the body before it."""
-
-    joint: Joint
-    placement: Placement
+ChainKind = Literal["revolute", "continuous", "prismatic"]
 
 
 def serial_chain(robot: Robot, tip: str | None = None, *, lock: Mapping[str, float] | None = None) -> Chain:
@@ -41,18 +30,15 @@ def serial_chain(robot: Robot, tip: str | None = None, *, lock: Mapping[str, flo
     """
     lock = {} if lock is None else {name: float(lock[name]) for name in sorted(lock)}
     notes = Notes(robot.source)
-    check_locks(robot, lock)
-    mimics, broken = trace_mimics(robot.joints)
-    positions = standing_positions(robot, mimics, lock)
-    still = set(lock) | {name for name, mimic in mimics.items() if stands(mimic, lock)}
-    tip = tip if tip is not None else chosen_tip(robot, still, notes)
+    standing = stand(robot, lock)
+    tip = tip if tip is not None else chosen_tip(robot, standing.joints, notes)
     path = path_to(robot, tip)
-    refuse_loose(path, lock, notes)
-    segments, tip_placement = split(path, still, positions)
-    check_number(segments, robot.root, tip, notes)
-    refuse_broken_mimics(segments, broken, notes)
-    note_standing(robot, still, positions, lock, notes)
-    joints, coordinates = chain_joints(robot, segments, mimics, positions, lock, notes)
+    moving = moving_joints(robot, tip, path, standing, notes)
+    parts = take_apart(robot, moving, standing)
+    note_standing(robot, standing, notes)
+    note_left_out(parts, robot.root, notes)
+    segments, tip_placement = route(robot.root, path, parts)
+    coordinates, joints = chain_joints(segments, path, parts, notes)
     check_resistance(joints, {link.name: link.line for link in robot.links}, notes)
     note_weak_limits(joints, coordinates, {joint.name: joint.line for joint in robot.joints}, notes)
     return Chain(
@@ -68,12 +54,7 @@ def serial_chain(robot: Robot, tip: str | None = None, *, lock: Mapping[str, flo
     )
 
 
-def stands(mimic: Mimic, lock: Mapping[str, float]) -> bool:
-    """Whether a follower stands still: its leader is locked, or it follows with multiplier 0."""
-    return mimic.leader in lock or mimic.multiplier == 0.0
-
-
-def chosen_tip(robot: Robot, still: set[str], notes: Notes) -> str:
+def chosen_tip(robot: Robot, still: Collection[str], notes: Notes) -> str:
     tip, count = default_tip(robot, still)
     notes.add(
         "KD602",
@@ -84,67 +65,76 @@ def chosen_tip(robot: Robot, still: set[str], notes: Notes) -> str:
     return tip
 
 
-def refuse_broken_mimics(segments: Sequence[Segment], broken: Mapping[str, str], notes: Notes) -> None:
-    for joint, _ in segments:
-        if joint.name in broken:
-            raise MimicError(notes.place(joint.line, f"joint {joint.name!r}"), broken[joint.name])
+def moving_joints(
+    robot: Robot, tip: str, path: Sequence[Joint], standing: Standing, notes: Notes
+) -> set[str]:
+    """The joints that move in the chain: those of the path, and their companions.
 
-
-def split(
-    path: Sequence[Joint], still: set[str], positions: Mapping[str, float]
-) -> tuple[list[Segment], Placement]:
-    """The moving joints of a path, each placed in the body before it, and the tip in the last body."""
-    segments: list[Segment] = []
-    since = Placement()
+    Raises ``UnsupportedJointError``, ``NoMovingJointError``, ``MimicError``, ``TooLargeError``.
+    """
+    refuse_loose(path, standing.lock, notes)
+    moving = {joint.name for joint in path if standing.moves(joint)}
+    if not moving:
+        raise NoMovingJointError(notes.place(None, None), robot.root, tip)
     for joint in path:
-        if joint.kind in MOVING and joint.name not in still:
-            segments.append(Segment(joint, since.then(Placement(joint.R_PJ, joint.p_PoJo_P))))
-            since = Placement()
-        else:
-            since = since.then(moved_placement(joint, positions[joint.name]))
-    return segments, since
-
-
-def check_number(segments: Sequence[Segment], root: str, tip: str, notes: Notes) -> None:
-    """Raises ``NoMovingJointError`` for no moving joint, ``TooLargeError`` for more than any arm has."""
-    if not segments:
-        raise NoMovingJointError(notes.place(None, None), root, tip)
-    if len(segments) > MAX_MOVING_JOINTS:
+        if joint.name in moving and joint.name in standing.broken:
+            place = notes.place(joint.line, f"joint {joint.name!r}")
+            raise MimicError(place, standing.broken[joint.name])
+    moving |= companions(path, robot.joints, standing)
+    if len(moving) > MAX_MOVING_JOINTS:
         raise TooLargeError(notes.place(None, None), "moving joints in the chain", MAX_MOVING_JOINTS)
+    return moving
 
 
-def note_standing(
-    robot: Robot,
-    still: set[str],
-    positions: Mapping[str, float],
-    lock: Mapping[str, float],
-    notes: Notes,
-) -> None:
+def note_standing(robot: Robot, standing: Standing, notes: Notes) -> None:
     """Note locked joints, and followers that stand because of their leader or a multiplier of 0."""
     for joint in robot.joints:
-        if joint.name in still:
-            why = "as asked" if joint.name in lock else "as its <mimic> says"
-            message = f"locked at {positions[joint.name]!r}, {why}"
+        if joint.name in standing.joints:
+            why = "as asked" if joint.name in standing.lock else "as its <mimic> says"
+            message = f"locked at {standing.positions[joint.name]!r}, {why}"
             notes.add("KD607", message, joint.line, f"joint {joint.name!r}")
 
 
 def chain_joints(
-    robot: Robot,
-    segments: Sequence[Segment],
-    mimics: Mapping[str, Mimic],
-    positions: Mapping[str, float],
-    lock: Mapping[str, float],
-    notes: Notes,
-) -> tuple[tuple[ChainJoint, ...], tuple[str, ...]]:
-    """The chain's joints with their bodies, and the names of the independent coordinates."""
-    parts = take_apart(robot, (segment.joint.name for segment in segments), positions, lock)
-    note_left_out(parts, robot.root, notes)
-    coordinates, following = assign_coordinates([segment.joint for segment in segments], mimics, notes)
-    joints = tuple(
-        chain_joint(segment, follows, *lumped_body(parts, segment.joint.child, notes))
-        for segment, follows in zip(segments, following, strict=True)
+    segments: Sequence[Segment], path: Sequence[Joint], parts: Parts, notes: Notes
+) -> tuple[tuple[str, ...], tuple[ChainJoint, ...]]:
+    """The names of the independent coordinates, and the chain's joints with their bodies."""
+    out = [segment.joint for segment in segments if not segment.back]
+    coordinates, followings = assign_coordinates(path, out, parts.standing.mimics, notes)
+    joints = []
+    for segment in segments:
+        follows = followings[segment.joint.name]
+        if segment.back:
+            joints.append(joint_back(segment, follows, parts))
+        else:
+            inertia, lumped = lumped_body(parts, segment.joint.child, notes)
+            joints.append(chain_joint(segment, follows, inertia, lumped))
+    return coordinates, tuple(joints)
+
+
+def joint_back(segment: Segment, follows: Following, parts: Parts) -> ChainJoint:
+    """The joint that leads back from a follower: its motion reversed, and nothing else of it."""
+    joint = segment.joint
+    return ChainJoint(
+        name=other_name(f"{joint.name} (back)", parts.joints),
+        kind=cast(ChainKind, joint.kind),
+        R_PJ=segment.placement.R,
+        p_PoJo_P=segment.placement.p,
+        axis=joint.axis,
+        body=other_name(f"{joint.child} (back)", parts.links),
+        inertia=lump(()),
+        coordinate=follows.coordinate,
+        multiplier=-follows.multiplier,
+        offset=-follows.offset,
+        back=True,
     )
-    return joints, coordinates
+
+
+def other_name(wanted: str, taken: Collection[str]) -> str:
+    """``wanted``, or as near to it as names that are taken allow."""
+    while wanted in taken:
+        wanted += "'"
+    return wanted
 
 
 def chain_joint(
@@ -153,7 +143,7 @@ def chain_joint(
     joint = segment.joint
     return ChainJoint(
         name=joint.name,
-        kind=cast(Literal["revolute", "continuous", "prismatic"], joint.kind),
+        kind=cast(ChainKind, joint.kind),
         R_PJ=segment.placement.R,
         p_PoJo_P=segment.placement.p,
         axis=joint.axis,

@@ -82,7 +82,7 @@ CODES: dict[str, Code] = {
     "KD605": Code("error", "floating or planar joint"),
     "KD606": Code("info", "link does not move"),
     "KD607": Code("info", "joint locked"),
-    "KD608": Code("warning", "mimic whose leader is not on the chain"),
+    "KD608": Code("warning", "mimic whose leader is off the path to the tip"),
     "KD609": Code("info", "mimic honoured"),
     "KD610": Code("error", "joint that cannot be locked so"),
 }

@@ -16,52 +16,54 @@ class Following(NamedTuple):
 
 
 def assign_coordinates(
-    moving: Sequence[Joint], mimics: Mapping[str, Mimic], notes: Notes
-) -> tuple[tuple[str, ...], list[Following]]:
-    """The names of the independent joints, root to tip, and for each moving joint its place among them.
+    path: Sequence[Joint], moving: Sequence[Joint], mimics: Mapping[str, Mimic], notes: Notes
+) -> tuple[tuple[str, ...], dict[str, Following]]:
+    """The names of the independent joints in the order of the path, and what each ``moving`` joint follows.
 
-    A follower whose leader is off the chain leads itself, and others of the same leader follow it.
+    Joints that share a leader share a coordinate: the leader's where it is on the path, else that of the
+    first of them on the path.
     """
-    on_chain = {joint.name for joint in moving}
-    heads = {joint.name: head_of(joint, moving, mimics, on_chain) for joint in moving}
-    independent = tuple(joint.name for joint in moving if heads[joint.name] == joint.name)
-    following = []
+    movers = {joint.name for joint in moving}
+    heads: dict[str, str] = {}  # of each leader, the joint whose coordinate stands for it
+    for joint in path:
+        if joint.name in movers:
+            leader = leader_of(joint.name, mimics)
+            if leader == joint.name or leader not in heads:
+                heads[leader] = joint.name
+    independent = tuple(joint.name for joint in path if joint.name in heads.values())
+    followings = {}
     for joint in moving:
-        head = heads[joint.name]
+        head = heads[leader_of(joint.name, mimics)]
         multiplier, offset = relation(mimics.get(joint.name), mimics.get(head))
-        following.append(Following(independent.index(head), multiplier, offset))
-        note(joint, mimics, head, following[-1], notes)
-    return independent, following
+        followings[joint.name] = Following(independent.index(head), multiplier, offset)
+        note(joint, mimics, head, followings[joint.name], notes)
+    return independent, followings
 
 
-def head_of(joint: Joint, moving: Sequence[Joint], mimics: Mapping[str, Mimic], on_chain: set[str]) -> str:
-    """The joint of the chain whose coordinate ``joint`` shares."""
-    mimic = mimics.get(joint.name)
-    if mimic is None:
-        return joint.name
-    if mimic.leader in on_chain:
-        return mimic.leader
-    return next(o.name for o in moving if o.name in mimics and mimics[o.name].leader == mimic.leader)
+def leader_of(name: str, mimics: Mapping[str, Mimic]) -> str:
+    """The joint that leads in the end; a joint that follows none leads itself."""
+    return mimics[name].leader if name in mimics else name
 
 
 def relation(own: Mimic | None, head: Mimic | None) -> tuple[float, float]:
-    """(m, b) in q = m q_head + b. Where the head is a follower, m = m_own / m_head, b = b_own - m b_head."""
-    if own is None or own is head:
+    """(m, b) in q = m q_head + b, for q = m_own q_l + b_own, q_head = m_h q_l + b_h.
+
+    Then m = m_own / m_h and b = b_own - m b_h; the leader itself has 1 and 0.
+    """
+    if own is head:
         return 1.0, 0.0
-    if head is None:
-        return own.multiplier, own.offset
-    multiplier = own.multiplier / head.multiplier
-    return multiplier, own.offset - multiplier * head.offset
+    m_own, b_own = (1.0, 0.0) if own is None else (own.multiplier, own.offset)
+    m_head, b_head = (1.0, 0.0) if head is None else (head.multiplier, head.offset)
+    multiplier = m_own / m_head
+    return multiplier, b_own - multiplier * b_head
 
 
 def note(joint: Joint, mimics: Mapping[str, Mimic], head: str, following: Following, notes: Notes) -> None:
-    if joint.name not in mimics:
-        return
     element = f"joint {joint.name!r}"
-    if head == joint.name:
+    if head != joint.name:
+        message = f"moves with {head!r}: q = {following.multiplier!r} * its position + {following.offset!r}"
+        notes.add("KD609", f"{message}; its inertia and effort go to that coordinate", joint.line, element)
+    elif joint.name in mimics:
         leader = mimics[joint.name].leader
-        message = f"it follows {leader!r}, which is not on the chain: it has a coordinate of its own here"
-        notes.add("KD608", message, joint.line, element)
-    else:
-        message = f"follows {head!r}: q = {following.multiplier!r} * q_leader + {following.offset!r}"
-        notes.add("KD609", f"{message}; its inertia and effort go to the leader", joint.line, element)
+        message = f"it follows {leader!r}, which is off the path to the tip: the coordinate is its own"
+        notes.add("KD608", f"{message}, and {leader!r} moves with it", joint.line, element)

@@ -101,6 +101,12 @@ def rotation_about(axis: Vector, angle: float) -> Matrix:
     )
 
 
+def inverse(place: Placement) -> Placement:
+    """Frame A in B, for B given in A."""
+    R = transpose(place.R)
+    return Placement(R, scale(-1.0, apply(R, place.p)))
+
+
 def rotated_tensor(R_AB: Matrix, I_B: Matrix) -> Matrix:
     """I_A = R_AB I_B R_AB^T, exactly symmetric."""
     if R_AB == IDENTITY:

@@ -109,6 +109,9 @@ class ChainJoint:
     joint: the root link's frame) at zero position. The body's frame is the child link's URDF frame;
     ``inertia`` holds everything fixed to that link. The joint's position is
     ``multiplier * q[coordinate] + offset``; a follower (URDF mimic) shares its leader's coordinate.
+
+    A follower off the path to the tip is in the chain too: its joint leads out to its body, and a joint with
+    ``back`` true and without mass leads back by the opposite motion. The latter is no joint of the robot.
     """
 
     name: str
@@ -127,6 +130,7 @@ class ChainJoint:
     rotor_inertia: float = 0.0
     initial_position: float | None = None
     lumped: tuple[str, ...] = ()  # names of the links fixed into this body
+    back: bool = False
 
 
 @dataclass(frozen=True)

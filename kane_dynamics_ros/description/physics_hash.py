@@ -8,7 +8,7 @@ from kane_dynamics_ros.description.model import Chain
 # Names of what moves (joints, tip) count: states and payloads are given by them. Damping and friction
 # count, since they are part of the torque when they are switched on. Limits, initial positions, the
 # robot's name, the names of lumped links, files and findings do not.
-_NOT_PHYSICAL = ("limits", "initial_position", "body", "lumped", "name")
+_NOT_PHYSICAL = ("limits", "initial_position", "body", "lumped", "name", "back")
 
 
 def physics_hash(chain: Chain) -> str:

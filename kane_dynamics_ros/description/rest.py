@@ -1,10 +1,12 @@
 """Which joints of a robot stand still, and where: locked ones, followers of these, and branches."""
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 from kane_dynamics_ros.description.attributes import LARGEST
 from kane_dynamics_ros.description.errors import Place
 from kane_dynamics_ros.description.geometry import Placement, rotation_about, scale
+from kane_dynamics_ros.description.mimic import trace_mimics
 from kane_dynamics_ros.description.model import IDENTITY, MOVING, ZERO, Joint, Mimic, Robot
 from kane_dynamics_ros.description.notes import Notes
 from kane_dynamics_ros.description.value_errors import LockError, UnknownNameError, UnsupportedJointError
@@ -36,16 +38,30 @@ def refuse_loose(joints: Iterable[Joint], lock: Collection[str], notes: Notes) -
             raise UnsupportedJointError(place, joint.kind, joint.name)
 
 
-def standing_positions(
-    robot: Robot, mimics: Mapping[str, Mimic], lock: Mapping[str, float]
-) -> dict[str, float]:
-    """The position of each joint when it stands still [rad] or [m]: as locked, as its leader says, or at 0 or
-    the limit nearest to it.
+class Standing(NamedTuple):
+    """What of a robot stands still; ``mimics`` and ``broken`` are those of ``Mimics``."""
+
+    lock: Mapping[str, float]
+    joints: frozenset[str]  # locked ones, and followers of locked ones or with multiplier 0
+    positions: dict[str, float]  # of every joint when it stands still [rad] or [m]
+    mimics: Mapping[str, Mimic]
+    broken: Mapping[str, str]
+
+    def moves(self, joint: Joint) -> bool:
+        return joint.kind in MOVING and joint.name not in self.joints
+
+
+def stand(robot: Robot, lock: Mapping[str, float]) -> Standing:
+    """Which joints stand still, and where each stands when it does: as locked, as its leader says, or at 0 or
+    the limit nearest to it. Raises as ``check_locks``.
     """
+    check_locks(robot, lock)
+    mimics, broken = trace_mimics(robot.joints)
     positions = {joint.name: lock.get(joint.name, nearest_to_zero(joint)) for joint in robot.joints}
     for name, mimic in mimics.items():
         positions[name] = mimic.multiplier * positions[mimic.leader] + mimic.offset
-    return positions
+    followers = (name for name, m in mimics.items() if m.leader in lock or m.multiplier == 0.0)
+    return Standing(lock, frozenset((*lock, *followers)), positions, mimics, broken)
 
 
 def nearest_to_zero(joint: Joint) -> float:

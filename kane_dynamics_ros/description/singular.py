@@ -18,7 +18,7 @@ def check_resistance(joints: Sequence[ChainJoint], lines: Mapping[str, int | Non
     busy = {joint.coordinate for joint in joints if joint not in idle}
     for joint in idle:
         if joint.coordinate not in busy:
-            place = notes.place(lines[joint.body], f"link {joint.body!r}")
+            place = notes.place(lines.get(joint.body), f"link {joint.body!r}")
             raise NoInertiaMovedError(place, joint.name, (joint.body, *joint.lumped))
 
 

@@ -7,8 +7,7 @@ import numpy as np
 import pinocchio
 
 from kane_dynamics_ros.description import Chain, Robot
-from kane_dynamics_ros.description.mimic import trace_mimics
-from kane_dynamics_ros.description.rest import standing_positions
+from kane_dynamics_ros.description.rest import stand
 
 PREFIX = "joint:"
 
@@ -29,28 +28,29 @@ class PinocchioChain:
 
     def __init__(self, text: str, robot: Robot, chain: Chain) -> None:
         full = pinocchio_model(text)
-        rest = standing_positions(robot, trace_mimics(robot.joints).traced, dict(chain.locked))
+        rest = stand(robot, dict(chain.locked)).positions
         q = pinocchio.neutral(full)
-        names = {PREFIX + joint.name for joint in chain.joints}
+        names = {PREFIX + joint.name for joint in chain.joints if not joint.back}
         for joint in robot.joints:
             if joint.kind in ("revolute", "continuous", "prismatic"):
                 put(full, q, joint.name, rest[joint.name])
         off = [full.getJointId(name) for name in full.names[1:] if name not in names]
         self.chain = chain
+        self.joints = [joint for joint in chain.joints if not joint.back]
         self.model = pinocchio.buildReducedModel(full, off, q)
         self.data = self.model.createData()
 
     def inverse_dynamics(self, q, qd, qdd):
         """tau of shape (n,), the efforts of followers given to their leaders."""
         Q, V, A = pinocchio.neutral(self.model), np.zeros(self.model.nv), np.zeros(self.model.nv)
-        for joint in self.chain.joints:
+        for joint in self.joints:
             index = self.model.joints[self.model.getJointId(PREFIX + joint.name)].idx_v
             put(self.model, Q, joint.name, joint.multiplier * q[joint.coordinate] + joint.offset)
             V[index] = joint.multiplier * qd[joint.coordinate]
             A[index] = joint.multiplier * qdd[joint.coordinate]
         efforts = pinocchio.rnea(self.model, self.data, Q, V, A)
         tau = np.zeros(len(self.chain.coordinates))
-        for joint in self.chain.joints:
+        for joint in self.joints:
             index = self.model.joints[self.model.getJointId(PREFIX + joint.name)].idx_v
             tau[joint.coordinate] += joint.multiplier * efforts[index]
         return tau
