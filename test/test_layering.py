@@ -23,7 +23,7 @@ ROOMS = {
     "simulation": {"runtime", "elastic"},
     "replay": {"runtime", "description"},
     "elastic": {"description", "codegen", "runtime"},
-    "nodes": {"control", "simulation", "runtime", "description"},
+    "nodes": {"control", "simulation", "runtime", "description", "elastic"},
     "cli": {
         "description",
         "formulation",

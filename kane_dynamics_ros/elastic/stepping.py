@@ -54,6 +54,22 @@ def method(h: float, radius: float = 0.8) -> Method:
     return Method(h, alpha_m, alpha_f, 0.5 - alpha_m + alpha_f, (1 - alpha_m + alpha_f) ** 2 / 4)
 
 
+def start(
+    model: ArmModel, x: Array, u: Array, effort: Array, gravity: Array, viscous: Array, held: Array
+) -> ArmState:
+    """A state whose accelerations satisfy the equations of motion, which the method needs to begin with.
+
+    Joints in ``held`` (n,), booleans, rest on friction or a brake: their acceleration is 0.
+    """
+    found = equations(model, x, u, gravity)
+    load = -found.h - model.c @ u - model.k @ x
+    load[: model.n] += effort - viscous * u[: model.n]
+    free = np.flatnonzero(~np.concatenate([held, np.zeros(model.size - model.n, dtype=bool)]))
+    a = np.zeros(model.size)
+    a[free] = np.linalg.solve(found.M[np.ix_(free, free)], load[free])
+    return ArmState(x, u, a)
+
+
 def begin_step(
     model: ArmModel, state: ArmState, effort: Array, gravity: Array, viscous: Array, how: Method
 ) -> BegunStep:

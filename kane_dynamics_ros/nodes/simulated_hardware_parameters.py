@@ -19,6 +19,12 @@ _PLANT = (
     ),
     Declaration("engine", "text", "own", "who computes the motion", choices=("own", "mujoco")),
     Declaration(
+        "elastic",
+        "text",
+        "",
+        "links that bend, engine own: a YAML file, or urdf for the URDF's <elastic>",
+    ),
+    Declaration(
         "urdf", "text", "", "file of the URDF or xacro, for engine mujoco; empty: the shipped model's"
     ),
     Declaration("robot_description", "text", "", "text of the URDF, for engine mujoco; wins over urdf"),

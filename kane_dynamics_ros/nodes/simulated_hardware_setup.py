@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.description.expand import expand_xacro
 from kane_dynamics_ros.description.load import read_bytes
+from kane_dynamics_ros.elastic.from_urdf import elastic_arm
 from kane_dynamics_ros.nodes.parameters import ParameterError
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import Payload
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions
+from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 from kane_dynamics_ros.simulation.engine import Array, Engine
 from kane_dynamics_ros.simulation.faults import Fault, parse_fault
 from kane_dynamics_ros.simulation.friction import Friction
@@ -112,9 +114,20 @@ def _factors(model: DynamicsModel, values: Values) -> dict[str, float]:
 def _engine(arm: DynamicsModel, values: Values) -> Engine:
     options = _plant_options(arm, values)
     factors = _factors(arm, values)
+    if values["elastic"]:
+        return _elastic_engine(arm, values, options, factors)
     if values["engine"] == "own":
         return Plant(with_factors(arm, factors), options)
     return MujocoEngine(_urdf(values), arm, options, factors)
+
+
+def _elastic_engine(
+    model: DynamicsModel, values: Values, options: PlantOptions, factors: dict[str, float]
+) -> Engine:
+    if values["engine"] != "own":
+        raise ParameterError("elastic", values["elastic"], "empty with engine mujoco")
+    links = None if values["elastic"] == "urdf" else values["elastic"]
+    return ElasticPlant(elastic_arm(_urdf(values), model, links, factors), model, options)
 
 
 def _urdf(values: Values) -> str:

@@ -71,7 +71,7 @@ def _step(
         return q, v
     a1 = (v_end - v) / h
     q_new, v_new = _runge_kutta(model, free, q, v, a1, V + M @ a1, h)
-    return _settle(resistances, q, v, q_new, v_new, v_end)
+    return settle(resistances, q, v, q_new, v_new, v_end)
 
 
 def implicit_weight(hD: Array, M_diagonal: Array) -> Array:
@@ -84,8 +84,8 @@ def implicit_weight(hD: Array, M_diagonal: Array) -> Array:
 
 def _velocity_after(r: Resistances, M: Array, load: Array, q: Array, v: Array, h: float) -> Array | None:
     """Velocities at the end of the step under friction, brakes and stops; None when nothing resists."""
-    dry = r.coulomb + (r.rest - r.coulomb) * np.exp(-np.square(v / r.stribeck_velocity)) + r.brake
-    lower, upper = _velocity_bounds(r, q, v, h)
+    dry = dry_friction(r, v)
+    lower, upper = velocity_bounds(r, q, v, h)
     if not (r.viscous.any() or dry.any() or np.isfinite(lower).any() or np.isfinite(upper).any()):
         return None
     diagonal = np.diag(M)
@@ -95,7 +95,13 @@ def _velocity_after(r: Resistances, M: Array, load: Array, q: Array, v: Array, h
     return solve_velocity(A, b, h * dry, lower, upper, v)
 
 
-def _velocity_bounds(r: Resistances, q: Array, v: Array, h: float) -> tuple[Array, Array]:
+def dry_friction(r: Resistances, v: Array) -> Array:
+    """What dry friction and brakes can hold at the speeds ``v``, (n,) [N m or N]."""
+    stribeck = (r.rest - r.coulomb) * np.exp(-np.square(v / r.stribeck_velocity))
+    return np.asarray(r.coulomb + stribeck + r.brake)
+
+
+def velocity_bounds(r: Resistances, q: Array, v: Array, h: float) -> tuple[Array, Array]:
     """A joint on its stop, or crossing it in this step, may only move away from it."""
     ahead = q + h * v
     rebound = -r.restitution * v
@@ -131,7 +137,7 @@ def _runge_kutta(
     return q + h * v + h * h / 6 * (a1 + a2 + a3), v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
 
 
-def _settle(
+def settle(
     r: Resistances, q: Array, v: Array, q_new: Array, v_new: Array, v_end: Array
 ) -> tuple[Array, Array]:
     """Joints that friction or a stop brought to rest are at rest, and on the stop, not in it."""

@@ -9,7 +9,8 @@ from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.elastic.arm import equations
 from kane_dynamics_ros.elastic.statics import compensate_sag, rigid_tip_position, sag, tip_position
-from kane_dynamics_ros.elastic.stepping import ArmState, begin_step, end_step, method
+from kane_dynamics_ros.elastic.stepping import ArmState, begin_step, end_step, method, start
+from kane_dynamics_ros.runtime import load_model
 
 Q = np.array([0.1, 0.3, 0.2, 0.4, 0.5])
 
@@ -18,10 +19,8 @@ def simulate(model, x, effort, until, h, radius=0.8, viscous=0.0):
     """The state after ``until`` [s] under constant joint efforts, from rest."""
     how = method(h, radius)
     friction = np.full(model.n, viscous)
-    load = -equations(model, x, np.zeros(model.size), GRAVITY).h - model.k @ x
-    load[: model.n] += effort
-    M = equations(model, x, np.zeros(model.size), GRAVITY).M
-    state = ArmState(x, np.zeros(model.size), np.linalg.solve(M, load))
+    free = np.zeros(model.n, dtype=bool)
+    state = start(model, x, np.zeros(model.size), effort, GRAVITY, friction, free)
     for _ in range(round(until / h)):
         state = end_step(begin_step(model, state, effort, GRAVITY, friction, how))
     return state
@@ -58,6 +57,16 @@ def test_as_stiffness_grows_the_motion_becomes_the_rigid_one():
     assert abs(rigid.x - Q).max() > 0.1  # it has moved
     assert differences[1] < 1e-6
     assert differences[0] / differences[1] == pytest.approx(10.0, rel=0.3)
+
+
+def test_rigid_limit_equals_the_generated_module():
+    """The rigid equations here against the shipped module, term by term."""
+    model, arm = load_model("manipulator_5dof"), reference_arm(links=())
+    rng = np.random.default_rng(7)
+    q, qd = rng.normal(size=(2, 5))
+    found = equations(arm, q, qd, GRAVITY)
+    np.testing.assert_allclose(found.M, model.mass_matrix(q), atol=1e-10)
+    np.testing.assert_allclose(found.h, model.bias(q, qd), atol=1e-9)
 
 
 def test_a_level_cantilever_sags_by_the_closed_form():
