@@ -13,6 +13,7 @@ from kane_dynamics_ros.control.splines import Array, evaluate_many
 from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
 
 SAMPLES_PER_SEGMENT = 17  # misses at most 1/1024 of a cubic's bulge between samples
+POSTURES = 500  # the largest of so many gravity efforts is close to the largest there is
 TOLERANCE = 1e-6  # [rad] or [m], and per second: a planner's rounding, not a violation
 
 
@@ -40,13 +41,17 @@ def limit_rate(tau: Array, previous: Array, largest_step: Array) -> Array:
     return limited
 
 
-def overloaded_by_gravity(model: DynamicsModel, q: Array) -> tuple[tuple[str, float, float], ...]:
-    """Joints whose gravity effort at ``q`` (n,) exceeds the limit: name, effort and limit."""
-    gravity = np.abs(model.gravity(q))
-    limits = effort_limits(model.joints)
+def overloaded_by_gravity(model: DynamicsModel, limits: Array) -> tuple[tuple[str, float, float], ...]:
+    """Joints that gravity alone can overload: name, largest effort found, and limit of ``limits`` (n,).
+
+    Looks at ``POSTURES`` random positions within the joints' limits, the same at every call.
+    """
+    lower, upper = (np.clip(bound, -math.pi, math.pi) for bound in position_limits(model.joints))
+    postures = np.random.default_rng(0).uniform(lower, upper, (POSTURES, len(limits)))
+    largest = np.abs(model.gravity(postures)).max(axis=0)
     return tuple(
         (name, float(found), float(limit))
-        for name, found, limit in zip(model.joint_names, gravity, limits, strict=True)
+        for name, found, limit in zip(model.joint_names, largest, limits, strict=True)
         if found > limit
     )
 

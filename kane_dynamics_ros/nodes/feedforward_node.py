@@ -5,6 +5,7 @@ the output; deactivate leaves the arm with a last safe command.
 """
 
 import gc
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.control.limits import overloaded_by_gravity
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.clocks import NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.controller import Controller
@@ -111,11 +113,28 @@ class FeedforwardNode(LifecycleNode):
         except KaneDynamicsError as error:
             self.get_logger().error(f"cannot configure: {error}")
             return TransitionCallbackReturn.FAILURE
+        self._warn_of_limits(self._controller)
         self.get_logger().info(
             f"model {model.name!r} ({model.backend}), mode {values['mode']}, "
             f"joints {', '.join(model.joint_names)}"
         )
         return TransitionCallbackReturn.SUCCESS
+
+    def _warn_of_limits(self, controller: Controller) -> None:
+        """Say once which limits are not known, and which ones gravity alone exceeds."""
+        settings = controller.loop.settings
+        names = controller.model.joint_names
+        unknown = [
+            name for name, limit in zip(names, settings.effort_limits, strict=True) if limit == math.inf
+        ]
+        if unknown:
+            self.get_logger().warning(
+                f"no effort limit is known of joint {', '.join(unknown)} (the URDF gives none, or 0): not clamped"
+            )
+        for name, found, limit in overloaded_by_gravity(settings.law.rigid, settings.effort_limits):
+            self.get_logger().warning(
+                f"joint {name}: gravity alone needs up to {found:.3g}, the effort limit is {limit:g}"
+            )
 
     def _load_model(self, values: Values) -> GeneratedModel:
         """The model, checked against robot_description if that is wanted. Raises ``KaneDynamicsError``."""
@@ -132,7 +151,7 @@ class FeedforwardNode(LifecycleNode):
             self._controller.forget()
         gc.collect()
         gc.freeze()
-        gc.disable()  # a full collection would hold up commands; small ones run with the diagnostics
+        gc.disable()  # a collection would hold up commands; it runs with the diagnostics
         self._active = True
         return TransitionCallbackReturn.SUCCESS
 
@@ -234,7 +253,7 @@ class FeedforwardNode(LifecycleNode):
         self._watches += 1
         if self._watches % DIAGNOSTICS_EVERY == 0:
             self._diagnostics.publish(self._controller, self._active)
-            gc.collect(1)
+            gc.collect()  # of what came since activation: little
 
     def _try_to_start(self) -> None:
         """Configure and activate, once robot_description is there if it is required."""

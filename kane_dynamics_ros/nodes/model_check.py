@@ -26,7 +26,7 @@ class StaleModelError(KaneDynamicsError):
 
 
 def check_model(model: GeneratedModel, description: str) -> None:
-    """Compare physics hashes of a model as it was loaded. Raises ``StaleModelError``, ``DescriptionError``."""
+    """Compare physics hashes; ``model`` is as it was loaded. Raises ``StaleModelError``, ``DescriptionError``."""
     chain = serial_chain(parse_robot(description, "robot_description"), model.tip, lock=model.locked)
     if physics_hash(chain) != model.urdf_hash:
         raise StaleModelError(model.name, tuple(_differences(model, chain)))

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Protocol
 
 import rclpy
+from rclpy.executors import ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
 
 from kane_dynamics_ros.errors import KaneDynamicsError
@@ -49,6 +50,8 @@ def run_node(build: Callable[[], Spinning]) -> int:
         node = build()
         node.spin(lambda: stop.made)
         node.finish()
+    except ExternalShutdownException:
+        return 0
     except KaneDynamicsError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -42,12 +42,13 @@ def test_the_rate_limit_bounds_the_step_in_both_directions():
 
 def test_gravity_above_a_limit_is_named():  # field report 102
     model = load_model("manipulator_5dof")
-    q = np.zeros(5)  # stretched out, level
-    assert overloaded_by_gravity(model, q) == ()
-    heavy = model.with_parameters(gravity=(0.0, 0.0, -981.0))
-    name, found, limit = overloaded_by_gravity(heavy, q)[0]
-    assert (name, limit) == ("alpha_2", 300.0)
-    assert found == pytest.approx(100.0 * abs(model.gravity(q)[1]))
+    limits = effort_limits(model.joints)
+    assert overloaded_by_gravity(model, limits) == ()
+    limits[1] = 10.0
+    ((name, found, limit),) = overloaded_by_gravity(model, limits)
+    assert (name, limit) == ("alpha_2", 10.0)
+    stretched = abs(model.gravity(np.zeros(5))[1])  # level and straight: the largest there is
+    assert 0.9 * stretched < found <= stretched
 
 
 def test_a_point_outside_the_position_limits_is_refused():  # field report 99

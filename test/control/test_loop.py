@@ -226,3 +226,27 @@ def test_hold_leaves_gravity_to_a_robot_that_compensates_it_itself():
     arm = Arm(law=build_law("computed_torque", MODEL, REST, REST, TermSwitches(gravity=False)))
     arm.step()
     np.testing.assert_array_equal(arm.loop.safe_effort("hold", arm.time), np.zeros(N))
+
+
+def test_a_step_of_the_clock_does_not_disturb_a_motion_without_a_stamp():  # field report 109
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(goal(Q + 0.3), arm.now_ns)
+    arm.steps(0.4)
+    hour = 3600 * SECOND
+    before = arm.loop.last.reference
+    assert not arm.loop.shift_clock(-hour, arm.now_ns - hour)
+    arm.loop.step(Q, REST, arm.now_ns - hour, arm.time + STEP)
+    np.testing.assert_array_equal(arm.loop.last.reference, before)
+
+
+def test_a_step_of_the_clock_drops_a_motion_with_a_stamp():
+    arm = Arm()
+    arm.step()
+    stamped = replace(goal(Q + 0.3), stamp_ns=arm.now_ns)
+    arm.loop.follow(stamped, arm.now_ns)
+    arm.steps(0.4)
+    before = arm.loop.last.reference[0]
+    assert arm.loop.shift_clock(SECOND, arm.now_ns + SECOND)
+    arm.loop.step(Q, REST, arm.now_ns + SECOND, arm.time + STEP)
+    np.testing.assert_allclose(arm.loop.last.reference, [before, REST, REST], atol=1e-12)  # rounding

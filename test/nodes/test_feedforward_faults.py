@@ -59,6 +59,21 @@ def test_hardware_that_dies_and_comes_back(start):
     assert "trajectory rejected" not in node.log
 
 
+def test_a_burst_of_old_states_is_not_answered(start):  # field report 139
+    node, lab = start()
+    lab.wait_until_commanding()
+    lab.hold(0.1)
+    old = lab.node.get_clock().now().to_msg()
+    lab.spin(0.3)  # the link is down
+    lab.wait_for(lambda: "stale_state" in node.log)
+    lab.commands.clear()
+    for _ in range(50):
+        lab.send(Q + 0.3, stamp=old)
+    lab.spin(0.2)
+    np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)  # still the safe one
+    lab.wait_for(lambda: "s old; allowed is 0.1 s (safety.state_timeout)" in node.log)
+
+
 def test_ten_thousand_hostile_messages(start):
     node, lab = start()
     lab.wait_until_commanding()

@@ -23,6 +23,8 @@ from feedforward_lab import (
     Q,
     trajectory,
 )
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
@@ -123,6 +125,26 @@ def test_a_trajectory_moves_the_reference_and_ends_at_its_goal(lab):
     assert np.allclose(references[-1].velocity, 0.0)
     lab.trajectories.publish(trajectory((0.3, Q, np.zeros(5))))
     lab.wait_for(lambda: np.allclose(references[-1].position, Q), lab.send)
+
+
+def test_the_terms_add_up_to_the_command(lab):
+    request = SetParameters.Request(
+        parameters=[
+            Parameter(
+                name="terms.publish", value=ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=True)
+            )
+        ]
+    )
+    terms = {
+        name: lab.listen(JointState, f"feedforward_node/terms/{name}")
+        for name in ("inertia", "coriolis", "gravity", "friction", "feedback", "limits")
+    }
+    assert lab.call(SetParameters, "feedforward_node/set_parameters", request).results[0].successful
+    moved = Q + 0.01
+    lab.wait_for(lambda: all(terms.values()), lambda: lab.hold(0.03, q=moved))
+    np.testing.assert_allclose(terms["gravity"][-1].effort, MODEL.gravity(moved), atol=ROUNDING)
+    total = sum(np.array(messages[-1].effort) for messages in terms.values())
+    np.testing.assert_allclose(total, lab.commands[-1], atol=ROUNDING)
 
 
 def test_a_rejected_trajectory_is_explained_and_changes_nothing(shared, lab):

@@ -1,0 +1,148 @@
+"""Parameters: what is accepted, what is refused with which words, and where they are explained."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+import yaml
+
+from kane_dynamics_ros.nodes.arguments import uniform_arguments
+from kane_dynamics_ros.nodes.feedforward_parameters import TABLE
+from kane_dynamics_ros.nodes.feedforward_settings import build_settings
+from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, checked, per_joint
+from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.share import share_directory
+
+MODEL = load_model("manipulator_5dof")
+DEFAULTS = {each.name: each.default for each in TABLE}
+NUMBER = Declaration("rate", "number", 1.0, "", "Hz", 0.0, 10.0)
+NUMBERS = Declaration("gains", "numbers", [], "", minimum=0.0)
+CHOICE = Declaration("mode", "text", "a", "", choices=("a", "b"))
+SWITCH = Declaration("on", "switch", True, "")
+
+
+@pytest.mark.parametrize(
+    ("declaration", "value", "expected"),
+    [
+        (NUMBER, 3, 3.0),
+        (NUMBERS, [0, 0.5], [0.0, 0.5]),
+        (NUMBERS, 2, [2.0]),
+        (NUMBERS, None, []),
+        (CHOICE, "b", "b"),
+        (SWITCH, False, False),
+    ],
+)
+def test_integers_single_numbers_and_empty_lists_are_understood(
+    declaration, value, expected
+):  # field report 126
+    assert checked(declaration, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("declaration", "value", "allowed"),
+    [
+        (NUMBER, 11, "a number from 0 to 10 [Hz]"),
+        (NUMBER, "3", "a number from 0 to 10 [Hz]"),
+        (NUMBER, math.nan, "a number from 0 to 10 [Hz]"),
+        (NUMBER, True, "a number from 0 to 10 [Hz]"),
+        (NUMBERS, [1.0, -1.0], "a list of numbers, or one number for all from 0 to inf"),
+        (CHOICE, "c", "one of a, b"),
+        (SWITCH, 1, "true or false"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_name_value_and_what_is_allowed(declaration, value, allowed):
+    with pytest.raises(ParameterError) as caught:
+        checked(declaration, value)
+    assert str(caught.value) == f"parameter {declaration.name!r}: found {value!r}; allowed is {allowed}"
+
+
+def test_a_list_of_the_wrong_length_says_which_length():  # field report 127
+    assert per_joint("kp", [2.0], 3) == [2.0, 2.0, 2.0]
+    with pytest.raises(ParameterError) as caught:
+        per_joint("kp", [1.0, 2.0], 3)
+    assert str(caught.value) == (
+        "parameter 'kp': found [1.0, 2.0]; allowed is 1 value, or 3: one for each joint of the model"
+    )
+
+
+def test_urdf_friction_has_a_switch_for_each_kind_and_can_be_given():
+    def friction(**changes):
+        chosen = {name.replace("__", "."): value for name, value in changes.items()}
+        parameters = build_settings(DEFAULTS | chosen, MODEL).law.friction.parameters
+        return parameters.viscous, parameters.coulomb
+
+    damping, coulomb = (tuple(getattr(j, what) for j in MODEL.joints) for what in ("damping", "friction"))
+    none = (0.0,) * 5
+    assert friction() == (damping, coulomb)
+    assert friction(friction__urdf_damping=False) == (none, coulomb)
+    assert friction(friction__urdf_friction=False) == (damping, none)
+    assert friction(friction__viscous=[2.0]) == ((2.0,) * 5, coulomb)
+
+
+def test_gravity_payload_and_rotors_reach_the_model():
+    values = DEFAULTS | {"gravity": [0.0, 0.0, -1.62], "payload.mass": 2.0, "rotor_inertia": [0.1]}
+    model = build_settings(values, MODEL).law.rigid
+    assert model.parameters.gravity == (0.0, 0.0, -1.62)
+    assert model.parameters.payload.mass == 2.0
+    np.testing.assert_allclose(model.parameters.rotor_inertia, (0.1,) * 5)
+
+
+def test_mixed_lists_become_numbers_before_rcl_sees_them(tmp_path):  # field report 126
+    file = tmp_path / "with space.yaml"
+    file.write_text("/**:\n  ros__parameters:\n    gravity: [0, 0, -9.81]\n    model: x\n")
+    given = [
+        "node",
+        "--ros-args",
+        "-p",
+        "gravity:=[0, 0, -9.81]",
+        "-p",
+        "mode:=x",
+        "--params-file",
+        str(file),
+    ]
+    found = uniform_arguments(given, tmp_path)
+    assert found[:6] == ["node", "--ros-args", "-p", "gravity:=[0.0, 0.0, -9.81]", "-p", "mode:=x"]
+    rewritten = yaml.safe_load(Path(found[7]).read_text())
+    assert rewritten == {"/**": {"ros__parameters": {"gravity": [0.0, 0.0, -9.81], "model": "x"}}}
+
+
+def test_other_arguments_and_files_are_left_as_they_are(tmp_path):
+    file = tmp_path / "plain.yaml"
+    file.write_text("/**:\n  ros__parameters:\n    rates: [1, 2]\n")
+    given = [
+        "node",
+        "-p",
+        "a:=[1, 2]",
+        "-p",
+        "b:={",
+        "--params-file",
+        str(file),
+        "--params-file",
+        "absent.yaml",
+    ]
+    assert uniform_arguments(given, tmp_path) == given
+
+
+def test_the_configuration_file_holds_known_parameters_with_good_values():
+    text = (share_directory() / "config" / "feedforward.yaml").read_text()
+    tree = yaml.safe_load(text)["/**"]["ros__parameters"]
+    flat = {
+        f"{name}.{key}" if isinstance(value, dict) else name: each
+        for name, value in tree.items()
+        for key, each in (value.items() if isinstance(value, dict) else [("", value)])
+    }
+    assert set(flat) <= set(DEFAULTS)
+    values = {each.name: checked(each, flat.get(each.name, each.default)) for each in TABLE}
+    build_settings(values, MODEL)
+
+
+def test_every_parameter_is_in_the_reference():
+    document = share_directory() / "docs" / "node.md"
+    if not document.is_file():
+        pytest.skip("the documentation is not installed, it is in the source checkout")
+    text = document.read_text()
+    assert [each.name for each in TABLE if f"| `{each.name}` |" not in text] == []
