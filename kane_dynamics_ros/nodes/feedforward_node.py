@@ -129,7 +129,7 @@ class FeedforwardNode(LifecycleNode):
         ]
         if unknown:
             self.get_logger().warning(
-                f"no effort limit is known of joint {', '.join(unknown)} (the URDF gives none, or 0): not clamped"
+                f"the URDF gives no effort limit, or 0, for joint {', '.join(unknown)}: not clamped"
             )
         for name, found, limit in overloaded_by_gravity(settings.law.rigid, settings.effort_limits):
             self.get_logger().warning(

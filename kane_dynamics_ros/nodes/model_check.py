@@ -26,7 +26,10 @@ class StaleModelError(KaneDynamicsError):
 
 
 def check_model(model: GeneratedModel, description: str) -> None:
-    """Compare physics hashes; ``model`` is as it was loaded. Raises ``StaleModelError``, ``DescriptionError``."""
+    """Compare physics hashes. Raises ``StaleModelError``, ``DescriptionError``.
+
+    ``model`` is as it was loaded, its parameters not changed.
+    """
     chain = serial_chain(parse_robot(description, "robot_description"), model.tip, lock=model.locked)
     if physics_hash(chain) != model.urdf_hash:
         raise StaleModelError(model.name, tuple(_differences(model, chain)))
