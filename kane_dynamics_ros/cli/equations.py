@@ -15,7 +15,8 @@ def equations_of(chain: Chain, form: str) -> str:
     if len(chain.coordinates) > SHORT:
         print(
             f"deriving the equations of {len(chain.coordinates)} coordinates in symbols: seconds where axes "
-            "are parallel or at right angles, many minutes in general; --lock or --tip make the chain shorter",
+            "are parallel or at right angles, many minutes in general; --lock or --tip make the chain "
+            "shorter",
             file=sys.stderr,
         )
     written = equation_text.as_latex if form == "latex" else equation_text.as_text
