@@ -38,12 +38,13 @@ docs: venv  ## the documentation site, in site/
 $(ROS_VENV)/installed: $(BUILD_FILES)
 	$(PYTHON) -m venv $(ROS_VENV)
 	$(ROS_VENV)/bin/python -m pip install --quiet --editable '.[ros-jazzy]' \
-		colcon-common-extensions 'setuptools<80' pytest pytest-timeout
+		colcon-common-extensions 'setuptools<80' hypothesis pytest pytest-timeout
 	touch $@
 
-colcon: $(ROS_VENV)/installed  ## build as ROS does, and run an executable from the install space
+colcon: $(ROS_VENV)/installed  ## build as ROS does, and run executables from the install space
 	$(ROS_VENV)/bin/colcon build
-	. install/setup.sh && "$$AMENT_PREFIX_PATH/lib/kane_dynamics_ros/kane_dynamics" --version
+	. install/setup.sh && cd "$$AMENT_PREFIX_PATH/lib/kane_dynamics_ros" && ./kane_dynamics --version && \
+		ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST timeout --preserve-status --signal INT 8 ./simulated_hardware_node
 
 test-jazzy: $(ROS_VENV)/installed  ## the node tests against ROS 2 Jazzy (the rest runs against Kilted)
 	$(ROS_VENV)/bin/python -m pytest test/nodes

@@ -9,10 +9,11 @@ import pytest
 
 @pytest.fixture(scope="session")
 def demo_output(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``kane_dynamics demo`` wrote; it runs once for all tests that look at it."""
+    """What ``kane_dynamics demo`` wrote, and printed (output.txt); it runs once for all tests."""
     pytest.importorskip("rclpy", reason="the demonstration needs ROS 2")
     folder = tmp_path_factory.mktemp("demo")
     command = [sys.executable, "-m", "kane_dynamics_ros", "demo", "--output", str(folder)]
     demo = subprocess.run(command, capture_output=True, text=True)
     assert demo.returncode == 0, demo.stdout + demo.stderr
+    (folder / "output.txt").write_text(demo.stdout)
     return folder

@@ -1,7 +1,9 @@
 """The package as ROS and pip see it: manifest, installed data, executables, declared dependencies."""
 
+import ast
 import configparser
 import importlib
+import re
 import subprocess
 import sys
 import zipfile
@@ -86,3 +88,46 @@ def test_code_without_its_data_says_where_it_looked_and_what_to_do(tmp_path):
         f"{tmp_path}: found no package.xml beside it nor share/kane_dynamics_ros/package.xml in any "
         "directory above; install the package with colcon or pip, or run it from a source checkout"
     )
+
+
+# Import name: distribution on PyPI. ROS's own packages have rosdep keys, and wheels in the extras `ros`.
+DISTRIBUTIONS = {"ruamel": "ruamel.yaml", "yaml": "PyYAML", "jinja2": "Jinja2"}
+PROCESSES = {"xacro"}  # run, not imported
+ROS_PACKAGES = ("rclpy", "launch", "_msgs", "_interfaces")
+
+
+def third_party() -> set[str]:
+    """Top-level names that the package imports and that are neither ours nor Python's."""
+    names = set()
+    for path in (ROOT / "kane_dynamics_ros").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names.add(str(node.module).partition(".")[0])
+    return names - sys.stdlib_module_names - {"kane_dynamics_ros"}
+
+
+def declared() -> dict[str, set[str]]:
+    """Distributions that setup.cfg asks for, in lower case: always, and by extra."""
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg")
+    lists = {"always": parser["options"]["install_requires"], **parser["options.extras_require"]}
+    return {
+        name: {re.split(r"[<>=\[;]", line)[0].strip().lower() for line in text.splitlines() if line.strip()}
+        for name, text in lists.items()
+    }
+
+
+def test_what_the_package_imports_is_declared_and_what_is_declared_is_imported():
+    imported = {name for name in third_party() if not name.endswith(ROS_PACKAGES)}
+    needed = {DISTRIBUTIONS.get(name, name).lower() for name in imported}
+    asked = declared()
+    optional = asked["mujoco"] | asked["dask"]
+    assert needed - asked["always"] - optional == set()
+    assert asked["always"] - needed == PROCESSES
+
+
+def test_ros_packages_that_are_imported_have_rosdep_keys():
+    keys = {element.text for element in MANIFEST.iter("exec_depend")}
+    assert {name for name in third_party() if name.endswith(ROS_PACKAGES)} - keys == set()

@@ -158,7 +158,7 @@ function plotOptions(title, quantity, width, height) {
 
 function makePlot(name, i, quantity) {
   const holder = element("plots");
-  const width = holder.clientWidth, height = Math.max(holder.clientHeight / record.joints.length - 24, 110);
+  const width = holder.clientWidth, height = Math.max(holder.clientHeight / record.joints.length - 24, 80);
   const data = [record.times, ...quantity.series.map((series) => series.values[i])];
   const now = document.createElement("div");
   now.className = "now";

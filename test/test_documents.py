@@ -1,0 +1,113 @@
+"""The README and the tutorial do what they say: ``sh`` and ``python`` blocks are run, ``text`` is compared.
+
+``bash`` blocks need a machine with ROS, and are not run here.
+"""
+
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = Path(sys.executable).parent
+DOCUMENTS = ["README.md", "docs/tutorial.md"]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXIT_CODE = re.compile(r"# exit code (\d)\s*$")
+NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(e[-+]\d+)?")
+
+
+def blocks(document: str) -> list[tuple[str, str]]:
+    """Language and text of every code block, in order."""
+    return BLOCK.findall((ROOT / document).read_text(encoding="utf-8"))
+
+
+def run(command: list[str], folder: Path) -> tuple[int, str]:
+    """Exit code and output; whatever it started is ended with it."""
+    environment = {
+        **os.environ,
+        "PATH": f"{SCRIPTS}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "ROS_DOMAIN_ID": str(random.randrange(60, 80)),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    }
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=100)
+    finally:
+        with contextlib.suppress(ProcessLookupError):  # all have ended by themselves
+            os.killpg(process.pid, signal.SIGKILL)
+    return process.returncode, output
+
+
+def run_block(language: str, text: str, folder: Path) -> str:
+    """Run a block as a user would paste it; its exit code must be the one that it announces."""
+    command = ["bash", "-e", "-c", text] if language == "sh" else [sys.executable, "-c", text]
+    code, output = run(command, folder)
+    announced = EXIT_CODE.search(text)
+    assert code == (int(announced[1]) if announced else 0), f"{text}\n{output}"
+    return output
+
+
+def normal(line: str) -> str:
+    """A line without what differs from machine to machine: digits and the width of columns."""
+    return " ".join(NUMBER.sub("#", line).split())
+
+
+def assert_documented(text: str, output: str) -> None:
+    """Every line that the document shows was printed; ``...`` stands for lines that it leaves out."""
+    printed = {normal(line) for line in output.splitlines()}
+    shown = {normal(line) for line in text.splitlines() if line.strip() not in ("", "...")}
+    assert shown - printed == set()
+
+
+@pytest.fixture
+def folder(tmp_path, demo_output):
+    """A folder as a user of the document has it: the demo has run, and there is a URDF."""
+    shutil.copy(ROOT / "urdf" / "manipulator_5dof.urdf", tmp_path / "my_robot.urdf")
+    (tmp_path / "demo_output").symlink_to(demo_output)
+    return tmp_path
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(
+    not (SCRIPTS / "kane_dynamics").exists(), reason="the package is not installed: make venv"
+)
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_commands_run_and_print_what_the_document_shows(document, folder):
+    output = ""
+    for language, text in blocks(document):
+        if language == "sh" and text.startswith("make "):  # CI itself runs make; the demo has run before
+            output = (folder / "demo_output" / "output.txt").read_text()
+        elif language in ("sh", "python"):
+            output = run_block(language, text, folder)
+        elif language == "text":
+            assert_documented(text, output)
+
+
+def test_documented_make_targets_exist():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    documents = [ROOT / name for name in (*DOCUMENTS, "CONTRIBUTING.md")]
+    named = {name for path in documents for name in re.findall(r"\bmake ([a-z-]+)", path.read_text())}
+    assert named - targets - {"and"} == set()
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, "CONTRIBUTING.md"])
+def test_links_of_the_document_lead_to_files(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", text)
+    assert [link for link in links if not ((ROOT / document).parent / link).exists()] == []
