@@ -26,7 +26,7 @@ package against Pinocchio's `rnea` on the whole robot with the other joints lock
 `test_wild_robots.py` tries the same chains in every test run.
 
 - *chains*: chains that agree, and chains that were refused with the error's code.
-- *joints*, *mass*: moving joints and moving mass [kg] of the longest chain.
+- *joints*, *mass*: moving joints (followers off the path too) and moving mass [kg] of the longest chain.
 - *Kane*: largest difference of torques over all chains, relative to the largest torque of the state, for
   Kane's equations in floats; *module*: the same for the generated module of the longest chain.
 - *findings*: codes of the longest chain's warnings and their number; docs/diagnostics.md explains them.
@@ -71,7 +71,7 @@ def row(file: str) -> Row:
     return Row(
         name,
         told,
-        str(len(longest.joints)),
+        str(sum(not joint.back for joint in longest.joints)),
         f"{sum(joint.inertia.mass for joint in longest.joints):.4g}",
         f"{max(disagreement(text, robot, chain, inverse_dynamics) for chain in chains):.0e}",
         f"{module_disagreement(text, robot, longest):.0e}",
