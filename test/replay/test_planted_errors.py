@@ -11,6 +11,7 @@ import pytest
 from replay_bags import Array, effort, motion, pinocchio_arm, record, write_bag
 
 from kane_dynamics_ros.replay.reading.recording import read_recording
+from kane_dynamics_ros.replay.verdict.causes import LinkError, TipBody
 from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
 from kane_dynamics_ros.runtime import load_model
 
@@ -105,6 +106,10 @@ def test_a_mass_10_percent_off_is_found_on_the_joints_that_carry_it(tmp_path: Pa
     assert {"inertia", "gravity"} <= set(terms["alpha_3"])
     assert "gravity" in terms["alpha_2"]
     assert all(one.coefficient > 0 for joint in found.joints for one in joint.blames)
+    assert isinstance(found.cause, LinkError)
+    assert (found.cause.link, round(found.cause.factor, 2)) == ("limb_3", 1.1)
+    assert found.findings[0].startswith("link 'limb_3' is 1")
+    assert "% heavier than in the model: that explains" in found.findings[0]
 
 
 def test_gravity_of_one_joint_is_found_with_its_size(tmp_path: Path) -> None:
@@ -123,9 +128,9 @@ def test_a_payload_nobody_told_is_found_with_mass_and_place(tmp_path: Path) -> N
     load = pinocchio.Inertia(0.5, np.array([0.02, 0.0, 0.1]), np.zeros((3, 3)))
     arm.inertias[5] += tip.act(load)
     found = verdict(tmp_path, effort(arm, Q, QD, QDD))
-    assert found.tip is not None
-    assert found.tip.mass == pytest.approx(0.5, rel=0.02)
-    np.testing.assert_allclose(found.tip.com, [0.02, 0.0, 0.1], atol=0.005)
+    assert isinstance(found.cause, TipBody)
+    assert found.cause.mass == pytest.approx(0.5, rel=0.02)
+    np.testing.assert_allclose(found.cause.com, [0.02, 0.0, 0.1], atol=0.005)
     assert {"alpha_2", "alpha_3"} <= set(blamed(found))
     assert found.findings[0].startswith("as if the tip carried 0.5")
 
@@ -136,6 +141,14 @@ def test_a_payload_beside_missing_friction_is_found_all_the_same(tmp_path: Path)
     arm.inertias[5] += tip.act(pinocchio.Inertia(0.5, np.array([0.0, 0.0, 0.1]), np.zeros((3, 3))))
     friction = np.array([4.0, 4.0, 2.0, 0.3, 0.1]) * np.tanh(QD / 0.01)
     found = verdict(tmp_path, effort(arm, Q, QD, QDD) + friction)
-    assert found.tip is not None
-    assert found.tip.mass == pytest.approx(0.5, rel=0.05)
+    assert isinstance(found.cause, TipBody)
+    assert found.cause.mass == pytest.approx(0.5, rel=0.05)
     assert "Coulomb" in blamed(found)["beta_4"]
+
+
+@pytest.mark.parametrize(("body", "link"), [(2, "limb_2"), (5, "hand")])
+def test_the_link_that_weighs_something_else_is_named(tmp_path: Path, body: int, link: str) -> None:
+    found = verdict(tmp_path, effort(heavier(body, 0.8), Q, QD, QDD))
+    assert isinstance(found.cause, LinkError)
+    assert found.cause.link == link
+    assert found.cause.factor == pytest.approx(0.8, abs=0.02)

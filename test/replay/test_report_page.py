@@ -46,7 +46,7 @@ def analysis() -> Analysis:
         topic=HOSTILE,
         model=HOSTILE,
         joints=(joint,),
-        tip=None,
+        cause=None,
         findings=(HOSTILE,),
         processing=Processing(100.0, 100.0, 10.0, 50.0, 5000, 1e6, None),
         notes=(HOSTILE,),

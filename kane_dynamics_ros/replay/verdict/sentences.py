@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kane_dynamics_ros.replay.estimation.motion import Motion
 from kane_dynamics_ros.replay.verdict.blame import Blame
-from kane_dynamics_ros.replay.verdict.payload import TipBody
+from kane_dynamics_ros.replay.verdict.causes import LinkError, TipBody
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 TERM_NAMES = {
@@ -56,16 +56,21 @@ def _percent(part: float) -> str:
     return f"{100 * part:.0f}" if part > 0.095 else f"{100 * part:.1f}"
 
 
-def tip_finding(tip: TipBody | None, link: str) -> tuple[str, ...]:
-    """What the residuals of all joints together say about the tip."""
-    if tip is None:
+def arm_findings(cause: TipBody | LinkError | None, tip: str) -> tuple[str, ...]:
+    """What the residuals of all joints together say."""
+    if cause is None:
         return ()
-    x, y, z = tip.com
-    more = "more" if tip.mass > 0 else "less"
+    share = f"that explains {100 * cause.share:.0f} % of what friction leaves of the residuals"
+    if isinstance(cause, LinkError):
+        more = "heavier" if cause.factor > 1 else "lighter"
+        return (
+            f"link {cause.link!r} is {_percent(abs(cause.factor - 1))} % {more} than in the model: {share}",
+        )
+    x, y, z = cause.com
+    more = "more" if cause.mass > 0 else "less"
     return (
-        f"as if the tip carried {abs(tip.mass):.3g} kg {more} than the model knows of, centred at "
-        f"({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of {link!r}: a payload, or the last link; that explains "
-        f"{100 * tip.share:.0f} % of what friction leaves of the residuals",
+        f"as if the tip carried {abs(cause.mass):.3g} kg {more} than the model knows of, centred at "
+        f"({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of {tip!r}: {share}",
     )
 
 

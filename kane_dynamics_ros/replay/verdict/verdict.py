@@ -7,10 +7,10 @@ from kane_dynamics_ros.replay.estimation.delay import Delay, command_delay
 from kane_dynamics_ros.replay.estimation.motion import Motion, estimate
 from kane_dynamics_ros.replay.reading.recording import Recording
 from kane_dynamics_ros.replay.verdict.blame import Blame, blame
+from kane_dynamics_ros.replay.verdict.causes import LinkError, TipBody, whole_arm_cause
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, compare
 from kane_dynamics_ros.replay.verdict.fit import Fit, fit
-from kane_dynamics_ros.replay.verdict.payload import TipBody, tip_body
-from kane_dynamics_ros.replay.verdict.sentences import joint_findings, notes, tip_finding
+from kane_dynamics_ros.replay.verdict.sentences import arm_findings, joint_findings, notes
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 
@@ -40,13 +40,16 @@ class Processing:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict on one bag. ``findings`` about the whole arm; ``damages``: what could not be read."""
+    """The verdict on one bag.
+
+    ``cause``, and ``findings`` in words, are about the whole arm; ``damages``: what could not be read.
+    """
 
     bag: Path
     topic: str
     model: str
     joints: tuple[JointVerdict, ...]
-    tip: TipBody | None
+    cause: TipBody | LinkError | None
     findings: tuple[str, ...]
     processing: Processing
     notes: tuple[str, ...]
@@ -66,7 +69,7 @@ def analyse(recording: Recording, model: DynamicsModel, cutoff: float | None = N
     """Judge a model by a recording. Raises ``TooShortError``."""
     motion = estimate(recording, cutoff)
     comparison = compare(model, motion)
-    tip = tip_body(model, motion, comparison)
+    cause = whole_arm_cause(model, motion, comparison)
     states, commands = recording.states, recording.commands
     processing = Processing(
         recorded_rate=motion.sampled,
@@ -82,8 +85,8 @@ def analyse(recording: Recording, model: DynamicsModel, cutoff: float | None = N
         topic=recording.topic,
         model=model.name,
         joints=tuple(_joint(model, motion, comparison, j) for j in range(len(model.joint_names))),
-        tip=tip,
-        findings=tip_finding(tip, model.tip),
+        cause=cause,
+        findings=arm_findings(cause, model.tip),
         processing=processing,
         notes=(*recording.notes, *notes(motion)),
         damages=recording.damages,

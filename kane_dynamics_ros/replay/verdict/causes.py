@@ -1,0 +1,147 @@
+"""Causes that act on all joints at once: a body at the tip, or one link's mass.
+
+Each cause is a few columns Y (effort per unit of its unknowns, for every joint and sample), and is
+judged by how much of the residuals of all joints they explain together: least squares over the arm.
+Friction and offset of each joint are taken out before, for they hide what the bodies do; and each
+joint counts in units of its measured effort (RMS), so that a wrist that does not fit weighs as much as
+a shoulder.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kane_dynamics_ros.replay.estimation.motion import Motion
+from kane_dynamics_ros.replay.reading.layout import Doubles
+from kane_dynamics_ros.replay.verdict.comparison import Comparison, smoothed
+from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime.parameters import Payload
+
+SAMPLES = 20_000  # of the motion that are looked at: minutes at the analysis rate
+SMALLEST_SHARE = 0.4  # of the residuals' power, friction taken out, that a cause must explain
+ALONE = 0.95  # of what all causes explain together, noise apart, that the one to tell must explain alone
+SMALLEST_EFFORT = 0.005  # of the measured effort that it must amount to
+SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must beat a link, which has one
+PIECE = 2000  # samples whose regressor is held at once: some MB
+RANK = 1e-3  # singular values below this part of the greatest are directions the motion does not show
+
+
+@dataclass(frozen=True)
+class TipBody:
+    """A body fixed to the tip: mass [kg], centre of mass in the tip frame [m], and how much it explains.
+
+    A negative mass is a tip that is lighter than the model says; ``share`` is 0 to 1.
+    """
+
+    mass: float
+    com: tuple[float, float, float]
+    share: float
+
+
+@dataclass(frozen=True)
+class LinkError:
+    """A link whose mass and inertia are ``factor`` times the model's, and how much that explains."""
+
+    link: str
+    factor: float
+    share: float
+
+
+def whole_arm_cause(
+    model: DynamicsModel, motion: Motion, comparison: Comparison
+) -> TipBody | LinkError | None:
+    """The cause that explains the residuals of all joints best, if one explains nearly all of them."""
+    stacked = _stacked(_columns_of_some(model, motion), comparison)
+    if not len(stacked):
+        return None  # no joint measures any effort
+    columns, residual = stacked[:, :-1], stacked[:, -1]
+    _, everything = _solved(columns, residual)
+    if everything * float(np.sqrt(np.mean(residual**2))) < SMALLEST_EFFORT:
+        return None
+    causes: list[TipBody | LinkError] = [
+        _tip_body(columns[:, :4], residual),
+        *(_link_error(name, columns[:, 4 + k, None], residual) for k, name in enumerate(model.bodies)),
+    ]
+    best = max(causes, key=lambda one: one.share - SIMPLER * isinstance(one, TipBody))
+    return best if best.share > max(SMALLEST_SHARE, ALONE * everything) else None
+
+
+def _tip_body(columns: Doubles, residual: Doubles) -> TipBody:
+    """From the columns of mass and first moment."""
+    moments, share = _solved(columns, residual)
+    mass = float(moments[0])
+    x, y, z = (moments[1:] / mass if mass else moments[1:]).tolist()
+    return TipBody(mass, (x, y, z), share)
+
+
+def _link_error(link: str, column: Doubles, residual: Doubles) -> LinkError:
+    """From the effort that the link itself causes in the model."""
+    excess, share = _solved(column, residual)
+    return LinkError(link, 1 + float(excess[0]), share)
+
+
+def _solved(columns: Doubles, residual: Doubles) -> tuple[Doubles, float]:
+    """Least squares: the unknowns, and the share of the residual's power that they explain."""
+    size = np.linalg.norm(columns, axis=0)
+    size[size == 0] = 1.0  # such a column does nothing
+    unknowns = np.asarray(np.linalg.lstsq(columns / size, residual, rcond=RANK)[0] / size, float)
+    power = float(residual @ residual)
+    left = float(np.sum((residual - columns @ unknowns) ** 2))
+    return unknowns, 1 - left / power if power else 0.0
+
+
+def _stacked(columns: Doubles, comparison: Comparison) -> Doubles:
+    """Columns (unknowns, N, n) and the residual, joint under joint, scaled, without friction and offset."""
+    samples = columns.shape[1]
+    scale = np.sqrt(np.mean(comparison.measured**2, axis=0))
+    joints = [np.empty((0, len(columns) + 1))]
+    for j in np.flatnonzero(scale):
+        friction = np.stack(
+            [comparison.speed[:samples, j], comparison.direction[:samples, j], np.ones(samples)], axis=1
+        )
+        both = np.column_stack([columns[:, :, j].T, comparison.residual[:samples, j]]) / scale[j]
+        joints.append(both - friction @ np.linalg.lstsq(friction, both, rcond=None)[0])
+    return np.concatenate(joints)
+
+
+def _columns_of_some(model: DynamicsModel, motion: Motion) -> Doubles:
+    """The columns of all causes over the first ``SAMPLES`` samples, filtered: (4 + bodies, N, n)."""
+    parts: list[Doubles] = []
+    for stretch in motion.stretches:
+        missing = SAMPLES - sum(part.shape[1] for part in parts)
+        if missing > 0:
+            states = [x[: missing + 2 * motion.edge] for x in (stretch.q, stretch.qd, stretch.qdd)]
+            columns = [*_tip_columns(model, *states), *_body_columns(model, *states)]
+            parts.append(np.stack([smoothed(column, motion) for column in columns]))
+    return np.concatenate(parts, axis=1)
+
+
+def _tip_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) -> list[Doubles]:
+    """Effort per unit of mass and of first moment of a point-like body in the tip frame.
+
+    It is linear in both: m Y_0 + m c_x Y_x + m c_y Y_y + m c_z Y_z. From the model's own torques tau(m, c),
+    Y_0 = tau(1, 0) - tau(0, 0) and Y_x = (tau(1, e_x) - tau(1, -e_x)) / 2, in which the body's
+    inertia, even in c, drops out.
+    """
+
+    def effort(mass: float, x: float = 0.0, y: float = 0.0, z: float = 0.0) -> Doubles:
+        return model.with_parameters(payload=Payload(mass, (x, y, z))).inverse_dynamics(q, qd, qdd)
+
+    moments = [(effort(1.0, *axis) - effort(1.0, *(-axis))) / 2 for axis in np.eye(3)]
+    return [effort(1.0) - effort(0.0), *moments]
+
+
+def _body_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) -> list[Doubles]:
+    """What each body's mass and inertia contribute: its ten columns of the regressor times its parameters."""
+    parameters = model.inertial_parameters.reshape(-1, 10)
+    pieces = [
+        np.einsum(
+            "tjbk,bk->btj",
+            model.regressor(q[i : i + PIECE], qd[i : i + PIECE], qdd[i : i + PIECE]).reshape(
+                -1, q.shape[1], *parameters.shape
+            ),
+            parameters,
+        )
+        for i in range(0, len(q), PIECE)
+    ]
+    return list(np.concatenate(pieces, axis=1))
