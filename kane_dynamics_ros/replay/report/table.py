@@ -48,10 +48,10 @@ def _row(joint: JointVerdict) -> tuple[str, ...]:
 
 
 def _findings(verdict: Verdict) -> Iterator[str]:
-    for joint in verdict.joints:
-        for finding in joint.findings:
-            yield f"joint {joint.name!r}: {finding}"
     yield from verdict.findings
+    for joint in verdict.joints:
+        if joint.findings:
+            yield f"joint {joint.name!r}: {'; '.join(joint.findings)}"
     if not verdict.findings and not any(joint.findings for joint in verdict.joints):
         yield "no term is to blame: the model explains the measured efforts"
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from kane_dynamics_ros.replay.reading.layout import Doubles
 
-SMALLEST_SHARE = 0.05  # of the residual's power that a term must explain
+SMALLEST_SHARE = 0.05  # of the residual's power that a term must explain,
+SMALLEST_REST = 0.5  # or else of the power that the terms before it leave
 SMALLEST_EFFORT = 0.005  # of the measured effort (RMS) that a term's error must amount to
 STANDARD_ERRORS = 5.0  # a coefficient must be this many from zero
 ALIKE = 0.95  # correlation above which the motion cannot tell two terms apart
@@ -57,7 +58,8 @@ def blame(
         before = problem.explained(chosen)
         gains = {i: problem.explained([*chosen, i]) - before for i in rest}
         best = max(gains, key=lambda i: gains[i])
-        if not problem.worth_telling([*chosen, best], gains[best], measured_rms, independent):
+        enough = gains[best] > min(SMALLEST_SHARE, SMALLEST_REST * (1 - before))
+        if not (enough and problem.stands_out([*chosen, best], measured_rms, independent)):
             break
         alike = [i for i in rest if i != best and abs(problem.gram[i, best]) > ALIKE]
         names = tuple(problem.names[i] for i in alike if gains[i] > AS_GOOD * gains[best])
@@ -66,7 +68,9 @@ def blame(
     values, errors = problem.solved(chosen, independent)
     blames = [
         Blame(problem.names[i], value / problem.rms[i], error / problem.rms[i], abs(value), share, alike)
-        for i, value, error, (share, alike) in zip(chosen, values, errors, found, strict=True)
+        for i, value, error, (share, alike) in zip(
+            chosen, values.tolist(), errors.tolist(), found, strict=True
+        )
     ]
     return sorted(blames, key=lambda one: -one.effort)
 
@@ -76,7 +80,7 @@ class _Problem:
     """The least-squares problem in its normal form; columns are scaled to an RMS of 1."""
 
     names: tuple[str, ...]
-    rms: Doubles  # of each column before scaling
+    rms: tuple[float, ...]  # of each column before scaling
     gram: Doubles  # mean products of the columns
     towards: Doubles  # mean products with the residual
     power: float  # mean square of the residual
@@ -89,7 +93,7 @@ class _Problem:
         samples = len(residual)
         return cls(
             names,
-            np.array([rms[name] for name in names]),
+            tuple(rms[name] for name in names),
             columns.T @ columns / samples,
             columns.T @ residual / samples,
             float(np.mean(residual**2)),
@@ -109,11 +113,8 @@ class _Problem:
         errors = np.sqrt(left / max(independent, 1.0) * np.diag(inverse))
         return inverse @ self.towards[chosen], errors
 
-    def worth_telling(self, chosen: list[int], gain: float, measured_rms: float, independent: float) -> bool:
-        """Whether the last of the chosen columns adds enough, and surely enough."""
+    def stands_out(self, chosen: list[int], measured_rms: float, independent: float) -> bool:
+        """Whether the last of the chosen columns weighs enough, and surely enough."""
         values, errors = self.solved(chosen, independent)
-        return (
-            gain > SMALLEST_SHARE
-            and abs(values[-1]) > SMALLEST_EFFORT * measured_rms
-            and abs(values[-1]) > STANDARD_ERRORS * errors[-1]
-        )
+        value, error = abs(float(values[-1])), float(errors[-1])
+        return value > SMALLEST_EFFORT * measured_rms and value > STANDARD_ERRORS * error

@@ -15,13 +15,14 @@ from kane_dynamics_ros.replay.estimation.motion import Motion
 from kane_dynamics_ros.replay.reading.layout import Doubles
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, smoothed
 from kane_dynamics_ros.runtime.interface import DynamicsModel
-from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.runtime.parameters import Payload, Vector
 
 SAMPLES = 20_000  # of the motion that are looked at: minutes at the analysis rate
 SMALLEST_SHARE = 0.4  # of the residuals' power, friction taken out, that a cause must explain
 ALONE = 0.95  # of what all causes explain together, noise apart, that the one to tell must explain alone
 SMALLEST_EFFORT = 0.005  # of the measured effort that it must amount to
 SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must beat a link, which has one
+ZERO: Vector = (0.0, 0.0, 0.0)
 PIECE = 2000  # samples whose regressor is held at once: some MB
 RANK = 1e-3  # singular values below this part of the greatest are directions the motion does not show
 
@@ -64,6 +65,20 @@ def whole_arm_cause(
     ]
     best = max(causes, key=lambda one: one.share - SIMPLER * isinstance(one, TipBody))
     return best if best.share > max(SMALLEST_SHARE, ALONE * everything) else None
+
+
+def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkError) -> Doubles:
+    """What a cause adds to the effort of every joint along the whole motion, filtered: (N, n)."""
+    parts = []
+    for stretch in motion.stretches:
+        states = stretch.q, stretch.qd, stretch.qdd
+        if isinstance(cause, TipBody):
+            body = _with_payload(model, abs(cause.mass), cause.com).inverse_dynamics(*states)
+            added = np.sign(cause.mass) * (body - _with_payload(model, 0.0).inverse_dynamics(*states))
+        else:
+            added = (cause.factor - 1) * _body_columns(model, *states)[model.bodies.index(cause.link)]
+        parts.append(smoothed(added, motion))
+    return np.concatenate(parts)
 
 
 def _tip_body(columns: Doubles, residual: Doubles) -> TipBody:
@@ -124,11 +139,16 @@ def _tip_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) ->
     inertia, even in c, drops out.
     """
 
-    def effort(mass: float, x: float = 0.0, y: float = 0.0, z: float = 0.0) -> Doubles:
-        return model.with_parameters(payload=Payload(mass, (x, y, z))).inverse_dynamics(q, qd, qdd)
+    def effort(mass: float, com: Vector = ZERO) -> Doubles:
+        return _with_payload(model, mass, com).inverse_dynamics(q, qd, qdd)
 
-    moments = [(effort(1.0, *axis) - effort(1.0, *(-axis))) / 2 for axis in np.eye(3)]
+    axes: tuple[Vector, ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    moments = [(effort(1.0, (x, y, z)) - effort(1.0, (-x, -y, -z))) / 2 for x, y, z in axes]
     return [effort(1.0) - effort(0.0), *moments]
+
+
+def _with_payload(model: DynamicsModel, mass: float, com: Vector = ZERO) -> DynamicsModel:
+    return model.with_parameters(payload=Payload(mass, com))
 
 
 def _body_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) -> list[Doubles]:

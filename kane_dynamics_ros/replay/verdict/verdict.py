@@ -5,11 +5,13 @@ from pathlib import Path
 
 from kane_dynamics_ros.replay.estimation.delay import Delay, command_delay
 from kane_dynamics_ros.replay.estimation.motion import Motion, estimate
+from kane_dynamics_ros.replay.reading.layout import Doubles
 from kane_dynamics_ros.replay.reading.recording import Recording
-from kane_dynamics_ros.replay.verdict.blame import Blame, blame
-from kane_dynamics_ros.replay.verdict.causes import LinkError, TipBody, whole_arm_cause
+from kane_dynamics_ros.replay.verdict.blame import Blame
+from kane_dynamics_ros.replay.verdict.causes import LinkError, TipBody, cause_effort, whole_arm_cause
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, compare
 from kane_dynamics_ros.replay.verdict.fit import Fit, fit
+from kane_dynamics_ros.replay.verdict.joint_blame import blame_joint
 from kane_dynamics_ros.replay.verdict.sentences import arm_findings, joint_findings, notes
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
@@ -70,6 +72,7 @@ def analyse(recording: Recording, model: DynamicsModel, cutoff: float | None = N
     motion = estimate(recording, cutoff)
     comparison = compare(model, motion)
     cause = whole_arm_cause(model, motion, comparison)
+    explained = None if cause is None else cause_effort(model, motion, cause)
     states, commands = recording.states, recording.commands
     processing = Processing(
         recorded_rate=motion.sampled,
@@ -84,7 +87,7 @@ def analyse(recording: Recording, model: DynamicsModel, cutoff: float | None = N
         bag=recording.bag,
         topic=recording.topic,
         model=model.name,
-        joints=tuple(_joint(model, motion, comparison, j) for j in range(len(model.joint_names))),
+        joints=tuple(_joint(model, motion, comparison, explained, j) for j in range(len(model.joint_names))),
         cause=cause,
         findings=arm_findings(cause, model.tip),
         processing=processing,
@@ -94,16 +97,14 @@ def analyse(recording: Recording, model: DynamicsModel, cutoff: float | None = N
     return Analysis(verdict, motion, comparison)
 
 
-def _joint(model: DynamicsModel, motion: Motion, comparison: Comparison, j: int) -> JointVerdict:
+def _joint(
+    model: DynamicsModel, motion: Motion, comparison: Comparison, explained: Doubles | None, j: int
+) -> JointVerdict:
+    """One joint; ``explained`` is what the cause common to all joints adds to their efforts, (N, n)."""
     figures = fit(comparison.time, comparison.measured[:, j], comparison.predicted[:, j])
-    contributions = {
-        **{name: comparison.terms[name][:, j] for name in ("inertia", "coriolis", "gravity")},
-        "viscous": comparison.speed[:, j],
-        "Coulomb": comparison.direction[:, j],
-        "offset": comparison.direction[:, j] * 0 + 1,
-    }
     independent = len(comparison.time) * 2 * motion.cutoff / motion.rate
-    blames = blame(comparison.residual[:, j], contributions, figures.measured_rms, independent)
+    common = None if explained is None else explained[:, j]
+    blames = blame_joint(comparison, j, common, figures.measured_rms, independent)
     return JointVerdict(
         name=model.joint_names[j],
         unit="N" if model.joints[j].kind == "prismatic" else "N m",
