@@ -8,6 +8,15 @@ from kane_dynamics_ros.codegen.functions import default_parameters
 from kane_dynamics_ros.codegen.print_c import c_outputs, c_statements
 from kane_dynamics_ros.codegen.sincos_kernel import INCLUDES, sincos_kernel
 
+LARGE = 10_000  # statements of a function from which on optimising it would take minutes
+PLAINLY = (
+    "#if defined(__GNUC__) && !defined(__clang__) /* so large a function is compiled without optimising */",
+    "#pragma GCC push_options",
+    '#pragma GCC optimize ("O0")',
+    "#endif",
+)
+AGAIN = ("#if defined(__GNUC__) && !defined(__clang__)", "#pragma GCC pop_options", "#endif", "")
+
 
 def c_source(name: str, derived: Derived, version: str) -> str:
     """The text of NAME.c."""
@@ -25,7 +34,8 @@ def c_source(name: str, derived: Derived, version: str) -> str:
     ]
     for function in equations.functions:
         listing = derived.listings[function.name]
-        lines += c_function(name, function, listing)
+        text = c_function(name, function, listing)
+        lines += text if len(listing.statements) < LARGE else [*PLAINLY, *text, *AGAIN]
         if function.name in BATCHED:
             lines += batch_function(name, equations.n, function, listing)
     return "\n".join(lines)
