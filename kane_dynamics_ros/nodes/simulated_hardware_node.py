@@ -15,6 +15,7 @@ from std_msgs.msg import Float64MultiArray
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import run_node
+from kane_dynamics_ros.nodes.qos import subscription_events
 from kane_dynamics_ros.nodes.simulated_hardware_parameters import TABLE
 from kane_dynamics_ros.nodes.simulated_hardware_setup import build_hardware, build_reporter, faults, payload
 from kane_dynamics_ros.nodes.simulation_time import LockStepTime, Outcome, SimulationTime, WallTime
@@ -38,10 +39,11 @@ class SimulatedHardwareNode(Node):
         self._states = self.create_publisher(JointState, "joint_states", 10)
         self._message = JointState()
         self._time = self._build_time()
-        interface = self.values["command.interface"]
-        self._command_topic = self.create_subscription(
-            Float64MultiArray, f"forward_{interface}_controller/commands", self._on_command, 10
-        ).topic_name
+        self._command_topic = f"forward_{self.values['command.interface']}_controller/commands"
+        events = subscription_events(self.get_logger(), self._command_topic)
+        self.create_subscription(
+            Float64MultiArray, self._command_topic, self._on_command, 10, event_callbacks=events
+        )
         self.add_on_set_parameters_callback(self._on_parameters)
         self.get_logger().info(
             f"simulating {', '.join(self.hardware.joint_names)} at {self.values['update_rate']:g} Hz; "

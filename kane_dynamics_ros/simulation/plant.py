@@ -50,13 +50,13 @@ class PlantOptions:
         lower = [joint.lower if self.hard_stops else None for joint in joints]
         upper = [joint.upper if self.hard_stops else None for joint in joints]
         return Resistances(
-            viscous=np.array(friction.viscous),
-            coulomb=np.array(friction.coulomb),
-            rest=np.array(friction.static),
-            stribeck_velocity=np.array(friction.stribeck_velocity),
+            viscous=np.array(friction.viscous, dtype=float),
+            coulomb=np.array(friction.coulomb, dtype=float),
+            rest=np.array(friction.static, dtype=float),
+            stribeck_velocity=np.array(friction.stribeck_velocity, dtype=float),
             brake=np.array([LOCKED if name in self.locked else 0.0 for name in names]),
-            lower=np.array([-np.inf if limit is None else limit for limit in lower]),
-            upper=np.array([np.inf if limit is None else limit for limit in upper]),
+            lower=np.array([-np.inf if limit is None else limit for limit in lower], dtype=float),
+            upper=np.array([np.inf if limit is None else limit for limit in upper], dtype=float),
             restitution=self.restitution,
         )
 
@@ -145,4 +145,4 @@ def initial_positions(joints: Sequence[JointInfo]) -> Array:
         if joint.initial_position is None and joint.lower is not None and joint.upper is not None:
             position = min(max(position, joint.lower), joint.upper)
         positions.append(position)
-    return np.array(positions)
+    return np.array(positions, dtype=float)

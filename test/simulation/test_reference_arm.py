@@ -137,7 +137,13 @@ def test_a_payload_attached_while_running_acts_at_once_and_without_a_jump() -> N
 
 @COMPILED
 @pytest.mark.parametrize(
-    "options", [FREE, PlantOptions(), PlantOptions(locked=("alpha_3",), restitution=0.5)]
+    "options",
+    [
+        FREE,
+        PlantOptions(),
+        PlantOptions(locked=("alpha_3",), restitution=0.5),
+        PlantOptions(friction=Friction((1,) * N, (1, 1, 1, 0, 0), (2, 2, 2, 0, 0), (1,) * N)),  # integers
+    ],
 )
 def test_compiled_and_numpy_steps_agree(options: PlantOptions) -> None:
     arms = Plant(MODEL, options), Plant(load_model("manipulator_5dof", backend="python"), options)
