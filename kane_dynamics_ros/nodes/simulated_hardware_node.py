@@ -49,6 +49,7 @@ class SimulatedHardwareNode(Node):
             f"simulating {', '.join(self.hardware.joint_names)} at {self.values['update_rate']:g} Hz; "
             "the brakes hold the arm until the first command"
         )
+        self._reporter.due(0)
         self._report()
 
     def spin(self, stopped: Callable[[], bool]) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,14 +43,15 @@ def build_hardware(model: DynamicsModel, values: Values) -> SimulatedHardware:
     options = HardwareOptions(
         ActuatorOptions(
             effort_limits=None if values["actuator.effort_limits"] else (None,) * len(model.joints),
-            **group(values, "actuator", "time_constant", "delay", "ripple", "ripple_cycles", "quantum"),
+            **_group(values, "actuator", "time_constant", "delay", "ripple", "ripple_cycles", "quantum"),
         ),
-        SensorOptions(**group(values, "sensor", *SensorOptions.__dataclass_fields__)),
+        SensorOptions(**_group(values, "sensor", *SensorOptions.__dataclass_fields__)),
         faults(values, "faults.schedule"),
         values["command.timeout"],
         values["command.on_silence"],
     )
-    inner = InnerLoop(arm, values["command.interface"], values["command.bandwidth"])
+    interface = values["command.interface"]
+    inner = None if interface == "effort" else InnerLoop(arm, interface, values["command.bandwidth"])
     hardware = SimulatedHardware(engine, options, inner)
     hardware.switch_faults(faults(values, "faults.active"))
     return hardware
@@ -58,7 +60,7 @@ def build_hardware(model: DynamicsModel, values: Values) -> SimulatedHardware:
 def build_reporter(hardware: SimulatedHardware, values: Values) -> Reporter:
     """What the joint state messages look like."""
     options = ReportOptions(
-        values["publish_rate"], **group(values, "report", "jitter", "shuffle", "velocity", "effort", "seed")
+        values["publish_rate"], **_group(values, "report", "jitter", "shuffle", "velocity", "effort", "seed")
     )
     return Reporter(hardware.joint_names, options, hardware.engine.time_step)
 
@@ -77,12 +79,12 @@ def payload(values: Values) -> Payload:
     return Payload(values["payload.mass"], tuple(com), tuple(inertia))
 
 
-def group(values: Values, prefix: str, *names: str) -> Values:
+def _group(values: Values, prefix: str, *names: str) -> Values:
     """The values of ``prefix.name`` by ``name``."""
     return {name: values[f"{prefix}.{name}"] for name in names}
 
 
-def named_numbers(name: str, items: Sequence[str], known: Sequence[str]) -> dict[str, float]:
+def _named_numbers(name: str, items: Sequence[str], known: Sequence[str]) -> dict[str, float]:
     """NAME=NUMBER strings of the parameter ``name``; each name one of ``known``."""
     result = {}
     for item in items:
@@ -100,7 +102,7 @@ def named_numbers(name: str, items: Sequence[str], known: Sequence[str]) -> dict
 
 def _by_joint(model: DynamicsModel, name: str, values: Values, default: ArrayLike) -> Array:
     """A parameter of JOINT=NUMBER strings in joint order; ``default`` (n,) where a joint is not given."""
-    given = named_numbers(name, values[name], model.joint_names)
+    given = _named_numbers(name, values[name], model.joint_names)
     pairs = zip(model.joint_names, np.asarray(default, dtype=float), strict=True)
     return np.array([given.get(joint, number) for joint, number in pairs])
 
@@ -108,7 +110,7 @@ def _by_joint(model: DynamicsModel, name: str, values: Values, default: ArrayLik
 def _factors(model: DynamicsModel, values: Values) -> dict[str, float]:
     """The mismatch of each body."""
     drawn = drawn_factors(model, values["mismatch.spread"], values["mismatch.seed"])
-    return drawn | named_numbers("mismatch.factors", values["mismatch.factors"], model.bodies)
+    return drawn | _named_numbers("mismatch.factors", values["mismatch.factors"], model.bodies)
 
 
 def _engine(arm: DynamicsModel, values: Values) -> Engine:
@@ -134,8 +136,10 @@ def _urdf(values: Values) -> str:
     if values["robot_description"]:
         return str(values["robot_description"])
     name = values["urdf"] or str(share_directory() / "urdf" / f"{values['model']}.urdf")
+    if not values["urdf"] and not Path(name).is_file():
+        raise ParameterError("urdf", "", "with engine mujoco, the URDF that the model was generated from")
     data = read_bytes(name)
-    return expand_xacro(name, data, {}) if name.endswith(".xacro") else data.decode()
+    return expand_xacro(name, data, {}) if name.endswith(".xacro") else data.decode("utf-8", "replace")
 
 
 def _parametrised(model: DynamicsModel, values: Values) -> DynamicsModel:

@@ -17,6 +17,7 @@ _PATIENCE = 50_000_000  # [ns] a delay up to this long is made up for
 _BURST = 5  # steps in one go while a delay is made up for
 _SETTLE = 200_000_000  # [ns] see LockStep
 _TICK = 0.02  # [s] how often lock step looks for a command that did not come
+_REPORT_PERIOD = 5.0  # [s] between two log messages of one kind
 _SECOND = 1_000_000_000
 
 Outcome = Literal["stepped", "sent", "swallowed"]  # no joint state was due; it went out; a fault kept it
@@ -62,9 +63,12 @@ class WallTime:
         return f"{dropped} steps were left out because the machine was too slow" if dropped else ""
 
     def _on_timer(self) -> None:
+        dropped = self._pacer.dropped
         for due in self._pacer.due(time.monotonic_ns()):
             self._due = due
             self._advance()
+        if self._pacer.dropped > dropped:
+            self._node.get_logger().warning(self.lost(), throttle_duration_sec=_REPORT_PERIOD)
 
 
 class LockStepTime:
@@ -81,7 +85,7 @@ class LockStepTime:
         repeat: Callable[[], None],
         timeout: float,
     ) -> None:
-        self._now, self._advance, self._repeat = now, advance, repeat
+        self._node, self._now, self._advance, self._repeat = node, now, advance, repeat
         self._lock_step = LockStep(round(timeout * _SECOND), _SETTLE)
         self._clock = node.create_publisher(ClockMessage, "/clock", 10)
         node.create_timer(_TICK, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
@@ -105,6 +109,8 @@ class LockStepTime:
         if action == "repeat":
             self._repeat()
         elif action == "advance":
+            if self.lost():
+                self._node.get_logger().warning(self.lost(), throttle_duration_sec=_REPORT_PERIOD)
             self._to_next_state()
 
     def _to_next_state(self) -> None:

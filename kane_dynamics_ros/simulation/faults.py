@@ -47,8 +47,13 @@ class Fault:
         rule = JOINT_RULE.get(self.kind)
         wrong_joint = (rule == "no" and self.joint) or (rule == "required" and not self.joint)
         if rule is None or wrong_joint or not self.start < self.end:
-            found = f"{self.kind}:{self.joint or ''}@{self.start:g}..{self.end:g}"
-            raise SimulationOptionError("fault", found, f"{_FORM}; joint: {rule or 'by kind'}; START < END")
+            allowed = f"{_FORM}; joint: {rule or 'by kind'}; START < END"
+            raise SimulationOptionError("fault", str(self), allowed)
+
+    def __str__(self) -> str:
+        joint = f":{self.joint}" if self.joint else ""
+        always = (self.start, self.end) == (-math.inf, math.inf)
+        return self.kind + joint + ("" if always else f"@{self.start:g}..{self.end:g}")
 
 
 def parse_fault(text: str) -> Fault:

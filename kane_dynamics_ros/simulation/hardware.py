@@ -10,7 +10,7 @@ import numpy as np
 from kane_dynamics_ros.errors import NonFiniteError
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators
 from kane_dynamics_ros.simulation.engine import Array, Engine
-from kane_dynamics_ros.simulation.errors import CommandLengthError
+from kane_dynamics_ros.simulation.errors import CommandLengthError, SimulationOptionError, require_at_least
 from kane_dynamics_ros.simulation.faults import Fault, Faults
 from kane_dynamics_ros.simulation.inner_loop import InnerLoop
 from kane_dynamics_ros.simulation.sensors import Reading, SensorOptions, Sensors
@@ -34,6 +34,11 @@ class HardwareOptions:
     faults: tuple[Fault, ...] = ()
     command_timeout: float = 0.0  # [s]
     on_silence: Silence = "hold"
+
+    def __post_init__(self) -> None:
+        require_at_least("command_timeout", self.command_timeout, 0.0)
+        if self.on_silence not in SILENCES:
+            raise SimulationOptionError("on_silence", self.on_silence, ", ".join(SILENCES))
 
 
 class SimulatedHardware:
@@ -118,7 +123,7 @@ class SimulatedHardware:
     def _wanted_effort(self) -> Array:
         if self._drive != "on":
             return self._zeros
-        if self._inner_loop is None or self._inner_loop.interface == "effort":
+        if self._inner_loop is None:
             return self._command
         return self._inner_loop(self._command, self.engine.q, self.engine.qd)
 

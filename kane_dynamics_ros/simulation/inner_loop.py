@@ -16,12 +16,12 @@ from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.simulation.engine import Array
 from kane_dynamics_ros.simulation.errors import SimulationOptionError
 
-CommandInterface = Literal["effort", "position", "velocity"]
-COMMAND_INTERFACES: tuple[CommandInterface, ...] = ("effort", "position", "velocity")
+CommandInterface = Literal["position", "velocity"]
+COMMAND_INTERFACES = ("effort", "position", "velocity")  # effort commands need no inner loop
 
 
 class InnerLoop:
-    """Effort from a position or velocity command; effort commands do not come here."""
+    """Effort from a position or velocity command."""
 
     def __init__(self, model: DynamicsModel, interface: CommandInterface, bandwidth: float = 25.0) -> None:
         """``bandwidth`` in Hz. Raises ``SimulationOptionError``."""

@@ -19,6 +19,7 @@ step in which a joint would turn further than ``MOST_TURN`` is made in parts. pl
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.simulation.engine import Array
@@ -110,7 +111,7 @@ def velocity_bounds(r: Resistances, q: Array, v: Array, h: float) -> tuple[Array
     return lower, upper
 
 
-def _solve(M: Array, load: Array, free: "np.ndarray[tuple[int], np.dtype[np.intp]]") -> Array:
+def _solve(M: Array, load: Array, free: NDArray[np.intp]) -> Array:
     """a from M a = load over the joints ``free``, 0 at the others."""
     a = np.zeros(len(load))
     a[free] = np.linalg.solve(M[np.ix_(free, free)], load[free])
@@ -119,7 +120,7 @@ def _solve(M: Array, load: Array, free: "np.ndarray[tuple[int], np.dtype[np.intp
 
 def _runge_kutta(
     model: DynamicsModel,
-    free: "np.ndarray[tuple[int], np.dtype[np.intp]]",
+    free: NDArray[np.intp],
     q: Array,
     v: Array,
     a1: Array,

@@ -11,10 +11,10 @@ from kane_dynamics_ros.simulation.errors import SimulationOptionError
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
 
-Controller = Callable[
-    [Array, Array, Array], Array
-]  # reference (3, n), measured q (n,), qd (n,) -> command (n,)
-Trajectory = Callable[[float], Array]  # time [s] -> reference (3, n): position, velocity, acceleration
+# From a reference (3, n) and the measured q (n,) and qd (n,) to a command (n,).
+Controller = Callable[[Array, Array, Array], Array]
+# From the time [s] to a reference (3, n): position, velocity, acceleration.
+Trajectory = Callable[[float], Array]
 
 
 @dataclass(frozen=True)

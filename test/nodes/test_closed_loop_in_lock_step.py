@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,10 +20,14 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 HOME = np.array([0.0, 0.9, -1.2, 0.3, 0.5])  # [rad] the URDF's initial values
 AMPLITUDE = np.array([0.3, 0.2, 0.3, 0.3, 0.3])  # [rad]
-START, PERIOD = 3, 1.0  # [s] on /clock, which starts at 1: time for the trajectory to arrive
-PATIENCE = 40.0  # [s] of the wall, for one run on a busy machine
+PERIOD = 1.0  # [s]
+LEAD = 1_000_000_000  # [ns] of /clock between sending the trajectory and its start
+PATIENCE = 50.0  # [s] of the wall, for one run on a busy machine
 DOMAIN = 57
+SECOND = 1_000_000_000  # [ns]
 SPACE = f"/run_{uuid.uuid4().hex}"  # apart from other runs of these tests on this machine
+
+Run = dict[int, Any]  # position, velocity, effort by time
 
 
 def swing(moment: float) -> np.ndarray:
@@ -32,9 +37,9 @@ def swing(moment: float) -> np.ndarray:
     return np.array([HOME + AMPLITUDE * (1.0 - c), AMPLITUDE * w * s, AMPLITUDE * w * w * c])
 
 
-def trajectory(names: list[str]) -> JointTrajectory:
+def trajectory(names: list[str], start: int) -> JointTrajectory:
     message = JointTrajectory(joint_names=names)
-    message.header.stamp = Time(sec=START)
+    message.header.stamp = Time(sec=start // SECOND, nanosec=start % SECOND)
     for moment in np.linspace(0.0, PERIOD, 51):
         q, qd, qdd = swing(moment).tolist()
         after = Duration(sec=int(moment), nanosec=round(moment % 1.0 * 1e9))
@@ -78,23 +83,23 @@ def ros() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def own_run(ros: None) -> dict[float, JointState]:
-    """One run against our own plant."""
+def own_run(ros: None) -> Run:
+    """One run against our own plant; see ``record``."""
     return record("own")
 
 
-def record(engine: str) -> dict[float, JointState]:
-    """Joint states by stamp [s] during the swing, both nodes started anew."""
+def record(engine: str) -> Run:
+    """Joint states during the swing, by the time [ns] since its start; both nodes started anew."""
     with processes() as start:
         return follow(start, engine)
 
 
-def follow(start: Callable[..., subprocess.Popen[bytes]], engine: str) -> dict[float, JointState]:
+def follow(start: Callable[..., subprocess.Popen[bytes]], engine: str) -> Run:
     probe = rclpy.create_node("probe", namespace=SPACE)
-    states: dict[float, JointState] = {}
+    states: dict[int, JointState] = {}
 
     def hear(message: JointState) -> None:
-        states[message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec] = message
+        states[message.header.stamp.sec * SECOND + message.header.stamp.nanosec] = message
 
     probe.create_subscription(JointState, "joint_states", hear, 1000)
     sender = probe.create_publisher(JointTrajectory, "joint_trajectory", 1)
@@ -111,36 +116,37 @@ def follow(start: Callable[..., subprocess.Popen[bytes]], engine: str) -> dict[f
         "feedforward_node",
         ["use_sim_time:=true", "mode:=computed_torque", "safety.state_timeout:=0.0"],
     )
-    until(lambda: sender.get_subscription_count() > 0)
     arm = start(
         "simulated_hardware_node",
         ["time.mode:=lock_step", "time.timeout:=5.0", "publish_rate:=250", f"engine:={engine}"],
     )
-    until(lambda: len(states) > 1)
-    sender.publish(trajectory(states[min(states)].name))
-    until(lambda: max(states) > START + PERIOD)
+    until(lambda: sender.get_subscription_count() > 0 and len(states) > 1)
+    begin = max(states) + LEAD
+    sender.publish(trajectory(states[max(states)].name, begin))
+    until(lambda: max(states) > begin + PERIOD * SECOND)
     for process in (arm, controller):
         process.terminate()
     assert [process.wait(timeout=20) for process in (arm, controller)] == [0, 0]
     executor.shutdown()
     probe.destroy_node()
-    return {moment: state for moment, state in states.items() if START <= moment < START + PERIOD}
+    measured = {moment - begin: (s.position, s.velocity, s.effort) for moment, s in states.items()}
+    return {moment: values for moment, values in measured.items() if 0 <= moment < PERIOD * SECOND}
 
 
-def rms_error(states: dict[float, JointState]) -> np.ndarray:
-    errors = [swing(moment - START)[0] - np.array(state.position) for moment, state in states.items()]
+def rms_error(states: Run) -> np.ndarray:
+    errors = [swing(moment / SECOND)[0] - np.array(values[0]) for moment, values in states.items()]
     return np.sqrt(np.mean(np.square(errors), axis=0))
 
 
-def test_runs_repeat_bit_for_bit(own_run: dict[float, JointState]) -> None:
+def test_runs_repeat_bit_for_bit(own_run: Run) -> None:
     assert len(own_run) == 250  # 250 Hz
     assert record("own") == own_run
 
 
-def test_the_arm_follows(own_run: dict[float, JointState]) -> None:
+def test_the_arm_follows(own_run: Run) -> None:
     assert (rms_error(own_run) < 2e-3).all()  # [rad] the model is exact, the control sampled at 250 Hz
 
 
-def test_mujoco_is_followed_as_well_as_our_plant(own_run: dict[float, JointState]) -> None:
+def test_mujoco_is_followed_as_well_as_our_plant(own_run: Run) -> None:
     pytest.importorskip("mujoco", reason="needs the mujoco extra")
     np.testing.assert_allclose(rms_error(record("mujoco")), rms_error(own_run), rtol=0.1)

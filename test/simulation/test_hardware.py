@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.errors import NonFiniteError
-from kane_dynamics_ros.simulation.errors import CommandLengthError
+from kane_dynamics_ros.simulation.errors import CommandLengthError, SimulationOptionError
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
 from kane_dynamics_ros.simulation.inner_loop import InnerLoop
 from kane_dynamics_ros.simulation.plant import Plant
@@ -118,3 +118,16 @@ def test_a_position_loop_arrives_exactly_without_friction(uncoupled_arm: Arm) ->
     for _ in range(500):
         hardware.step()
     np.testing.assert_allclose(hardware.read().position, [0.3, -0.2], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"command_timeout": -1.0}, "command_timeout: found -1.0; allowed: finite and >= 0"),
+        ({"on_silence": "pray"}, "on_silence: found 'pray'; allowed: hold, release, brake"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SimulationOptionError) as caught:
+        HardwareOptions(**options)
+    assert str(caught.value) == f"simulation option {message}"

@@ -106,6 +106,7 @@ def test_brakes_hold_any_effort(uncoupled_arm: Arm) -> None:
 
 
 def test_a_massless_joint_is_refused_with_the_way_out(uncoupled_arm: Arm) -> None:
+    """Field report 107: a zero inertia aborted the forward dynamics."""
     with pytest.raises(SingularMassMatrixError) as caught:
         Plant(uncoupled_arm([1.0, 0.0]))
     assert str(caught.value) == (

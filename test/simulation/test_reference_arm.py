@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.errors import ParameterError
 from kane_dynamics_ros.runtime.parameters import Payload
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.errors import SimulationDivergedError
@@ -133,6 +134,16 @@ def test_a_payload_attached_while_running_acts_at_once_and_without_a_jump() -> N
     for arm in (plant, released):
         arm.step(np.zeros(N))
     np.testing.assert_array_equal(plant.q, released.q)
+
+
+def test_a_payload_that_is_not_finite_is_refused_and_the_old_one_stays() -> None:
+    """Field report 107: a NaN inertia aborted the forward dynamics."""
+    plant = Plant(MODEL)
+    with pytest.raises(ParameterError) as caught:
+        plant.set_payload(Payload(float("nan")))
+    assert str(caught.value) == "parameter payload.mass: found [nan]; allowed: 1 finite number >= 0"
+    assert plant.model.parameters.payload == Payload()
+    plant.step(np.zeros(N))
 
 
 @COMPILED
