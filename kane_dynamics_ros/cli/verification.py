@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -41,18 +43,46 @@ def random_trials(model: GeneratedModel, chain: Chain, count: int, seed: int) ->
     rng = np.random.default_rng(seed)
     n = len(chain.coordinates)
     for _ in range(count):
-        payload = _random_payload(rng)
-        loaded = model.with_parameters(
-            gravity=tuple(rng.normal(0.0, 6.0, 3)),  # [m/s^2], any direction
-            payload=payload,
-            rotor_inertia=tuple(rng.uniform(0.0, 0.5, n)),
-            viscous=tuple(rng.uniform(0.0, 3.0, n)),
-            coulomb=tuple(rng.uniform(0.0, 3.0, n)),
-            coulomb_velocity=float(rng.uniform(0.005, 0.5)),
-        )
-        q, qd, qdd = rng.uniform(-np.pi, np.pi, n), rng.uniform(-3, 3, n), rng.uniform(-10, 10, n)
-        yield Trial(model, chain, q, qd, qdd, _as_inertia(model.parameters.payload))
-        yield Trial(loaded, chain, q, qd, qdd, _as_inertia(payload))
+        state = rng.uniform(-np.pi, np.pi, n), rng.uniform(-3, 3, n), rng.uniform(-10, 10, n)
+        yield Trial(model, chain, *state, _as_inertia(model.parameters.payload))
+        loaded, other = _with_other_conditions(model, chain, rng)
+        yield Trial(loaded, other, *state, _as_inertia(loaded.parameters.payload))
+
+
+def _with_other_conditions(
+    model: GeneratedModel, chain: Chain, rng: np.random.Generator
+) -> tuple[GeneratedModel, Chain]:
+    """Random gravity, payload, rotors and friction, and other bodies where the module takes them."""
+    n = len(chain.coordinates)
+    changes: dict[str, Any] = {
+        "gravity": tuple(rng.normal(0.0, 6.0, 3)),  # [m/s^2], any direction
+        "payload": _random_payload(rng),
+        "rotor_inertia": tuple(rng.uniform(0.0, 0.5, n)),
+        "viscous": tuple(rng.uniform(0.0, 3.0, n)),
+        "coulomb": tuple(rng.uniform(0.0, 3.0, n)),
+        "coulomb_velocity": float(rng.uniform(0.005, 0.5)),
+    }
+    if model.parameters.inertial is not None:  # generated with --inertial runtime
+        chain = _with_other_inertias(chain, rng)
+        changes["inertial"] = _standard_parameters(chain)
+    return model.with_parameters(**changes), chain
+
+
+def _with_other_inertias(chain: Chain, rng: np.random.Generator) -> Chain:
+    """The chain with other bodies, as after an identification."""
+    bodies = (_as_inertia(_random_payload(rng)) for _ in chain.joints)
+    joints = tuple(replace(joint, inertia=body) for joint, body in zip(chain.joints, bodies, strict=True))
+    return replace(chain, joints=joints)
+
+
+def _standard_parameters(chain: Chain) -> tuple[float, ...]:
+    """m, h, J about the link frame's origin of each body, in the module's order."""
+    values: list[float] = []
+    for joint in chain.joints:
+        m, c = joint.inertia.mass, np.array(joint.inertia.com)
+        J = np.array(joint.inertia.tensor) + m * (c @ c * np.eye(3) - np.outer(c, c))
+        values += [m, *(m * c), *J[np.triu_indices(3)]]
+    return tuple(float(value) for value in values)
 
 
 def _random_payload(rng: np.random.Generator) -> Payload:

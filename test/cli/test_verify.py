@@ -8,6 +8,7 @@ from example_robots import ROBOTS
 
 from kane_dynamics_ros.cli.chain_arguments import read_chain
 from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.cli.verification import random_trials
 from kane_dynamics_ros.cli.verification_record import RecordError, write_record
 from kane_dynamics_ros.codegen.derived import derive
 from kane_dynamics_ros.codegen.module import write_module
@@ -61,6 +62,15 @@ def test_real_robots_pass(robot, tip, tmp_path, capsys):
 def test_tip_and_locks_are_those_that_the_module_states(tmp_path):
     module = generate(REFERENCE, tmp_path, "hand", ("gamma_4=0.3",))
     assert load_model(module, backend="python").joint_names == ("gamma_1", "alpha_2", "alpha_3", "beta_4")
+    assert verify(module, REFERENCE) == 0
+
+
+def test_inertial_parameters_at_run_time_are_verified_with_other_bodies(tmp_path):
+    derived = derive(read_chain(str(REFERENCE), None, []), inertial="runtime")
+    module = str(write_module(derived, "module", tmp_path)[0])
+    model, chain = load_model(module, backend="python"), read_chain(str(REFERENCE), None, [])
+    _, loaded = random_trials(model, chain, 1, seed=0)
+    assert loaded.model.parameters.inertial != model.parameters.inertial
     assert verify(module, REFERENCE) == 0
 
 
