@@ -1,6 +1,7 @@
 """docs/theory.md, number by number: the equations hold, and the code named beside them is there."""
 
 import re
+from pathlib import Path
 
 import newton_euler
 import numpy as np
@@ -19,8 +20,8 @@ from kane_dynamics_ros.formulation.partial_velocities import (
     regressor,
 )
 from kane_dynamics_ros.formulation.segments import about_origin, moved, segments_of, symmetric
-from kane_dynamics_ros.share import share_directory
 
+ROOT = Path(__file__).resolve().parents[2]  # the checkout: docs and tests are not installed
 N = 5
 RNG = np.random.default_rng(2017)
 CHAIN = random_chain(RNG, N, prismatic=0.4)
@@ -151,7 +152,7 @@ def test_T13_mass_matrix_columns():
 
 def test_T14_T15_T16_are_checked_on_generated_models():
     """V, C, the skewness of M' - 2C and forward dynamics: test_random_chain_properties.py."""
-    text = (share_directory() / "test" / "formulation" / "test_random_chain_properties.py").read_text()
+    text = (ROOT / "test" / "formulation" / "test_random_chain_properties.py").read_text()
     for name in ("less_twice_coriolis_matrix_is_skew", "forward_dynamics_inverts", "all_witnesses_agree"):
         assert name in text
 
@@ -222,15 +223,15 @@ def test_witness(witness):
 
 
 def test_every_equation_of_the_page_has_a_test_here():
-    page = (share_directory() / "docs" / "theory.md").read_text(encoding="utf-8")
-    here = (share_directory() / "test" / "formulation" / "test_theory.py").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+    here = (ROOT / "test" / "formulation" / "test_theory.py").read_text(encoding="utf-8")
     for number in re.findall(r"^\((T\d+)\)", page, re.MULTILINE):
         assert re.search(rf"{number}(?!\d)", here), number
 
 
 def test_the_code_named_on_the_page_exists():
-    page = (share_directory() / "docs" / "theory.md").read_text(encoding="utf-8")
-    package = share_directory() / "kane_dynamics_ros" / "formulation"
+    page = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+    package = ROOT / "kane_dynamics_ros" / "formulation"
     for module, name in re.findall(r"\b(\w+)\.(\w+)`?$", page, re.MULTILINE):
         if (package / f"{module}.py").is_file():
             assert re.search(rf"(def|class) {name}\b", (package / f"{module}.py").read_text()), name
