@@ -14,6 +14,7 @@ from kane_dynamics_ros.description import Chain, DescriptionError, Finding, phys
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
     parser.add_argument("urdf", help="URDF or xacro file")
     add_chain_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
@@ -54,6 +55,7 @@ def equations_in_symbols(chain: Chain, form: str) -> str:
 
 
 def is_doubt(finding: Finding) -> bool:
+    """Whether a finding is more than information."""
     return finding.severity != "info"
 
 

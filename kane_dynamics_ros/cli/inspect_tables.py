@@ -15,6 +15,7 @@ def joint_lines(chain: Chain) -> list[str]:
 
 
 def joint_row(joint: ChainJoint, chain: Chain) -> tuple[str, ...]:
+    """One joint's cells."""
     limits = joint.limits
     return (
         repr(joint.name),
@@ -44,6 +45,7 @@ def body_lines(chain: Chain) -> list[str]:
 
 
 def body_row(joint: ChainJoint) -> tuple[str, ...]:
+    """One body's cells."""
     return (
         repr(joint.body),
         f"{joint.inertia.mass:.6g}",
@@ -54,10 +56,12 @@ def body_row(joint: ChainJoint) -> tuple[str, ...]:
 
 
 def vector(values: Sequence[float]) -> str:
+    """Numbers separated by spaces."""
     return " ".join(f"{value + 0.0:.5g}" for value in values)
 
 
 def known(value: float | None) -> str:
+    """A number, or ? where it is unknown."""
     return "?" if value is None else f"{value:.6g}"
 
 

@@ -43,6 +43,7 @@ class Reader(NamedTuple):
         return Reader(found[0], label, self.notes)
 
     def has(self, attribute: str) -> bool:
+        """Whether the attribute is there and not blank."""
         return bool(self.element.attributes.get(attribute, "").strip())
 
     def name(self, attribute: str = "name") -> str:

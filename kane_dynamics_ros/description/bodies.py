@@ -32,6 +32,7 @@ class Attached(NamedTuple):
 
 
 def take_apart(robot: Robot, moving: Iterable[str], standing: Standing) -> Parts:
+    """The parts of a robot at its ``moving`` joints."""
     links = {link.name: link for link in robot.links}
     names = frozenset(joint.name for joint in robot.joints)
     return Parts(links, names, children(robot.joints), frozenset(moving), standing)
@@ -67,6 +68,7 @@ def lumped_body(parts: Parts, first: str, notes: Notes) -> tuple[Inertia, tuple[
 
 
 def note_branches(body: Iterable[Attached], parts: Parts, notes: Notes) -> None:
+    """Note the joints that could move, but are lumped."""
     for _, joint, _ in body:
         if joint is not None and joint.kind in MOVING and joint.name not in parts.standing.lock:
             what = "a follower off the chain" if joint.mimic else "off the chain"

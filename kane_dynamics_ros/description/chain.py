@@ -55,6 +55,7 @@ def serial_chain(robot: Robot, tip: str | None = None, *, lock: Mapping[str, flo
 
 
 def chosen_tip(robot: Robot, still: Collection[str], notes: Notes) -> str:
+    """The default tip, noted."""
     tip, count = default_tip(robot, still)
     notes.add(
         "KD602",
@@ -140,6 +141,7 @@ def other_name(wanted: str, taken: Collection[str]) -> str:
 def chain_joint(
     segment: Segment, follows: Following, inertia: Inertia, lumped: tuple[str, ...]
 ) -> ChainJoint:
+    """A joint of the robot with the body that it carries."""
     joint = segment.joint
     return ChainJoint(
         name=joint.name,

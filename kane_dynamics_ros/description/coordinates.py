@@ -59,6 +59,7 @@ def relation(own: Mimic | None, head: Mimic | None) -> tuple[float, float]:
 
 
 def note(joint: Joint, mimics: Mapping[str, Mimic], head: str, following: Following, notes: Notes) -> None:
+    """Note a joint that shares another's coordinate, or leads though it follows."""
     element = f"joint {joint.name!r}"
     if head != joint.name:
         message = f"moves with {head!r}: q = {following.multiplier!r} * its position + {following.offset!r}"

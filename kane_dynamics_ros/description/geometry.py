@@ -116,6 +116,7 @@ def rotated_tensor(R_AB: Matrix, I_B: Matrix) -> Matrix:
 
 
 def symmetric(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> Matrix:
+    """The symmetric matrix of these entries."""
     return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
 
 

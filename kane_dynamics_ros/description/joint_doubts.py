@@ -43,6 +43,7 @@ def note_unknown_limits(moving: Iterable[Joint], notes: Notes) -> None:
 
 
 def has_no_range(joint: Joint) -> bool:
+    """Whether neither position limit is known."""
     return joint.limits.lower is None and joint.limits.upper is None
 
 

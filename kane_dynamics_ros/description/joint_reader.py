@@ -45,6 +45,7 @@ def coefficient(dynamics: Reader | None, attribute: str) -> float:
 
 
 def read_kind(joint: Reader) -> JointKind:
+    """The joint's type. Raises ``UnknownJointTypeError``."""
     text = joint.name("type").strip()
     for kind in KINDS:
         if text == kind:
@@ -89,10 +90,12 @@ def read_limits(joint: Reader) -> Limits:
 
 
 def positive(value: float | None) -> float | None:
+    """``value``, or None where it is 0, negative or unknown."""
     return value if value is not None and value > 0.0 else None
 
 
 def read_mimic(joint: Reader) -> Mimic | None:
+    """``<mimic>`` as written; None where there is none."""
     mimic = joint.child("mimic")
     if mimic is None:
         return None

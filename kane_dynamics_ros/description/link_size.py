@@ -19,6 +19,7 @@ def link_sizes(links: Iterable[Element], joints: Iterable[Joint]) -> dict[str, f
 
 
 def enlarge(sizes: dict[str, float], link: str, reach: float) -> None:
+    """Keep the larger reach."""
     if reach > sizes.get(link, 0.0):
         sizes[link] = reach
 

@@ -15,7 +15,9 @@ class Notes:
     findings: list[Finding] = field(default_factory=list)
 
     def place(self, line: int | None, element: str | None) -> Place:
+        """A place in this file."""
         return Place(self.source, line, element)
 
     def add(self, code: str, message: str, line: int | None = None, element: str | None = None) -> None:
+        """Note one thing; its severity is the code's."""
         self.findings.append(Finding(code, CODES[code].severity, message, self.source, line, element))

@@ -23,6 +23,7 @@ def read_origin(owner: Reader) -> Placement:
 
 
 def read_orientation(origin: Reader) -> Matrix:
+    """R of ``rpy`` or ``quat_xyzw``; the identity where neither is given."""
     if "quat_xyzw" in origin.element.attributes:
         if "rpy" in origin.element.attributes:
             raise OrientationError(origin.place, "both rpy and quat_xyzw are given")

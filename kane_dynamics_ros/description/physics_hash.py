@@ -31,6 +31,7 @@ def describe_differences(a: Chain, b: Chain) -> tuple[str, ...]:
 
 
 def shown(value: object) -> str:
+    """A value as a difference shows it."""
     return "nothing" if value is None else repr(value)
 
 

@@ -48,6 +48,7 @@ class Standing(NamedTuple):
     broken: Mapping[str, str]
 
     def moves(self, joint: Joint) -> bool:
+        """Whether the joint is free to move."""
         return joint.kind in MOVING and joint.name not in self.joints
 
 
@@ -65,6 +66,7 @@ def stand(robot: Robot, lock: Mapping[str, float]) -> Standing:
 
 
 def nearest_to_zero(joint: Joint) -> float:
+    """0, or the limit nearest to it."""
     lower, upper = joint.limits.lower, joint.limits.upper
     if lower is not None and lower > 0.0:
         return lower

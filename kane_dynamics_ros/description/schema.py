@@ -29,6 +29,7 @@ FOREIGN = "{} is foreign to URDF and not read"
 
 
 def allowed(attributes: str = "", **children: Allowed) -> Allowed:
+    """What an element may hold: attribute names in one string, child elements by name."""
     return Allowed(frozenset(attributes.split()), children)
 
 
@@ -72,6 +73,7 @@ class Strangers(NamedTuple):
     foreign: dict[str, list[Reader]]
 
     def look_at(self, reader: Reader, known: Allowed) -> None:
+        """Sort what one element holds and URDF does not know."""
         for child in reader.element.children:
             kind = f"<{child.tag[:60]}> in <{reader.element.tag}>"
             where = Reader(child, reader.label, reader.notes)
@@ -88,6 +90,7 @@ class Strangers(NamedTuple):
             (self.foreign if ":" in name else self.attributes).setdefault(kind, []).append(reader)
 
     def write(self, notes: Notes) -> None:
+        """Write down each kind once."""
         for kind, readers in self.tags.items():
             note_kind("KD209", f"unknown element {kind} was not read", readers, notes)
         for kind, readers in self.attributes.items():
@@ -98,6 +101,7 @@ class Strangers(NamedTuple):
 
 
 def note_kind(code: str, message: str, readers: Iterable[Reader], notes: Notes) -> None:
+    """One finding for all elements of a kind, at the first."""
     first, *others = readers
     times = f" ({len(others) + 1} times)" if others else ""
     notes.add(code, message + times, *first.place[1:])

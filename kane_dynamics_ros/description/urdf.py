@@ -65,11 +65,13 @@ def walk(root: Element) -> Iterable[Element]:
 
 
 def read_links(root: Element, notes: Notes) -> Iterable[Link]:
+    """The links, in the order of the file."""
     for link in named(root.all("link"), "link", notes):
         yield Link(link.name(), read_inertial(link), link.element.line)
 
 
 def read_joints(root: Element, notes: Notes) -> Iterable[Joint]:
+    """The joints in the order of the file, with what other elements say of them."""
     initial = read_initial_positions(root, notes)
     rotors = read_rotor_inertias(root, notes)
     for joint in named(root.all("joint"), "joint", notes):

@@ -141,6 +141,7 @@ class LockError(DescriptionError):
 
 
 def in_kg_m2(moments: Sequence[float]) -> str:
+    """Moments of inertia as a message gives them."""
     return ", ".join(f"{moment:.6g}" for moment in moments) + " kg m^2"
 
 

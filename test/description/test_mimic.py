@@ -1,0 +1,140 @@
+"""Field reports 26 and 27, and what else followers may be: honoured, or reported."""
+
+import numpy as np
+import pytest
+from chain_torques import generated_model, inverse_dynamics
+from chains_of_text import chain_of
+from small_urdf import LIMIT, fixed, joint, link, robot
+from whole_robot_witness import PinocchioChain
+
+from kane_dynamics_ros.description import parse_robot, serial_chain
+
+STATES = np.random.default_rng(37).uniform(-2.0, 2.0, (10, 3, 2))
+
+
+def gripper(kind="prismatic"):
+    """A wrist with two fingers side by side, each with a pad; the second follows with -1.5 and an offset."""
+    follow = f'<axis xyz="0 1 0"/>{LIMIT}<mimic joint="left" multiplier="-1.5" offset="0.02"/>'
+    pads = (
+        fixed("p_l", "finger_l", "pad_l", rpy="0.1 0 0"),
+        fixed("p_r", "finger_r", "pad_r", rpy="0 0.2 0"),
+    )
+    return robot(
+        *(link(name) for name in ("base", "wrist", "finger_l", "finger_r", "pad_l", "pad_r")), *pads,
+        joint("turn", "base", "wrist", rpy="1 0 0"),
+        joint("left", "wrist", "finger_l", kind, f'<axis xyz="0 1 0"/>{LIMIT}', rpy="0.3 0 0.2"),
+        joint("right", "wrist", "finger_r", kind, follow, rpy="0 0.4 0"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic"])
+@pytest.mark.parametrize(("tip", "coordinates"), [("pad_l", ("turn", "left")), ("pad_r", ("turn", "right"))])
+def test_gripper_is_honoured_whichever_finger_is_the_tip(tmp_path, kind, tip, coordinates):
+    """Field reports 26 and 27: both fingers count, as in Pinocchio on the whole robot with q_r = -1.5 "
+    "q_l + 0.02."""
+    text = gripper(kind)
+    tree = parse_robot(text)
+    chain = serial_chain(tree, tip)
+    assert chain.coordinates == coordinates
+    witness, model = PinocchioChain(text, tree, chain), generated_model(chain, tmp_path)
+    for state in STATES:
+        expected = witness.inverse_dynamics(*state)
+        # A few hundred roundings of numbers near 100, more on the way back from a finger.
+        np.testing.assert_allclose(inverse_dynamics(chain, *state), expected, atol=1e-12)
+        np.testing.assert_allclose(model.inverse_dynamics(*state), expected, atol=1e-12)
+
+
+def test_follower_off_the_path_is_reported():
+    """Field report 26: never a free joint in silence."""
+    chain = chain_of(gripper(), tip="pad_l")
+    assert [f.message for f in chain.findings if f.code == "KD609"] == [
+        "moves with 'left': q = -1.5 * its position + 0.02; its inertia and effort go to that coordinate"
+    ]
+    assert [(j.name, j.multiplier, j.back) for j in chain.joints] == [
+        ("turn", 1.0, False),
+        ("right", -1.5, False),
+        ("right (back)", 1.5, True),
+        ("left", 1.0, False),
+    ]
+
+
+def test_leader_off_the_path_is_reported():
+    """Field report 26."""
+    chain = chain_of(gripper(), tip="pad_r")
+    assert [f.message for f in chain.findings if f.code == "KD608"] == [
+        "it follows 'left', which is off the path to the tip: the coordinate is its own, and 'left' "
+        "moves with it"
+    ]
+
+
+def test_tip_beyond_a_way_back_is_where_it_was():
+    """A follower on the last body: the chain ends with the way back, and the tip's frame is seen from "
+    "there."""
+    text = gripper().replace("</robot>", link("end", "") + fixed("e", "finger_l", "end") + "</robot>")
+    text = text.replace(
+        'parent link="wrist"/><child link="finger_r"', 'parent link="finger_l"/><child link="finger_r"'
+    )
+    chain = chain_of(text, tip="end")
+    assert [j.name for j in chain.joints] == ["turn", "left", "right", "right (back)"]
+    right = chain.joints[2]
+    R = np.array(right.R_PJ) @ np.array(chain.R_BT)
+    p = np.array(right.p_PoJo_P) + np.array(right.R_PJ) @ np.array(chain.p_BoTo_B)
+    np.testing.assert_allclose(R, np.eye(3), atol=1e-15)
+    np.testing.assert_allclose(p, (0.3, 0, 0), atol=1e-15)
+
+
+def test_joint_that_is_called_like_a_way_back_keeps_its_name():
+    text = gripper().replace('name="turn"', 'name="right (back)"')
+    assert [j.name for j in chain_of(text, tip="pad_l").joints if j.back] == ["right (back)'"]
+
+
+def test_follower_of_a_leader_that_stands_is_lumped_and_reported():
+    chain = chain_of(gripper(), tip="wrist")
+    assert [f.message for f in chain.findings if f.code == "KD604"] == [
+        "off the chain: everything from it on is lumped as rigid at 0.0 m",
+        "a follower off the chain: everything from it on is lumped as rigid at 0.02 m",
+    ]
+
+
+@pytest.mark.parametrize("kind", ["revolute", "continuous", "prismatic"])
+def test_follower_on_the_chain_gives_its_effort_to_its_leader(kind):
+    """Field report 27: q_b = m q_a + offset and tau = tau_a + m tau_b, against the same arm without mimic."""
+    inside = f'<axis xyz="0 1 0.5"/>{LIMIT}'
+    follow = inside + '<mimic joint="a" multiplier="-1.5" offset="0.25"/>'
+    parts = [link("base"), link("one"), link("two"), joint("a", "base", "one", kind, inside)]
+    led = chain_of(robot(*parts, joint("b", "one", "two", kind, follow)))
+    free = chain_of(robot(*parts, joint("b", "one", "two", kind, inside)))
+    assert led.coordinates == ("a",)
+    for q, qd, qdd in np.random.default_rng(27).uniform(-2, 2, (10, 3)):
+        tau_a, tau_b = inverse_dynamics(free, (q, -1.5 * q + 0.25), (qd, -1.5 * qd), (qdd, -1.5 * qdd))
+        (tau,) = inverse_dynamics(led, [q], [qd], [qdd])
+        assert tau == pytest.approx(tau_a - 1.5 * tau_b, abs=1e-12)  # roundings of numbers near 100
+
+
+def test_follower_of_a_follower_is_traced_to_the_joint_that_leads():
+    parts = [link(name) for name in ("base", "one", "two", "three")]
+    joints = [
+        joint("c", "two", "three", inside=f'{LIMIT}<mimic joint="b" multiplier="2" offset="1"/>'),
+        joint("b", "one", "two", inside=f'{LIMIT}<mimic joint="a" multiplier="3" offset="4"/>'),
+        joint("a", "base", "one", inside=LIMIT),
+    ]
+    chain = chain_of(robot(*parts, *joints))
+    assert [(j.coordinate, j.multiplier, j.offset) for j in chain.joints] == [(0, 1, 0), (0, 3, 4), (0, 6, 9)]
+
+
+def test_joints_that_share_a_leader_off_the_path_share_a_coordinate():
+    follow = '<axis xyz="0 1 0"/><mimic joint="thumb" multiplier="{}" offset="{}"/>'
+    text = robot(
+        link("base"), link("thumb_link"), link("one"), link("two"), joint("thumb", "base", "thumb_link"),
+        joint("a", "base", "one", inside=follow.format(2, 1)),
+        joint("b", "one", "two", inside=follow.format(6, 5)),
+    )  # fmt: skip
+    chain = chain_of(text, tip="two")
+    assert chain.coordinates == ("a",)
+    # q_a = 2 q_thumb + 1, so that q_thumb = q_a / 2 - 1/2, and q_b = 6 q_thumb + 5 = 3 q_a + 2.
+    assert [(j.name, j.multiplier, j.offset) for j in chain.joints] == [
+        ("thumb", 0.5, -0.5),
+        ("thumb (back)", -0.5, 0.5),
+        ("a", 1.0, 0.0),
+        ("b", 3.0, 2.0),
+    ]
