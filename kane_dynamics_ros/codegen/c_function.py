@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from kane_dynamics_ros.codegen.c_angles import TrigonometricPass, cut_at_angles
-from kane_dynamics_ros.codegen.functions import Function
+from kane_dynamics_ros.codegen.function import Function
 from kane_dynamics_ros.codegen.listing import Listing
 from kane_dynamics_ros.codegen.print_c import c_operand, c_outputs, c_statements
 

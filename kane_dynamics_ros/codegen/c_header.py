@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from kane_dynamics_ros.codegen.c_batch import batch_declaration
 from kane_dynamics_ros.codegen.c_function import declaration
 from kane_dynamics_ros.codegen.derived import Derived
-from kane_dynamics_ros.codegen.functions import Function
+from kane_dynamics_ros.codegen.function import Function
 from kane_dynamics_ros.codegen.listing import Listing
 
 BATCHED = ("inverse_dynamics", "inverse_dynamics_with")  # also come for whole batches

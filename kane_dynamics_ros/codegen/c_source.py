@@ -4,7 +4,7 @@ from kane_dynamics_ros.codegen.c_batch import BLOCK, batch_function
 from kane_dynamics_ros.codegen.c_function import c_function
 from kane_dynamics_ros.codegen.c_header import BATCHED, banner
 from kane_dynamics_ros.codegen.derived import Derived
-from kane_dynamics_ros.codegen.functions import default_parameters
+from kane_dynamics_ros.codegen.parameters import default_parameters
 from kane_dynamics_ros.codegen.print_c import c_outputs, c_statements
 from kane_dynamics_ros.codegen.sincos_kernel import INCLUDES, sincos_kernel
 

@@ -4,7 +4,7 @@ import pprint
 from typing import Any
 
 from kane_dynamics_ros.codegen.derived import Derived
-from kane_dynamics_ros.codegen.functions import default_parameters
+from kane_dynamics_ros.codegen.parameters import default_parameters
 from kane_dynamics_ros.codegen.print_python import python_function
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.segments import about_origin

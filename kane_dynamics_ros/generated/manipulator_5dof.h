@@ -47,9 +47,6 @@ void manipulator_5dof_inverse_dynamics_with(const double *prepared, const double
 /* The same for count states, row after row. */
 void manipulator_5dof_inverse_dynamics_with_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count);
 
-/* M(q), rotor inertia included; out: 5 x 5; 164 operations. */
-void manipulator_5dof_mass_matrix(const double *prepared, const double *q, double *out);
-
 /* V(q, qd), without friction; out: 5; 243 operations. */
 void manipulator_5dof_bias(const double *prepared, const double *q, const double *qd, double *out);
 
@@ -59,11 +56,14 @@ void manipulator_5dof_gravity(const double *prepared, const double *q, double *o
 /* C(q, qd) of Christoffel symbols; out: 5 x 5; 662 operations. */
 void manipulator_5dof_coriolis(const double *prepared, const double *q, const double *qd, double *out);
 
-/* qdd that the efforts tau cause, without friction; out: 5; 507 operations. */
-int manipulator_5dof_forward_dynamics(const double *prepared, const double *q, const double *qd, const double *tau, double *out);
-
 /* d tau / d q, then d tau / d qd; out: 2 x 5 x 5; 1430 operations. */
 void manipulator_5dof_inverse_dynamics_derivatives(const double *prepared, const double *q, const double *qd, const double *qdd, double *out);
+
+/* M(q), rotor inertia included; out: 5 x 5; 164 operations. */
+void manipulator_5dof_mass_matrix(const double *prepared, const double *q, double *out);
+
+/* qdd that the efforts tau cause, without friction; out: 5; 507 operations. */
+int manipulator_5dof_forward_dynamics(const double *prepared, const double *q, const double *qd, const double *tau, double *out);
 
 /* Y: tau = Y pi, rotors excluded; out: 5 x 50; 516 operations. */
 void manipulator_5dof_regressor(const double *prepared, const double *q, const double *qd, const double *qdd, double *out);
@@ -104,12 +104,12 @@ void manipulator_5dof_friction(const double *prepared, const double *qd, double 
 #define MANIPULATOR_5DOF_FUNCTIONS(X) \
     X(inverse_dynamics, q_qd_qdd, 0, 0, 1, 1, 5, 1, 1) \
     X(inverse_dynamics_with, q_qd_qdd, 1, 0, 1, 1, 5, 1, 1) \
-    X(mass_matrix, q, 1, 0, 0, 2, 5, 5, 1) \
     X(bias, q_qd, 1, 0, 0, 1, 5, 1, 1) \
     X(gravity, q, 1, 0, 0, 1, 5, 1, 1) \
     X(coriolis, q_qd, 1, 0, 0, 2, 5, 5, 1) \
-    X(forward_dynamics, q_qd_tau, 1, 1, 0, 1, 5, 1, 1) \
     X(inverse_dynamics_derivatives, q_qd_qdd, 1, 0, 0, 3, 2, 5, 5) \
+    X(mass_matrix, q, 1, 0, 0, 2, 5, 5, 1) \
+    X(forward_dynamics, q_qd_tau, 1, 1, 0, 1, 5, 1, 1) \
     X(regressor, q_qd_qdd, 1, 0, 0, 2, 5, 50, 1) \
     X(reaction_wrenches, q_qd_qdd, 1, 0, 0, 2, 5, 6, 1) \
     X(energy, q_qd, 1, 0, 0, 1, 2, 1, 1) \
