@@ -100,8 +100,11 @@ class JointStateReader:
         return Order(len(names), np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp))
 
     def _is_timely(self, stamp_ns: int, now_ns: int, order: Order) -> bool:
-        """Refuse stamps that are too old, in the future, or before one that was taken; 0 means now."""
-        if not stamp_ns:
+        """Refuse stamps that are too old, in the future, or before one that was taken.
+
+        A stamp of 0 means now; a clock of 0 is simulated time that has not begun, and tells nothing.
+        """
+        if not stamp_ns or not now_ns:
             self.age_ns = 0
             return True
         age_ns = now_ns - stamp_ns

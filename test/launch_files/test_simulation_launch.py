@@ -1,0 +1,62 @@
+"""simulation.launch.py brings up both nodes, and the arm is held; needs an installation of ROS 2."""
+
+import time
+import unittest
+
+import pytest
+
+pytest.importorskip("launch_ros", reason="launch_ros is not installed: the launch files are not tried")
+launch_testing = pytest.importorskip("launch_testing", reason="launch_testing is not installed")
+
+import rclpy
+from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+from launch.actions import IncludeLaunchDescription
+from launch.launch_description_sources import PythonLaunchDescriptionSource
+from launch_testing.actions import ReadyToTest
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from launch import LaunchDescription
+
+try:
+    SHARE = get_package_share_directory("kane_dynamics_ros")
+except PackageNotFoundError:
+    pytest.skip("kane_dynamics_ros is not in an install space: source one", allow_module_level=True)
+
+ARGUMENTS = {"namespace": "left", "controller": "effort_controller", "mode": "computed_torque"}
+PATIENCE = 30.0  # [s]
+
+
+@pytest.mark.launch_test
+def generate_test_description():
+    source = PythonLaunchDescriptionSource(f"{SHARE}/launch/simulation.launch.py")
+    return LaunchDescription(
+        [IncludeLaunchDescription(source, launch_arguments=ARGUMENTS.items()), ReadyToTest()]
+    )
+
+
+class TestRunning(unittest.TestCase):
+    def setUp(self):
+        rclpy.init()
+        self.node = rclpy.create_node("watcher", namespace="left")
+
+    def tearDown(self):
+        self.node.destroy_node()
+        rclpy.shutdown()
+
+    def test_states_and_commands_flow_in_the_namespace(self):
+        states, commands = [], []
+        self.node.create_subscription(JointState, "joint_states", states.append, 10)
+        self.node.create_subscription(Float64MultiArray, "effort_controller/commands", commands.append, 10)
+        end = time.monotonic() + PATIENCE
+        while len(commands) < 100 and time.monotonic() < end:
+            rclpy.spin_once(self.node, timeout_sec=0.1)
+        self.assertGreaterEqual(len(commands), 100)
+        for first, last in zip(states[0].position, states[-1].position, strict=True):
+            self.assertAlmostEqual(first, last, delta=0.01)  # [rad] held
+
+
+@launch_testing.post_shutdown_test()
+class TestEnded(unittest.TestCase):
+    def test_both_end_with_code_0(self, proc_info):
+        launch_testing.asserts.assertExitCodes(proc_info)
