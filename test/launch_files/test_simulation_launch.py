@@ -16,6 +16,7 @@ from launch_testing.actions import ReadyToTest
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from kane_dynamics_ros.nodes.qos import JOINT_STATES
 from launch import LaunchDescription
 
 try:
@@ -46,14 +47,14 @@ class TestRunning(unittest.TestCase):
 
     def test_states_and_commands_flow_in_the_namespace(self):
         states, commands = [], []
-        self.node.create_subscription(JointState, "joint_states", states.append, 10)
+        self.node.create_subscription(JointState, "joint_states", states.append, JOINT_STATES)
         self.node.create_subscription(Float64MultiArray, "effort_controller/commands", commands.append, 10)
         end = time.monotonic() + PATIENCE
-        while len(commands) < 100 and time.monotonic() < end:
+        while not (states and len(commands) > 100) and time.monotonic() < end:
             rclpy.spin_once(self.node, timeout_sec=0.1)
-        self.assertGreaterEqual(len(commands), 100)
+        assert len(commands) > 100
         for first, last in zip(states[0].position, states[-1].position, strict=True):
-            self.assertAlmostEqual(first, last, delta=0.01)  # [rad] held
+            assert abs(first - last) < 0.01  # [rad]: held
 
 
 @launch_testing.post_shutdown_test()
