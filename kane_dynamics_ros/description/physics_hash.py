@@ -1,19 +1,28 @@
 """The physical content of a chain: its hash, and in what two chains differ."""
 
 import hashlib
+import math
+from collections.abc import Iterator
 from dataclasses import asdict
+from typing import Any
 
 from kane_dynamics_ros.description.model import Chain
 
 # Names of what moves (joints, tip) count: states and payloads are given by them. Damping and friction
 # count, since they are part of the torque when they are switched on. Limits, initial positions, the
 # robot's name, the names of lumped links, files and findings do not.
+#
+# Sines and cosines differ in their last bit from one mathematics library to another. A module that was
+# generated on one computer must not be stale on another, so numbers count to DIGITS digits, those of a vector
+# or matrix together; lengths and rotations in absolute terms.
+DIGITS = 12
+_GEOMETRY = ("R_PJ", "p_PoJo_P", "axis", "com")
 _NOT_PHYSICAL = ("limits", "initial_position", "body", "lumped", "name", "back")
 
 
 def physics_hash(chain: Chain) -> str:
     """SHA-256 (hex) over the physical content: kinematics, inertias, coordinates, mimics, locks, rotor
-    inertias, damping and friction, each number by its ``repr``.
+    inertias, damping and friction, each number by the ``repr`` of its first digits.
     """
     lines = (f"{label}={value!r}\n" for label, value in physical_content(chain).items())
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
@@ -41,15 +50,48 @@ def physical_content(chain: Chain) -> dict[str, object]:
         "root": chain.root,
         "tip": chain.tip,
         "coordinates": chain.coordinates,
-        "tip orientation": chain.R_BT,
-        "tip position": chain.p_BoTo_B,
+        "tip orientation": rounded(chain.R_BT, least=1.0),
+        "tip position": rounded(chain.p_BoTo_B, least=1.0),
         "locked joints": chain.locked,
         "joints": tuple(joint.name for joint in chain.joints),
     }
     for joint in chain.joints:
-        for key, value in asdict(joint).items():
-            if key == "inertia":
-                content.update({f"joint {joint.name!r} {part}": entry for part, entry in value.items()})
-            elif key not in _NOT_PHYSICAL:
-                content[f"joint {joint.name!r} {key}"] = value
+        for key, value in flattened(asdict(joint)):
+            if key not in _NOT_PHYSICAL:
+                least = 1.0 if key in _GEOMETRY else 0.0
+                content[f"joint {joint.name!r} {key}"] = rounded(value, least)
     return content
+
+
+def flattened(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Names and values, those of the inertia in its place."""
+    for key, value in fields.items():
+        if key == "inertia":
+            yield from value.items()
+        else:
+            yield key, value
+
+
+def rounded(value: Any, least: float) -> Any:
+    """A number, or nested tuples of them, to ``DIGITS`` digits of the largest or of ``least``."""
+    size = max([least, *(abs(number) for number in numbers(value))])
+    if size == 0.0:
+        return value
+    places = DIGITS - 1 - math.floor(math.log10(size))
+    return at_places(value, places)
+
+
+def numbers(value: Any) -> Iterator[float]:
+    """The floats in nested tuples."""
+    if isinstance(value, float):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from numbers(part)
+
+
+def at_places(value: Any, places: int) -> Any:
+    """Floats rounded to decimal ``places``, -0 made 0; anything else as it is."""
+    if isinstance(value, tuple):
+        return tuple(at_places(part, places) for part in value)
+    return round(value, places) + 0.0 if isinstance(value, float) else value

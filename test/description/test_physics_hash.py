@@ -1,11 +1,18 @@
 """What the physics hash covers, what it does not, and how differences are named."""
 
+import math
 import re
 
 import pytest
 from small_urdf import LIMIT, fixed, joint, link, robot, two_joints
 
-from kane_dynamics_ros.description import describe_differences, parse_robot, physics_hash, serial_chain
+from kane_dynamics_ros.description import (
+    describe_differences,
+    geometry,
+    parse_robot,
+    physics_hash,
+    serial_chain,
+)
 
 BASE = two_joints(inside=f'<axis xyz="0 0 1"/>{LIMIT}<dynamics damping="0.5" friction="0.25"/>')
 
@@ -118,6 +125,28 @@ def test_branches_count_through_the_body_that_they_are_lumped_into():
         "joint 'b' com",
         "joint 'b' tensor",
     ]
+
+
+def test_hash_is_the_same_with_another_mathematics_library(monkeypatch):
+    """Sines and cosines that differ in the last bit, as between computers, leave the hash."""
+    text = BASE.replace('rpy="0 0 0"', 'rpy="0.3 -0.4 2.5"')
+    before = chain_of(text)
+    sine_cosine = geometry.sine_cosine
+
+    def other_library(angle):
+        sine, cosine = sine_cosine(angle)
+        return math.nextafter(sine, 2.0), math.nextafter(cosine, -2.0)
+
+    monkeypatch.setattr(geometry, "sine_cosine", other_library)
+    after = chain_of(text)
+    assert after.joints[0].R_PJ != before.joints[0].R_PJ
+    assert physics_hash(after) == physics_hash(before)
+
+
+def test_small_bodies_count_to_as_many_digits_as_large_ones():
+    tiny = BASE.replace('"0.01"', '"1e-9"').replace('mass value="1"', 'mass value="1e-5"')
+    changed = tiny.replace('"1e-9"', '"1.00000001e-9"')
+    assert physics_hash(chain_of(tiny)) != physics_hash(chain_of(changed))
 
 
 def test_hash_is_stable():
