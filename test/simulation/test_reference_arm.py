@@ -105,7 +105,7 @@ def test_friction_holds_the_arm_exactly_below_its_level() -> None:
 
 def test_the_arm_falls_onto_its_stops_and_rests() -> None:
     plant = Plant(MODEL)
-    for _ in range(10_000 if MODEL.backend == "c" else 3_000):
+    for _ in range(10_000):  # measured: at rest after 9 s
         plant.step(np.zeros(N))
     lower = np.array([joint.lower for joint in MODEL.joints])
     upper = np.array([joint.upper for joint in MODEL.joints])
