@@ -14,19 +14,19 @@ from kane_dynamics_ros.description.model import Joint, Link
 from kane_dynamics_ros.description.notes import Notes
 
 
-def check_tree(links: Sequence[Link], joints: Sequence[Joint], notes: Notes) -> str:
-    """The root link's name. Raises where the joints and links are no tree with a moving joint."""
+def check_tree(links: Sequence[Link], joints: Sequence[Joint], line: int, notes: Notes) -> str:
+    """The root link's name. Raises for what is no tree with a moving joint, at ``line`` of ``<robot>``."""
     if not links:
-        raise MissingError(notes.place(None, "robot"), "element <link>")
+        raise MissingError(notes.place(line, "robot"), "element <link>")
     by_child = parents(links, joints, notes)
     roots = [link.name for link in links if link.name not in by_child]
     if not roots:
         raise loop_error(links[0].name, by_child, notes)
     if len(roots) > 1:
-        raise SeveralRootsError(notes.place(None, "robot"), roots)
+        raise SeveralRootsError(notes.place(line, "robot"), roots)
     check_reached(roots[0], links, joints, by_child, notes)
     if all(joint.kind == "fixed" for joint in joints):
-        raise NoMovingJointError(notes.place(None, "robot"), roots[0], None)
+        raise NoMovingJointError(notes.place(line, "robot"), roots[0], None)
     return roots[0]
 
 

@@ -34,7 +34,7 @@ def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
     check_is_urdf(root, notes)
     links = tuple(read_links(root, notes))
     joints = tuple(read_joints(root, notes))
-    root_link = check_tree(links, joints, notes)
+    root_link = check_tree(links, joints, root.line, notes)
     note_unknown(root, notes)
     note_names(links, joints, notes)
     note_joints(joints, notes)

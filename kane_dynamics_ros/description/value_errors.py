@@ -1,5 +1,6 @@
 """Errors about numbers, inertias and limits in a URDF, and about the chain that was asked for."""
 
+import difflib
 from collections.abc import Iterable, Sequence
 
 from kane_dynamics_ros.description.errors import DescriptionError, Place, listed
@@ -118,7 +119,12 @@ class UnknownNameError(DescriptionError):
     code = "KD601"
 
     def __init__(self, place: Place, kind: str, found: str, known: Iterable[str]) -> None:
-        super().__init__(place, f"there is no {kind} {found!r}", f"its {kind}s are {listed(known, most=40)}")
+        names = list(known)
+        near = difflib.get_close_matches(found, names[:1000], n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        super().__init__(
+            place, f"there is no {kind} {found!r}", f"{hint}its {kind}s are {listed(names, most=40)}"
+        )
 
 
 class UnsupportedJointError(DescriptionError):

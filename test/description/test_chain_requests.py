@@ -19,6 +19,12 @@ def test_unknown_tip_names_the_links_that_there_are():
     )
 
 
+def test_misspelt_tip_is_guessed():
+    assert refusal(two_joints(), tip="tow") == (
+        "arm.urdf: there is no link 'tow'; did you mean 'two'? its links are 'base', 'one', 'two' [KD601]"
+    )
+
+
 def test_tip_that_no_joint_moves_is_refused():
     assert refusal(two_joints(), tip="base") == (
         "arm.urdf: no joint moves between the root 'base' and the tip 'base'; a chain needs at least one "

@@ -38,10 +38,10 @@ CASES = {
         "<sdf version='1.7'/>",
         "arm.urdf:1: the outermost element is <sdf>; a URDF has <robot name='...'> there [KD107]",
     ),
-    "no links": (robot(), "arm.urdf: robot: element <link> is missing or empty; add it [KD201]"),
+    "no links": (robot(), "arm.urdf:1: robot: element <link> is missing or empty; add it [KD201]"),
     "no joints": (
         robot(link("base")),
-        "arm.urdf: robot: no joint moves in the whole robot; a chain needs at least one revolute, "
+        "arm.urdf:1: robot: no joint moves in the whole robot; a chain needs at least one revolute, "
         "continuous or "
         "prismatic joint that is not locked: choose another --tip [KD207]",
     ),
@@ -62,7 +62,7 @@ CASES = {
     ),
     "two roots": (
         robot(link("base"), link("one"), link("lost"), joint("a", "base", "one")),
-        "arm.urdf: robot: several links have no parent: 'base', 'lost'; one root is allowed: join the "
+        "arm.urdf:1: robot: several links have no parent: 'base', 'lost'; one root is allowed: join the "
         "others to it "
         "by joints [KD204]",
     ),
