@@ -4,17 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
-from numpy.typing import NDArray
-
-mpl.use("Agg")
-from matplotlib import pyplot as plt
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from kane_dynamics_ros.cli.demo_recording import Run
-
-Array = NDArray[np.float64]
 
 LINES: tuple[dict[str, Any], ...] = (  # the last two nearly coincide: a broad line under a narrow one
     {"color": "#c44e52", "linewidth": 1.4},
@@ -36,7 +30,7 @@ SMALLEST_ERROR = 1e-3  # [mrad] where the logarithmic axis ends
 
 def plot_all(folder: Path, joint_names: Sequence[str], runs: Mapping[str, Run]) -> list[Path]:
     """Write the three pictures; returns their paths."""
-    with mpl.rc_context(STYLE):
+    with rc_context(STYLE):
         return [
             save(folder / "position.png", position_figure(joint_names, runs)),
             save(folder / "error.png", error_figure(joint_names, runs)),
@@ -46,7 +40,6 @@ def plot_all(folder: Path, joint_names: Sequence[str], runs: Mapping[str, Run]) 
 
 def save(path: Path, figure: Figure) -> Path:
     figure.savefig(path)
-    plt.close(figure)
     return path
 
 
@@ -54,9 +47,8 @@ def joint_axes(
     joint_names: Sequence[str], runs: Mapping[str, Run], title: str, draw: Callable[[Any, int], None]
 ) -> Figure:
     """A figure with one row for each joint, a common time axis, and one legend for all."""
-    figure, rows = plt.subplots(
-        len(joint_names), 1, sharex=True, figsize=(9.0, 1.7 * len(joint_names) + 1.0), layout="constrained"
-    )
+    figure = Figure(figsize=(9.0, 1.7 * len(joint_names) + 1.0), layout="constrained")
+    rows = figure.subplots(len(joint_names), 1, sharex=True)
     for i, (axes, name) in enumerate(zip(rows, joint_names, strict=True)):
         draw(axes, i)
         axes.set_title(name)

@@ -9,6 +9,7 @@ from rosbags.highlevel import AnyReader
 
 from kane_dynamics_ros.cli.demo_trajectory import DURATION, reference
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.replay.reading.recording import read_recording
 
 Array = NDArray[np.float64]
 FEWEST_STATES = 100
@@ -41,34 +42,19 @@ class Run(NamedTuple):
 
 def read_run(bag: Path, joint_names: tuple[str, ...], start_position: Array) -> Run:
     """The joint states of a recorded run from the motion's start to its end. Raises when there are few."""
-    start, states = read_messages(bag)
-    in_order = [[list(state.name).index(name) for name in joint_names] for state in states]
-    times = np.array([seconds(state.header.stamp) - start for state in states])
+    states = read_recording(bag, joint_names).states
+    times = 1e-9 * (states.stamps - start_of_motion(bag))
     during = (times >= 0.0) & (times <= DURATION)
     if during.sum() < FEWEST_STATES:
         raise RecordingTooShortError(bag, int(during.sum()))
-    position, effort = (
-        np.array([getattr(state, field)[order] for state, order in zip(states, in_order, strict=True)])
-        for field in ("position", "effort")
-    )
-    times = times[during]
-    return Run(times, position[during], reference(times, start_position).q, effort[during])
+    wanted = reference(times[during], start_position).q
+    return Run(times[during], states.position[during], wanted, states.effort[during])
 
 
-def read_messages(bag: Path) -> tuple[float, list[Any]]:
-    """The start time [s] that the trajectory states, and all joint states."""
-    start, states = np.nan, []
+def start_of_motion(bag: Path) -> int:
+    """The start time [ns] that the recorded trajectory states."""
     with AnyReader([bag]) as reader:
-        wanted = [c for c in reader.connections if c.topic in ("/joint_states", "/joint_trajectory")]
-        for connection, _, data in reader.messages(wanted):
-            message: Any = reader.deserialize(data, connection.msgtype)
-            if connection.topic == "/joint_states":
-                states.append(message)
-            else:
-                start = seconds(message.header.stamp)
-    return start, states
-
-
-def seconds(stamp: Any) -> float:
-    """A ROS time as seconds."""
-    return float(stamp.sec) + 1e-9 * float(stamp.nanosec)
+        connections = [c for c in reader.connections if c.topic.endswith("joint_trajectory")]
+        connection, _, data = next(iter(reader.messages(connections)))
+        message: Any = reader.deserialize(data, connection.msgtype)
+    return int(message.header.stamp.sec) * 1_000_000_000 + int(message.header.stamp.nanosec)
