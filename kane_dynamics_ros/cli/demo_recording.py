@@ -43,7 +43,7 @@ class Run(NamedTuple):
 def read_run(bag: Path, joint_names: tuple[str, ...], start_position: Array) -> Run:
     """The joint states of a recorded run from the motion's start to its end. Raises when there are few."""
     states = read_recording(bag, joint_names).states
-    times = 1e-9 * (states.stamps - start_of_motion(bag))
+    times = 1e-9 * (states.stamps - start_of_motion(bag)).astype(np.float64)
     during = (times >= 0.0) & (times <= DURATION)
     if during.sum() < FEWEST_STATES:
         raise RecordingTooShortError(bag, int(during.sum()))
