@@ -8,7 +8,6 @@ import numpy as np
 
 from kane_dynamics_ros.cli.paper_wind_pump_figures import draw_forces, draw_frequencies, draw_mechanism
 from kane_dynamics_ros.elastic.derivation.counting import count_differentiations
-from kane_dynamics_ros.elastic.derivation.shapes import space
 from kane_dynamics_ros.elastic.wind_pump.dynamics import LIAISON_FORCES
 from kane_dynamics_ros.elastic.wind_pump.parameters import CRANK_SPEED, Lever, Mechanism
 from kane_dynamics_ros.elastic.wind_pump.turn import Turn, lever_frequencies, steady_turn
@@ -64,7 +63,7 @@ def _frequencies(plain: np.ndarray, stiffened: np.ndarray) -> list[str]:
 
 def table_1(printed: Sequence[tuple[int, int, int, int]] = TABLE_1) -> list[str]:
     """Table 1: differentiations counted for n space elements, and as printed."""
-    counts = count_differentiations(space())
+    counts = count_differentiations("space")
     lines = [
         "table 1: differentiations for n space elements; Kane's vector derivatives count once",
         "   n  Lagrange  printed  Gibbs-Appell  printed  Kane  printed  Kane, scalars",

@@ -66,12 +66,20 @@ class ElasticBody:
 
 def element_arrays(kind: Kind, L: float, rates: BeamRates) -> ElementArrays:
     """The generated integrals of one element."""
-    inertia = getattr(beam_elements, f"{kind}_inertia")
-    stiffness = getattr(beam_elements, f"{kind}_stiffness")
-    geometric = getattr(beam_elements, f"{kind}_geometric_stiffness")
-    D, E, m_O = inertia(L, *rates.inertia)
-    k_G = np.stack([geometric(L, *loads) for loads in np.eye(3)])
-    return ElementArrays(L, D, E, m_O, stiffness(L, *rates.stiffness), k_G)
+    inertia = _evaluated(f"{kind}_inertia", L, *rates.inertia)
+    stiffness = _evaluated(f"{kind}_stiffness", L, *rates.stiffness)
+    geometric = [_evaluated(f"{kind}_geometric_stiffness", L, *loads)["k_G"] for loads in np.eye(3).tolist()]
+    return ElementArrays(L, inertia["D"], inertia["E"], inertia["m_O"], stiffness["k"], np.stack(geometric))
+
+
+def _evaluated(name: str, *arguments: float) -> dict[str, Array]:
+    """The arrays of a generated function: its values put where its table says."""
+    values = np.array(getattr(beam_elements, name)(*arguments))
+    arrays = {}
+    for key, (shape, places, numbers) in getattr(beam_elements, name.upper()).items():
+        arrays[key] = np.zeros(shape)
+        arrays[key].flat[places] = values[numbers]
+    return arrays
 
 
 def scatter(element: Array, elements: int, dofs: int) -> Array:

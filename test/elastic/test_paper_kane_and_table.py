@@ -10,7 +10,7 @@ from kane_dynamics_ros.elastic.derivation.counting import (
     Element,
     count_differentiations,
 )
-from kane_dynamics_ros.elastic.derivation.shapes import plane, space
+from kane_dynamics_ros.elastic.derivation.shapes import plane
 from kane_dynamics_ros.elastic.section import beam_rates
 from kane_dynamics_ros.elastic.wind_pump.parameters import Lever, Mechanism
 from kane_dynamics_ros.elastic.wind_pump.turn import lever_frequencies, lever_motion, steady_turn
@@ -82,7 +82,7 @@ def test_table_1_space_element_and_the_print():
     """12 coordinates. Kane: as printed. Lagrange: 48 an element as printed, but the print multiplies by n +
     1. Gibbs-Appell: 25 an element; the print is 20 (n + 1), which no whole number per coordinate gives.
     """
-    counts = count_differentiations(space())
+    counts = count_differentiations("space")
     assert {name: count.calls for name, count in counts.items()} == {
         "Lagrange": 48,
         "Gibbs-Appell": 25,

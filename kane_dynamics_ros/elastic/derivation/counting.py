@@ -7,11 +7,12 @@ and L, the mass per length and the stiffnesses are 1: this changes no count.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import sympy as sp
 
 from kane_dynamics_ros.elastic.derivation.integrals import EA, GJ, EIy, EIz, stiffness
-from kane_dynamics_ros.elastic.derivation.shapes import L, Shape, x, y, z
+from kane_dynamics_ros.elastic.derivation.shapes import SHAPES, L, Shape, x, y, z
 
 t = sp.Symbol("t")
 
@@ -122,10 +123,11 @@ METHODS: dict[str, Callable[[Element, Differentiator], sp.Matrix]] = {
 }
 
 
-def count_differentiations(shape: Shape) -> dict[str, Differentiator]:
-    """Derive one element's equations by every method; what each one needed."""
+@cache
+def count_differentiations(kind: str) -> dict[str, Differentiator]:
+    """Derive one element's equations, "plane" or "space", by every method; what each one needed."""
     counts = {}
     for name, derive in METHODS.items():
         counts[name] = Differentiator()
-        derive(Element(shape), counts[name])
+        derive(Element(SHAPES[kind]()), counts[name])
     return counts

@@ -1,11 +1,19 @@
-"""Write the integrals of the elements as a Python module that needs NumPy only."""
+"""Write the integrals of the elements as a Python module, through the same graph and printer as a robot's.
 
-from collections.abc import Iterator, Sequence
+Each function returns the distinct values; a table beside it says which entries of which array they are.
+"""
+
+import pprint
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add, mul
 
 import numpy as np
 import sympy as sp
-from sympy.printing.pycode import pycode
 
+from kane_dynamics_ros.codegen.expression import Expression, Graph
+from kane_dynamics_ros.codegen.listing import list_statements
+from kane_dynamics_ros.codegen.print_python import python_function
 from kane_dynamics_ros.elastic.derivation.integrals import (
     EA,
     GJ,
@@ -14,7 +22,6 @@ from kane_dynamics_ros.elastic.derivation.integrals import (
     P3,
     EIy,
     EIz,
-    Integrals,
     integrate,
     m,
     my,
@@ -22,9 +29,7 @@ from kane_dynamics_ros.elastic.derivation.integrals import (
     ry,
     rz,
 )
-from kane_dynamics_ros.elastic.derivation.shapes import L, Shape, plane, space
-
-SHAPES = {"plane": plane, "space": space}
+from kane_dynamics_ros.elastic.derivation.shapes import SHAPES, L, Shape
 
 HEADER = '''"""Integrals of the two-node Euler-Bernoulli beam elements. Generated: do not edit.
 
@@ -32,54 +37,71 @@ Written by python -m kane_dynamics_ros.elastic.derivation. L: length [m]. m, my,
 second moments int y^2, int z^2 [kg m] per length; ry, rz: the same moments for the section's turning in
 bending (0: no rotary inertia). EA [N], GJ, EIy, EIz [N m^2]: stiffnesses. P1, P2, P3: axial load [N] at
 the first node, the middle and the second node, tension positive.
-"""
 
-import numpy as np
-from numpy.typing import NDArray
+A function returns values; the table of its name in capitals holds, for each array, its shape, the flat
+places of its entries that are not 0, and the numbers of their values.
+"""
 '''
 
 
-def lines_of(name: str, array: sp.Array) -> Iterator[str]:
-    """Allocate ``name`` and assign its entries that are not zero, equal ones together."""
-    yield f"    {name} = np.zeros({tuple(array.shape)})"
-    places: dict[sp.Expr, list[str]] = {}
-    for index in np.ndindex(*array.shape):
-        if array[index] != 0:
-            places.setdefault(array[index], []).append(f"{name}[{', '.join(map(str, index))}]")
-    for expression, targets in places.items():
-        value = pycode(expression, fully_qualified_modules=False)
-        yield f"    value = {value}"
-        yield from (f"    {target} = value" for target in targets)
+def lowered(expression: sp.Expr, graph: Graph) -> Expression:
+    """A SymPy expression of sums, products and whole powers, on the graph."""
+    if expression.is_Symbol:
+        return graph.symbol(expression.name)
+    if expression.is_Rational:
+        return graph.constant(expression.p / expression.q)
+    if expression.is_Add:
+        return reduce(add, (lowered(term, graph) for term in expression.as_ordered_terms()))
+    if expression.is_Pow and expression.exp.is_Integer:
+        base = lowered(expression.base, graph)
+        power = reduce(mul, [base] * abs(int(expression.exp)))
+        return power if expression.exp > 0 else 1.0 / power
+    factor, rest = expression.as_coeff_Mul()
+    if factor != 1:
+        return lowered(factor, graph) * lowered(rest, graph)
+    numerator, denominator = expression.as_numer_denom()
+    if denominator != 1:
+        return lowered(numerator, graph) / lowered(denominator, graph)
+    return reduce(mul, (lowered(factor, graph) for factor in expression.as_ordered_factors()))
 
 
-def function(
-    name: str, arguments: Sequence[sp.Symbol], arrays: dict[str, sp.Array], summary: str
-) -> Iterator[str]:
-    """A function of floats that returns the arrays."""
-    shapes = ", ".join(f"{key} {tuple(array.shape)}" for key, array in arrays.items())
-    result = ", ".join("NDArray[np.float64]" for _ in arrays)
-    returns = f"tuple[{result}]" if len(arrays) > 1 else result
-    yield f"\n\ndef {name}(\n    {', '.join(f'{a}: float' for a in arguments)}\n) -> {returns}:"
-    yield f'    """{summary}: {shapes}."""'
+def function(name: str, arguments: Sequence[sp.Symbol], arrays: Mapping[str, sp.Array]) -> str:
+    """One function, and the table of where its values go."""
+    graph = Graph()
+    values: list[Expression] = []
+    numbers: dict[tuple[int, bool], int] = {}
+    table = {}
     for key, array in arrays.items():
-        yield from lines_of(key, array)
-    yield f"    return {', '.join(arrays)}"
+        places, which = [], []
+        for place, index in enumerate(np.ndindex(*array.shape)):
+            if array[index] == 0:
+                continue
+            value = lowered(array[index], graph)
+            number = numbers.setdefault((value.index, value.negative), len(values))
+            if number == len(values):
+                values.append(value)
+            places.append(place)
+            which.append(number)
+        table[key] = (tuple(array.shape), places, which)
+    listing = list_statements(graph, values, {})
+    summary = f"The {len(values)} values of {', '.join(arrays)}; {listing.count().total} operations"
+    text = python_function(name, [symbol.name for symbol in arguments], 0, listing, summary)
+    shown = pprint.pformat(table, width=110, compact=True, sort_dicts=False)
+    return f"{text}\n\n{name.upper()} = {shown}\n"
 
 
-def element(kind: str, integrals: Integrals) -> Iterator[str]:
+def element(kind: str, shape: Shape) -> list[str]:
     """The three functions of one kind of element."""
+    integrals = integrate(shape)
     inertia = {"D": integrals.D, "E": integrals.E, "m_O": integrals.m_O}
-    yield from function(f"{kind}_inertia", (L, m, my, mz, ry, rz), inertia, "Inertia integrals")
-    yield from function(f"{kind}_stiffness", (L, EA, GJ, EIy, EIz), {"k": integrals.k}, "Elastic stiffness")
-    yield from function(
-        f"{kind}_geometric_stiffness", (L, P1, P2, P3), {"k_G": integrals.k_G}, "Stiffness of an axial load"
-    )
+    return [
+        function(f"{kind}_inertia", (L, m, my, mz, ry, rz), inertia),
+        function(f"{kind}_stiffness", (L, EA, GJ, EIy, EIz), {"k": integrals.k}),
+        function(f"{kind}_geometric_stiffness", (L, P1, P2, P3), {"k_G": integrals.k_G}),
+    ]
 
 
-def module_text(shapes: dict[str, Shape] | None = None) -> str:
+def module_text() -> str:
     """The whole module; the same input gives the same bytes."""
-    chosen = shapes if shapes is not None else {kind: shape() for kind, shape in SHAPES.items()}
-    lines = [HEADER.rstrip("\n")]
-    for kind, shape in chosen.items():
-        lines.extend(element(kind, integrate(shape)))
-    return "\n".join(lines) + "\n"
+    parts = [part for kind, shape in SHAPES.items() for part in element(kind, shape())]
+    return "\n\n".join([HEADER, *parts])

@@ -35,6 +35,8 @@ class Integrals(NamedTuple):
 
 def over_section(integrand: sp.Expr, second_y: sp.Expr, second_z: sp.Expr) -> sp.Expr:
     """Integrate over the section: y and z are principal axes through its centroid."""
+    if integrand == 0:
+        return sp.Integer(0)
     polynomial = sp.Poly(integrand, y, z)
     moments = {(0, 0): m, (2, 0): second_y, (0, 2): second_z}
     zero = {(1, 0), (0, 1), (1, 1)}
@@ -43,15 +45,13 @@ def over_section(integrand: sp.Expr, second_y: sp.Expr, second_z: sp.Expr) -> sp
 
 def over_element(integrand: sp.Expr) -> sp.Expr:
     """Integrate over the length."""
-    return sp.factor_terms(sp.expand(sp.integrate(sp.expand(integrand), (x, 0, L))))
+    terms = sp.Poly(integrand, x).terms() if integrand != 0 else ()
+    return sp.expand(sum((c * L ** (power + 1) / (power + 1) for (power,), c in terms), sp.Integer(0)))
 
 
 def mass_integral(rest: sp.Expr, bending: sp.Expr) -> sp.Expr:
     """Integrate a sum of two integrands over the mass; ``bending`` uses the rotary moments."""
-    section = over_section(rest, my, mz) if rest != 0 else sp.Integer(0)
-    if bending != 0:
-        section += over_section(bending, ry, rz)
-    return over_element(section)
+    return over_element(over_section(rest, my, mz) + over_section(bending, ry, rz))
 
 
 def products(shape: Shape) -> sp.Array:
@@ -59,8 +59,8 @@ def products(shape: Shape) -> sp.Array:
     N, B, n = shape.N_rest, shape.N_bending, shape.u.cols
     entries = [
         mass_integral(
-            sp.expand(N[a, i] * N[b, j]),
-            sp.expand(N[a, i] * B[b, j] + B[a, i] * N[b, j] + B[a, i] * B[b, j]),
+            N[a, i] * N[b, j],
+            N[a, i] * B[b, j] + B[a, i] * N[b, j] + B[a, i] * B[b, j],
         )
         for a, b, i, j in product(range(3), range(3), range(n), range(n))
     ]
@@ -70,10 +70,7 @@ def products(shape: Shape) -> sp.Array:
 def first_moments(shape: Shape) -> sp.Array:
     """E[a, b] = int N_a^T r_b dm, r = (x, y, z) from node 1."""
     N, B, n = shape.N_rest, shape.N_bending, shape.u.cols
-    entries = [
-        mass_integral(sp.expand(N[a, i] * r), sp.expand(B[a, i] * r))
-        for a, r, i in product(range(3), (x, y, z), range(n))
-    ]
+    entries = [mass_integral(N[a, i] * r, B[a, i] * r) for a, r, i in product(range(3), (x, y, z), range(n))]
     return sp.Array(entries, (3, 3, n))
 
 

@@ -76,3 +76,6 @@ def space() -> Shape:
         w=row(12, {2: h1, 4: -h2, 8: h3, 10: -h4}),
         phi=row(12, {3: a, 9: b}),
     )
+
+
+SHAPES = {"plane": plane, "space": space}

@@ -4,567 +4,298 @@ Written by python -m kane_dynamics_ros.elastic.derivation. L: length [m]. m, my,
 second moments int y^2, int z^2 [kg m] per length; ry, rz: the same moments for the section's turning in
 bending (0: no rotary inertia). EA [N], GJ, EIy, EIz [N m^2]: stiffnesses. P1, P2, P3: axial load [N] at
 the first node, the middle and the second node, tension positive.
+
+A function returns values; the table of its name in capitals holds, for each array, its shape, the flat
+places of its entries that are not 0, and the numbers of their values.
 """
 
-import numpy as np
-from numpy.typing import NDArray
+
+def plane_inertia(L, m, my, mz, ry, rz):
+    """The 33 values of D, E, m_O; 31 operations."""
+    t3 = L * m
+    t10 = 1.2 * (ry / L)
+    t12 = 0.1 * ry
+    t14 = L * ry
+    t21 = L * L
+    t22 = m * t21
+    t23 = 0.05 * t22
+    t26 = 0.03333333333333333 * t22
+    t30 = 0.05238095238095238 * t22
+    t34 = 0.030952380952380953 * t22
+    t37 = m * (L * t21)
+    t51 = 0.08333333333333333 * t22
+    return [
+        0.3333333333333333 * t3,
+        0.16666666666666666 * t3,
+        t10,
+        t12,
+        -t10,
+        0.13333333333333333 * t14,
+        -t12,
+        -(0.03333333333333333 * t14),
+        0.35 * t3,
+        t23,
+        0.15 * t3,
+        -t26,
+        t26,
+        -t23,
+        0.37142857142857144 * t3,
+        t30,
+        0.12857142857142856 * t3,
+        -t34,
+        0.009523809523809525 * t37,
+        t34,
+        -(0.007142857142857143 * t37),
+        -t30,
+        0.16666666666666666 * t22,
+        0.3333333333333333 * t22,
+        ry,
+        -ry,
+        0.15 * t22,
+        0.03333333333333333 * t37,
+        0.35 * t22,
+        -(0.05 * t37),
+        0.5 * t3,
+        t51,
+        -t51,
+    ]
 
 
-def plane_inertia(
-    L: float, m: float, my: float, mz: float, ry: float, rz: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Inertia integrals: D (3, 3, 6, 6), E (3, 3, 6), m_O (3, 6)."""
-    D = np.zeros((3, 3, 6, 6))
-    value = (1/3)*L*m
-    D[0, 0, 0, 0] = value
-    D[0, 0, 3, 3] = value
-    value = (1/6)*L*m
-    D[0, 0, 0, 3] = value
-    D[0, 0, 3, 0] = value
-    value = (6/5)*ry/L
-    D[0, 0, 1, 1] = value
-    D[0, 0, 4, 4] = value
-    value = (1/10)*ry
-    D[0, 0, 1, 2] = value
-    D[0, 0, 1, 5] = value
-    D[0, 0, 2, 1] = value
-    D[0, 0, 5, 1] = value
-    value = -6/5*ry/L
-    D[0, 0, 1, 4] = value
-    D[0, 0, 4, 1] = value
-    value = (2/15)*L*ry
-    D[0, 0, 2, 2] = value
-    D[0, 0, 5, 5] = value
-    value = -1/10*ry
-    D[0, 0, 2, 4] = value
-    D[0, 0, 4, 2] = value
-    D[0, 0, 4, 5] = value
-    D[0, 0, 5, 4] = value
-    value = -1/30*L*ry
-    D[0, 0, 2, 5] = value
-    D[0, 0, 5, 2] = value
-    value = (7/20)*L*m
-    D[0, 1, 0, 1] = value
-    D[0, 1, 3, 4] = value
-    D[1, 0, 1, 0] = value
-    D[1, 0, 4, 3] = value
-    value = (1/20)*L**2*m
-    D[0, 1, 0, 2] = value
-    D[1, 0, 2, 0] = value
-    value = (3/20)*L*m
-    D[0, 1, 0, 4] = value
-    D[0, 1, 3, 1] = value
-    D[1, 0, 1, 3] = value
-    D[1, 0, 4, 0] = value
-    value = -1/30*L**2*m
-    D[0, 1, 0, 5] = value
-    D[1, 0, 5, 0] = value
-    value = (1/30)*L**2*m
-    D[0, 1, 3, 2] = value
-    D[1, 0, 2, 3] = value
-    value = -1/20*L**2*m
-    D[0, 1, 3, 5] = value
-    D[1, 0, 5, 3] = value
-    value = (13/35)*L*m
-    D[1, 1, 1, 1] = value
-    D[1, 1, 4, 4] = value
-    value = (11/210)*L**2*m
-    D[1, 1, 1, 2] = value
-    D[1, 1, 2, 1] = value
-    value = (9/70)*L*m
-    D[1, 1, 1, 4] = value
-    D[1, 1, 4, 1] = value
-    value = -13/420*L**2*m
-    D[1, 1, 1, 5] = value
-    D[1, 1, 5, 1] = value
-    value = (1/105)*L**3*m
-    D[1, 1, 2, 2] = value
-    D[1, 1, 5, 5] = value
-    value = (13/420)*L**2*m
-    D[1, 1, 2, 4] = value
-    D[1, 1, 4, 2] = value
-    value = -1/140*L**3*m
-    D[1, 1, 2, 5] = value
-    D[1, 1, 5, 2] = value
-    value = -11/210*L**2*m
-    D[1, 1, 4, 5] = value
-    D[1, 1, 5, 4] = value
-    E = np.zeros((3, 3, 6))
-    value = (1/6)*L**2*m
-    E[0, 0, 0] = value
-    value = (1/3)*L**2*m
-    E[0, 0, 3] = value
-    value = ry
-    E[0, 1, 1] = value
-    value = -ry
-    E[0, 1, 4] = value
-    value = (3/20)*L**2*m
-    E[1, 0, 1] = value
-    value = (1/30)*L**3*m
-    E[1, 0, 2] = value
-    value = (7/20)*L**2*m
-    E[1, 0, 4] = value
-    value = -1/20*L**3*m
-    E[1, 0, 5] = value
-    m_O = np.zeros((3, 6))
-    value = (1/2)*L*m
-    m_O[0, 0] = value
-    m_O[0, 3] = value
-    m_O[1, 1] = value
-    m_O[1, 4] = value
-    value = (1/12)*L**2*m
-    m_O[1, 2] = value
-    value = -1/12*L**2*m
-    m_O[1, 5] = value
-    return D, E, m_O
+PLANE_INERTIA = {'D': ((3, 3, 6, 6),
+       [0, 3, 7, 8, 10, 11, 13, 14, 16, 17, 18, 21, 25, 26, 28, 29, 31, 32, 34, 35, 37, 38, 40, 41, 55, 56,
+        58, 59, 114, 117, 120, 123, 132, 135, 138, 141, 151, 152, 154, 155, 157, 158, 160, 161, 169, 170, 172,
+        173, 175, 176, 178, 179],
+       [0, 1, 2, 3, 4, 3, 3, 5, 6, 7, 1, 0, 4, 6, 2, 6, 3, 7, 6, 5, 8, 9, 10, 11, 10, 12, 8, 13, 8, 10, 9, 12,
+        10, 8, 11, 13, 14, 15, 16, 17, 15, 18, 19, 20, 16, 19, 14, 21, 17, 20, 21, 18]),
+ 'E': ((3, 3, 6), [0, 3, 7, 10, 19, 20, 22, 23], [22, 23, 24, 25, 26, 27, 28, 29]),
+ 'm_O': ((3, 6), [0, 3, 7, 8, 10, 11], [30, 30, 30, 31, 30, 32])}
 
 
-def plane_stiffness(
-    L: float, EA: float, GJ: float, EIy: float, EIz: float
-) -> NDArray[np.float64]:
-    """Elastic stiffness: k (6, 6)."""
-    k = np.zeros((6, 6))
-    value = EA/L
-    k[0, 0] = value
-    k[3, 3] = value
-    value = -EA/L
-    k[0, 3] = value
-    k[3, 0] = value
-    value = 12*EIz/L**3
-    k[1, 1] = value
-    k[4, 4] = value
-    value = 6*EIz/L**2
-    k[1, 2] = value
-    k[1, 5] = value
-    k[2, 1] = value
-    k[5, 1] = value
-    value = -12*EIz/L**3
-    k[1, 4] = value
-    k[4, 1] = value
-    value = 4*EIz/L
-    k[2, 2] = value
-    k[5, 5] = value
-    value = -6*EIz/L**2
-    k[2, 4] = value
-    k[4, 2] = value
-    k[4, 5] = value
-    k[5, 4] = value
-    value = 2*EIz/L
-    k[2, 5] = value
-    k[5, 2] = value
-    return k
+def plane_stiffness(L, EA, GJ, EIy, EIz):
+    """The 8 values of k; 10 operations."""
+    t2 = EA / L
+    t6 = L * L
+    t9 = 12.0 * (EIz / (L * t6))
+    t12 = 6.0 * (EIz / t6)
+    t14 = EIz / L
+    return [
+        t2,
+        -t2,
+        t9,
+        t12,
+        -t9,
+        4.0 * t14,
+        -t12,
+        2.0 * t14,
+    ]
 
 
-def plane_geometric_stiffness(
-    L: float, P1: float, P2: float, P3: float
-) -> NDArray[np.float64]:
-    """Stiffness of an axial load: k_G (6, 6)."""
-    k_G = np.zeros((6, 6))
-    value = (3/35)*(P1 + 12*P2 + P3)/L
-    k_G[1, 1] = value
-    k_G[4, 4] = value
-    value = (1/70)*(-4*P1 + 8*P2 + 3*P3)
-    k_G[1, 2] = value
-    k_G[2, 1] = value
-    value = -3/35*(P1 + 12*P2 + P3)/L
-    k_G[1, 4] = value
-    k_G[4, 1] = value
-    value = (1/70)*(3*P1 + 8*P2 - 4*P3)
-    k_G[1, 5] = value
-    k_G[5, 1] = value
-    value = (1/210)*L*(15*P1 + 12*P2 + P3)
-    k_G[2, 2] = value
-    value = (1/70)*(4*P1 - 8*P2 - 3*P3)
-    k_G[2, 4] = value
-    k_G[4, 2] = value
-    value = -1/420*L*(5*P1 + 4*P2 + 5*P3)
-    k_G[2, 5] = value
-    k_G[5, 2] = value
-    value = (1/70)*(-3*P1 - 8*P2 + 4*P3)
-    k_G[4, 5] = value
-    k_G[5, 4] = value
-    value = (1/210)*L*(P1 + 12*P2 + 15*P3)
-    k_G[5, 5] = value
-    return k_G
+PLANE_STIFFNESS = {'k': ((6, 6), [0, 3, 7, 8, 10, 11, 13, 14, 16, 17, 18, 21, 25, 26, 28, 29, 31, 32, 34, 35],
+       [0, 1, 2, 3, 4, 3, 3, 5, 6, 7, 1, 0, 4, 6, 2, 6, 3, 7, 6, 5])}
 
 
-def space_inertia(
-    L: float, m: float, my: float, mz: float, ry: float, rz: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Inertia integrals: D (3, 3, 12, 12), E (3, 3, 12), m_O (3, 12)."""
-    D = np.zeros((3, 3, 12, 12))
-    value = (1/3)*L*m
-    D[0, 0, 0, 0] = value
-    D[0, 0, 6, 6] = value
-    value = (1/6)*L*m
-    D[0, 0, 0, 6] = value
-    D[0, 0, 6, 0] = value
-    value = (6/5)*ry/L
-    D[0, 0, 1, 1] = value
-    D[0, 0, 7, 7] = value
-    value = (1/10)*ry
-    D[0, 0, 1, 5] = value
-    D[0, 0, 1, 11] = value
-    D[0, 0, 5, 1] = value
-    D[0, 0, 11, 1] = value
-    value = -6/5*ry/L
-    D[0, 0, 1, 7] = value
-    D[0, 0, 7, 1] = value
-    value = (6/5)*rz/L
-    D[0, 0, 2, 2] = value
-    D[0, 0, 8, 8] = value
-    value = -1/10*rz
-    D[0, 0, 2, 4] = value
-    D[0, 0, 2, 10] = value
-    D[0, 0, 4, 2] = value
-    D[0, 0, 10, 2] = value
-    value = -6/5*rz/L
-    D[0, 0, 2, 8] = value
-    D[0, 0, 8, 2] = value
-    value = (2/15)*L*rz
-    D[0, 0, 4, 4] = value
-    D[0, 0, 10, 10] = value
-    value = (1/10)*rz
-    D[0, 0, 4, 8] = value
-    D[0, 0, 8, 4] = value
-    D[0, 0, 8, 10] = value
-    D[0, 0, 10, 8] = value
-    value = -1/30*L*rz
-    D[0, 0, 4, 10] = value
-    D[0, 0, 10, 4] = value
-    value = (2/15)*L*ry
-    D[0, 0, 5, 5] = value
-    D[0, 0, 11, 11] = value
-    value = -1/10*ry
-    D[0, 0, 5, 7] = value
-    D[0, 0, 7, 5] = value
-    D[0, 0, 7, 11] = value
-    D[0, 0, 11, 7] = value
-    value = -1/30*L*ry
-    D[0, 0, 5, 11] = value
-    D[0, 0, 11, 5] = value
-    value = (7/20)*L*m
-    D[0, 1, 0, 1] = value
-    D[0, 1, 6, 7] = value
-    D[0, 2, 0, 2] = value
-    D[0, 2, 6, 8] = value
-    D[1, 0, 1, 0] = value
-    D[1, 0, 7, 6] = value
-    D[2, 0, 2, 0] = value
-    D[2, 0, 8, 6] = value
-    value = (1/20)*L**2*m
-    D[0, 1, 0, 5] = value
-    D[0, 2, 6, 10] = value
-    D[1, 0, 5, 0] = value
-    D[2, 0, 10, 6] = value
-    value = (3/20)*L*m
-    D[0, 1, 0, 7] = value
-    D[0, 1, 6, 1] = value
-    D[0, 2, 0, 8] = value
-    D[0, 2, 6, 2] = value
-    D[1, 0, 1, 6] = value
-    D[1, 0, 7, 0] = value
-    D[2, 0, 2, 6] = value
-    D[2, 0, 8, 0] = value
-    value = -1/30*L**2*m
-    D[0, 1, 0, 11] = value
-    D[0, 2, 6, 4] = value
-    D[1, 0, 11, 0] = value
-    D[2, 0, 4, 6] = value
-    value = -1/2*rz
-    D[0, 1, 2, 3] = value
-    D[0, 1, 2, 9] = value
-    D[1, 0, 3, 2] = value
-    D[1, 0, 9, 2] = value
-    value = -1/12*L*rz
-    D[0, 1, 4, 3] = value
-    D[0, 1, 10, 9] = value
-    D[1, 0, 3, 4] = value
-    D[1, 0, 9, 10] = value
-    value = (1/12)*L*rz
-    D[0, 1, 4, 9] = value
-    D[0, 1, 10, 3] = value
-    D[1, 0, 3, 10] = value
-    D[1, 0, 9, 4] = value
-    value = (1/30)*L**2*m
-    D[0, 1, 6, 5] = value
-    D[0, 2, 0, 10] = value
-    D[1, 0, 5, 6] = value
-    D[2, 0, 10, 0] = value
-    value = -1/20*L**2*m
-    D[0, 1, 6, 11] = value
-    D[0, 2, 0, 4] = value
-    D[1, 0, 11, 6] = value
-    D[2, 0, 4, 0] = value
-    value = (1/2)*rz
-    D[0, 1, 8, 3] = value
-    D[0, 1, 8, 9] = value
-    D[1, 0, 3, 8] = value
-    D[1, 0, 9, 8] = value
-    value = (1/2)*ry
-    D[0, 2, 1, 3] = value
-    D[0, 2, 1, 9] = value
-    D[2, 0, 3, 1] = value
-    D[2, 0, 9, 1] = value
-    value = -1/12*L*ry
-    D[0, 2, 5, 3] = value
-    D[0, 2, 11, 9] = value
-    D[2, 0, 3, 5] = value
-    D[2, 0, 9, 11] = value
-    value = (1/12)*L*ry
-    D[0, 2, 5, 9] = value
-    D[0, 2, 11, 3] = value
-    D[2, 0, 3, 11] = value
-    D[2, 0, 9, 5] = value
-    value = -1/2*ry
-    D[0, 2, 7, 3] = value
-    D[0, 2, 7, 9] = value
-    D[2, 0, 3, 7] = value
-    D[2, 0, 9, 7] = value
-    value = (13/35)*L*m
-    D[1, 1, 1, 1] = value
-    D[1, 1, 7, 7] = value
-    D[1, 2, 1, 2] = value
-    D[1, 2, 7, 8] = value
-    D[2, 1, 2, 1] = value
-    D[2, 1, 8, 7] = value
-    D[2, 2, 2, 2] = value
-    D[2, 2, 8, 8] = value
-    value = (11/210)*L**2*m
-    D[1, 1, 1, 5] = value
-    D[1, 1, 5, 1] = value
-    D[1, 2, 5, 2] = value
-    D[1, 2, 7, 10] = value
-    D[2, 1, 2, 5] = value
-    D[2, 1, 10, 7] = value
-    D[2, 2, 8, 10] = value
-    D[2, 2, 10, 8] = value
-    value = (9/70)*L*m
-    D[1, 1, 1, 7] = value
-    D[1, 1, 7, 1] = value
-    D[1, 2, 1, 8] = value
-    D[1, 2, 7, 2] = value
-    D[2, 1, 2, 7] = value
-    D[2, 1, 8, 1] = value
-    D[2, 2, 2, 8] = value
-    D[2, 2, 8, 2] = value
-    value = -13/420*L**2*m
-    D[1, 1, 1, 11] = value
-    D[1, 1, 11, 1] = value
-    D[1, 2, 7, 4] = value
-    D[1, 2, 11, 2] = value
-    D[2, 1, 2, 11] = value
-    D[2, 1, 4, 7] = value
-    D[2, 2, 4, 8] = value
-    D[2, 2, 8, 4] = value
-    value = (1/3)*L*mz
-    D[1, 1, 3, 3] = value
-    D[1, 1, 9, 9] = value
-    value = (1/6)*L*mz
-    D[1, 1, 3, 9] = value
-    D[1, 1, 9, 3] = value
-    value = (1/105)*L**3*m
-    D[1, 1, 5, 5] = value
-    D[1, 1, 11, 11] = value
-    D[2, 2, 4, 4] = value
-    D[2, 2, 10, 10] = value
-    value = (13/420)*L**2*m
-    D[1, 1, 5, 7] = value
-    D[1, 1, 7, 5] = value
-    D[1, 2, 1, 10] = value
-    D[1, 2, 5, 8] = value
-    D[2, 1, 8, 5] = value
-    D[2, 1, 10, 1] = value
-    D[2, 2, 2, 10] = value
-    D[2, 2, 10, 2] = value
-    value = -1/140*L**3*m
-    D[1, 1, 5, 11] = value
-    D[1, 1, 11, 5] = value
-    D[2, 2, 4, 10] = value
-    D[2, 2, 10, 4] = value
-    value = -11/210*L**2*m
-    D[1, 1, 7, 11] = value
-    D[1, 1, 11, 7] = value
-    D[1, 2, 1, 4] = value
-    D[1, 2, 11, 8] = value
-    D[2, 1, 4, 1] = value
-    D[2, 1, 8, 11] = value
-    D[2, 2, 2, 4] = value
-    D[2, 2, 4, 2] = value
-    value = -1/105*L**3*m
-    D[1, 2, 5, 4] = value
-    D[1, 2, 11, 10] = value
-    D[2, 1, 4, 5] = value
-    D[2, 1, 10, 11] = value
-    value = (1/140)*L**3*m
-    D[1, 2, 5, 10] = value
-    D[1, 2, 11, 4] = value
-    D[2, 1, 4, 11] = value
-    D[2, 1, 10, 5] = value
-    value = (1/3)*L*my
-    D[2, 2, 3, 3] = value
-    D[2, 2, 9, 9] = value
-    value = (1/6)*L*my
-    D[2, 2, 3, 9] = value
-    D[2, 2, 9, 3] = value
-    E = np.zeros((3, 3, 12))
-    value = (1/6)*L**2*m
-    E[0, 0, 0] = value
-    value = (1/3)*L**2*m
-    E[0, 0, 6] = value
-    value = ry
-    E[0, 1, 1] = value
-    value = -ry
-    E[0, 1, 7] = value
-    value = rz
-    E[0, 2, 2] = value
-    value = -rz
-    E[0, 2, 8] = value
-    value = (3/20)*L**2*m
-    E[1, 0, 1] = value
-    E[2, 0, 2] = value
-    value = (1/30)*L**3*m
-    E[1, 0, 5] = value
-    value = (7/20)*L**2*m
-    E[1, 0, 7] = value
-    E[2, 0, 8] = value
-    value = -1/20*L**3*m
-    E[1, 0, 11] = value
-    value = -1/2*L*mz
-    E[1, 2, 3] = value
-    E[1, 2, 9] = value
-    value = -1/30*L**3*m
-    E[2, 0, 4] = value
-    value = (1/20)*L**3*m
-    E[2, 0, 10] = value
-    value = (1/2)*L*my
-    E[2, 1, 3] = value
-    E[2, 1, 9] = value
-    m_O = np.zeros((3, 12))
-    value = (1/2)*L*m
-    m_O[0, 0] = value
-    m_O[0, 6] = value
-    m_O[1, 1] = value
-    m_O[1, 7] = value
-    m_O[2, 2] = value
-    m_O[2, 8] = value
-    value = (1/12)*L**2*m
-    m_O[1, 5] = value
-    m_O[2, 10] = value
-    value = -1/12*L**2*m
-    m_O[1, 11] = value
-    m_O[2, 4] = value
-    return D, E, m_O
+def plane_geometric_stiffness(L, P1, P2, P3):
+    """The 9 values of k_G; 34 operations."""
+    t13 = ((0.08571428571428572 * (P1 / L)) + (1.0285714285714285 * (P2 / L))) + (0.08571428571428572 * (P3 / L))
+    t17 = 0.11428571428571428 * P2
+    t21 = ((0.05714285714285714 * P1) - t17) - (0.04285714285714286 * P3)
+    t25 = (t17 + (0.04285714285714286 * P1)) - (0.05714285714285714 * P3)
+    t27 = P1 * L
+    t29 = L * P2
+    t30 = 0.05714285714285714 * t29
+    t33 = L * P3
+    return [
+        t13,
+        -t21,
+        -t13,
+        t25,
+        ((0.07142857142857142 * t27) + t30) + (0.004761904761904762 * t33),
+        t21,
+        -(((0.011904761904761904 * t27) + (0.009523809523809525 * t29)) + (0.011904761904761904 * t33)),
+        -t25,
+        (t30 + (0.004761904761904762 * t27)) + (0.07142857142857142 * t33),
+    ]
 
 
-def space_stiffness(
-    L: float, EA: float, GJ: float, EIy: float, EIz: float
-) -> NDArray[np.float64]:
-    """Elastic stiffness: k (12, 12)."""
-    k = np.zeros((12, 12))
-    value = EA/L
-    k[0, 0] = value
-    k[6, 6] = value
-    value = -EA/L
-    k[0, 6] = value
-    k[6, 0] = value
-    value = 12*EIz/L**3
-    k[1, 1] = value
-    k[7, 7] = value
-    value = 6*EIz/L**2
-    k[1, 5] = value
-    k[1, 11] = value
-    k[5, 1] = value
-    k[11, 1] = value
-    value = -12*EIz/L**3
-    k[1, 7] = value
-    k[7, 1] = value
-    value = 12*EIy/L**3
-    k[2, 2] = value
-    k[8, 8] = value
-    value = -6*EIy/L**2
-    k[2, 4] = value
-    k[2, 10] = value
-    k[4, 2] = value
-    k[10, 2] = value
-    value = -12*EIy/L**3
-    k[2, 8] = value
-    k[8, 2] = value
-    value = GJ/L
-    k[3, 3] = value
-    k[9, 9] = value
-    value = -GJ/L
-    k[3, 9] = value
-    k[9, 3] = value
-    value = 4*EIy/L
-    k[4, 4] = value
-    k[10, 10] = value
-    value = 6*EIy/L**2
-    k[4, 8] = value
-    k[8, 4] = value
-    k[8, 10] = value
-    k[10, 8] = value
-    value = 2*EIy/L
-    k[4, 10] = value
-    k[10, 4] = value
-    value = 4*EIz/L
-    k[5, 5] = value
-    k[11, 11] = value
-    value = -6*EIz/L**2
-    k[5, 7] = value
-    k[7, 5] = value
-    k[7, 11] = value
-    k[11, 7] = value
-    value = 2*EIz/L
-    k[5, 11] = value
-    k[11, 5] = value
-    return k
+PLANE_GEOMETRIC_STIFFNESS = {'k_G': ((6, 6), [7, 8, 10, 11, 13, 14, 16, 17, 25, 26, 28, 29, 31, 32, 34, 35],
+         [0, 1, 2, 3, 1, 4, 5, 6, 2, 5, 0, 7, 3, 6, 7, 8])}
 
 
-def space_geometric_stiffness(
-    L: float, P1: float, P2: float, P3: float
-) -> NDArray[np.float64]:
-    """Stiffness of an axial load: k_G (12, 12)."""
-    k_G = np.zeros((12, 12))
-    value = (3/35)*(P1 + 12*P2 + P3)/L
-    k_G[1, 1] = value
-    k_G[2, 2] = value
-    k_G[7, 7] = value
-    k_G[8, 8] = value
-    value = (1/70)*(-4*P1 + 8*P2 + 3*P3)
-    k_G[1, 5] = value
-    k_G[4, 8] = value
-    k_G[5, 1] = value
-    k_G[8, 4] = value
-    value = -3/35*(P1 + 12*P2 + P3)/L
-    k_G[1, 7] = value
-    k_G[2, 8] = value
-    k_G[7, 1] = value
-    k_G[8, 2] = value
-    value = (1/70)*(3*P1 + 8*P2 - 4*P3)
-    k_G[1, 11] = value
-    k_G[8, 10] = value
-    k_G[10, 8] = value
-    k_G[11, 1] = value
-    value = (1/70)*(4*P1 - 8*P2 - 3*P3)
-    k_G[2, 4] = value
-    k_G[4, 2] = value
-    k_G[5, 7] = value
-    k_G[7, 5] = value
-    value = (1/70)*(-3*P1 - 8*P2 + 4*P3)
-    k_G[2, 10] = value
-    k_G[7, 11] = value
-    k_G[10, 2] = value
-    k_G[11, 7] = value
-    value = (1/210)*L*(15*P1 + 12*P2 + P3)
-    k_G[4, 4] = value
-    k_G[5, 5] = value
-    value = -1/420*L*(5*P1 + 4*P2 + 5*P3)
-    k_G[4, 10] = value
-    k_G[5, 11] = value
-    k_G[10, 4] = value
-    k_G[11, 5] = value
-    value = (1/210)*L*(P1 + 12*P2 + 15*P3)
-    k_G[10, 10] = value
-    k_G[11, 11] = value
-    return k_G
+def space_inertia(L, m, my, mz, ry, rz):
+    """The 59 values of D, E, m_O; 49 operations."""
+    t3 = L * m
+    t10 = 1.2 * (ry / L)
+    t12 = 0.1 * ry
+    t15 = 1.2 * (rz / L)
+    t16 = 0.1 * rz
+    t18 = L * rz
+    t22 = L * ry
+    t28 = L * L
+    t29 = m * t28
+    t30 = 0.05 * t29
+    t33 = 0.03333333333333333 * t29
+    t35 = 0.5 * rz
+    t37 = 0.08333333333333333 * t18
+    t38 = 0.5 * ry
+    t39 = 0.08333333333333333 * t22
+    t43 = 0.05238095238095238 * t29
+    t47 = 0.030952380952380953 * t29
+    t49 = L * mz
+    t54 = m * (L * t28)
+    t55 = 0.009523809523809525 * t54
+    t57 = 0.007142857142857143 * t54
+    t59 = L * my
+    t66 = 0.03333333333333333 * t54
+    t68 = 0.05 * t54
+    t72 = 0.08333333333333333 * t29
+    return [
+        0.3333333333333333 * t3,
+        0.16666666666666666 * t3,
+        t10,
+        t12,
+        -t10,
+        t15,
+        -t16,
+        -t15,
+        0.13333333333333333 * t18,
+        t16,
+        -(0.03333333333333333 * t18),
+        0.13333333333333333 * t22,
+        -t12,
+        -(0.03333333333333333 * t22),
+        0.35 * t3,
+        t30,
+        0.15 * t3,
+        -t33,
+        -t35,
+        -t37,
+        t37,
+        t33,
+        -t30,
+        t35,
+        t38,
+        -t39,
+        t39,
+        -t38,
+        0.37142857142857144 * t3,
+        t43,
+        0.12857142857142856 * t3,
+        -t47,
+        0.3333333333333333 * t49,
+        0.16666666666666666 * t49,
+        t55,
+        t47,
+        -t57,
+        -t43,
+        -t55,
+        t57,
+        0.3333333333333333 * t59,
+        0.16666666666666666 * t59,
+        0.16666666666666666 * t29,
+        0.3333333333333333 * t29,
+        ry,
+        -ry,
+        rz,
+        -rz,
+        0.15 * t29,
+        t66,
+        0.35 * t29,
+        -t68,
+        -(0.5 * t49),
+        -t66,
+        t68,
+        0.5 * t59,
+        0.5 * t3,
+        t72,
+        -t72,
+    ]
+
+
+SPACE_INERTIA = {'D': ((3, 3, 12, 12),
+       [0, 6, 13, 17, 19, 23, 26, 28, 32, 34, 50, 52, 56, 58, 61, 65, 67, 71, 72, 78, 85, 89, 91, 95, 98, 100,
+        104, 106, 122, 124, 128, 130, 133, 137, 139, 143, 145, 149, 151, 155, 171, 177, 195, 201, 217, 221,
+        223, 227, 243, 249, 267, 273, 290, 292, 296, 298, 303, 309, 351, 357, 362, 364, 368, 370, 375, 381,
+        423, 429, 444, 450, 470, 472, 476, 478, 492, 498, 516, 522, 542, 544, 548, 550, 564, 570, 589, 593,
+        595, 599, 615, 621, 637, 641, 643, 647, 661, 665, 667, 671, 687, 693, 709, 713, 715, 719, 734, 736,
+        740, 742, 782, 784, 788, 790, 806, 808, 812, 814, 854, 856, 860, 862, 888, 894, 901, 905, 907, 911,
+        912, 918, 960, 966, 973, 977, 979, 983, 984, 990, 1033, 1037, 1039, 1043, 1057, 1061, 1063, 1067,
+        1105, 1109, 1111, 1115, 1129, 1133, 1135, 1139, 1178, 1180, 1184, 1186, 1191, 1197, 1202, 1204, 1208,
+        1210, 1250, 1252, 1256, 1258, 1263, 1269, 1274, 1276, 1280, 1282],
+       [0, 1, 2, 3, 4, 3, 5, 6, 7, 6, 6, 8, 9, 10, 3, 11, 12, 13, 1, 0, 4, 12, 2, 12, 7, 9, 5, 9, 6, 10, 9, 8,
+        3, 13, 12, 11, 14, 15, 16, 17, 18, 18, 19, 20, 16, 21, 14, 22, 23, 23, 20, 19, 14, 22, 16, 21, 24, 24,
+        25, 26, 16, 17, 14, 15, 27, 27, 26, 25, 14, 16, 18, 19, 23, 20, 15, 21, 16, 14, 18, 20, 23, 19, 17,
+        22, 28, 29, 30, 31, 32, 33, 29, 34, 35, 36, 30, 35, 28, 37, 33, 32, 31, 36, 37, 34, 28, 37, 30, 35,
+        29, 38, 35, 39, 30, 31, 28, 29, 31, 39, 37, 38, 14, 16, 24, 25, 27, 26, 22, 17, 16, 14, 24, 26, 27,
+        25, 21, 15, 28, 29, 30, 31, 37, 38, 31, 39, 30, 35, 28, 37, 35, 39, 29, 38, 28, 37, 30, 35, 40, 41,
+        37, 34, 31, 36, 30, 31, 28, 29, 41, 40, 35, 36, 29, 34]),
+ 'E': ((3, 3, 12), [0, 6, 13, 19, 26, 32, 37, 41, 43, 47, 63, 69, 74, 76, 80, 82, 87, 93],
+       [42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 52, 48, 53, 50, 54, 55, 55]),
+ 'm_O': ((3, 12), [0, 6, 13, 17, 19, 23, 26, 28, 32, 34], [56, 56, 56, 57, 56, 58, 56, 58, 56, 57])}
+
+
+def space_stiffness(L, EA, GJ, EIy, EIz):
+    """The 16 values of k; 18 operations."""
+    t2 = EA / L
+    t6 = L * L
+    t7 = L * t6
+    t9 = 12.0 * (EIz / t7)
+    t12 = 6.0 * (EIz / t6)
+    t15 = 12.0 * (EIy / t7)
+    t17 = 6.0 * (EIy / t6)
+    t19 = GJ / L
+    t21 = EIy / L
+    t25 = EIz / L
+    return [
+        t2,
+        -t2,
+        t9,
+        t12,
+        -t9,
+        t15,
+        -t17,
+        -t15,
+        t19,
+        -t19,
+        4.0 * t21,
+        t17,
+        2.0 * t21,
+        4.0 * t25,
+        -t12,
+        2.0 * t25,
+    ]
+
+
+SPACE_STIFFNESS = {'k': ((12, 12),
+       [0, 6, 13, 17, 19, 23, 26, 28, 32, 34, 39, 45, 50, 52, 56, 58, 61, 65, 67, 71, 72, 78, 85, 89, 91, 95,
+        98, 100, 104, 106, 111, 117, 122, 124, 128, 130, 133, 137, 139, 143],
+       [0, 1, 2, 3, 4, 3, 5, 6, 7, 6, 8, 9, 6, 10, 11, 12, 3, 13, 14, 15, 1, 0, 4, 14, 2, 14, 7, 11, 5, 11, 9,
+        8, 6, 12, 11, 10, 3, 15, 14, 13])}
+
+
+def space_geometric_stiffness(L, P1, P2, P3):
+    """The 9 values of k_G; 34 operations."""
+    t13 = ((0.08571428571428572 * (P1 / L)) + (1.0285714285714285 * (P2 / L))) + (0.08571428571428572 * (P3 / L))
+    t17 = 0.11428571428571428 * P2
+    t21 = ((0.05714285714285714 * P1) - t17) - (0.04285714285714286 * P3)
+    t25 = (t17 + (0.04285714285714286 * P1)) - (0.05714285714285714 * P3)
+    t27 = P1 * L
+    t29 = L * P2
+    t30 = 0.05714285714285714 * t29
+    t33 = L * P3
+    return [
+        t13,
+        -t21,
+        -t13,
+        t25,
+        t21,
+        -t25,
+        ((0.07142857142857142 * t27) + t30) + (0.004761904761904762 * t33),
+        -(((0.011904761904761904 * t27) + (0.009523809523809525 * t29)) + (0.011904761904761904 * t33)),
+        (t30 + (0.004761904761904762 * t27)) + (0.07142857142857142 * t33),
+    ]
+
+
+SPACE_GEOMETRIC_STIFFNESS = {'k_G': ((12, 12),
+         [13, 17, 19, 23, 26, 28, 32, 34, 50, 52, 56, 58, 61, 65, 67, 71, 85, 89, 91, 95, 98, 100, 104, 106,
+          122, 124, 128, 130, 133, 137, 139, 143],
+         [0, 1, 2, 3, 0, 4, 2, 5, 4, 6, 1, 7, 1, 6, 4, 7, 2, 4, 0, 5, 2, 1, 0, 3, 5, 7, 3, 8, 3, 7, 5, 8])}
