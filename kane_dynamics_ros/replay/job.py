@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.replay.estimation.observation import observe
 from kane_dynamics_ros.replay.reading.recording import read_recording
 from kane_dynamics_ros.replay.robot_check import robot_note
 from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
@@ -45,12 +46,13 @@ def _judge(job: Job, progress: Callable[[int], object] | None) -> Verdict:
     model = load_model(job.model)
     if job.urdf_friction:
         model = model.with_urdf_friction()
-    recording = read_recording(job.bag, model.joint_names, job.topic, progress)
-    note = robot_note(recording.description, job.urdf, model)
-    analysis = analyse(recording, model, job.cutoff)
+    # the recording is never named, so that its samples are gone before the model's efforts need their memory
+    observation = observe(read_recording(job.bag, model.joint_names, job.topic, progress), job.cutoff)
+    note = robot_note(observation.description, job.urdf, model)
+    analysis = analyse(observation, model)
     analysis = replace(analysis, verdict=replace(analysis.verdict, notes=(note, *analysis.verdict.notes)))
     if job.report is not None:
         from kane_dynamics_ros.replay.report.folder import write_report  # spares others matplotlib's import
 
-        write_report(recording, analysis, job.report)
+        write_report(observation, analysis, job.report)
     return analysis.verdict

@@ -10,6 +10,7 @@ import pinocchio
 import pytest
 from replay_bags import Array, effort, motion, pinocchio_arm, record, write_bag
 
+from kane_dynamics_ros.replay.estimation.observation import observe
 from kane_dynamics_ros.replay.reading.recording import read_recording
 from kane_dynamics_ros.replay.verdict.causes import LinkError, TipBody
 from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
@@ -36,7 +37,7 @@ def verdict(folder: Path, tau: Array, noise: float = 1.0, velocity: bool = True)
         MODEL.joint_names,
     )
     bag = write_bag(folder / "bag", taken)
-    return analyse(read_recording(bag, MODEL.joint_names), MODEL).verdict
+    return analyse(observe(read_recording(bag, MODEL.joint_names)), MODEL).verdict
 
 
 def blamed(found: Verdict) -> dict[str, tuple[str, ...]]:
@@ -93,7 +94,7 @@ def test_friction_that_the_model_has_too_much_of_is_found(tmp_path: Path) -> Non
     tau = effort(pinocchio_arm(), Q, QD, QDD)
     bag = write_bag(tmp_path / "bag", record(Q, QD, tau, RATE, MODEL.joint_names))
     model = MODEL.with_parameters(viscous=(0.0, 5.0, 0.0, 0.0, 0.0))
-    found = analyse(read_recording(bag, model.joint_names), model).verdict
+    found = analyse(observe(read_recording(bag, model.joint_names)), model).verdict
     assert found.joints[1].findings == ("viscous friction 5 N m s/rad too large",)
     assert blamed(found) == {"alpha_2": ("viscous",)}
 

@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from kane_dynamics_ros.replay.reading.recording import Recording
+from kane_dynamics_ros.replay.estimation.observation import Observation
 from kane_dynamics_ros.replay.report.data import write_json
 from kane_dynamics_ros.replay.report.page import write_page
 from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
 from kane_dynamics_ros.replay.verdict.verdict import Analysis
 
 
-def write_report(recording: Recording, analysis: Analysis, folder: Path) -> None:
+def write_report(observation: Observation, analysis: Analysis, folder: Path) -> None:
     """Write all of it into a folder, which is made when it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(analysis.verdict, folder / "report.json")
     write_page(analysis, folder / "report.html")
-    write_prediction_bag(recording, analysis.comparison, folder / "predicted")
+    write_prediction_bag(observation, analysis.comparison, folder / "predicted")

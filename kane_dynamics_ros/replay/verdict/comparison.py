@@ -41,8 +41,8 @@ class Comparison:
 def compare(model: DynamicsModel, motion: Motion) -> Comparison:
     """The model's efforts along a motion."""
     parts = [_part(model, motion, stretch) for stretch in motion.stretches]
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     lengths = [len(part["time"]) for part in parts]
+    joined = {name: _joined([part.pop(name) for part in parts]) for name in list(parts[0])}
     return Comparison(
         time=joined["time"],
         stamps=np.concatenate([_stamps(motion, stretch) for stretch in motion.stretches]),
@@ -55,23 +55,25 @@ def compare(model: DynamicsModel, motion: Motion) -> Comparison:
     )
 
 
+def _joined(parts: list[Doubles]) -> Doubles:
+    """One after another; a lone part is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 def smoothed(values: Doubles, motion: Motion) -> Doubles:
     """A signal of one stretch through the common filter, without the ends that it spoils."""
     return low_pass(values, motion.rate, motion.cutoff)[motion.edge : -motion.edge]
 
 
 def _part(model: DynamicsModel, motion: Motion, stretch: Stretch) -> dict[str, Doubles]:
-    terms = model.terms(stretch.q, stretch.qd, stretch.qdd)
-    raw = {
-        **dict(zip(MODEL_TERMS, terms, strict=True)),
-        "speed": stretch.qd,
-        "direction": np.tanh(stretch.qd / model.parameters.coulomb_velocity),
-    }
+    raw = dict(zip(MODEL_TERMS, model.terms(stretch.q, stretch.qd, stretch.qdd), strict=True))
+    raw["speed"] = stretch.qd
+    raw["direction"] = np.tanh(stretch.qd / model.parameters.coulomb_velocity)
     kept = slice(motion.edge, -motion.edge)
     return {
         "time": stretch.time[kept],
         "measured": stretch.effort[kept],
-        **{name: smoothed(values, motion) for name, values in raw.items()},
+        **{name: smoothed(raw.pop(name), motion) for name in list(raw)},
     }
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from kane_dynamics_ros.replay.estimation.delay import Delay, command_delay
-from kane_dynamics_ros.replay.estimation.motion import Motion, estimate
+from kane_dynamics_ros.replay.estimation.delay import Delay
+from kane_dynamics_ros.replay.estimation.motion import Motion
+from kane_dynamics_ros.replay.estimation.observation import Observation
 from kane_dynamics_ros.replay.reading.layout import Doubles
-from kane_dynamics_ros.replay.reading.recording import Recording
 from kane_dynamics_ros.replay.verdict.blame import Blame
 from kane_dynamics_ros.replay.verdict.causes import LinkError, TipBody, cause_effort, whole_arm_cause
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, compare
@@ -67,32 +67,31 @@ class Analysis:
     comparison: Comparison
 
 
-def analyse(recording: Recording, model: DynamicsModel, cutoff: float | None = None) -> Analysis:
-    """Judge a model by a recording. Raises ``TooShortError``."""
-    motion = estimate(recording, cutoff)
+def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
+    """Judge a model by what a recording shows."""
+    motion = observation.motion
     comparison = compare(model, motion)
     cause = whole_arm_cause(model, motion, comparison)
     explained = None if cause is None else cause_effort(model, motion, cause)
-    states, commands = recording.states, recording.commands
     processing = Processing(
         recorded_rate=motion.sampled,
         analysis_rate=motion.rate,
         cutoff=motion.cutoff,
         seconds=len(comparison.time) / motion.rate,
-        messages=len(states.stamps),
-        messages_per_second=recording.rate,
-        delay=command_delay(commands, states) if commands is not None else None,
+        messages=observation.messages,
+        messages_per_second=observation.messages_per_second,
+        delay=observation.delay,
     )
     verdict = Verdict(
-        bag=recording.bag,
-        topic=recording.topic,
+        bag=observation.bag,
+        topic=observation.topic,
         model=model.name,
         joints=tuple(_joint(model, motion, comparison, explained, j) for j in range(len(model.joint_names))),
         cause=cause,
         findings=arm_findings(cause, model.tip),
         processing=processing,
-        notes=(*recording.notes, *notes(motion)),
-        damages=recording.damages,
+        notes=(*observation.notes, *notes(motion)),
+        damages=observation.damages,
     )
     return Analysis(verdict, motion, comparison)
 
