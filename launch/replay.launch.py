@@ -29,7 +29,7 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument("bag", description="bag folder or file"),
             DeclareLaunchArgument("model", default_value="manipulator_5dof", description="generated module"),
             DeclareLaunchArgument("mode", default_value="computed_torque", description="mode of the node"),
-            DeclareLaunchArgument("rate", default_value="0.0", description="times the recorded; 0: no wait"),
+            DeclareLaunchArgument("rate", default_value="1", description="times the recorded rate"),
             node,
             ExecuteProcess(cmd=[*replay, "--rate", rate], output="screen", on_exit=Shutdown()),
         ]

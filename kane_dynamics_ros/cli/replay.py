@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from kane_dynamics_ros.cli.replay_limits import Limits, exceeded, read_limits
+from kane_dynamics_ros.cli.replay_limits import Limits, exceeded, positive_number, read_limits
 from kane_dynamics_ros.cli.replay_live import add_live_arguments, run_live
 from kane_dynamics_ros.replay.job import Job, Outcome, run_job
 from kane_dynamics_ros.replay.many import find_bags, run_jobs
@@ -39,8 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--topic", help="the joint states, when the bag has several topics of them")
     add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
-    add("--cutoff", type=float, metavar="HZ", help="of the low-pass; chosen from the recording by default")
-    add("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="bags at once; default: all cores")
+    add("--cutoff", metavar="HZ", help="of the low-pass; chosen from the recording by default")
+    add("--jobs", default=str(os.cpu_count() or 1), metavar="N", help="bags at once; default: all cores")
     add("--dask", metavar="ADDRESS", help="share the bags out on this Dask cluster")
     add_live_arguments(parser)
 
@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a verdict a bag; 2 when a bag failed or is damaged, else 1 when a limit is exceeded."""
     joints = load_model(arguments.model).joint_names
     limits = read_limits(arguments.max_nrmse, arguments.max_rmse, joints)
+    workers = int(positive_number("--jobs", arguments.jobs, "a number of processes, 1 or more", 1.0))
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
     if arguments.live:
         return run_live(arguments, bags, joints)
@@ -56,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         _job(arguments, bag, folder)
         for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True)
     ]
-    return max(_show(outcome, limits) for outcome in _outcomes(jobs, arguments.jobs, arguments.dask))
+    return max(_show(outcome, limits) for outcome in _outcomes(jobs, workers, arguments.dask))
 
 
 def _job(arguments: argparse.Namespace, bag: Path, report: Path | None) -> Job:
@@ -65,7 +66,7 @@ def _job(arguments: argparse.Namespace, bag: Path, report: Path | None) -> Job:
         model=arguments.model,
         urdf_friction=arguments.urdf_friction,
         topic=arguments.topic,
-        cutoff=arguments.cutoff,
+        cutoff=None if arguments.cutoff is None else positive_number("--cutoff", arguments.cutoff, "Hz"),
         urdf=arguments.urdf,
         report=report,
     )

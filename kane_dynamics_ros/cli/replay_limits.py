@@ -8,14 +8,11 @@ from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
 from kane_dynamics_ros.replay.verdict.verdict import Verdict
 
 
-class LimitArgumentError(KaneDynamicsError):
-    """``--max-rmse`` is not JOINT=VALUE, or a limit is no positive number."""
+class NumberArgumentError(KaneDynamicsError):
+    """An option's value is no positive number."""
 
-    def __init__(self, option: str, found: str) -> None:
-        super().__init__(
-            f"{option} {found!r}: found no positive number; write --max-nrmse X, a part of the measured "
-            "range, or --max-rmse JOINT=VALUE in N m or N"
-        )
+    def __init__(self, option: str, found: str, allowed: str) -> None:
+        super().__init__(f"{option} {found!r}: found no positive number; allowed is {allowed}")
 
 
 @dataclass(frozen=True)
@@ -27,14 +24,17 @@ class Limits:
 
 
 def read_limits(nrmse: str | None, rmse: Sequence[str], joints: Sequence[str]) -> Limits:
-    """The limits that the options mean. Raises ``LimitArgumentError`` and ``UnknownJointError``."""
+    """The limits that the options mean. Raises ``NumberArgumentError`` and ``UnknownJointError``."""
     each = {}
     for text in rmse:
         joint, _, value = text.rpartition("=")
-        each[joint] = _positive("--max-rmse", text, value)
+        each[joint] = _number("--max-rmse", text, value, "JOINT=VALUE, in N m or N")
         if joint not in joints:
             raise UnknownJointError(joint, joints)
-    return Limits(None if nrmse is None else _positive("--max-nrmse", nrmse, nrmse), each)
+    return Limits(
+        None if nrmse is None else positive_number("--max-nrmse", nrmse, "a part of the range: 0.05 is 5 %"),
+        each,
+    )
 
 
 def exceeded(verdict: Verdict, limits: Limits) -> Iterator[str]:
@@ -50,11 +50,16 @@ def exceeded(verdict: Verdict, limits: Limits) -> Iterator[str]:
             yield f"joint {joint.name!r}: RMSE {found.rmse:.4g} {unit} exceeds --max-rmse {most:g} {unit}"
 
 
-def _positive(option: str, text: str, value: str) -> float:
+def positive_number(option: str, text: str, allowed: str, least: float = 0.0) -> float:
+    """The number in ``text``; above 0, and ``least`` at least. Raises ``NumberArgumentError``."""
+    return _number(option, text, text, allowed, least)
+
+
+def _number(option: str, text: str, value: str, allowed: str, least: float = 0.0) -> float:
     try:
         number = float(value)
     except ValueError:
         number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise LimitArgumentError(option, text)
+    if not (math.isfinite(number) and number > 0 and number >= least):
+        raise NumberArgumentError(option, text, allowed)
     return number

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from kane_dynamics_ros.cli.replay_limits import positive_number
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.live import SAME, LiveComparison, read_answers
 from kane_dynamics_ros.replay.playlist import write_playlist
@@ -29,7 +30,7 @@ def add_live_arguments(parser: argparse.ArgumentParser) -> None:
     """``--live`` and what belongs to it."""
     add = parser.add_argument_group("against the running feedforward node").add_argument
     add("--live", action="store_true", help="play the bag to the node and compare its commands")
-    add("--rate", type=float, default=0.0, metavar="X", help="times the recorded rate; default: no wait")
+    add("--rate", metavar="X", help="times the recorded rate; default: no wait")
     add("--restamp", action="store_true", help="stamp states with the present instead of driving /clock")
     add("--node", default="feedforward_node", metavar="NAME", help="default: feedforward_node")
 
@@ -53,7 +54,9 @@ def _play(arguments: argparse.Namespace, bag: Path, joints: Sequence[str]) -> in
         states = write_playlist(bag, arguments.topic, playlist)
         print(f"{bag}: {states} joint states played to {arguments.node!r}", flush=True)
         command = [sys.executable, "-m", "kane_dynamics_ros.nodes.bag_player", str(playlist), str(answers)]
-        command += ["--model", arguments.model, "--node", arguments.node, "--rate", str(arguments.rate)]
+        command += ["--model", arguments.model, "--node", arguments.node]
+        if arguments.rate is not None:
+            command += ["--rate", str(positive_number("--rate", arguments.rate, "1 for the recorded pace"))]
         command += ["--restamp"] if arguments.restamp else []
         if subprocess.run(command, check=False).returncode:
             return FAILED

@@ -124,6 +124,17 @@ class TooShortError(BagError):
         )
 
 
+class CutoffError(BagError):
+    """A cut-off that the recorded rate cannot carry."""
+
+    def __init__(self, bag: Path, topic: str, found: float, highest: float) -> None:
+        super().__init__(
+            bag,
+            f"topic {topic!r}: a cut-off of {found:g} Hz is too high for its rate; at most {highest:.4g} Hz, "
+            "an eighth of the rate, are allowed; leave --cutoff out to have one chosen",
+        )
+
+
 class DaskMissingError(KaneDynamicsError):
     """``--dask`` without Dask."""
 

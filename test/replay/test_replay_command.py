@@ -85,17 +85,21 @@ def test_limits_set_the_exit_code(good: Path, lacking: Path, capsys: pytest.Capt
         ),
         (
             ("--max-rmse", "beta_4"),
-            "error: --max-rmse 'beta_4': found no positive number; write --max-nrmse X, a part of the "
-            "measured range, or --max-rmse JOINT=VALUE in N m or N\n",
+            "error: --max-rmse 'beta_4': found no positive number; allowed is JOINT=VALUE, in N m or N\n",
         ),
         (
             ("--max-nrmse", "-1"),
-            "error: --max-nrmse '-1': found no positive number; write --max-nrmse X, a part of the measured "
-            "range, or --max-rmse JOINT=VALUE in N m or N\n",
+            "error: --max-nrmse '-1': found no positive number; allowed is a part of the range: "
+            "0.05 is 5 %\n",
         ),
+        (
+            ("--jobs", "0"),
+            "error: --jobs '0': found no positive number; allowed is a number of processes, 1 or more\n",
+        ),
+        (("--cutoff", "nan"), "error: --cutoff 'nan': found no positive number; allowed is Hz\n"),
     ],
 )
-def test_limits_that_make_no_sense_are_refused(
+def test_numbers_that_make_no_sense_are_refused(
     good: Path, words: tuple[str, str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert replay(good, f"{words[0]}={words[1]}") == 2
@@ -238,3 +242,13 @@ def test_each_of_many_bags_gets_a_folder_of_its_own_name() -> None:
     ]
     assert report_folders(Path("out"), bags[:1]) == [Path("out")]
     assert report_folders(None, bags) == [None, None, None]
+
+
+def test_a_cutoff_above_what_the_rate_carries_is_refused(
+    good: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay(good, "--cutoff", 40) == 2
+    assert capsys.readouterr().err == (
+        f"error: {good}: topic '/joint_states': a cut-off of 40 Hz is too high for its rate; at most "
+        "31.25 Hz, an eighth of the rate, are allowed; leave --cutoff out to have one chosen\n"
+    )

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kane_dynamics_ros.replay.errors import TooShortError
+from kane_dynamics_ros.replay.errors import CutoffError, TooShortError
 from kane_dynamics_ros.replay.estimation.filters import (
+    PER_CUTOFF,
     choose_cutoff,
     decimated,
     decimation,
@@ -66,7 +67,7 @@ class Motion:
 def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     """Resample, filter and differentiate a recording; ``cutoff`` [Hz] is chosen unless given.
 
-    Raises ``TooShortError`` when no part without gaps is long enough.
+    Raises ``TooShortError`` when no part without gaps is long enough, and ``CutoffError``.
     """
     ordered = list(passes(recording.states))
     joints = recording.states.joints
@@ -76,6 +77,9 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     if longest is None or longest.seconds < SHORTEST:
         raise TooShortError(recording.bag, recording.topic, longest.seconds if longest else 0.0, SHORTEST)
     step = sampling_step(longest)
+    highest = 1 / step / PER_CUTOFF
+    if cutoff is not None and cutoff > highest:
+        raise CutoffError(recording.bag, recording.topic, cutoff, highest)
     cutoff = cutoff or choose_cutoff(_positions(longest, step), 1 / step)
     needed = SHORTEST + 2 * EDGE_CYCLES / cutoff
     if longest.seconds < needed:
