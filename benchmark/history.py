@@ -8,9 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from benchmark.line import Line
+from kane_dynamics_ros import __version__
 
 HISTORY = Path(__file__).parent / "history.jsonl"
-PACKAGES = ("kane_dynamics_ros", "numpy", "pin", "mujoco", "casadi", "sympy")
+PACKAGES = ("numpy", "pin", "mujoco", "casadi", "sympy")
 
 
 def append_history(lines: Sequence[Line], path: Path = HISTORY) -> None:
@@ -19,7 +20,7 @@ def append_history(lines: Sequence[Line], path: Path = HISTORY) -> None:
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "processor": processor(),
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in PACKAGES},
+        "versions": {"kane_dynamics_ros": __version__} | {name: _version(name) for name in PACKAGES},
         "figures": [
             {"work": line.work, "unit": line.unit, "ours": line.ours, line.rival_name: line.rival}
             for line in lines
