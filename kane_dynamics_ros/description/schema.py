@@ -1,6 +1,6 @@
 """What URDF elements may hold, so that nothing is ignored in silence."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from kane_dynamics_ros.description.attributes import Reader
@@ -25,6 +25,7 @@ UNREAD = {
     "ros2_control": "of {} only initial positions and rotor inertias are read",
     "transmission": "of {} only rotor inertias are read",
 }
+MOST_KINDS = 100
 FOREIGN = "{} is foreign to URDF and not read"
 
 
@@ -91,13 +92,22 @@ class Strangers(NamedTuple):
 
     def write(self, notes: Notes) -> None:
         """Write down each kind once."""
-        for kind, readers in self.tags.items():
-            note_kind("KD209", f"unknown element {kind} was not read", readers, notes)
-        for kind, readers in self.attributes.items():
-            note_kind("KD210", f"unknown attribute {kind} was not read", readers, notes)
-        for kind, readers in self.foreign.items():
-            message = UNREAD.get(kind.strip("<>"), FOREIGN).format(kind)
-            note_kind("KD212", message, readers, notes)
+        note_kinds("KD209", self.tags, lambda kind: f"unknown element {kind} was not read", notes)
+        note_kinds("KD210", self.attributes, lambda kind: f"unknown attribute {kind} was not read", notes)
+        note_kinds(
+            "KD212", self.foreign, lambda kind: UNREAD.get(kind.strip("<>"), FOREIGN).format(kind), notes
+        )
+
+
+def note_kinds(
+    code: str, kinds: Mapping[str, list[Reader]], message: Callable[[str], str], notes: Notes
+) -> None:
+    """Note each kind, but of very many only the first."""
+    for kind, readers in list(kinds.items())[:MOST_KINDS]:
+        note_kind(code, message(kind), readers, notes)
+    if len(kinds) > MOST_KINDS:
+        line = list(kinds.values())[MOST_KINDS][0].element.line
+        notes.add(code, f"{len(kinds) - MOST_KINDS} other kinds of them were not read either", line)
 
 
 def note_kind(code: str, message: str, readers: Iterable[Reader], notes: Notes) -> None:

@@ -10,7 +10,8 @@ from xml.parsers import expat
 from kane_dynamics_ros.description.errors import DoctypeError, NotXmlError, Place, TooLargeError
 
 MAX_BYTES = 5_000_000
-MAX_ELEMENTS = 100_000
+MAX_ELEMENTS = 50_000
+MAX_ATTRIBUTES = 1000  # of one element
 MAX_DEPTH = 64
 MAX_TEXT = 1000  # [characters] kept of an element's text
 
@@ -51,6 +52,8 @@ class _Builder:
         self.count += 1
         if self.count > MAX_ELEMENTS:
             raise TooLargeError(self.place(), "elements", MAX_ELEMENTS)
+        if len(attributes) > MAX_ATTRIBUTES:
+            raise TooLargeError(self.place(), "attributes of one element", MAX_ATTRIBUTES)
         if len(self.stack) >= MAX_DEPTH:
             raise TooLargeError(self.place(), "levels of nesting", MAX_DEPTH)
         element = Element(tag, attributes, self.parser.CurrentLineNumber)
