@@ -99,7 +99,8 @@ class Client:
     def _send(self, position: np.ndarray) -> None:
         message = JointState(name=self._names, position=array("d", position), velocity=array("d", 5 * [0.0]))
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
-        self._waiting[self._answer(position)] = time.perf_counter()
+        answer = self._answer(position)
+        self._waiting[answer] = time.perf_counter()
         self._publisher.publish(message)
 
     def _receive(self, message: Float64MultiArray) -> None:
