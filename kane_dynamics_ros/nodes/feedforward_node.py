@@ -158,6 +158,7 @@ class FeedforwardNode(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         self._active = False
         gc.enable()
+        gc.unfreeze()
         if self._controller is not None:
             self._controller.leave_safe()
         return TransitionCallbackReturn.SUCCESS
@@ -202,7 +203,10 @@ class FeedforwardNode(LifecycleNode):
     def _on_description(self, message: String) -> None:
         """Remember the robot; one that came after configuration is compared with the model now."""
         known, self._description = self._description, message.data
-        if self._controller is None or message.data == known:
+        if message.data == known:
+            return
+        if self._controller is None:
+            self._start_wanted = bool(self.get_parameter("autostart").value)
             return
         try:
             model = self._load_model(self._controller.values)

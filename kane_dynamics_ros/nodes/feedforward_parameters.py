@@ -43,13 +43,18 @@ START = (
 CONTROL = (
     Declaration("mode", "text", "computed_torque", "Control law", choices=MODES),
     Declaration(
-        "feedforward_pd.kp", "numbers", [50.0], "Position gain of mode feedforward_pd", "N m/rad", minimum=0.0
+        "feedforward_pd.kp",
+        "numbers",
+        [],
+        "Position gain of mode feedforward_pd; empty: computed_torque.kp times the joint's inertia at zero",
+        "N m/rad",
+        minimum=0.0,
     ),
     Declaration(
         "feedforward_pd.kd",
         "numbers",
-        [5.0],
-        "Velocity gain of mode feedforward_pd",
+        [],
+        "Velocity gain of mode feedforward_pd; empty: computed_torque.kd times the joint's inertia at zero",
         "N m s/rad",
         minimum=0.0,
     ),

@@ -8,6 +8,7 @@ import numpy as np
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, position_limits
 from kane_dynamics_ros.control.loop import Settings
+from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.supervision import FAULTS, Safety
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.nodes.parameters import ParameterError, per_joint
@@ -16,12 +17,14 @@ from kane_dynamics_ros.runtime.parameters import Payload
 
 Values = Mapping[str, Any]
 
+COMPUTED_TORQUE_GAINS = ("computed_torque.kp", "computed_torque.kd")
+PD_GAINS = ("feedforward_pd.kp", "feedforward_pd.kd")
+
 
 def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
     """Settings for ``values`` and the model as it was loaded. Raises ``KaneDynamicsError``."""
     n = len(shipped.joint_names)
-    gains = "computed_torque" if values["mode"] == "computed_torque" else "feedforward_pd"
-    kp, kd = (np.array(per_joint(f"{gains}.{k}", values[f"{gains}.{k}"], n)) for k in ("kp", "kd"))
+    kp, kd = _gains(values, shipped)
     switches = TermSwitches(
         **{name: values[f"terms.{name}"] for name in ("inertia", "coriolis", "gravity", "friction")}
     )
@@ -40,6 +43,19 @@ def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
         upper=upper,
         reference_limits=values["trajectory.limits"],
     )
+
+
+def _gains(values: Values, model: DynamicsModel) -> tuple[Array, Array]:
+    """Kp and Kd (n,) of the mode; PD gains that are not given follow from each joint's own inertia."""
+    n = len(model.joint_names)
+    computed = [np.array(per_joint(name, values[name], n)) for name in COMPUTED_TORQUE_GAINS]
+    inertia = model.mass_matrix(np.zeros(n)).diagonal()
+    pd = [
+        np.array(per_joint(name, values[name], n)) if values[name] else gain * inertia
+        for name, gain in zip(PD_GAINS, computed, strict=True)
+    ]
+    kp, kd = computed if values["mode"] == "computed_torque" else pd
+    return kp, kd
 
 
 def configured_model(values: Values, shipped: DynamicsModel) -> DynamicsModel:

@@ -64,18 +64,30 @@ class ParameterError(KaneDynamicsError):
 
 
 def declare(node: Node, table: Iterable[Declaration]) -> None:
-    """Declare every parameter of the table on the node, with its descriptor."""
+    """Declare every parameter of the table, with its descriptor. Raises ``ParameterError``.
+
+    The value is checked before the descriptor gets its range: rclpy's own refusal names neither the
+    value nor what is allowed.
+    """
     for each in table:
-        descriptor = ParameterDescriptor(
-            description=each.description + (f" [{each.unit}]" if each.unit else ""),
-            additional_constraints=f"allowed is {each.allowed}",
-            read_only=each.read_only,
-            dynamic_typing=True,  # else rclpy would refuse 1 where 1.0 is the default
-        )
-        if each.kind == "number" and math.isfinite(each.minimum) and math.isfinite(each.maximum):
-            bounds = FloatingPointRange(from_value=each.minimum, to_value=each.maximum)
-            descriptor.floating_point_range = [bounds]
-        node.declare_parameter(each.name, each.default, descriptor)
+        open_minded = ParameterDescriptor(dynamic_typing=True)
+        checked(each, node.declare_parameter(each.name, each.default, open_minded).value)
+        node.set_descriptor(each.name, _descriptor(each))
+
+
+def _descriptor(declaration: Declaration) -> ParameterDescriptor:
+    """Text, unit and range, for ``ros2 param describe``."""
+    unit = f" [{declaration.unit}]" if declaration.unit else ""
+    descriptor = ParameterDescriptor(
+        description=declaration.description + unit,
+        additional_constraints=f"allowed is {declaration.allowed}",
+        read_only=declaration.read_only,
+        dynamic_typing=True,  # else rclpy would refuse 1 where 1.0 is the default
+    )
+    least, most = declaration.minimum, declaration.maximum
+    if declaration.kind == "number" and math.isfinite(least) and math.isfinite(most):
+        descriptor.floating_point_range = [FloatingPointRange(from_value=least, to_value=most)]
+    return descriptor
 
 
 def read(

@@ -9,7 +9,7 @@ from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPo
 
 JOINT_STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 COMMANDS = QoSProfile(depth=1)
-TRAJECTORY = QoSProfile(depth=1)
+TRAJECTORY = QoSProfile(depth=10)  # several may come at once, with stamps one after the other
 OUTPUT = QoSProfile(depth=1)
 ROBOT_DESCRIPTION = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 

@@ -119,10 +119,10 @@ class Lab:
             self.send(q)
             self.spin(1.0 / rate)
 
-    def wait_until_commanding(self, q=Q):
+    def wait_until_commanding(self, q=Q, patience=PATIENCE):
         """Until the node answers a state, so that both sides have found each other."""
         self.commands.clear()
-        self.wait_for(lambda: self.commands, lambda: self.send(q))
+        self.wait_for(lambda: self.commands, lambda: self.send(q), patience)
 
     def call(self, kind, service, request):
         """The response of a service of the node."""

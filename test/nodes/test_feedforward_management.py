@@ -162,7 +162,7 @@ def test_a_stale_model_is_replaced_when_asked(start, urdf, tmp_path):
         f"model_cache:={tmp_path}",
     )
     _, lab = start(*arguments, urdf=changed)
-    lab.wait_until_commanding()
+    lab.wait_until_commanding(patience=60.0)  # it derives and compiles
     assert not np.allclose(lab.commands[-1], GRAVITY)
 
 
@@ -171,3 +171,33 @@ def test_a_wrong_parameter_is_named_and_nothing_is_commanded(start):  # field re
     lab.wait_for(lambda: "cannot configure" in node.log)
     assert "parameter 'payload.com': found [0.5]; allowed is a list of 3 numbers" in node.log
     assert node.end() == 0
+
+
+@pytest.mark.parametrize("value", ["-1.0", "20000.0"])
+def test_a_number_out_of_its_range_ends_the_process_with_code_2(start, value):
+    node, _ = start("-p", f"payload.mass:={value}")
+    assert node.process.wait(20.0) == 2
+    assert (
+        f"error: parameter 'payload.mass': found {value}; allowed is a number from 0 to 10000 [kg]"
+        in node.log
+    )
+    assert "Traceback" not in node.log
+
+
+def test_a_corrected_description_starts_the_node(start, urdf):
+    node, lab = start("-p", "description_check:=required", urdf=heavier(urdf))
+    lab.wait_for(lambda: "cannot configure" in node.log)
+    lab.describe(urdf)
+    lab.wait_until_commanding()
+
+
+def test_another_description_stops_the_output_safely(start, urdf):
+    node, lab = start()
+    lab.wait_until_commanding()
+    lab.describe(heavier(urdf))
+    lab.wait_for(lambda: "robot_description changed, so the output stops" in node.log, lab.send)
+    lab.spin(0.2)
+    np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)
+    lab.commands.clear()
+    lab.hold(0.2)
+    assert lab.commands == []

@@ -110,7 +110,7 @@ def test_the_newest_state_of_a_burst_is_answered(lab):
     lab.commands.clear()
     lab.send(Q + 0.01)
     lab.wait_for(lambda: lab.commands)
-    kp = 400.0  # of config's default, 1/s^2
+    kp = 400.0  # the default, 1/s^2
     expected = MODEL.inverse_dynamics(Q + 0.01, np.zeros(5), kp * (Q - (Q + 0.01)))
     np.testing.assert_allclose(lab.commands[-1], expected, atol=1e-6)
 

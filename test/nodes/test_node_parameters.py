@@ -146,3 +146,12 @@ def test_every_parameter_is_in_the_reference():
         pytest.skip("the documentation is not installed, it is in the source checkout")
     text = document.read_text()
     assert [each.name for each in TABLE if f"| `{each.name}` |" not in text] == []
+
+
+def test_pd_gains_that_are_not_given_follow_from_each_joints_inertia():
+    law = build_settings(DEFAULTS | {"mode": "feedforward_pd"}, MODEL).law
+    inertia = MODEL.mass_matrix(np.zeros(5)).diagonal()
+    np.testing.assert_allclose(law.kp, DEFAULTS["computed_torque.kp"][0] * inertia)
+    np.testing.assert_allclose(law.kd, DEFAULTS["computed_torque.kd"][0] * inertia)
+    given = build_settings(DEFAULTS | {"mode": "feedforward_pd", "feedforward_pd.kp": [7.0]}, MODEL).law
+    np.testing.assert_array_equal(given.kp, [7.0] * 5)
