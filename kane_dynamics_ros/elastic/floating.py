@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.description.model import Inertia
 from kane_dynamics_ros.elastic.body import ElasticBody
 from kane_dynamics_ros.elastic.equations import skew
 from kane_dynamics_ros.elastic.rotations import E3
@@ -36,6 +37,16 @@ def rigid_inertia(mass: float, S: Array, J: Array) -> Array:
     total[3:, :3] = -total[:3, 3:]
     total[3:, 3:] = mass * E3
     return total
+
+
+def body_inertia(mass: float, com: Array, central: Array) -> Array:
+    """(6, 6) of a rigid body from its centre of mass and central tensor."""
+    return rigid_inertia(mass, mass * com, central + mass * (com @ com * E3 - np.outer(com, com)))
+
+
+def spatial_inertia(inertia: Inertia) -> Array:
+    """(6, 6) of a lumped rigid body of a chain, in its frame."""
+    return body_inertia(inertia.mass, np.array(inertia.com), np.array(inertia.tensor))
 
 
 def rigid_bias(spatial: Array, omega: Array, acceleration: Array) -> Array:
