@@ -116,7 +116,7 @@ def step(
     radius: float = 1.0,
     force: Array | None = None,
 ) -> PlanarState:
-    """One step of the generalized-alpha method (Chung and Hulbert 1993), of second order.
+    """One step of the generalized-alpha method [ChungHulbert1993], of second order.
 
     ``motion`` and ``force`` (n,) hold at the time t + (1 - alpha_f) h of the step, see ``sample_time``.
     ``radius`` in 0..1 is the spectral radius at infinite frequency: 1 keeps the energy, less damps the

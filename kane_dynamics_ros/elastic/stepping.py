@@ -1,6 +1,6 @@
 """One linearly implicit step of an elastic arm, in two halves so that joint friction can act in between.
 
-The generalized-alpha method (Chung and Hulbert 1993) with stiffness and damping implicit and all other
+The generalized-alpha method [ChungHulbert1993] with stiffness and damping implicit and all other
 inertia terms at a prediction of the same order, so that a step costs one assembly and one solve:
 
     (1 - alpha_m) M a1 + (1 - alpha_f) (gamma h c + beta h^2 k) a1 = known terms
