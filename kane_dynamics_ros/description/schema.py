@@ -23,6 +23,7 @@ _NO_PART = (
 UNREAD = {
     **dict.fromkeys(_NO_PART.split(), "{} has no part in the motion and is not read"),
     "ros2_control": "of {} only initial positions and rotor inertias are read",
+    "elastic": "{} bends the simulated arm, where asked for; the model takes the link as rigid",
     "transmission": "of {} only rotor inertias are read",
 }
 MOST_KINDS = 100

@@ -16,7 +16,7 @@ from kane_dynamics_ros.elastic.arm_model import ArmBody, ArmModel
 from kane_dynamics_ros.elastic.equations import RigidMotion, skew
 from kane_dynamics_ros.elastic.flexure import Flexure
 from kane_dynamics_ros.elastic.floating import FloatingInertia, floating_inertia, rigid_bias
-from kane_dynamics_ros.elastic.rotations import rotation_about, transform, turn
+from kane_dynamics_ros.elastic.rotations import transform, turn
 from kane_dynamics_ros.elastic.stiffening import axial_load, geometric_stiffness
 from kane_dynamics_ros.runtime.interface import Array
 
@@ -118,12 +118,13 @@ def _pass_joint(frame: _Frame, body: ArmBody, x: Array, u: Array) -> None:
     joint, column = body.joint, body.joint.coordinate
     position = joint.multiplier * x[column] + joint.offset
     motion = (joint.multiplier * u[column]) * body.axis
+    R = body.orientation(position)
     if joint.kind == "prismatic":
-        frame.move(body.R_PJ, body.p_PJ + body.R_PJ @ (position * body.axis))
+        frame.move(R, body.p_PJ + R @ (position * body.axis))
         frame.acceleration[3:] += 2.0 * (skew(frame.omega) @ motion)
         frame.P[3:, column] += joint.multiplier * body.axis
         return
-    frame.move(body.R_PJ @ rotation_about(body.axis, position), body.p_PJ)
+    frame.move(R, body.p_PJ)
     frame.acceleration[:3] += skew(frame.omega) @ motion
     frame.omega = frame.omega + motion
     frame.P[:3, column] += joint.multiplier * body.axis

@@ -1,11 +1,13 @@
 """From a chain and its elastic links to what the dynamics need: constants of each body, frozen."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kane_dynamics_ros.description.model import Chain, ChainJoint
+from kane_dynamics_ros.elastic.equations import skew
 from kane_dynamics_ros.elastic.errors import ElasticValueError, UnknownElasticLinkError
 from kane_dynamics_ros.elastic.flexure import Flexure, beam_of_link
 from kane_dynamics_ros.elastic.floating import body_inertia, spatial_inertia
@@ -21,11 +23,18 @@ class ArmBody:
     """
 
     joint: ChainJoint
-    R_PJ: Array
+    turning: tuple[Array, Array, Array]  # R_PJ, R_PJ [axis], R_PJ [axis]^2: see ``orientation``
     p_PJ: Array  # from the origin of the frame before: the link's, or an elastic link's tip frame
     axis: Array
     spatial: Array
     flexure: Flexure | None
+
+    def orientation(self, position: float) -> Array:
+        """R of the body in the frame before it: Rodrigues' formula, R_PJ where the joint slides."""
+        fixed, once, twice = self.turning
+        if self.joint.kind == "prismatic":
+            return fixed
+        return np.asarray(fixed + math.sin(position) * once + (1.0 - math.cos(position)) * twice)
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,9 @@ def arm_model(chain: Chain, links: Sequence[ElasticLink] = (), payload: Payload 
             flexure, end = beam_of_link(joint.inertia, by_name[joint.body], np.array(after), place)
             place, spatial = flexure.place.stop, np.zeros((6, 6))
         p_PJ = np.array(joint.p_PoJo_P) - offset
-        bodies.append(ArmBody(joint, np.array(joint.R_PJ), p_PJ, np.array(joint.axis), spatial, flexure))
+        R_PJ, K = np.array(joint.R_PJ), skew(np.array(joint.axis))
+        turning = (R_PJ, R_PJ @ K, R_PJ @ K @ K)
+        bodies.append(ArmBody(joint, turning, p_PJ, np.array(joint.axis), spatial, flexure))
         offset = end
     model = ArmModel(
         chain.robot,

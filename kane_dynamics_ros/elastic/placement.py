@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.elastic.arm_model import ArmModel
-from kane_dynamics_ros.elastic.rotations import rotation_about, turn
+from kane_dynamics_ros.elastic.rotations import turn
 from kane_dynamics_ros.runtime.interface import Array
 
 
@@ -35,10 +35,9 @@ def arrangement(model: ArmModel, x: Array) -> Arrangement:
     for body in model.bodies:
         joint = body.joint
         position = joint.multiplier * x[joint.coordinate] + joint.offset
-        if joint.kind == "prismatic":
-            frame = frame.moved(body.R_PJ, body.p_PJ + body.R_PJ @ (position * body.axis))
-        else:
-            frame = frame.moved(body.R_PJ @ rotation_about(body.axis, position), body.p_PJ)
+        R = body.orientation(position)
+        slide = position * (R @ body.axis) if joint.kind == "prismatic" else 0.0
+        frame = frame.moved(R, body.p_PJ + slide)
         beam = None
         if (flexure := body.flexure) is not None:
             beam = frame.moved(flexure.R_LB, flexure.p_LoBo_L)

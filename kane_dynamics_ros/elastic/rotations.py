@@ -3,7 +3,6 @@
 A motion is (angular velocity, velocity of the frame's origin), both expressed in the frame itself.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -20,12 +19,6 @@ def transform(R: Array, r: Array) -> Array:
     X[:3, :3] = X[3:, 3:] = R.T
     X[3:, :3] = -(R.T @ skew(r))
     return X
-
-
-def rotation_about(axis: Array, angle: float) -> Array:
-    """The rotation by ``angle`` about a unit axis, (3, 3)."""
-    K = skew(axis)
-    return np.asarray(E3 + math.sin(angle) * K + (1.0 - math.cos(angle)) * (K @ K))
 
 
 class Turn(NamedTuple):

@@ -27,13 +27,18 @@ class ArmState(NamedTuple):
 
 
 class Method(NamedTuple):
-    """Coefficients of the method for one step length ``h`` [s]."""
+    """Coefficients of the method for one arm and one step length ``h`` [s].
+
+    ``resisting``: [c k], (size, 2 size); ``implicit``: what they add to the system, (size, size).
+    """
 
     h: float
     alpha_m: float
     alpha_f: float
     gamma: float
     beta: float
+    resisting: Array
+    implicit: Array
 
 
 class BegunStep(NamedTuple):
@@ -48,10 +53,12 @@ class BegunStep(NamedTuple):
     response: Array
 
 
-def method(h: float, radius: float = 0.8) -> Method:
+def method(model: ArmModel, h: float, radius: float = 0.8) -> Method:
     """``radius`` in 0..1: what one step leaves of frequencies far above 1 / h; 1 keeps all."""
     alpha_m, alpha_f = (2 * radius - 1) / (radius + 1), radius / (radius + 1)
-    return Method(h, alpha_m, alpha_f, 0.5 - alpha_m + alpha_f, (1 - alpha_m + alpha_f) ** 2 / 4)
+    gamma, beta = 0.5 - alpha_m + alpha_f, (1 - alpha_m + alpha_f) ** 2 / 4
+    implicit = (1 - alpha_f) * (gamma * h * model.c + beta * h**2 * model.k)
+    return Method(h, alpha_m, alpha_f, gamma, beta, np.hstack([model.c, model.k]), implicit)
 
 
 def start(
@@ -80,14 +87,14 @@ def begin_step(
     u_star = u + h * (1 - how.gamma) * a
     x_star = x + h * u + h**2 * (0.5 - how.beta) * a
     u_f, x_f = rest * u_star + how.alpha_f * u, rest * x_star + how.alpha_f * x
-    load = -middle.h - how.alpha_m * (middle.M @ a) - model.c @ u_f - model.k @ x_f
+    load = -middle.h - how.alpha_m * (middle.M @ a) - how.resisting @ np.concatenate([u_f, x_f])
     load[:n] += effort - viscous * u_f[:n]
-    system = (1 - how.alpha_m) * middle.M + rest * (how.gamma * h * model.c + how.beta * h**2 * model.k)
+    system = (1 - how.alpha_m) * middle.M + how.implicit
     system[range(n), range(n)] += rest * how.gamma * h * viscous
     right = np.zeros((model.size, n + 1), order="F")
     right[:, 0] = load
     right[range(n), range(1, n + 1)] = 1.0
-    _, solution, _ = dposv(system, right, lower=True, overwrite_b=True)
+    _, solution, _ = dposv(system.T, right, lower=True, overwrite_a=True, overwrite_b=True)
     return BegunStep(how, x_star, u_star, solution[:, 0], solution[:, 1:])
 
 

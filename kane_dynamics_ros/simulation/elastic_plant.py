@@ -43,7 +43,7 @@ class ElasticPlant:
         self._gravity = np.array(model.parameters.gravity)
         self._resistances = self.options.resistances(model.joints)
         self._always_locked = self._resistances.brake == LOCKED
-        self._method = method(self.options.time_step)
+        self._method = method(self._arm, self.options.time_step)
         self._time = 0.0
         self.reset(initial_positions(model.joints), np.zeros(arm.n))
 

@@ -190,7 +190,7 @@ def test_a_falling_elastic_pendulum_agrees_with_a_chain_of_rigid_segments():
 
 
 def swing(model, until, h):
-    state, how = ArmState(*np.zeros((3, model.size))), method(h, 0.9)
+    state, how = ArmState(*np.zeros((3, model.size))), method(model, h, 0.9)
     state = state._replace(a=derivative(model, state.x, state.u))
     for _ in range(round(until / h)):
         state = end_step(begin_step(model, state, np.zeros(1), GRAVITY, np.zeros(1), how))

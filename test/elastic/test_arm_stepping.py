@@ -17,7 +17,7 @@ Q = np.array([0.1, 0.3, 0.2, 0.4, 0.5])
 
 def simulate(model, x, effort, until, h, radius=0.8, viscous=0.0):
     """The state after ``until`` [s] under constant joint efforts, from rest."""
-    how = method(h, radius)
+    how = method(model, h, radius)
     friction = np.full(model.n, viscous)
     free = np.zeros(model.n, dtype=bool)
     state = start(model, x, np.zeros(model.size), effort, GRAVITY, friction, free)
@@ -100,7 +100,7 @@ def test_the_elastic_reference_robot_runs_faster_than_real_time_at_one_kilohertz
     """Two elastic links of four elements each: 53 coordinates."""
     model = reference_arm()
     x = sag(model, Q, GRAVITY)
-    state, how = ArmState(x, np.zeros(model.size), np.zeros(model.size)), method(1e-3)
+    state, how = ArmState(x, np.zeros(model.size), np.zeros(model.size)), method(model, 1e-3)
     times = []
     for _ in range(200):
         start = time.thread_time()

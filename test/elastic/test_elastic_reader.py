@@ -49,6 +49,17 @@ def test_xacro_and_urdf_files_are_read(tmp_path):
         assert serial_chain(load_robot(tmp_path / name)).coordinates == ("hinge",)  # others skip the element
 
 
+def test_the_rigid_reader_says_that_it_takes_the_link_as_rigid():
+    notes = [finding for finding in parse_robot(urdf(ATTRIBUTES)).findings if "elastic" in finding.message]
+    assert [(note.code, note.severity, note.message) for note in notes] == [
+        (
+            "KD212",
+            "info",
+            "<elastic> bends the simulated arm, where asked for; the model takes the link as rigid",
+        )
+    ]
+
+
 def test_every_option_is_read():
     text = urdf(
         'E="1" G="2" density="3" area="4" Iy="5" Iz="6" J="7" start="0.1 0 0" end="1 0 0" z_axis="0 1 0" '
