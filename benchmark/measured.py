@@ -1,4 +1,4 @@
-"""An arm ready to be measured: its one URDF, its chain, our module and CasADi's programs of it."""
+"""An arm ready to be measured: its one URDF, our module and CasADi's programs of it."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -8,7 +8,7 @@ import casadi as ca
 
 from benchmark.arms import REPOSITORY, Arm, arms, write_reduced_urdf
 from benchmark.newton_euler import GRAVITY, inverse_dynamics, write_c
-from kane_dynamics_ros.codegen.derived import Derived, derive
+from kane_dynamics_ros.codegen.derived import derive
 from kane_dynamics_ros.codegen.lean import best_regrouping
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
@@ -23,12 +23,10 @@ BUILD = REPOSITORY / "build" / "benchmark"
 
 @dataclass(frozen=True)
 class Measured:
-    """Files of one arm in the run's folder, and what the generation said."""
+    """Files of one arm in the run's folder."""
 
     arm: Arm
     urdf: Path
-    chain: Chain
-    derived: Derived
     module: Path  # NAME.py
     source: Path  # NAME.c
     casadi_urdf: Path  # CasADi's C on the URDF's frames
@@ -46,12 +44,11 @@ def prepare(arm: Arm, folder: Path) -> Measured:
     """Reduce the URDF, generate our module and both of CasADi's programs."""
     urdf = write_reduced_urdf(arm, folder)
     chain = serial_chain(load_robot(urdf), arm.tip)
-    derived = derive(chain)
-    write_module(derived, arm.name, folder)
+    write_module(derive(chain), arm.name, folder)
     programs = casadi_programs(arm.name, chain)
     sources = [write_c(program, folder) for program in programs]
     stem = folder / arm.name
-    return Measured(arm, urdf, chain, derived, stem.with_suffix(".py"), stem.with_suffix(".c"), *sources)
+    return Measured(arm, urdf, stem.with_suffix(".py"), stem.with_suffix(".c"), *sources)
 
 
 def casadi_programs(name: str, chain: Chain) -> tuple[ca.Function, ca.Function]:

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 import mujoco
@@ -34,8 +35,9 @@ def run(command: Sequence[object]) -> str:
 
 
 def timing_program_object(folder: Path) -> Path:
-    """``call_speed.cpp`` compiled, once for all arms: half a minute, hence kept until the source changes."""
-    source, target = NATIVE / "call_speed.cpp", folder / "call_speed.o"
+    """``call_speed.cpp`` compiled, once for all arms: half a minute, hence kept until something changes."""
+    source = NATIVE / "call_speed.cpp"
+    target = folder / f"call_speed_pin{version('pin')}_mujoco{version('mujoco')}.o"
     if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
         includes = [flag for path in _includes() for flag in ("-isystem", path)]
         run(["g++", *PINOCCHIO_FLAGS, *includes, "-I", NATIVE, "-c", source, "-o", target])
@@ -54,17 +56,17 @@ def link_program(folder: Path, name: str, adapters: Mapping[str, str], sources: 
     for source in [table, *sources]:
         objects.append(folder / f"{source.stem}.o")
         run(["gcc", *C_FLAGS, "-I", NATIVE, "-c", source, "-o", objects[-1]])
-    wheels, mujoco_library = (
-        site_file("cmeel.prefix/lib"),
-        next(Path(mujoco.__file__).parent.glob("libmujoco.so*")),
-    )
-    libraries = ["-lpinocchio_parsers", "-lpinocchio_default", f"-l:{mujoco_library.name}", "-lm"]
-    search = [
-        flag for path in (wheels, mujoco_library.parent) for flag in (f"-L{path}", f"-Wl,-rpath,{path}")
-    ]
     program = folder / f"{name}_call_speed"
-    run(["g++", timing_program_object(folder), *objects, *search, *libraries, "-o", program])
+    run(["g++", timing_program_object(folder), *objects, *_libraries(), "-o", program])
     return program
+
+
+def _libraries() -> list[str]:
+    """Linker options for Pinocchio and MuJoCo, found again at run time where the wheels put them."""
+    mujoco_library = next(Path(mujoco.__file__).parent.glob("libmujoco.so*"))
+    folders = (site_file("cmeel.prefix/lib"), mujoco_library.parent)
+    search = [flag for path in folders for flag in (f"-L{path}", f"-Wl,-rpath,{path}")]
+    return [*search, "-lpinocchio_parsers", "-lpinocchio_default", f"-l:{mujoco_library.name}", "-lm"]
 
 
 def _includes() -> list[Path]:
