@@ -28,8 +28,8 @@ from kane_dynamics_ros.cli.demo_plots import plot_all
 from kane_dynamics_ros.cli.demo_processes import record
 from kane_dynamics_ros.cli.demo_recording import Run, read_run
 from kane_dynamics_ros.cli.demo_trajectory import message
-from kane_dynamics_ros.cli.view_bag import record_of_bag
-from kane_dynamics_ros.cli.view_page import page
+from kane_dynamics_ros.replay.viewing.bag_record import record_of_bag
+from kane_dynamics_ros.replay.viewing.page import page
 from kane_dynamics_ros.runtime import load_model
 
 
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{label} ...", flush=True)
         bag = record({**gains, **settings}, trajectory, folder_of(label, output), arguments.wall_clock)
         runs[label] = read_run(bag, model.joint_names, start)
-        shown, _ = record_of_bag(bag, None, None)
+        shown, _ = record_of_bag(bag, urdf=None, tip=None)
         bag.with_name("view.html").write_text(page(shown), encoding="utf-8")
     return conclude(model.joint_names, runs, output)
 

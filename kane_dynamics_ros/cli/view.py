@@ -4,9 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from kane_dynamics_ros.cli.view_bag import record_of_bag
-from kane_dynamics_ros.cli.view_page import page
 from kane_dynamics_ros.cli.view_trajectory import record_of_trajectory
+from kane_dynamics_ros.replay.viewing.bag_record import record_of_bag
+from kane_dynamics_ros.replay.viewing.page import page
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

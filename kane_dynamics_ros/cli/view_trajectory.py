@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.cli.view_page import Record, Series
-from kane_dynamics_ros.cli.view_robot import robot_from_file
 from kane_dynamics_ros.codegen.derived import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.plan import hold_at, replace, sample
@@ -16,6 +14,8 @@ from kane_dynamics_ros.control.request import TrajectoryRequest
 from kane_dynamics_ros.control.trajectory_file import read_trajectory_file
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.replay.viewing.page import Record, Series
+from kane_dynamics_ros.replay.viewing.shown_robot import robot_from_file
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 
 Array = NDArray[np.float64]

@@ -54,5 +54,5 @@ def _judge(job: Job, progress: Callable[[int], object] | None) -> Verdict:
     if job.report is not None:
         from kane_dynamics_ros.replay.report.folder import write_report  # spares others matplotlib's import
 
-        write_report(observation, analysis, job.report)
+        write_report(observation, analysis, job.report, job.urdf)
     return analysis.verdict

@@ -9,8 +9,11 @@ from kane_dynamics_ros.replay.report.figures import joint_figure
 from kane_dynamics_ros.replay.verdict.verdict import Analysis
 
 
-def write_page(analysis: Analysis, file: Path) -> None:
-    """Write the page. Names come from bags and URDFs: the template escapes every one of them."""
+def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
+    """Write the page, with a link to ``view.html`` when ``viewed``.
+
+    Names come from bags and URDFs: the template escapes every one of them.
+    """
     environment = Environment(
         loader=PackageLoader("kane_dynamics_ros.replay.report", ""),
         autoescape=True,
@@ -27,5 +30,6 @@ def write_page(analysis: Analysis, file: Path) -> None:
         done=verdict.processing,
         blamed=[joint for joint in verdict.joints if joint.blames],
         figures=figures,
+        viewed=viewed,
     )
     file.write_text(text, encoding="utf-8")

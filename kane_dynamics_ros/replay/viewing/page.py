@@ -73,7 +73,7 @@ def page(record: Record) -> str:
 
 def asset(name: str) -> str:
     """The text of a file of the viewer."""
-    return (resources.files("kane_dynamics_ros.cli") / "viewer" / name).read_text(encoding="utf-8")
+    return (resources.files("kane_dynamics_ros.replay.viewing") / "viewer" / name).read_text(encoding="utf-8")
 
 
 def embedded_json(record: Record) -> str:

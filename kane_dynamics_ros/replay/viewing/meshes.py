@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from kane_dynamics_ros.cli.view_page import Mesh
+from kane_dynamics_ros.replay.viewing.page import Mesh
 
 FORMATS = {".stl": "stl", ".dae": "dae", ".obj": "obj"}
 PACKAGE = "package://"

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.cli.view_page import Quantity, Record, Series
-from kane_dynamics_ros.cli.view_robot import ShownRobot, robot_from_file, robot_from_text
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.joint_states import JointStateDecoder, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording, read_recording
+from kane_dynamics_ros.replay.viewing.page import Quantity, Record, Series
+from kane_dynamics_ros.replay.viewing.shown_robot import ShownRobot, robot_from_file, robot_from_text
 
 Array = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from view_samples import JOINTS, URDF, motion_at, sample_record
 
-from kane_dynamics_ros.cli.view_page import page
+from kane_dynamics_ros.replay.viewing.page import page
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--enable-unsafe-swiftshader"]

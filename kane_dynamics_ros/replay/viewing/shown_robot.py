@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.cli.view_meshes import load_meshes
-from kane_dynamics_ros.cli.view_page import Mesh, Quantity, Series
 from kane_dynamics_ros.description import Chain, parse_robot, serial_chain
 from kane_dynamics_ros.description.expand import expand_xacro
 from kane_dynamics_ros.description.load import read_bytes
+from kane_dynamics_ros.replay.viewing.meshes import load_meshes
+from kane_dynamics_ros.replay.viewing.page import Mesh, Quantity, Series
 
 Array = NDArray[np.float64]
 POSITION_UNITS = {"prismatic": "m"}  # else rad

@@ -1,0 +1,1 @@
+"""A robot and its motion as one HTML page that plays them in three dimensions."""
