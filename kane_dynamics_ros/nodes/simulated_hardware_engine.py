@@ -10,12 +10,10 @@ from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.description.expand import expand_xacro
 from kane_dynamics_ros.description.load import read_bytes
-from kane_dynamics_ros.elastic.from_urdf import elastic_arm
 from kane_dynamics_ros.nodes.parameters import ParameterError
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import Payload
 from kane_dynamics_ros.share import share_directory
-from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 from kane_dynamics_ros.simulation.engine import Array, Engine
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.mismatch import drawn_factors, with_factors
@@ -66,6 +64,10 @@ def _elastic_engine(
 ) -> Engine:
     if values["engine"] != "own":
         raise ParameterError("elastic", values["elastic"], "empty with engine mujoco")
+    # Only here: they bring SciPy, which takes a second to import that rigid arms need not wait for.
+    from kane_dynamics_ros.elastic.from_urdf import elastic_arm
+    from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
+
     links = None if values["elastic"] == "urdf" else values["elastic"]
     return ElasticPlant(elastic_arm(_urdf(values), model, links, factors), model, options)
 

@@ -18,6 +18,7 @@ _BURST = 5  # steps in one go while a delay is made up for
 _SETTLE = 200_000_000  # [ns] see LockStep
 _TICK = 0.02  # [s] how often lock step looks for a command that did not come
 _REPORT_PERIOD = 5.0  # [s] between two log messages of one kind
+_UNDISTURBED = 100_000  # [ns] between two readings that belong together
 _SECOND = 1_000_000_000
 
 Outcome = Literal["stepped", "sent", "swallowed"]  # no joint state was due; it went out; a fault kept it
@@ -46,11 +47,15 @@ class WallTime:
         self._node, self._advance = node, advance
         self._pacer = Pacer(round(step * _SECOND), _PATIENCE, _BURST)
         self._due = time.monotonic_ns()
+        self._offset = node.get_clock().now().nanoseconds - self._due  # of the node's clock
         node.create_timer(step, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def stamp(self, age: float) -> Time:
-        late = time.monotonic_ns() - self._due
-        return _message(self._node.get_clock().now().nanoseconds - late - round(age * _SECOND))
+        before = time.monotonic_ns()
+        offset = self._node.get_clock().now().nanoseconds - before
+        if time.monotonic_ns() - before < _UNDISTURBED:  # else another process ran between the readings
+            self._offset = offset
+        return _message(self._due + self._offset - round(age * _SECOND))
 
     def announce(self) -> None:
         """Nothing to do: everybody knows the wall's time."""

@@ -14,20 +14,25 @@ import pytest
 
 rclpy = pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 from builtin_interfaces.msg import Duration, Time
+from rclpy.duration import Duration as Patience
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 HOME = np.array([0.0, 0.9, -1.2, 0.3, 0.5])  # [rad] the URDF's initial values
 AMPLITUDE = np.array([0.3, 0.2, 0.3, 0.3, 0.3])  # [rad]
 PERIOD = 1.0  # [s]
-LEAD = 1_000_000_000  # [ns] of /clock between sending the trajectory and its start
+LEAD = 500_000_000  # [ns] of /clock between sending the trajectory and its start
 PATIENCE = 50.0  # [s] of the wall, for one run on a busy machine
 DOMAIN = 57
 SECOND = 1_000_000_000  # [ns]
 SPACE = f"/run_{uuid.uuid4().hex}"  # apart from other runs of these tests on this machine
 
+COMMANDS, GATED = "forward_effort_controller/commands", "gated/commands"
 Run = dict[int, Any]  # position, velocity, effort by time
+Start = Callable[[str, list[str], list[str]], "subprocess.Popen[bytes]"]
 
 
 def swing(moment: float) -> np.ndarray:
@@ -51,14 +56,15 @@ def trajectory(names: list[str], start: int) -> JointTrajectory:
 
 
 @contextmanager
-def processes() -> Iterator[Callable[[str, list[str]], subprocess.Popen[bytes]]]:
+def processes() -> Iterator[Start]:
     """A function that starts a node of ours; all are killed at the end whatever happens."""
     started: list[subprocess.Popen[bytes]] = []
     environment = os.environ | {"ROS_DOMAIN_ID": str(DOMAIN), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
 
-    def start(node: str, parameters: list[str]) -> subprocess.Popen[bytes]:
+    def start(node: str, parameters: list[str], remaps: list[str]) -> subprocess.Popen[bytes]:
         arguments = [part for each in parameters for part in ("-p", each)]
-        arguments += ["-r", f"__ns:={SPACE}", "-r", f"/clock:={SPACE}/clock"]
+        remaps = [f"__ns:={SPACE}", f"/clock:={SPACE}/clock", *remaps]
+        arguments += [part for each in remaps for part in ("-r", each)]
         command = [sys.executable, "-m", f"kane_dynamics_ros.nodes.{node}", "--ros-args", *arguments]
         started.append(subprocess.Popen(command, env=environment))
         return started[-1]
@@ -94,7 +100,26 @@ def record(engine: str) -> Run:
         return follow(start, engine)
 
 
-def follow(start: Callable[..., subprocess.Popen[bytes]], engine: str) -> Run:
+class Gate:
+    """Passes the controller's commands on to the arm, once it is open; keeps the last one until then."""
+
+    def __init__(self, probe: Node) -> None:
+        self.onward = probe.create_publisher(Float64MultiArray, GATED, 10)
+        self.kept: Float64MultiArray | None = None
+        self._open = False
+        probe.create_subscription(Float64MultiArray, COMMANDS, self._pass, 100)
+
+    def _pass(self, command: Float64MultiArray) -> None:
+        self.kept = command
+        if self._open:
+            self.onward.publish(command)
+
+    def open(self) -> None:
+        self._open = True
+        self.onward.publish(self.kept)
+
+
+def follow(start: Start, engine: str) -> Run:
     probe = rclpy.create_node("probe", namespace=SPACE)
     states: dict[int, JointState] = {}
 
@@ -103,6 +128,7 @@ def follow(start: Callable[..., subprocess.Popen[bytes]], engine: str) -> Run:
 
     probe.create_subscription(JointState, "joint_states", hear, 1000)
     sender = probe.create_publisher(JointTrajectory, "joint_trajectory", 1)
+    gate = Gate(probe)
     executor = SingleThreadedExecutor()
     executor.add_node(probe)
     end = time.monotonic() + PATIENCE
@@ -112,21 +138,24 @@ def follow(start: Callable[..., subprocess.Popen[bytes]], engine: str) -> Run:
             assert time.monotonic() < end, f"nothing happened in time; {len(states)} states"
             executor.spin_once(timeout_sec=0.05)
 
-    controller = start(
-        "feedforward_node",
-        ["use_sim_time:=true", "mode:=computed_torque", "safety.state_timeout:=0.0"],
-    )
-    arm = start(
-        "simulated_hardware_node",
-        ["time.mode:=lock_step", "time.timeout:=5.0", "publish_rate:=250", f"engine:={engine}"],
-    )
-    until(lambda: sender.get_subscription_count() > 0 and len(states) > 1)
+    nodes = [
+        start("feedforward_node", ["use_sim_time:=true", "safety.state_timeout:=0.0"], []),
+        start(
+            "simulated_hardware_node",
+            ["time.mode:=lock_step", "time.timeout:=5.0", "publish_rate:=250", f"engine:={engine}"],
+            [f"{COMMANDS}:={GATED}"],
+        ),
+    ]
+    until(lambda: sender.get_subscription_count() > 0 and gate.onward.get_subscription_count() > 0)
+    until(lambda: gate.kept is not None and len(states) > 0)  # the controller has a state to start from
     begin = max(states) + LEAD
     sender.publish(trajectory(states[max(states)].name, begin))
+    assert sender.wait_for_all_acked(Patience(seconds=10))
+    gate.open()
     until(lambda: max(states) > begin + PERIOD * SECOND)
-    for process in (arm, controller):
+    for process in nodes:
         process.terminate()
-    assert [process.wait(timeout=20) for process in (arm, controller)] == [0, 0]
+    assert [process.wait(timeout=20) for process in nodes] == [0, 0]
     executor.shutdown()
     probe.destroy_node()
     measured = {moment - begin: (s.position, s.velocity, s.effort) for moment, s in states.items()}
