@@ -48,8 +48,10 @@ def run_node(build: Callable[[], Spinning]) -> int:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     try:
         node = build()
-        node.spin(lambda: stop.made)
-        node.finish()
+        try:
+            node.spin(lambda: stop.made)
+        finally:
+            node.finish()
     except ExternalShutdownException:
         return 0
     except KaneDynamicsError as error:

@@ -1,7 +1,10 @@
 """simulation.launch.py brings up both nodes, and the arm is held; needs an installation of ROS 2."""
 
+import shutil
+import tempfile
 import time
 import unittest
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +16,7 @@ from ament_index_python.packages import PackageNotFoundError, get_package_share_
 from launch.actions import IncludeLaunchDescription
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_testing.actions import ReadyToTest
+from rcl_interfaces.srv import GetParameters
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -24,15 +28,18 @@ try:
 except PackageNotFoundError:
     pytest.skip("kane_dynamics_ros is not in an install space: source one", allow_module_level=True)
 
-ARGUMENTS = {"namespace": "left", "controller": "effort_controller", "mode": "computed_torque"}
+ARGUMENTS = {"namespace": "left", "controller": "effort_controller", "mode": "feedforward_pd"}
 PATIENCE = 30.0  # [s]
 
 
 @pytest.mark.launch_test
 def generate_test_description():
+    folder = Path(tempfile.mkdtemp(prefix="with space "))  # field report 129
+    urdf = shutil.copy(f"{SHARE}/urdf/manipulator_5dof.urdf.xacro", folder)
     source = PythonLaunchDescriptionSource(f"{SHARE}/launch/simulation.launch.py")
+    arguments = {**ARGUMENTS, "urdf": urdf}
     return LaunchDescription(
-        [IncludeLaunchDescription(source, launch_arguments=ARGUMENTS.items()), ReadyToTest()]
+        [IncludeLaunchDescription(source, launch_arguments=arguments.items()), ReadyToTest()]
     )
 
 
@@ -55,6 +62,16 @@ class TestRunning(unittest.TestCase):
         assert len(commands) > 100
         for first, last in zip(states[0].position, states[-1].position, strict=True):
             assert abs(first - last) < 0.01  # [rad]: held
+
+    def test_an_argument_wins_over_the_parameter_file(self):  # field report 132
+        client = self.node.create_client(GetParameters, "feedforward_node/get_parameters")
+        assert client.wait_for_service(PATIENCE)
+        request = GetParameters.Request(names=["mode", "computed_torque.kp"])
+        future = client.call_async(request)
+        rclpy.spin_until_future_complete(self.node, future, timeout_sec=PATIENCE)
+        mode, kp = future.result().values
+        assert mode.string_value == "feedforward_pd"
+        assert kp.double_value == 400.0  # from the file
 
 
 @launch_testing.post_shutdown_test()

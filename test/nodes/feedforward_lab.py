@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from array import array
 from pathlib import Path
 
@@ -24,6 +25,8 @@ os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"  # read by both sides'
 MODEL = load_model("manipulator_5dof")
 NAMES = list(MODEL.joint_names)
 Q = np.array([0.1, 0.8, -0.9, 0.2, 0.1])
+SPACE = f"/run_{uuid.uuid4().hex}"  # apart from other runs of these tests on this machine
+ABSOLUTE = [word for name in ("clock", "diagnostics") for word in ("-r", f"/{name}:={SPACE}/{name}")]
 PATIENCE = 20.0  # [s] for what a busy machine delays
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=1)
@@ -34,9 +37,10 @@ PATIENT = ("-p", "safety.state_timeout:=2.0")  # so that a busy machine makes no
 class FeedforwardProcess:
     """``feedforward_node`` with its log in a file."""
 
-    def __init__(self, log: Path, domain, *arguments):
+    def __init__(self, log: Path, domain, *arguments, namespace=""):
         self.log_file = log
-        command = [sys.executable, "-m", "kane_dynamics_ros.nodes.feedforward_node", "--ros-args", *arguments]
+        command = [sys.executable, "-m", "kane_dynamics_ros.nodes.feedforward_node", "--ros-args", *ABSOLUTE]
+        command += ["-r", f"__ns:={SPACE}{namespace}", *arguments]
         with log.open("wb") as output:
             self.process = subprocess.Popen(
                 command,
@@ -63,10 +67,11 @@ class FeedforwardProcess:
 class Lab:
     """A node of ours with its executor; ``commands`` are the efforts that came, in order."""
 
-    def __init__(self, domain, namespace="", parameters=()):
+    def __init__(self, domain, namespace=""):
         self.context = rclpy.Context()
-        self.context.init(domain_id=domain)
-        self.node = Node("lab", context=self.context, namespace=namespace, start_parameter_services=False)
+        self.context.init(["--ros-args", *ABSOLUTE], domain_id=domain)
+        space = SPACE + namespace
+        self.node = Node("lab", context=self.context, namespace=space, start_parameter_services=False)
         self.executor = SingleThreadedExecutor(context=self.context)
         self.executor.add_node(self.node)
         self.commands = []

@@ -27,7 +27,8 @@ def start(tmp_path):
     made = []
 
     def make(*arguments, offset=0, namespace=""):
-        node = FeedforwardProcess(tmp_path / f"log{len(made)}", DOMAIN + offset, *arguments)
+        log = tmp_path / f"log{len(made)}"
+        node = FeedforwardProcess(log, DOMAIN + offset, *arguments, namespace=namespace)
         made.append(node.kill)
         lab = Lab(DOMAIN + offset, namespace)
         made.append(lab.close)
@@ -154,6 +155,6 @@ def test_simulated_time_that_jumps_back_drops_the_trajectory_and_goes_on(start):
 
 
 def test_names_keep_their_meaning_in_a_namespace(start):
-    _, lab = start("-r", "__ns:=/left_arm", namespace="left_arm")
+    _, lab = start(namespace="/left_arm")
     lab.wait_until_commanding()
     np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)

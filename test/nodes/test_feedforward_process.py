@@ -162,11 +162,7 @@ def test_a_rejected_trajectory_is_explained_and_changes_nothing(shared, lab):
 def test_a_trajectory_is_annotated(lab):
     annotated = lab.listen(JointTrajectory, "feedforward_node/annotated")
     publisher = lab.node.create_publisher(JointTrajectory, "feedforward_node/annotate", RELIABLE)
-    lab.wait_for(
-        lambda: (
-            publisher.get_subscription_count() and lab.node.count_publishers("/feedforward_node/annotated")
-        )
-    )
+    lab.wait_for(publisher.get_subscription_count)
     still = trajectory((1.0, Q, np.zeros(5)), (2.0, Q, np.zeros(5)))
     lab.wait_for(lambda: annotated, lambda: (publisher.publish(still), lab.spin(0.1)))
     for point in annotated[-1].points:
@@ -178,7 +174,8 @@ def test_diagnostics_show_rate_latency_and_the_model(lab):
     lab.wait_for(lambda: len(arrays) > 2, lambda: lab.hold(0.05))
     status = arrays[-1].status[0]
     values = {each.key: each.value for each in status.values}
-    assert (status.name, status.level) == ("feedforward_node: commands", DiagnosticStatus.OK)
+    assert status.name.endswith("feedforward_node: commands")
+    assert status.level == DiagnosticStatus.OK
     assert values["model hash"] == MODEL.urdf_hash
     assert float(values["rate [Hz]"]) > 1.0
     assert float(values["mean latency [us]"]) > 0.0
