@@ -18,7 +18,7 @@ from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import Payload, Vector
 
 SAMPLES = 20_000  # of the motion that are looked at: minutes at the analysis rate
-SMALLEST_SHARE = 0.4  # of the residuals' power, friction taken out, that a cause must explain
+SMALLEST_SHARE = 0.3  # of the residuals' power, friction taken out, that a cause must explain
 ALONE = 0.95  # of what all causes explain together, noise apart, that the one to tell must explain alone
 SMALLEST_EFFORT = 0.005  # of the measured effort that it must amount to
 SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must beat a link, which has one

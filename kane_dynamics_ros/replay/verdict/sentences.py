@@ -66,7 +66,7 @@ def arm_findings(cause: TipBody | LinkError | None, tip: str) -> tuple[str, ...]
         return (
             f"link {cause.link!r} is {_percent(abs(cause.factor - 1))} % {more} than in the model: {share}",
         )
-    x, y, z = cause.com
+    x, y, z = (round(each, 3) + 0.0 for each in cause.com)  # no minus before a zero
     more = "more" if cause.mass > 0 else "less"
     return (
         f"as if the tip carried {abs(cause.mass):.3g} kg {more} than the model knows of, centred at "

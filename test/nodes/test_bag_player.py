@@ -1,0 +1,110 @@
+"""The bag player against the real node: every state is answered, whatever the node's clock."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from kane_dynamics_ros.nodes.bag_player import NodeMissingError
+from kane_dynamics_ros.nodes.remote_parameters import ParameterRefusedError, ParametersMissingError
+from kane_dynamics_ros.runtime import load_model
+
+MODEL = load_model("manipulator_5dof")
+Q = np.random.default_rng(8).uniform(-0.1, 0.1, (30, 5))
+ENVIRONMENT = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_DOMAIN_ID": "88"}
+URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
+Start = Callable[..., None]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Factory: the node in mode ``gravity_compensation`` with further parameters; killed at the end."""
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def make(*assignments: str) -> None:
+        command = [sys.executable, "-m", "kane_dynamics_ros.nodes.feedforward_node", "--ros-args"]
+        for assignment in ("model:=manipulator_5dof", "mode:=gravity_compensation", *assignments):
+            command += ["-p", assignment]
+        processes.append(subprocess.Popen(command, env=os.environ | ENVIRONMENT))
+
+    try:
+        yield make
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def playlist(folder: Path) -> Path:
+    """A description, and states at 100 Hz whose joints come in another order than the model's."""
+    names = list(MODEL.joint_names)[::-1]
+    messages = [String(data=URDF.read_text())]
+    for i, q in enumerate(Q):
+        state = JointState(name=names, position=q[::-1].tolist(), velocity=[0.0] * 5)
+        state.header.stamp.sec, state.header.stamp.nanosec = 1_700_000_000, 10_000_000 * i
+        messages.append(state)
+    data = [bytes(serialize_message(message)) for message in messages]
+    kinds = [0 if isinstance(message, JointState) else 2 for message in messages]
+    file = folder / "playlist.npz"
+    np.savez(
+        file,
+        kind=np.array(kinds, np.uint8),
+        data=np.frombuffer(b"".join(data), np.uint8),
+        ends=np.cumsum([len(one) for one in data]),
+    )
+    return file
+
+
+@pytest.mark.parametrize(
+    ("simulated", "options"),
+    [("true", []), ("false", ["--restamp"]), ("true", ["--rate", "2"])],
+    ids=["clock", "restamped", "at twice the rate"],
+)
+def test_every_state_is_answered_with_the_models_gravity(
+    start: Start, tmp_path: Path, simulated: str, options: list[str]
+) -> None:
+    start(f"use_sim_time:={simulated}")
+    answers = tmp_path / "answers.npz"
+    subprocess.run(
+        [
+            *(sys.executable, "-m", "kane_dynamics_ros.nodes.bag_player"),
+            *(str(playlist(tmp_path)), str(answers), "--model", "manipulator_5dof", *options),
+        ],
+        env=os.environ | ENVIRONMENT,
+        check=True,
+        timeout=90,
+    )
+    with np.load(answers) as found:
+        np.testing.assert_allclose(found["command"], found["expected"], rtol=0, atol=1e-9)
+        # gravity of the arm from potential energy: g = dE/dq, by central differences
+        step = 1e-5 * np.eye(5)
+        gravity = [[(energy(q + one) - energy(q - one)) / 2e-5 for one in step] for q in Q]
+        np.testing.assert_allclose(found["command"], gravity, rtol=0, atol=1e-6)
+
+
+def energy(q: np.ndarray) -> float:
+    """Potential energy [J]."""
+    return float(MODEL.energy(q, np.zeros(5)).potential)
+
+
+def test_the_messages_say_what_to_do() -> None:
+    assert str(NodeMissingError("feedforward_node")) == (
+        "no node 'feedforward_node' listens to joint_states and publishes forward_effort_controller/commands "
+        "after 15 s; start feedforward_node in the same ROS domain and namespace, or name it with --node"
+    )
+    assert str(ParametersMissingError("x")) == (
+        "node 'x' does not answer for its parameters; name the node with --node"
+    )
+    assert str(ParameterRefusedError("x", "safety.state_timeout", "no")) == (
+        "node 'x' refuses to change its parameter 'safety.state_timeout': no"
+    )
