@@ -25,7 +25,7 @@ from kane_dynamics_ros.cli.demo_controllers import (
 )
 from kane_dynamics_ros.cli.demo_errors import shortcomings, table, tracking_error, write_errors
 from kane_dynamics_ros.cli.demo_plots import plot_all
-from kane_dynamics_ros.cli.demo_processes import record
+from kane_dynamics_ros.cli.demo_processes import check_ros, record
 from kane_dynamics_ros.cli.demo_recording import Run, read_run
 from kane_dynamics_ros.cli.demo_trajectory import message
 from kane_dynamics_ros.replay.viewing.bag_record import record_of_bag
@@ -48,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the three controllers and show how they track; 1 when one is worse than it must be."""
+    check_ros()
     signal.signal(signal.SIGTERM, end_by_signal)
     output: Path = arguments.output
     output.mkdir(parents=True, exist_ok=True)

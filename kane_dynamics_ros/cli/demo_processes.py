@@ -1,5 +1,6 @@
 """Start the package's nodes as processes of their own, on a DDS domain of their own, and always end them."""
 
+import importlib.util
 import json
 import os
 import random
@@ -33,6 +34,16 @@ class NodeFailedError(KaneDynamicsError):
         super().__init__(f"{node} ended with exit code {code}; its log {log} closes with:\n{tail}")
 
 
+class RosMissingError(KaneDynamicsError):
+    """There is no ROS 2 for the nodes to run on."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the demonstration runs ROS 2 nodes, but this Python has no rclpy; source ROS's setup.bash, or "
+            "install ROS 2 from PyPI with pip install '.[ros]' in the checkout"
+        )
+
+
 class NodeProcess(NamedTuple):
     """A running node and where its output goes."""
 
@@ -47,6 +58,12 @@ class NodeProcess(NamedTuple):
     def error(self) -> NodeFailedError:
         """That it ended, as an error."""
         return NodeFailedError(self.name, self.process.wait(), self.log)
+
+
+def check_ros() -> None:
+    """Raise ``RosMissingError`` where the nodes cannot run."""
+    if importlib.util.find_spec("rclpy") is None:
+        raise RosMissingError
 
 
 def private_environment() -> dict[str, str]:

@@ -7,6 +7,7 @@ import pytest
 from rosbags.highlevel import AnyReader
 
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
+pytestmark = pytest.mark.timeout(300)  # the first of these waits for the whole demonstration
 CONTROLLERS = ("pd_alone", "pd_with_feedforward", "computed_torque")
 
 

@@ -1,5 +1,6 @@
 """Nodes as processes: they always end, and one that fails is reported with the end of its log."""
 
+import importlib.util
 import os
 import sys
 
@@ -13,6 +14,7 @@ from kane_dynamics_ros.cli.demo_processes import (
     running,
     wait_for,
 )
+from kane_dynamics_ros.cli.main import main
 
 SLEEP = "import time; print('started', flush=True); time.sleep(60)"
 FAIL = "print('no such model'); raise SystemExit(3)"
@@ -43,6 +45,15 @@ def test_environment_keeps_the_traffic_on_this_machine():
     environment = private_environment()
     assert int(environment["ROS_DOMAIN_ID"]) in demo_processes.DOMAINS
     assert environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
+
+
+def test_missing_ros_is_said_at_once_with_two_ways_out(monkeypatch, capsys):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert main(["demo"]) == 2
+    assert capsys.readouterr().err == (
+        "error: the demonstration runs ROS 2 nodes, but this Python has no rclpy; source ROS's setup.bash, or "
+        "install ROS 2 from PyPI with pip install '.[ros]' in the checkout\n"
+    )
 
 
 @pytest.mark.parametrize("name", ["sleep", "stubborn"])
