@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from typing import NamedTuple
 from kane_dynamics_ros import __version__
 from kane_dynamics_ros.errors import KaneDynamicsError
 
+NEGATIVE_LIST = re.compile(r"-[\d.][^=]*,")  # numbers separated by commas, the first below zero
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
@@ -107,4 +109,15 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
             module = importlib.import_module(f"kane_dynamics_ros.cli.{command.module}")
             module.add_arguments(subparser)
             subparser.set_defaults(run=module.run)
-    return parser.parse_args(words)
+    return parser.parse_args(_with_negative_lists(words))
+
+
+def _with_negative_lists(words: Sequence[str]) -> list[str]:
+    """``--q -1,2`` as ``--q=-1,2``: argparse takes a list that begins with a minus for an option."""
+    joined: list[str] = []
+    for word in words:
+        if NEGATIVE_LIST.match(word) and joined and joined[-1].startswith("--"):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined

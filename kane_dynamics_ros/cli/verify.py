@@ -31,13 +31,23 @@ def positive(text: str) -> int:
     return number
 
 
+def not_negative(text: str) -> int:
+    """A whole number from 0 on, for argparse."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text} is below 0")
+    return number
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("module", metavar="MODULE", help="a generated NAME.py, or a shipped model's name")
     parser.add_argument("--urdf", required=True, help="the URDF that it was generated from")
     add_chain_arguments(parser, tip="the module's", lock="the module's")
     parser.add_argument("--states", type=positive, default=20, metavar="N", help="random states (default 20)")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the random states (default 0)")
+    parser.add_argument(
+        "--seed", type=not_negative, default=0, metavar="S", help="of the random states (default 0)"
+    )
     parser.add_argument("--backend", choices=("auto", "c", "python"), default="auto", help="what is verified")
     parser.add_argument(
         "--record",

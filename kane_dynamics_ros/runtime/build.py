@@ -8,6 +8,7 @@ cannot be written, into the user's cache.
 import hashlib
 import importlib.machinery
 import importlib.util
+import logging
 import os
 import platform
 import shutil
@@ -32,17 +33,22 @@ FLAGS = (
     "-shared",
     "-pthread",
 )
+log = logging.getLogger(__name__)
 BINDING = Path(__file__).with_name("extension.c")
 MOST_SECONDS = 900  # for a compiler that hangs
 
 
 def compiler() -> str | None:
     """The C compiler: $CC, or the first of cc, gcc, clang on the PATH that answers."""
-    for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
-        path = shutil.which(name)
-        if path and subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0:
-            return path
-    return None
+    names = filter(None, (os.environ.get("CC"), "cc", "gcc", "clang"))
+    return next((path for path in map(shutil.which, names) if path and _answers(path)), None)
+
+
+def _answers(path: str) -> bool:
+    try:
+        return subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0
+    except OSError:  # no program of this machine
+        return False
 
 
 def processor() -> str:
@@ -63,16 +69,19 @@ def library_name(name: str, c_sha256: str) -> str:
     return f"{name}.{key}{sysconfig.get_config_var('EXT_SUFFIX')}"
 
 
-def folders(source: Path) -> tuple[Path, Path]:
-    """Where the library may be: beside the source, then the user's cache."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return source.parent, Path(cache) / "kane_dynamics_ros"
+def folders(source: Path) -> list[Path]:
+    """Where the library may be: beside the source, then the user's cache, where the user has a home."""
+    try:
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # no $HOME, and a user without a name, as in containers
+        return [source.parent]
+    return [source.parent, Path(cache) / "kane_dynamics_ros"]
 
 
 def find_library(source: Path, c_sha256: str) -> Path | None:
     """The library built earlier for this source, machine and Python."""
     name = library_name(source.stem, c_sha256)
-    return next((folder / name for folder in folders(source) if (folder / name).is_file()), None)
+    return next((folder / name for folder in folders(source) if os.path.isfile(folder / name)), None)
 
 
 def build_library(source: Path, c_sha256: str) -> Path:
@@ -101,10 +110,13 @@ def build_library(source: Path, c_sha256: str) -> Path:
     if folder is None:
         raise CompileError(source, "neither its folder nor the user's cache can be written")
     target = folder / library_name(source.stem, c_sha256)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as temporary:
-        built = Path(temporary) / target.name
-        _run_compiler(command, source, include, built)
-        built.replace(target)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as temporary:
+            built = Path(temporary) / target.name
+            _run_compiler(command, source, include, built)
+            built.replace(target)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CompileError(source, str(error)) from error
     return target
 
 
@@ -122,8 +134,10 @@ def _run_compiler(command: str, source: Path, include: str, target: Path) -> Non
         [
             command,
             *FLAGS,
-            f"-DKD_NAME={name}",
-            f"-DKD_UPPER={name.upper()}",
+            f"-DKD(function)={name}_##function",
+            f"-DKD_SIZE(size)={name.upper()}_##size",
+            f"-DKD_INIT=PyInit_{name}",
+            f'-DKD_TITLE="{name}"',
             f'-DKD_HEADER="{name}.h"',
             "-iquote",
             str(source.parent),
@@ -137,6 +151,7 @@ def _run_compiler(command: str, source: Path, include: str, target: Path) -> Non
         ],
         capture_output=True,
         text=True,
+        errors="replace",
         timeout=MOST_SECONDS,
         check=False,
     )
@@ -144,14 +159,37 @@ def _run_compiler(command: str, source: Path, include: str, target: Path) -> Non
         raise CompileError(source, f"the compiler says: {result.stderr.strip()[-800:]}")
 
 
+def load_library(source: Path, c_sha256: str) -> ModuleType:
+    """The imported library for this source; built where there is none, or none that can be imported.
+
+    Raises:
+        CompileError: it cannot be built, or what was built cannot be imported.
+    """
+    found = find_library(source, c_sha256)
+    if found:
+        try:
+            return import_library(source.stem, found)
+        except ImportError as error:
+            log.warning("%s; it is built again", error)
+    try:
+        return import_library(source.stem, build_library(source, c_sha256))
+    except ImportError as error:
+        raise CompileError(source, f"what was built cannot be imported: {error}") from error
+
+
 def import_library(name: str, path: Path) -> ModuleType:
-    """Import a built library; one already imported from this path is used again."""
+    """Import a built library; one already imported from this path is used again.
+
+    Raises:
+        ImportError: the file is damaged, or no library for this machine.
+    """
     key = f"kane_dynamics_ros.compiled.{path}"
     if key not in sys.modules:
-        loader = importlib.machinery.ExtensionFileLoader(name, str(path))
-        spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+        full_name = f"kane_dynamics_ros.compiled.{name}"  # Python enters it in sys.modules, where a bare
+        loader = importlib.machinery.ExtensionFileLoader(full_name, str(path))  # `json` would hide Python's
+        spec = importlib.util.spec_from_file_location(full_name, path, loader=loader)
         if spec is None:
-            raise CompileError(path, "it cannot be imported")
+            raise ImportError(f"{path} has no loader")
         module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
         sys.modules[key] = module

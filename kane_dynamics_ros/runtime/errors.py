@@ -30,6 +30,13 @@ class CompileError(KaneDynamicsError):
         super().__init__(f"{path}: cannot be compiled: {reason}; use backend='python' or mend that")
 
 
+class BackendError(KaneDynamicsError):
+    """``backend`` is not a word that ``load_model`` knows."""
+
+    def __init__(self, found: str, allowed: Sequence[str]) -> None:
+        super().__init__(f"backend {found!r}; allowed are {', '.join(map(repr, allowed))}")
+
+
 class ParameterError(KaneDynamicsError):
     """A run-time parameter has a value that makes no sense."""
 

@@ -3,21 +3,17 @@
    A Kernel holds prepared parameters and never changes; its methods are the generated functions. They
    take float64 arrays of shape (n,) or (N, n) as they are, convert anything else that NumPy can, refuse
    wrong shapes and values that are not finite, and return new arrays, or the one that the caller gives as
-   last argument. Work on batches releases the
-   interpreter lock. -DKD_NAME=name -DKD_UPPER=NAME -DKD_HEADER="name.h" are given on the command line. */
+   last argument. Work on batches releases the interpreter lock.
+
+   The command line defines, by pasting, so that a name which is a macro somewhere (errno, NULL) stays whole:
+   -DKD(function)=name_##function -DKD_SIZE(size)=NAME_##size -DKD_INIT=PyInit_name -DKD_TITLE="name"
+   -DKD_HEADER="name.h". */
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
 #include <numpy/arrayobject.h>
 #include <pthread.h>
 #include KD_HEADER
-
-#define KD_JOIN_(a, b) a##_##b
-#define KD_JOIN(a, b) KD_JOIN_(a, b)
-#define KD(name) KD_JOIN(KD_NAME, name)
-#define KD_SIZE(name) KD_JOIN(KD_UPPER, name)
-#define KD_TEXT_(x) #x
-#define KD_TEXT(x) KD_TEXT_(x)
 
 enum { JOINTS = KD_SIZE(JOINTS), MOST_INPUTS = 3 };
 
@@ -87,7 +83,12 @@ static PyArrayObject *as_input(PyObject *object)
             return array;
         }
     }
-    return (PyArrayObject *)PyArray_FROMANY(object, NPY_DOUBLE, 0, 0, NPY_ARRAY_IN_ARRAY);
+    PyObject *any = PyArray_FROM_O(object); /* of its own type: a text is not read as a number */
+    if (!any)
+        return NULL;
+    PyObject *array = PyArray_FROMANY(any, NPY_DOUBLE, 0, 0, NPY_ARRAY_IN_ARRAY);
+    Py_DECREF(any);
+    return (PyArrayObject *)array;
 }
 
 /* The caller's array for the result: float64, C order, writable, of the right shape, apart from the inputs. */
@@ -342,36 +343,43 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 }
 
 static PyTypeObject kernel_type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = KD_TEXT(KD_NAME) ".Kernel",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = KD_TITLE ".Kernel",
     .tp_basicsize = sizeof(Kernel),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_methods = kernel_methods,
     .tp_new = kernel_new,
 };
 
+static void replace(PyObject **kept, PyObject *object)
+{
+    PyObject *old = *kept;
+    Py_INCREF(object);
+    *kept = object;
+    Py_XDECREF(old);
+}
+
 /* configure(shape, batch, finite, singular, processors): what makes the exceptions from their values, and how
    many processors a large batch may use. */
 static PyObject *configure(PyObject *module, PyObject *args)
 {
+    PyObject *shape, *batch, *finite, *singular;
     int allowed;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOi", &shape_error, &batch_error, &finite_error, &singular_error, &allowed))
+    if (!PyArg_ParseTuple(args, "OOOOi", &shape, &batch, &finite, &singular, &allowed))
         return NULL;
     processors = allowed < 1 ? 1 : allowed > 16 ? 16 : allowed;
-    Py_INCREF(shape_error);
-    Py_INCREF(batch_error);
-    Py_INCREF(finite_error);
-    Py_INCREF(singular_error);
+    replace(&shape_error, shape);
+    replace(&batch_error, batch);
+    replace(&finite_error, finite);
+    replace(&singular_error, singular);
     Py_RETURN_NONE;
 }
 
 static PyMethodDef module_methods[] = {{"configure", configure, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT, KD_TEXT(KD_NAME), NULL, -1, module_methods, NULL, NULL, NULL, NULL};
+    PyModuleDef_HEAD_INIT, KD_TITLE, NULL, -1, module_methods, NULL, NULL, NULL, NULL};
 
-#define KD_INIT_(name) PyInit_##name
-#define KD_INIT(name) KD_INIT_(name)
-PyMODINIT_FUNC KD_INIT(KD_NAME)(void)
+PyMODINIT_FUNC KD_INIT(void)
 {
     import_array();
     if (PyType_Ready(&kernel_type) < 0)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kane_dynamics_ros.errors import BatchError
 from kane_dynamics_ros.runtime.base_parameters import BaseParameters, find_base_parameters
-from kane_dynamics_ros.runtime.checks import changed
+from kane_dynamics_ros.runtime.checks import changed, checked_arrays
 from kane_dynamics_ros.runtime.facts import Facts, packed
 from kane_dynamics_ros.runtime.interface import Array, Energy, JointInfo, Terms
 from kane_dynamics_ros.runtime.parameters import Parameters
@@ -83,7 +84,11 @@ class GeneratedModel:
         return bias
 
     def _forward_dynamics_rubbing(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *out: Array) -> Array:
-        qdd: Array = self._kernel.forward_dynamics(q, qd, np.subtract(tau, self.friction(qd)), *out)
+        rub = self.friction(qd)
+        (effort,) = checked_arrays(len(self.joint_names), tau=tau)
+        if effort.shape != rub.shape:  # NumPy would stretch it
+            raise BatchError("tau", effort.shape, rub.shape)
+        qdd: Array = self._kernel.forward_dynamics(q, qd, effort - rub, *out)
         return qdd
 
     def terms(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Terms:

@@ -6,11 +6,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from kane_dynamics_ros.errors import BatchError, NonFiniteError, ShapeError, SingularMassMatrixError
-from kane_dynamics_ros.runtime.build import build_library, find_library, import_library
-from kane_dynamics_ros.runtime.errors import CompileError, ModelNotFoundError, ModelSealError
+from kane_dynamics_ros.runtime.build import build_library, find_library, load_library
+from kane_dynamics_ros.runtime.errors import BackendError, CompileError, ModelNotFoundError, ModelSealError
 from kane_dynamics_ros.runtime.facts import Facts
 from kane_dynamics_ros.runtime.generated_model import GeneratedModel, MakeKernel
 from kane_dynamics_ros.runtime.python_kernel import PythonKernel
@@ -33,7 +33,10 @@ def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> 
         ModelNotFoundError: no such file or name.
         ModelSealError: not a generated module, or changed since.
         CompileError: ``backend="c"`` and it cannot be compiled.
+        BackendError: another word for ``backend``.
     """
+    if backend not in get_args(Backend):
+        raise BackendError(backend, get_args(Backend))
     path = find_module(source)
     module = import_module(path)
     facts = Facts(module.MODEL)
@@ -65,6 +68,8 @@ def import_module(path: Path) -> ModuleType:
         raise ModelSealError(path, "it cannot be imported as Python")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    if stated != module.CONTENT_SHA256:  # Python's own cache held an older file of the same second and size
+        exec(compile(text, path, "exec"), module.__dict__)
     return module
 
 
@@ -104,9 +109,7 @@ def available_processors() -> int:
 
 
 def _compiled(path: Path, facts: Facts) -> MakeKernel:
-    c_file = path.with_suffix(".c")
-    c_sha256 = facts.model["c_sha256"]
-    library = import_library(path.stem, find_library(c_file, c_sha256) or build_library(c_file, c_sha256))
+    library = load_library(path.with_suffix(".c"), facts.model["c_sha256"])
 
     def singular(index: int) -> SingularMassMatrixError:
         return SingularMassMatrixError([facts.joint_names[index]])

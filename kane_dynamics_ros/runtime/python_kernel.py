@@ -50,7 +50,7 @@ class PythonKernel:
             if singular:
                 flat = self._regular(flat)
             result = flat.reshape(arrays[0].shape[:-1] + shape)
-            return result if len(arguments) == len(inputs) else _into(arguments[-1], result)
+            return result if len(arguments) == len(inputs) else _into(arguments[-1], result, arrays)
 
         return method
 
@@ -71,12 +71,14 @@ class PythonKernel:
         return names or list(self._names)
 
 
-def _into(out: Any, result: Array) -> Array:
-    """Copy the result into the caller's array."""
+def _into(out: Any, result: Array, inputs: Sequence[Array]) -> Array:
+    """Copy the result into the caller's array, with the same demands on it as in the C code."""
     if not (isinstance(out, np.ndarray) and out.dtype == np.float64 and out.flags.carray):
         raise TypeError("out: a writable float64 array in C order is needed")
     if out.shape != result.shape:
         raise ValueError("out: its shape is not the result's")
+    if any(np.may_share_memory(out, array) for array in inputs):
+        raise ValueError("out: it overlaps an input")
     out[...] = result
     return out
 

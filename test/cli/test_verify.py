@@ -125,7 +125,10 @@ def test_a_file_without_the_line_cannot_be_recorded_in(tmp_path):
     )
 
 
-def test_states_must_be_above_zero(capsys):
+@pytest.mark.parametrize(
+    ("option", "value", "message"), [("--states", "0", "0 is not above 0"), ("--seed", "-1", "-1 is below 0")]
+)
+def test_states_are_above_zero_and_the_seed_is_not_negative(option, value, message, capsys):
     with pytest.raises(SystemExit):
-        main(["verify", "manipulator_5dof", "--urdf", str(REFERENCE), "--states", "0"])
-    assert capsys.readouterr().err.endswith("argument --states: 0 is not above 0\n")
+        main(["verify", "manipulator_5dof", "--urdf", str(REFERENCE), option, value])
+    assert capsys.readouterr().err.endswith(f"argument {option}: {message}\n")

@@ -1,6 +1,7 @@
 """Loading: seals, backends, libraries of other machines, threads."""
 
 import logging
+import os
 import shutil
 import threading
 from dataclasses import replace
@@ -23,7 +24,7 @@ from kane_dynamics_ros.errors import (
 )
 from kane_dynamics_ros.runtime import build, load_model
 from kane_dynamics_ros.runtime.build import compiler
-from kane_dynamics_ros.runtime.errors import CompileError, ModelNotFoundError, ModelSealError
+from kane_dynamics_ros.runtime.errors import BackendError, CompileError, ModelNotFoundError, ModelSealError
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler on this machine")
@@ -199,11 +200,46 @@ def test_the_result_goes_into_the_array_that_is_given(small: Path, backend: str)
         model.inverse_dynamics(*np.zeros((3, 2)), np.zeros(3))
 
 
-@needs_compiler
-def test_a_result_over_an_input_is_refused(small: Path) -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_result_over_an_input_is_refused(small: Path, backend: str) -> None:
     q = np.zeros(2)
     with pytest.raises(ValueError, match=r"^out: it overlaps an input$"):
-        load_model(small, backend="c").inverse_dynamics(q, np.ones(2), np.ones(2), q)
+        load_model(small, backend=backend).inverse_dynamics(q, np.ones(2), np.ones(2), q)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_an_effort_is_never_stretched_over_a_batch_that_rubs(small: Path, backend: str) -> None:
+    model = load_model(small, backend=backend).with_parameters(viscous=[1.0, 2.0])
+    with pytest.raises(BatchError) as raised:
+        model.forward_dynamics(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(2))
+    assert str(raised.value) == "tau: found shape (2,); it must be (3, 2), like the first argument's"
+    with pytest.raises(ShapeError) as raised:
+        model.forward_dynamics(np.zeros(2), np.zeros(2), 0.0)
+    assert str(raised.value) == "tau: found shape (); allowed are (2,) and (N, 2)"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("bad", [["1", "2"], [None, 0.0], np.array([1.0, 2.0], dtype=object)])
+def test_texts_and_objects_are_not_numbers(small: Path, backend: str, bad: object) -> None:
+    with pytest.raises(TypeError):
+        load_model(small, backend=backend).gravity(bad)
+
+
+def test_an_unknown_backend_is_refused(small: Path) -> None:
+    with pytest.raises(BackendError) as raised:
+        load_model(small, backend="numba")  # type: ignore[arg-type]
+    assert str(raised.value) == "backend 'numba'; allowed are 'auto', 'c', 'python'"
+
+
+def test_pythons_cache_of_an_older_module_is_not_used(tmp_path: Path) -> None:
+    """A module generated again in the same second may have the same size."""
+    chain = random_chain(np.random.default_rng(1), 1)
+    names = ("left", "rear")
+    for name in names:
+        one = replace(chain, joints=(replace(chain.joints[0], name=name),), coordinates=(name,))
+        path = write_module(derive(one), "arm", tmp_path)[0]
+        os.utime(path, (1e9, 1e9))
+        assert load_model(path, backend="python").joint_names == (name,)
 
 
 @needs_compiler

@@ -1,0 +1,47 @@
+"""``kane_dynamics torque``: numbers from the command line to torques."""
+
+import json
+
+import numpy as np
+import pytest
+
+from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.runtime import Payload, load_model
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
+    assert main(["torque", "manipulator_5dof", *words, "--json"]) == 0
+    return dict(json.loads(capsys.readouterr().out))
+
+
+def test_lists_may_begin_with_a_negative_number(capsys):
+    found = printed(capsys, "--q", "-0.5,1,2,3,4", "--qd", "-.1,0,0,0,-1", "--gravity", "-1,2,-3")
+    model = load_model("manipulator_5dof").with_parameters(gravity=(-1, 2, -3))
+    expected = model.inverse_dynamics([-0.5, 1, 2, 3, 4], [-0.1, 0, 0, 0, -1], np.zeros(5))
+    np.testing.assert_array_equal(found["torque"], expected)
+
+
+def test_payload_and_friction_are_those_of_the_model(capsys):
+    found = printed(capsys, "--qd", "1,1,1,1,1", "--payload-mass", "2", "--friction")
+    model = load_model("manipulator_5dof").with_parameters(payload=Payload(mass=2.0)).with_urdf_friction()
+    np.testing.assert_array_equal(
+        found["torque"], model.inverse_dynamics(np.zeros(5), np.ones(5), np.zeros(5))
+    )
+    np.testing.assert_array_equal(found["friction"], model.friction(np.ones(5)))
+
+
+@pytest.mark.parametrize("text", ["1,2", "a,b,c,d,e", "1,2,3,4,5,6", "1 2 3 4 5"])
+def test_other_than_one_number_a_joint_is_refused(text, capsys):
+    assert main(["torque", "manipulator_5dof", "--q", text]) == 2
+    assert capsys.readouterr().err == (
+        f"error: --q {text!r}: 5 numbers separated by commas are needed, in the order "
+        "gamma_1, alpha_2, alpha_3, beta_4, gamma_4\n"
+    )
+
+
+def test_a_table_has_a_row_a_joint_with_its_unit(capsys):
+    assert main(["torque", "manipulator_5dof"]) == 0
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.split() == ["torque", "inertia", "coriolis", "gravity", "friction", "unit"]
+    assert [row.split()[0] for row in rows] == list(load_model("manipulator_5dof").joint_names)
+    assert all(row.endswith("  N m") for row in rows)
