@@ -1,10 +1,12 @@
-"""The arguments of every command that takes a chain out of a URDF: URDF, ``--tip``, ``--lock``."""
+"""The arguments of every command that takes a chain out of a URDF: ``--tip``, ``--lock``, ``--xacro``."""
 
 import argparse
 import math
 
 from kane_dynamics_ros.description import Chain, load_robot, serial_chain
 from kane_dynamics_ros.errors import KaneDynamicsError
+
+EXPANDED = "KD111"  # the finding of a file that xacro expanded
 
 
 class LockArgumentError(KaneDynamicsError):
@@ -18,10 +20,25 @@ class LockArgumentError(KaneDynamicsError):
         )
 
 
+class XacroArgumentError(KaneDynamicsError):
+    """``--xacro`` is not NAME=VALUE."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(f"--xacro {found!r}: found no name and value; write --xacro NAME=VALUE")
+
+
+class NoXacroError(KaneDynamicsError):
+    """``--xacro`` was given for a file without xacro."""
+
+    def __init__(self, urdf: str) -> None:
+        super().__init__(f"{urdf}: nothing in it is xacro, so that --xacro has no effect; leave it out")
+
+
 def add_chain_arguments(
     parser: argparse.ArgumentParser, tip: str = "the one most joints lead to", lock: str = "none"
 ) -> None:
-    """``--tip LINK`` and ``--lock JOINT=VALUE``, the latter as often as wanted; their defaults in words."""
+    """``--tip``, and as often as wanted ``--lock`` and ``--xacro``; the defaults of the first two in words."""
     parser.add_argument("--tip", metavar="LINK", help=f"last link; default: {tip}")
     parser.add_argument(
         "--lock",
@@ -30,11 +47,28 @@ def add_chain_arguments(
         default=[],
         help=f"hold a joint still [rad or m]; default: {lock}",
     )
+    parser.add_argument(
+        "--xacro", metavar="NAME=VALUE", action="append", default=[], help="an argument of the xacro file"
+    )
 
 
-def read_chain(urdf: str, tip: str | None, locks: list[str]) -> Chain:
-    """The chain that the arguments mean. Raises ``DescriptionError`` and ``LockArgumentError``."""
-    return serial_chain(load_robot(urdf), tip, lock=dict(_lock(text) for text in locks))
+def read_chain(urdf: str, tip: str | None, locks: list[str], xacro: list[str]) -> Chain:
+    """The chain that the arguments mean.
+
+    Raises:
+        DescriptionError, LockArgumentError, XacroArgumentError, NoXacroError.
+    """
+    robot = load_robot(urdf, xacro_arguments=dict(_xacro(text) for text in xacro))
+    if xacro and not any(finding.code == EXPANDED for finding in robot.findings):
+        raise NoXacroError(urdf)
+    return serial_chain(robot, tip, lock=dict(_lock(text) for text in locks))
+
+
+def _xacro(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise XacroArgumentError(text)
+    return name.removesuffix(":"), value  # ROS writes NAME:=VALUE
 
 
 def _lock(text: str) -> tuple[str, float]:

@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the largest relative difference of each check; 0 when all are below the limit, else 1."""
     model = load_model(arguments.module, backend=arguments.backend)
     locks = arguments.lock or [f"{joint}={position!r}" for joint, position in model.locked.items()]
-    chain = read_chain(arguments.urdf, arguments.tip or model.tip, locks)
+    chain = read_chain(arguments.urdf, arguments.tip or model.tip, locks, arguments.xacro)
     expected = physics_hash(chain)
     if model.urdf_hash != expected:
         raise AnotherRobotError(arguments.module, arguments.urdf, model.urdf_hash, expected)

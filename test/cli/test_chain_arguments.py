@@ -1,10 +1,16 @@
-"""``--tip`` and ``--lock`` as every command reads them."""
+"""``--tip``, ``--lock`` and ``--xacro`` as every command reads them."""
 
 import argparse
 
 import pytest
 
-from kane_dynamics_ros.cli.chain_arguments import LockArgumentError, add_chain_arguments, read_chain
+from kane_dynamics_ros.cli.chain_arguments import (
+    LockArgumentError,
+    NoXacroError,
+    XacroArgumentError,
+    add_chain_arguments,
+    read_chain,
+)
 from kane_dynamics_ros.share import share_directory
 
 URDF = str(share_directory() / "urdf" / "manipulator_5dof.urdf")
@@ -18,13 +24,13 @@ def parse(*words: str) -> argparse.Namespace:
 
 def test_without_arguments_the_whole_chain_is_taken():
     arguments = parse()
-    chain = read_chain(URDF, arguments.tip, arguments.lock)
+    chain = read_chain(URDF, arguments.tip, arguments.lock, arguments.xacro)
     assert chain.coordinates == ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
 
 
 def test_locks_and_tip_reach_the_chain():
     arguments = parse("--tip", "hand", "--lock", "beta_4=0.5", "--lock", "gamma_4=-1e-1")
-    chain = read_chain(URDF, arguments.tip, arguments.lock)
+    chain = read_chain(URDF, arguments.tip, arguments.lock, arguments.xacro)
     assert (chain.tip, chain.coordinates) == ("hand", ("gamma_1", "alpha_2", "alpha_3"))
     assert chain.locked == (("beta_4", 0.5), ("gamma_4", -0.1))
 
@@ -32,8 +38,39 @@ def test_locks_and_tip_reach_the_chain():
 @pytest.mark.parametrize("text", ["beta_4", "beta_4=", "=0.5", "beta_4=half", "beta_4=nan", "beta_4=inf"])
 def test_a_lock_that_is_no_number_is_refused(text):
     with pytest.raises(LockArgumentError) as error:
-        read_chain(URDF, None, [text])
+        read_chain(URDF, None, [text], [])
     assert str(error.value) == (
         f"--lock {text!r}: found no joint name and finite number; write --lock JOINT=VALUE, with the "
         "position in rad or m"
     )
+
+
+XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
+  <xacro:arg name="mass" default="1"/>
+  <link name="base"/>
+  <link name="body">
+    <inertial><mass value="$(arg mass)"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+  </link>
+  <joint name="j" type="continuous"><parent link="base"/><child link="body"/></joint>
+</robot>"""
+
+
+@pytest.mark.parametrize("text", ["mass=2.5", "mass:=2.5"])
+def test_xacro_arguments_reach_the_file(tmp_path, text):
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text(XACRO)
+    assert read_chain(str(path), None, [], []).joints[0].inertia.mass == 1.0
+    assert read_chain(str(path), None, [], [text]).joints[0].inertia.mass == 2.5
+
+
+@pytest.mark.parametrize("text", ["mass", "=2"])
+def test_a_xacro_argument_without_name_or_value_is_refused(text):
+    with pytest.raises(XacroArgumentError) as error:
+        read_chain(URDF, None, [], [text])
+    assert str(error.value) == f"--xacro {text!r}: found no name and value; write --xacro NAME=VALUE"
+
+
+def test_xacro_arguments_for_a_plain_urdf_are_refused():
+    with pytest.raises(NoXacroError) as error:
+        read_chain(URDF, None, [], ["mass=2"])
+    assert str(error.value) == f"{URDF}: nothing in it is xacro, so that --xacro has no effect; leave it out"
