@@ -38,7 +38,7 @@ class NoXacroError(KaneDynamicsError):
 def add_chain_arguments(
     parser: argparse.ArgumentParser, tip: str = "the one most joints lead to", lock: str = "none"
 ) -> None:
-    """``--tip``, and as often as wanted ``--lock`` and ``--xacro``; the defaults of the first two in words."""
+    """``--tip`` and, as often as wanted, ``--lock`` and ``--xacro``; the first two with defaults in words."""
     parser.add_argument("--tip", metavar="LINK", help=f"last link; default: {tip}")
     parser.add_argument(
         "--lock",
