@@ -101,7 +101,7 @@ class SimulatedHardwareNode(Node):
 
     def _report(self) -> Outcome:
         hardware = self.hardware
-        report = self._reporter.compose(hardware.read(), hardware.time, hardware.faults)
+        report = self._reporter.compose(hardware.read(), hardware.faults)
         if report is None:
             return "swallowed"
         self._fill(report)
@@ -109,7 +109,8 @@ class SimulatedHardwareNode(Node):
         return "sent"
 
     def _fill(self, report: Report) -> None:
-        self._message.header.stamp = self._time.stamp(report.age)
+        if not report.stale or not self._message.name:  # the first message has no stamp to repeat
+            self._message.header.stamp = self._time.stamp()
         self._message.name = report.names
         self._message.position = array("d", report.position.tobytes())
         self._message.velocity = array("d", report.velocity.tobytes())

@@ -1,8 +1,10 @@
 """From the values of the node's parameters to a simulated arm and its reports."""
 
+from kane_dynamics_ros.nodes.parameters import ParameterError
 from kane_dynamics_ros.nodes.simulated_hardware_engine import Values, build_engine, parametrised
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions
+from kane_dynamics_ros.simulation.errors import SimulationOptionError
 from kane_dynamics_ros.simulation.faults import Fault, parse_fault
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
 from kane_dynamics_ros.simulation.inner_loop import InnerLoop
@@ -43,8 +45,11 @@ def build_reporter(hardware: SimulatedHardware, values: Values) -> Reporter:
 
 
 def faults(values: Values, name: str) -> tuple[Fault, ...]:
-    """The faults that a list parameter describes."""
-    return tuple(parse_fault(text) for text in values[name])
+    """The faults that a list parameter describes. Raises ``ParameterError``."""
+    try:
+        return tuple(parse_fault(text) for text in values[name])
+    except SimulationOptionError as error:
+        raise ParameterError(name, error.found, error.allowed) from None
 
 
 def _group(values: Values, prefix: str, *names: str) -> Values:

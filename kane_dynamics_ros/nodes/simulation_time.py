@@ -27,8 +27,8 @@ Outcome = Literal["stepped", "sent", "swallowed"]  # no joint state was due; it 
 class SimulationTime(Protocol):
     """Calls the arm's steps, and stamps its messages."""
 
-    def stamp(self, age: float) -> Time:
-        """The stamp of a message that is to look ``age`` [s] old."""
+    def stamp(self) -> Time:
+        """The stamp of a joint state of this moment."""
 
     def announce(self) -> None:
         """A joint state is about to go out."""
@@ -50,12 +50,12 @@ class WallTime:
         self._offset = node.get_clock().now().nanoseconds - self._due  # of the node's clock
         node.create_timer(step, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    def stamp(self, age: float) -> Time:
+    def stamp(self) -> Time:
         before = time.monotonic_ns()
         offset = self._node.get_clock().now().nanoseconds - before
         if time.monotonic_ns() - before < _UNDISTURBED:  # else another process ran between the readings
             self._offset = offset
-        return _message(self._due + self._offset - round(age * _SECOND))
+        return _message(self._due + self._offset)
 
     def announce(self) -> None:
         """Nothing to do: everybody knows the wall's time."""
@@ -95,11 +95,11 @@ class LockStepTime:
         self._clock = node.create_publisher(ClockMessage, "/clock", 10)
         node.create_timer(_TICK, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    def stamp(self, age: float) -> Time:
-        return _message(round((self._now() - age) * _SECOND))
+    def stamp(self) -> Time:
+        return _message(round(self._now() * _SECOND))
 
     def announce(self) -> None:
-        self._clock.publish(ClockMessage(clock=self.stamp(0.0)))
+        self._clock.publish(ClockMessage(clock=self.stamp()))
 
     def commanded(self) -> None:
         if self._lock_step.commanded(time.monotonic_ns()) == "advance":

@@ -30,16 +30,17 @@ class ReportOptions:
 
 
 class Report(NamedTuple):
-    """One joint state message: names and arrays in the same order, and how old its stamp must look [s].
+    """One joint state message: names and arrays in the same order.
 
-    ``velocity`` and ``effort`` are empty when they are not reported.
+    ``velocity`` and ``effort`` are empty when they are not reported. ``stale``: it must carry the stamp
+    of the message before.
     """
 
     names: tuple[str, ...]
     position: Array
     velocity: Array
     effort: Array
-    age: float
+    stale: bool
 
 
 class Reporter:
@@ -62,8 +63,8 @@ class Reporter:
         self._next = max(step + 1, int((self._count + late) * self._every))
         return True
 
-    def compose(self, reading: Reading, time: float, faults: Faults) -> Report | None:
-        """The report of a reading at ``time`` [s]; None when a dropout swallows it."""
+    def compose(self, reading: Reading, faults: Faults) -> Report | None:
+        """The report of a reading; None when a dropout swallows it."""
         frozen = faults.joints("freeze")
         if frozen and self._last is not None:
             for fresh, old in zip(reading, self._last, strict=True):
@@ -73,11 +74,9 @@ class Reporter:
             values[faults.joints("nan")] = np.nan
         if faults.find("dropout"):
             return None
-        stale = faults.find("stale")
-        age = time - max(stale.start, 0.0) if stale else 0.0
-        return self._arrange(reading, faults.joints("lost"), age)
+        return self._arrange(reading, faults.joints("lost"), faults.find("stale") is not None)
 
-    def _arrange(self, reading: Reading, lost: list[int], age: float) -> Report:
+    def _arrange(self, reading: Reading, lost: list[int], stale: bool) -> Report:
         keep = [i for i in range(len(self._names)) if i not in lost]
         if self._options.shuffle:
             self._random.shuffle(keep)
@@ -87,5 +86,5 @@ class Reporter:
             reading.position[keep],
             reading.velocity[keep] if self._options.velocity else nothing,
             reading.effort[keep] if self._options.effort else nothing,
-            age,
+            stale,
         )

@@ -37,7 +37,7 @@ def test_shuffled_reports_keep_names_and_values_together() -> None:
     reporter = Reporter(NAMES, ReportOptions(shuffle=True), 1e-3)
     orders = set()
     for _ in range(50):
-        report = reporter.compose(READING, 0.0, Faults(NAMES))
+        report = reporter.compose(READING, Faults(NAMES))
         assert report is not None
         orders.add(report.names)
         for name, position, velocity in zip(report.names, report.position, report.velocity, strict=True):
@@ -48,7 +48,7 @@ def test_shuffled_reports_keep_names_and_values_together() -> None:
 
 def test_velocity_and_effort_can_be_left_out() -> None:
     report = Reporter(NAMES, ReportOptions(velocity=False, effort=False), 1e-3).compose(
-        READING, 0.0, Faults(NAMES)
+        READING, Faults(NAMES)
     )
     assert report is not None
     assert [len(values) for values in report[1:4]] == [3, 0, 0]
