@@ -19,6 +19,8 @@ from rosbags.interfaces import (
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from kane_dynamics_ros.errors import KaneDynamicsError
+
 ROOM = 10_000  # messages that may wait to be written
 UNSET = QosTime(0, 0)
 LATCHED = Qos(
@@ -34,6 +36,16 @@ LATCHED = Qos(
 )
 
 
+class BagExistsError(KaneDynamicsError):
+    """There is something where the bag should go."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: exists already, and is not overwritten; name another directory for the bag"
+        )
+
+
 class Topic(NamedTuple):
     """A topic to record; ``latched`` ones are subscribed transient local, so that one sent before is got."""
 
@@ -45,11 +57,13 @@ class Topic(NamedTuple):
 class BagRecorder:
     """Subscribes to topics as raw bytes and writes each message with the time of its reception.
 
-    Use it as a context manager: the bag is complete when it closes.
+    Use it as a context manager: the bag is complete when it closes. Raises ``BagExistsError``.
     """
 
     def __init__(self, node: Node, path: Path, topics: tuple[Topic, ...]) -> None:
         self._node = node
+        if path.exists():
+            raise BagExistsError(path)
         self._writer = Writer(path, version=9, storage_plugin=StoragePlugin.MCAP)
         self._topics = topics
         self._last: dict[str, bytes] = {}

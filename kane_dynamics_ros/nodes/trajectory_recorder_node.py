@@ -97,7 +97,8 @@ def record(node: Node, executor: Executor, options: Mapping[str, Any]) -> None:
         trajectory.header.stamp = start.to_msg()
         publisher.publish(trajectory)
         end = end_of(trajectory, start) + Duration(seconds=options["settle_time"])
-        spin_until(executor, lambda: last_stamp(recorder) > end)
+        latest = end + Duration(seconds=options["timeout"])  # for robots that stop, or do not stamp
+        spin_until(executor, lambda: last_stamp(recorder) > end or node.get_clock().now() > latest)
 
 
 def await_others(executor: Executor, missing: Callable[[], str], timeout: float) -> None:
@@ -115,8 +116,9 @@ def last_stamp(recorder: BagRecorder) -> Time:
 
 
 def end_of(trajectory: JointTrajectory, start: Time) -> Time:
-    """When the last point is due."""
-    return start + Duration.from_msg(trajectory.points[-1].time_from_start)
+    """When the last point is due; without points, which means stop, at once."""
+    points = trajectory.points
+    return start + Duration.from_msg(points[-1].time_from_start) if points else start
 
 
 def main(args: list[str] | None = None) -> int:

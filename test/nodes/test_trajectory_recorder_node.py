@@ -140,3 +140,12 @@ def test_recorder_refuses_a_file_that_is_no_trajectory(tmp_path, domain):
         f"error: {wrong}: not a JointTrajectory (KeyError: 'joint_names'); it must be YAML with joint_names "
         "and points, each with time_from_start {sec, nanosec} and positions, velocities, accelerations\n"
     )
+
+
+def test_recorder_does_not_overwrite_a_bag(tmp_path, domain):
+    (tmp_path / "bag").mkdir()
+    assert run_recorder(tmp_path) == (
+        1,
+        f"error: {tmp_path / 'bag'}: exists already, and is not overwritten; name another directory for the "
+        "bag\n",
+    )
