@@ -153,3 +153,10 @@ def test_the_link_that_weighs_something_else_is_named(tmp_path: Path, body: int,
     assert isinstance(found.cause, LinkError)
     assert found.cause.link == link
     assert found.cause.factor == pytest.approx(0.8, abs=0.02)
+
+
+def test_efforts_that_no_arm_could_need_are_not_blamed_on_a_link(tmp_path: Path) -> None:
+    """Measured with the wrong sign: the best fit would be a link of negative mass."""
+    found = verdict(tmp_path, -effort(pinocchio_arm(), Q, QD, QDD))
+    assert found.cause is None
+    assert all(joint.blames[0].coefficient == pytest.approx(-2.0, abs=0.1) for joint in found.joints)

@@ -47,20 +47,22 @@ class JointStateDecoder:
     def add(self, block: Block) -> None:
         """Decode one block, a layout at a time."""
         shape = len(block.offsets), len(self._joints)
-        decoded: dict[str, Doubles] = {}
         stamps = np.full(shape[0], UNREAD)
+        decoded: dict[str, Doubles] = {}
         for layout, chosen in self._grouper.groups(block):
             if not _consistent(layout):
                 self._inconsistent += len(chosen)
                 continue
             self._found.update(dict.fromkeys(layout.names))
             stamps[chosen] = layout.stamps(block, chosen)
-            if len(chosen) == shape[0] and layout.names == self._joints:
-                decoded = {name: layout.doubles(block, chosen, name) for name in _filled(layout)}
-            else:
-                _scatter(decoded, shape, layout, block, chosen, self._joints)
-        for name in FIELDS:
-            decoded.setdefault(name, np.full(shape, np.nan))
+            for name in FIELDS:
+                values = _in_order(layout, block, chosen, name, self._joints)
+                if len(chosen) == shape[0]:  # the usual case: one layout, nothing to merge
+                    decoded[name] = values
+                    continue
+                if name not in decoded:
+                    decoded[name] = np.full(shape, np.nan)
+                decoded[name][chosen] = values
         self._parts.add(stamps, block.received, decoded)
 
     def result(self) -> JointStates:
@@ -91,6 +93,8 @@ class _Parts:
     def add(self, stamps: Integers, received: Integers, decoded: dict[str, Doubles]) -> None:
         """Keep the messages that were read."""
         kept = stamps != UNREAD
+        if not kept.any():
+            return
         self._times.append(np.stack((stamps, received))[:, kept])
         for name in FIELDS:
             self._values[name].append(decoded[name] if kept.all() else decoded[name][kept])
@@ -109,21 +113,13 @@ def _consistent(layout: Layout) -> bool:
     return lengths_fit and len(set(layout.names)) == number
 
 
-def _filled(layout: Layout) -> list[str]:
-    return [name for name in FIELDS if layout.arrays[name][1]]
-
-
-def _scatter(
-    decoded: dict[str, Doubles],
-    shape: tuple[int, int],
-    layout: Layout,
-    block: Block,
-    chosen: Integers,
-    joints: Sequence[str],
-) -> None:
-    """Write one layout's messages into the columns of the model's joints; the rest stays NaN."""
-    ours = [i for i, joint in enumerate(joints) if joint in layout.names]
-    theirs = [layout.names.index(joints[i]) for i in ours]
-    for name in _filled(layout):
-        values = decoded.setdefault(name, np.full(shape, np.nan))
-        values[chosen[:, None], ours] = layout.doubles(block, chosen, name)[:, theirs]
+def _in_order(layout: Layout, block: Block, chosen: Integers, name: str, joints: tuple[str, ...]) -> Doubles:
+    """One field of some messages in the model's joint order, (N, n); NaN where they do not tell it."""
+    if layout.arrays[name][1] and layout.names == joints:
+        return layout.doubles(block, chosen, name)
+    ordered = np.full((len(chosen), len(joints)), np.nan)
+    if layout.arrays[name][1]:
+        ours = [i for i, joint in enumerate(joints) if joint in layout.names]
+        theirs = [layout.names.index(joints[i]) for i in ours]
+        ordered[:, ours] = layout.doubles(block, chosen, name)[:, theirs]
+    return ordered

@@ -59,12 +59,13 @@ def whole_arm_cause(
     _, everything = _solved(columns, residual)
     if everything * float(np.sqrt(np.mean(residual**2))) < SMALLEST_EFFORT:
         return None
-    causes: list[TipBody | LinkError] = [
-        _tip_body(columns[:, :4], residual),
-        *(_link_error(name, columns[:, 4 + k, None], residual) for k, name in enumerate(model.bodies)),
-    ]
-    best = max(causes, key=lambda one: one.share - SIMPLER * isinstance(one, TipBody))
-    return best if best.share > max(SMALLEST_SHARE, ALONE * everything) else None
+    tip = _tip_body(columns[:, :4], residual)
+    links = [_link_error(name, columns[:, 4 + k, None], residual) for k, name in enumerate(model.bodies)]
+    causes: list[TipBody | LinkError] = [one for one in links if one.factor > 0]
+    if tip.mass + model.inertial_parameters[-10] > 0:  # else more would be missing than the last link weighs
+        causes.append(tip)
+    best = max(causes, key=lambda one: one.share - SIMPLER * isinstance(one, TipBody), default=None)
+    return best if best is not None and best.share > max(SMALLEST_SHARE, ALONE * everything) else None
 
 
 def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkError) -> Doubles:
