@@ -15,6 +15,7 @@ from scipy.linalg.lapack import dposv
 
 from kane_dynamics_ros.elastic.arm import equations
 from kane_dynamics_ros.elastic.arm_model import ArmModel
+from kane_dynamics_ros.elastic.compiled_pass import CompiledPass, compiled_pass
 from kane_dynamics_ros.runtime.interface import Array
 
 
@@ -29,7 +30,8 @@ class ArmState(NamedTuple):
 class Method(NamedTuple):
     """Coefficients of the method for one arm and one step length ``h`` [s].
 
-    ``resisting``: [c k], (size, 2 size); ``implicit``: what they add to the system, (size, size).
+    ``resisting``: [c k], (size, 2 size); ``implicit``: what they add to the system, (size, size);
+    ``compiled``: the arm's equations in C, None where they cannot be had.
     """
 
     h: float
@@ -39,6 +41,7 @@ class Method(NamedTuple):
     beta: float
     resisting: Array
     implicit: Array
+    compiled: CompiledPass | None
 
 
 class BegunStep(NamedTuple):
@@ -58,7 +61,8 @@ def method(model: ArmModel, h: float, radius: float = 0.8) -> Method:
     alpha_m, alpha_f = (2 * radius - 1) / (radius + 1), radius / (radius + 1)
     gamma, beta = 0.5 - alpha_m + alpha_f, (1 - alpha_m + alpha_f) ** 2 / 4
     implicit = (1 - alpha_f) * (gamma * h * model.c + beta * h**2 * model.k)
-    return Method(h, alpha_m, alpha_f, gamma, beta, np.hstack([model.c, model.k]), implicit)
+    resisting = np.hstack([model.c, model.k])
+    return Method(h, alpha_m, alpha_f, gamma, beta, resisting, implicit, compiled_pass(model))
 
 
 def start(
@@ -83,7 +87,8 @@ def begin_step(
     """Everything but dry friction, brakes and stops. ``effort``, ``viscous``: (n,), per joint."""
     h, n, rest = how.h, model.n, 1 - how.alpha_f
     x, u, a = state
-    middle = equations(model, x + rest * h * (u + 0.5 * h * rest * a), u + rest * h * a, gravity, a)
+    x_m, u_m = x + rest * h * (u + 0.5 * h * rest * a), u + rest * h * a
+    middle = how.compiled(x_m, u_m, gravity) if how.compiled else equations(model, x_m, u_m, gravity, a)
     u_star = u + h * (1 - how.gamma) * a
     x_star = x + h * u + h**2 * (0.5 - how.beta) * a
     u_f, x_f = rest * u_star + how.alpha_f * u, rest * x_star + how.alpha_f * x

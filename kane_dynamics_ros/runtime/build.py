@@ -120,6 +120,31 @@ def build_library(source: Path, c_sha256: str) -> Path:
     return target
 
 
+def shared_library(source: Path) -> Path:
+    """The library of a C file of ours that needs libm only, for ctypes; built where it is absent.
+
+    Raises ``CompileError``.
+    """
+    facts = (source.read_text(encoding="utf-8"), FLAGS, processor())
+    name = f"{source.stem}.{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}.so"
+    found = next((folder / name for folder in folders(source) if (folder / name).is_file()), None)
+    if found is not None:
+        return found
+    command = compiler()
+    if command is None:
+        raise CompileError(source, "no C compiler was found ($CC, cc, gcc, clang)")
+    folder = next((folder for folder in folders(source) if writable(folder)), None)
+    if folder is None:
+        raise CompileError(source, "neither its folder nor the user's cache can be written")
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as temporary:
+        built = Path(temporary) / name
+        arguments = [command, *FLAGS, str(source), "-o", str(built), "-lm"]
+        run = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
+        if run.returncode != 0:
+            raise CompileError(source, run.stderr.strip())
+        return built.replace(folder / name)
+
+
 def writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)

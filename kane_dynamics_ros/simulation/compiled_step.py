@@ -1,24 +1,21 @@
 """plant_step.c on the compiled functions of a generated module: the same step, some fifty times faster."""
 
 import ctypes
-import hashlib
 import logging
-import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.build import FLAGS, compiler, folders, processor, writable
+from kane_dynamics_ros.runtime.build import shared_library
+from kane_dynamics_ros.runtime.errors import CompileError
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.simulation.engine import Array
 from kane_dynamics_ros.simulation.plant_step import MOST_PARTS, MOST_TURN, Resistances
 from kane_dynamics_ros.simulation.resistance import LOCKED
 
 SOURCE = Path(__file__).with_name("plant_step.c")
-_COMPILER_SECONDS = 120
 _ARRAYS = ("viscous", "coulomb", "rest", "stribeck_velocity", "brake", "lower", "upper")
 log = logging.getLogger(__name__)
 
@@ -71,27 +68,10 @@ def compiled_step(
 @cache
 def _step_function() -> Any:
     """``kd_plant_step``, built where it is absent; None when it cannot be had."""
-    key = hashlib.sha256(repr((SOURCE.read_text(), FLAGS, processor())).encode()).hexdigest()[:16]
-    name = f"plant_step.{key}.so"
-    found = next((folder / name for folder in folders(SOURCE) if (folder / name).is_file()), None)
     try:
-        function = ctypes.CDLL(str(found or _build(name))).kd_plant_step
-    except (OSError, subprocess.SubprocessError) as error:
+        function = ctypes.CDLL(str(shared_library(SOURCE))).kd_plant_step
+    except (OSError, CompileError) as error:
         log.warning("%s cannot be compiled (%s); NumPy gives the same steps, slower", SOURCE.name, error)
         return None
     function.restype = ctypes.c_int
     return function
-
-
-def _build(name: str) -> Path:
-    command = compiler()
-    if command is None:
-        raise FileNotFoundError("no C compiler was found ($CC, cc, gcc, clang)")
-    folder = next((folder for folder in folders(SOURCE) if writable(folder)), None)
-    if folder is None:
-        raise PermissionError("neither its folder nor the user's cache can be written")
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as temporary:
-        built = Path(temporary) / name
-        arguments = [command, *FLAGS, str(SOURCE), "-o", str(built), "-lm"]
-        subprocess.run(arguments, capture_output=True, check=True, timeout=_COMPILER_SECONDS)
-        return built.replace(folder / name)

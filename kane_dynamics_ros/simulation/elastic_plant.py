@@ -83,6 +83,7 @@ class ElasticPlant:
 
     def set_payload(self, payload: Payload) -> None:
         self._arm = with_payload(self._bare, payload)
+        self._method = method(self._arm, self.options.time_step)
 
     def set_brake(self, effort: Array) -> None:
         self._resistances.brake[:] = np.where(self._always_locked, LOCKED, np.minimum(effort, LOCKED))
