@@ -18,7 +18,7 @@ from kane_dynamics_ros.formulation.base_parameters import without_rounding
 from kane_dynamics_ros.formulation.segments import BodyInertia, Segment, moved, segments_of
 
 SNAP = 1e-13  # direction cosines this near to 0 or +-1 are written exactly; torques change by as little
-NEARLY_PARALLEL = 1e-4  # sine below which the common normal is not used: its foot would be far away
+NEARLY_PARALLEL = 1e-2  # sine below which the common normal is not used: its foot would be far away
 ON_AXIS = 1e-12  # distance of the centre of mass from the last axis, relative to that from its origin
 SAME_POINT = 1e-9  # two axes nearer than this [m] are taken to meet
 
@@ -83,8 +83,11 @@ def reframe(chain: Chain) -> Reframed:
 
 
 def zero_pose(segments: Sequence[Segment]) -> list[Frame]:
-    """Each body's link frame in the root frame, every joint at position 0."""
-    R, p, poses = IDENTITY, ZERO, []
+    """Each body's link frame, every joint at position 0, in root axes and from the first joint's origin.
+
+    From there, because a root far away, as map coordinates have it, would cost digits.
+    """
+    R, p, poses = IDENTITY, scale(-1.0, segments[0].p_PoJo_P), []
     for segment in segments:
         p = add(p, apply(R, segment.p_PoJo_P))
         R = multiply(R, segment.R_PJ)

@@ -93,3 +93,23 @@ def test_a_body_on_a_prismatic_joint_keeps_no_second_moments() -> None:
 def test_the_last_frame_points_to_the_centre_of_mass() -> None:
     chain = random_chain(np.random.default_rng(4), 3, prismatic=0.0)
     assert reframe(chain).segments[-1].body.moment[1] == 0.0
+
+
+@pytest.mark.parametrize("sine", [1e-12, 1e-6, 1.2e-4, 1e-3, 9e-3, 2e-2])
+def test_frames_of_calibrated_robots_stay_near(sine: float) -> None:
+    """Axes that calibration made a little oblique: feet kilometres away would cost half of the digits."""
+    rng = np.random.default_rng(0)
+    tilts = [(0, 0, 0), (sine, 0, 0), (0, sine, 0), (sine, 0, 0)]
+    chain = turned(random_chain(rng, 4, prismatic=0.0), tilts)
+    steps = np.linalg.norm([joint.p_PoJo_P for joint in chain.joints], axis=1)
+    reframed = np.linalg.norm([segment.p_PoJo_P for segment in reframe(chain).segments], axis=1)
+    assert reframed.max() < 100 * steps.max()  # 100: one over the sine from which feet are used
+
+
+def test_a_base_at_map_coordinates_changes_no_digit() -> None:
+    """Torques depend on the chain beyond the first joint alone."""
+    chain = random_chain(np.random.default_rng(4), 4)
+    far = replace(chain.joints[0], p_PoJo_P=(4e5, 5.6e6, 120.0))  # [m], as in a UTM zone
+    near = replace(chain.joints[0], p_PoJo_P=(0.0, 0.0, 0.0))
+    framed = [reframe(replace(chain, joints=(first, *chain.joints[1:]))) for first in (far, near)]
+    assert framed[0].segments == framed[1].segments
