@@ -17,9 +17,7 @@ from kane_dynamics_ros.runtime import Payload
 from kane_dynamics_ros.runtime.errors import CompileError
 
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler on this machine")
-LOADED = with_payload(
-    reference_arm(elements=2), Payload(1.3, (0.1, 0.0, 0.05), (0.1, 0.0, 0.01, 0.2, 0.0, 0.2))
-)
+PAYLOAD = Payload(1.3, (0.1, 0.0, 0.05), (0.1, 0.0, 0.01, 0.2, 0.0, 0.2))
 ARMS = {
     "two elastic links": reference_arm(),
     "with a payload": with_payload(reference_arm(elements=2), PAYLOAD),
