@@ -13,12 +13,20 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.control.law import Law, efforts, position_error
 from kane_dynamics_ros.control.limits import Limited, check_reference, clamp, clamp_reference, limit_rate
-from kane_dynamics_ros.control.plan import Plan, hold_at, hold_from, replace, sample, shifted
+from kane_dynamics_ros.control.plan import (
+    Plan,
+    accepted,
+    continue_with,
+    hold_at,
+    hold_from,
+    sample,
+    shifted,
+)
 from kane_dynamics_ros.control.rejections import NoStateError
 from kane_dynamics_ros.control.request import TrajectoryRequest
 from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.supervision import Alarm, Fault, Reaction, Safety, after_good_state, raised
-from kane_dynamics_ros.control.validation import Rules
+from kane_dynamics_ros.control.validation import Rules, Waypoints
 from kane_dynamics_ros.errors import NonFiniteError
 
 
@@ -59,7 +67,7 @@ class ControlLoop:
         self.plan: Plan | None = None
         self.alarm: Alarm | None = None
         self.last: Step | None = None
-        self._waiting: TrajectoryRequest | None = None
+        self._waiting: Waypoints | None = None  # to start at the next state
         self._stamped = False  # whether the motion was asked for at a time of the clock
         self._q: Array | None = None  # the last measured position
         self._safe_q: Array | None = None  # the last one that had not jumped
@@ -77,14 +85,18 @@ class ControlLoop:
         """Take a trajectory; one without a stamp starts at the next state. Raises ``TrajectoryError``."""
         if self.plan is None or self.alarm is not None:
             raise NoStateError(None if self.alarm is None else self.alarm.fault)
-        joints = self.settings.law.rigid.joints
-        plan = replace(self.plan, request, joints, now_ns, self.settings.rules)
+        if not request.points:
+            self.plan, self._waiting, self._stamped = hold_from(self.plan, now_ns), None, False
+            return
+        joints, start_ns = self.settings.law.rigid.joints, request.stamp_ns or now_ns
+        waypoints = accepted(self.plan, request, joints, start_ns, now_ns, self.settings.rules)
+        plan = continue_with(self.plan, waypoints, start_ns, now_ns)
         if self.settings.reference_limits == "reject":
             check_reference(plan, joints)
-        if request.points and not request.stamp_ns:
-            self._waiting = request
+        if request.stamp_ns:
+            self.plan, self._waiting, self._stamped = plan, None, True
         else:
-            self._waiting, self.plan, self._stamped = None, plan, bool(request.points)
+            self._waiting = waypoints
 
     def shift_clock(self, by_ns: int, now_ns: int) -> bool:
         """The clock of trajectories was stepped; whether the motion was dropped.
@@ -114,9 +126,8 @@ class ControlLoop:
         if self.plan is None:
             self.plan, self._waiting = hold_at(q, now_ns), None
         elif self._waiting is not None:
-            request, self._waiting = self._waiting, None
-            joints, rules = self.settings.law.rigid.joints, self.settings.rules
-            self.plan, self._stamped = replace(self.plan, request, joints, now_ns, rules), False
+            self.plan = continue_with(self.plan, self._waiting, now_ns, now_ns)
+            self._waiting, self._stamped = None, False
         return self._regulated(self.plan, q, qd, now_ns, time)
 
     def watch(self, time: float) -> Array | None:

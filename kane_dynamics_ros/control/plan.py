@@ -1,9 +1,10 @@
 """The reference motion as an immutable plan of polynomial segments on the caller's clock.
 
-``hold_at`` makes the first plan, ``replace`` answers a new trajectory, ``hold_from`` stops, and
-``sample`` gives the reference at a time. The same rules as joint_trajectory_controller's: the move
-to the first point is interpolated unless that point's time is 0, points already past are dropped, a
-future start keeps the old motion until then, and the last point is held after the end.
+``hold_at`` makes the first plan, ``replace`` answers a new trajectory (in two steps: ``accepted`` and
+``continue_with``), ``hold_from`` stops, and ``sample`` gives the reference at a time. The same rules as
+joint_trajectory_controller's: the move to the first point is interpolated unless that point's time is 0,
+points already past are dropped, a future start keeps the old motion until then, and the last point is held
+after the end.
 """
 
 from bisect import bisect_right
@@ -63,19 +64,37 @@ def replace(
 ) -> Plan:
     """The plan that follows ``request`` from its start on. Raises ``TrajectoryError``.
 
-    The new motion begins at the reference of the running plan, with its velocity and acceleration.
     No points at all means stop.
     """
     if not request.points:
         return hold_from(plan, now_ns)
     start_ns = request.stamp_ns or now_ns
+    return continue_with(plan, accepted(plan, request, joints, start_ns, now_ns, rules), start_ns, now_ns)
+
+
+def accepted(
+    plan: Plan,
+    request: TrajectoryRequest,
+    joints: Sequence[JointInfo],
+    start_ns: int,
+    now_ns: int,
+    rules: Rules,
+) -> Waypoints:
+    """The request's points, checked, near the reference at its start. Raises ``TrajectoryError``."""
+    q = sample(plan, max(start_ns, now_ns))[0]
+    return near_turns(checked(request, joints, q, rules), joints, q)
+
+
+def continue_with(plan: Plan, waypoints: Waypoints, start_ns: int, now_ns: int) -> Plan:
+    """The plan that goes on to ``waypoints``. Raises ``AlreadyPastError``.
+
+    The new motion begins at the reference of the running plan, with its velocity and acceleration.
+    """
     from_ns = max(start_ns, now_ns)
-    reference = sample(plan, from_ns)
-    waypoints = near_turns(checked(request, joints, reference[0], rules), joints, reference[0])
     ahead = _ahead(waypoints, start_ns, from_ns)
     if not ahead.knots:
         raise rejections.AlreadyPastError(now_ns - start_ns - waypoints.times_ns[-1])
-    return _joined(_before(plan, now_ns, from_ns), _motion(reference, ahead, from_ns))
+    return _joined(_before(plan, now_ns, from_ns), _motion(sample(plan, from_ns), ahead, from_ns))
 
 
 def _ahead(waypoints: Waypoints, start_ns: int, from_ns: int) -> Waypoints:

@@ -41,8 +41,7 @@ def checked(request: TrajectoryRequest, joints: Sequence[JointInfo], hold: Array
         _check_point(index, point, request.names)
     if not rules.allow_nonzero_end_velocity and request.points:
         _check_end(len(request.points) - 1, request)
-    knots = tuple(_knot(point, order, hold) for point in request.points)
-    return Waypoints(tuple(point.time_ns for point in request.points), knots)
+    return Waypoints(tuple(point.time_ns for point in request.points), _knots(request.points, order, hold))
 
 
 def near_turns(waypoints: Waypoints, joints: Sequence[JointInfo], state: Array) -> Waypoints:
@@ -103,16 +102,25 @@ def _check_end(index: int, request: TrajectoryRequest) -> None:
             raise rejections.MovingAtTheEndError(index, name, velocity)
 
 
-def _knot(point: RequestPoint, order: list[int], hold: Array) -> Knot:
-    """One point in the model's order; joints that are not named stay at ``hold``, at rest."""
-    q = hold.copy()
-    q[order] = point.positions
-    derivatives: list[Array | None] = []
-    for values in (point.velocities, point.accelerations):
-        if not len(values):
-            derivatives.append(None)
-            continue
-        filled = np.zeros_like(hold)
-        filled[order] = values
-        derivatives.append(filled)
-    return Knot(q, *derivatives)
+def _knots(points: Sequence[RequestPoint], order: list[int], hold: Array) -> tuple[Knot, ...]:
+    """The points in the model's order; joints that are not named stay at ``hold``, at rest.
+
+    All points in one pass: a trajectory of a thousand points must not hold up a control loop.
+    """
+    rest = np.zeros_like(hold)
+    q = _rows([point.positions for point in points], order, hold)
+    qd = _rows([point.velocities for point in points], order, rest)
+    qdd = _rows([point.accelerations for point in points], order, rest)
+    return tuple(
+        Knot(q[i], qd[i] if len(point.velocities) else None, qdd[i] if len(point.accelerations) else None)
+        for i, point in enumerate(points)
+    )
+
+
+def _rows(values: Sequence[Sequence[float]], order: list[int], base: Array) -> Array:
+    """``base`` (n,) repeated for each of the values, with those that are not empty filled in, (m, n)."""
+    rows = np.tile(base, (len(values), 1))
+    given = [i for i, each in enumerate(values) if len(each)]
+    if given:
+        rows[np.ix_(given, order)] = np.array([values[i] for i in given])
+    return rows
