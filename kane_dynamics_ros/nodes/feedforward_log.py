@@ -1,7 +1,10 @@
 """Log lines about the controller's condition: changes at once, what goes on once in a while."""
 
+import math
+
 from rclpy.impl.rcutils_logger import RcutilsLogger
 
+from kane_dynamics_ros.control.limits import overloaded_by_gravity
 from kane_dynamics_ros.control.supervision import Alarm
 from kane_dynamics_ros.nodes.controller import Controller
 
@@ -16,6 +19,20 @@ class ConditionLog:
         self._logger = logger
         self._alarm: Alarm | None = None
         self._refused = 0
+
+    def tell_limits(self, controller: Controller) -> None:
+        """Say once which effort limits are not known, and which ones gravity alone exceeds."""
+        settings, names = controller.loop.settings, controller.model.joint_names
+        limits = zip(names, settings.effort_limits, strict=True)
+        unknown = [name for name, limit in limits if limit == math.inf]
+        if unknown:
+            self._logger.warning(
+                f"the URDF gives no effort limit, or 0, for joint {', '.join(unknown)}: not clamped"
+            )
+        for name, found, limit in overloaded_by_gravity(settings.law.rigid, settings.effort_limits):
+            self._logger.warning(
+                f"joint {name}: gravity alone needs up to {found:.3g}, the effort limit is {limit:g}"
+            )
 
     def look(self, controller: Controller, time: float) -> None:
         """Say what is new at ``time`` [s], a steady clock's."""

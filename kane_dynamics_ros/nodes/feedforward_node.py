@@ -5,7 +5,6 @@ the output; deactivate leaves the arm with a last safe command.
 """
 
 import gc
-import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,16 +18,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
-from kane_dynamics_ros.control.limits import overloaded_by_gravity
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.clocks import NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.controller import Controller
+from kane_dynamics_ros.nodes.description_check import DescriptionCheck
 from kane_dynamics_ros.nodes.feedforward_diagnostics import Diagnostics
 from kane_dynamics_ros.nodes.feedforward_log import ConditionLog
 from kane_dynamics_ros.nodes.feedforward_parameters import TABLE
-from kane_dynamics_ros.nodes.feedforward_settings import Values
 from kane_dynamics_ros.nodes.messages import request_from, trajectory_from
-from kane_dynamics_ros.nodes.model_source import checked_model
 from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.nodes.qos import (
@@ -39,20 +36,9 @@ from kane_dynamics_ros.nodes.qos import (
     subscription_events,
 )
 from kane_dynamics_ros.nodes.state_first import OwnSpin, StateFirstSpin
-from kane_dynamics_ros.runtime.generated_model import GeneratedModel
 
 WATCH_PERIOD = 0.05  # [s]
 DIAGNOSTICS_EVERY = 20  # watches
-
-
-class NoDescriptionError(KaneDynamicsError):
-    """The description is required and has not come."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "no robot_description has come yet; start robot_state_publisher, or set description_check to "
-            "when_received or off"
-        )
 
 
 class FeedforwardNode(LifecycleNode):
@@ -63,7 +49,7 @@ class FeedforwardNode(LifecycleNode):
         declare(self, TABLE)
         self._controller: Controller | None = None
         self._active = False
-        self._description: str | None = None
+        self._description = DescriptionCheck()
         self._start_wanted = self.get_parameter("autostart").value is not False
         self._clock_of_node = NodeClock(self.get_clock())
         self._jump = on_jump_back(self.get_clock(), self._on_clock_jump)
@@ -108,43 +94,17 @@ class FeedforwardNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         try:
             values = read(self, TABLE)
-            model = self._load_model(values)
+            model = self._description.load_model(values)
             self._controller = Controller(self, self._clock_of_node, model, values)
         except KaneDynamicsError as error:
             self.get_logger().error(f"cannot configure: {error}")
             return TransitionCallbackReturn.FAILURE
-        self._warn_of_limits(self._controller)
+        self._log.tell_limits(self._controller)
         self.get_logger().info(
             f"model {model.name!r} ({model.backend}), mode {values['mode']}, "
             f"joints {', '.join(model.joint_names)}"
         )
         return TransitionCallbackReturn.SUCCESS
-
-    def _warn_of_limits(self, controller: Controller) -> None:
-        """Say once which limits are not known, and which ones gravity alone exceeds."""
-        settings = controller.loop.settings
-        names = controller.model.joint_names
-        unknown = [
-            name for name, limit in zip(names, settings.effort_limits, strict=True) if limit == math.inf
-        ]
-        if unknown:
-            self.get_logger().warning(
-                f"the URDF gives no effort limit, or 0, for joint {', '.join(unknown)}: not clamped"
-            )
-        for name, found, limit in overloaded_by_gravity(settings.law.rigid, settings.effort_limits):
-            self.get_logger().warning(
-                f"joint {name}: gravity alone needs up to {found:.3g}, the effort limit is {limit:g}"
-            )
-
-    def _load_model(self, values: Values) -> GeneratedModel:
-        """The model, checked against robot_description if that is wanted. Raises ``KaneDynamicsError``."""
-        check = values["description_check"]
-        if check == "required" and self._description is None:
-            raise NoDescriptionError
-        description = None if check == "off" else self._description
-        return checked_model(
-            values["model"], description, values["generate_when_stale"], values["model_cache"]
-        )
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         if self._controller is not None:
@@ -201,20 +161,22 @@ class FeedforwardNode(LifecycleNode):
         self._annotated.publish(trajectory_from(annotated, message.header.frame_id))
 
     def _on_description(self, message: String) -> None:
-        """Remember the robot; one that came after configuration is compared with the model now."""
-        known, self._description = self._description, message.data
-        if message.data == known:
+        """Remember the robot; one that comes after configuration is compared with the model in use."""
+        if message.data == self._description.text:
             return
-        if self._controller is None:
-            self._start_wanted = bool(self.get_parameter("autostart").value)
-            return
-        try:
-            model = self._load_model(self._controller.values)
-        except KaneDynamicsError as error:
-            self.get_logger().error(f"robot_description changed, so the output stops: {error}")
+        self._description.text = message.data
+        if self._controller is not None:
+            self._description.begin(self._controller.values)
+        elif self.get_parameter("autostart").value:
+            self._start_wanted = True
+
+    def _heed_description(self, controller: Controller) -> None:
+        """Stop when the model in use turned out to be stale, and go on with a fresh one if there is one."""
+        found = self._description.outcome()
+        if isinstance(found, KaneDynamicsError):
+            self.get_logger().error(f"robot_description changed, so the output stops: {found}")
             self._unconfigure()
-            return
-        if model.urdf_hash != self._controller.model.urdf_hash:
+        elif found is not None and found.urdf_hash != controller.model.urdf_hash:
             self.get_logger().warning("robot_description changed: starting again with a fresh model")
             self._unconfigure()
             self._start_wanted = True
@@ -251,6 +213,8 @@ class FeedforwardNode(LifecycleNode):
             self._on_clock_step(step_ns)
         if self._clock_of_node.simulated and not self._clock_of_node.now_ns():
             self.get_logger().warning("use_sim_time is true and no /clock comes", throttle_duration_sec=2.0)
+        if self._controller is not None:
+            self._heed_description(self._controller)
         if self._active and self._controller is not None:
             self._controller.watch()
             self._log.look(self._controller, time.monotonic())
@@ -261,7 +225,7 @@ class FeedforwardNode(LifecycleNode):
 
     def _try_to_start(self) -> None:
         """Configure and activate, once robot_description is there if it is required."""
-        if self._description is None and self.get_parameter("description_check").value == "required":
+        if self._description.text is None and self.get_parameter("description_check").value == "required":
             self.get_logger().info("waiting for robot_description", throttle_duration_sec=5.0)
             return
         self._start_wanted = False
