@@ -16,7 +16,7 @@ Without a joint, a fault that may have one applies to every joint.
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kane_dynamics_ros.errors import UnknownJointError
 from kane_dynamics_ros.simulation.errors import SimulationOptionError
@@ -84,12 +84,9 @@ class Faults:
         self.active: tuple[Fault, ...] = ()
         self._next_change = -math.inf
 
-    def switch(self, faults: Iterable[Fault], time: float) -> None:
-        """Replace the faults that were switched by hand; they start at ``time`` [s]. The schedule stays.
-
-        Raises ``UnknownJointError``.
-        """
-        switched = tuple(replace(fault, start=max(fault.start, time)) for fault in faults)
+    def switch(self, faults: Iterable[Fault]) -> None:
+        """Replace the faults that were switched by hand; the schedule stays. Raises ``UnknownJointError``."""
+        switched = tuple(faults)
         self._check(switched)
         self._switched = switched
         self._next_change = -math.inf

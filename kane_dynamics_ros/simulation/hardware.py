@@ -57,7 +57,7 @@ class SimulatedHardware:
         self.actuators = Actuators(engine.joints, self.options.actuators, engine.time_step)
         self.sensors = Sensors(self.options.sensors)
         self.faults = Faults(self.joint_names, self.options.faults)
-        self._inner_loop = inner_loop
+        self._inner_loop, self._time_step = inner_loop, engine.time_step
         self._zeros = np.zeros(n)
         self._command = self._effort = self._zeros
         self.steps = 0
@@ -77,7 +77,7 @@ class SimulatedHardware:
     @property
     def time(self) -> float:
         """Simulated time since the start [s]."""
-        return self.steps * self.engine.time_step
+        return self.steps * self._time_step
 
     def write(self, command: Array) -> None:
         """Take commands (n,) in joint order: effort [N m or N], or what the inner loop follows.
@@ -89,7 +89,7 @@ class SimulatedHardware:
             raise CommandLengthError(values.shape, len(self._command))
         if not all(map(math.isfinite, values.tolist())):  # NumPy takes three times as long for a few joints
             raise NonFiniteError("command")
-        if not self.faults.find("blackout"):
+        if not (self.faults.active and self.faults.find("blackout")):
             self._command, self._commanded_at = values, self.steps
             self._set_drive("on")
 
@@ -113,7 +113,7 @@ class SimulatedHardware:
 
     def switch_faults(self, faults: Iterable[Fault]) -> None:
         """Replace the faults that were switched by hand, from now on. Raises ``UnknownJointError``."""
-        self.faults.switch(faults, self.time)
+        self.faults.switch(faults)
         self._update_faults()
 
     def _update_faults(self) -> None:
@@ -130,7 +130,7 @@ class SimulatedHardware:
     def _watch_silence(self) -> None:
         timeout, on_silence = self.options.command_timeout, self.options.on_silence
         if timeout and on_silence != "hold" and self._commanded_at is not None:
-            silence = (self.steps - self._commanded_at) * self.engine.time_step
+            silence = (self.steps - self._commanded_at) * self._time_step
             if silence >= timeout:
                 self._set_drive("braked" if on_silence == "brake" else "off")
 

@@ -101,13 +101,13 @@ def test_blackout_keeps_the_last_command(uncoupled_arm: Arm) -> None:
 
 def test_faults_are_switched_by_hand_and_stay_apart_from_the_schedule() -> None:
     faults = Faults(["j0", "j1"], [parse_fault("dropout@1.0..2.0")])
-    faults.switch([Fault("lock", "j1")], time=0.5)
+    faults.switch([Fault("lock", "j1")])
     assert faults.update(0.5)
-    assert faults.active == (Fault("lock", "j1", 0.5),)
+    assert faults.active == (Fault("lock", "j1"),)
     assert not faults.update(0.9)
     assert faults.update(1.0)
     assert faults.find("dropout") is not None
-    faults.switch([], time=1.5)
+    faults.switch([])
     assert faults.update(1.5)
     assert faults.joints("lock") == []
     assert faults.find("dropout") is not None
