@@ -56,13 +56,6 @@ class ElasticBody:
     def length(self) -> float:
         return self.elements * self.element.L
 
-    def node(self, number: int) -> tuple[int, ...]:
-        """Where a node's coordinates stand among the free ones; -1 for a fixed one."""
-        dofs = DOFS[self.kind]
-        number = number % (self.elements + 1)
-        places = {coordinate: place for place, coordinate in enumerate(self.free)}
-        return tuple(places.get(number * dofs + i, -1) for i in range(dofs))
-
 
 def element_arrays(kind: Kind, L: float, rates: BeamRates) -> ElementArrays:
     """The generated integrals of one element."""
