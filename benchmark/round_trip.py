@@ -3,6 +3,10 @@
 Both are processes of their own under one client, which turns to the one and to the other for a second at
 a time, so that both see the same machine. A state and its answer are matched by value: the command that
 computed torque gives for it, to the last bit.
+
+States are best effort with a queue of one, as ROS controllers have it: a state that comes while an older one
+waits takes its place. So the next state is sent when its millisecond has come *and* the last one is answered;
+one that has no answer after ``LONGEST`` is lost.
 """
 
 import os
@@ -38,8 +42,9 @@ MODEL = "manipulator_5dof"
 RATE = 1000  # [Hz]
 START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])  # [rad]
 START_TIME = 20.0  # [s] for the processes to come up
-LAST_ANSWERS = 0.2  # [s]
+LONGEST = 0.05  # [s] for an answer
 PATIENT = ("-p", "safety.state_timeout:=60.0")  # [s]: while the other node has its turn
+RUN = f"_{os.getpid()}"  # apart from other runs on this machine
 
 Key = bytes
 
@@ -66,6 +71,7 @@ class Client:
         self.trips = RoundTrips()
         self._answer = answer
         self._waiting: dict[Key, float] = {}
+        self._answered = threading.Event()
         self._publisher = node.create_publisher(JointState, f"/{namespace}/joint_states", JOINT_STATES)
         node.create_subscription(
             Float64MultiArray, f"/{namespace}/{COMMAND_TOPIC}", self._receive, QoSProfile(depth=100)
@@ -84,17 +90,17 @@ class Client:
         self.trips = RoundTrips()
 
     def run(self, count: int) -> None:
-        """Send ``count`` states at ``RATE``, then wait for the last answers."""
+        """Send ``count`` states, at ``RATE`` unless an answer takes longer."""
         positions = START + self._random.uniform(-1e-3, 1e-3, (count, len(START)))
         self._waiting.clear()
-        begin = time.perf_counter()
-        for i, position in enumerate(positions):
-            pause = begin + i / RATE - time.perf_counter()
-            if pause > 0.0:
-                time.sleep(pause)
+        next_time = time.perf_counter()
+        for position in positions:
+            time.sleep(max(next_time - time.perf_counter(), 0.0))
+            next_time = max(next_time + 1.0 / RATE, time.perf_counter())
+            self._answered.clear()
             self._send(position)
+            self._answered.wait(LONGEST)
         self.trips.sent += count
-        time.sleep(LAST_ANSWERS)
 
     def _send(self, position: np.ndarray) -> None:
         message = JointState(name=self._names, position=array("d", position), velocity=array("d", 5 * [0.0]))
@@ -108,6 +114,7 @@ class Client:
         sent = self._waiting.pop(message.data.tobytes(), None)
         if sent is not None:
             self.trips.times.append(now - sent)
+            self._answered.set()
 
 
 def measure(seconds: float = 30.0) -> tuple[RoundTrips, RoundTrips]:
@@ -115,12 +122,12 @@ def measure(seconds: float = 30.0) -> tuple[RoundTrips, RoundTrips]:
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     os.environ["ROS_DOMAIN_ID"] = str(random.choice(range(20, 40)))
     with (
-        running("kane_dynamics_ros.nodes.feedforward_node", "ours", *PATIENT),
-        running("benchmark.echo_node", "echo"),
+        running("kane_dynamics_ros.nodes.feedforward_node", f"ours{RUN}", *PATIENT),
+        running("benchmark.echo_node", f"echo{RUN}"),
         spinning_node() as node,
     ):
-        ours = Client(node, "ours", computed_torque_answer())
-        echo = Client(node, "echo", lambda position: position.tobytes())
+        ours = Client(node, f"ours{RUN}", computed_torque_answer())
+        echo = Client(node, f"echo{RUN}", lambda position: position.tobytes())
         for client in (ours, echo):
             client.wait_until_answered()
         for _ in range(round(seconds)):
