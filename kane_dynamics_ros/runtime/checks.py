@@ -1,7 +1,6 @@
 """Checks of run-time parameters and of arrays, in Python."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -93,12 +92,13 @@ def _numbers(name: str, value: Any, size: int, least: float = -math.inf) -> tupl
         f" >= {least:g}" if least > -math.inf else ""
     )
     try:
-        numbers = tuple(float(x) for x in value)
-    except (TypeError, ValueError):
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
         raise ParameterError(name, value, allowed) from None
-    if len(numbers) != size or not all(math.isfinite(x) and x >= least for x in numbers):
-        raise ParameterError(name, _plain(value), allowed)
-    return numbers
+    real = array.shape == (size,) and np.can_cast(array.dtype, np.float64, "safe")
+    if not real or not all(math.isfinite(x) and x >= least for x in array):
+        raise ParameterError(name, value, allowed)
+    return tuple(float(x) for x in array)
 
 
 def _positive(name: str, value: Any) -> float:
@@ -106,7 +106,3 @@ def _positive(name: str, value: Any) -> float:
     if number <= 0.0:
         raise ParameterError(name, value, "a finite number > 0")
     return number
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value

@@ -182,8 +182,18 @@ def test_an_identified_set_is_loaded_without_generating_again(tmp_path: Path, ba
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"gravity": (0.0, 0.0)}, "parameter gravity: found [0.0, 0.0]; allowed: 3 finite numbers"),
+        ({"gravity": (0.0, 0.0)}, "parameter gravity: found (0.0, 0.0); allowed: 3 finite numbers"),
         ({"gravity": 9.81}, "parameter gravity: found 9.81; allowed: 3 finite numbers"),
+        ({"gravity": "123"}, "parameter gravity: found '123'; allowed: 3 finite numbers"),
+        ({"gravity": ["1", "2", "3"]}, "parameter gravity: found ['1', '2', '3']; allowed: 3 finite numbers"),
+        (
+            {"gravity": [[1.0], [2.0, 3.0]]},
+            "parameter gravity: found [[1.0], [2.0, 3.0]]; allowed: 3 finite numbers",
+        ),
+        (
+            {"gravity": (10**400, 0, 0)},
+            f"parameter gravity: found {(10**400, 0, 0)}; allowed: 3 finite numbers",
+        ),
         ({"viscous": [-1.0] * 7}, f"parameter viscous: found {[-1.0] * 7}; allowed: 7 finite numbers >= 0"),
         ({"coulomb_velocity": 0.0}, "parameter coulomb_velocity: found 0.0; allowed: a finite number > 0"),
         ({"payload": 2.0}, "parameter payload: found 2.0; allowed: a Payload"),
