@@ -16,7 +16,7 @@ from kane_dynamics_ros.codegen.dynamic_functions import (
 from kane_dynamics_ros.codegen.expression import Graph
 from kane_dynamics_ros.codegen.function import Function, state_symbols
 from kane_dynamics_ros.codegen.link_functions import link_functions, pose_functions
-from kane_dynamics_ros.codegen.parameters import GRAVITY, ParameterLayout, rotor_inertia
+from kane_dynamics_ros.codegen.parameters import GRAVITY, ParameterLayout
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.algebra import apply
 from kane_dynamics_ros.formulation.base_parameters import Keep, regroup
@@ -50,7 +50,7 @@ def build(chain: Chain, reframed: Reframed, keep: Sequence[Keep], *, inertial: s
     gravity = apply(reframed.R_0R, given.gravity)
     inverse = inverse_functions(state, lean, gravity, given.rotor_inertia)
     bias = next(function.outputs for function in inverse if function.name == "bias")
-    nominal = regroup(reframed.segments, keep), apply(reframed.R_0R, GRAVITY), rotor_inertia(chain)
+    nominal = regroup(reframed.segments, keep), apply(reframed.R_0R, GRAVITY), chain.rotor_inertia
     functions = (
         nominal_inverse_dynamics(state, *nominal),
         *inverse,

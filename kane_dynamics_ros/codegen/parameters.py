@@ -108,20 +108,12 @@ def _from_standard(values: Sequence[Scalar]) -> BodyInertia:
     return BodyInertia(m, (hx, hy, hz), (half - xx, -xy, -xz, half - yy, -yz, half - zz))
 
 
-def rotor_inertia(chain: Chain) -> list[float]:
-    """The URDF's rotor inertias in the order of the coordinates, followers' added to their leaders'."""
-    total = [0.0] * len(chain.coordinates)
-    for joint in chain.joints:
-        total[joint.coordinate] += joint.multiplier**2 * joint.rotor_inertia
-    return total
-
-
 def default_parameters(layout: ParameterLayout, chain: Chain) -> tuple[float, ...]:
     """The parameters array that a loaded module begins with: no payload, no friction, the URDF's rotors."""
     values = [0.0] * layout.size
     part = layout.slices()
     values[part["gravity"]] = GRAVITY
-    values[part["rotor_inertia"]] = rotor_inertia(chain)
+    values[part["rotor_inertia"]] = chain.rotor_inertia
     values[part["coulomb_velocity"]] = [0.01]
     if layout.inertial:
         bodies = [about_origin(joint.inertia) for joint in chain.joints]

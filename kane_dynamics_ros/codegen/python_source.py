@@ -66,7 +66,10 @@ def description(name: str, derived: Derived, version: str, c_sha256: str) -> dic
 
 
 def joint_facts(chain: Chain) -> tuple[tuple[Any, ...], ...]:
-    """Name, kind, lower, upper, velocity, effort, damping, friction, rotor inertia, initial position."""
+    """Name, kind, lower, upper, velocity, effort, damping, friction, rotor inertia, initial position.
+
+    Damping, friction and rotor inertia are those of the coordinate, followers' included.
+    """
     leaders = {j.name: j for j in chain.joints}
     return tuple(
         (
@@ -76,12 +79,18 @@ def joint_facts(chain: Chain) -> tuple[tuple[Any, ...], ...]:
             joint.limits.upper,
             joint.limits.velocity,
             joint.limits.effort,
-            joint.damping,
-            joint.friction,
-            joint.rotor_inertia,
+            damping,
+            friction,
+            rotor_inertia,
             joint.initial_position,
         )
-        for joint in (leaders[name] for name in chain.coordinates)
+        for joint, damping, friction, rotor_inertia in zip(
+            (leaders[name] for name in chain.coordinates),
+            chain.damping,
+            chain.friction,
+            chain.rotor_inertia,
+            strict=True,
+        )
     )
 
 

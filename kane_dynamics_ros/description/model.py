@@ -5,6 +5,7 @@ of the joint that carries it. ``R_PJ`` is the orientation of J in the parent lin
 ``p_PoJo_P`` the position of J's origin from P's origin, expressed in P. Units: m, kg, kg m^2, rad, N m.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -150,3 +151,24 @@ class Chain:
     p_BoTo_B: Vector = ZERO
     findings: tuple[Finding, ...] = field(default=())
     locked: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def rotor_inertia(self) -> tuple[float, ...]:
+        """Of each coordinate, its followers' included, (n,): m^2 times their own [kg m^2 or kg]."""
+        return self._at_coordinates(lambda joint: joint.multiplier**2 * joint.rotor_inertia)
+
+    @property
+    def damping(self) -> tuple[float, ...]:
+        """Of each coordinate, its followers' included, (n,): m^2 times their own [N m s/rad or N s/m]."""
+        return self._at_coordinates(lambda joint: joint.multiplier**2 * joint.damping)
+
+    @property
+    def friction(self) -> tuple[float, ...]:
+        """Coulomb's, of each coordinate, its followers' included, (n,): |m| times their own [N m or N]."""
+        return self._at_coordinates(lambda joint: abs(joint.multiplier) * joint.friction)
+
+    def _at_coordinates(self, of_joint: Callable[[ChainJoint], float]) -> tuple[float, ...]:
+        total = [0.0] * len(self.coordinates)
+        for joint in self.joints:
+            total[joint.coordinate] += of_joint(joint)
+        return tuple(total)

@@ -80,7 +80,7 @@ def arm_model(chain: Chain, links: Sequence[ElasticLink] = (), payload: Payload 
         place,
         _block(place, bodies, "k"),
         _block(place, bodies, "c"),
-        _rotors(chain),
+        np.array(chain.rotor_inertia),
         np.array(chain.R_BT),
         np.array(chain.p_BoTo_B) - offset,
     )
@@ -107,13 +107,6 @@ def with_payload(model: ArmModel, payload: Payload) -> ArmModel:
     last = model.bodies[-1]
     added = body_inertia(payload.mass, com, model.R_BT @ tensor @ model.R_BT.T)
     return replace(model, bodies=(*model.bodies[:-1], replace(last, spatial=last.spatial + added)))
-
-
-def _rotors(chain: Chain) -> Array:
-    rotor = np.zeros(len(chain.coordinates))
-    for joint in chain.joints:
-        rotor[joint.coordinate] += joint.multiplier**2 * joint.rotor_inertia
-    return rotor
 
 
 def _block(size: int, bodies: Sequence[ArmBody], name: str) -> Array:

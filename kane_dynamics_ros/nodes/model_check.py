@@ -46,10 +46,16 @@ def _differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
 
 
 def _joint_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
-    moving = {joint.name: joint for joint in chain.joints}
-    for info in model.joints:
-        for what in ("kind", "damping", "friction", "rotor_inertia"):
-            ours, theirs = getattr(info, what), getattr(moving[info.name], what)
+    kinds = {joint.name: joint.kind for joint in chain.joints}
+    described = {
+        "kind": [kinds[name] for name in chain.coordinates],
+        "damping": chain.damping,
+        "friction": chain.friction,
+        "rotor_inertia": chain.rotor_inertia,
+    }
+    for what, values in described.items():
+        for info, theirs in zip(model.joints, values, strict=True):
+            ours = getattr(info, what)
             if ours != theirs:
                 yield f"{what.replace('_', ' ')} of joint {info.name!r} is {ours}, the description's {theirs}"
 

@@ -11,7 +11,10 @@ Array = NDArray[np.float64]
 
 
 class JointInfo(NamedTuple):
-    """What the URDF says of one joint; ``None`` where it says nothing."""
+    """What the URDF says of one joint; ``None`` where it says nothing.
+
+    ``damping``, ``friction`` and ``rotor_inertia`` include those of the joints that follow it.
+    """
 
     name: str
     kind: str  # "revolute", "continuous" or "prismatic"

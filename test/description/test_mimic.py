@@ -138,3 +138,15 @@ def test_joints_that_share_a_leader_off_the_path_share_a_coordinate():
         ("a", 1.0, 0.0),
         ("b", 3.0, 2.0),
     ]
+
+
+def test_followers_rub_too(tmp_path):
+    """Friction takes the power of both joints together, far above the Coulomb velocity, where tanh is 1."""
+    follows = '<dynamics damping="5" friction="7"/><mimic joint="left"'
+    text = gripper().replace('<mimic joint="left"', follows)
+    text = text.replace(f"{LIMIT}</joint>", f'{LIMIT}<dynamics damping="2" friction="3"/></joint>')
+    chain = serial_chain(parse_robot(text), "pad_l")
+    left, right = 4.0, 1.5 * 4.0
+    u = np.array([0.0, left])
+    tau = generated_model(chain, tmp_path).with_urdf_friction().friction(u)
+    np.testing.assert_allclose(tau @ u, 2 * left**2 + 3 * left + 5 * right**2 + 7 * right, rtol=1e-14)
