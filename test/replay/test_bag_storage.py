@@ -11,9 +11,10 @@ from mcap.writer import Writer as McapWriter
 from replay_bags import JOINT_STATE, Record, joint_state, part, small_record, write_bag
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
-from kane_dynamics_ros.replay.errors import BagNotFoundError, NoBagFilesError, UnknownStorageError
+from kane_dynamics_ros.replay.errors import BagError, BagNotFoundError, NoBagFilesError, UnknownStorageError
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.joint_states import JointStateDecoder, JointStates
+from kane_dynamics_ros.replay.reading.recording import read_recording
 
 MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
 RECORD = small_record()
@@ -224,3 +225,28 @@ def test_what_is_no_bag_is_refused_with_what_was_found(tmp_path: Path) -> None:
     assert str(missing.value) == (
         f"{tmp_path / 'nowhere'}: no such file or folder; give a rosbag2 folder, a .mcap or a .db3 file"
     )
+
+
+@pytest.mark.parametrize("storage", [MCAP, SQLITE])
+def test_flipped_bytes_anywhere_never_raise_anything_but_our_errors(
+    tmp_path: Path, storage: StoragePlugin
+) -> None:
+    """150 files with up to eight random bytes changed, some of them cut as well."""
+    bag = write_bag(tmp_path / "bag", RECORD, storage)
+    [file] = [file for file in bag.iterdir() if file.name != "metadata.yaml"]
+    (bag / "metadata.yaml").unlink()
+    content = file.read_bytes()
+    random = np.random.default_rng(11)
+    outcomes = set()
+    for _ in range(150):
+        broken = np.frombuffer(content, np.uint8).copy()
+        broken[random.integers(16, len(broken), random.integers(1, 9))] = random.integers(0, 256)
+        length = len(broken) if random.random() < 0.7 else int(random.integers(16, len(broken)))
+        file.write_bytes(broken[:length].tobytes())
+        try:
+            recording = read_recording(bag, RECORD.names)
+        except BagError as error:
+            outcomes.add(type(error).__name__)
+        else:
+            outcomes.add("damaged" if recording.damages else "read")
+    assert {"damaged", "read"} <= outcomes

@@ -7,7 +7,6 @@ import numpy as np
 from kane_dynamics_ros.replay.reading.blocks import Bytes
 
 ENCAPSULATION = 4  # [bytes]; alignment counts from behind them
-LONGEST = 2**16  # names or values in one message; a greater count is garbage
 PLAIN_CDR = (b"\x00\x00", b"\x00\x01")  # big endian, little endian
 
 
@@ -45,8 +44,6 @@ class Cursor:
         start = self.skip(4)
         self.fixed[start : start + 4] = 1
         value: int = struct.unpack_from(self.order + "I", self.message, start)[0]
-        if value > LONGEST:
-            raise MalformedMessageError(f"a length of {value} at byte {start}")
         return value
 
     def text(self) -> str:

@@ -8,14 +8,15 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from mcap.data_stream import ReadDataStream
-from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.reader import make_reader
 from mcap.records import Channel, Schema
+from numpy.lib.stride_tricks import sliding_window_view
 
 from kane_dynamics_ros.replay.reading.blocks import Topic
 from kane_dynamics_ros.replay.reading.mcap_records import (
     RECORD_HEAD,
+    UNREADABLE,
     IndexEntries,
     McapDamageError,
     Record,
@@ -24,7 +25,7 @@ from kane_dynamics_ros.replay.reading.mcap_records import (
     records,
 )
 
-MESSAGE_FIELDS = struct.Struct("<HIQQ")  # channel, sequence, log time, publish time; the payload follows
+MESSAGE_FIELDS = struct.Struct("<HIqq")  # channel, sequence, log time, publish time; the payload follows
 LOOSE = 2**20  # [bytes] of records outside chunks that are handed on together
 
 
@@ -55,7 +56,7 @@ def directory_at_end(file: BinaryIO) -> Directory:
     directory = Directory()
     try:
         summary = make_reader(file).get_summary()
-    except (McapError, struct.error, UnicodeDecodeError, OSError):  # the last: shorter than a footer
+    except (*UNREADABLE, OSError):  # the last: shorter than a footer
         summary = None
     if summary is not None:
         for schema in summary.schemas.values():
@@ -73,9 +74,36 @@ def pieces(file: BinaryIO, directory: Directory, damages: list[McapDamageError])
         except McapDamageError as damage:
             damages.append(damage)
             continue
-        if not index or any(entries.channel not in directory.channels for entries in index):
-            index = _scanned(data, directory)
+        if not index or not all(_fits(entries, data, directory) for entries in index):
+            try:
+                index = _scanned(data, directory)
+            except UNREADABLE as error:
+                damages.append(
+                    McapDamageError(f"the records at byte {record.place} cannot be read ({error})")
+                )
+                continue
         yield Piece(data, index)
+
+
+def _fits(entries: IndexEntries, data: bytes, directory: Directory) -> bool:
+    """Whether an index is about a known channel, and every entry points at a message of that channel."""
+    head = RECORD_HEAD.size + MESSAGE_FIELDS.size
+    offsets = entries.offsets
+    if entries.channel not in directory.channels or not len(offsets):
+        return False
+    if offsets.min() < 0 or offsets.max() > len(data) - head:
+        return False
+    heads = np.ascontiguousarray(sliding_window_view(np.frombuffer(data, np.uint8), head)[offsets])
+    lengths = heads[:, 1:9].copy().view("<u8")[:, 0]
+    channels = heads[:, RECORD_HEAD.size : RECORD_HEAD.size + 2].copy().view("<u2")[:, 0]
+    ends = offsets.astype(np.uint64) + np.uint64(RECORD_HEAD.size) + lengths
+    return bool(
+        (heads[:, 0] == Opcode.MESSAGE).all()
+        and (channels == entries.channel).all()
+        and (lengths >= MESSAGE_FIELDS.size).all()
+        and (lengths <= len(data)).all()
+        and (ends <= len(data)).all()
+    )
 
 
 def _indexed(file: BinaryIO, damages: list[McapDamageError]) -> Iterator[tuple[Record, list[IndexEntries]]]:
@@ -114,7 +142,7 @@ def _scanned(data: bytes, directory: Directory) -> list[IndexEntries]:
         content = start + RECORD_HEAD.size
         if content + length > len(data):
             break
-        if opcode == Opcode.MESSAGE:
+        if opcode == Opcode.MESSAGE and length >= MESSAGE_FIELDS.size:
             channel, _, received, _ = MESSAGE_FIELDS.unpack_from(data, content)
             found.setdefault(channel, []).append((received, start))
         elif opcode in (Opcode.SCHEMA, Opcode.CHANNEL):

@@ -5,6 +5,7 @@ its message index (time and offset of each message) becomes two arrays. The libr
 every record that comes once or once a chunk.
 """
 
+import os
 import struct
 import zlib
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import lz4.frame  # type: ignore[import-untyped]
 import numpy as np
 import zstandard
 from mcap.data_stream import ReadDataStream
-from mcap.exceptions import EndOfFile
+from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.records import Chunk
 
@@ -25,6 +26,10 @@ MAGIC = b"\x89MCAP0\r\n"
 RECORD_HEAD = struct.Struct("<BQ")  # opcode, length
 INDEX_HEAD = struct.Struct("<HI")  # channel, bytes that follow
 INDEX_ENTRY = np.dtype([("time", "<u8"), ("offset", "<u8")])
+
+
+# What the library raises when a length or a text in a record is corrupt.
+UNREADABLE = (McapError, struct.error, UnicodeDecodeError, OverflowError)
 
 
 class McapDamageError(Exception):
@@ -53,6 +58,7 @@ def records(file: BinaryIO) -> Iterator[Record]:
 
     The last, cut record is handed over before, so that what is whole in it can be saved.
     """
+    size = file.seek(0, os.SEEK_END)
     file.seek(len(MAGIC))
     while True:
         place = file.tell()
@@ -60,7 +66,7 @@ def records(file: BinaryIO) -> Iterator[Record]:
         if len(head) < RECORD_HEAD.size:
             raise McapDamageError(f"the file ends at byte {place + len(head)} without a footer")
         opcode, length = RECORD_HEAD.unpack(head)
-        content = file.read(length)
+        content = file.read(min(length, size - file.tell()))  # a corrupt length may be any number
         whole = len(content) == length
         yield Record(opcode, content, place, whole)
         if not whole:
@@ -72,9 +78,12 @@ def records(file: BinaryIO) -> Iterator[Record]:
 
 
 def index_entries(content: bytes) -> IndexEntries:
-    """A message index record as arrays, in the order of the chunk."""
-    channel, _ = INDEX_HEAD.unpack_from(content)
-    entries = np.frombuffer(content, INDEX_ENTRY, offset=INDEX_HEAD.size)
+    """A message index record as arrays, in the order of the chunk. Raises ``McapDamageError``."""
+    try:
+        channel, _ = INDEX_HEAD.unpack_from(content)
+        entries = np.frombuffer(content, INDEX_ENTRY, offset=INDEX_HEAD.size)
+    except (struct.error, ValueError) as error:
+        raise McapDamageError(f"a message index cannot be read ({error})") from error
     entries = entries[np.argsort(entries["offset"], kind="stable")]
     return IndexEntries(channel, entries["time"].astype(np.int64), entries["offset"].astype(np.int64))
 
@@ -84,7 +93,7 @@ def chunk_data(record: Record) -> bytes:
     try:
         chunk = Chunk.read(ReadDataStream(BytesIO(record.content)))
         data = _decompressed(chunk.compression, chunk.data)
-    except (struct.error, EndOfFile, zstandard.ZstdError, RuntimeError) as error:
+    except (*UNREADABLE, zstandard.ZstdError, RuntimeError) as error:
         raise McapDamageError(f"the chunk at byte {record.place} cannot be decompressed ({error})") from error
     if record.whole and chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
         raise McapDamageError(f"the checksum of the chunk at byte {record.place} is wrong")

@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rosbags.typesys import Stores, get_typestore
@@ -20,6 +19,7 @@ from kane_dynamics_ros.replay.errors import (
 )
 from kane_dynamics_ros.replay.reading.bag import Bag, open_bag
 from kane_dynamics_ros.replay.reading.blocks import Block, Topic
+from kane_dynamics_ros.replay.reading.cdr import Cursor, MalformedMessageError
 from kane_dynamics_ros.replay.reading.commands import CommandDecoder, Commands
 from kane_dynamics_ros.replay.reading.joint_states import JointStateDecoder, JointStates
 
@@ -100,7 +100,7 @@ def _read(
         elif block.topic == command_topic:
             commands.add(block)
         else:
-            description = _text(block)
+            description = _text(block) or description
     return states.result(), commands.result(), description
 
 
@@ -139,11 +139,12 @@ def _only(topics: Iterable[Topic], kind: str, ending: str) -> str | None:
     return names[0] if len(names) == 1 else None
 
 
-def _text(block: Block) -> str:
-    """The last std_msgs/String of a block."""
-    message = block.message(len(block.offsets) - 1)
-    text: Any = get_typestore(Stores.ROS2_JAZZY).deserialize_cdr(message, DESCRIPTION_TYPE)
-    return str(text.data)
+def _text(block: Block) -> str | None:
+    """The last std_msgs/String of a block, if it is one."""
+    try:
+        return Cursor(block.message(len(block.offsets) - 1)).text()
+    except MalformedMessageError:
+        return None
 
 
 def _notes(topics: Iterable[Topic], states: JointStates) -> Iterable[str]:

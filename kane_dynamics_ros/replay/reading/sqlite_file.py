@@ -12,6 +12,12 @@ import apsw
 from kane_dynamics_ros.replay.errors import DamagedBagError
 from kane_dynamics_ros.replay.reading.blocks import Block, Topic, joined
 
+# A damaged file may hold anything in any column: names come as bytes, and messages only if they are some.
+TOPICS = "SELECT CAST(name AS BLOB), CAST(type AS BLOB) FROM topics ORDER BY id"
+MESSAGES = (
+    "SELECT timestamp, data FROM messages WHERE topic_id IN (SELECT id FROM topics WHERE name = ?) "
+    "AND typeof(timestamp) = 'integer' AND typeof(data) = 'blob' ORDER BY messages.id"
+)
 ROWS = 4096  # rows a fetch: some MB, and the cost of a call is spread
 
 
@@ -26,9 +32,7 @@ class SqliteFile:
         """Every topic in the table. Raises ``DamagedBagError``."""
         try:
             with closing(self._connect()) as database:
-                return tuple(
-                    Topic(*row) for row in database.execute("SELECT name, type FROM topics ORDER BY id")
-                )
+                return tuple(Topic(*map(_decoded, row)) for row in database.execute(TOPICS))
         except apsw.Error as error:
             raise DamagedBagError(self.source, f"SQLite says: {error}") from error
 
@@ -67,10 +71,13 @@ def whole_pages(file: Path, copy: Path) -> Path:
     return copy
 
 
+def _decoded(name: bytes | None) -> str:
+    return (name or b"").decode("utf-8", "replace")
+
+
 def _blocks(database: apsw.Connection, name: str) -> Iterator[Block]:
     rows = database.execute(
-        "SELECT timestamp, data FROM messages WHERE topic_id IN (SELECT id FROM topics WHERE name = ?) "
-        "ORDER BY messages.id",
+        MESSAGES,
         (name,),
     )
     while True:
