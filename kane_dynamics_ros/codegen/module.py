@@ -1,8 +1,11 @@
 """Write a robot's module: NAME.py, NAME.h and NAME.c."""
 
+import errno
 import hashlib
 import keyword
 import re
+import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from kane_dynamics_ros import __version__
@@ -41,17 +44,25 @@ def write_module(derived: Derived, name: str, folder: Path) -> tuple[Path, ...]:
     header, source = c_header(name, derived, __version__), c_source(name, derived, __version__)
     c_sha256 = hashlib.sha256((header + source).encode()).hexdigest()
     texts = {
-        f"{name}.py": python_source(name, derived, __version__, c_sha256),
-        f"{name}.h": header,
-        f"{name}.c": source,
+        folder / f"{name}.py": python_source(name, derived, __version__, c_sha256),
+        folder / f"{name}.h": header,
+        folder / f"{name}.c": source,
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        temporary = [folder / f".{file}.new" for file in texts]
-        for path, text in zip(temporary, texts.values(), strict=True):
-            path.write_text(text, encoding="utf-8", newline="\n")
-        for path, file in zip(temporary, texts, strict=True):
-            path.replace(folder / file)
+        _replace_all(texts, folder)
     except OSError as error:
         raise OutputError(folder, error.strerror or str(error)) from error
-    return tuple(folder / file for file in texts)
+    return tuple(texts)
+
+
+def _replace_all(texts: Mapping[Path, str], folder: Path) -> None:
+    """Write beside, then rename: a reader or another writer never meets half a file."""
+    blocked = next((path for path in texts if path.is_dir()), None)
+    if blocked:
+        raise IsADirectoryError(errno.EISDIR, f"{blocked.name} is a folder")
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".generate-") as temporary:
+        for path, text in texts.items():
+            (Path(temporary) / path.name).write_text(text, encoding="utf-8", newline="\n")
+        for path in texts:
+            (Path(temporary) / path.name).replace(path)

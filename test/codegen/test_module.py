@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -129,6 +130,25 @@ def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler on this machine")
+def test_a_file_that_cannot_be_replaced_leaves_the_others(tmp_path: Path) -> None:
+    derived = derive(random_chain(np.random.default_rng(0), 1))
+    (tmp_path / "arm.c").mkdir()
+    with pytest.raises(OutputError) as raised:
+        write_module(derived, "arm", tmp_path)
+    assert str(raised.value) == (
+        f"{tmp_path}: cannot write the generated module: arm.c is a folder; choose another -o DIR"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["arm.c"]
+
+
+def test_many_may_write_one_module_at_once(tmp_path: Path) -> None:
+    derived = derive(random_chain(np.random.default_rng(0), 1))
+    with ThreadPoolExecutor(4) as pool:
+        written = list(pool.map(lambda _: write_module(derived, "arm", tmp_path), range(12)))
+    assert len(set(written)) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["arm.c", "arm.h", "arm.py"]
+
+
 def test_the_c_files_are_plain_c99_and_clean_for_cpp(tmp_path: Path) -> None:
     _, header, source = write_module(derive(serial_chain(load_robot(REFERENCE))), "arm", tmp_path)
     strict = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", "-fsyntax-only"]
