@@ -28,7 +28,7 @@ CHECKS = (
 
 def generate(urdf: Path, folder: Path, tip: str | None = None, locks: tuple[str, ...] = ()) -> str:
     """A module for pure Python, which needs no compiler; its path."""
-    return str(write_module(derive(read_chain(str(urdf), tip, list(locks))), "module", folder)[0])
+    return str(write_module(derive(read_chain(str(urdf), tip, list(locks), [])), "module", folder)[0])
 
 
 def verify(module: str, urdf: Path, *options: str) -> int:
@@ -66,9 +66,9 @@ def test_tip_and_locks_are_those_that_the_module_states(tmp_path):
 
 
 def test_inertial_parameters_at_run_time_are_verified_with_other_bodies(tmp_path):
-    derived = derive(read_chain(str(REFERENCE), None, []), inertial="runtime")
+    derived = derive(read_chain(str(REFERENCE), None, [], []), inertial="runtime")
     module = str(write_module(derived, "module", tmp_path)[0])
-    model, chain = load_model(module, backend="python"), read_chain(str(REFERENCE), None, [])
+    model, chain = load_model(module, backend="python"), read_chain(str(REFERENCE), None, [], [])
     _, loaded = random_trials(model, chain, 1, seed=0)
     assert loaded.model.parameters.inertial != model.parameters.inertial
     assert verify(module, REFERENCE) == 0
