@@ -73,6 +73,7 @@ def playlist(folder: Path) -> Path:
 def test_every_state_is_answered_with_the_models_gravity(
     start: Start, tmp_path: Path, simulated: str, options: list[str]
 ) -> None:
+    """Field report 119: played with a clock that shows the stamps, or restamped with the present."""
     start(f"use_sim_time:={simulated}")
     answers = tmp_path / "answers.npz"
     subprocess.run(

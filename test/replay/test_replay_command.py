@@ -40,6 +40,7 @@ def replay(*words: object) -> int:
 def test_the_table_says_what_was_read_how_and_what_is_to_blame(
     lacking: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Field report 119, among others: it works on header stamps, and says so."""
     assert replay(lacking) == 0
     lines = capsys.readouterr().out.splitlines()
     assert re.fullmatch(
