@@ -18,6 +18,8 @@ from rclpy.node import Node
 
 NANOSECONDS = 1_000_000_000
 OTHERS_PERIOD = 0.01  # [s] between looks at trajectories, services and parameters
+NEXT_PERIOD = 0.001  # [s] until the next look when there was something: one by one, states in between
+EVENTS_PERIOD = 1.0  # [s] between looks at what wait sets of rclpy do not show: quality of service events
 READY_KINDS = ("subscription", "guard_condition", "timer", "client", "service")
 
 
@@ -49,17 +51,22 @@ class StateFirstSpin:
 
     def spin(self, stopped: Callable[[], bool]) -> None:
         """Until ``stopped`` is true or the context is shut down."""
-        next_watch = next_look = time.monotonic()
+        next_watch = next_look = next_events = time.monotonic()
         while not stopped() and self._node.context.ok():
             self._serve_states(next_look)
-            if time.monotonic() >= next_look:
-                next_look = time.monotonic() + OTHERS_PERIOD
-                if self._others_ready():
+            now = time.monotonic()
+            if now >= next_look:
+                busy = self._others_ready()
+                if busy:
                     self._serve_others()
-            if time.monotonic() >= next_watch:
-                next_watch = time.monotonic() + self._period
+                next_look = now + (NEXT_PERIOD if busy else OTHERS_PERIOD)
+            if now >= next_watch:
+                next_watch = now + self._period
                 self._watch()
-                self._serve_others()  # events and whatever else the wait set does not hold
+                self._gather_others()  # it may have added or removed entities
+            if now >= next_events:
+                next_events = now + EVENTS_PERIOD
+                self._serve_others()
 
     def shutdown(self) -> None:
         self._rest.shutdown()
