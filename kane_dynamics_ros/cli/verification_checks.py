@@ -141,9 +141,11 @@ def _tip(t: Trial) -> Pair:
 
 
 def _center_of_mass(t: Trial) -> Pair:
-    """Of all that moves, and how it moves with each joint."""
+    """Of all that moves, and how it moves with each joint; nothing to compare where all that has no mass."""
     bodies = list(maggi.redundant_coordinates(t.chain, lanes(t.q), t.payload))
     mass = sum(body.inertia.mass for body in bodies)
+    if mass == 0.0:
+        return 0.0, 0.0
     weighted: Any = sum(body.inertia.mass / mass * body.x for body in bodies)
     expected = np.column_stack([weighted.value, weighted.slope.reshape(-1, 3).T])
     return np.column_stack([t.model.center_of_mass(t.q), t.model.center_of_mass_jacobian(t.q)]), expected

@@ -30,6 +30,15 @@ class CompileError(KaneDynamicsError):
         super().__init__(f"{path}: cannot be compiled: {reason}; use backend='python' or mend that")
 
 
+class NoMassError(KaneDynamicsError):
+    """The centre of mass of nothing was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no centre of mass: nothing that moves has mass; give a link or the payload some"
+        )
+
+
 class BackendError(KaneDynamicsError):
     """``backend`` is not a word that ``load_model`` knows."""
 

@@ -49,6 +49,11 @@ class Facts:
             part["inertial"] if self.inertial else None,
         )
 
+    def total_mass(self, parameters: Parameters) -> float:
+        """Of all that the joints move, payload included [kg]."""
+        own = parameters.inertial if parameters.inertial is not None else self.model["inertial_parameters"]
+        return float(sum(own[::10]) + parameters.payload.mass)
+
     def inertial_parameters(self, parameters: Parameters) -> Array:
         """The bodies' parameters about their link frames' origins, payload included, (10 bodies,)."""
         own = parameters.inertial if parameters.inertial is not None else self.model["inertial_parameters"]

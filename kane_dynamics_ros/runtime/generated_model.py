@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from kane_dynamics_ros.errors import BatchError
 from kane_dynamics_ros.runtime.base_parameters import BaseParameters, find_base_parameters
 from kane_dynamics_ros.runtime.checks import changed, checked_arrays
+from kane_dynamics_ros.runtime.errors import NoMassError
 from kane_dynamics_ros.runtime.facts import Facts, packed
 from kane_dynamics_ros.runtime.interface import Array, Energy, JointInfo, Terms
 from kane_dynamics_ros.runtime.parameters import Parameters
@@ -53,9 +54,10 @@ class GeneratedModel:
         self.tip_pose: Evaluator = kernel.tip_pose
         self.tip_jacobian: Evaluator = kernel.tip_jacobian
         self.tip_velocity: Evaluator = kernel.tip_velocity
-        self.center_of_mass: Evaluator = kernel.center_of_mass
-        self.center_of_mass_jacobian: Evaluator = kernel.center_of_mass_jacobian
-        self.center_of_mass_velocity: Evaluator = kernel.center_of_mass_velocity
+        weighs = facts.total_mass(parameters) != 0.0
+        self.center_of_mass: Evaluator = kernel.center_of_mass if weighs else _no_center
+        self.center_of_mass_jacobian: Evaluator = kernel.center_of_mass_jacobian if weighs else _no_center
+        self.center_of_mass_velocity: Evaluator = kernel.center_of_mass_velocity if weighs else _no_center
 
     def with_parameters(self, **changes: Any) -> "GeneratedModel":
         """The same robot with some fields of ``Parameters`` replaced.
@@ -145,6 +147,11 @@ class GeneratedModel:
     def base_parameters(self) -> BaseParameters:
         """The combinations of inertial parameters that torques can tell apart, and the map to them."""
         return find_base_parameters(self.regressor, len(self.joint_names))
+
+
+def _no_center(*arguments: Any) -> Array:
+    """In place of what a division by the mass would make NaN. Raises ``NoMassError``."""
+    raise NoMassError
 
 
 def _minus_solved(M: Array, columns: Array) -> Array:

@@ -24,7 +24,8 @@ class PythonKernel:
         model = module.MODEL
         self._n = len(model["joint_names"])
         self._names: tuple[str, ...] = tuple(model["joint_names"])
-        self._prepared = module.prepare(parameters)
+        with np.errstate(all="ignore"):  # one over a mass of 0 is infinite, as in C, and no error
+            self._prepared = [float(value) for value in module.prepare(np.array(parameters))]
         for name, facts in model["functions"].items():
             setattr(self, name, self._method(getattr(module, name), facts))
 

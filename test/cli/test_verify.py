@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from example_robots import ROBOTS
+from small_urdf import LIMIT, joint, link, robot
 
 from kane_dynamics_ros.cli.chain_arguments import read_chain
 from kane_dynamics_ros.cli.main import main
@@ -123,6 +124,14 @@ def test_a_file_without_the_line_cannot_be_recorded_in(tmp_path):
         f"{path}: the verification cannot be recorded: it has no line that begins with 'VERIFIED ='; "
         "omit --record"
     )
+
+
+def test_rotors_alone_are_verified(tmp_path, capsys):
+    inside = f'<axis xyz="0 0 1"/>{LIMIT}<dynamics armature="0.1"/>'
+    urdf = tmp_path / "rotor.urdf"
+    urdf.write_text(robot(link("a", ""), link("b", ""), joint("j", "a", "b", inside=inside)))
+    assert verify(generate(urdf, tmp_path), urdf) == 0
+    assert capsys.readouterr().out.endswith("verified\n")
 
 
 @pytest.mark.parametrize(

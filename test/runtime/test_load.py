@@ -22,9 +22,15 @@ from kane_dynamics_ros.errors import (
     ShapeError,
     SingularMassMatrixError,
 )
-from kane_dynamics_ros.runtime import build, load_model
+from kane_dynamics_ros.runtime import Payload, build, load_model
 from kane_dynamics_ros.runtime.build import compiler
-from kane_dynamics_ros.runtime.errors import BackendError, CompileError, ModelNotFoundError, ModelSealError
+from kane_dynamics_ros.runtime.errors import (
+    BackendError,
+    CompileError,
+    ModelNotFoundError,
+    ModelSealError,
+    NoMassError,
+)
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler on this machine")
@@ -272,6 +278,24 @@ def test_a_massless_wrist_is_named_and_never_gives_nan(tmp_path: Path, backend: 
         model.forward_dynamics(np.ones((5, 3)), np.ones((5, 3)), np.ones((5, 3)))
     geared = model.with_parameters(rotor_inertia=[0.0, 0.0, 0.1])
     assert np.isfinite(geared.forward_dynamics(np.ones(3), np.ones(3), np.ones(3))).all()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_rotors_alone_move_and_have_no_centre_of_mass(tmp_path: Path, backend: str) -> None:
+    chain = random_chain(np.random.default_rng(3), 2, prismatic=0.0)
+    nothing = Inertia(0.0, (0.0, 0.0, 0.0), ((0.0,) * 3,) * 3)
+    joints = tuple(replace(joint, inertia=nothing, rotor_inertia=0.5) for joint in chain.joints)
+    path = write_module(derive(replace(chain, joints=joints)), "rotors", tmp_path)[0]
+    model = load_model(path, backend=backend)
+    np.testing.assert_allclose(model.forward_dynamics([1, 2], [3, 4], [5, 6]), [10.0, 12.0], rtol=1e-15)
+    for ask in (model.center_of_mass, model.center_of_mass_jacobian):
+        with pytest.raises(NoMassError) as raised:
+            ask([1.0, 2.0])
+        assert str(raised.value) == (
+            "there is no centre of mass: nothing that moves has mass; give a link or the payload some"
+        )
+    loaded = model.with_parameters(payload=Payload(1.0))
+    np.testing.assert_allclose(loaded.center_of_mass([1, 2]), loaded.tip_pose([1, 2])[:3, 3], rtol=1e-14)
 
 
 def test_two_threads_may_evaluate_one_model() -> None:
