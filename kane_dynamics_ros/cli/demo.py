@@ -36,7 +36,11 @@ from kane_dynamics_ros.runtime import load_model
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument(
-        "--output", type=Path, default=Path("demo_output"), metavar="DIR", help="where the results go"
+        "--output",
+        type=Path,
+        default=Path("demo_output"),
+        metavar="DIR",
+        help="where the results go; default: %(default)s",
     )
     parser.add_argument(
         "--wall-clock",

@@ -1,12 +1,16 @@
 """``kane_dynamics generate``: a URDF becomes a module in Python and C, compiled where that can be done."""
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
 from kane_dynamics_ros.cli.chain_arguments import add_chain_arguments, read_chain
+from kane_dynamics_ros.cli.colour import palette_for, printable
+from kane_dynamics_ros.cli.inspect_findings import finding_lines
 from kane_dynamics_ros.codegen.derived import Derived, derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
+from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.runtime.errors import CompileError
 from kane_dynamics_ros.runtime.load import compile_model
 
@@ -16,13 +20,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
     add_chain_arguments(parser)
     parser.add_argument("--name", help="name of the module; default: the robot's, cleaned")
-    parser.add_argument("-o", "--output", metavar="DIR", type=Path, default=Path(), help="where to write")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", type=Path, default=Path(), help="where to write; default: here"
+    )
     parser.add_argument("--no-compile", action="store_true", help="do not call the C compiler")
     parser.add_argument(
         "--inertial",
         choices=("fixed", "runtime"),
         default="fixed",
-        help="runtime: keep every inertial parameter an argument, to load an identified set later",
+        help="runtime: keep every inertial parameter an argument, to load an identified set later; "
+        "default: %(default)s",
     )
 
 
@@ -34,15 +41,20 @@ def run(arguments: argparse.Namespace) -> int:
     derived = derive(chain, inertial=arguments.inertial)
     files = write_module(derived, name, arguments.output)
     seconds = time.perf_counter() - start
-    for finding in chain.findings:
-        if finding.severity == "warning":
-            print(f"warning: {finding.file or ''}:{finding.line or ''}: {finding.message} [{finding.code}]")
+    print_warnings(chain)
     print(f"joints (root to tip): {', '.join(chain.coordinates)}")
     print_operations(derived)
     print(f"read, derived and written in {seconds:.2f} s: {', '.join(map(str, files))}")
     if not arguments.no_compile:
         print_compilation(files[0])
     return 0
+
+
+def print_warnings(chain: Chain) -> None:
+    """The doubts about the URDF, as ``inspect`` prints them."""
+    doubts = [finding for finding in chain.findings if finding.severity == "warning"]
+    for line in finding_lines(doubts, palette_for(sys.stdout)) if doubts else ():
+        print(printable(line, sys.stdout))
 
 
 def print_operations(derived: Derived) -> None:

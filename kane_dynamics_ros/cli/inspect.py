@@ -15,7 +15,7 @@ from kane_dynamics_ros.description import Chain, DescriptionError, Finding, phys
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("urdf", help="URDF or xacro file")
+    parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
     add_chain_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.add_argument(
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="text",
         choices=("text", "latex"),
-        help="print the equations of motion in symbols instead (default: text)",
+        help="print the equations of motion in symbols instead, by default as text",
     )
     parser.add_argument(
         "--warnings-as-errors", action="store_true", help="exit code 1 when there is a warning"

@@ -27,5 +27,5 @@ def finding_line(finding: Finding, palette: Palette) -> str:
 def summary(findings: Iterable[Finding]) -> str:
     """How many of each severity; the codes are explained in docs/diagnostics.md."""
     counts = Counter[str](finding.severity for finding in findings)
-    found = ", ".join(f"{counts[severity]} {severity}" for severity in _ORDER[1:])
-    return f"{found} (docs/diagnostics.md explains the codes)"
+    warnings = f"{counts['warning']} warning{'' if counts['warning'] == 1 else 's'}"
+    return f"{warnings}, {counts['info']} info (docs/diagnostics.md explains the codes)"

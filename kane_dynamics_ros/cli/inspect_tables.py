@@ -35,7 +35,7 @@ def coordinate(joint: ChainJoint, chain: Chain) -> str:
     q = f"q{joint.coordinate + 1}"
     if chain.coordinates[joint.coordinate] == joint.name:
         return q
-    return f"{joint.multiplier:.6g} {q} + {joint.offset:.6g}"
+    return f"{joint.multiplier:.6g} {q}" + (f" + {joint.offset:.6g}" if joint.offset else "")
 
 
 def body_lines(chain: Chain) -> list[str]:

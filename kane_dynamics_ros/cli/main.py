@@ -15,6 +15,13 @@ NEGATIVE_LIST = re.compile(r"-[\d.][^=]*,")  # numbers separated by commas, the 
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
+class PathError(KaneDynamicsError):
+    """A path of the command line that the system refuses, and that no reader or writer explained."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"{error.filename}: {error.strerror}; give another path, or mend this one")
+
+
 class Command(NamedTuple):
     """A subcommand: its module under ``cli``, the line that ``--help`` shows, and an example."""
 
@@ -88,6 +95,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader, say `head`, has seen enough; spare it the flush at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if error.filename is None:  # no file that the user named: a fault of ours
+            raise
+        print(f"error: {PathError(error)}", file=sys.stderr)
+        return 2
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:

@@ -22,12 +22,18 @@ class NumbersError(KaneDynamicsError):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("module", metavar="MODULE", help="a generated NAME.py, or a shipped model's name")
-    for option, unit in (("q", "rad or m"), ("qd", "per second"), ("qdd", "per second squared")):
+    for option, unit in (("q", "rad or m"), ("qd", "rad/s or m/s"), ("qdd", "rad/s^2 or m/s^2")):
         parser.add_argument(
             f"--{option}", metavar="A,B,...", default="", help=f"one number a joint [{unit}]; default: zeros"
         )
-    parser.add_argument("--gravity", metavar="X,Y,Z", help="free-fall acceleration in the root frame [m/s^2]")
-    parser.add_argument("--payload-mass", type=float, default=0.0, help="at the tip's origin [kg]")
+    parser.add_argument(
+        "--gravity",
+        metavar="X,Y,Z",
+        help="free-fall acceleration in the root frame [m/s^2]; default: 0,0,-9.81",
+    )
+    parser.add_argument(
+        "--payload-mass", metavar="MASS", type=float, default=0.0, help="at the tip's origin [kg]; default: 0"
+    )
     parser.add_argument("--friction", action="store_true", help="with the URDF's damping and friction")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -25,7 +25,9 @@ def read_trajectory(path: Path) -> TrajectoryRequest:
     """The trajectory in a file. Raises ``TrajectoryFileError``; whether it makes sense is not checked."""
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))  # JSON is YAML too
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise TrajectoryFileError(path, "", f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
         raise TrajectoryFileError(path, "", f"cannot be read: {error}") from None
     except yaml.YAMLError as error:
         raise TrajectoryFileError(path, "", f"not YAML: {' '.join(str(error).split())}") from None

@@ -5,8 +5,19 @@ import sys
 from pathlib import Path
 
 from kane_dynamics_ros.cli.view_trajectory import record_of_trajectory
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.viewing.bag_record import record_of_bag
 from kane_dynamics_ros.replay.viewing.page import page
+
+URDF_SUFFIXES = (".urdf", ".xacro")
+OUTPUT_HELP = "where the page goes; default: %(default)s"
+
+
+class NoTrajectoryError(KaneDynamicsError):
+    """A URDF alone has no motion to play."""
+
+    def __init__(self, urdf: Path) -> None:
+        super().__init__(f"{urdf}: a robot alone has no motion to play; give one with --trajectory FILE")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,13 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--trajectory", type=Path, metavar="FILE", help="YAML of a JointTrajectory to play on the URDF")
     add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
     add("--tip", metavar="LINK", help="last link of the chain; default: the one most joints lead to")
-    add("-o", "--output", type=Path, default=Path("view.html"), metavar="PAGE", help="where the page goes")
+    add("-o", "--output", type=Path, default=Path("view.html"), metavar="PAGE", help=OUTPUT_HELP)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page and print where it is; warn of meshes that were not found."""
     if arguments.trajectory is not None:
         record, missing = record_of_trajectory(arguments.source, arguments.trajectory, arguments.tip)
+    elif arguments.source.suffix in URDF_SUFFIXES:
+        raise NoTrajectoryError(arguments.source)
     else:
         record, missing = record_of_bag(arguments.source, arguments.urdf, arguments.tip)
     for name in missing:

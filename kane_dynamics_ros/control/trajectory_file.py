@@ -18,6 +18,9 @@ class TrajectoryFileError(KaneDynamicsError):
 
     def __init__(self, path: Path, cause: Exception) -> None:
         self.path = path
+        if isinstance(cause, OSError):
+            super().__init__(f"{path}: cannot be read: {cause.strerror}; give the path of a trajectory file")
+            return
         super().__init__(
             f"{path}: not a JointTrajectory ({type(cause).__name__}: {cause}); it must be YAML with "
             "joint_names and points, each with time_from_start {sec, nanosec} and positions, velocities, "

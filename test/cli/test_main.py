@@ -44,6 +44,24 @@ def test_interrupt_ends_quietly_with_exit_code_130(command, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_path_that_the_system_refuses_is_one_message_and_exit_code_2(command, capsys, tmp_path):
+    command.run = lambda arguments: tmp_path.write_text("a page where there is a folder")
+    assert cli.main(["try"]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"error: {tmp_path}: Is a directory; give another path, or mend this one\n",
+    )
+
+
+def test_other_errors_of_the_system_are_not_hidden(command):
+    def fail(arguments):
+        raise OSError("no descriptor left")
+
+    command.run = fail
+    with pytest.raises(OSError, match=r"^no descriptor left$"):
+        cli.main(["try"])
+
+
 def test_help_ends_with_an_example(command, capsys):
     command.run = lambda arguments: 0
     with pytest.raises(SystemExit):

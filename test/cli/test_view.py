@@ -42,3 +42,11 @@ def test_command_writes_a_page_and_warns_of_meshes_that_are_not_there(tmp_path, 
         f"{output}\n",
         "warning: mesh 'package://some_robot/arm.stl' was not found and is not shown\n",
     )
+
+
+def test_robot_without_a_trajectory_is_told_what_is_missing(capsys):
+    assert main(["view", str(URDF)]) == 2
+    assert capsys.readouterr() == (
+        "",
+        f"error: {URDF}: a robot alone has no motion to play; give one with --trajectory FILE\n",
+    )

@@ -55,5 +55,6 @@ def test_missing_file_is_named(tmp_path):
     path = tmp_path / "absent.yaml"
     with pytest.raises(TrajectoryFileError) as caught:
         read_trajectory_file(path)
-    cause = f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'"
-    assert str(caught.value) == f"{path}: not a JointTrajectory ({cause}){FORM}"
+    assert str(caught.value) == (
+        f"{path}: cannot be read: No such file or directory; give the path of a trajectory file"
+    )
