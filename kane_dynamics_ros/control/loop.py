@@ -88,6 +88,7 @@ class ControlLoop:
         if not request.points:
             self.plan, self._waiting, self._stamped = hold_from(self.plan, now_ns), None, False
             return
+        self._start_waiting(self.plan, now_ns)  # the new one may begin long after it
         joints, start_ns = self.settings.law.rigid.joints, request.stamp_ns or now_ns
         waypoints = accepted(self.plan, request, joints, start_ns, now_ns, self.settings.rules)
         plan = continue_with(self.plan, waypoints, start_ns, now_ns)
@@ -125,9 +126,8 @@ class ControlLoop:
             self.plan = None
         if self.plan is None:
             self.plan, self._waiting = hold_at(q, now_ns), None
-        elif self._waiting is not None:
-            self.plan = continue_with(self.plan, self._waiting, now_ns, now_ns)
-            self._waiting, self._stamped = None, False
+        else:
+            self._start_waiting(self.plan, now_ns)
         return self._regulated(self.plan, q, qd, now_ns, time)
 
     def watch(self, time: float) -> Array | None:
@@ -148,6 +148,12 @@ class ControlLoop:
             self._sent = (np.zeros(len(self._safe_q)), time)
             return self._sent[0]
         return self._limited(law.rigid.gravity(self._safe_q), time)[0]
+
+    def _start_waiting(self, plan: Plan, now_ns: int) -> None:
+        """Begin the trajectory that waits for the next state, if there is one."""
+        if self._waiting is not None:
+            self.plan = continue_with(plan, self._waiting, now_ns, now_ns)
+            self._waiting, self._stamped = None, False
 
     def _inspect(self, q: Array, time: float) -> None:
         """Compare a new state with the one before it."""

@@ -75,6 +75,17 @@ def test_a_trajectory_without_a_stamp_starts_at_the_next_state():
     np.testing.assert_allclose(arm.loop.last.reference, [Q + 0.1, REST, REST], atol=1e-9)  # rounding
 
 
+def test_a_trajectory_for_later_does_not_hide_one_that_came_just_before():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(goal(Q + 0.1, time=0.2), arm.now_ns)
+    arm.loop.follow(replace(goal(Q), stamp_ns=arm.now_ns + SECOND), arm.now_ns)
+    arm.steps(0.5)
+    np.testing.assert_allclose(arm.loop.last.reference, [Q + 0.1, REST, REST], atol=1e-9)  # rounding
+    arm.steps(2.0)
+    np.testing.assert_allclose(arm.loop.last.reference, [Q, REST, REST], atol=1e-9)
+
+
 def test_replacing_a_trajectory_does_not_jump_in_torque():
     arm = Arm()
     arm.step()
