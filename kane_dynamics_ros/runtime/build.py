@@ -6,86 +6,28 @@ cannot be written, into the user's cache.
 """
 
 import hashlib
-import importlib.machinery
-import importlib.util
-import logging
 import os
-import platform
-import shutil
-import subprocess
-import sys
 import sysconfig
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
+from kane_dynamics_ros.runtime.compiler import FLAGS, compiler, processor, run_compiler
 from kane_dynamics_ros.runtime.errors import CompileError
 
-FLAGS = (
-    "-std=c99",
-    "-O3",
-    "-march=native",
-    "-ffp-contract=fast",
-    "-fno-math-errno",
-    "-fPIC",
-    "-shared",
-    "-pthread",
-)
-log = logging.getLogger(__name__)
 BINDING = Path(__file__).with_name("extension.c")
-MOST_SECONDS = 900  # for a compiler that hangs
-
-
-def compiler() -> str | None:
-    """The C compiler: $CC, or the first of cc, gcc, clang on the PATH that answers."""
-    names = filter(None, (os.environ.get("CC"), "cc", "gcc", "clang"))
-    return next((path for path in map(shutil.which, names) if path and _answers(path)), None)
-
-
-def _answers(path: str) -> bool:
-    try:
-        return subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0
-    except OSError:  # no program of this machine
-        return False
-
-
-def processor() -> str:
-    """What -march=native depends on: the machine, and the first processor's features where it tells."""
-    features = ""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        features = next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
-    except OSError:
-        pass
-    return f"{platform.machine()} {platform.processor()} {features}"
-
-
-def library_name(name: str, c_sha256: str) -> str:
-    """The file name of the library for this source on this machine and Python."""
-    facts = (c_sha256, BINDING.read_text(), FLAGS, processor(), np.__version__.split(".")[0])
-    key = hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
-    return f"{name}.{key}{sysconfig.get_config_var('EXT_SUFFIX')}"
-
-
-def folders(source: Path) -> list[Path]:
-    """Where the library may be: beside the source, then the user's cache, where the user has a home."""
-    try:
-        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:  # no $HOME, and a user without a name, as in containers
-        return [source.parent]
-    return [source.parent, Path(cache) / "kane_dynamics_ros"]
+BINDING_PARTS = (BINDING, BINDING.with_name("run-batches.h"))
 
 
 def find_library(source: Path, c_sha256: str) -> Path | None:
-    """The library built earlier for this source, machine and Python."""
-    name = library_name(source.stem, c_sha256)
-    return next((folder / name for folder in folders(source) if os.path.isfile(folder / name)), None)
+    """The extension built earlier for this source, machine and Python."""
+    return _find(source, library_name(source.stem, c_sha256))
 
 
 def build_library(source: Path, c_sha256: str) -> Path:
-    """Compile the library; returns its path.
+    """Compile the extension; returns its path.
 
     Args:
         source: NAME.c, with NAME.h beside it.
@@ -100,24 +42,24 @@ def build_library(source: Path, c_sha256: str) -> Path:
     found = hashlib.sha256("".join(path.read_text(encoding="utf-8") for path in texts).encode()).hexdigest()
     if found != c_sha256:
         raise CompileError(source, "it was changed after it was generated")
-    command = compiler()
-    if command is None:
-        raise CompileError(source, "no C compiler was found ($CC, cc, gcc, clang)")
     include = sysconfig.get_path("include")
     if not (Path(include) / "Python.h").is_file():
         raise CompileError(source, f"Python.h is not in {include} (Debian and Ubuntu: python3-dev)")
-    folder = next((folder for folder in folders(source) if writable(folder)), None)
-    if folder is None:
-        raise CompileError(source, "neither its folder nor the user's cache can be written")
-    target = folder / library_name(source.stem, c_sha256)
-    try:
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as temporary:
-            built = Path(temporary) / target.name
-            _run_compiler(command, source, include, built)
-            built.replace(target)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CompileError(source, str(error)) from error
-    return target
+    name = source.stem
+    arguments = [
+        f"-DKD(function)={name}_##function",
+        f"-DKD_SIZE(size)={name.upper()}_##size",
+        f"-DKD_INIT=PyInit_{name}",
+        f'-DKD_TITLE="{name}"',
+        f'-DKD_HEADER="{name}.h"',
+        "-iquote",
+        str(source.parent),
+        f"-I{include}",
+        f"-I{np.get_include()}",
+        str(BINDING),
+        str(source),
+    ]
+    return _build(source, library_name(name, c_sha256), arguments)
 
 
 def shared_library(source: Path) -> Path:
@@ -125,27 +67,28 @@ def shared_library(source: Path) -> Path:
 
     Raises ``CompileError``.
     """
-    facts = (source.read_text(encoding="utf-8"), FLAGS, processor())
-    name = f"{source.stem}.{hashlib.sha256(repr(facts).encode()).hexdigest()[:16]}.so"
-    found = next((folder / name for folder in folders(source) if (folder / name).is_file()), None)
-    if found is not None:
-        return found
-    command = compiler()
-    if command is None:
-        raise CompileError(source, "no C compiler was found ($CC, cc, gcc, clang)")
-    folder = next((folder for folder in folders(source) if writable(folder)), None)
-    if folder is None:
-        raise CompileError(source, "neither its folder nor the user's cache can be written")
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as temporary:
-        built = Path(temporary) / name
-        arguments = [command, *FLAGS, str(source), "-o", str(built), "-lm"]
-        run = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=MOST_SECONDS)
-        if run.returncode != 0:
-            raise CompileError(source, run.stderr.strip())
-        return built.replace(folder / name)
+    name = f"{source.stem}.{_key(source.read_text(encoding='utf-8'))}.so"
+    return _find(source, name) or _build(source, name, [str(source)])
+
+
+def library_name(name: str, c_sha256: str) -> str:
+    """The file name of the extension for this source on this machine and Python."""
+    binding = (path.read_text(encoding="utf-8") for path in BINDING_PARTS)
+    key = _key(c_sha256, *binding, np.__version__.split(".")[0])
+    return f"{name}.{key}{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+def folders(source: Path) -> list[Path]:
+    """Where a library may be: beside the source, then the user's cache, where the user has a home."""
+    try:
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # no $HOME, and a user without a name, as in containers
+        return [source.parent]
+    return [source.parent, Path(cache) / "kane_dynamics_ros"]
 
 
 def writable(folder: Path) -> bool:
+    """Whether files can be written there; makes the folder where it is absent."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -153,69 +96,28 @@ def writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-def _run_compiler(command: str, source: Path, include: str, target: Path) -> None:
-    name = source.stem
-    result = subprocess.run(
-        [
-            command,
-            *FLAGS,
-            f"-DKD(function)={name}_##function",
-            f"-DKD_SIZE(size)={name.upper()}_##size",
-            f"-DKD_INIT=PyInit_{name}",
-            f'-DKD_TITLE="{name}"',
-            f'-DKD_HEADER="{name}.h"',
-            "-iquote",
-            str(source.parent),
-            f"-I{include}",
-            f"-I{np.get_include()}",
-            str(BINDING),
-            str(source),
-            "-o",
-            str(target),
-            "-lm",
-        ],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=MOST_SECONDS,
-        check=False,
-    )
-    if result.returncode != 0:
-        raise CompileError(source, f"the compiler says: {result.stderr.strip()[-800:]}")
+def _key(*facts: str) -> str:
+    """A hash of what a library depends on, the flags and the processor included."""
+    return hashlib.sha256(repr((*facts, FLAGS, processor())).encode()).hexdigest()[:16]
 
 
-def load_library(source: Path, c_sha256: str) -> ModuleType:
-    """The imported library for this source; built where there is none, or none that can be imported.
+def _find(source: Path, name: str) -> Path | None:
+    """``os.path``, because a folder that may not be entered has no file for us."""
+    return next((folder / name for folder in folders(source) if os.path.isfile(folder / name)), None)
 
-    Raises:
-        CompileError: it cannot be built, or what was built cannot be imported.
-    """
-    found = find_library(source, c_sha256)
-    if found:
-        try:
-            return import_library(source.stem, found)
-        except ImportError as error:
-            log.warning("%s; it is built again", error)
+
+def _build(source: Path, name: str, arguments: Sequence[str]) -> Path:
+    """Compile beside, then rename: no process meets half a library."""
+    command = compiler()
+    if command is None:
+        raise CompileError(source, "no C compiler was found ($CC, cc, gcc, clang)")
+    folder = next((folder for folder in folders(source) if writable(folder)), None)
+    if folder is None:
+        raise CompileError(source, "neither its folder nor the user's cache can be written")
     try:
-        return import_library(source.stem, build_library(source, c_sha256))
-    except ImportError as error:
-        raise CompileError(source, f"what was built cannot be imported: {error}") from error
-
-
-def import_library(name: str, path: Path) -> ModuleType:
-    """Import a built library; one already imported from this path is used again.
-
-    Raises:
-        ImportError: the file is damaged, or no library for this machine.
-    """
-    key = f"kane_dynamics_ros.compiled.{path}"
-    if key not in sys.modules:
-        full_name = f"kane_dynamics_ros.compiled.{name}"  # Python enters it in sys.modules, where a bare
-        loader = importlib.machinery.ExtensionFileLoader(full_name, str(path))  # `json` would hide Python's
-        spec = importlib.util.spec_from_file_location(full_name, path, loader=loader)
-        if spec is None:
-            raise ImportError(f"{path} has no loader")
-        module = importlib.util.module_from_spec(spec)
-        loader.exec_module(module)
-        sys.modules[key] = module
-    return sys.modules[key]
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as temporary:
+            built = Path(temporary) / name
+            run_compiler(command, source, arguments, built)
+            return built.replace(folder / name)
+    except OSError as error:
+        raise CompileError(source, str(error)) from error
