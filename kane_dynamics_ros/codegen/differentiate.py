@@ -11,7 +11,7 @@ from kane_dynamics_ros.codegen.expression import (
     Graph,
     Node,
 )
-from kane_dynamics_ros.codegen.program import live_nodes
+from kane_dynamics_ros.codegen.operations import live_nodes
 
 
 def jacobian(outputs: Sequence[Expression], variables: Sequence[Expression]) -> list[list[Expression]]:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kane_dynamics_ros.codegen.expression import Expression, Graph
-from kane_dynamics_ros.codegen.program import count_operations, live_nodes
+from kane_dynamics_ros.codegen.expression import Expression
+from kane_dynamics_ros.codegen.operations import operations
 from kane_dynamics_ros.codegen.solve import solve_symmetric
 from kane_dynamics_ros.formulation.algebra import Vector
 from kane_dynamics_ros.formulation.articulated import forward_dynamics
@@ -43,8 +43,4 @@ def cheapest_forward_dynamics(
     by_joint = ForwardDynamics(
         tuple(graph.lift(x) for x in rates), tuple(graph.lift(x) for x in divisors), diagonal
     )
-    return min(by_matrix, by_joint, key=lambda way: _cost(graph, way))
-
-
-def _cost(graph: Graph, way: ForwardDynamics) -> int:
-    return count_operations(graph.nodes[i] for i in live_nodes(graph, way.outputs())).total
+    return min(by_matrix, by_joint, key=lambda way: operations(way.outputs()).total)

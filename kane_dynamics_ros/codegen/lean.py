@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kane_dynamics_ros.codegen.expression import Graph
-from kane_dynamics_ros.codegen.program import Program
+from kane_dynamics_ros.codegen.operations import operations
 from kane_dynamics_ros.formulation.algebra import Vector
 from kane_dynamics_ros.formulation.base_parameters import Keep, regroup
 from kane_dynamics_ros.formulation.frames import Reframed
@@ -51,4 +51,4 @@ def cost(segments: Sequence[Segment], n: int, gravity: Vector) -> int:
     graph = Graph()
     q, u, udot = ([graph.symbol(f"{name}[{i}]") for i in range(n)] for name in ("q", "qd", "qdd"))
     tau = inverse_dynamics(segments, q, u, udot, gravity, graph.sine_cosine)
-    return Program(graph, {"tau": [graph.lift(t) for t in tau]}).count().total
+    return operations([graph.lift(t) for t in tau]).total

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kane_dynamics_ros.codegen.expression import CONSTANT, SYMBOL, Expression, Graph, Node
-from kane_dynamics_ros.codegen.program import OperationCount, count_operations
+from kane_dynamics_ros.codegen.operations import OperationCount, count_operations
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""A program: named outputs of a graph, the nodes that they need, and what they cost."""
+"""The nodes that outputs of a graph need, and what they cost."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kane_dynamics_ros.codegen.expression import CALL, CONSTANT, SYMBOL, Expression, Graph, Node
@@ -21,20 +21,10 @@ class OperationCount:
         return self.additions + self.multiplications + self.divisions
 
 
-@dataclass(frozen=True)
-class Program:
-    """A straight-line program: ``outputs`` in order, each an array of expressions by name."""
-
-    graph: Graph
-    outputs: Mapping[str, Sequence[Expression]]
-
-    def live(self) -> list[int]:
-        """Indices of the nodes that the outputs need, operands first."""
-        return live_nodes(self.graph, (e for values in self.outputs.values() for e in values))
-
-    def count(self) -> OperationCount:
-        """Operations of the live nodes."""
-        return count_operations(self.graph.nodes[i] for i in self.live())
+def operations(outputs: Sequence[Expression]) -> OperationCount:
+    """What it costs to compute the outputs together."""
+    graph = outputs[0].graph
+    return count_operations(graph.nodes[i] for i in live_nodes(graph, outputs))
 
 
 def live_nodes(graph: Graph, roots: Iterable[Expression]) -> list[int]:
