@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from kane_dynamics_ros.codegen.functions import Equations, build
 from kane_dynamics_ros.codegen.lean import best_regrouping
 from kane_dynamics_ros.codegen.listing import Listing, hoisted, list_statements
-from kane_dynamics_ros.codegen.parameters import GRAVITY
 from kane_dynamics_ros.codegen.operations import OperationCount
+from kane_dynamics_ros.codegen.parameters import GRAVITY
 from kane_dynamics_ros.description import physics_hash
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.algebra import apply
