@@ -1,6 +1,8 @@
 """The page in a real browser: the arm stands where Pinocchio puts it, and the plots follow the play bar."""
 
+import re
 import shutil
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -101,4 +103,20 @@ def test_address_can_name_a_time(browser, address):
     opened = browser.new_page()
     opened.goto(f"{address}#t=2.5")
     assert opened.evaluate("viewer.time()") == 2.5
+    opened.close()
+
+
+def test_links_whose_meshes_are_missing_are_drawn_as_rods(browser, tmp_path):
+    mesh = '<geometry><mesh filename="package://some_robot/link.stl"/></geometry>'
+    urdf = re.sub(r"<geometry>.*?</geometry>", mesh, URDF.read_text(), flags=re.DOTALL)
+    path = tmp_path / "view.html"
+    path.write_text(page(sample_record(urdf=urdf)), encoding="utf-8")
+    opened = browser.new_page()
+    opened.goto(path.as_uri())
+    origins = [
+        np.array(origin.attrib["xyz"].split(), float)
+        for origin in ElementTree.fromstring(urdf).iterfind("joint/origin")
+    ]
+    # one rod to each joint that stands away from the joint before it, by more than a rod is thick
+    assert opened.evaluate("viewer.shapes()") == sum(np.linalg.norm(xyz) > 0.016 for xyz in origins) > 0
     opened.close()

@@ -20,7 +20,15 @@ function loadMesh(path, manager, material, done) {
   done(new OBJLoader(manager).parse(text));
 }
 
-// A thin rod from a link to each of its joints, for links that the URDF gives no shape.
+function hasShape(link) {
+  let found = false;
+  for (const visual of link.children.filter((child) => child.isURDFVisual)) {
+    visual.traverse((part) => { found ||= Boolean(part.isMesh); });
+  }
+  return found;
+}
+
+// A thin rod from a link to each of its joints, for links without a shape: none in the URDF, or a mesh not found.
 function addRods(link, radius) {
   const material = new THREE.MeshPhongMaterial({ color: "#8896a5" });
   for (const joint of link.children.filter((child) => child.isURDFJoint)) {
@@ -39,7 +47,7 @@ function loadArm() {
   loader.loadMeshCb = loadMesh;
   const arm = loader.parse(record.urdf);
   for (const link of Object.values(arm.links)) {
-    if (!link.children.some((child) => child.isURDFVisual)) addRods(link, 0.008);
+    if (!hasShape(link)) addRods(link, 0.008);
   }
   for (const joint of Object.values(arm.joints)) joint.ignoreLimits = true; // show what was recorded
   return arm;
@@ -151,7 +159,7 @@ function plotOptions(title, quantity, width, height) {
   return {
     title: `${title} [${quantity.units[record.joints.indexOf(title)]}]`,
     width, height, legend: { show: false }, cursor: { drag: { setScale: false } },
-    scales: { x: { time: false } }, axes: [{ size: 28 }, { size: 60 }],
+    scales: { x: { time: false } }, axes: [{ size: 28 }, { size: 60, space: 18 }],
     series: [{}, ...quantity.series.map((series) => ({ label: series.label, ...strokes[series.role] }))],
   };
 }
@@ -240,4 +248,10 @@ function start() {
 }
 
 start();
-window.viewer = { seek, setPlaying, time: () => time, tip: (which) => tipPosition(stage[which]).toArray() };
+function shapes() {
+  let count = 0;
+  stage.arm.traverse((part) => { count += part.isMesh ? 1 : 0; });
+  return count;
+}
+
+window.viewer = { seek, setPlaying, time: () => time, shapes, tip: (which) => tipPosition(stage[which]).toArray() };
