@@ -250,3 +250,12 @@ def test_flipped_bytes_anywhere_never_raise_anything_but_our_errors(
         else:
             outcomes.add("damaged" if recording.damages else "read")
     assert {"damaged", "read"} <= outcomes
+
+
+def test_rows_that_are_no_messages_are_left_out(tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / "bag", RECORD, SQLITE)
+    with sqlite3.connect(bag / "bag.db3") as database:
+        database.execute("UPDATE messages SET data = 'text' WHERE id = 11")
+        database.execute("UPDATE messages SET timestamp = 'late' WHERE id = 21")
+    database.close()
+    assert_same(read(bag)[0], part(RECORD, np.setdiff1d(np.arange(200), [10, 20])))

@@ -12,13 +12,11 @@ import apsw
 from kane_dynamics_ros.replay.errors import DamagedBagError
 from kane_dynamics_ros.replay.reading.blocks import Block, Topic, joined
 
-# A damaged file may hold anything in any column: names come as bytes, and messages only if they are some.
+# A damaged file may hold anything in any column: texts are asked for as bytes, messages are checked.
 TOPICS = "SELECT CAST(name AS BLOB), CAST(type AS BLOB) FROM topics ORDER BY id"
-MESSAGES = (
-    "SELECT timestamp, data FROM messages WHERE topic_id IN (SELECT id FROM topics WHERE name = ?) "
-    "AND typeof(timestamp) = 'integer' AND typeof(data) = 'blob' ORDER BY messages.id"
-)
-ROWS = 4096  # rows a fetch: some MB, and the cost of a call is spread
+TOPIC_NUMBERS = "SELECT id FROM topics WHERE name = ?"
+MESSAGES = "SELECT timestamp, data FROM messages WHERE topic_id = ? ORDER BY id"
+ROWS = 1024  # rows a block: few enough to stay in the processor's cache from here to the decoded arrays
 
 
 class SqliteFile:
@@ -76,18 +74,28 @@ def _decoded(name: bytes | None) -> str:
 
 
 def _blocks(database: apsw.Connection, name: str) -> Iterator[Block]:
-    rows = database.execute(
-        MESSAGES,
-        (name,),
-    )
-    while True:
-        fetched: list[tuple[int, bytes]] = []
-        try:
-            fetched.extend(islice(rows, ROWS))  # keeps what came before an error
-        except apsw.Error:
-            if fetched:
-                yield joined(name, *zip(*fetched, strict=True))
-            raise
-        if not fetched:
-            return
-        yield joined(name, *zip(*fetched, strict=True))
+    for (number,) in database.execute(TOPIC_NUMBERS, (name,)).fetchall():
+        rows = database.execute(MESSAGES, (number,))
+        while True:
+            fetched: list[tuple[int, bytes]] = []
+            try:
+                fetched.extend(islice(rows, ROWS))  # keeps what came before an error
+            except apsw.Error:
+                yield from _joined(name, fetched)
+                raise
+            if not fetched:
+                break
+            yield from _joined(name, fetched)
+
+
+def _joined(name: str, rows: list[tuple[int, bytes]]) -> Iterator[Block]:
+    """A block of the rows that are messages: all of them, unless the file is damaged."""
+    try:
+        if rows:
+            yield joined(name, *zip(*rows, strict=True))
+    except TypeError:
+        yield from _joined(name, [row for row in rows if _is_message(*row)])
+
+
+def _is_message(received: object, data: object) -> bool:
+    return isinstance(received, int) and isinstance(data, bytes)
