@@ -44,7 +44,7 @@ $(ROS_VENV)/installed: $(BUILD_FILES)
 colcon: $(ROS_VENV)/installed  ## build as ROS does, and run executables from the install space
 	$(ROS_VENV)/bin/colcon build
 	. install/setup.sh && cd "$$AMENT_PREFIX_PATH/lib/kane_dynamics_ros" && ./kane_dynamics --version && \
-		ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST timeout --preserve-status --signal INT 8 ./simulated_hardware_node
+		ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST timeout --preserve-status --signal INT 15 ./simulated_hardware_node
 
 test-jazzy: $(ROS_VENV)/installed  ## the node tests against ROS 2 Jazzy (the rest runs against Kilted)
 	$(ROS_VENV)/bin/python -m pytest test/nodes
