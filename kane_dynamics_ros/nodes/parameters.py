@@ -103,6 +103,8 @@ def read(
 
 def checked(declaration: Declaration, value: Any) -> Any:
     """The value as bool, str, int, float or list. Raises ``ParameterError``."""
+    if value is False and "off" in declaration.choices:
+        value = "off"  # YAML reads an unquoted off as false
     if declaration.kind == "switch" and isinstance(value, bool):
         return value
     if declaration.kind == "text" and isinstance(value, str) and value in (declaration.choices or (value,)):

@@ -60,6 +60,13 @@ def test_a_wrong_value_is_refused_with_name_value_and_what_is_allowed(declaratio
     assert str(caught.value) == f"parameter {declaration.name!r}: found {value!r}; allowed is {allowed}"
 
 
+def test_off_is_a_choice_though_yaml_reads_it_as_false():
+    choice = Declaration("check", "text", "on", "", choices=("required", "off"))
+    assert checked(choice, False) == checked(choice, "off") == "off"
+    with pytest.raises(ParameterError):
+        checked(CHOICE, False)
+
+
 def test_a_list_of_the_wrong_length_says_which_length():  # field report 127
     assert per_joint("kp", [2.0], 3) == [2.0, 2.0, 2.0]
     with pytest.raises(ParameterError) as caught:
