@@ -21,5 +21,5 @@ def all_commands() -> str:
 def help_text(command: str) -> str:
     """The output of ``--help`` as a code block."""
     words = [sys.executable, "-m", "kane_dynamics_ros", *command.split(), "--help"]
-    run = subprocess.run(words, capture_output=True, text=True, check=True, env={"COLUMNS": "100"})
+    run = subprocess.run(words, capture_output=True, text=True, check=True, env={"COLUMNS": "80"})
     return f"```text\n$ {' '.join(['kane_dynamics', *command.split(), '--help'])}\n{run.stdout}```"

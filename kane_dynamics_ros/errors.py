@@ -11,6 +11,14 @@ class KaneDynamicsError(Exception):
     """Base of every error that this package raises on purpose."""
 
 
+class PathError(KaneDynamicsError):
+    """A path that the system refuses to read or write: what it says of it."""
+
+    def __init__(self, error: OSError) -> None:
+        self.path = error.filename
+        super().__init__(f"{error.filename}: {error.strerror}; give another path, or mend this one")
+
+
 class ShapeError(KaneDynamicsError):
     """An array argument has the wrong shape."""
 

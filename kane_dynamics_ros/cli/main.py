@@ -9,17 +9,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kane_dynamics_ros import __version__
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 
 NEGATIVE_LIST = re.compile(r"-[\d.][^=]*,")  # numbers separated by commas, the first below zero
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
-
-
-class PathError(KaneDynamicsError):
-    """A path of the command line that the system refuses, and that no reader or writer explained."""
-
-    def __init__(self, error: OSError) -> None:
-        super().__init__(f"{error.filename}: {error.strerror}; give another path, or mend this one")
 
 
 class Command(NamedTuple):

@@ -10,6 +10,7 @@ from kane_dynamics_ros.replay.viewing.bag_record import record_of_bag
 from kane_dynamics_ros.replay.viewing.page import page
 
 URDF_SUFFIXES = (".urdf", ".xacro")
+MESH_HINT = "meshes are looked for in the folders above the URDF or bag, and in AMENT_PREFIX_PATH"
 OUTPUT_HELP = "where the page goes; default: %(default)s"
 
 
@@ -40,6 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
         record, missing = record_of_bag(arguments.source, arguments.urdf, arguments.tip)
     for name in missing:
         print(f"warning: mesh {name!r} was not found and is not shown", file=sys.stderr)
+    if missing:
+        print(MESH_HINT, file=sys.stderr)
     arguments.output.parent.mkdir(parents=True, exist_ok=True)
     arguments.output.write_text(page(record), encoding="utf-8")
     print(arguments.output)

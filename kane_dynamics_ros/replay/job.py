@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.replay.estimation.observation import observe
 from kane_dynamics_ros.replay.reading.recording import read_recording
 from kane_dynamics_ros.replay.robot_check import robot_note
@@ -38,8 +38,10 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> Outcom
     """Read, judge and report one bag; an error of ours, or of the file system, becomes the outcome's."""
     try:
         return Outcome(job.bag, _judge(job, progress), None)
-    except (KaneDynamicsError, OSError) as error:
+    except KaneDynamicsError as error:
         return Outcome(job.bag, None, str(error))
+    except OSError as error:
+        return Outcome(job.bag, None, str(PathError(error) if error.filename else error))
 
 
 def _judge(job: Job, progress: Callable[[int], object] | None) -> Verdict:

@@ -40,7 +40,8 @@ def test_command_writes_a_page_and_warns_of_meshes_that_are_not_there(tmp_path, 
     assert output.read_text().startswith("<!DOCTYPE html>")
     assert capsys.readouterr() == (
         f"{output}\n",
-        "warning: mesh 'package://some_robot/arm.stl' was not found and is not shown\n",
+        "warning: mesh 'package://some_robot/arm.stl' was not found and is not shown\n"
+        "meshes are looked for in the folders above the URDF or bag, and in AMENT_PREFIX_PATH\n",
     )
 
 

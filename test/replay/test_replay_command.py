@@ -37,6 +37,15 @@ def replay(*words: object) -> int:
     return main(["replay", *map(str, words), "--model", "manipulator_5dof"])
 
 
+def test_report_folder_that_is_a_file_is_named(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = tmp_path / "taken"
+    taken.touch()
+    assert replay(good, "--report", taken) == 2
+    assert capsys.readouterr().err == (f"error: {taken}: File exists; give another path, or mend this one\n")
+
+
 def test_the_table_says_what_was_read_how_and_what_is_to_blame(
     lacking: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
