@@ -26,11 +26,12 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.trajectory_file import read_trajectory_file
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.nodes.bag_recorder import BagRecorder, Topic
 from kane_dynamics_ros.nodes.messages import trajectory_from
 from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
 
+NEEDED = ("trajectory", "bag")
 STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
 TOPICS = (
     Topic(STATES, JointState),
@@ -53,6 +54,14 @@ class SilenceError(KaneDynamicsError):
         )
 
 
+class MissingParameterError(KaneDynamicsError):
+    """A parameter without a default was not given."""
+
+    def __init__(self, name: str, what: str) -> None:
+        self.name = name
+        super().__init__(f"parameter {name!r} is missing; give it with -p {name}:=... ({what})")
+
+
 PARAMETERS = (
     Declaration("trajectory", "text", "", "YAML file with a JointTrajectory, as ros2 topic pub takes it"),
     Declaration("bag", "text", "", "directory of the bag to write; must not exist"),
@@ -63,6 +72,13 @@ PARAMETERS = (
         "timeout", "number", 20.0, "how long to wait for the robot and the controller", "s", 0.0, 3600.0
     ),
 )
+
+
+def check_given(options: Mapping[str, Any]) -> None:
+    """Raise ``MissingParameterError`` for what has to be given and was not."""
+    for declaration in PARAMETERS:
+        if declaration.name in NEEDED and not options[declaration.name]:
+            raise MissingParameterError(declaration.name, declaration.description)
 
 
 def publish_description(node: Node, path: Path) -> None:
@@ -87,6 +103,7 @@ def spin_until(executor: Executor, over: Callable[[], bool]) -> None:
 
 def record(node: Node, executor: Executor, options: Mapping[str, Any]) -> None:
     """Wait for the others, send the trajectory, and record until it has ended."""
+    check_given(options)
     trajectory = trajectory_from(read_trajectory_file(Path(options["trajectory"])), "")
     with BagRecorder(node, Path(options["bag"]), TOPICS) as recorder:
         if options["robot_description"]:
@@ -131,8 +148,11 @@ def main(args: list[str] | None = None) -> int:
         declare(node, PARAMETERS)
         record(node, executor, read(node, PARAMETERS))
         return 0
-    except (KaneDynamicsError, OSError) as error:
+    except KaneDynamicsError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"error: {PathError(error) if error.filename else error}", file=sys.stderr)
         return 1
     except (KeyboardInterrupt, ExternalShutdownException):
         return 1

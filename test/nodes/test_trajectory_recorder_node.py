@@ -142,6 +142,20 @@ def test_recorder_refuses_a_file_that_is_no_trajectory(tmp_path, domain):
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("trajectory", "YAML file with a JointTrajectory, as ros2 topic pub takes it"),
+        ("bag", "directory of the bag to write; must not exist"),
+    ],
+)
+def test_recorder_says_which_parameter_is_missing(tmp_path, domain, name, what):
+    assert run_recorder(tmp_path, **{name: "''"}) == (
+        1,
+        f"error: parameter {name!r} is missing; give it with -p {name}:=... ({what})\n",
+    )
+
+
 def test_recorder_does_not_overwrite_a_bag(tmp_path, domain):
     (tmp_path / "bag").mkdir()
     assert run_recorder(tmp_path) == (
