@@ -26,6 +26,7 @@ from kane_dynamics_ros.description.xml_tree import parse_xml
 from kane_dynamics_ros.elastic.errors import ElasticValueError
 from kane_dynamics_ros.elastic.link import ElasticLink
 from kane_dynamics_ros.elastic.section import Material, Section, rectangle, tube
+from kane_dynamics_ros.errors import PathError
 
 COUNTS = {
     **dict.fromkeys(("E", "G", "density", "damping", "area", "Iy", "Iz", "J", "elements"), 1),
@@ -61,11 +62,13 @@ def elastic_links_from_text(text: str | bytes, source: str = "<text>") -> tuple[
 
 
 def elastic_links_from_yaml(path: str | os.PathLike[str]) -> tuple[ElasticLink, ...]:
-    """A YAML file: a mapping from link names to properties. Raises ``ElasticValueError``."""
+    """A YAML file: a mapping from link names to properties. Raises ``ElasticValueError``, ``PathError``."""
     source = os.fspath(path)
     try:
         content = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise PathError(error) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ElasticValueError(source, "file", type(error).__name__, f"cannot be read: {error}") from None
     if not isinstance(content, Mapping):
         raise ElasticValueError(source, "content", type(content).__name__, "must be a mapping of link names")
