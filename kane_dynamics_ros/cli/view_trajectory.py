@@ -21,6 +21,9 @@ from kane_dynamics_ros.runtime import DynamicsModel, load_model
 Array = NDArray[np.float64]
 
 STEP = 0.01  # [s] between two samples
+RULES = Rules(
+    allow_partial=True
+)  # joints that the trajectory does not name, say a gripper's, stay where they are
 
 
 def record_of_trajectory(urdf: Path, trajectory: Path, tip: str | None) -> tuple[Record, list[str]]:
@@ -60,7 +63,7 @@ def derived_model(chain: Chain) -> DynamicsModel:
 def sampled(model: DynamicsModel, request: TrajectoryRequest) -> tuple[Array, Array, Array, Array]:
     """Times [s] (N,), positions, velocities and accelerations (N, n), as a controller would follow it."""
     start = np.array([joint.initial_position or 0.0 for joint in model.joints])
-    plan = replace(hold_at(start, 0), dataclasses.replace(request, stamp_ns=0), model.joints, 0, Rules())
+    plan = replace(hold_at(start, 0), dataclasses.replace(request, stamp_ns=0), model.joints, 0, RULES)
     times = np.linspace(0.0, 1e-9 * plan.end_ns, max(2, round(1e-9 * plan.end_ns / STEP) + 1))
     motion = np.array([sample(plan, round(1e9 * t)) for t in times])
     return times, motion[:, 0], motion[:, 1], motion[:, 2]

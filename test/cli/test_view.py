@@ -51,3 +51,12 @@ def test_robot_without_a_trajectory_is_told_what_is_missing(capsys):
         "",
         f"error: {URDF}: a robot alone has no motion to play; give one with --trajectory FILE\n",
     )
+
+
+def test_joint_that_the_trajectory_does_not_name_stays_at_its_initial_position(tmp_path):
+    path = tmp_path / "trajectory.yaml"
+    point = {"positions": [0.1, 0.8, -1.0, 0.4], "time_from_start": {"sec": 1}}
+    path.write_text(json.dumps({"joint_names": JOINTS[:4], "points": [point]}))
+    record, _ = record_of_trajectory(URDF, path, None)
+    np.testing.assert_allclose(record.position[:4, -1], point["positions"], atol=1e-12)  # rounding
+    assert set(record.position[4]) == {START[4]}

@@ -154,19 +154,27 @@ function fitScene() {
 
 let plots = [];
 
+// The axes are labelled in thousandths at best; what varies by less, as rounding does, is not blown up.
+const SMALLEST_SPAN = 4e-3;
+
+function plotRange(_, low, high) {
+  const wider = Math.max(0, SMALLEST_SPAN - (high - low)) / 2;
+  return uPlot.rangeNum(low - wider, high + wider, 0.1, true);
+}
+
 function plotOptions(title, quantity, width, height) {
   const strokes = { motion: { stroke: MOTION, width: 1.5 }, reference: { stroke: REFERENCE, width: 1.5, dash: [6, 4] } };
   return {
     title: `${title} [${quantity.units[record.joints.indexOf(title)]}]`,
     width, height, legend: { show: false }, cursor: { drag: { setScale: false } },
-    scales: { x: { time: false } }, axes: [{ size: 28 }, { size: 60, space: 18 }],
+    scales: { x: { time: false }, y: { range: plotRange } }, axes: [{ size: 28 }, { size: 60, space: 18 }],
     series: [{}, ...quantity.series.map((series) => ({ label: series.label, ...strokes[series.role] }))],
   };
 }
 
 function makePlot(name, i, quantity) {
   const holder = element("plots");
-  const width = holder.clientWidth, height = Math.max(holder.clientHeight / record.joints.length - 24, 80);
+  const width = holder.clientWidth, height = Math.max(holder.clientHeight / record.joints.length - 24, 110);
   const data = [record.times, ...quantity.series.map((series) => series.values[i])];
   const now = document.createElement("div");
   now.className = "now";
