@@ -147,7 +147,10 @@ class ControlLoop:
         if reaction == "zero" or not law.switches.gravity:
             self._sent = (np.zeros(len(self._safe_q)), time)
             return self._sent[0]
-        return self._limited(law.rigid.gravity(self._safe_q), time)[0]
+        gravity = law.rigid.gravity(self._safe_q)
+        if not math.isfinite(gravity.sum()):  # of absurd parameters; no effort is all that is left
+            return self.safe_effort("zero", time)
+        return self._limited(gravity, time)[0]
 
     def _start_waiting(self, plan: Plan, now_ns: int) -> None:
         """Begin the trajectory that waits for the next state, if there is one."""
@@ -163,7 +166,7 @@ class ControlLoop:
             if 0.0 < safety.overrun_period < gap:
                 self._raise("overrun")
             moved = np.abs(position_error(self.settings.law, q, previous)).max()
-            if 0.0 < safety.position_jump < moved and gap < safety.state_timeout:
+            if 0.0 < safety.position_jump < moved and gap < (safety.state_timeout or math.inf):
                 self._raise("position_jump")
                 return
         self._safe_q = q

@@ -72,7 +72,7 @@ class JointStateReader:
         return (
             self._is_timely(stamp_ns, now_ns, order)
             and self._take_values(message, order, time)
-            and (order.ours is None or not self.missing(time))
+            and (order.ours is None or (order.ours.size > 0 and not self.missing(time)))
         )
 
     def missing(self, time: float) -> list[str]:
@@ -116,7 +116,8 @@ class JointStateReader:
             )
         if stamp_ns < order.newest_ns:
             return self._refuse("out_of_order", "the state is older than one that came before it")
-        order.newest_ns, self.age_ns = stamp_ns, age_ns
+        order.newest_ns = min(stamp_ns, now_ns)  # one stamp from the future must not hide what follows
+        self.age_ns = age_ns
         return True
 
     def _take_values(self, message: Any, order: Order, time: float) -> bool:
@@ -132,7 +133,7 @@ class JointStateReader:
                 f"{length} names with {len(position)} positions, {len(velocity)} velocities and "
                 f"{len(message.effort)} efforts; allowed: {length} positions, 0 or {length} of the others",
             )
-        q = _ours(position, order)
+        q, velocity_filter = _ours(position, order), order.filter
         if len(velocity):
             qd = _ours(velocity, order)
         elif self.missing_velocity == "refuse":
@@ -140,12 +141,13 @@ class JointStateReader:
                 "no_velocity", "the state has no velocities, and velocity.missing is 'refuse'"
             )
         else:
-            order.filter = differentiate(order.filter, q, time, self.cutoff)
-            qd = order.filter.qd
+            velocity_filter = differentiate(velocity_filter, q, time, self.cutoff)
+            qd = velocity_filter.qd
         if not math.isfinite(q.sum() + qd.sum()):
             return self._refuse(
                 "not_finite", f"a position or velocity is not finite: {q.tolist()}, {qd.tolist()}"
             )
+        order.filter = velocity_filter  # not before: what is not finite would never leave it
         self._keep(q, qd, order, time)
         return True
 

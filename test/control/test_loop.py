@@ -13,6 +13,7 @@ from kane_dynamics_ros.control.rejections import NoStateError, OutsideLimitsErro
 from kane_dynamics_ros.control.supervision import FAULTS, Safety
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.parameters import Payload
 
 N = 5
 MODEL = load_model("manipulator_5dof")
@@ -212,6 +213,27 @@ def test_a_command_that_would_not_be_finite_is_never_given():
     )
     np.testing.assert_allclose(arm.step(q=Q + 0.4, qd=REST + 1e5), MODEL.gravity(Q + 0.4), atol=1e-9)
     assert arm.loop.counts["non_finite"] == 1
+
+
+@pytest.mark.parametrize("reaction", ["hold", "zero"])
+def test_where_gravity_itself_is_not_finite_no_effort_is_given(reaction):
+    arm = Arm(reactions={"non_finite": reaction})
+    arm.step()
+    payload = Payload(1.0, (1e308, 1e308, 1e308))
+    heavy = build_law("computed_torque", MODEL.with_parameters(payload=payload), REST, REST, TermSwitches())
+    arm.loop.settings = replace(arm.loop.settings, law=heavy)
+    np.testing.assert_array_equal(arm.step(), 0.0)
+    np.testing.assert_array_equal(arm.loop.safe_effort("hold", arm.time), 0.0)
+
+
+def test_a_jump_is_seen_where_states_never_are_stale():
+    arm = Arm()
+    arm.loop.settings = replace(
+        arm.loop.settings, safety=replace(arm.loop.settings.safety, state_timeout=0.0)
+    )
+    arm.step()
+    arm.step(Q + 1.0)
+    assert arm.loop.counts == {"position_jump": 1}
 
 
 def test_other_settings_take_effect_at_the_next_step():

@@ -52,6 +52,11 @@ def test_a_message_about_another_robot_is_no_state_and_no_fault(reader):
     assert not reader.refusals
 
 
+def test_a_message_about_another_robot_does_not_answer_our_state_again(reader):
+    assert reader.take(state(), NOW, 1.0)
+    assert not reader.take(state(("left", "right"), (0.0, 0.0), ()), NOW, 1.01)
+
+
 @pytest.mark.parametrize(
     ("given", "kind", "why"),
     [
@@ -149,6 +154,23 @@ def test_velocity_is_differentiated_where_it_is_missing(reader):
         reader.take(state(position=(0.5e-3 * i, 0.0, 0.0), velocity=(), stamp=time_ns), time_ns, i * 1e-3)
     # a ramp of 0.5 rad/s, after many time constants of the filter
     np.testing.assert_allclose(reader.qd, [0.5, 0.0, 0.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("hostile", [NAN, float("inf"), 1e308])
+def test_a_position_that_is_not_finite_does_not_stay_in_the_differentiation(reader, hostile):
+    # 1e308 is finite, its difference quotient over a millisecond is not
+    for i, position in enumerate([0.0, hostile, 0.0]):
+        time_ns = NOW + i * 1_000_000
+        given = state(position=(position, 0.0, 0.0), velocity=(), stamp=time_ns)
+        taken = reader.take(given, time_ns, i * 1e-3)
+        assert taken == (position == 0.0)
+    np.testing.assert_array_equal(reader.qd, 0.0)
+
+
+def test_without_a_timeout_a_stamp_from_the_future_does_not_hide_what_follows(reader):
+    reader.timeout = 0.0
+    reader.take(state(stamp=NOW + 3600 * SECOND), NOW, 1.0)
+    assert reader.take(state(stamp=NOW + 1), NOW + 1, 1.001)
 
 
 def test_missing_velocity_is_refused_when_asked(reader):
