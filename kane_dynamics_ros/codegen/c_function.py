@@ -46,7 +46,7 @@ def _sine_pass(cut: TrigonometricPass) -> list[str]:
         return []
     if cut.window:
         first, count = cut.window
-        return [f"    double s[{count}], c[{count}];", f"    kd_sincos(q + {first}, s, c, {count});"]
+        return [f"    double s[{count}], c[{count}];", f"    kd_sincos(&q[{first}], s, c, {count});"]
     count = len(cut.angles)
     values = ", ".join(c_operand(cut.before, i) for i in cut.angles)
     return [

@@ -73,6 +73,21 @@ def declare(node: Node, table: Iterable[Declaration]) -> None:
         open_minded = ParameterDescriptor(dynamic_typing=True)
         checked(each, node.declare_parameter(each.name, each.default, open_minded).value)
         node.set_descriptor(each.name, _descriptor(each))
+    for name in unknown_overrides(node):
+        node.get_logger().warning(
+            f"parameter {name!r} is given but not known, so that it has no effect; "
+            f"the parameters are {', '.join(sorted(each.name for each in table))}"
+        )
+
+
+def unknown_overrides(node: Node) -> list[str]:
+    """Parameters given on the command line or in a file that the node never declared: misspelt ones."""
+    given = node._parameter_overrides  # rclpy offers no public way to them
+    return sorted(name for name in given if not node.has_parameter(name) and not _is_ros_own(name))
+
+
+def _is_ros_own(name: str) -> bool:
+    return name.startswith(("qos_overrides.", "use_sim_time", "start_type_description_service"))
 
 
 def _descriptor(declaration: Declaration) -> ParameterDescriptor:
