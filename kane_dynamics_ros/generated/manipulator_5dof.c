@@ -214,7 +214,7 @@ void manipulator_5dof_prepare(const double *parameters, double *out)
 void manipulator_5dof_inverse_dynamics(const double *q, const double *qd, const double *qdd, double *out)
 {
     double s[4], c[4];
-    kd_sincos(q + 1, s, c, 4);
+    kd_sincos(&q[1], s, c, 4);
     const double t119 = qd[0] * qd[0];
     const double t126 = qd[0] * s[0];
     const double t127 = qd[0] * c[0];
@@ -609,7 +609,7 @@ void manipulator_5dof_inverse_dynamics_batch(const double *q, const double *qd, 
 void manipulator_5dof_inverse_dynamics_with(const double *prepared, const double *q, const double *qd, const double *qdd, double *out)
 {
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t113 = prepared[1] * c[0];
     const double t114 = prepared[0] * s[0];
     const double t115 = t113 - t114;
@@ -1232,7 +1232,7 @@ void manipulator_5dof_inverse_dynamics_with_batch(const double *prepared, const 
 void manipulator_5dof_bias(const double *prepared, const double *q, const double *qd, double *out)
 {
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t113 = prepared[1] * c[0];
     const double t114 = prepared[0] * s[0];
     const double t115 = t113 - t114;
@@ -1486,7 +1486,7 @@ void manipulator_5dof_bias(const double *prepared, const double *q, const double
 void manipulator_5dof_gravity(const double *prepared, const double *q, double *out)
 {
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t113 = prepared[1] * c[0];
     const double t114 = prepared[0] * s[0];
     const double t115 = t113 - t114;
@@ -1565,7 +1565,7 @@ void manipulator_5dof_gravity(const double *prepared, const double *q, double *o
 void manipulator_5dof_coriolis(const double *prepared, const double *q, const double *qd, double *out)
 {
     double s[4], c[4];
-    kd_sincos(q + 1, s, c, 4);
+    kd_sincos(&q[1], s, c, 4);
     const double t126 = qd[0] * s[0];
     const double t127 = qd[0] * c[0];
     const double t155 = s[1] * t126;
@@ -2258,7 +2258,7 @@ void manipulator_5dof_coriolis(const double *prepared, const double *q, const do
 void manipulator_5dof_inverse_dynamics_derivatives(const double *prepared, const double *q, const double *qd, const double *qdd, double *out)
 {
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t113 = prepared[1] * c[0];
     const double t114 = prepared[0] * s[0];
     const double t115 = t113 - t114;
@@ -3744,7 +3744,7 @@ void manipulator_5dof_inverse_dynamics_derivatives(const double *prepared, const
 void manipulator_5dof_mass_matrix(const double *prepared, const double *q, double *out)
 {
     double s[4], c[4];
-    kd_sincos(q + 1, s, c, 4);
+    kd_sincos(&q[1], s, c, 4);
     const double t2057 = prepared[26] * c[3];
     const double t2058 = prepared[20] * s[3];
     const double t2059 = t2057 - t2058;
@@ -3939,7 +3939,7 @@ void manipulator_5dof_mass_matrix(const double *prepared, const double *q, doubl
 int manipulator_5dof_forward_dynamics(const double *prepared, const double *q, const double *qd, const double *tau, double *out)
 {
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t113 = prepared[1] * c[0];
     const double t114 = prepared[0] * s[0];
     const double t115 = t113 - t114;
@@ -4472,7 +4472,7 @@ int manipulator_5dof_forward_dynamics(const double *prepared, const double *q, c
 void manipulator_5dof_regressor(const double *prepared, const double *q, const double *qd, const double *qdd, double *out)
 {
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t113 = prepared[1] * c[0];
     const double t114 = prepared[0] * s[0];
     const double t115 = t113 - t114;
@@ -5244,7 +5244,7 @@ void manipulator_5dof_regressor(const double *prepared, const double *q, const d
 void manipulator_5dof_reaction_wrenches(const double *prepared, const double *q, const double *qd, const double *qdd, double *out)
 {
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t113 = prepared[1] * c[0];
     const double t114 = prepared[0] * s[0];
     const double t115 = t113 - t114;
@@ -5621,7 +5621,7 @@ void manipulator_5dof_reaction_wrenches(const double *prepared, const double *q,
 void manipulator_5dof_energy(const double *prepared, const double *q, const double *qd, double *out)
 {
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t126 = qd[0] * s[1];
     const double t127 = qd[0] * c[1];
     const double t155 = s[2] * t126;
@@ -5864,7 +5864,7 @@ void manipulator_5dof_tip_pose(const double *prepared, const double *q, double *
 {
     (void)prepared;
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t1307 = s[1] * s[2];
     const double t1308 = c[1] * c[2];
     const double t1309 = t1307 - t1308;
@@ -5944,7 +5944,7 @@ void manipulator_5dof_tip_jacobian(const double *prepared, const double *q, doub
 {
     (void)prepared;
     double s[4], c[4];
-    kd_sincos(q + 0, s, c, 4);
+    kd_sincos(&q[0], s, c, 4);
     const double t1307 = s[1] * s[2];
     const double t1308 = c[1] * c[2];
     const double t1309 = t1307 - t1308;
@@ -6026,7 +6026,7 @@ void manipulator_5dof_tip_velocity(const double *prepared, const double *q, cons
 {
     (void)prepared;
     double s[4], c[4];
-    kd_sincos(q + 0, s, c, 4);
+    kd_sincos(&q[0], s, c, 4);
     const double t1307 = s[1] * s[2];
     const double t1308 = c[1] * c[2];
     const double t1309 = t1307 - t1308;
@@ -6114,7 +6114,7 @@ void manipulator_5dof_tip_velocity(const double *prepared, const double *q, cons
 void manipulator_5dof_center_of_mass(const double *prepared, const double *q, double *out)
 {
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t1307 = s[1] * s[2];
     const double t1308 = c[1] * c[2];
     const double t1309 = t1307 - t1308;
@@ -6225,7 +6225,7 @@ void manipulator_5dof_center_of_mass(const double *prepared, const double *q, do
 void manipulator_5dof_center_of_mass_jacobian(const double *prepared, const double *q, double *out)
 {
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t1307 = s[1] * s[2];
     const double t1308 = c[1] * c[2];
     const double t1309 = t1307 - t1308;
@@ -6405,7 +6405,7 @@ void manipulator_5dof_center_of_mass_jacobian(const double *prepared, const doub
 void manipulator_5dof_center_of_mass_velocity(const double *prepared, const double *q, const double *qd, double *out)
 {
     double s[5], c[5];
-    kd_sincos(q + 0, s, c, 5);
+    kd_sincos(&q[0], s, c, 5);
     const double t1307 = s[1] * s[2];
     const double t1308 = c[1] * c[2];
     const double t1309 = t1307 - t1308;

@@ -63,8 +63,10 @@ class ParameterError(KaneDynamicsError):
         super().__init__(f"parameter {name!r}: found {found!r}; allowed is {allowed}")
 
 
-def declare(node: Node, table: Iterable[Declaration]) -> None:
+def declare(node: Node, table: Sequence[Declaration]) -> None:
     """Declare every parameter of the table, with its descriptor. Raises ``ParameterError``.
+
+    A parameter that is given but in no table is warned of: it may be a misspelt one.
 
     The value is checked before the descriptor gets its range: rclpy's own refusal names neither the
     value nor what is allowed.

@@ -8,12 +8,20 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
+import rclpy
 import yaml
 
 from kane_dynamics_ros.nodes.arguments import uniform_arguments
 from kane_dynamics_ros.nodes.feedforward_parameters import TABLE
 from kane_dynamics_ros.nodes.feedforward_settings import build_settings
-from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, checked, per_joint
+from kane_dynamics_ros.nodes.parameters import (
+    Declaration,
+    ParameterError,
+    checked,
+    declare,
+    per_joint,
+    unknown_overrides,
+)
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
 
@@ -162,3 +170,16 @@ def test_pd_gains_that_are_not_given_follow_from_each_joints_inertia():
     np.testing.assert_allclose(law.kd, DEFAULTS["computed_torque.kd"][0] * inertia)
     given = build_settings(DEFAULTS | {"mode": "feedforward_pd", "feedforward_pd.kp": [7.0]}, MODEL).law
     np.testing.assert_array_equal(given.kp, [7.0] * 5)
+
+
+def test_a_misspelt_parameter_does_not_pass_unnoticed():
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context, domain_id=22)
+    overrides = ["--ros-args", "-p", "rate:=2.0", "-p", "rat:=3.0", "-p", "use_sim_time:=false"]
+    node = rclpy.create_node("misspelt", context=context, cli_args=overrides)
+    try:
+        declare(node, [NUMBER])
+        assert unknown_overrides(node) == ["rat"]
+    finally:
+        node.destroy_node()
+        rclpy.shutdown(context=context)
