@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--error",
-        type=float,
+        type=positive,
         default=0.01,
         help="largest error of linear interpolation [N m]; default: %(default)s",
     )
@@ -33,6 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-limits", action="store_true", help="do not refuse efforts beyond the URDF's limits"
     )
+
+
+def positive(text: str) -> float:
+    """A number above 0, for argparse."""
+    number = float(text)
+    if not 0.0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+    return number
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -23,6 +23,7 @@ from kane_dynamics_ros.control.validation import Rules, Waypoints, checked
 
 JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned
 CHECKS = np.linspace(0.0, 1.0, 9)[1:-1]  # where each interval is compared with the true effort
+MARGIN = 31.0 / 32.0  # of the error: half way between two checks a parabola's bulge is 1/64 higher
 FIRST_INTERVALS = 8  # of each segment, so that no bulge is overlooked
 SHORTEST_NS = 2 * JUMP_NS  # intervals are not split further
 
@@ -121,7 +122,7 @@ def _refined(piece: Piece, law: Law, accuracy: Accuracy) -> NDArray[Any]:
     times = np.unique(np.linspace(piece.start_ns, piece.end_ns, FIRST_INTERVALS + 1).astype(np.int64))
     while True:
         begin, length = times[:-1], np.diff(times)
-        split = (_errors(piece, law, times) > accuracy.error) & (length > SHORTEST_NS)
+        split = (_errors(piece, law, times) > MARGIN * accuracy.error) & (length > SHORTEST_NS)
         if not split.any():
             return _thinned(piece, law, times, accuracy.error)
         times = np.sort(np.concatenate((times, (begin + length // 2)[split])))
@@ -132,7 +133,8 @@ def _refined(piece: Piece, law: Law, accuracy: Accuracy) -> NDArray[Any]:
 def _thinned(piece: Piece, law: Law, times: NDArray[Any], error: float) -> NDArray[Any]:
     """Without the first division's times, when the whole piece is a straight line within the error."""
     ends = times[[0, -1]]
-    return ends if len(times) == FIRST_INTERVALS + 1 and _errors(piece, law, ends).max() <= error else times
+    straight = len(times) == FIRST_INTERVALS + 1 and _errors(piece, law, ends).max() <= MARGIN * error
+    return ends if straight else times
 
 
 def _errors(piece: Piece, law: Law, times: NDArray[Any]) -> Array:

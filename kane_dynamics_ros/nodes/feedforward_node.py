@@ -5,6 +5,7 @@ the output; deactivate leaves the arm with a last safe command.
 """
 
 import gc
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,18 +20,18 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.nodes.background_annotation import BackgroundAnnotation
 from kane_dynamics_ros.nodes.clocks import NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.controller import Controller
 from kane_dynamics_ros.nodes.description_check import DescriptionCheck
 from kane_dynamics_ros.nodes.feedforward_diagnostics import Diagnostics
 from kane_dynamics_ros.nodes.feedforward_log import ConditionLog
 from kane_dynamics_ros.nodes.feedforward_parameters import TABLE
-from kane_dynamics_ros.nodes.messages import request_from, trajectory_from
+from kane_dynamics_ros.nodes.messages import request_from
 from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.nodes.qos import (
     JOINT_STATES,
-    OUTPUT,
     ROBOT_DESCRIPTION,
     TRAJECTORY,
     subscription_events,
@@ -38,6 +39,7 @@ from kane_dynamics_ros.nodes.qos import (
 from kane_dynamics_ros.nodes.state_first import OwnSpin, StateFirstSpin
 
 WATCH_PERIOD = 0.05  # [s]
+SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through
 DIAGNOSTICS_EVERY = 20  # watches
 
 
@@ -59,7 +61,7 @@ class FeedforwardNode(LifecycleNode):
         states = self._subscribe(JointState, "joint_states", self._on_state, JOINT_STATES, OwnSpin())
         self._subscribe(JointTrajectory, "joint_trajectory", self._on_trajectory, TRAJECTORY)
         self._subscribe(JointTrajectory, "~/annotate", self._on_annotate, TRAJECTORY)
-        self._annotated = self.create_publisher(JointTrajectory, "~/annotated", OUTPUT)
+        self._annotation = BackgroundAnnotation(self)
         self._subscribe(String, "robot_description", self._on_description, ROBOT_DESCRIPTION)
         self._spin = StateFirstSpin(self, states, self._watch, WATCH_PERIOD)
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -86,6 +88,7 @@ class FeedforwardNode(LifecycleNode):
         """Leave the arm safe before the process ends."""
         if self._active and self.context.ok():
             self.trigger_deactivate()
+        self._annotation.finish()
         self._spin.shutdown()
         self.destroy_node()
 
@@ -153,12 +156,7 @@ class FeedforwardNode(LifecycleNode):
         if self._controller is None:
             self.get_logger().warning("trajectory not annotated: the node is not configured")
             return
-        try:
-            annotated = self._controller.annotate(request_from(message))
-        except KaneDynamicsError as error:
-            self.get_logger().warning(f"trajectory not annotated: {error}")
-            return
-        self._annotated.publish(trajectory_from(annotated, message.header.frame_id))
+        self._annotation.begin(message, self._controller.annotate)
 
     def _on_description(self, message: String) -> None:
         """Remember the robot; one that comes after configuration is compared with the model in use."""
@@ -245,6 +243,7 @@ class FeedforwardNode(LifecycleNode):
 
 def main() -> int:
     """The process: see ``run_node``."""
+    sys.setswitchinterval(SWITCH_INTERVAL)
     return run_node(FeedforwardNode)
 
 

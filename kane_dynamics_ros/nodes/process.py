@@ -45,7 +45,11 @@ def run_node(build: Callable[[], Spinning]) -> int:
     stop = StopRequest()
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_ros_") as folder:
         arguments = uniform_arguments(sys.argv, Path(folder))
-        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        try:
+            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        except RuntimeError as error:  # rclpy's, of ROS arguments that cannot be read
+            print(f"error: {error}", file=sys.stderr)
+            return 2
     try:
         node = build()
         try:

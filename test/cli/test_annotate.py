@@ -20,6 +20,14 @@ TRAJECTORY = {
 }
 
 
+@pytest.mark.parametrize("error", ["0", "-1", "nan", "inf"])
+def test_an_error_that_cannot_be_kept_is_refused(capsys, error):
+    with pytest.raises(SystemExit) as ended:
+        main(["annotate", "manipulator_5dof", "any.yaml", f"--error={error}"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(f"argument --error: {error} is not a number above 0\n")
+
+
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 def test_every_point_of_the_written_file_has_its_effort(tmp_path, capsys, suffix):
     source, target = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"

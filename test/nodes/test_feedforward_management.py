@@ -173,6 +173,16 @@ def test_a_wrong_parameter_is_named_and_nothing_is_commanded(start):  # field re
     assert node.end() == 0
 
 
+def test_ros_arguments_that_cannot_be_read_end_the_process_with_code_2(start, tmp_path):
+    missing = tmp_path / "missing.yaml"
+    node, _ = start("--params-file", str(missing))
+    assert node.process.wait(20.0) == 2
+    assert (
+        f"error: failed to initialize rcl: Couldn't parse params file: '--params-file {missing}'." in node.log
+    )
+    assert "Traceback" not in node.log
+
+
 @pytest.mark.parametrize("value", ["-1.0", "20000.0"])
 def test_a_number_out_of_its_range_ends_the_process_with_code_2(start, value):
     node, _ = start("-p", f"payload.mass:={value}")

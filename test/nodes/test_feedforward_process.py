@@ -173,6 +173,17 @@ def test_a_trajectory_is_annotated(lab):
         np.testing.assert_allclose(point.effort, GRAVITY, atol=ROUNDING)
 
 
+def test_a_dense_annotation_does_not_hold_up_the_commands(lab):
+    annotated = lab.listen(JointTrajectory, "feedforward_node/annotated")
+    publisher = lab.node.create_publisher(JointTrajectory, "feedforward_node/annotate", RELIABLE)
+    lab.wait_for(publisher.get_subscription_count)
+    moves = [(1.0 + i, Q + 0.2 * (-1) ** i, np.zeros(5)) for i in range(100)]
+    publisher.publish(trajectory(*moves))
+    lab.wait_for(lambda: annotated, lab.send)
+    assert len(annotated[-1].points) > 1000
+    assert len(lab.commands) > 20  # at 200 a second, for as long as it takes
+
+
 def test_diagnostics_show_rate_latency_and_the_model(lab):
     arrays = lab.listen(DiagnosticArray, "/diagnostics")
     lab.wait_for(lambda: len(arrays) > 2, lambda: lab.hold(0.05))
