@@ -1,0 +1,28 @@
+"""The executables of ``ros2 run`` while their imports go on."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("node", ["feedforward_node", "simulated_hardware_node"])
+def test_a_signal_during_the_imports_ends_it_quietly(node, number):
+    # the signal comes when NumPy, which rclpy imports, is about to be
+    code = f"""
+import builtins, os
+from kane_dynamics_ros.nodes.executables import {node}
+original = builtins.__import__
+def importing(name, *rest):
+    if name == "numpy":
+        os.kill(os.getpid(), {int(number)})
+    return original(name, *rest)
+builtins.__import__ = importing
+{node}()
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")

@@ -1,0 +1,37 @@
+"""What the log says about effort limits when the model has been loaded."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+from kane_dynamics_ros.nodes.feedforward_log import ConditionLog
+from kane_dynamics_ros.nodes.feedforward_parameters import TABLE
+from kane_dynamics_ros.nodes.feedforward_settings import build_settings
+from kane_dynamics_ros.runtime import load_model
+
+MODEL = load_model("manipulator_5dof")
+
+
+def told(limits):
+    warnings = []
+    settings = build_settings({each.name: each.default for each in TABLE}, MODEL)
+    loop = SimpleNamespace(settings=replace(settings, effort_limits=np.array(limits)))
+    log = ConditionLog(SimpleNamespace(warning=warnings.append))
+    log.tell_limits(SimpleNamespace(loop=loop, model=MODEL))
+    return warnings
+
+
+def test_limits_that_are_not_known_are_told_once_for_all_joints():
+    assert told([np.inf, 1e3, 1e3, 1e3, np.inf]) == [
+        "the URDF gives no effort limit, or 0, for joint gamma_1, gamma_4: not clamped"
+    ]
+
+
+def test_a_joint_that_gravity_alone_overloads_is_named():
+    (warning,) = told([1e3, 10.0, 1e3, 1e3, 1e3])
+    assert warning.startswith("joint alpha_2: gravity alone needs up to ")
+    assert warning.endswith(", the effort limit is 10")
