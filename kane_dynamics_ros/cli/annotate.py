@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from kane_dynamics_ros.cli.trajectory_file import TrajectoryFileError, read_trajectory, trajectory_text
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits
+from kane_dynamics_ros.control.trajectory_file import TrajectoryFileError, read_trajectory, trajectory_text
 from kane_dynamics_ros.runtime import load_model
 
 

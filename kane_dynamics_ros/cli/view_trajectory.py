@@ -11,7 +11,7 @@ from kane_dynamics_ros.codegen.derived import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.plan import hold_at, replace, sample
 from kane_dynamics_ros.control.request import TrajectoryRequest
-from kane_dynamics_ros.control.trajectory_file import read_trajectory_file
+from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.replay.viewing.page import Record, Series
@@ -33,7 +33,7 @@ def record_of_trajectory(urdf: Path, trajectory: Path, tip: str | None) -> tuple
     """
     robot = robot_from_file(urdf, tip)
     model = derived_model(robot.chain)
-    times, q, qd, qdd = sampled(model, read_trajectory_file(trajectory))
+    times, q, qd, qdd = sampled(model, read_trajectory(trajectory))
     torque = model.inverse_dynamics(q, qd, qdd)
     record = Record(
         title=f"{robot.chain.robot}: {trajectory.name}",

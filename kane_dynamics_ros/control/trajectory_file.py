@@ -1,6 +1,7 @@
-"""A trajectory from a file: YAML (or JSON, which is YAML) whose keys are JointTrajectory's fields."""
+"""Trajectory files: a trajectory_msgs/JointTrajectory in YAML or JSON, as ``ros2 topic echo`` prints it."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,36 +15,92 @@ FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 
 class TrajectoryFileError(KaneDynamicsError):
-    """The file cannot be read as a JointTrajectory."""
+    """A trajectory file cannot be read."""
 
-    def __init__(self, path: Path, cause: Exception) -> None:
-        self.path = path
-        if isinstance(cause, OSError):
-            super().__init__(f"{path}: cannot be read: {cause.strerror}; give the path of a trajectory file")
-            return
-        super().__init__(
-            f"{path}: not a JointTrajectory ({type(cause).__name__}: {cause}); it must be YAML with "
-            "joint_names and points, each with time_from_start {sec, nanosec} and positions, velocities, "
-            "accelerations"
+    def __init__(self, path: Path, where: str, what: str) -> None:
+        super().__init__(f"{path}: {where}{': ' if where else ''}{what}")
+
+
+def read_trajectory(path: Path) -> TrajectoryRequest:
+    """The trajectory in a file. Raises ``TrajectoryFileError``; whether it makes sense is not checked."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))  # JSON is YAML too
+    except OSError as error:
+        what = f"cannot be read: {error.strerror}; give the path of a trajectory file"
+        raise TrajectoryFileError(path, "", what) from None
+    except UnicodeDecodeError as error:
+        raise TrajectoryFileError(path, "", f"cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise TrajectoryFileError(path, "", f"not YAML: {' '.join(str(error).split())}") from None
+    return _Reader(path).request(content)
+
+
+def trajectory_text(request: TrajectoryRequest, as_json: bool) -> str:
+    """The file's text."""
+    content = {
+        "header": {"stamp": _time(request.stamp_ns), "frame_id": ""},
+        "joint_names": list(request.names),
+        "points": [
+            {field: list(getattr(point, field)) for field in FIELDS}
+            | {"time_from_start": _time(point.time_ns)}
+            for point in request.points
+        ],
+    }
+    return json.dumps(content, indent=1) + "\n" if as_json else yaml.safe_dump(content, sort_keys=False)
+
+
+def _time(nanoseconds: int) -> dict[str, int]:
+    seconds, rest = divmod(nanoseconds, NANOSECONDS)
+    return {"sec": seconds, "nanosec": rest}
+
+
+class _Reader:
+    """Takes the content apart, and says where something else was expected."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def request(self, content: Any) -> TrajectoryRequest:
+        message = self._mapping(content, "the file")
+        names = self._list(message.get("joint_names"), "joint_names")
+        header = self._mapping(message.get("header", {}), "header")
+        points = self._list(message.get("points"), "points")
+        return TrajectoryRequest(
+            tuple(map(str, names)),
+            tuple(self._point(point, f"points[{i}]") for i, point in enumerate(points)),
+            self._nanoseconds(header.get("stamp", {}), "header.stamp"),
         )
 
+    def _point(self, content: Any, where: str) -> RequestPoint:
+        point = self._mapping(content, where)
+        values = [self._numbers(point.get(field, []), f"{where}.{field}") for field in FIELDS]
+        return RequestPoint(
+            self._nanoseconds(point.get("time_from_start"), f"{where}.time_from_start"), *values
+        )
 
-def read_trajectory_file(path: Path) -> TrajectoryRequest:
-    """The trajectory as it is asked for, unchecked but for its form. Raises ``TrajectoryFileError``."""
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
-        points = tuple(_point(fields) for fields in document["points"])
-        stamp = document.get("header", {}).get("stamp", {})
-        return TrajectoryRequest(tuple(map(str, document["joint_names"])), points, _nanoseconds(stamp))
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
-        raise TrajectoryFileError(path, error) from error
+    def _nanoseconds(self, content: Any, where: str) -> int:
+        time = self._mapping(content, where)
+        seconds, rest = time.get("sec", 0), time.get("nanosec", 0)
+        if type(seconds) is not int or type(rest) is not int:
+            raise self._error(where, f"found {time}", "integers sec and nanosec")
+        return seconds * NANOSECONDS + rest
 
+    def _numbers(self, content: Any, where: str) -> Sequence[float]:
+        values = self._list(content, where)
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise self._error(where, f"found {value!r}", "numbers")
+        return tuple(float(value) for value in values)
 
-def _point(fields: Mapping[str, Any]) -> RequestPoint:
-    values = {name: tuple(map(float, fields.get(name, ()))) for name in FIELDS}
-    return RequestPoint(_nanoseconds(fields["time_from_start"]), **values)
+    def _mapping(self, content: Any, where: str) -> Mapping[str, Any]:
+        if not isinstance(content, dict):
+            raise self._error(where, f"found {type(content).__name__}", "a mapping")
+        return content
 
+    def _list(self, content: Any, where: str) -> Sequence[Any]:
+        if not isinstance(content, list):
+            raise self._error(where, f"found {type(content).__name__}", "a list")
+        return content
 
-def _nanoseconds(time: Mapping[str, Any]) -> int:
-    """A ROS time or duration; a field that is missing is 0, as in messages."""
-    return int(time.get("sec", 0)) * NANOSECONDS + int(time.get("nanosec", 0))
+    def _error(self, where: str, found: str, allowed: str) -> TrajectoryFileError:
+        return TrajectoryFileError(self._path, where, f"{found}; allowed: {allowed}")

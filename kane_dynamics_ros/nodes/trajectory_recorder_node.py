@@ -25,7 +25,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from kane_dynamics_ros.control.trajectory_file import read_trajectory_file
+from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.nodes.bag_recorder import BagRecorder, Topic
 from kane_dynamics_ros.nodes.messages import trajectory_from
@@ -104,7 +104,7 @@ def spin_until(executor: Executor, over: Callable[[], bool]) -> None:
 def record(node: Node, executor: Executor, options: Mapping[str, Any]) -> None:
     """Wait for the others, send the trajectory, and record until it has ended."""
     check_given(options)
-    trajectory = trajectory_from(read_trajectory_file(Path(options["trajectory"])), "")
+    trajectory = trajectory_from(read_trajectory(Path(options["trajectory"])), "")
     with BagRecorder(node, Path(options["bag"]), TOPICS) as recorder:
         if options["robot_description"]:
             publish_description(node, Path(options["robot_description"]))
