@@ -226,6 +226,13 @@ def test_where_gravity_itself_is_not_finite_no_effort_is_given(reaction):
     np.testing.assert_array_equal(arm.loop.safe_effort("hold", arm.time), 0.0)
 
 
+def test_a_jump_is_seen_over_a_pause_that_nothing_reacted_to():
+    arm = Arm()
+    arm.step()
+    arm.step(Q + 1.0, after=0.12)  # late by less than the period of the watch
+    assert arm.loop.counts == {"overrun": 1, "position_jump": 1}
+
+
 def test_a_jump_is_seen_where_states_never_are_stale():
     arm = Arm()
     arm.loop.settings = replace(
