@@ -1,5 +1,6 @@
 """One line of the table of speeds, and the table."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,7 +24,8 @@ class Line:
 
     @property
     def ratio(self) -> float:
-        return self.rival / self.ours
+        """Theirs over ours; infinite where ours is 0, as a count of lost messages may be."""
+        return self.rival / self.ours if self.ours else math.inf
 
     def cells(self) -> tuple[str, ...]:
         met = {True: "met", False: "NOT MET", None: ""}[self.met]

@@ -1,6 +1,7 @@
 """Lines of the table of speeds: what counts as met, and how they are printed and kept."""
 
 import json
+import math
 from pathlib import Path
 
 from benchmark.history import append_history
@@ -46,3 +47,9 @@ def test_history_gains_one_json_line_a_run(tmp_path: Path) -> None:
         == [{"work": "a call", "unit": "ns", "ours": 50.0, "rival": 700.0}]
     )
     assert {"date", "processor", "python", "versions"} <= first.keys()
+
+
+def test_nothing_lost_is_no_division_by_zero() -> None:
+    lost = Line("messages lost", 0, 3, "echo", "")
+    assert lost.ratio == math.inf
+    assert lost.cells() == ("messages lost", "0", "3", "echo", "inf", "", "")
