@@ -22,7 +22,8 @@ _TEXT = """\
 
 How it is measured:
 
-- Times are processor time, so that other programs on the machine do not count; medians of many repeats, in
+- Times are processor time, so that other programs on the machine do not count, but for the batch, which is
+  shared among processors: its time is what elapses. All are medians of many repeats, in
   which ours and the rivals take turns.
 - Less is better everywhere; the ratio is the rival's figure over ours.
 - *A call from C*: the same 512 random states for all, in one C++ process. Each rival's torques are compared
