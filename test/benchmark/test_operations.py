@@ -1,12 +1,12 @@
 """The operation counter on C text whose operations can be counted by eye."""
 
-import shutil
 from pathlib import Path
 
 import pytest
+from compilers import C_COMPILER
 
 pytest.importorskip("pycparser")
-if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+if C_COMPILER is None:
     pytest.skip("no C compiler on this machine, whose preprocessor is needed", allow_module_level=True)
 
 from benchmark.operations import count_operations

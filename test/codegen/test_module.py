@@ -3,7 +3,6 @@
 import ast
 import importlib.util
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from compilers import C_COMPILER, CPP_COMPILER
 from random_chains import random_chain, random_state
 
 from kane_dynamics_ros.codegen.derived import derive
@@ -129,7 +129,6 @@ def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="no C compiler on this machine")
 def test_a_file_that_cannot_be_replaced_leaves_the_others(tmp_path: Path) -> None:
     derived = derive(random_chain(np.random.default_rng(0), 1))
     (tmp_path / "arm.c").mkdir()
@@ -149,12 +148,13 @@ def test_many_may_write_one_module_at_once(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["arm.c", "arm.h", "arm.py"]
 
 
+@pytest.mark.skipif(C_COMPILER is None, reason="no C compiler on this machine")
 def test_the_c_files_are_plain_c99_and_clean_for_cpp(tmp_path: Path) -> None:
     _, header, source = write_module(derive(serial_chain(load_robot(REFERENCE))), "arm", tmp_path)
     strict = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-pedantic", "-fsyntax-only"]
-    subprocess.run(["gcc", "-std=c99", *strict, source], check=True)
-    if shutil.which("g++"):
-        subprocess.run(["g++", "-std=c++11", *strict, "-x", "c++", header], check=True)
+    subprocess.run([C_COMPILER, "-std=c99", *strict, source], check=True)
+    if CPP_COMPILER:
+        subprocess.run([CPP_COMPILER, "-std=c++11", *strict, "-x", "c++", header], check=True)
     text = source.read_text()
     assert re.findall(r"\b(malloc|calloc|static (?!inline|void))", text) == []
 

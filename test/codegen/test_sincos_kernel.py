@@ -3,7 +3,6 @@
 import ctypes
 import itertools
 import math
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
 import pytest
+from compilers import C_COMPILER
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.codegen.sincos_kernel import INCLUDES, sincos_kernel
@@ -33,8 +33,7 @@ WAYS = {  # the kernel must be right however it is compiled
     "fast-math": ["-O2", "-D__FAST_MATH__"],
 }
 
-compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
-pytestmark = pytest.mark.skipif(compiler is None, reason="no C compiler on this machine")
+pytestmark = pytest.mark.skipif(C_COMPILER is None, reason="no C compiler on this machine")
 
 
 def build(folder: Path, n: int, flags: list[str]) -> ctypes.CDLL:
@@ -46,7 +45,7 @@ def build(folder: Path, n: int, flags: list[str]) -> ctypes.CDLL:
     source = folder / f"kernel_{n}.c"
     source.write_text(includes + sincos_kernel(BLOCK) + exports)
     library = source.with_suffix(".so")
-    subprocess.run([str(compiler), *flags, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
+    subprocess.run([str(C_COMPILER), *flags, "-shared", "-fPIC", "-o", library, source, "-lm"], check=True)
     return ctypes.CDLL(str(library))
 
 

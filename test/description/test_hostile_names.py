@@ -1,11 +1,11 @@
 """Names that want to be code stay data in the generated module, in Python and in C."""
 
-import shutil
 import subprocess
 from html import escape
 
 import pytest
 from chain_torques import generated_model
+from compilers import C_COMPILER
 from small_urdf import joint, link, robot
 
 from kane_dynamics_ros.description import parse_robot, serial_chain
@@ -44,13 +44,11 @@ def test_module_holds_the_names_as_they_are(hostile_robot, tmp_path):
     assert (model.root, model.tip) == (NAMES[0], NAMES[5])
 
 
+@pytest.mark.skipif(C_COMPILER is None, reason="no C compiler on this machine")
 @pytest.mark.parametrize("last", [5, 9, 13])
 def test_c_source_with_hostile_names_is_plain_c(hostile_robot, tmp_path, last):
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("no C compiler here")
     locked = dict.fromkeys(NAMES[1 : max(1, last - 3)], 0.0)
     generated_model(serial_chain(hostile_robot, NAMES[last], lock=locked), tmp_path)
-    command = [compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "robot.c"]
+    command = [str(C_COMPILER), "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "robot.c"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

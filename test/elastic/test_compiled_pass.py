@@ -1,11 +1,11 @@
 """The compiled pass against the NumPy one, and what happens without a compiler."""
 
 import logging
-import shutil
 import subprocess
 
 import numpy as np
 import pytest
+from compilers import C_COMPILER
 from elastic_arms import GRAVITY, pendulum, reference_arm, sliding_arm
 
 from kane_dynamics_ros.elastic import compiled_pass as module
@@ -16,7 +16,7 @@ from kane_dynamics_ros.elastic.stepping import method
 from kane_dynamics_ros.runtime import Payload
 from kane_dynamics_ros.runtime.errors import CompileError
 
-needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler on this machine")
+needs_compiler = pytest.mark.skipif(C_COMPILER is None, reason="no C compiler on this machine")
 PAYLOAD = Payload(1.3, (0.1, 0.0, 0.05), (0.1, 0.0, 0.01, 0.2, 0.0, 0.2))
 ARMS = {
     "two elastic links": reference_arm(),

@@ -2,12 +2,12 @@
 
 import platform
 import re
-import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
+from compilers import CPP_COMPILER
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLE = REPOSITORY / "examples" / "realtime_controller"
@@ -15,7 +15,7 @@ GENERATED = REPOSITORY / "kane_dynamics_ros" / "generated"
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Werror"]
 
 pytestmark = [
-    pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler on this machine"),
+    pytest.mark.skipif(CPP_COMPILER is None, reason="no C++ compiler on this machine"),
     pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the allocation counter needs glibc"),
 ]
 

@@ -239,8 +239,9 @@ def test_no_progress_bar_in_a_pipe(good: Path) -> None:
         timeout=60,
     )
     assert done.returncode == 0
-    assert done.stderr == ""
-    assert "\r" not in done.stdout
+    warnings = [line for line in done.stderr.splitlines() if "cannot be compiled" not in line]
+    assert warnings == []  # what is left out is said where there is no compiler
+    assert "\r" not in done.stdout + done.stderr
 
 
 def test_each_of_many_bags_gets_a_folder_of_its_own_name() -> None:

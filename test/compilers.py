@@ -1,0 +1,18 @@
+"""The compilers of this machine; ``None`` where none answers, also where one only seems to be there."""
+
+import shutil
+import subprocess
+
+from kane_dynamics_ros.runtime.compiler import compiler
+
+C_COMPILER = compiler()
+
+
+def _cpp_compiler() -> str | None:
+    path = shutil.which("g++")
+    if path is None or subprocess.run([path, "--version"], capture_output=True, check=False).returncode:
+        return None
+    return path
+
+
+CPP_COMPILER = _cpp_compiler()
