@@ -8,8 +8,8 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from kane_dynamics_ros.nodes.outputs import COMMAND_TOPIC
-from kane_dynamics_ros.nodes.qos import COMMANDS, JOINT_STATES
+from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC
+from kane_dynamics_ros.nodes.messages import COMMANDS, JOINT_STATES
 
 
 class EchoNode(Node):

@@ -8,7 +8,7 @@ from benchmark import kanes_method
 from benchmark.arms import arms
 from benchmark.line import Line, below, faster
 from benchmark.timing import interleaved
-from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
 

@@ -19,8 +19,8 @@ from matplotlib.figure import Figure
 from benchmark.arms import REPOSITORY
 from benchmark.line import Line, below
 from benchmark.operations import count_operations
-from kane_dynamics_ros.codegen.c_function import c_function
-from kane_dynamics_ros.codegen.derived import Derived, derive
+from kane_dynamics_ros.codegen.derive import Derived, derive
+from kane_dynamics_ros.codegen.print_c import c_function
 
 sys.path.insert(0, str(REPOSITORY / "test"))  # the random chains of the tests
 from random_chains import random_chain

@@ -8,15 +8,14 @@ import casadi as ca
 
 from benchmark.arms import REPOSITORY, Arm, arms, write_reduced_urdf
 from benchmark.newton_euler import GRAVITY, inverse_dynamics, write_c
-from kane_dynamics_ros.codegen.derived import derive
-from kane_dynamics_ros.codegen.lean import best_regrouping
+from kane_dynamics_ros.codegen.derive import best_regrouping, derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.algebra import apply
-from kane_dynamics_ros.formulation.base_parameters import regroup
-from kane_dynamics_ros.formulation.frames import reframe
-from kane_dynamics_ros.formulation.segments import segments_of
+from kane_dynamics_ros.formulation.kane.base_parameters import regroup
+from kane_dynamics_ros.formulation.kane.frames import reframe
+from kane_dynamics_ros.formulation.kane.segments import segments_of
 
 BUILD = REPOSITORY / "build" / "benchmark"
 

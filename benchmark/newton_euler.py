@@ -12,7 +12,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 
-from kane_dynamics_ros.formulation.segments import Segment, symmetric
+from kane_dynamics_ros.formulation.kane.segments import Segment, symmetric
 
 GRAVITY = (0.0, 0.0, -9.81)  # free-fall acceleration in the root frame [m/s^2]
 

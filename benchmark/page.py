@@ -38,7 +38,7 @@ How it is measured:
 - *Generation*: ours from the URDF to all functions in Python and C; SymPy's to inverse dynamics in C.
 - *Five sines and cosines*: half of the time of a small arm in other generators' code. How the kernel
   works, and its largest error (0.83 ulp over the whole range of doubles), is told in
-  `kane_dynamics_ros/codegen/sincos_kernel.py`.
+  `kane_dynamics_ros/codegen/sincos.py`.
 - The replay's figures and the node's round trip over DDS are sections of their own, `replay_speed` and
   `round_trip`: the latter means something only on a machine that has nothing else to do.
 - How the cost grows with the number of joints: [growth](growth.md).

@@ -32,10 +32,9 @@ from benchmark.line import Line, below
 from kane_dynamics_ros.control.law import efforts
 from kane_dynamics_ros.control.limits import clamp
 from kane_dynamics_ros.control.plan import hold_at, sample
-from kane_dynamics_ros.nodes.feedforward_parameters import TABLE
-from kane_dynamics_ros.nodes.feedforward_settings import build_settings
-from kane_dynamics_ros.nodes.outputs import COMMAND_TOPIC
-from kane_dynamics_ros.nodes.qos import JOINT_STATES
+from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
+from kane_dynamics_ros.nodes.messages import JOINT_STATES
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = "manipulator_5dof"

@@ -3,7 +3,7 @@
 from benchmark.line import Line
 from benchmark.measured import BUILD
 from benchmark.native_build import C_FLAGS, NATIVE, run
-from kane_dynamics_ros.codegen.sincos_kernel import INCLUDES, sincos_kernel
+from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 
 REPEATS = 201
 

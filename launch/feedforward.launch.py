@@ -14,8 +14,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from kane_dynamics_ros.description.expand import expand_xacro
-from kane_dynamics_ros.description.load import read_bytes
+from kane_dynamics_ros.description.load import expand_xacro, read_bytes
 from kane_dynamics_ros.share import share_directory
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 

@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 
-from kane_dynamics_ros.runtime.compiler import compiler
+from kane_dynamics_ros.runtime.compilation import compiler
 
 C_COMPILER = compiler()
 

@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio
 from example_robots import ROBOTS
 
-from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
 

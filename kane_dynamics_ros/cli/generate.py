@@ -5,10 +5,9 @@ import sys
 import time
 from pathlib import Path
 
-from kane_dynamics_ros.cli.chain_arguments import add_chain_arguments, read_chain
-from kane_dynamics_ros.cli.colour import palette_for, printable
-from kane_dynamics_ros.cli.inspect_findings import finding_lines
-from kane_dynamics_ros.codegen.derived import Derived, derive
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, palette_for, printable, read_chain
+from kane_dynamics_ros.cli.inspect import finding_lines
+from kane_dynamics_ros.codegen.derive import Derived, derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.runtime.errors import CompileError

@@ -3,14 +3,181 @@
 import argparse
 import json
 import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from typing import NamedTuple
 
-from kane_dynamics_ros.cli.chain_arguments import add_chain_arguments, read_chain
-from kane_dynamics_ros.cli.colour import Palette, palette_for, printable
-from kane_dynamics_ros.cli.inspect_findings import finding_lines, summary
-from kane_dynamics_ros.cli.inspect_partials import partial_lines, partials
-from kane_dynamics_ros.cli.inspect_tables import body_lines, joint_lines
-from kane_dynamics_ros.description import Chain, DescriptionError, Finding, physics_hash
+from kane_dynamics_ros.cli.arguments import Palette, add_chain_arguments, palette_for, printable, read_chain
+from kane_dynamics_ros.description import Chain, ChainJoint, DescriptionError, Finding, physics_hash
+from kane_dynamics_ros.description.findings import listed
+from kane_dynamics_ros.description.geometry import principal_moments
+from kane_dynamics_ros.formulation.algebra import Vector, add, cross
+from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.kane.kinematics import numeric_sine_cosine, place
+from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
+from kane_dynamics_ros.formulation.kane.segments import segments_of
+
+# Findings as ``inspect`` prints them.
+
+
+_ORDER = ("error", "warning", "info")
+
+
+def finding_lines(findings: Iterable[Finding], palette: Palette) -> list[str]:
+    """One line each, as compilers write them; the worst first, then in the order of the file."""
+    ordered = sorted(findings, key=lambda finding: _ORDER.index(finding.severity))
+    return [finding_line(finding, palette) for finding in ordered] or ["none"]
+
+
+def finding_line(finding: Finding, palette: Palette) -> str:
+    """``file:line: severity: element: message [code]``."""
+    place = [part for part in (finding.file, finding.line) if part is not None]
+    where = ":".join(str(part) for part in place) or "<text>"
+    element = "" if finding.element is None else f"{finding.element}: "
+    severity = palette.severity(finding.severity, finding.severity)
+    return f"{where}: {severity}: {element}{finding.message} [{finding.code}]"
+
+
+def summary(findings: Iterable[Finding]) -> str:
+    """How many of each severity; the codes are explained in docs/diagnostics.md."""
+    counts = Counter[str](finding.severity for finding in findings)
+    warnings = f"{counts['warning']} warning{'' if counts['warning'] == 1 else 's'}"
+    return f"{warnings}, {counts['info']} info (docs/diagnostics.md explains the codes)"
+
+
+# A chain's joints and bodies as tables of text.
+
+
+def joint_lines(chain: Chain) -> list[str]:
+    """Each joint: coordinate, kind, axis, position in the frame before it, limits, friction, rotor."""
+    head = ("joint", "coordinate", "kind", "axis", "position [m]", "range", "velocity", "effort", "damping")
+    rows = [joint_row(joint, chain) for joint in chain.joints]
+    return table([(*head, "friction", "rotor inertia"), *rows])
+
+
+def joint_row(joint: ChainJoint, chain: Chain) -> tuple[str, ...]:
+    """One joint's cells."""
+    limits = joint.limits
+    return (
+        repr(joint.name),
+        coordinate(joint, chain),
+        joint.kind,
+        vector(joint.axis),
+        vector(joint.p_PoJo_P),
+        f"{known(limits.lower)} .. {known(limits.upper)}",
+        known(limits.velocity),
+        known(limits.effort),
+        *(f"{value:.6g}" for value in (joint.damping, joint.friction, joint.rotor_inertia)),
+    )
+
+
+def coordinate(joint: ChainJoint, chain: Chain) -> str:
+    """``q1``, or ``-1 q1 + 0.02`` for a follower."""
+    q = f"q{joint.coordinate + 1}"
+    if chain.coordinates[joint.coordinate] == joint.name:
+        return q
+    return f"{joint.multiplier:.6g} {q}" + (f" + {joint.offset:.6g}" if joint.offset else "")
+
+
+def body_lines(chain: Chain) -> list[str]:
+    """Each body: mass, centre of mass, principal moments, and what is lumped into it."""
+    head = ("body", "mass [kg]", "centre of mass [m]", "principal moments [kg m^2]", "lumped into it")
+    return table([head, *(body_row(joint) for joint in chain.joints)])
+
+
+def body_row(joint: ChainJoint) -> tuple[str, ...]:
+    """One body's cells."""
+    return (
+        repr(joint.body),
+        f"{joint.inertia.mass:.6g}",
+        vector(joint.inertia.com),
+        vector(principal_moments(joint.inertia.tensor)),
+        listed(joint.lumped) or "-",
+    )
+
+
+def vector(values: Sequence[float]) -> str:
+    """Numbers separated by spaces."""
+    return " ".join(f"{value + 0.0:.5g}" for value in values)
+
+
+def known(value: float | None) -> str:
+    """A number, or ? where it is unknown."""
+    return "?" if value is None else f"{value:.6g}"
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns aligned on the left; the first row is the head."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+# What ``kane_dynamics inspect --equations`` prints: a chain's equations of motion in symbols.
+
+
+SHORT = 4  # coordinates up to which the equations are a matter of seconds, whatever the geometry
+
+
+def equations_of(chain: Chain, form: str) -> str:
+    """The partial velocities, M, V and G of ``chain`` by Kane's method, as ``text`` or ``latex``."""
+    from kane_dynamics_ros.formulation.symbolic import equations  # spares the others SymPy's import
+    from kane_dynamics_ros.formulation.symbolic.equations import derive, partial_velocity_table
+
+    if len(chain.coordinates) > SHORT:
+        print(
+            f"deriving the equations of {len(chain.coordinates)} coordinates in symbols: seconds where axes "
+            "are parallel or at right angles, many minutes in general; --lock or --tip make the chain "
+            "shorter",
+            file=sys.stderr,
+        )
+    written = equations.as_latex if form == "latex" else equations.as_text
+    return written(derive(chain, chain_dynamics.inverse_dynamics), partial_velocity_table(chain))
+
+
+# Partial velocities of a chain, as ``inspect`` prints them.
+
+
+DIGITS = 9  # after the decimal point
+
+
+class Partial(NamedTuple):
+    """Of one body for one speed u_r, at q = 0, in body axes: omega_r, and v_r of the centre of mass G.
+
+    [Malvezzi2017] eq. (2).
+    """
+
+    body: str
+    speed: str
+    omega: Vector
+    v_G: Vector
+
+
+def partials(chain: Chain) -> Iterator[Partial]:
+    """Those that are not zero, body by body from the root."""
+    n = len(chain.coordinates)
+    placements = place(segments_of(chain), [0.0] * n, numeric_sine_cosine)
+    for joint, row in zip(chain.joints, partial_velocities(placements, n), strict=True):
+        for name, partial in zip(chain.coordinates, row, strict=True):
+            v_G = add(partial.v_Bo, cross(partial.omega, joint.inertia.com))
+            omega, v_G = cleaned(partial.omega), cleaned(v_G)
+            if any(omega) or any(v_G):
+                yield Partial(joint.body, name, omega, v_G)
+
+
+def cleaned(v: Vector) -> Vector:
+    """Without the traces that quarter turns written with twelve digits leave."""
+    x, y, z = (round(float(entry), DIGITS) for entry in v)
+    return (x, y, z)
+
+
+def partial_lines(chain: Chain) -> list[str]:
+    """A table of the partial velocities."""
+    head = ("body", "speed", "partial angular velocity", "partial velocity of the centre of mass")
+    rows = ((repr(p.body), repr(p.speed), vector(p.omega), vector(p.v_G)) for p in partials(chain))
+    return table([head, *rows])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +216,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def equations_in_symbols(chain: Chain, form: str) -> str:
     """The equations of motion; SymPy is loaded only for them."""
-    from kane_dynamics_ros.cli.equations import equations_of
+    pass
 
     return equations_of(chain, form)
 

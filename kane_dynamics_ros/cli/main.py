@@ -30,7 +30,7 @@ COMMANDS = {
         "annotate models/my_robot.py trajectory.yaml -o annotated.yaml",
     ),
     "demo": Command(
-        "demo",
+        "demo.command",
         "run the nodes over DDS under three controllers; a table of tracking errors, plots, bags",
         "demo --output demo_output",
     ),

@@ -5,10 +5,14 @@ from pathlib import Path
 
 import numpy as np
 
-from kane_dynamics_ros.cli.paper_assessment import as_table, assess
-from kane_dynamics_ros.cli.paper_figures import draw_forward, draw_inverse
-from kane_dynamics_ros.cli.paper_motion import AMPLITUDES, FASTER, STROKE
-from kane_dynamics_ros.cli.paper_simulation import (
+from kane_dynamics_ros.description import load_robot
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.papers.assessment import as_table, assess
+from kane_dynamics_ros.papers.manipulator_figures import draw_forward, draw_inverse
+from kane_dynamics_ros.papers.manipulator_simulation import (
+    AMPLITUDES,
+    FASTER,
+    STROKE,
     Array,
     Forward,
     Inverse,
@@ -18,9 +22,7 @@ from kane_dynamics_ros.cli.paper_simulation import (
     manipulator,
     static_torques,
 )
-from kane_dynamics_ros.cli.paper_wind_pump import wind_pump
-from kane_dynamics_ros.description import load_robot
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.papers.wind_pump_figures import wind_pump
 from kane_dynamics_ros.share import share_directory
 
 PAPERS = ("manipulator_5dof", "wind_pump")

@@ -1,19 +1,155 @@
 """``kane_dynamics replay``: does the model explain the efforts in a bag, and if not, why?"""
 
 import argparse
+import importlib.util
+import math
 import os
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
-from kane_dynamics_ros.cli.replay_limits import Limits, exceeded, positive_number, read_limits
-from kane_dynamics_ros.cli.replay_live import add_live_arguments, run_live
-from kane_dynamics_ros.replay.job import Job, Outcome, run_job
-from kane_dynamics_ros.replay.many import find_bags, run_jobs
-from kane_dynamics_ros.replay.report.table import table
+from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
+from kane_dynamics_ros.replay.jobs import Job, Outcome, find_bags, run_job, run_jobs
+from kane_dynamics_ros.replay.live import SAME, LiveComparison, read_answers, write_playlist
+from kane_dynamics_ros.replay.report.report import table
+from kane_dynamics_ros.replay.verdict.verdict import Verdict
 from kane_dynamics_ros.runtime import load_model
+
+# The limits that turn a verdict into an exit code.
+
+
+class NumberArgumentError(KaneDynamicsError):
+    """An option's value is no positive number."""
+
+    def __init__(self, option: str, found: str, allowed: str) -> None:
+        super().__init__(f"{option} {found!r}: found no positive number; allowed is {allowed}")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Largest NRMSE of any joint (a fraction), and largest RMSE of some joints [N m] or [N]."""
+
+    nrmse: float | None
+    rmse: dict[str, float]
+
+
+def read_limits(nrmse: str | None, rmse: Sequence[str], joints: Sequence[str]) -> Limits:
+    """The limits that the options mean. Raises ``NumberArgumentError`` and ``UnknownJointError``."""
+    each = {}
+    for text in rmse:
+        joint, _, value = text.rpartition("=")
+        each[joint] = _number("--max-rmse", text, value, "JOINT=VALUE, in N m or N")
+        if joint not in joints:
+            raise UnknownJointError(joint, joints)
+    return Limits(
+        None if nrmse is None else positive_number("--max-nrmse", nrmse, "a part of the range: 0.05 is 5 %"),
+        each,
+    )
+
+
+def exceeded(verdict: Verdict, limits: Limits) -> Iterator[str]:
+    """A sentence for each limit that a joint exceeds."""
+    for joint in verdict.joints:
+        found, unit = joint.fit, joint.unit
+        # a measured effort that never changes has no range: any error is then too much
+        nrmse = math.inf if found.nrmse is None and found.rmse else found.nrmse or 0.0
+        if limits.nrmse is not None and nrmse > limits.nrmse:
+            yield f"joint {joint.name!r}: NRMSE {nrmse:.4g} exceeds --max-nrmse {limits.nrmse:g}"
+        most = limits.rmse.get(joint.name)
+        if most is not None and found.rmse > most:
+            yield f"joint {joint.name!r}: RMSE {found.rmse:.4g} {unit} exceeds --max-rmse {most:g} {unit}"
+
+
+def positive_number(option: str, text: str, allowed: str, least: float = 0.0) -> float:
+    """The number in ``text``; above 0, and ``least`` at least. Raises ``NumberArgumentError``."""
+    return _number(option, text, text, allowed, least)
+
+
+def _number(option: str, text: str, value: str, allowed: str, least: float = 0.0) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0 and number >= least):
+        raise NumberArgumentError(option, text, allowed)
+    return number
+
+
+# ``kane_dynamics replay --live``: the recording played to the running node.
+
+
+DIFFERS, FAILED = 1, 2  # exit codes
+
+
+class RosMissingError(KaneDynamicsError):
+    """``--live`` without ROS 2."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "--live needs ROS 2's rclpy, which is not installed: source a ROS installation, or "
+            "pip install 'kane_dynamics_ros[ros]'"
+        )
+
+
+def add_live_arguments(parser: argparse.ArgumentParser) -> None:
+    """``--live`` and what belongs to it."""
+    add = parser.add_argument_group("against the running feedforward node").add_argument
+    add("--live", action="store_true", help="play the bag to the node and compare its commands")
+    add("--rate", metavar="X", help="times the recorded rate; default: no wait")
+    add("--restamp", action="store_true", help="stamp states with the present instead of driving /clock")
+    add("--node", default="feedforward_node", metavar="NAME", help="default: feedforward_node")
+
+
+def run_live(arguments: argparse.Namespace, bags: Sequence[Path], joints: Sequence[str]) -> int:
+    """Play every bag and print the comparison; 1 when a command differs, 2 when the node is not there.
+
+    With ``--report`` the commands and the offline answers stay there, in ``BAG_answers.npz``.
+    Raises ``RosMissingError`` and ``BagError``.
+    """
+    if importlib.util.find_spec("rclpy") is None:
+        raise RosMissingError
+    return max(_play(arguments, bag, joints) for bag in bags)
+
+
+def _play(arguments: argparse.Namespace, bag: Path, joints: Sequence[str]) -> int:
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics_live_") as folder:
+        kept = arguments.report or Path(folder)
+        kept.mkdir(parents=True, exist_ok=True)
+        playlist, answers = Path(folder, "playlist.npz"), kept / f"{bag.resolve().stem}_answers.npz"
+        states = write_playlist(bag, arguments.topic, playlist)
+        print(f"{bag}: {states} joint states played to {arguments.node!r}", flush=True)
+        command = [sys.executable, "-m", "kane_dynamics_ros.nodes.bag_player", str(playlist), str(answers)]
+        command += ["--model", arguments.model, "--node", arguments.node]
+        if arguments.rate is not None:
+            command += ["--rate", str(positive_number("--rate", arguments.rate, "1 for the recorded pace"))]
+        command += ["--restamp"] if arguments.restamp else []
+        if subprocess.run(command, check=False).returncode:
+            return FAILED
+        found = read_answers(answers)
+    print("\n".join(live_lines(found, joints)))
+    return 0 if found.same else DIFFERS
+
+
+def live_lines(found: LiveComparison, joints: Sequence[str]) -> list[str]:
+    """The comparison as lines."""
+    width = max(map(len, joints))
+    rows = [
+        f"joint {joint:<{width}}  largest difference {worst:.3g}"
+        for joint, worst in zip(joints, found.difference, strict=True)
+    ]
+    counts = f"{found.compared} commands compared with the offline answer"
+    if found.unanswered:
+        counts += f"; {found.unanswered} states without the command that was due"
+    if found.unexpected:
+        counts += f"; {found.unexpected} states with a command that was not due"
+    verdict = "the node answers as it must" if found.same else "the node does NOT answer as it must"
+    return [*rows, counts, f"{verdict}: allowed is {SAME:g}"]
+
 
 EXCEEDED, FAILED = 1, 2  # exit codes
 

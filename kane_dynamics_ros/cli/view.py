@@ -1,13 +1,78 @@
 """``kane_dynamics view``: a bag, or a URDF and a trajectory, as a page that plays the motion in 3D."""
 
 import argparse
+import dataclasses
 import sys
+import tempfile
 from pathlib import Path
 
-from kane_dynamics_ros.cli.view_trajectory import record_of_trajectory
+import numpy as np
+from numpy.typing import NDArray
+
+from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import write_module
+from kane_dynamics_ros.control.plan import hold_at, replace, sample
+from kane_dynamics_ros.control.trajectory_file import read_trajectory
+from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
+from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.replay.viewing.bag_record import record_of_bag
-from kane_dynamics_ros.replay.viewing.page import page
+from kane_dynamics_ros.replay.viewing.page import Record, Series, page, robot_from_file
+from kane_dynamics_ros.replay.viewing.records import record_of_bag
+from kane_dynamics_ros.runtime import DynamicsModel, load_model
+
+# A trajectory on a URDF as a record to play: the motion asked for, and the torques it takes.
+
+
+Array = NDArray[np.float64]
+
+STEP = 0.01  # [s] between two samples
+RULES = Rules(
+    allow_partial=True
+)  # joints that the trajectory does not name, say a gripper's, stay where they are
+
+
+def record_of_trajectory(urdf: Path, trajectory: Path, tip: str | None) -> tuple[Record, list[str]]:
+    """The record, and the names of meshes that were not found.
+
+    The arm starts at the URDF's initial positions. Raises ``TrajectoryError``, ``DescriptionError``.
+    """
+    robot = robot_from_file(urdf, tip)
+    model = derived_model(robot.chain)
+    times, q, qd, qdd = sampled(model, read_trajectory(trajectory))
+    torque = model.inverse_dynamics(q, qd, qdd)
+    record = Record(
+        title=f"{robot.chain.robot}: {trajectory.name}",
+        urdf=robot.urdf,
+        meshes=robot.meshes,
+        joints=robot.chain.coordinates,
+        tip=robot.chain.tip,
+        times=times,
+        motionLabel="trajectory",
+        position=q.T,
+        reference=None,
+        quantities=(
+            robot.effort(Series("inverse dynamics", "motion", torque.T)),
+            robot.position("position", Series("trajectory", "motion", q.T)),
+        ),
+    )
+    return record, robot.missing
+
+
+def derived_model(chain: Chain) -> DynamicsModel:
+    """The chain's equations, derived here and now and evaluated in pure Python."""
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics_view_") as folder:
+        module, *_ = write_module(derive(chain), "viewed_robot", Path(folder))
+        return load_model(module)
+
+
+def sampled(model: DynamicsModel, request: TrajectoryRequest) -> tuple[Array, Array, Array, Array]:
+    """Times [s] (N,), positions, velocities and accelerations (N, n), as a controller would follow it."""
+    start = np.array([joint.initial_position or 0.0 for joint in model.joints])
+    plan = replace(hold_at(start, 0), dataclasses.replace(request, stamp_ns=0), model.joints, 0, RULES)
+    times = np.linspace(0.0, 1e-9 * plan.end_ns, max(2, round(1e-9 * plan.end_ns / STEP) + 1))
+    motion = np.array([sample(plan, round(1e9 * t)) for t in times])
+    return times, motion[:, 0], motion[:, 1], motion[:, 2]
+
 
 URDF_SUFFIXES = (".urdf", ".xacro")
 MESH_HINT = "meshes are looked for in the folders above the URDF or bag, and in AMENT_PREFIX_PATH"

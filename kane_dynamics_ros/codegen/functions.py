@@ -1,26 +1,266 @@
-"""The functions of a generated module, as expressions on one graph that shares sub-expressions.
-
-Inputs are the symbols ``q[i]``, ``qd[i]``, ``qdd[i]``, ``tau[i]`` and ``parameters[k]``. What depends on the
-parameters alone is computed once, by ``prepare``, into ``prepared[k]``; the printers see to that.
-"""
+"""The functions of a generated module, as expressions on one graph that shares sub-expressions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kane_dynamics_ros.codegen.dynamic_functions import (
-    forward_functions,
-    friction_function,
-    inverse_functions,
-    nominal_inverse_dynamics,
-)
-from kane_dynamics_ros.codegen.expression import Graph
-from kane_dynamics_ros.codegen.function import Function, state_symbols
-from kane_dynamics_ros.codegen.link_functions import link_functions, pose_functions
+from kane_dynamics_ros.codegen.graph import Expression, Graph, Scalar, operations
 from kane_dynamics_ros.codegen.parameters import GRAVITY, ParameterLayout
+from kane_dynamics_ros.codegen.passes import jacobian, solve_symmetric
 from kane_dynamics_ros.description.model import Chain
-from kane_dynamics_ros.formulation.algebra import apply
-from kane_dynamics_ros.formulation.base_parameters import Keep, regroup
-from kane_dynamics_ros.formulation.frames import Reframed
+from kane_dynamics_ros.formulation.algebra import Vector, apply
+from kane_dynamics_ros.formulation.kane import energy
+from kane_dynamics_ros.formulation.kane.articulated import forward_dynamics
+from kane_dynamics_ros.formulation.kane.base_parameters import Keep, regroup
+from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics, mass_matrix, resultants
+from kane_dynamics_ros.formulation.kane.frames import Reframed
+from kane_dynamics_ros.formulation.kane.kinematics import Placement, motion, place
+from kane_dynamics_ros.formulation.kane.partial_velocities import regressor
+from kane_dynamics_ros.formulation.kane.segments import Segment
+
+# One generated function, and the symbols of the state that functions take.
+
+
+@dataclass(frozen=True)
+class Function:
+    """One generated function: inputs among q, qd, qdd, tau; one flat output array of a stated shape.
+
+    ``nominal`` functions have the default parameters built in; the others take prepared ones.
+    ``pivots`` counts the trailing outputs that are divisors: zero or negative means M is singular.
+    """
+
+    name: str
+    summary: str
+    inputs: tuple[str, ...]
+    shape: tuple[int, ...]
+    outputs: tuple[Expression, ...]
+    nominal: bool = False
+    pivots: int = 0
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Names of the input arrays in order."""
+        return self.inputs if self.nominal else ("prepared", *self.inputs)
+
+
+@dataclass(frozen=True)
+class State:
+    """The symbols of a state on one graph, each list (n,)."""
+
+    graph: Graph
+    q: list[Expression]
+    qd: list[Expression]
+    qdd: list[Expression]
+    tau: list[Expression]
+
+    def place(self, segments: Sequence[Segment]) -> tuple[Placement, ...]:
+        """The segments at this state's q."""
+        return place(segments, self.q, self.graph.sine_cosine)
+
+
+def state_symbols(graph: Graph, n: int) -> State:
+    """The symbols q[i], qd[i], qdd[i], tau[i]."""
+    q, qd, qdd, tau = ([graph.symbol(f"{name}[{i}]") for i in range(n)] for name in ("q", "qd", "qdd", "tau"))
+    return State(graph, q, qd, qdd, tau)
+
+
+def flat(graph: Graph, rows: Sequence[Sequence[Scalar]]) -> tuple[Expression, ...]:
+    """Rows of scalars as a flat tuple of expressions."""
+    return tuple(graph.lift(x) for row in rows for x in row)
+
+
+# Forward dynamics as expressions, whichever way costs fewer operations.
+
+
+@dataclass(frozen=True)
+class ForwardDynamics:
+    """u', the pivots met on the way, and the diagonal of M that they are to be compared with."""
+
+    qdd: tuple[Expression, ...]
+    pivots: tuple[Expression, ...]
+    diagonal: tuple[Expression, ...]
+
+    def outputs(self) -> tuple[Expression, ...]:
+        return (*self.qdd, *self.pivots, *self.diagonal)
+
+
+def cheapest_forward_dynamics(
+    M: Sequence[Sequence[Expression]],
+    bias: Sequence[Expression],
+    placements: Sequence[Placement],
+    qd: Sequence[Expression],
+    tau: Sequence[Expression],
+    rotor_inertia: Sequence[Expression],
+    gravity: Vector,
+) -> ForwardDynamics:
+    """By the mass matrix, or joint by joint: the former wins on short arms, the latter on long ones."""
+    graph = tau[0].graph
+    diagonal = tuple(M[i][i] for i in range(len(M)))
+    qdd, pivots = solve_symmetric(M, [t - b for t, b in zip(tau, bias, strict=True)])
+    by_matrix = ForwardDynamics(tuple(qdd), tuple(pivots), diagonal)
+    if any(p.segment.coordinate != k or p.segment.multiplier != 1 for k, p in enumerate(placements)):
+        return by_matrix  # joints that follow others share a coordinate: only M knows of it
+    rates, divisors = forward_dynamics(placements, qd, tau, rotor_inertia, gravity)
+    by_joint = ForwardDynamics(
+        tuple(graph.lift(x) for x in rates), tuple(graph.lift(x) for x in divisors), diagonal
+    )
+    return min(by_matrix, by_joint, key=lambda way: operations(way.outputs()).total)
+
+
+# Inverse and forward dynamics, their parts and their derivatives, as generated functions.
+
+
+STATE = ("q", "qd", "qdd")
+
+
+def nominal_inverse_dynamics(
+    state: State, lean: Sequence[Segment], gravity: Vector, rotor_inertia: Sequence[float]
+) -> Function:
+    """Inverse dynamics with numbers for parameters: what a control loop calls most."""
+    tau = _torques(state, lean, gravity, state.qd, state.qdd, rotor_inertia)
+    summary = "tau = M(q) qdd + V(q, qd) with the default parameters"
+    return Function("inverse_dynamics", summary, STATE, (len(tau),), tau, nominal=True)
+
+
+def inverse_functions(
+    state: State, lean: Sequence[Segment], gravity: Vector, rotor_inertia: Sequence[Expression]
+) -> list[Function]:
+    """Torques with run-time parameters, their parts, and how they change with q and qd."""
+    graph, n = state.graph, len(state.q)
+    rest = [0] * n
+    tau = _torques(state, lean, gravity, state.qd, state.qdd, rotor_inertia)
+    bias = _torques(state, lean, gravity, state.qd, rest, rotor_inertia)
+    weight = _torques(state, lean, gravity, rest, rest, rotor_inertia)
+    by_q, by_qd = jacobian(tau, state.q), jacobian(bias, state.qd)
+    C = [[entry * 0.5 for entry in row] for row in by_qd]  # V is a quadratic form in qd, its matrix C
+    slopes = (*flat(graph, by_q), *flat(graph, by_qd))
+    slopes_summary = "d tau / d q, then d tau / d qd"
+    return [
+        Function("inverse_dynamics_with", "tau = M(q) qdd + V(q, qd)", STATE, (n,), tau),
+        Function("bias", "V(q, qd), without friction", ("q", "qd"), (n,), bias),
+        Function("gravity", "effort that holds the arm at rest", ("q",), (n,), weight),
+        Function("coriolis", "C(q, qd) of Christoffel symbols", ("q", "qd"), (n, n), flat(graph, C)),
+        Function("inverse_dynamics_derivatives", slopes_summary, STATE, (2, n, n), slopes),
+    ]
+
+
+def forward_functions(
+    state: State,
+    lean: Sequence[Segment],
+    gravity: Vector,
+    rotor_inertia: Sequence[Expression],
+    bias: Sequence[Expression],
+) -> list[Function]:
+    """The mass matrix, and the accelerations that efforts cause."""
+    graph, n = state.graph, len(state.q)
+    placements = state.place(lean)
+    M = [[graph.lift(x) for x in row] for row in mass_matrix(placements, n)]
+    for i in range(n):
+        M[i][i] = M[i][i] + rotor_inertia[i]
+    forward = cheapest_forward_dynamics(M, bias, placements, state.qd, state.tau, rotor_inertia, gravity)
+    summary = "qdd that the efforts tau cause, without friction"
+    inputs = ("q", "qd", "tau")
+    return [
+        Function("mass_matrix", "M(q), rotor inertia included", ("q",), (n, n), flat(graph, M)),
+        Function("forward_dynamics", summary, inputs, (n,), forward.outputs(), pivots=n),
+    ]
+
+
+def friction_function(
+    state: State,
+    viscous: Sequence[Expression],
+    coulomb: Sequence[Expression],
+    coulomb_velocity: Expression,
+) -> Function:
+    """Friction, apart from everything else because the hyperbolic tangent is dear."""
+    efforts = tuple(
+        damping * speed + level * state.graph.call("tanh", speed / coulomb_velocity)
+        for damping, level, speed in zip(viscous, coulomb, state.qd, strict=True)
+    )
+    summary = "viscous * qd + coulomb * tanh(qd / coulomb_velocity)"
+    return Function("friction", summary, ("qd",), (len(efforts),), efforts)
+
+
+def _torques(
+    state: State,
+    segments: Sequence[Segment],
+    gravity: Vector,
+    qd: Sequence[Scalar],
+    qdd: Sequence[Scalar],
+    rotor_inertia: Sequence[Scalar],
+) -> tuple[Expression, ...]:
+    """Kane's equations solved for the efforts, rotors included."""
+    rigid = inverse_dynamics(segments, state.q, qd, qdd, gravity, state.graph.sine_cosine)
+    return flat(state.graph, [[t + r * a for t, r, a in zip(rigid, rotor_inertia, qdd, strict=True)]])
+
+
+# What needs the bodies' own inertias and frames: regressor, reactions, energy, poses.
+
+
+def link_functions(state: State, segments: Sequence[Segment], gravity: Vector) -> list[Function]:
+    """What needs the bodies' own inertias in the frames of the URDF's links."""
+    graph, n, bodies = state.graph, len(state.q), len(segments)
+    placements = state.place(segments)
+    motions = motion(placements, state.qd, state.qdd, gravity)
+    Y = regressor(placements, motions, n)
+    wrenches = [(*force, *torque) for force, torque in resultants(placements, motions)]
+    kinetic = energy.kinetic_energy(placements, state.qd)
+    potential = energy.potential_energy(placements, gravity)
+    return [
+        Function("regressor", "Y: tau = Y pi, rotors excluded", STATE, (n, 10 * bodies), flat(graph, Y)),
+        Function(
+            "reaction_wrenches",
+            "force, then torque about the joint, by which each joint moves its link, in link axes",
+            STATE,
+            (bodies, 6),
+            flat(graph, wrenches),
+        ),
+        Function(
+            "energy", "kinetic and potential energy", ("q", "qd"), (2,), flat(graph, [[kinetic, potential]])
+        ),
+    ]
+
+
+def pose_functions(state: State, segments: Sequence[Segment], chain: Chain) -> list[Function]:
+    """Where the tip and the centre of mass are, in the root frame."""
+    graph, n = state.graph, len(state.q)
+    placements = state.place(segments)
+    poses = energy.body_poses(placements)
+    tip = energy.placed_in_root(poses[-1], chain.R_BT, chain.p_BoTo_B)
+    J = [[graph.lift(x) for x in row] for row in energy.jacobian_of_point(placements, poses, tip.p_RoBo_R, n)]
+    center, JC = energy.center_of_mass_jacobian(placements, poses, n)
+    JC = [[graph.lift(x) for x in row] for row in JC]
+    pose = [[*row, p] for row, p in zip(tip.R_RB, tip.p_RoBo_R, strict=True)] + [[0.0, 0.0, 0.0, 1.0]]
+    return [
+        Function(
+            "tip_pose",
+            "homogeneous transform of the tip in the root frame",
+            ("q",),
+            (4, 4),
+            flat(graph, pose),
+        ),
+        Function("tip_jacobian", "angular, then linear velocity of the tip", ("q",), (6, n), flat(graph, J)),
+        Function("tip_velocity", "J qd", ("q", "qd"), (6,), _times(J, state.qd)),
+        Function(
+            "center_of_mass",
+            "of all that moves, in the root frame",
+            ("q",),
+            (3,),
+            flat(graph, [center]),
+        ),
+        Function("center_of_mass_jacobian", "its linear velocity", ("q",), (3, n), flat(graph, JC)),
+        Function("center_of_mass_velocity", "JC qd", ("q", "qd"), (3,), _times(JC, state.qd)),
+    ]
+
+
+def _times(matrix: Sequence[Sequence[Expression]], vector: Sequence[Expression]) -> tuple[Expression, ...]:
+    products = ([a * b for a, b in zip(row, vector, strict=True)] for row in matrix)
+    return tuple(sum(row[1:], row[0]) for row in products)
+
+
+# The functions of a generated module, as expressions on one graph that shares sub-expressions.
+#
+# Inputs: symbols ``q[i]``, ``qd[i]``, ``qdd[i]``, ``tau[i]`` and ``parameters[k]``. What depends on the
+# parameters alone is computed once, by ``prepare``, into ``prepared[k]``; the printers see to that.
 
 
 @dataclass(frozen=True)

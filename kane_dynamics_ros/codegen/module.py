@@ -9,11 +9,32 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kane_dynamics_ros import __version__
-from kane_dynamics_ros.codegen.c_header import c_header
-from kane_dynamics_ros.codegen.c_source import c_source
-from kane_dynamics_ros.codegen.derived import Derived
-from kane_dynamics_ros.codegen.errors import ModuleNameError, OutputError
-from kane_dynamics_ros.codegen.python_source import python_source
+from kane_dynamics_ros.codegen.derive import Derived
+from kane_dynamics_ros.codegen.print_c import c_header, c_source
+from kane_dynamics_ros.codegen.print_python import python_source
+from kane_dynamics_ros.errors import KaneDynamicsError
+
+# Errors of writing a module.
+
+
+class OutputError(KaneDynamicsError):
+    """The generated files cannot be written."""
+
+    def __init__(self, folder: Path, reason: str) -> None:
+        super().__init__(f"{folder}: cannot write the generated module: {reason}; choose another -o DIR")
+
+
+class ModuleNameError(KaneDynamicsError):
+    """``--name`` is not usable as a file name and identifier."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"--name {found!r}: allowed are ASCII letters, digits and underscores, not beginning with a "
+            "digit, and no keyword of Python; choose another name"
+        )
+
+
+# Write a robot's module: NAME.py, NAME.h and NAME.c.
 
 
 def module_name(text: str) -> str:

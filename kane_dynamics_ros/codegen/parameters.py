@@ -3,17 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kane_dynamics_ros.codegen.expression import Expression, Graph, Scalar
+from kane_dynamics_ros.codegen.graph import Expression, Graph, Scalar
 from kane_dynamics_ros.description.model import Chain, Inertia
 from kane_dynamics_ros.formulation.algebra import Matrix, Vector
-from kane_dynamics_ros.formulation.frames import Reframed
-from kane_dynamics_ros.formulation.segments import (
-    BodyInertia,
-    Segment,
-    about_origin,
-    moved,
-    segments_of,
-)
+from kane_dynamics_ros.formulation.kane.frames import Reframed
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, about_origin, moved, segments_of
 
 GRAVITY = (0.0, 0.0, -9.81)  # default free-fall acceleration in the root link's frame [m/s^2]
 

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from kane_dynamics_ros.control.law import Law, efforts_by_term
 from kane_dynamics_ros.control.plan import NANOSECOND
 from kane_dynamics_ros.control.rejections import EffortBeyondLimitError, NoPointsError, TooManyPointsError
-from kane_dynamics_ros.control.request import RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.control.splines import Array, Knot, constant, evaluate_many, segments
-from kane_dynamics_ros.control.validation import Rules, Waypoints, checked
+from kane_dynamics_ros.control.validation import RequestPoint, Rules, TrajectoryRequest, Waypoints, checked
 
 JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned
 CHECKS = np.linspace(0.0, 1.0, 9)[1:-1]  # where each interval is compared with the true effort

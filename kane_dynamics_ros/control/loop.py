@@ -5,29 +5,108 @@
 
 import math
 from collections import Counter
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.control.law import Law, efforts, position_error
 from kane_dynamics_ros.control.limits import Limited, check_reference, clamp, clamp_reference, limit_rate
-from kane_dynamics_ros.control.plan import (
-    Plan,
-    accepted,
-    continue_with,
-    hold_at,
-    hold_from,
-    sample,
-    shifted,
-)
+from kane_dynamics_ros.control.plan import Plan, accepted, continue_with, hold_at, hold_from, sample, shifted
 from kane_dynamics_ros.control.rejections import NoStateError
-from kane_dynamics_ros.control.request import TrajectoryRequest
 from kane_dynamics_ros.control.splines import Array
-from kane_dynamics_ros.control.supervision import Alarm, Fault, Reaction, Safety, after_good_state, raised
-from kane_dynamics_ros.control.validation import Rules, Waypoints
+from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest, Waypoints
 from kane_dynamics_ros.errors import NonFiniteError
+
+# What to do when something is wrong, and when to go on.
+#
+# A fault leads to a reaction that its rule chooses. The reaction lasts until the states have been good
+# again for the recovery time; then control resumes by holding the measured position.
+
+
+Reaction = Literal["ignore", "hold", "zero", "stop"]
+REACTIONS: tuple[Reaction, ...] = get_args(Reaction)
+"""``hold`` gives gravity's effort at the last good position, ``zero`` no effort, ``stop`` no commands;
+``ignore`` only counts."""
+
+Fault = Literal["stale_state", "position_jump", "saturation", "overrun", "non_finite"]
+FAULTS: tuple[Fault, ...] = get_args(Fault)
+
+
+@dataclass(frozen=True)
+class Safety:
+    """Thresholds (0 switches one off) and the reaction to each fault."""
+
+    state_timeout: float = 0.1  # [s]
+    position_jump: float = 0.5  # [rad] or [m] between two states
+    saturation_time: float = 0.5  # [s] of clamping without a pause
+    overrun_period: float = 0.02  # [s] between two states
+    recovery_time: float = 0.2  # [s] of good states
+    reactions: dict[Fault, Reaction] = field(
+        default_factory=lambda: {
+            "stale_state": "hold",
+            "position_jump": "hold",
+            "saturation": "ignore",
+            "overrun": "ignore",
+            "non_finite": "hold",
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A fault that is being reacted to, and since when states have been good again [s]; None: not yet."""
+
+    fault: Fault
+    reaction: Reaction
+    good_since: float | None = None
+
+
+def raised(alarm: Alarm | None, fault: Fault, safety: Safety) -> Alarm | None:
+    """The alarm after ``fault``; one that is ignored changes nothing."""
+    reaction = safety.reactions[fault]
+    if reaction == "ignore":
+        return alarm
+    if alarm is not None and REACTIONS.index(alarm.reaction) > REACTIONS.index(reaction):
+        return Alarm(alarm.fault, alarm.reaction)
+    return Alarm(fault, reaction)
+
+
+def after_good_state(alarm: Alarm, time: float, safety: Safety) -> Alarm | None:
+    """The alarm after a good state at ``time`` [s]; None when control may resume."""
+    if alarm.good_since is None:
+        return Alarm(alarm.fault, alarm.reaction, time)
+    return None if time - alarm.good_since >= safety.recovery_time else alarm
+
+
+# Joint velocity from positions, for robots that report none.
+#
+# A first-order low-pass filter on the difference quotient, with cut-off frequency f [Hz]:
+# v += (1 - exp(-2 pi f dt)) ((q - q_previous) / dt - v), which delays the velocity by 1 / (2 pi f).
+
+
+@dataclass(frozen=True)
+class Differentiated:
+    """The last position (n,), the filtered velocity (n,), and when [s]."""
+
+    q: Array
+    qd: Array
+    time: float
+
+
+def differentiate(previous: Differentiated | None, q: Array, time: float, cutoff: float) -> Differentiated:
+    """The velocity after one more position, at rest before the first one.
+
+    ``time`` [s] is any clock that never steps. A repeated time keeps the velocity.
+    """
+    if previous is None:
+        return Differentiated(q, np.zeros_like(q), time)
+    dt = time - previous.time
+    if dt <= 0.0:
+        return Differentiated(q, previous.qd, previous.time)
+    share = 1.0 - math.exp(-math.tau * cutoff * dt)
+    return Differentiated(q, previous.qd + share * ((q - previous.q) / dt - previous.qd), time)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.request import TrajectoryRequest
 from kane_dynamics_ros.control.splines import Array, Knot, constant, evaluate, segments
-from kane_dynamics_ros.control.validation import Rules, Waypoints, checked, near_turns
+from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest, Waypoints, checked, near_turns
 from kane_dynamics_ros.runtime.interface import JointInfo
 
 NANOSECOND = 1e-9  # [s]

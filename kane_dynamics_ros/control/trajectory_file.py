@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from kane_dynamics_ros.control.request import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 NANOSECONDS = 1_000_000_000

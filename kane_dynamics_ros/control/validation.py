@@ -1,4 +1,4 @@
-"""From a request in any joint order to checked points in the model's order."""
+"""A trajectory as it was asked for, in any joint order, and as checked points in the model's order."""
 
 import math
 from collections.abc import Sequence
@@ -7,9 +7,37 @@ from dataclasses import dataclass
 import numpy as np
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.request import RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.control.splines import Array, Knot
 from kane_dynamics_ros.runtime.interface import JointInfo
+
+# A trajectory as it was asked for: joints in any order, nothing checked yet.
+
+
+@dataclass(frozen=True)
+class RequestPoint:
+    """One point; an empty sequence means that the point does not carry the field.
+
+    ``time_ns`` is the time from the trajectory's start [ns].
+    """
+
+    time_ns: int
+    positions: Sequence[float] = ()
+    velocities: Sequence[float] = ()
+    accelerations: Sequence[float] = ()
+    effort: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class TrajectoryRequest:
+    """``stamp_ns`` is the start on the caller's clock [ns]; 0 means at reception."""
+
+    names: Sequence[str]
+    points: Sequence[RequestPoint]
+    stamp_ns: int = 0
+
+
+# From a request in any joint order to checked points in the model's order.
+
 
 END_VELOCITY_TOLERANCE = 1e-9  # [rad/s] or [m/s]: above a planner's rounding, below any motion
 

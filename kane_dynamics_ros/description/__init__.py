@@ -1,7 +1,7 @@
 """URDF and xacro to a frozen, XML-free Robot, and its serial chain to a tip."""
 
 from kane_dynamics_ros.description.chain import serial_chain
-from kane_dynamics_ros.description.errors import DescriptionError
+from kane_dynamics_ros.description.findings import DescriptionError
 from kane_dynamics_ros.description.load import load_robot
 from kane_dynamics_ros.description.model import (
     Chain,
@@ -15,7 +15,7 @@ from kane_dynamics_ros.description.model import (
     Robot,
 )
 from kane_dynamics_ros.description.physics_hash import describe_differences, physics_hash
-from kane_dynamics_ros.description.urdf import parse_robot
+from kane_dynamics_ros.description.reader import parse_robot
 
 __all__ = [
     "Chain",

@@ -4,10 +4,19 @@ import math
 import re
 from typing import NamedTuple
 
-from kane_dynamics_ros.description.errors import MissingError, Place, TooLargeError, UnrunXacroError
-from kane_dynamics_ros.description.model import ZERO, Vector
-from kane_dynamics_ros.description.notes import Notes
-from kane_dynamics_ros.description.value_errors import NotANumberError, NumberCountError, OutOfRangeError
+from kane_dynamics_ros.description.findings import (
+    MissingError,
+    NotANumberError,
+    Notes,
+    NumberCountError,
+    OrientationError,
+    OutOfRangeError,
+    Place,
+    TooLargeError,
+    UnrunXacroError,
+)
+from kane_dynamics_ros.description.geometry import Placement, rotation_quaternion, rotation_rpy
+from kane_dynamics_ros.description.model import ZERO, Matrix, Vector
 from kane_dynamics_ros.description.xml_tree import Element
 
 LONGEST_NAME = 255
@@ -105,3 +114,37 @@ class Reader(NamedTuple):
             self.notes.add("KD307", f"{attribute}={text[:60]!r} was read as 0", *self.place[1:])
             return 0.0
         return value + 0.0
+
+
+# ``<origin>`` to a Placement.
+
+
+SHORTEST_QUATERNION = 1e-6
+MOST_RADIANS = 2 * math.pi * 1.001  # [rad] nobody turns a frame further; 90 and 180 are degrees
+
+
+def read_origin(owner: Reader) -> Placement:
+    """``<origin xyz rpy>``: position, and turns about the parent's fixed axes X, Y, Z; absent means 0.
+
+    Newer URDFs may give ``quat_xyzw`` in place of ``rpy``. Raises ``OrientationError``.
+    """
+    origin = owner.child("origin")
+    if origin is None:
+        return Placement()
+    return Placement(read_orientation(origin), origin.vector("xyz"))
+
+
+def read_orientation(origin: Reader) -> Matrix:
+    """R of ``rpy`` or ``quat_xyzw``; the identity where neither is given."""
+    if "quat_xyzw" in origin.element.attributes:
+        if "rpy" in origin.element.attributes:
+            raise OrientationError(origin.place, "both rpy and quat_xyzw are given")
+        x, y, z, w = origin.numbers("quat_xyzw", 4)
+        if math.hypot(x, y, z, w) < SHORTEST_QUATERNION:
+            raise OrientationError(origin.place, "quat_xyzw is 0")
+        return rotation_quaternion(x, y, z, w)
+    rpy = origin.vector("rpy")
+    if max(map(abs, rpy)) > MOST_RADIANS:
+        written = " ".join(map(repr, rpy))
+        origin.notes.add("KD507", f"rpy is {written} rad: degrees written for radians?", *origin.place[1:])
+    return rotation_rpy(*rpy)

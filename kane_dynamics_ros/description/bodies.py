@@ -1,16 +1,20 @@
-"""The rigid bodies of a chain: each moving joint's link with everything that is fixed to it."""
+"""The rigid bodies of a chain: fixed links lumped, and whether every joint moves some inertia."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kane_dynamics_ros.description.errors import listed
-from kane_dynamics_ros.description.geometry import Placement, lump, moved_inertia
-from kane_dynamics_ros.description.model import MOVING, Inertia, Joint, Link, Robot
-from kane_dynamics_ros.description.notes import Notes
-from kane_dynamics_ros.description.physical import failed_condition
-from kane_dynamics_ros.description.rest import Standing, moved_placement, refuse_loose
-from kane_dynamics_ros.description.tree import children
-from kane_dynamics_ros.description.value_errors import UnphysicalInertiaError
+from kane_dynamics_ros.description.findings import NoInertiaMovedError, Notes, UnphysicalInertiaError, listed
+from kane_dynamics_ros.description.geometry import (
+    Placement,
+    failed_condition,
+    lump,
+    moment_about,
+    moved_inertia,
+)
+from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot
+from kane_dynamics_ros.description.tree import Standing, children, moved_placement, refuse_loose
+
+# The rigid bodies of a chain: each moving joint's link with everything that is fixed to it.
 
 
 class Parts(NamedTuple):
@@ -90,3 +94,38 @@ def refuse_unphysical(whole: Inertia, body: Sequence[Attached], notes: Notes) ->
         if failed is not None:
             place = notes.place(part.link.line, f"link {part.link.name!r}")
             raise UnphysicalInertiaError(place, failed)
+
+
+# Joints that nothing resists: the mass matrix would be singular at every pose.
+
+
+def check_resistance(joints: Sequence[ChainJoint], lines: Mapping[str, int | None], notes: Notes) -> None:
+    """Raises ``NoInertiaMovedError`` for the joint nearest to the tip that moves no inertia.
+
+    Only joints from the last heavy body on can be such; a massless body before it is harmless. A follower
+    and its leader are one coordinate, which moves when either meets inertia.
+    """
+    idle = idle_joints(joints)
+    busy = {joint.coordinate for joint in joints if joint not in idle}
+    for joint in idle:
+        if joint.coordinate not in busy:
+            place = notes.place(lines.get(joint.body), f"link {joint.body!r}")
+            raise NoInertiaMovedError(place, joint.name, (joint.body, *joint.lumped))
+
+
+def idle_joints(joints: Sequence[ChainJoint]) -> list[ChainJoint]:
+    """Joints without rotor inertia that move no inertia about or along their axis, from the tip on."""
+    idle = []
+    for joint in reversed(joints):
+        if joint.rotor_inertia == 0.0 and not resists(joint):
+            idle.append(joint)
+        if joint.inertia.mass > 0.0:
+            break
+    return idle
+
+
+def resists(joint: ChainJoint) -> bool:
+    """Whether the joint's own body resists its motion."""
+    if joint.kind == "prismatic":
+        return joint.inertia.mass > 0.0
+    return moment_about(joint.inertia, joint.axis) > 0.0

@@ -4,7 +4,12 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
+
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Inertia, Matrix, Vector
+
+# Rotations, placements and inertia sums on plain tuples: the same bits on every machine and NumPy.
+
 
 # sin and cos of the double nearest to pi/2 leave 6e-17 where the file means 0. An angle that misses a quarter
 # turn by less than this is taken as exact; with 12 digits it misses by 5e-12 and stays as written. [rad]
@@ -165,3 +170,32 @@ def moment_about(inertia: Inertia, axis: Vector) -> float:
     """Moment of inertia about the line through the frame's origin along the unit vector ``axis``."""
     arm = cross(axis, inertia.com)
     return dot(axis, apply(inertia.tensor, axis)) + inertia.mass * dot(arm, arm)
+
+
+# Whether any body can have an inertia tensor.
+
+
+# URDFs are written with few digits, so that a thin rod or plate misses the triangle inequality by rounding.
+TRIANGLE_TOLERANCE = 1e-2  # relative to the largest principal moment
+ROUNDING = 1e-15  # [kg m^2] what is left where CAD programs mean 0
+
+
+def principal_moments(tensor: Matrix) -> tuple[float, float, float]:
+    """Eigenvalues of the tensor, ascending [kg m^2]."""
+    smallest, middle, largest = np.linalg.eigvalsh(np.array(tensor))
+    return (float(smallest), float(middle), float(largest))
+
+
+def failed_condition(tensor: Matrix) -> str | None:
+    """What keeps a body from having this tensor, with its principal moments; None when nothing does.
+
+    Each principal moment must be at least 0 and at most the sum of the other two.
+    """
+    smallest, middle, largest = moments = principal_moments(tensor)
+    slack = max(TRIANGLE_TOLERANCE * max(abs(largest), abs(smallest)), ROUNDING)
+    found = "the principal moments are " + ", ".join(f"{moment:.6g}" for moment in moments) + " kg m^2"
+    if smallest < -slack:
+        return f"{found}, and the smallest is negative"
+    if largest > smallest + middle + slack:
+        return f"{found}, and the largest is more than the sum of the other two"
+    return None

@@ -1,17 +1,27 @@
-"""Whether links and joints form one tree."""
+"""Links and joints as one tree: whether they form one, the tip, the route to it, its coordinates."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from kane_dynamics_ros.description.errors import (
+from kane_dynamics_ros.description.attributes import LARGEST
+from kane_dynamics_ros.description.extras import trace_mimics
+from kane_dynamics_ros.description.findings import (
+    LockError,
     LoopError,
     MissingError,
     NoMovingJointError,
+    Notes,
+    Place,
     SeveralParentsError,
     SeveralRootsError,
     UndefinedLinkError,
+    UnknownNameError,
+    UnsupportedJointError,
 )
-from kane_dynamics_ros.description.model import Joint, Link
-from kane_dynamics_ros.description.notes import Notes
+from kane_dynamics_ros.description.geometry import Placement, rotation_about, scale
+from kane_dynamics_ros.description.model import IDENTITY, MOVING, ZERO, Joint, Link, Mimic, Robot
+
+# Whether links and joints form one tree.
 
 
 def check_tree(links: Sequence[Link], joints: Sequence[Joint], line: int, notes: Notes) -> str:
@@ -79,3 +89,173 @@ def loop_error(link: str, by_child: dict[str, Joint], notes: Notes) -> LoopError
     return LoopError(
         notes.place(joints[0].line, f"joint {joints[0].name!r}"), [j.name for j in reversed(joints)]
     )
+
+
+# Which joints of a robot stand still, and where: locked ones, followers of these, and branches.
+
+
+def check_locks(robot: Robot, lock: Mapping[str, float]) -> None:
+    """Raises ``UnknownNameError`` and ``LockError`` for a joint that is not there or cannot be locked so."""
+    joints = {joint.name: joint for joint in robot.joints}
+    for name, value in lock.items():
+        if name not in joints:
+            raise UnknownNameError(Place(robot.source), "joint", name, joints)
+        joint = joints[name]
+        place = Place(robot.source, joint.line, f"joint {name!r}")
+        if not abs(value) <= LARGEST:
+            raise LockError(place, value, f"a finite position of at most {LARGEST:g} is needed")
+        if joint.kind == "fixed":
+            raise LockError(place, value, "it is fixed already: leave it out")
+        if joint.kind not in MOVING and value != 0.0:
+            raise LockError(place, value, f"a {joint.kind} joint can be locked at its origin only: give 0")
+        if joint.mimic is not None:
+            raise LockError(place, value, f"it follows joint {joint.mimic.leader!r}: lock that one")
+
+
+def refuse_loose(joints: Iterable[Joint], lock: Collection[str], notes: Notes) -> None:
+    """A floating or planar joint fixes nothing. Raises ``UnsupportedJointError`` unless it is locked."""
+    for joint in joints:
+        if joint.kind in ("floating", "planar") and joint.name not in lock:
+            place = notes.place(joint.line, f"joint {joint.name!r}")
+            raise UnsupportedJointError(place, joint.kind, joint.name)
+
+
+class Standing(NamedTuple):
+    """What of a robot stands still; ``mimics`` and ``broken`` are those of ``Mimics``."""
+
+    lock: Mapping[str, float]
+    joints: frozenset[str]  # locked ones, and followers of locked ones or with multiplier 0
+    positions: dict[str, float]  # of every joint when it stands still [rad] or [m]
+    mimics: Mapping[str, Mimic]
+    broken: Mapping[str, str]
+
+    def moves(self, joint: Joint) -> bool:
+        """Whether the joint is free to move."""
+        return joint.kind in MOVING and joint.name not in self.joints
+
+
+def stand(robot: Robot, lock: Mapping[str, float]) -> Standing:
+    """Which joints stand still, and where each stands when it does: as locked, as its leader says, or at 0 or
+    the limit nearest to it. Raises as ``check_locks``.
+    """
+    check_locks(robot, lock)
+    mimics, broken = trace_mimics(robot.joints)
+    positions = {joint.name: lock.get(joint.name, nearest_to_zero(joint)) for joint in robot.joints}
+    for name, mimic in mimics.items():
+        positions[name] = mimic.multiplier * positions[mimic.leader] + mimic.offset
+    followers = (name for name, m in mimics.items() if m.leader in lock or m.multiplier == 0.0)
+    return Standing(lock, frozenset((*lock, *followers)), positions, mimics, broken)
+
+
+def nearest_to_zero(joint: Joint) -> float:
+    """0, or the limit nearest to it."""
+    lower, upper = joint.limits.lower, joint.limits.upper
+    if lower is not None and lower > 0.0:
+        return lower
+    return upper if upper is not None and upper < 0.0 else 0.0
+
+
+def moved_placement(joint: Joint, position: float) -> Placement:
+    """The child link's frame in the parent's, at ``position`` [rad] or [m]."""
+    motion = Placement()
+    if joint.kind in ("revolute", "continuous"):
+        motion = Placement(rotation_about(joint.axis, position), ZERO) if position else motion
+    elif joint.kind == "prismatic":
+        motion = Placement(IDENTITY, scale(position, joint.axis))
+    return Placement(joint.R_PJ, joint.p_PoJo_P).then(motion)
+
+
+# Independent coordinates of a chain, and how each of its joints follows one of them.
+
+
+class Following(NamedTuple):
+    """A joint's position is ``multiplier * q[coordinate] + offset``."""
+
+    coordinate: int
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+def assign_coordinates(
+    path: Sequence[Joint], moving: Sequence[Joint], mimics: Mapping[str, Mimic], notes: Notes
+) -> tuple[tuple[str, ...], dict[str, Following]]:
+    """The names of the independent joints in the order of the path, and what each ``moving`` joint follows.
+
+    Joints that share a leader share a coordinate: the leader's where it is on the path, else that of the
+    first of them on the path.
+    """
+    movers = {joint.name for joint in moving}
+    heads: dict[str, str] = {}  # of each leader, the joint whose coordinate stands for it
+    for joint in path:
+        if joint.name in movers:
+            leader = leader_of(joint.name, mimics)
+            if leader == joint.name or leader not in heads:
+                heads[leader] = joint.name
+    independent = tuple(joint.name for joint in path if joint.name in heads.values())
+    followings = {}
+    for joint in moving:
+        head = heads[leader_of(joint.name, mimics)]
+        multiplier, offset = relation(mimics.get(joint.name), mimics.get(head))
+        followings[joint.name] = Following(independent.index(head), multiplier, offset)
+        note(joint, mimics, head, followings[joint.name], notes)
+    return independent, followings
+
+
+def leader_of(name: str, mimics: Mapping[str, Mimic]) -> str:
+    """The joint that leads in the end; a joint that follows none leads itself."""
+    return mimics[name].leader if name in mimics else name
+
+
+def relation(own: Mimic | None, head: Mimic | None) -> tuple[float, float]:
+    """(m, b) in q = m q_head + b, for q = m_own q_l + b_own, q_head = m_h q_l + b_h.
+
+    Then m = m_own / m_h and b = b_own - m b_h; the leader itself has 1 and 0.
+    """
+    if own is head:
+        return 1.0, 0.0
+    m_own, b_own = (1.0, 0.0) if own is None else (own.multiplier, own.offset)
+    m_head, b_head = (1.0, 0.0) if head is None else (head.multiplier, head.offset)
+    multiplier = m_own / m_head
+    return multiplier, b_own - multiplier * b_head
+
+
+def note(joint: Joint, mimics: Mapping[str, Mimic], head: str, following: Following, notes: Notes) -> None:
+    """Note a joint that shares another's coordinate, or leads though it follows."""
+    element = f"joint {joint.name!r}"
+    if head != joint.name:
+        message = f"moves with {head!r}: q = {following.multiplier!r} * its position + {following.offset!r}"
+        notes.add("KD609", f"{message}; its inertia and effort go to that coordinate", joint.line, element)
+    elif joint.name in mimics:
+        leader = mimics[joint.name].leader
+        message = f"it follows {leader!r}, which is off the path to the tip: the coordinate is its own"
+        notes.add("KD608", f"{message}, and {leader!r} moves with it", joint.line, element)
+
+
+# Which link a chain ends at, and the joints that lead to it.
+
+
+def default_tip(robot: Robot, locked: Collection[str]) -> tuple[str, int]:
+    """The leaf that the most moving joints lead to (of several the first in the file), and their number."""
+    below = children(robot.joints)
+    counts, waiting = {robot.root: 0}, [robot.root]
+    while waiting:
+        link = waiting.pop()
+        for joint in below.get(link, ()):
+            counts[joint.child] = counts[link] + (joint.kind in MOVING and joint.name not in locked)
+            waiting.append(joint.child)
+    leaves = [link.name for link in robot.links if link.name not in below]
+    tip = max(leaves, key=counts.__getitem__)
+    return tip, counts[tip]
+
+
+def path_to(robot: Robot, tip: str) -> list[Joint]:
+    """The joints from the root to ``tip``. Raises ``UnknownNameError``."""
+    names = [link.name for link in robot.links]
+    if tip not in names:
+        raise UnknownNameError(Place(robot.source), "link", tip, names)
+    above = {joint.child: joint for joint in robot.joints}
+    path: list[Joint] = []
+    while tip in above:
+        path.append(above[tip])
+        tip = above[tip].parent
+    return path[::-1]

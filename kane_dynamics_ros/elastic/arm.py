@@ -12,12 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.elastic.arm_model import ArmBody, ArmModel
-from kane_dynamics_ros.elastic.equations import RigidMotion, skew
-from kane_dynamics_ros.elastic.flexure import Flexure
-from kane_dynamics_ros.elastic.floating import FloatingInertia, floating_inertia, rigid_bias
-from kane_dynamics_ros.elastic.rotations import transform, turn
-from kane_dynamics_ros.elastic.stiffening import axial_load, geometric_stiffness
+from kane_dynamics_ros.elastic.arm_model import (
+    ArmBody,
+    ArmModel,
+    Flexure,
+    FloatingInertia,
+    floating_inertia,
+    rigid_bias,
+    transform,
+    turn,
+)
+from kane_dynamics_ros.elastic.equations import RigidMotion, axial_load, geometric_stiffness, skew
 from kane_dynamics_ros.runtime.interface import Array
 
 

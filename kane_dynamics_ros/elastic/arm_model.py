@@ -3,17 +3,252 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.description.model import Chain, ChainJoint
-from kane_dynamics_ros.elastic.equations import skew
-from kane_dynamics_ros.elastic.errors import ElasticValueError, UnknownElasticLinkError
-from kane_dynamics_ros.elastic.flexure import Flexure, beam_of_link
-from kane_dynamics_ros.elastic.floating import body_inertia, spatial_inertia
-from kane_dynamics_ros.elastic.link import ElasticLink
-from kane_dynamics_ros.runtime.interface import Array
-from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
+from kane_dynamics_ros.elastic.body import ElasticBody, clamped, straight_beam
+from kane_dynamics_ros.elastic.equations import mass, skew
+from kane_dynamics_ros.elastic.link import ElasticLink, ElasticValueError, UnknownElasticLinkError, beam_rates
+from kane_dynamics_ros.elastic.modes import natural_frequencies, proportional_damping
+from kane_dynamics_ros.runtime.interface import Array, Payload
+
+# Frames that follow one another: 6 x 6 transforms of partial velocities, and small rotations.
+#
+# A motion is (angular velocity, velocity of the frame's origin), both expressed in the frame itself.
+
+
+E3 = np.eye(3)
+
+
+def transform(R: Array, r: Array) -> Array:
+    """X with (motion of C) = X (motion of P) for C fixed in P at ``r`` with orientation R = R_PC; (6, 6)."""
+    X = np.zeros((6, 6))
+    X[:3, :3] = X[3:, 3:] = R.T
+    X[3:, :3] = -(R.T @ skew(r))
+    return X
+
+
+class Turn(NamedTuple):
+    """A section's rotation R, its angular velocity J theta', and what remains of its angular acceleration
+    J theta'' + ``rest``; all expressed in the undeformed frame.
+    """
+
+    R: Array
+    J: Array
+    omega: Array
+    rest: Array
+
+
+def turn(theta: Array, rate: Array) -> Turn:
+    """The rotation that belongs to a node's angles theta = (phi, theta_y, theta_z) and their rates.
+
+    Cayley's map, R = E + c ([t] + [t]^2 / 2) with c = 4 / (4 + t.t): to first order the beam's rotation
+    E + [theta], and a true rotation for any theta, so that no energy is lost or made.
+    omega = c (t' + t x t' / 2); c' = - c^2 t.t' / 2.
+    """
+    K = skew(theta)
+    c = 4.0 / (4.0 + float(theta @ theta))
+    c_rate = -0.5 * c * c * float(theta @ rate)
+    B = E3 + 0.5 * K
+    omega = c * (B @ rate)
+    return Turn(E3 + c * (K + 0.5 * (K @ K)), c * B, omega, (c_rate / c) * omega)
+
+
+def frame_along(direction: Array, z_axis: Array) -> Array:
+    """The orientation of a frame whose x is ``direction`` and whose z is nearest to ``z_axis``, (3, 3)."""
+    x = direction / np.linalg.norm(direction)
+    y = np.cross(z_axis, x)
+    y /= np.linalg.norm(y)
+    return np.stack([x, y, np.cross(x, y)], axis=1)
+
+
+# Generalized inertia of one elastic body whose frame moves freely: [WindPump] eq. (17) with three rows more.
+#
+# With rho = r + N delta, W = [alpha] + [omega][omega] and the acceleration of a point, eq. (15),
+# a = a_O + W rho + 2 omega x N delta' + N delta'', Kane's generalized inertia forces are int (partial
+# velocity) . a dm for the partial velocities N (delta', eq. (16)), E (velocity of O) and -[rho] (angular
+# velocity). All integrals are contractions of the body's D, E and m_O.
+
+
+class FloatingInertia(NamedTuple):
+    """Inertia of a body in its frame: ``spatial`` (6, 6) for (alpha, a_O); ``coupling`` (6, n) to delta''.
+
+    ``bias`` (6,) and ``bias_delta`` (n,): inertia forces at delta'' = 0 for the frame's (alpha, a_O) given.
+    """
+
+    spatial: Array
+    coupling: Array
+    bias: Array
+    bias_delta: Array
+
+
+def rigid_inertia(mass: float, S: Array, J: Array) -> Array:
+    """(6, 6) of a rigid body: ``S`` = mass times centre of mass, ``J`` its tensor about the origin."""
+    total = np.zeros((6, 6))
+    total[:3, :3] = J
+    total[:3, 3:] = skew(S)
+    total[3:, :3] = -total[:3, 3:]
+    total[3:, 3:] = mass * E3
+    return total
+
+
+def body_inertia(mass: float, com: Array, central: Array) -> Array:
+    """(6, 6) of a rigid body from its centre of mass and central tensor."""
+    return rigid_inertia(mass, mass * com, central + mass * (com @ com * E3 - np.outer(com, com)))
+
+
+def spatial_inertia(inertia: Inertia) -> Array:
+    """(6, 6) of a lumped rigid body of a chain, in its frame."""
+    return body_inertia(inertia.mass, np.array(inertia.com), np.array(inertia.tensor))
+
+
+def rigid_bias(spatial: Array, omega: Array, acceleration: Array) -> Array:
+    """Inertia force and moment (6,) of a rigid body at (alpha, a_O)."""
+    K = skew(omega)
+    velocity_terms = spatial[:, :3] @ omega  # J omega, and - S x omega = omega x S
+    bias = spatial @ acceleration
+    bias[:3] += K @ velocity_terms[:3]
+    bias[3:] += K @ velocity_terms[3:]
+    return np.asarray(bias)
+
+
+def floating_inertia(
+    body: ElasticBody, delta: Array, rate: Array, omega: Array, acceleration: Array
+) -> FloatingInertia:
+    """The inertia of an elastic body in the state (delta, delta') at the frame's omega, alpha, a_O."""
+    n = len(delta)
+    D_delta, D_rate = (body.D.reshape(9 * n, n) @ np.stack([delta, rate], axis=1)).T.reshape(2, 3, 3, n)
+    rho = body.E + D_delta  # [b, a]: int N_b rho_a dm
+    coupling = np.empty((6, n))
+    coupling[0], coupling[1], coupling[2] = (
+        rho[2, 1] - rho[1, 2],
+        rho[0, 2] - rho[2, 0],
+        rho[1, 0] - rho[0, 1],
+    )
+    coupling[3:] = body.m_O
+    R2 = body.R2 + body.E @ delta + (rho @ delta).T  # int rho rho^T dm
+    S = body.S + body.m_O @ delta
+    J = (R2[0, 0] + R2[1, 1] + R2[2, 2]) * E3 - R2
+    T = (rho @ rate).T  # [a, b]: int rho_a u'_b dm
+    K = skew(omega)
+    W = skew(acceleration[:3]) + K @ K
+    inertia = rigid_inertia(body.mass, S, J)
+    bias = np.empty(6)
+    bias[:3] = (
+        inertia[:3] @ acceleration
+        + K @ (J @ omega)
+        + 2.0 * ((T[0, 0] + T[1, 1] + T[2, 2]) * omega - omega @ T)
+    )
+    bias[3:] = body.mass * acceleration[3:] + W @ S + 2.0 * (K @ (body.m_O @ rate))
+    bias_delta = acceleration[3:] @ body.m_O + W.reshape(9) @ rho.reshape(9, n)
+    bias_delta = bias_delta + 2.0 * (K.reshape(9) @ D_rate.reshape(9, n))
+    return FloatingInertia(inertia, coupling, bias, bias_delta)
+
+
+# The beam of an elastic link: constants that the dynamics need, frozen.
+
+
+@dataclass(frozen=True)
+class Flexure:
+    """The beam of an elastic link. Frame B: origin at the beam's start, x along it; L: the link's frame.
+
+    ``place``: where its coordinates stand among all generalized coordinates. ``m``, ``c``: mass and damping
+    matrix. ``rest`` (6, 6): inertia in B of what the URDF gives the link beyond the beam, rigid at its start.
+    """
+
+    body: ElasticBody
+    R_LB: Array
+    p_LoBo_L: Array
+    place: slice
+    m: Array
+    c: Array
+    rest: Array
+    stiffened: bool
+
+    @property
+    def tip_place(self) -> slice:
+        """Where the six coordinates of the last node stand among all generalized coordinates."""
+        return slice(self.place.stop - 6, self.place.stop)
+
+
+def beam_of_link(inertia: Inertia, link: ElasticLink, after: Array, place: int) -> tuple[Flexure, Array]:
+    """The beam of a link, and its end in the link's frame.
+
+    ``inertia``: the link's in the URDF; ``after``: where the next joint or the tip is, in the link's frame;
+    ``place``: of the beam's first coordinate. Raises ``ElasticValueError``.
+    """
+    start = np.array(link.start)
+    end = after if link.end is None else np.array(link.end)
+    where = f"elastic link {link.link!r}"
+    span = end - start
+    length = float(np.linalg.norm(span))
+    if length == 0.0:
+        raise ElasticValueError(
+            where, "end", tuple(map(float, end)), "must be away from start: the beam has no length"
+        )
+    R_LB = frame_along(span, _z_axis(link, span / length, where))
+    rates = beam_rates(link.material, link.section, link.rotary_inertia)
+    body = clamped(straight_beam("space", rates, length, link.elements))
+    m = mass(body)
+    c = _damping(body, m, link)
+    rest = _rest(inertia, body, R_LB, start, where)
+    return Flexure(body, R_LB, start, slice(place, place + len(m)), m, c, rest, link.stiffened), end
+
+
+def _z_axis(link: ElasticLink, direction: Array, where: str) -> Array:
+    if link.z_axis is None:
+        z = np.array([0.0, 0.0, 1.0])
+        return z if np.linalg.norm(np.cross(z, direction)) > 1e-3 else np.array([1.0, 0.0, 0.0])
+    z = np.array(link.z_axis, dtype=float)
+    if np.linalg.norm(np.cross(z / np.linalg.norm(z), direction)) < 1e-3:
+        raise ElasticValueError(where, "z_axis", link.z_axis, "must not lie along the beam")
+    return z
+
+
+def _damping(body: ElasticBody, m: Array, link: ElasticLink) -> Array:
+    """Proportional damping with the wanted ratio at the first two bending modes of the weaker plane."""
+    if link.damping == 0.0:
+        return np.zeros_like(m)
+    weaker = (2, 4) if link.section.Iy <= link.section.Iz else (1, 5)
+    keep = [i for i, number in enumerate(body.free) if number % 6 in weaker]
+    square = np.ix_(keep, keep)
+    first, second = natural_frequencies(m[square], body.k[square])[:2]
+    a, b = proportional_damping((link.damping, link.damping), (first, second))
+    return np.asarray(a * m + b * body.k)
+
+
+def _rest(inertia: Inertia, body: ElasticBody, R_LB: Array, start: Array, where: str) -> Array:
+    """What remains of the URDF's inertia when the beam is taken away, in B."""
+    com = R_LB.T @ (np.array(inertia.com) - start)
+    whole = body_inertia(inertia.mass, com, R_LB.T @ np.array(inertia.tensor) @ R_LB)
+    if body.mass > inertia.mass * (1 + 1e-9):
+        raise ElasticValueError(
+            where,
+            "mass of the beam [kg]",
+            round(body.mass, 6),
+            f"must not exceed the link's mass in the URDF, {inertia.mass:.6g} kg: "
+            "lower the density, shorten the beam or correct the URDF",
+        )
+    J = np.trace(body.R2) * np.eye(3) - body.R2
+    rest: Array = whole - rigid_inertia(body.mass, body.S, J)
+    if not _physical(rest, 0.01 * np.trace(whole[:3, :3])):
+        raise ElasticValueError(
+            where,
+            "inertia that the beam leaves of the link's",
+            rest[:3, :3].round(6).tolist(),
+            "must belong to some distribution of mass: correct the beam's density or the URDF's inertial",
+        )
+    return rest
+
+
+def _physical(spatial: Array, tolerance: float) -> bool:
+    """Whether a mass distribution has this inertia, but for ``tolerance`` [kg m^2] of rounding."""
+    second = 0.5 * np.trace(spatial[:3, :3]) * np.eye(3) - spatial[:3, :3]  # int r r^T dm
+    first = np.array([spatial[2, 4], spatial[0, 5], spatial[1, 3]])
+    pseudo = np.block([[second, first[:, None]], [first[None], spatial[3:4, 3:4]]])
+    return bool(np.linalg.eigvalsh(pseudo)[0] >= -tolerance)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from kane_dynamics_ros.elastic.generated import beam_elements
-from kane_dynamics_ros.elastic.section import BeamRates
+from kane_dynamics_ros.elastic.link import BeamRates
 from kane_dynamics_ros.runtime.interface import Array
 
 Kind = Literal["plane", "space"]

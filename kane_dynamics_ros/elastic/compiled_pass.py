@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from kane_dynamics_ros.elastic.arm import Equations
-from kane_dynamics_ros.elastic.arm_model import ArmBody, ArmModel
-from kane_dynamics_ros.elastic.flexure import Flexure
-from kane_dynamics_ros.runtime.build import shared_library
+from kane_dynamics_ros.elastic.arm_model import ArmBody, ArmModel, Flexure
+from kane_dynamics_ros.runtime.compilation import shared_library
 from kane_dynamics_ros.runtime.errors import CompileError
 from kane_dynamics_ros.runtime.interface import Array
 

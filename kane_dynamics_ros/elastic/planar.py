@@ -1,21 +1,59 @@
-"""A plane beam in banded storage whose frame moves as given, and one implicit step of it.
-
-[WindPump] eq. (20) in the plane: with omega and epsilon about z, c = 2 omega G, k(epsilon) = epsilon G and
-k(omega) = -omega^2 m, where G = int N^T [e_z] N dm. All matrices have 5 diagonals on either side.
-"""
+"""A plane beam in banded storage whose frame moves as given, and one implicit step of it."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.blas import dgbmv
 from scipy.linalg.lapack import dgbsv
 
-from kane_dynamics_ros.elastic import bands
 from kane_dynamics_ros.elastic.body import ElasticBody, straight_beam
-from kane_dynamics_ros.elastic.equations import RigidMotion, skew
-from kane_dynamics_ros.elastic.section import BeamRates
-from kane_dynamics_ros.elastic.stiffening import axial_load
+from kane_dynamics_ros.elastic.equations import RigidMotion, axial_load, skew
+from kane_dynamics_ros.elastic.link import BeamRates
 from kane_dynamics_ros.runtime.interface import Array
+
+# Banded storage of LAPACK: ``band[u + i - j, j] = a[i, j]`` with ``u`` diagonals on either side.
+
+
+U = 5  # off-diagonals of a chain of plane elements, on either side
+_I, _J = np.meshgrid(np.arange(6), np.arange(6), indexing="ij")
+_LEFT = _J < 3
+_ROWS = U + _I - _J
+
+
+def banded(parts: Array) -> Array:
+    """Assemble plane elements' matrices (elements, 6, 6) to a band (11, n), n = 3 (elements + 1)."""
+    elements = len(parts)
+    columns = np.zeros((elements + 1, 3, 2 * U + 1))
+    columns[:-1, _J[_LEFT], _ROWS[_LEFT]] += parts[:, _LEFT]
+    columns[1:, _J[~_LEFT] - 3, _ROWS[~_LEFT]] += parts[:, ~_LEFT]
+    band: Array = np.asfortranarray(columns.reshape(-1, 2 * U + 1).T)
+    return band
+
+
+def hold(band: Array, held: tuple[int, ...], diagonal: float = 0.0) -> Array:
+    """The band with the rows and columns ``held`` replaced by ``diagonal`` times the unit matrix's."""
+    result: Array = np.array(band, order="F")
+    n = band.shape[1]
+    for h in held:
+        for j in range(max(0, h - U), min(n, h + U + 1)):
+            result[U + h - j, j] = 0.0
+        result[:, h] = 0.0
+        result[U, h] = diagonal
+    return result
+
+
+def product(band: Array, vector: Array) -> Array:
+    """Band times vector."""
+    n = len(vector)
+    return np.asarray(dgbmv(n, n, U, U, 1.0, band, vector))
+
+
+# A plane beam in banded storage whose frame moves as given, and one implicit step of it.
+#
+# [WindPump] eq. (20) in the plane: with omega and epsilon about z, c = 2 omega G, k(epsilon) = epsilon G and
+# k(omega) = -omega^2 m, where G = int N^T [e_z] N dm. All matrices have 5 diagonals on either side.
+
 
 E_Z = np.array([0.0, 0.0, 1.0])
 
@@ -69,7 +107,7 @@ def planar_beam(
     body = straight_beam("plane", rates, length, elements, x0)
     ez = skew(E_Z)
     repeated = {
-        name: bands.assemble(np.repeat(matrix[None], elements, axis=0))
+        name: banded(np.repeat(matrix[None], elements, axis=0))
         for name, matrix in (
             ("m", np.einsum("aaij->ij", body.element.D)),
             ("G", np.tensordot(ez, body.element.D, 2)),
@@ -83,9 +121,9 @@ def planar_beam(
     return PlanarBeam(
         body,
         held,
-        bands.hold(repeated["m"], held, 1.0),
-        bands.hold(repeated["G"], held),
-        bands.hold(repeated["k"], held),
+        hold(repeated["m"], held, 1.0),
+        hold(repeated["G"], held),
+        hold(repeated["k"], held),
         loads,
         centrifugal,
         damping,
@@ -103,7 +141,7 @@ def assemble(beam: PlanarBeam, motion: PlanarMotion) -> tuple[Array, Array, Arra
         load = axial_load(
             beam.body, RigidMotion(np.array([motion.ax, motion.ay, 0.0]), omega * E_Z, epsilon * E_Z)
         )
-        k += bands.hold(bands.assemble(np.tensordot(load, beam.body.element.k_G, 1)), beam.held)
+        k += hold(banded(np.tensordot(load, beam.body.element.k_G, 1)), beam.held)
     Q = -(np.array([motion.ax, motion.ay, epsilon]) @ beam.unit_loads) - omega**2 * beam.centrifugal
     return c, k, Q
 
@@ -130,13 +168,13 @@ def step(
         Q = Q + force
     v_star = state.v + h * (1 - gamma) * state.a
     d_star = state.d + h * state.v + h**2 * (0.5 - beta) * state.a
-    Q = Q - alpha_m * bands.product(beam.m, state.a)
-    Q -= bands.product(c, (1 - alpha_f) * v_star + alpha_f * state.v)
-    Q -= bands.product(k, (1 - alpha_f) * d_star + alpha_f * state.d)
+    Q = Q - alpha_m * product(beam.m, state.a)
+    Q -= product(c, (1 - alpha_f) * v_star + alpha_f * state.v)
+    Q -= product(k, (1 - alpha_f) * d_star + alpha_f * state.d)
     system = (1 - alpha_m) * beam.m + ((1 - alpha_f) * gamma * h) * c + ((1 - alpha_f) * beta * h**2) * k
-    work = np.zeros((3 * bands.U + 1, len(Q)), order="F")  # LAPACK needs room for the pivots
-    work[bands.U :] = system
-    _, _, a, _ = dgbsv(bands.U, bands.U, work, Q, overwrite_ab=True, overwrite_b=True)
+    work = np.zeros((3 * U + 1, len(Q)), order="F")  # LAPACK needs room for the pivots
+    work[U:] = system
+    _, _, a, _ = dgbsv(U, U, work, Q, overwrite_ab=True, overwrite_b=True)
     return PlanarState(d_star + h**2 * beta * a, v_star + h * gamma * a, a)
 
 

@@ -1,32 +1,45 @@
-"""Elastic links from a URDF's ``<elastic>`` elements, or from a YAML file beside the URDF.
-
-    <link name="forearm">
-      <elastic E="7.0e10" G="2.6e10" density="2700" tube="0.05 0.046" elements="4" damping="0.01"/>
-    </link>
-
-and in YAML, with the same keys:
-
-    forearm: {E: 7.0e10, G: 2.6e10, density: 2700, tube: [0.05, 0.046], elements: 4, damping: 0.01}
-
-The section is one of ``tube`` (outer and inner diameter), ``rectangle`` (width along y, height along z), or
-``area``, ``Iy``, ``Iz`` and ``J`` together. ``start``, ``end``, ``z_axis``, ``rotary_inertia`` and
-``stiffened`` as in ``ElasticLink``. All in SI units.
-"""
+"""Elastic links from a URDF's ``<elastic>`` elements or from YAML, and the arm that they make."""
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
-from kane_dynamics_ros.description.expand import expand_xacro
-from kane_dynamics_ros.description.load import read_bytes
+from kane_dynamics_ros.description import Chain, Inertia, parse_robot, physics_hash, serial_chain
+from kane_dynamics_ros.description.load import expand_xacro, read_bytes
 from kane_dynamics_ros.description.xml_tree import parse_xml
-from kane_dynamics_ros.elastic.errors import ElasticValueError
-from kane_dynamics_ros.elastic.link import ElasticLink
-from kane_dynamics_ros.elastic.section import Material, Section, rectangle, tube
+from kane_dynamics_ros.elastic.arm_model import ArmModel, arm_model
+from kane_dynamics_ros.elastic.link import (
+    ElasticLink,
+    ElasticValueError,
+    Material,
+    NoElasticLinkError,
+    OtherRobotError,
+    Section,
+    rectangle,
+    tube,
+)
 from kane_dynamics_ros.errors import PathError
+from kane_dynamics_ros.runtime.interface import DynamicsModel
+
+# Elastic links from a URDF's ``<elastic>`` elements, or from a YAML file beside the URDF.
+#
+#     <link name="forearm">
+#       <elastic E="7.0e10" G="2.6e10" density="2700" tube="0.05 0.046" elements="4" damping="0.01"/>
+#     </link>
+#
+# and in YAML, with the same keys:
+#
+#     forearm: {E: 7.0e10, G: 2.6e10, density: 2700, tube: [0.05, 0.046], elements: 4, damping: 0.01}
+#
+# The section is one of ``tube`` (outer and inner diameter), ``rectangle`` (width along y, height along z), or
+# ``area``, ``Iy``, ``Iz`` and ``J`` together. ``start``, ``end``, ``z_axis``, ``rotary_inertia`` and
+# ``stiffened`` as in ``ElasticLink``. All in SI units.
+
 
 COUNTS = {
     **dict.fromkeys(("E", "G", "density", "damping", "area", "Iy", "Iz", "J", "elements"), 1),
@@ -139,3 +152,45 @@ def _flag(where: str, key: str, found: object) -> bool:
     if truth is None:
         raise ElasticValueError(where, key, found, "must be true or false")
     return truth
+
+
+# An elastic arm from a URDF's text, for a given generated model.
+
+
+def elastic_arm(
+    urdf: str,
+    model: DynamicsModel,
+    links: str | os.PathLike[str] | None = None,
+    factors: Mapping[str, float] | None = None,
+) -> ArmModel:
+    """The robot of ``urdf`` with the links that bend.
+
+    ``links``: a YAML file, or None for the URDF's own ``<elastic>`` elements. ``factors`` multiply the mass
+    and inertia of bodies, by name. Payload and rotor inertia are left to the caller. Raises
+    ``DescriptionError``, ``ElasticValueError``, ``NoElasticLinkError``, and ``OtherRobotError`` when
+    ``model`` was generated from another robot.
+    """
+    chain = serial_chain(parse_robot(urdf), model.tip)
+    if physics_hash(chain) != model.urdf_hash:
+        raise OtherRobotError(model.name, model.urdf_hash, physics_hash(chain))
+    found = elastic_links_from_text(urdf) if links is None else elastic_links_from_yaml(links)
+    if not found:
+        raise NoElasticLinkError(chain.robot, None if links is None else os.fspath(links))
+    given = factors or {}
+    return arm_model(_heavier(chain, given), [_denser(link, given.get(link.link, 1.0)) for link in found])
+
+
+def _heavier(chain: Chain, factors: Mapping[str, float]) -> Chain:
+    joints = (
+        replace(joint, inertia=_scaled(joint.inertia, factors.get(joint.body, 1.0))) for joint in chain.joints
+    )
+    return replace(chain, joints=tuple(joints))
+
+
+def _scaled(inertia: Inertia, factor: float) -> Inertia:
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = (factor * np.array(inertia.tensor)).tolist()
+    return replace(inertia, mass=factor * inertia.mass, tensor=((xx, xy, xz), (yx, yy, yz), (zx, zy, zz)))
+
+
+def _denser(link: ElasticLink, factor: float) -> ElasticLink:
+    return replace(link, material=replace(link.material, density=factor * link.material.density))

@@ -1,12 +1,78 @@
-"""An elastic arm at rest: how far it sags, and joint positions that undo the sag at the tip."""
+"""Where an elastic arm's frames are: at rest, sagging, and compensated at the tip."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.elastic.arm import equations
-from kane_dynamics_ros.elastic.arm_model import ArmModel
-from kane_dynamics_ros.elastic.placement import arrangement
+from kane_dynamics_ros.elastic.arm_model import ArmModel, turn
 from kane_dynamics_ros.runtime.interface import Array
+
+# Where an elastic arm's frames are, and its potential energy.
+
+
+class Placement(NamedTuple):
+    """Orientation (3, 3) and origin (3,) [m] of a frame in the root frame."""
+
+    R: Array
+    p: Array
+
+    def moved(self, R: Array, r: Array) -> "Placement":
+        """A frame fixed in this one."""
+        return Placement(self.R @ R, self.p + self.R @ r)
+
+
+class Arrangement(NamedTuple):
+    """All frames of an arm: the bodies' (L, or T of an elastic link), the beams' B, and the chain's tip."""
+
+    bodies: tuple[Placement, ...]
+    beams: tuple[Placement | None, ...]
+    tip: Placement
+
+
+def arrangement(model: ArmModel, x: Array) -> Arrangement:
+    """The frames at the generalized coordinates ``x`` (size,)."""
+    frame = Placement(np.eye(3), np.zeros(3))
+    bodies, beams = [], []
+    for body in model.bodies:
+        joint = body.joint
+        position = joint.multiplier * x[joint.coordinate] + joint.offset
+        R = body.orientation(position)
+        slide = position * (R @ body.axis) if joint.kind == "prismatic" else 0.0
+        frame = frame.moved(R, body.p_PJ + slide)
+        beam = None
+        if (flexure := body.flexure) is not None:
+            beam = frame.moved(flexure.R_LB, flexure.p_LoBo_L)
+            node = x[flexure.tip_place]
+            r = np.array([flexure.body.length, 0.0, 0.0]) + node[:3]
+            frame = beam.moved(turn(node[3:], np.zeros(3)).R @ flexure.R_LB.T, r)
+        bodies.append(frame)
+        beams.append(beam)
+    return Arrangement(tuple(bodies), tuple(beams), frame.moved(model.R_BT, model.p_BoTo_B))
+
+
+def potential_energy(model: ArmModel, x: Array, gravity: Array) -> float:
+    """Strain energy plus potential of gravity [J]; the latter is 0 at the root frame's origin."""
+    frames = arrangement(model, x)
+    moments = np.zeros(3)  # int r dm in the root frame
+    for body, frame, beam in zip(model.bodies, frames.bodies, frames.beams, strict=True):
+        moments += _moment(body.spatial, frame)
+        if body.flexure is not None and beam is not None:
+            flexible = body.flexure.body
+            S = flexible.S + flexible.m_O @ x[body.flexure.place]
+            moments += flexible.mass * beam.p + beam.R @ S + _moment(body.flexure.rest, beam)
+    return 0.5 * float(x @ model.k @ x) - float(gravity @ moments)
+
+
+def _moment(spatial: Array, frame: Placement) -> Array:
+    """int r dm of a rigid body whose inertia in ``frame`` is ``spatial`` (6, 6)."""
+    S = np.array([spatial[2, 4], spatial[0, 5], spatial[1, 3]])
+    return np.asarray(spatial[3, 3] * frame.p + frame.R @ S)
+
+
+# An elastic arm at rest: how far it sags, and joint positions that undo the sag at the tip.
+
 
 _ITERATIONS = 20
 

@@ -12,7 +12,8 @@ playlist and reads the answers.
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,125 @@ import rclpy
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from rclpy.node import Node
+from rclpy.parameter import Parameter, parameter_value_to_python
+from rclpy.parameter_client import AsyncParameterClient
 from rclpy.serialization import deserialize_message
+from rclpy.task import Future
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.control.loop import ControlLoop
+from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.offline_answer import offline_answers
-from kane_dynamics_ros.nodes.outputs import COMMAND_TOPIC
-from kane_dynamics_ros.nodes.qos import ROBOT_DESCRIPTION
-from kane_dynamics_ros.nodes.remote_parameters import changed_remotely, read_remote
+from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, Values, build_settings
+from kane_dynamics_ros.nodes.joint_states import JointStateReader
+from kane_dynamics_ros.nodes.messages import ROBOT_DESCRIPTION, request_from
+from kane_dynamics_ros.nodes.parameters import checked
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.interface import DynamicsModel
+
+# The parameters of a running feedforward node, as it would read them itself.
+
+
+PARAMETERS_WITHIN = 10.0  # [s]
+
+
+class ParameterRefusedError(KaneDynamicsError):
+    """The node does not take a value."""
+
+    def __init__(self, node: str, name: str, reason: str) -> None:
+        super().__init__(f"node {node!r} refuses to change its parameter {name!r}: {reason}")
+
+
+class ParametersMissingError(KaneDynamicsError):
+    """The node does not tell its parameters."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(f"node {node!r} does not answer for its parameters; name the node with --node")
+
+
+@contextmanager
+def changed_remotely(node: Node, remote: str, name: str, value: float) -> Iterator[None]:
+    """One parameter of another node changed for a while, and set back at the end."""
+    client = _client(node, remote)
+    before = read_remote(node, remote)[name]
+    _set(node, remote, client, Parameter(name, value=value))
+    try:
+        yield
+    finally:
+        _set(node, remote, client, Parameter(name, value=before))
+
+
+def read_remote(node: Node, remote: str) -> dict[str, Any]:
+    """Checked values of the whole table. Raises ``ParametersMissingError`` and ``ParameterError``."""
+    future = _client(node, remote).get_parameters([each.name for each in TABLE])
+    values = _result(node, remote, future).values
+    return {
+        each.name: checked(each, parameter_value_to_python(value))
+        for each, value in zip(TABLE, values, strict=True)
+    }
+
+
+def _client(node: Node, remote: str) -> AsyncParameterClient:
+    client = AsyncParameterClient(node, remote)
+    if not client.wait_for_services(timeout_sec=PARAMETERS_WITHIN):
+        raise ParametersMissingError(remote)
+    return client
+
+
+def _set(node: Node, remote: str, client: AsyncParameterClient, parameter: "Parameter[Any]") -> None:
+    [result] = _result(node, remote, client.set_parameters([parameter])).results
+    if not result.successful:
+        raise ParameterRefusedError(remote, parameter.name, result.reason)
+
+
+def _result(node: Node, remote: str, future: "Future[Any]") -> Any:
+    rclpy.spin_until_future_complete(node, future, timeout_sec=PARAMETERS_WITHIN)
+    response = future.result()
+    if response is None:
+        raise ParametersMissingError(remote)
+    return response
+
+
+# What the feedforward node must answer to recorded states, computed without ROS's transport.
+
+
+def offline_answers(
+    model: DynamicsModel,
+    values: Values,
+    played: Sequence[JointState | JointTrajectory],
+    clocks: Iterable[int],
+) -> Array:
+    """Efforts (N, n), one row a joint state among the played messages; NaN where nothing may be published.
+
+    ``values`` are the node's parameters; ``clocks`` [ns] what its clock said at each state. The time that
+    never steps, which only timeouts use, is taken from the same clocks.
+    """
+    loop = ControlLoop(build_settings(values, model))
+    reader = JointStateReader(model.joint_names)
+    reader.timeout = values["safety.state_timeout"]
+    rows: list[Array] = []
+    nothing = np.full(len(model.joint_names), np.nan)
+    times = iter(clocks)
+    now_ns = 0
+    for message in played:
+        if isinstance(message, JointTrajectory):
+            _follow(loop, message, now_ns)
+            continue
+        now_ns = next(times)
+        taken = reader.take(message, now_ns, now_ns * 1e-9)
+        tau = loop.step(reader.q, reader.qd, now_ns, now_ns * 1e-9) if taken else None
+        rows.append(nothing if tau is None else tau.copy())
+    return np.array(rows)
+
+
+def _follow(loop: ControlLoop, trajectory: JointTrajectory, now_ns: int) -> None:
+    with suppress(KaneDynamicsError):  # the node rejects such a trajectory too, and goes on
+        loop.follow(request_from(trajectory), now_ns)
+
 
 KINDS: tuple[Any, ...] = (JointState, JointTrajectory, String)
 NANOSECONDS = 1_000_000_000

@@ -1,15 +1,18 @@
-"""The node's time: one clock for stamps and trajectories, one that never steps.
-
-Under system time the trajectory clock runs on the steady clock, from the system clock's reading; a
-step of the system clock is noticed and reported, and does not disturb a running motion. Under
-simulated time it is the ROS clock.
-"""
+"""The nodes' time: one clock for stamps, one that never steps, fixed steps and a meter."""
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 from rclpy.clock import Clock, JumpHandle, JumpThreshold, ROSClock, TimeJump
 from rclpy.duration import Duration
+
+# The node's time: one clock for stamps and trajectories, one that never steps.
+#
+# Under system time the trajectory clock runs on the steady clock, from the system clock's reading; a
+# step of the system clock is noticed and reported, and does not disturb a running motion. Under
+# simulated time it is the ROS clock.
+
 
 STEP_NS = 50_000_000  # larger differences are a step, smaller ones the clock's own steering
 
@@ -48,3 +51,68 @@ def on_jump_back(clock: Clock, react: Callable[[float], None]) -> JumpHandle:
 
     threshold = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
     return clock.create_jump_callback(threshold, post_callback=after)
+
+
+# Which fixed steps are due, from a clock that the caller reads.
+
+
+class Pacer:
+    """Hands out the steps that real time owes, each with the moment at which it was due.
+
+    At most ``burst`` steps at a time, so that commands get their turn while a delay is made up for. A delay
+    longer than ``patience`` is not made up for: the time missed is dropped and counted.
+    """
+
+    def __init__(self, step: int, patience: int, burst: int) -> None:
+        """``step`` and ``patience`` in nanoseconds."""
+        self._step, self._patience, self._burst = step, patience, burst
+        self._next: int | None = None
+        self.dropped = 0  # steps
+
+    def due(self, now: int) -> list[int]:
+        """The moments [ns] of the steps to make at ``now`` [ns] of a monotonic clock."""
+        if self._next is None:
+            self._next = now
+        late = now - self._next
+        if late > self._patience:
+            self.dropped += late // self._step
+            self._next = now
+        count = min(self._burst, max(0, (now - self._next) // self._step + 1))
+        first, self._next = self._next, self._next + count * self._step
+        return [first + k * self._step for k in range(count)]
+
+
+# How often commands went out and how long each took, since the last reading.
+
+
+class Reading(NamedTuple):
+    """Rate [Hz], mean and largest time from a state's arrival in the node to its command [s]."""
+
+    rate: float
+    mean_latency: float
+    largest_latency: float
+
+
+class Meter:
+    """Counts one command after another."""
+
+    def __init__(self, time: float) -> None:
+        self.total = 0
+        self._since = time
+        self._count, self._sum, self._largest = 0, 0.0, 0.0
+
+    def count(self, latency: float) -> None:
+        self._count += 1
+        self._sum += latency
+        if latency > self._largest:
+            self._largest = latency
+
+    def read(self, time: float) -> Reading:
+        """The figures since the last reading, and start anew."""
+        count, elapsed = self._count, time - self._since
+        reading = Reading(
+            count / elapsed if elapsed > 0.0 else 0.0, self._sum / count if count else 0.0, self._largest
+        )
+        self.total += count
+        self._since, self._count, self._sum, self._largest = time, 0, 0.0, 0.0
+        return reading

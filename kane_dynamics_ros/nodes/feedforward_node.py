@@ -20,23 +20,20 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.background_annotation import BackgroundAnnotation
 from kane_dynamics_ros.nodes.clocks import NodeClock, on_jump_back
-from kane_dynamics_ros.nodes.controller import Controller
-from kane_dynamics_ros.nodes.description_check import DescriptionCheck
-from kane_dynamics_ros.nodes.feedforward_diagnostics import Diagnostics
-from kane_dynamics_ros.nodes.feedforward_log import ConditionLog
-from kane_dynamics_ros.nodes.feedforward_parameters import TABLE
-from kane_dynamics_ros.nodes.messages import request_from
-from kane_dynamics_ros.nodes.parameters import declare, read
-from kane_dynamics_ros.nodes.process import run_node
-from kane_dynamics_ros.nodes.qos import (
+from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics
+from kane_dynamics_ros.nodes.feedforward.controller import BackgroundAnnotation, Controller
+from kane_dynamics_ros.nodes.feedforward.model import DescriptionCheck
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
+from kane_dynamics_ros.nodes.messages import (
     JOINT_STATES,
     ROBOT_DESCRIPTION,
     TRAJECTORY,
+    request_from,
     subscription_events,
 )
-from kane_dynamics_ros.nodes.state_first import OwnSpin, StateFirstSpin
+from kane_dynamics_ros.nodes.parameters import declare, read
+from kane_dynamics_ros.nodes.process import OwnSpin, StateFirstSpin, run_node
 
 WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through

@@ -13,15 +13,14 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.nodes.hardware.engine import build_hardware, build_reporter, faults, payload
+from kane_dynamics_ros.nodes.hardware.parameters import TABLE
+from kane_dynamics_ros.nodes.hardware.time import LockStepTime, Outcome, SimulationTime, WallTime
+from kane_dynamics_ros.nodes.messages import subscription_events
 from kane_dynamics_ros.nodes.parameters import declare, read
 from kane_dynamics_ros.nodes.process import run_node
-from kane_dynamics_ros.nodes.qos import subscription_events
-from kane_dynamics_ros.nodes.simulated_hardware_engine import payload
-from kane_dynamics_ros.nodes.simulated_hardware_parameters import TABLE
-from kane_dynamics_ros.nodes.simulated_hardware_setup import build_hardware, build_reporter, faults
-from kane_dynamics_ros.nodes.simulation_time import LockStepTime, Outcome, SimulationTime, WallTime
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.simulation.reporting import Report
+from kane_dynamics_ros.simulation.sensors import Report
 
 _LONGEST_WAIT = 0.1  # [s] for anything to do, before looking whether to stop
 _REPORT_PERIOD = 1.0  # [s] between two log messages of one kind

@@ -8,14 +8,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
 
+from kane_dynamics_ros.checksum import content_hash, seal_of
 from kane_dynamics_ros.errors import BatchError, NonFiniteError, ShapeError, SingularMassMatrixError
-from kane_dynamics_ros.runtime.build import build_library, find_library
+from kane_dynamics_ros.runtime.compilation import build_library, find_library, load_library
 from kane_dynamics_ros.runtime.errors import BackendError, CompileError, ModelNotFoundError, ModelSealError
-from kane_dynamics_ros.runtime.facts import Facts
-from kane_dynamics_ros.runtime.generated_model import GeneratedModel, MakeKernel
-from kane_dynamics_ros.runtime.library import load_library
+from kane_dynamics_ros.runtime.metadata import Facts
+from kane_dynamics_ros.runtime.model import GeneratedModel, MakeKernel
 from kane_dynamics_ros.runtime.python_kernel import PythonKernel
-from kane_dynamics_ros.seal import content_hash, seal_of
 
 Backend = Literal["auto", "c", "python"]
 SHIPPED = Path(__file__).resolve().parent.parent / "generated"

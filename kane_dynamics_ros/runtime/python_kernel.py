@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from kane_dynamics_ros.errors import SingularMassMatrixError
-from kane_dynamics_ros.runtime.checks import checked_arrays
 from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.runtime.model import checked_arrays
 
 SINGULAR = 1e-12  # least pivot over diagonal entry of the mass matrix, as in the C code
 TRIGONOMETRY = {"sin": np.sin, "cos": np.cos, "tanh": np.tanh}

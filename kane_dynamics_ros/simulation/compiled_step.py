@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.build import shared_library
+from kane_dynamics_ros.runtime.compilation import shared_library
 from kane_dynamics_ros.runtime.errors import CompileError
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.simulation.engine import Array
+from kane_dynamics_ros.simulation.friction import LOCKED
 from kane_dynamics_ros.simulation.plant_step import MOST_PARTS, MOST_TURN, Resistances
-from kane_dynamics_ros.simulation.resistance import LOCKED
 
 SOURCE = Path(__file__).with_name("plant_step.c")
 _ARRAYS = ("viscous", "coulomb", "rest", "stribeck_velocity", "brake", "lower", "upper")

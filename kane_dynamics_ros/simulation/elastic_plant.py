@@ -10,8 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kane_dynamics_ros.elastic.arm_model import ArmModel, with_payload
-from kane_dynamics_ros.elastic.placement import Placement, arrangement
-from kane_dynamics_ros.elastic.statics import sag
+from kane_dynamics_ros.elastic.statics import Placement, arrangement, sag
 from kane_dynamics_ros.elastic.stepping import (
     ArmState,
     BegunStep,
@@ -21,12 +20,11 @@ from kane_dynamics_ros.elastic.stepping import (
     method,
     start,
 )
-from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
-from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo, Payload
 from kane_dynamics_ros.simulation.engine import Array, refuse_divergence
+from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
 from kane_dynamics_ros.simulation.plant import PlantOptions, initial_positions
 from kane_dynamics_ros.simulation.plant_step import dry_friction, settle, velocity_bounds
-from kane_dynamics_ros.simulation.resistance import LOCKED, solve_velocity
 
 
 class ElasticPlant:

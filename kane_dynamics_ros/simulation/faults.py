@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kane_dynamics_ros.errors import UnknownJointError
-from kane_dynamics_ros.simulation.errors import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationOptionError
 
 JOINT_RULE = {
     "freeze": "optional",

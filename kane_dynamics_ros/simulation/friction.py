@@ -1,12 +1,16 @@
-"""Joint friction of the simulated arm: viscous, Coulomb and Stribeck."""
+"""What friction, brakes and hard stops do to the joint velocities within one time step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kane_dynamics_ros.runtime.interface import JointInfo
-from kane_dynamics_ros.simulation.errors import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError
+
+# Joint friction of the simulated arm: viscous, Coulomb and Stribeck.
 
 
 @dataclass(frozen=True)
@@ -54,3 +58,75 @@ class Friction:
 def _require(option: str, found: Sequence[float], least: float) -> None:
     if not all(np.isfinite(value) and value >= least for value in found):
         raise SimulationOptionError(option, list(found), f"finite and >= {least:g}")
+
+
+# What friction, brakes and hard stops do to the joint velocities within one time step.
+#
+# All of them oppose motion and none of them pushes, so the velocities v at the end of a step minimise
+#
+#     1/2 v^T A v - b^T v + sum_i F_i |v_i|      subject to      lower <= v <= upper
+#
+# with A = M + h theta D symmetric positive definite, the dry friction impulses F_i = h * level_i, and
+# bounds that are infinite except at a hard stop. The minimum is unique; it sticks (v_i = 0) exactly when
+# friction can hold the joint. It is found by Newton's method on the optimality conditions: assume
+# which joints are fixed (stuck, or at a bound) and which way the others slide, solve, correct.
+
+
+LOCKED = 1e200  # a dry friction that nothing overcomes; finite, so that 0 * LOCKED is 0
+_SWEEPS = 2000
+
+
+def solve_velocity(A: Array, b: Array, F: Array, lower: Array, upper: Array, guess: Array) -> Array:
+    """The velocities (n,) that minimise the problem above; ``LOCKED`` as an F_i locks the joint."""
+    v = guess
+    previous: _Partition | None = None
+    for _ in range(3 * len(b) + 6):
+        partition = _partition(v, b - A @ v, np.diag(A), F, lower, upper)
+        if previous is not None and all(map(np.array_equal, previous, partition)):
+            return v
+        previous = partition
+        v = _solve_free(A, b, F, partition)
+    return _sweep(A, b, F, lower, upper, v)
+
+
+class _Partition(NamedTuple):
+    """Per joint: fixed or free; the velocity where it is fixed (else 0); its sliding sign (else 0)."""
+
+    fixed: NDArray[np.bool_]
+    target: Array
+    slide: Array
+
+
+def _partition(v: Array, g: Array, a: Array, F: Array, lower: Array, upper: Array) -> _Partition:
+    """What each joint would do if the others kept their velocities v (g: gradient b - A v)."""
+    pull = a * v + g
+    sign = np.sign(pull)
+    slack = np.abs(pull) - F
+    alone = np.where(slack > 0.0, sign * slack / a, 0.0)
+    target = np.minimum(np.maximum(alone, lower), upper)
+    fixed = (target != alone) | ((slack <= 0.0) & (F > 0.0))
+    return _Partition(fixed, np.where(fixed, target, 0.0), np.where(fixed | (F == 0.0), 0.0, sign))
+
+
+def _solve_free(A: Array, b: Array, F: Array, partition: _Partition) -> Array:
+    """Velocities when the fixed joints are at their targets and the others slide against friction."""
+    v: Array = partition.target.copy()
+    free = np.flatnonzero(~partition.fixed)
+    if len(free):
+        load = b - partition.slide * F - A @ v
+        v[free] = np.linalg.solve(A[np.ix_(free, free)], load[free])
+    return v
+
+
+def _sweep(A: Array, b: Array, F: Array, lower: Array, upper: Array, v: Array) -> Array:
+    """Coordinate descent: slow, but it always converges on this problem. For the rare cycle of Newton."""
+    v = np.asarray(np.clip(v, lower, upper))
+    for _ in range(_SWEEPS):
+        before = v.copy()
+        for i in range(len(b)):
+            pull = b[i] - A[i] @ v + A[i, i] * v[i]
+            alone = np.sign(pull) * max(abs(pull) - F[i], 0.0) / A[i, i]
+            v[i] = min(max(alone, lower[i]), upper[i])
+        if np.array_equal(before, v):
+            break
+    return v

@@ -8,11 +8,15 @@ from typing import Literal
 import numpy as np
 
 from kane_dynamics_ros.errors import NonFiniteError
-from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators
-from kane_dynamics_ros.simulation.engine import Array, Engine
-from kane_dynamics_ros.simulation.errors import CommandLengthError, SimulationOptionError, require_at_least
+from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators, InnerLoop
+from kane_dynamics_ros.simulation.engine import (
+    Array,
+    CommandLengthError,
+    Engine,
+    SimulationOptionError,
+    require_at_least,
+)
 from kane_dynamics_ros.simulation.faults import Fault, Faults
-from kane_dynamics_ros.simulation.inner_loop import InnerLoop
 from kane_dynamics_ros.simulation.sensors import Reading, SensorOptions, Sensors
 
 STATE_INTERFACES = ("position", "velocity", "effort")

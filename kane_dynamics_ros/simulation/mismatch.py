@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kane_dynamics_ros.runtime.interface import DynamicsModel
-from kane_dynamics_ros.simulation.errors import FixedInertiaError, SimulationOptionError, UnknownBodyError
+from kane_dynamics_ros.simulation.engine import FixedInertiaError, SimulationOptionError, UnknownBodyError
 
 
 def with_factors(model: DynamicsModel, factors: Mapping[str, float]) -> DynamicsModel:

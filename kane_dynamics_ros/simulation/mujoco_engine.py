@@ -17,13 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
-from kane_dynamics_ros.runtime.parameters import Payload
-from kane_dynamics_ros.simulation.engine import Array, refuse_divergence
-from kane_dynamics_ros.simulation.errors import EngineError, SimulationDivergedError
+from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo, Payload
+from kane_dynamics_ros.simulation.engine import Array, EngineError, SimulationDivergedError, refuse_divergence
+from kane_dynamics_ros.simulation.friction import LOCKED
 from kane_dynamics_ros.simulation.mismatch import check_factors
 from kane_dynamics_ros.simulation.plant import PlantOptions, initial_positions
-from kane_dynamics_ros.simulation.resistance import LOCKED
 
 LOCK_EFFORT = 1e5  # [N m or N] a joint braked this hard is put back where it was after each step
 _SUBSTEPS = 2

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from kane_dynamics_ros.errors import NonFiniteError, UnknownJointError
-from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
-from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo, Payload
 from kane_dynamics_ros.simulation.compiled_step import CompiledStep, compiled_step
-from kane_dynamics_ros.simulation.engine import Array, refuse_divergence
-from kane_dynamics_ros.simulation.errors import SimulationOptionError
-from kane_dynamics_ros.simulation.friction import Friction
+from kane_dynamics_ros.simulation.engine import (
+    Array,
+    SimulationOptionError,
+    refuse_divergence,
+    refuse_singular,
+)
+from kane_dynamics_ros.simulation.friction import LOCKED, Friction
 from kane_dynamics_ros.simulation.plant_step import Resistances, step_in_parts
-from kane_dynamics_ros.simulation.resistance import LOCKED
-from kane_dynamics_ros.simulation.singularity import refuse_singular
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 from kane_dynamics_ros.simulation.engine import Array
-from kane_dynamics_ros.simulation.resistance import LOCKED, solve_velocity
+from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
 
 MOST_TURN = 0.015  # [rad or m]; with it light arms that spin at 200 rad/s keep their energy, too
 MOST_PARTS = 100  # beyond 1500 rad/s at 1 kHz

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from kane_dynamics_ros.cli.chain_arguments import (
+from kane_dynamics_ros.cli.arguments import (
     LockArgumentError,
     NoXacroError,
     XacroArgumentError,

@@ -4,14 +4,8 @@ import csv
 
 import numpy as np
 
-from kane_dynamics_ros.cli.demo_errors import (
-    TrackingError,
-    shortcomings,
-    table,
-    tracking_error,
-    write_errors,
-)
-from kane_dynamics_ros.cli.demo_recording import Run
+from kane_dynamics_ros.cli.demo.errors import TrackingError, shortcomings, table, tracking_error, write_errors
+from kane_dynamics_ros.cli.demo.recording import Run
 
 JOINTS = ("a", "b", "c")
 

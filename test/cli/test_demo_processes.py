@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from kane_dynamics_ros.cli import demo_processes
-from kane_dynamics_ros.cli.demo_processes import (
+from kane_dynamics_ros.cli.demo import processes
+from kane_dynamics_ros.cli.demo.processes import (
     NodeFailedError,
     node_command,
     private_environment,
@@ -25,8 +25,8 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); "
 def programs(monkeypatch):
     """Lets the names sleep, fail and stubborn stand for nodes."""
     codes = {"sleep": SLEEP, "fail": FAIL, "stubborn": STUBBORN, "end": ""}
-    monkeypatch.setattr(demo_processes, "node_command", lambda name, _: [sys.executable, "-c", codes[name]])
-    monkeypatch.setattr(demo_processes, "PATIENCE", 0.5)
+    monkeypatch.setattr(processes, "node_command", lambda name, _: [sys.executable, "-c", codes[name]])
+    monkeypatch.setattr(processes, "PATIENCE", 0.5)
 
 
 def test_command_line_sets_ros_parameters_as_yaml():
@@ -43,7 +43,7 @@ def test_command_line_sets_ros_parameters_as_yaml():
 
 def test_environment_keeps_the_traffic_on_this_machine():
     environment = private_environment()
-    assert int(environment["ROS_DOMAIN_ID"]) in demo_processes.DOMAINS
+    assert int(environment["ROS_DOMAIN_ID"]) in processes.DOMAINS
     assert environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
 
 

@@ -5,8 +5,7 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from kane_dynamics_ros.cli.demo_recording import RecordingTooShortError, read_run
-from kane_dynamics_ros.cli.demo_trajectory import DURATION, reference
+from kane_dynamics_ros.cli.demo.recording import DURATION, RecordingTooShortError, read_run, reference
 
 JOINTS = ("a", "b", "c", "d", "e")
 START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kane_dynamics_ros.cli.demo_trajectory import DURATION, message, reference
+from kane_dynamics_ros.cli.demo.recording import DURATION, message, reference
 
 START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from small_urdf import LIMIT, two_joints
 
-from kane_dynamics_ros.cli import colour
+from kane_dynamics_ros.cli import arguments
 from kane_dynamics_ros.cli.main import main
 
 
@@ -126,7 +126,7 @@ def test_colour_on_a_terminal_that_wants_it(monkeypatch, is_terminal, environmen
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    text = colour.palette_for(Terminal(is_terminal)).severity("error", "bad")
+    text = arguments.palette_for(Terminal(is_terminal)).severity("error", "bad")
     assert text == ("\x1b[1;31mbad\x1b[0m" if coloured else "bad")
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.cli.verification_checks import relative
+from kane_dynamics_ros.cli.verify import relative
 
 
 @pytest.mark.parametrize(

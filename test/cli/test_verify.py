@@ -8,15 +8,14 @@ from compilers import C_COMPILER
 from example_robots import ROBOTS
 from small_urdf import LIMIT, joint, link, robot
 
-from kane_dynamics_ros.cli.chain_arguments import read_chain
+from kane_dynamics_ros.checksum import MARK, sealed
+from kane_dynamics_ros.cli.arguments import read_chain
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.cli.verification import random_trials
-from kane_dynamics_ros.cli.verification_record import RecordError, write_record
-from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.cli.verify import RecordError, random_trials, write_record
+from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, physics_hash, serial_chain
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.seal import MARK, sealed
 from kane_dynamics_ros.share import share_directory
 
 REFERENCE = share_directory() / "urdf" / "manipulator_5dof.urdf"

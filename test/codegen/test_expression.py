@@ -5,11 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.codegen.differentiate import jacobian
-from kane_dynamics_ros.codegen.expression import Expression, Graph
-from kane_dynamics_ros.codegen.listing import list_statements
-from kane_dynamics_ros.codegen.operations import operations
-from kane_dynamics_ros.codegen.solve import solve_symmetric
+from kane_dynamics_ros.codegen.graph import Expression, Graph, operations
+from kane_dynamics_ros.codegen.passes import jacobian, list_statements, solve_symmetric
 
 
 @pytest.fixture

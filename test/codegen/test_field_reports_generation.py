@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from random_chains import random_chain, random_state
 
-from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, ChainJoint, Inertia
 from kane_dynamics_ros.runtime import load_model

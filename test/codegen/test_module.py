@@ -16,14 +16,19 @@ import pytest
 from compilers import C_COMPILER, CPP_COMPILER
 from random_chains import random_chain, random_state
 
-from kane_dynamics_ros.codegen.derived import derive
-from kane_dynamics_ros.codegen.errors import ModuleNameError, OutputError
-from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
+from kane_dynamics_ros.checksum import RECORD
+from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import (
+    ModuleNameError,
+    OutputError,
+    checked_name,
+    module_name,
+    write_module,
+)
 from kane_dynamics_ros.description import load_robot, serial_chain
-from kane_dynamics_ros.formulation.kane import inverse_dynamics
-from kane_dynamics_ros.formulation.kinematics import numeric_sine_cosine
-from kane_dynamics_ros.formulation.segments import segments_of
-from kane_dynamics_ros.seal import RECORD
+from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics
+from kane_dynamics_ros.formulation.kane.kinematics import numeric_sine_cosine
+from kane_dynamics_ros.formulation.kane.segments import segments_of
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "kane_dynamics_ros/generated"

@@ -13,7 +13,7 @@ import pytest
 from compilers import C_COMPILER
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.codegen.sincos_kernel import INCLUDES, sincos_kernel
+from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 
 Array = NDArray[np.float64]
 Pair = tuple[Array, Array]

@@ -3,8 +3,8 @@
 import mpmath  # type: ignore[import-untyped]
 import pytest
 
-from kane_dynamics_ros.codegen import sincos_minimax
-from kane_dynamics_ros.codegen.sincos_kernel import sincos_kernel
+from kane_dynamics_ros.codegen.sincos import sincos_kernel
+from tools import sincos_minimax
 
 
 @pytest.mark.parametrize("name", ["sine_polynomial", "cosine_polynomial", "half_pi_parts"])

@@ -8,12 +8,11 @@ from joints import SECOND, point, request
 
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import position_limits
-from kane_dynamics_ros.control.loop import ControlLoop, Settings
+from kane_dynamics_ros.control.loop import FAULTS, ControlLoop, Safety, Settings
 from kane_dynamics_ros.control.rejections import NoStateError, OutsideLimitsError
-from kane_dynamics_ros.control.supervision import FAULTS, Safety
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.runtime.interface import Payload
 
 N = 5
 MODEL = load_model("manipulator_5dof")

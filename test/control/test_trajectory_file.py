@@ -2,8 +2,8 @@
 
 import pytest
 
-from kane_dynamics_ros.control.request import RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.control.trajectory_file import TrajectoryFileError, read_trajectory
+from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
 
 
 def test_fields_of_the_message_are_read(tmp_path):

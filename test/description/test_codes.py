@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from kane_dynamics_ros.description.codes import CODES
+from kane_dynamics_ros.description.findings import CODES
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from small_urdf import LIMIT, link, robot, two_joints
 
-from kane_dynamics_ros.description import DescriptionError, expand, load_robot, parse_robot, serial_chain
+from kane_dynamics_ros.description import DescriptionError, load, load_robot, parse_robot, serial_chain
 
 ROOT = Path(__file__).parents[2]
 BOMB = (
@@ -151,7 +151,7 @@ MACROS = {
 
 @pytest.mark.parametrize("what", MACROS)
 def test_xacro_that_never_ends_is_refused(tmp_path, monkeypatch, what):
-    monkeypatch.setattr(expand, "LONGEST", 2)
+    monkeypatch.setattr(load, "LONGEST", 2)
     path = tmp_path / "arm.xacro"
     head = '<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">'
     path.write_text(f"{head}{MACROS[what]}<xacro:m0/></robot>")

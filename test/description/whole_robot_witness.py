@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio
 
 from kane_dynamics_ros.description import Chain, Robot
-from kane_dynamics_ros.description.rest import stand
+from kane_dynamics_ros.description.tree import stand
 
 PREFIX = "joint:"
 

@@ -9,8 +9,7 @@ from whole_robot_witness import PinocchioChain
 
 from kane_dynamics_ros.description import Chain, DescriptionError, Robot, load_robot, serial_chain
 from kane_dynamics_ros.description.model import MOVING
-from kane_dynamics_ros.description.tip import path_to
-from kane_dynamics_ros.description.tree import children
+from kane_dynamics_ros.description.tree import children, path_to
 
 Torques = Callable[..., np.ndarray]  # of (chain, q, qd, qdd)
 FILES = sorted(path.relative_to(ROBOTS).as_posix() for path in ROBOTS.rglob("*.urdf"))

@@ -6,8 +6,7 @@ import numpy as np
 
 from kane_dynamics_ros.description import load_robot, parse_robot, serial_chain
 from kane_dynamics_ros.elastic.arm_model import ArmModel, arm_model
-from kane_dynamics_ros.elastic.link import ElasticLink
-from kane_dynamics_ros.elastic.section import Material, tube
+from kane_dynamics_ros.elastic.link import ElasticLink, Material, tube
 
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
 GRAVITY = np.array([0.0, 0.0, -9.81])

@@ -9,8 +9,8 @@ from elastic_arms import GRAVITY, URDF, pendulum, reference_arm, sliding_arm
 from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.elastic.arm import equations, kinetic_energy
-from kane_dynamics_ros.elastic.derivation import shapes
-from kane_dynamics_ros.elastic.placement import arrangement, potential_energy
+from kane_dynamics_ros.elastic.derivation import integrals
+from kane_dynamics_ros.elastic.statics import arrangement, potential_energy
 from kane_dynamics_ros.elastic.stepping import ArmState, begin_step, end_step, method
 
 ARMS = {"reference": reference_arm(E=7e4, elements=2), "sliding": sliding_arm()}
@@ -83,8 +83,8 @@ def _rigid_points(spatial, frame, points, masses):
     masses.append(spatial[3, 3] - values.sum())
 
 
-_N = shapes.space()
-shape = sp.lambdify((shapes.x, shapes.y, shapes.z, shapes.L), _N.N_rest)
+_N = integrals.space()
+shape = sp.lambdify((integrals.x, integrals.y, integrals.z, integrals.L), _N.N_rest)
 
 
 @pytest.mark.parametrize("name", ARMS)

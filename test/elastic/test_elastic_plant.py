@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from elastic_arms import URDF
 
-from kane_dynamics_ros.elastic.errors import ElasticValueError, NoElasticLinkError, OtherRobotError
-from kane_dynamics_ros.elastic.from_urdf import elastic_arm
+from kane_dynamics_ros.elastic.link import ElasticValueError, NoElasticLinkError, OtherRobotError
+from kane_dynamics_ros.elastic.reader import elastic_arm
 from kane_dynamics_ros.elastic.statics import rigid_tip_position
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
-from kane_dynamics_ros.simulation.errors import SimulationDivergedError
+from kane_dynamics_ros.simulation.engine import SimulationDivergedError
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions

@@ -9,14 +9,20 @@ from elastic_arms import PENDULUM
 
 from kane_dynamics_ros.description import load_robot, parse_robot, serial_chain
 from kane_dynamics_ros.elastic.arm_model import arm_model
-from kane_dynamics_ros.elastic.errors import ElasticValueError, UnknownElasticLinkError
-from kane_dynamics_ros.elastic.link import ElasticLink
+from kane_dynamics_ros.elastic.link import (
+    ElasticLink,
+    ElasticValueError,
+    Material,
+    Section,
+    UnknownElasticLinkError,
+    rectangle,
+    tube,
+)
 from kane_dynamics_ros.elastic.reader import (
     elastic_links_from_text,
     elastic_links_from_urdf,
     elastic_links_from_yaml,
 )
-from kane_dynamics_ros.elastic.section import Material, Section, rectangle, tube
 from kane_dynamics_ros.errors import PathError
 
 ATTRIBUTES = 'E="7e10" G="2.6e10" density="2700" tube="0.016 0.008" elements="3" damping="0.02"'

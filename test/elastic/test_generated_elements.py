@@ -7,10 +7,10 @@ import pytest
 import sympy as sp
 
 from kane_dynamics_ros.elastic.body import element_arrays
-from kane_dynamics_ros.elastic.derivation import shapes
+from kane_dynamics_ros.elastic.derivation import integrals
 from kane_dynamics_ros.elastic.derivation.emit import module_text
 from kane_dynamics_ros.elastic.generated import beam_elements
-from kane_dynamics_ros.elastic.section import BeamRates
+from kane_dynamics_ros.elastic.link import BeamRates
 
 RATES = BeamRates(m=2.3, my=0.4, mz=0.7, ry=0.4, rz=0.7, EA=50.0, GJ=3.0, EIy=7.0, EIz=11.0)
 LENGTH = 0.6
@@ -22,8 +22,10 @@ def test_generating_again_gives_the_same_bytes():
 
 def quadrature(kind):
     """N at Gauss points of the axis (5) times points of a section with the moments of RATES."""
-    shape = getattr(shapes, kind)()
-    N = sp.lambdify((shapes.x, shapes.y, shapes.z), (shape.N_rest + shape.N_bending).subs(shapes.L, LENGTH))
+    shape = getattr(integrals, kind)()
+    N = sp.lambdify(
+        (integrals.x, integrals.y, integrals.z), (shape.N_rest + shape.N_bending).subs(integrals.L, LENGTH)
+    )
     nodes, weights = np.polynomial.legendre.leggauss(5)
     # Four points at (+-b, 0) and (0, +-c), each a quarter of the mass, have these second moments.
     b, c = np.sqrt(2 * RATES.my / RATES.m), np.sqrt(2 * RATES.mz / RATES.m)

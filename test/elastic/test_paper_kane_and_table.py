@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from kane_dynamics_ros.elastic.derivation.counting import (
+from kane_dynamics_ros.elastic.derivation.integrals import plane
+from kane_dynamics_ros.elastic.link import beam_rates
+from kane_dynamics_ros.papers.differentiation_counts import (
     METHODS,
     Differentiator,
     Element,
     count_differentiations,
 )
-from kane_dynamics_ros.elastic.derivation.shapes import plane
-from kane_dynamics_ros.elastic.section import beam_rates
-from kane_dynamics_ros.elastic.wind_pump.parameters import Lever, Mechanism
-from kane_dynamics_ros.elastic.wind_pump.turn import lever_frequencies, lever_motion, steady_turn
+from kane_dynamics_ros.papers.wind_pump_mechanism import Lever, Mechanism
+from kane_dynamics_ros.papers.wind_pump_turn import lever_frequencies, lever_motion, steady_turn
 
 t = sp.Symbol("t")
 

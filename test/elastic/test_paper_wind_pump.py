@@ -12,24 +12,23 @@ import wind_pump_print as p
 from scipy.integrate import trapezoid
 from wind_pump_print import h, hg, l1, l2, phi_1, phi_2, phi_3, psi, t, xi
 
-from kane_dynamics_ros.elastic.errors import UnreachableMechanismError
-from kane_dynamics_ros.elastic.wind_pump.dynamics import (
+from kane_dynamics_ros.elastic.link import UnreachableMechanismError
+from kane_dynamics_ros.papers.wind_pump_mechanism import (
+    GRAVITY,
+    Angles,
+    Mechanism,
     Motion,
+    accelerations,
+    close_loop,
+    direction,
     driven,
     equations_of_motion,
     external_forces,
     liaison_matrix,
+    mass_centres,
     mass_matrix,
 )
-from kane_dynamics_ros.elastic.wind_pump.kinematics import (
-    Angles,
-    accelerations,
-    close_loop,
-    direction,
-    mass_centres,
-)
-from kane_dynamics_ros.elastic.wind_pump.parameters import GRAVITY, Mechanism
-from kane_dynamics_ros.elastic.wind_pump.turn import steady_turn
+from kane_dynamics_ros.papers.wind_pump_turn import steady_turn
 
 PUMP = Mechanism()
 ZERO2 = sp.zeros(2, 1)

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 from random_chains import random_chain, random_gravity, random_state
 
-from kane_dynamics_ros.formulation.articulated import forward_dynamics
-from kane_dynamics_ros.formulation.energy import (
+from kane_dynamics_ros.formulation.kane.articulated import forward_dynamics
+from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics, mass_matrix
+from kane_dynamics_ros.formulation.kane.energy import (
     body_poses,
     center_of_mass_jacobian,
     jacobian_of_point,
     kinetic_energy,
     potential_energy,
 )
-from kane_dynamics_ros.formulation.kane import inverse_dynamics
-from kane_dynamics_ros.formulation.kinematics import numeric_sine_cosine, place
-from kane_dynamics_ros.formulation.mass import mass_matrix
-from kane_dynamics_ros.formulation.segments import segments_of
+from kane_dynamics_ros.formulation.kane.kinematics import numeric_sine_cosine, place
+from kane_dynamics_ros.formulation.kane.segments import segments_of
 
 SIZES = [1, 2, 5, 8]
 STEP = 1e-6  # of central differences: error about STEP^2 and rounding / STEP

@@ -4,7 +4,7 @@ import pytest
 import sympy
 from sympy import cos, pi, sin, sqrt
 
-from kane_dynamics_ros.formulation.fourier import fourier_sums
+from kane_dynamics_ros.formulation.symbolic.trigonometry import fourier_sums
 
 q = q_1, q_2 = sympy.symbols("q_1 q_2")
 a, b = sympy.symbols("a b")

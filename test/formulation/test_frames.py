@@ -10,11 +10,11 @@ from scipy.spatial.transform import Rotation
 
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.algebra import apply
-from kane_dynamics_ros.formulation.base_parameters import regroup
-from kane_dynamics_ros.formulation.frames import reframe
-from kane_dynamics_ros.formulation.kane import inverse_dynamics
-from kane_dynamics_ros.formulation.kinematics import numeric_sine_cosine
-from kane_dynamics_ros.formulation.segments import Segment, segments_of
+from kane_dynamics_ros.formulation.kane.base_parameters import regroup
+from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics
+from kane_dynamics_ros.formulation.kane.frames import reframe
+from kane_dynamics_ros.formulation.kane.kinematics import numeric_sine_cosine
+from kane_dynamics_ros.formulation.kane.segments import Segment, segments_of
 
 
 def torques(segments: tuple[Segment, ...], state: tuple[np.ndarray, ...], gravity: tuple) -> np.ndarray:

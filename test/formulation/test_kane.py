@@ -7,10 +7,10 @@ import pytest
 from random_chains import random_chain, random_gravity, random_state
 
 from kane_dynamics_ros.description.model import IDENTITY, Chain, ChainJoint, Inertia
-from kane_dynamics_ros.formulation.kane import generalized_forces, inverse_dynamics
-from kane_dynamics_ros.formulation.kinematics import motion, numeric_sine_cosine, place
-from kane_dynamics_ros.formulation.partial_velocities import generalized_forces_by_body, regressor
-from kane_dynamics_ros.formulation.segments import segments_of
+from kane_dynamics_ros.formulation.kane.dynamics import generalized_forces, inverse_dynamics
+from kane_dynamics_ros.formulation.kane.kinematics import motion, numeric_sine_cosine, place
+from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body, regressor
+from kane_dynamics_ros.formulation.kane.segments import segments_of
 
 G = 9.81
 

@@ -3,7 +3,7 @@
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.description.model import IDENTITY as ONE
 from kane_dynamics_ros.description.model import ZERO, Chain, ChainJoint, Inertia
-from kane_dynamics_ros.formulation.parallel_axes import parallel_groups
+from kane_dynamics_ros.formulation.symbolic.trigonometry import parallel_groups
 from kane_dynamics_ros.share import share_directory
 
 X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)

@@ -8,7 +8,7 @@ import sympy
 from random_chains import random_chain
 
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, ChainJoint, Inertia
-from kane_dynamics_ros.formulation.symbols import exact, symbolic_chain
+from kane_dynamics_ros.formulation.symbolic.equations import exact, symbolic_chain
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,18 @@ import pytest
 from random_chains import random_chain, random_gravity, random_inertia, random_state
 from scipy.spatial.transform import Rotation
 
-from kane_dynamics_ros.formulation import energy, gibbs_appell, kane, lagrange, maggi
-from kane_dynamics_ros.formulation.base_parameters import regroup
-from kane_dynamics_ros.formulation.frames import reframe
-from kane_dynamics_ros.formulation.kinematics import motion, numeric_sine_cosine, place
-from kane_dynamics_ros.formulation.mass import mass_matrix
-from kane_dynamics_ros.formulation.partial_velocities import (
+from kane_dynamics_ros.formulation.kane import dynamics, energy
+from kane_dynamics_ros.formulation.kane.base_parameters import regroup
+from kane_dynamics_ros.formulation.kane.dynamics import mass_matrix
+from kane_dynamics_ros.formulation.kane.frames import reframe
+from kane_dynamics_ros.formulation.kane.kinematics import motion, numeric_sine_cosine, place
+from kane_dynamics_ros.formulation.kane.partial_velocities import (
     generalized_forces_by_body,
     partial_velocities,
     regressor,
 )
-from kane_dynamics_ros.formulation.segments import about_origin, moved, segments_of, symmetric
+from kane_dynamics_ros.formulation.kane.segments import about_origin, moved, segments_of, symmetric
+from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 
 ROOT = Path(__file__).resolve().parents[2]  # the checkout: docs and tests are not installed
 N = 5
@@ -110,8 +111,8 @@ def test_T7_T8_inertia_force_and_torque_are_sums_over_particles():
     accelerations = np.array(at.a_Bo) + particles @ np.array(at.U).T
     force = masses @ accelerations
     torque = masses @ np.cross(particles, accelerations)
-    assert kane.inertia_force(body, at) == pytest.approx(force, **CLOSE)
-    assert kane.inertia_torque(body, at) == pytest.approx(torque, **CLOSE)
+    assert dynamics.inertia_force(body, at) == pytest.approx(force, **CLOSE)
+    assert dynamics.inertia_torque(body, at) == pytest.approx(torque, **CLOSE)
 
 
 def test_T9_motions_are_the_derivatives_of_the_poses():
@@ -141,7 +142,7 @@ def test_T10_motion_about_z_in_common_normal_frames():
 
 
 def test_T11_T12_factored_sum():
-    assert kane.generalized_forces(PLACEMENTS, MOTIONS, N) == pytest.approx(TAU, **CLOSE)
+    assert dynamics.generalized_forces(PLACEMENTS, MOTIONS, N) == pytest.approx(TAU, **CLOSE)
 
 
 def test_T13_mass_matrix_columns():
@@ -186,7 +187,7 @@ def test_T19_common_normal_frames_turn_about_x_and_keep_the_torques():
             _, y, z = segment.p_PoJo_P
             assert y * cosine + z * sine == pytest.approx(0.0, abs=1e-12)
     gravity = tuple(np.array(reframed.R_0R) @ GRAVITY)
-    tau = kane.inverse_dynamics(reframed.segments, Q, U, U_RATE, gravity, numeric_sine_cosine)
+    tau = dynamics.inverse_dynamics(reframed.segments, Q, U, U_RATE, gravity, numeric_sine_cosine)
     assert tau == pytest.approx(TAU, **CLOSE)
 
 
@@ -210,7 +211,7 @@ def test_T21_regrouped_inertias_keep_the_torques(keep):
         for s in reframed.segments
     ]
     regrouped = regroup(reframed.segments, choice)
-    tau = kane.inverse_dynamics(regrouped, Q, U, U_RATE, gravity, numeric_sine_cosine)
+    tau = dynamics.inverse_dynamics(regrouped, Q, U, U_RATE, gravity, numeric_sine_cosine)
     assert tau == pytest.approx(TAU, rel=1e-10, abs=1e-10)  # kept masses may be large and cancel
     for segment in regrouped:
         if not segment.prismatic:

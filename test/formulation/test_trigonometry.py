@@ -4,8 +4,7 @@ import pytest
 import sympy
 from sympy import cos, sin
 
-from kane_dynamics_ros.formulation.fourier import fourier_sums
-from kane_dynamics_ros.formulation.trigonometry import compact, definitions
+from kane_dynamics_ros.formulation.symbolic.trigonometry import compact, definitions, fourier_sums
 
 q = q_1, q_2, q_3 = sympy.symbols("q_1:4")
 u = u_1, u_2, u_3 = sympy.symbols("u_1:4")

@@ -20,7 +20,7 @@ from rcl_interfaces.srv import GetParameters
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from kane_dynamics_ros.nodes.qos import JOINT_STATES
+from kane_dynamics_ros.nodes.messages import JOINT_STATES
 from launch import LaunchDescription
 
 try:

@@ -15,8 +15,7 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from kane_dynamics_ros.nodes.bag_player import NodeMissingError
-from kane_dynamics_ros.nodes.remote_parameters import ParameterRefusedError, ParametersMissingError
+from kane_dynamics_ros.nodes.bag_player import NodeMissingError, ParameterRefusedError, ParametersMissingError
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")

@@ -8,9 +8,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from kane_dynamics_ros.nodes.feedforward_log import ConditionLog
-from kane_dynamics_ros.nodes.feedforward_parameters import TABLE
-from kane_dynamics_ros.nodes.feedforward_settings import build_settings
+from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.nodes.joint_state_reader import REMEMBERED_ORDERS, JointStateReader
+from kane_dynamics_ros.nodes.joint_states import REMEMBERED_ORDERS, JointStateReader
 
 JOINTS = ("shoulder", "elbow", "wrist")
 NOW = 1_000_000_000_000

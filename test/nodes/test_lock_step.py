@@ -1,6 +1,6 @@
 """When a simulation in lock step advances; times in ns of a made-up clock."""
 
-from kane_dynamics_ros.nodes.lock_step import LockStep
+from kane_dynamics_ros.nodes.hardware.time import LockStep
 
 
 def test_each_state_waits_for_one_command() -> None:

@@ -6,8 +6,12 @@ import pytest
 
 pytest.importorskip("rclpy", reason="the room of the nodes needs the ROS 2 wheels")
 
-from kane_dynamics_ros.nodes.model_check import StaleModelError, check_model
-from kane_dynamics_ros.nodes.model_source import GenerationError, checked_model
+from kane_dynamics_ros.nodes.feedforward.model import (
+    GenerationError,
+    StaleModelError,
+    check_model,
+    checked_model,
+)
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
 

@@ -11,15 +11,14 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 import rclpy
 import yaml
 
-from kane_dynamics_ros.nodes.arguments import uniform_arguments
-from kane_dynamics_ros.nodes.feedforward_parameters import TABLE
-from kane_dynamics_ros.nodes.feedforward_settings import build_settings
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.nodes.parameters import (
     Declaration,
     ParameterError,
     checked,
     declare,
     per_joint,
+    uniform_arguments,
     unknown_overrides,
 )
 from kane_dynamics_ros.runtime import load_model

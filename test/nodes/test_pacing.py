@@ -1,6 +1,6 @@
 """The wall clock's debt of steps."""
 
-from kane_dynamics_ros.nodes.pacing import Pacer
+from kane_dynamics_ros.nodes.clocks import Pacer
 
 
 def test_steps_follow_the_clock_without_drift() -> None:

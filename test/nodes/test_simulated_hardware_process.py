@@ -14,7 +14,7 @@ import yaml
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from kane_dynamics_ros.nodes.simulated_hardware_parameters import TABLE
+from kane_dynamics_ros.nodes.hardware.parameters import TABLE
 from kane_dynamics_ros.share import share_directory
 
 Start = Callable[..., "subprocess.Popen[str]"]

@@ -1,13 +1,13 @@
 """The equations of [Malvezzi2017] as they are printed, letter by letter, misprints included.
 
 Nothing here is derived; the tests compare it with what the engine and the witnesses derive. Symbols are
-those of ``formulation/manipulator_maggi.py``; dots are spelled d: ``gd1`` is the rate of gamma_1.
+those of ``papers/manipulator_maggi.py``; dots are spelled d: ``gd1`` is the rate of gamma_1.
 """
 
 import sympy
 from sympy import Rational, cos, sin
 
-from kane_dynamics_ros.formulation.manipulator_maggi import (
+from kane_dynamics_ros.papers.manipulator_maggi import (
     ACCELERATIONS,
     CENTRES,
     MASSES,
@@ -30,7 +30,7 @@ from kane_dynamics_ros.formulation.manipulator_maggi import (
     m_3,
     m_4,
 )
-from kane_dynamics_ros.formulation.manipulator_maggi import chi_3 as chi3
+from kane_dynamics_ros.papers.manipulator_maggi import chi_3 as chi3
 
 gamma1, alpha2, alpha3 = THETA
 gd1, ad2, ad3 = THETA_D = RATES[:3]

@@ -6,9 +6,9 @@ import hussain_print as hussain
 import sympy
 
 from kane_dynamics_ros.description import Chain, Inertia, load_robot, serial_chain
-from kane_dynamics_ros.formulation import manipulator_maggi as malvezzi
-from kane_dynamics_ros.formulation.fourier import fourier_sums
-from kane_dynamics_ros.formulation.symbols import symbolic_chain
+from kane_dynamics_ros.formulation.symbolic.equations import symbolic_chain
+from kane_dynamics_ros.formulation.symbolic.trigonometry import fourier_sums
+from kane_dynamics_ros.papers import manipulator_maggi as malvezzi
 from kane_dynamics_ros.share import share_directory
 
 _URDF = share_directory() / "urdf"

@@ -7,11 +7,12 @@ from paper_chains import lagranges_efforts, same, three_link_chain
 from sympy import cos, sin
 
 from kane_dynamics_ros.description import Inertia
-from kane_dynamics_ros.formulation import kane_of_chain, lagrange
-from kane_dynamics_ros.formulation.kane import inertia_force, inertia_torque
-from kane_dynamics_ros.formulation.kinematics import BodyMotion, motion, place
-from kane_dynamics_ros.formulation.partial_velocities import generalized_forces_by_body
-from kane_dynamics_ros.formulation.segments import about_origin, segments_of
+from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.kane.dynamics import inertia_force, inertia_torque
+from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, motion, place
+from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body
+from kane_dynamics_ros.formulation.kane.segments import about_origin, segments_of
+from kane_dynamics_ros.formulation.witnesses import lagrange
 
 q1, q2, q3 = ANGLES = (printed.q1, printed.q2, printed.q3)
 qd1, qd2, qd3 = RATES = (printed.qd1, printed.qd2, printed.qd3)
@@ -23,11 +24,11 @@ GRAVITY = (0, 0, -printed.g)  # n_2 is the root frame's z
 @pytest.fixture(scope="module")
 def efforts():
     """T_1, T_2, T_3 by the engine."""
-    return kane_of_chain.inverse_dynamics(three_link_chain(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
+    return chain_dynamics.inverse_dynamics(three_link_chain(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
 
 
 def test_active_forces_34_36_37_balance_the_static_torques():
-    static = kane_of_chain.inverse_dynamics(three_link_chain(), ANGLES, AT_REST, AT_REST, GRAVITY)
+    static = chain_dynamics.inverse_dynamics(three_link_chain(), ANGLES, AT_REST, AT_REST, GRAVITY)
     torques = dict(zip((printed.T_1, printed.T_2, printed.T_3), static, strict=True))
     F = [F_r.subs(torques) for F_r in (printed.F_1, printed.F_2, printed.F_3)]
     assert same(F, AT_REST, ANGLES)
@@ -78,7 +79,7 @@ def test_equations_42_and_43_derive_the_exact_torques_from_the_right_energies(ef
 
 
 def test_equations_1_2_5_summed_body_by_body(efforts):
-    placements = place(segments_of(three_link_chain()), ANGLES, kane_of_chain.sine_cosine)
+    placements = place(segments_of(three_link_chain()), ANGLES, chain_dynamics.sine_cosine)
     motions = motion(placements, RATES, ACCELERATIONS, GRAVITY)
     assert same(generalized_forces_by_body(placements, motions, 3), efforts, ANGLES)
 
@@ -116,8 +117,8 @@ def test_equation_4_lacks_the_gyroscopic_torque_of_a_body_in_space():
 def test_equation_6_has_V_and_G_on_the_side_of_the_torques(efforts):
     """M q'' = T + V + G: the paper's V and G are ours, sign reversed."""
     chain = three_link_chain()
-    inertia = kane_of_chain.inverse_dynamics(chain, ANGLES, AT_REST, ACCELERATIONS, (0, 0, 0))
-    V = [-v for v in kane_of_chain.inverse_dynamics(chain, ANGLES, RATES, AT_REST, (0, 0, 0))]
-    G = [-g for g in kane_of_chain.inverse_dynamics(chain, ANGLES, AT_REST, AT_REST, GRAVITY)]
+    inertia = chain_dynamics.inverse_dynamics(chain, ANGLES, AT_REST, ACCELERATIONS, (0, 0, 0))
+    V = [-v for v in chain_dynamics.inverse_dynamics(chain, ANGLES, RATES, AT_REST, (0, 0, 0))]
+    G = [-g for g in chain_dynamics.inverse_dynamics(chain, ANGLES, AT_REST, AT_REST, GRAVITY)]
     right = [T + v + g for T, v, g in zip(efforts, V, G, strict=True)]
     assert same(inertia, right, ANGLES)

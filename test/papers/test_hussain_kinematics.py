@@ -6,10 +6,10 @@ import sympy
 from paper_chains import same, three_link_chain
 from sympy import Matrix, cos, sin
 
-from kane_dynamics_ros.formulation.kane_of_chain import sine_cosine
-from kane_dynamics_ros.formulation.kinematics import motion, place
-from kane_dynamics_ros.formulation.partial_velocities import partial_velocities
-from kane_dynamics_ros.formulation.segments import segments_of
+from kane_dynamics_ros.formulation.kane.chain_dynamics import sine_cosine
+from kane_dynamics_ros.formulation.kane.kinematics import motion, place
+from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
+from kane_dynamics_ros.formulation.kane.segments import segments_of
 
 q1, q2, q3 = ANGLES = (printed.q1, printed.q2, printed.q3)
 RATES = (printed.qd1, printed.qd2, printed.qd3)

@@ -6,9 +6,10 @@ import sympy
 from paper_chains import lagranges_efforts, manipulator, same
 from sympy import cos, sin
 
-from kane_dynamics_ros.formulation import gibbs_appell, kane_of_chain, lagrange, maggi
-from kane_dynamics_ros.formulation.kinematics import motion, place
-from kane_dynamics_ros.formulation.partial_velocities import generalized_forces_by_body
+from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.kane.kinematics import motion, place
+from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body
+from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 
 gamma1, alpha2, alpha3 = ANGLES = printed.THETA
 gd1, ad2, ad3 = RATES = printed.THETA_D
@@ -25,12 +26,12 @@ def efforts(derivation, rates=RATES, accelerations=ACCELERATIONS, gravity=GRAVIT
 @pytest.fixture(scope="module")
 def kane():
     """T_1, T_2, T_3 by the engine, eqs. (1) to (5)."""
-    return efforts(kane_of_chain.inverse_dynamics)
+    return efforts(chain_dynamics.inverse_dynamics)
 
 
 def test_mass_matrix_6_is_exact_term_by_term():
     columns = [
-        efforts(kane_of_chain.inverse_dynamics, (0, 0, 0), tuple(unit), (0, 0, 0))
+        efforts(chain_dynamics.inverse_dynamics, (0, 0, 0), tuple(unit), (0, 0, 0))
         for unit in sympy.eye(3).tolist()
     ]
     assert same(printed.M, sympy.Matrix(columns).T, ANGLES)
@@ -38,7 +39,7 @@ def test_mass_matrix_6_is_exact_term_by_term():
 
 @pytest.fixture(scope="module")
 def V():
-    return efforts(kane_of_chain.inverse_dynamics, accelerations=(0, 0, 0))
+    return efforts(chain_dynamics.inverse_dynamics, accelerations=(0, 0, 0))
 
 
 def test_V1_of_7_has_two_slips(V):
@@ -69,7 +70,9 @@ def test_equations_8_to_11_give_the_same_torques(kane, derivation):
 
 
 def test_equations_1_to_3_summed_body_by_body_give_the_factored_ones(kane):
-    placements = place(kane_of_chain.loaded_segments(CHAIN, END_EFFECTOR), ANGLES, kane_of_chain.sine_cosine)
+    placements = place(
+        chain_dynamics.loaded_segments(CHAIN, END_EFFECTOR), ANGLES, chain_dynamics.sine_cosine
+    )
     motions = motion(placements, RATES, ACCELERATIONS, GRAVITY)
     assert same(generalized_forces_by_body(placements, motions, 3), kane, ANGLES)
 

@@ -6,8 +6,8 @@ import sympy
 from paper_chains import manipulator, same
 from sympy import cos, sin
 
-from kane_dynamics_ros.formulation import kane_of_chain
-from kane_dynamics_ros.formulation import manipulator_maggi as ours
+from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.papers import manipulator_maggi as ours
 
 gamma1, alpha2, alpha3 = printed.THETA
 chi3 = printed.chi3
@@ -30,7 +30,7 @@ def test_coordinates_19_are_exact(j):
 
 @pytest.mark.parametrize("j", BODIES)
 def test_coordinates_19_are_where_the_engine_has_the_mass_centres(j):
-    from kane_dynamics_ros.formulation.maggi import redundant_coordinates
+    from kane_dynamics_ros.formulation.witnesses.maggi import redundant_coordinates
 
     chain, end_effector = manipulator()
     bodies = list(redundant_coordinates(chain, printed.THETA, end_effector))  # limbs 1, 2, 3, end-effector
@@ -122,7 +122,7 @@ def test_maggi_18_reduced_to_theta_is_kane():
     reduced = reduced.subs(dict(zip(ours.RATES[3:], rates[3:], strict=True))).subs(ON_THE_ARM)
     chain, end_effector = manipulator()
     gravity = (0, 0, -printed.g)
-    kane = kane_of_chain.inverse_dynamics(
+    kane = chain_dynamics.inverse_dynamics(
         chain, printed.THETA, printed.THETA_D, printed.THETA_DD, gravity, end_effector
     )
     torques = dict(zip(ours.TORQUES, kane, strict=True))

@@ -5,16 +5,20 @@ import pytest
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.paper import inertial_torques
-from kane_dynamics_ros.cli.paper_motion import AMPLITUDES, FASTER, STROKE, VARIATIONS, there_and_back
-from kane_dynamics_ros.cli.paper_simulation import (
+from kane_dynamics_ros.description import load_robot
+from kane_dynamics_ros.papers.manipulator_simulation import (
+    AMPLITUDES,
+    FASTER,
     GRAVITY,
+    STROKE,
+    VARIATIONS,
     forward_simulation,
     inverse_simulation,
     maggi_dae,
     manipulator,
     static_torques,
+    there_and_back,
 )
-from kane_dynamics_ros.description import load_robot
 from kane_dynamics_ros.share import share_directory
 
 ARM = manipulator(load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf"))

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import sympy
 
-from kane_dynamics_ros.cli.paper_assessment import FORMULATIONS, as_table, assess, count_operations
 from kane_dynamics_ros.description import load_robot, serial_chain
+from kane_dynamics_ros.papers.assessment import FORMULATIONS, as_table, assess, count_operations
 from kane_dynamics_ros.share import share_directory
 
 CHAIN = serial_chain(load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf"))
@@ -52,7 +52,7 @@ def test_table_3_modularity_is_no_privilege_of_maggi(costs):
 
 def test_table_3_no_formulation_holds_constraint_forces():
     """Efforts, coordinates and the chain's own symbols are all that the equations hold."""
-    from kane_dynamics_ros.cli.paper_assessment import efforts
+    from kane_dynamics_ros.papers.assessment import efforts
 
     for formulation in FORMULATIONS.values():
         names = {

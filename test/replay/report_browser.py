@@ -10,7 +10,7 @@ from simulated_arm import recorded
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.runtime.interface import Payload
 
 PICTURE = ROOT / "docs" / "images" / "replay_report.png"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -13,7 +13,7 @@ from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
 from kane_dynamics_ros.replay.errors import BagError, BagNotFoundError, NoBagFilesError, UnknownStorageError
 from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.joint_states import JointStateDecoder, JointStates
+from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
 from kane_dynamics_ros.replay.reading.recording import read_recording
 
 MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3

@@ -5,8 +5,7 @@ import pytest
 from replay_bags import START
 
 from kane_dynamics_ros.replay.estimation.delay import command_delay
-from kane_dynamics_ros.replay.reading.commands import Commands
-from kane_dynamics_ros.replay.reading.joint_states import JointStates
+from kane_dynamics_ros.replay.reading.messages import Commands, JointStates
 
 TIME = np.arange(10_000) * 1e-3
 

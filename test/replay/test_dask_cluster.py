@@ -41,7 +41,7 @@ def test_bags_are_judged_on_a_cluster_and_a_bad_one_does_not_stop_the_rest(
 def test_an_address_where_nobody_answers_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kane_dynamics_ros.replay.many.CONNECT", "0.5 s")
+    monkeypatch.setattr("kane_dynamics_ros.replay.jobs.CONNECT", "0.5 s")
     words = [str(tmp_path), "--model", "manipulator_5dof", "--dask", "tcp://127.0.0.1:9"]
     assert main(["replay", *words]) == 2
     message = capsys.readouterr().err

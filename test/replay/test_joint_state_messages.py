@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from replay_bags import JOINT_STATE, STORE, small_record
 
 from kane_dynamics_ros.replay.reading.blocks import Block, joined
-from kane_dynamics_ros.replay.reading.commands import CommandDecoder
-from kane_dynamics_ros.replay.reading.joint_states import JointStateDecoder, JointStates
+from kane_dynamics_ros.replay.reading.messages import CommandDecoder, JointStateDecoder, JointStates
 
 JOINTS = ("shoulder", "elbow", "wrist")
 TYPES = STORE.types

@@ -10,7 +10,7 @@ from replay_bags import START, motion
 
 from kane_dynamics_ros.replay.errors import TooShortError
 from kane_dynamics_ros.replay.estimation.motion import Motion, estimate
-from kane_dynamics_ros.replay.reading.joint_states import JointStates
+from kane_dynamics_ros.replay.reading.messages import JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording
 
 RATE = 500.0

@@ -10,9 +10,9 @@ import pinocchio
 import pytest
 from replay_bags import Array, effort, motion, pinocchio_arm, record, write_bag
 
-from kane_dynamics_ros.replay.estimation.observation import observe
+from kane_dynamics_ros.replay.estimation.motion import observe
 from kane_dynamics_ros.replay.reading.recording import read_recording
-from kane_dynamics_ros.replay.verdict.causes import LinkError, TipBody
+from kane_dynamics_ros.replay.verdict.attribution import LinkError, TipBody
 from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
 from kane_dynamics_ros.runtime import load_model
 

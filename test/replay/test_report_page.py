@@ -9,10 +9,9 @@ import pytest
 from replay_bags import Array
 
 from kane_dynamics_ros.replay.estimation.motion import Motion
-from kane_dynamics_ros.replay.report.page import write_page
-from kane_dynamics_ros.replay.verdict.blame import Blame
-from kane_dynamics_ros.replay.verdict.comparison import Comparison
-from kane_dynamics_ros.replay.verdict.fit import fit
+from kane_dynamics_ros.replay.report.report import write_page
+from kane_dynamics_ros.replay.verdict.attribution import Blame
+from kane_dynamics_ros.replay.verdict.comparison import Comparison, fit
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Processing, Verdict
 
 HOSTILE = "<script>alert('$x_$')</script>&\""

@@ -10,13 +10,12 @@ import pytest
 from replay_bags import write_bag
 from simulated_arm import recorded
 
-from kane_dynamics_ros.replay.estimation.observation import observe
+from kane_dynamics_ros.replay.estimation.motion import observe
 from kane_dynamics_ros.replay.reading.recording import read_recording
-from kane_dynamics_ros.replay.verdict.causes import TipBody
+from kane_dynamics_ros.replay.verdict.attribution import TipBody
 from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import DynamicsModel
-from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
 
 MODEL = load_model("manipulator_5dof")
 LOAD = Payload(0.8, (0.0, 0.0, 0.05))

@@ -7,9 +7,9 @@ from rosbags.typesys import Stores, get_typestore
 from test_view_page import embedded
 from view_samples import JOINTS, URDF
 
-from kane_dynamics_ros.replay.job import Job, run_job
-from kane_dynamics_ros.replay.viewing.bag_record import NoDescriptionError, record_of_bag
-from kane_dynamics_ros.replay.viewing.meshes import load_meshes
+from kane_dynamics_ros.replay.jobs import Job, run_job
+from kane_dynamics_ros.replay.viewing.page import load_meshes
+from kane_dynamics_ros.replay.viewing.records import NoDescriptionError, record_of_bag
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 RATE = 100  # [Hz]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from random_chains import random_chain
 
-from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 
 

@@ -15,7 +15,7 @@ import pytest
 from generated_robots import URDFS, GeneratedRobot, generated, relative_error
 
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.build import compiler
+from kane_dynamics_ros.runtime.compilation import compiler
 
 STATES = 1000
 AGREEMENT = 1e-10

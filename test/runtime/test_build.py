@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from random_chains import random_chain
 
-from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
-from kane_dynamics_ros.runtime import build, load_model
+from kane_dynamics_ros.runtime import compilation, load_model
 from kane_dynamics_ros.runtime.errors import CompileError
 
-pytestmark = pytest.mark.skipif(build.compiler() is None, reason="no C compiler on this machine")
+pytestmark = pytest.mark.skipif(compilation.compiler() is None, reason="no C compiler on this machine")
 
 
 def module_named(name: str, folder: Path) -> Path:
@@ -44,7 +44,7 @@ def test_a_model_named_like_a_module_of_pythons_does_not_hide_it(tmp_path: Path)
 def test_a_file_that_is_no_library_is_built_again(content: bytes, tmp_path: Path) -> None:
     module = module_named("arm", tmp_path)
     source = module.with_suffix(".c")
-    library = build.build_library(source, load_model(module, backend="python")._facts.model["c_sha256"])
+    library = compilation.build_library(source, load_model(module, backend="python")._facts.model["c_sha256"])
     good = library.read_bytes()
     library.write_bytes(content)
     assert load_model(module, backend="c").backend == "c"
@@ -58,7 +58,7 @@ def test_a_compiler_that_does_not_answer_is_passed_over(
     content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", program(tmp_path, content))
-    assert build.compiler() not in (None, str(tmp_path / "compiler"))
+    assert compilation.compiler() not in (None, str(tmp_path / "compiler"))
 
 
 def test_the_words_of_a_compiler_that_fails_are_told_in_any_encoding(

@@ -9,7 +9,7 @@ import pytest
 from generated_robots import generated
 from random_chains import random_chain
 
-from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description.model import Inertia
 from kane_dynamics_ros.errors import (
@@ -20,10 +20,8 @@ from kane_dynamics_ros.errors import (
     SingularMassMatrixError,
 )
 from kane_dynamics_ros.runtime import Payload, load_model
-from kane_dynamics_ros.runtime.build import compiler
-from kane_dynamics_ros.runtime.errors import (
-    NoMassError,
-)
+from kane_dynamics_ros.runtime.compilation import compiler
+from kane_dynamics_ros.runtime.errors import NoMassError
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler on this machine")

@@ -10,16 +10,11 @@ import numpy as np
 import pytest
 from random_chains import random_chain
 
-from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
-from kane_dynamics_ros.runtime import build, load_model
-from kane_dynamics_ros.runtime.build import compiler
-from kane_dynamics_ros.runtime.errors import (
-    BackendError,
-    CompileError,
-    ModelNotFoundError,
-    ModelSealError,
-)
+from kane_dynamics_ros.runtime import compilation, load_model
+from kane_dynamics_ros.runtime.compilation import compiler
+from kane_dynamics_ros.runtime.errors import BackendError, CompileError, ModelNotFoundError, ModelSealError
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler on this machine")
@@ -65,7 +60,7 @@ def test_the_record_of_verification_may_be_rewritten(small: Path) -> None:
 def test_without_a_compiler_the_pure_python_form_answers_and_says_why(
     small: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(build, "compiler", lambda: None)
+    monkeypatch.setattr(compilation, "compiler", lambda: None)
     with caplog.at_level(logging.WARNING):
         assert load_model(small).backend == "python"
     source = small.with_suffix(".c")
@@ -87,7 +82,7 @@ def test_the_library_is_built_once_and_again_for_another_processor(
     stamp = first.stat().st_mtime_ns
     load_model(small)
     assert first.stat().st_mtime_ns == stamp
-    monkeypatch.setattr(build, "processor", lambda: "another machine")
+    monkeypatch.setattr(compilation, "processor", lambda: "another machine")
     load_model(small)
     assert len(list(small.parent.glob("*.so"))) == 2
 
@@ -109,8 +104,10 @@ def test_a_folder_that_cannot_be_written_sends_the_library_to_the_cache(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    really_writable = build.writable
-    monkeypatch.setattr(build, "writable", lambda folder: folder != small.parent and really_writable(folder))
+    really_writable = compilation.writable
+    monkeypatch.setattr(
+        compilation, "writable", lambda folder: folder != small.parent and really_writable(folder)
+    )
     assert load_model(small).backend == "c"
     assert len(list((tmp_path / "cache/kane_dynamics_ros").glob("small.*"))) == 1
 

@@ -10,12 +10,12 @@ import pytest
 from generated_robots import generated, relative_error
 from random_chains import random_chain, random_inertia
 
-from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
-from kane_dynamics_ros.formulation.segments import about_origin
+from kane_dynamics_ros.formulation.kane.segments import about_origin
 from kane_dynamics_ros.runtime import Payload, load_model
-from kane_dynamics_ros.runtime.build import compiler
+from kane_dynamics_ros.runtime.compilation import compiler
 from kane_dynamics_ros.runtime.errors import ParameterError
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])

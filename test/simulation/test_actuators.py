@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators
-from kane_dynamics_ros.simulation.errors import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationOptionError
 
 Arm = Callable[..., Any]
 H = 1e-3  # [s]

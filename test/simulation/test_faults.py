@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.errors import UnknownJointError
-from kane_dynamics_ros.simulation.errors import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationOptionError
 from kane_dynamics_ros.simulation.faults import Fault, Faults, parse_fault
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
-from kane_dynamics_ros.simulation.reporting import Report, Reporter, ReportOptions
+from kane_dynamics_ros.simulation.sensors import Report, Reporter, ReportOptions
 
 Arm = Callable[..., Any]
 FORM = (

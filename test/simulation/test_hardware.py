@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.errors import NonFiniteError
-from kane_dynamics_ros.simulation.errors import CommandLengthError, SimulationOptionError
+from kane_dynamics_ros.simulation.actuators import InnerLoop
+from kane_dynamics_ros.simulation.engine import CommandLengthError, SimulationOptionError
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
-from kane_dynamics_ros.simulation.inner_loop import InnerLoop
 from kane_dynamics_ros.simulation.plant import Plant
 
 Arm = Callable[..., Any]

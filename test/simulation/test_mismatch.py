@@ -6,17 +6,13 @@ import numpy as np
 import pinocchio
 import pytest
 
-from kane_dynamics_ros.codegen.derived import derive
+from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description.chain import serial_chain
 from kane_dynamics_ros.description.load import load_robot
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.share import share_directory
-from kane_dynamics_ros.simulation.errors import (
-    FixedInertiaError,
-    SimulationOptionError,
-    UnknownBodyError,
-)
+from kane_dynamics_ros.simulation.engine import FixedInertiaError, SimulationOptionError, UnknownBodyError
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.mismatch import drawn_factors, with_factors
 from kane_dynamics_ros.simulation.mujoco_engine import MujocoEngine

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.runtime.interface import Payload
 from kane_dynamics_ros.share import share_directory
-from kane_dynamics_ros.simulation.engine import Engine
-from kane_dynamics_ros.simulation.errors import EngineError, SimulationDivergedError
+from kane_dynamics_ros.simulation.engine import Engine, EngineError, SimulationDivergedError
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.mujoco_engine import MujocoEngine

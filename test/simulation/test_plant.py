@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.errors import SingularMassMatrixError
-from kane_dynamics_ros.simulation.errors import SimulationDivergedError, SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationDivergedError, SimulationOptionError
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 

@@ -10,12 +10,12 @@ from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.errors import ParameterError
-from kane_dynamics_ros.runtime.parameters import Payload
+from kane_dynamics_ros.runtime.interface import Payload
 from kane_dynamics_ros.share import share_directory
-from kane_dynamics_ros.simulation.errors import SimulationDivergedError
+from kane_dynamics_ros.simulation.actuators import InnerLoop
+from kane_dynamics_ros.simulation.engine import SimulationDivergedError
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
-from kane_dynamics_ros.simulation.inner_loop import InnerLoop
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 from kane_dynamics_ros.simulation.rollout import simulate
 

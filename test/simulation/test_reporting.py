@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.simulation.errors import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationOptionError
 from kane_dynamics_ros.simulation.faults import Faults
-from kane_dynamics_ros.simulation.reporting import Reporter, ReportOptions
-from kane_dynamics_ros.simulation.sensors import Reading
+from kane_dynamics_ros.simulation.sensors import Reading, Reporter, ReportOptions
 
 NAMES = ("a", "b", "c")
 READING = Reading(np.array([1.0, 2.0, 3.0]), np.array([10.0, 20.0, 30.0]), np.array([0.1, 0.2, 0.3]))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from kane_dynamics_ros.simulation.resistance import LOCKED, _sweep, solve_velocity
+from kane_dynamics_ros.simulation.friction import LOCKED, _sweep, solve_velocity
 
 
 def problem(seed: int, n: int = 5) -> tuple[np.ndarray, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.simulation.errors import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationOptionError
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
 from kane_dynamics_ros.simulation.rollout import simulate

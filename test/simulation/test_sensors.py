@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.simulation.errors import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationOptionError
 from kane_dynamics_ros.simulation.sensors import SensorOptions, Sensors
 
 Q, QD, EFFORT = np.array([0.1234, -2.0]), np.array([1.0, 2.0]), np.array([3.0, 4.0])

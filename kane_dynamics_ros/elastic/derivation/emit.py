@@ -11,8 +11,8 @@ from operator import add, mul
 import numpy as np
 import sympy as sp
 
-from kane_dynamics_ros.codegen.expression import Expression, Graph
-from kane_dynamics_ros.codegen.listing import list_statements
+from kane_dynamics_ros.codegen.graph import Expression, Graph
+from kane_dynamics_ros.codegen.passes import list_statements
 from kane_dynamics_ros.codegen.print_python import python_function
 from kane_dynamics_ros.elastic.derivation.integrals import (
     EA,
@@ -20,8 +20,11 @@ from kane_dynamics_ros.elastic.derivation.integrals import (
     P1,
     P2,
     P3,
+    SHAPES,
     EIy,
     EIz,
+    L,
+    Shape,
     integrate,
     m,
     my,
@@ -29,7 +32,6 @@ from kane_dynamics_ros.elastic.derivation.integrals import (
     ry,
     rz,
 )
-from kane_dynamics_ros.elastic.derivation.shapes import SHAPES, L, Shape
 
 HEADER = '''"""Integrals of the two-node Euler-Bernoulli beam elements. Generated: do not edit.
 

@@ -5,9 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import signal
 
-from kane_dynamics_ros.replay.reading.commands import Commands
-from kane_dynamics_ros.replay.reading.joint_states import JointStates
-from kane_dynamics_ros.replay.reading.layout import Doubles
+from kane_dynamics_ros.replay.reading.messages import Commands, Doubles, JointStates
 
 LONGEST = 0.5  # [s] delay that is searched
 LOOKED_AT = 120.0  # [s] of the recording that is compared

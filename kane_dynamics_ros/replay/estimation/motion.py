@@ -1,10 +1,16 @@
 """From joint states to what the model needs: position, velocity, acceleration and measured effort."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+from scipy.interpolate import Akima1DInterpolator
 
 from kane_dynamics_ros.replay.errors import CutoffError, TooShortError
+from kane_dynamics_ros.replay.estimation.delay import Delay, command_delay
 from kane_dynamics_ros.replay.estimation.filters import (
     PER_CUTOFF,
     choose_cutoff,
@@ -13,12 +19,176 @@ from kane_dynamics_ros.replay.estimation.filters import (
     derivative,
     low_pass,
 )
-from kane_dynamics_ros.replay.estimation.passes import passes
-from kane_dynamics_ros.replay.estimation.series import Series
-from kane_dynamics_ros.replay.estimation.spans import Span, sampling_step, silences, spans
-from kane_dynamics_ros.replay.reading.joint_states import JointStates
-from kane_dynamics_ros.replay.reading.layout import Doubles
+from kane_dynamics_ros.replay.reading.blocks import Integers
+from kane_dynamics_ros.replay.reading.messages import Doubles, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording
+
+# Joint states in the order of their stamps, split where the recorded clock starts again.
+
+
+RESTART = 1_000_000_000  # [ns] a stamp this far back is a looped bag, not a late message
+
+
+@dataclass(frozen=True)
+class Ordered:
+    """One pass through a recording: ``states`` by stamp, and how many messages came out of order."""
+
+    states: JointStates
+    reordered: int
+
+
+def passes(states: JointStates) -> Iterator[Ordered]:
+    """The recording cut where stamps jump back by over a second, each part sorted by stamp."""
+    ends = np.flatnonzero(np.diff(states.stamps) < -RESTART) + 1
+    bounds = [0, *ends.tolist(), len(states.stamps)]
+    for start, stop in pairwise(bounds):
+        chosen = slice(start, stop)
+        late = int((np.diff(states.stamps[chosen]) < 0).sum())
+        yield Ordered(_part(states, _order(states.stamps[chosen], start) if late else chosen), late)
+
+
+def _order(stamps: Integers, start: int) -> Integers:
+    return start + np.argsort(stamps, kind="stable")
+
+
+def _part(states: JointStates, chosen: slice | Integers) -> JointStates:
+    arrays = ("stamps", "received", "position", "velocity", "effort")
+    return replace(states, **{name: getattr(states, name)[chosen] for name in arrays})
+
+
+# One quantity of one joint over time, free of repeats and of samples that were not told.
+
+
+ON_GRID = 1e-3  # of a period: samples this near to the grid count as being on it
+
+
+class Series(NamedTuple):
+    """``time`` [s] strictly increasing, ``value``: (N,) each."""
+
+    time: Doubles
+    value: Doubles
+
+    def at(self, grid: Doubles) -> Doubles:
+        """Values on a uniform grid inside the time span: Akima's cubics, which do not overshoot at steps."""
+        first = int(np.searchsorted(self.time, grid[0] - (grid[1] - grid[0]) / 2))
+        near = self.time[first : first + len(grid)]
+        if len(near) == len(grid) and np.abs(near - grid).max() < ON_GRID * (grid[1] - grid[0]):
+            return self.value[first : first + len(grid)]
+        span = slice(max(first - 3, 0), int(np.searchsorted(self.time, grid[-1])) + 3)
+        return np.asarray(Akima1DInterpolator(self.time[span], self.value[span])(grid))
+
+
+def series(stamps: Integers, origin: int, values: Doubles) -> list[Series]:
+    """The finite samples of each column, of repeated stamps the first; ``stamps`` [ns] ascend.
+
+    Columns that are told in every message share one time array.
+    """
+    time: Doubles = (stamps - origin).astype(np.float64) * 1e-9
+    ascending = bool((np.diff(stamps) > 0).all())
+    found = []
+    for column in values.T:
+        told = np.flatnonzero(np.isfinite(column))
+        if ascending and len(told) == len(column):
+            found.append(Series(time, column))
+            continue
+        fresh = np.ones(len(told), bool)
+        fresh[1:] = np.diff(stamps[told]) > 0
+        found.append(Series(time[told[fresh]], column[told[fresh]]))
+    return found
+
+
+def period(time: Doubles) -> float:
+    """The usual time between samples [s]: the median, which gaps and jitter do not move."""
+    return float(np.median(np.diff(time))) if len(time) > 1 else np.inf
+
+
+def covered(times: list[Doubles], longest_gap: float) -> list[tuple[float, float]]:
+    """The spans [s] in which none of several series has a gap longer than ``longest_gap`` [s]."""
+    times = list({id(time): time for time in times}.values())  # most columns share one array
+    start = max(time[0] for time in times)
+    end = min(time[-1] for time in times)
+    gaps = sorted({gap for time in times for gap in _gaps(time, longest_gap)})
+    spans = []
+    for left, right in [*gaps, (end, np.inf)]:
+        if min(left, end) > start:
+            spans.append((float(start), float(min(left, end))))
+        start = max(start, right)
+    return spans
+
+
+def _gaps(time: Doubles, longest: float) -> list[tuple[float, float]]:
+    wide = np.flatnonzero(np.diff(time) > longest)
+    return list(zip(time[wide].tolist(), time[wide + 1].tolist(), strict=True))
+
+
+# The parts of a recording without gaps, found before anything is sampled.
+
+
+GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a silence longer than both is a gap, not a late sample
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part without gaps, from ``start`` to ``end`` [s] in the time of its pass through the recording.
+
+    ``shift`` [s] leads from that time to the report's, where passes follow each other; ``origin`` [ns] is
+    the stamp at the pass's time 0. The series are the whole pass's, one a joint; a velocity is ``None``
+    where it must be derived.
+    """
+
+    start: float
+    end: float
+    shift: float
+    origin: int
+    position: list[Series]
+    velocity: list[Series | None]
+    effort: list[Series]
+
+    @property
+    def seconds(self) -> float:
+        """How long it lasts."""
+        return self.end - self.start
+
+    def grid(self, step: float) -> Doubles:
+        """Uniform times [s] inside the span."""
+        return np.asarray(self.start + step * np.arange(int(self.seconds / step * (1 + 1e-12)) + 1))
+
+
+def spans(parts: Iterable[JointStates], derived: Sequence[bool]) -> Iterator[Span]:
+    """The parts without gaps of every pass, in order; each pass sorted by stamp.
+
+    ``derived``: joints whose velocity is not told often enough, so that it does not count.
+    """
+    shift = 0.0
+    for states in parts:
+        origin = int(states.stamps[0])
+        position, told, effort = (
+            series(states.stamps, origin, values)
+            for values in (states.position, states.velocity, states.effort)
+        )
+        velocity = [None if skip else one for one, skip in zip(told, derived, strict=True)]
+        times = [one.time for one in (*position, *velocity, *effort) if one is not None]
+        if min(map(len, times)) < 2:
+            continue  # too little of this pass to know every joint
+        step = max(map(period, times))
+        for start, end in covered(times, max(GAP_PERIODS * step, GAP_SECONDS)):
+            yield Span(start, end, shift, origin, position, velocity, effort)
+        shift += float(states.stamps[-1] - origin) * 1e-9 + step
+
+
+def sampling_step(span: Span) -> float:
+    """The sampling period [s]: the slowest joint's, averaged over the span, so that no grid drifts."""
+    usual = max(period(one.time) for one in (*span.position, *span.effort))
+    return span.seconds / max(1, round(span.seconds / usual))
+
+
+def silences(found: list[Span]) -> list[float]:
+    """How long the gaps between the spans of a pass last [s]."""
+    return [after.start - before.end for before, after in pairwise(found) if before.shift == after.shift]
+
+
+# From joint states to what the model needs: position, velocity, acceleration and measured effort.
+
 
 SHORTEST = 1.0  # [s] of a stretch that is worth filtering, beside its ends
 EDGE_CYCLES = 3.0  # periods of the cut-off after which less than 1e-3 of a filter's end effects is left
@@ -132,4 +302,46 @@ def _stretch(span: Span, step: float, factor: int, cutoff: float) -> Stretch:
         qd=qd,
         qdd=derivative(qd, rate),
         effort=np.stack([filtered(one) for one in span.effort], axis=1),
+    )
+
+
+# What a recording shows of a motion: all that a verdict needs, at a fraction of the samples' memory.
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The estimated motion, and what the recording said beside.
+
+    ``first_received`` [ns] is the receive time of the first message, ``messages_per_second`` the speed of
+    reading.
+    """
+
+    bag: Path
+    topic: str
+    joints: tuple[str, ...]
+    motion: Motion
+    delay: Delay | None
+    messages: int
+    messages_per_second: float
+    first_received: int
+    description: str | None
+    notes: tuple[str, ...]
+    damages: tuple[str, ...]
+
+
+def observe(recording: Recording, cutoff: float | None = None) -> Observation:
+    """Estimate the motion; the recording can be dropped then. Raises ``TooShortError``."""
+    states, commands = recording.states, recording.commands
+    return Observation(
+        bag=recording.bag,
+        topic=recording.topic,
+        joints=states.joints,
+        motion=estimate(recording, cutoff),
+        delay=command_delay(commands, states) if commands is not None else None,
+        messages=len(states.stamps),
+        messages_per_second=recording.rate,
+        first_received=int(states.received[0]),
+        description=recording.description,
+        notes=recording.notes,
+        damages=recording.damages,
     )

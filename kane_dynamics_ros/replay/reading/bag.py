@@ -17,9 +17,9 @@ from kane_dynamics_ros.replay.errors import (
     UnknownStorageError,
 )
 from kane_dynamics_ros.replay.reading.blocks import BagFile, Block, Topic, joined
-from kane_dynamics_ros.replay.reading.mcap_file import McapFile
-from kane_dynamics_ros.replay.reading.mcap_records import MAGIC as MCAP_MAGIC
-from kane_dynamics_ros.replay.reading.sqlite_file import SqliteFile, whole_pages
+from kane_dynamics_ros.replay.reading.mcap import MAGIC as MCAP_MAGIC
+from kane_dynamics_ros.replay.reading.mcap import McapFile
+from kane_dynamics_ros.replay.reading.sqlite import SqliteFile, whole_pages
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"

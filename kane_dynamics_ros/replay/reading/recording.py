@@ -19,9 +19,14 @@ from kane_dynamics_ros.replay.errors import (
 )
 from kane_dynamics_ros.replay.reading.bag import Bag, open_bag
 from kane_dynamics_ros.replay.reading.blocks import Block, Topic
-from kane_dynamics_ros.replay.reading.cdr import Cursor, MalformedMessageError
-from kane_dynamics_ros.replay.reading.commands import CommandDecoder, Commands
-from kane_dynamics_ros.replay.reading.joint_states import JointStateDecoder, JointStates
+from kane_dynamics_ros.replay.reading.messages import (
+    CommandDecoder,
+    Commands,
+    Cursor,
+    JointStateDecoder,
+    JointStates,
+    MalformedMessageError,
+)
 
 COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
 DESCRIPTION_TYPE = "std_msgs/msg/String"

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import signal
 
-from kane_dynamics_ros.replay.reading.layout import Doubles
+from kane_dynamics_ros.replay.reading.messages import Doubles
 from kane_dynamics_ros.replay.verdict.comparison import Comparison
 
 BINS = 800  # along the time axis; each keeps its smallest and largest value

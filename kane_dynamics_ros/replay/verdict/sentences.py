@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from kane_dynamics_ros.replay.estimation.motion import Motion
-from kane_dynamics_ros.replay.verdict.blame import Blame
-from kane_dynamics_ros.replay.verdict.causes import LinkError, TipBody
+from kane_dynamics_ros.replay.verdict.attribution import Blame, LinkError, TipBody
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 TERM_NAMES = {

@@ -4,14 +4,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kane_dynamics_ros.replay.estimation.delay import Delay
-from kane_dynamics_ros.replay.estimation.motion import Motion
-from kane_dynamics_ros.replay.estimation.observation import Observation
-from kane_dynamics_ros.replay.reading.layout import Doubles
-from kane_dynamics_ros.replay.verdict.blame import Blame
-from kane_dynamics_ros.replay.verdict.causes import LinkError, TipBody, cause_effort, whole_arm_cause
-from kane_dynamics_ros.replay.verdict.comparison import Comparison, compare
-from kane_dynamics_ros.replay.verdict.fit import Fit, fit
-from kane_dynamics_ros.replay.verdict.joint_blame import blame_joint
+from kane_dynamics_ros.replay.estimation.motion import Motion, Observation
+from kane_dynamics_ros.replay.reading.messages import Doubles
+from kane_dynamics_ros.replay.verdict.attribution import (
+    Blame,
+    LinkError,
+    TipBody,
+    blame_joint,
+    cause_effort,
+    whole_arm_cause,
+)
+from kane_dynamics_ros.replay.verdict.comparison import Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.verdict.sentences import arm_findings, joint_findings, notes
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 

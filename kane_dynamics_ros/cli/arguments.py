@@ -1,0 +1,118 @@
+"""What commands share: arguments that take a chain out of a URDF, numbers, text for a terminal."""
+
+import argparse
+import math
+import os
+from typing import NamedTuple, TextIO
+
+from kane_dynamics_ros.description import Chain, load_robot, serial_chain
+from kane_dynamics_ros.errors import KaneDynamicsError
+
+# Text for a terminal: colour where it shows, and only characters that it has.
+
+
+class Palette(NamedTuple):
+    """Wraps text in terminal colours, or leaves it plain."""
+
+    on: bool
+
+    def bold(self, text: str) -> str:
+        return self._wrapped("1", text)
+
+    def severity(self, severity: str, text: str) -> str:
+        """Red for errors, yellow for warnings, blue for information."""
+        return self._wrapped({"error": "1;31", "warning": "33"}.get(severity, "34"), text)
+
+    def _wrapped(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.on else text
+
+
+def palette_for(stream: TextIO) -> Palette:
+    """Colours where ``stream`` is a terminal, unless NO_COLOR is set (https://no-color.org) or it is dumb."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return Palette(stream.isatty() and not plain)
+
+
+def printable(text: str, stream: TextIO) -> str:
+    """``text`` with escapes for what the stream's encoding lacks: names may be in any script."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+# The arguments of every command that takes a chain out of a URDF: ``--tip``, ``--lock``, ``--xacro``.
+
+
+EXPANDED = "KD111"  # the finding of a file that xacro expanded
+
+
+class LockArgumentError(KaneDynamicsError):
+    """``--lock`` is not JOINT=VALUE."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(
+            f"--lock {found!r}: found no joint name and finite number; write --lock JOINT=VALUE, with the "
+            "position in rad or m"
+        )
+
+
+class XacroArgumentError(KaneDynamicsError):
+    """``--xacro`` is not NAME=VALUE."""
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(f"--xacro {found!r}: found no name and value; write --xacro NAME=VALUE")
+
+
+class NoXacroError(KaneDynamicsError):
+    """``--xacro`` was given for a file without xacro."""
+
+    def __init__(self, urdf: str) -> None:
+        super().__init__(f"{urdf}: nothing in it is xacro, so that --xacro has no effect; leave it out")
+
+
+def add_chain_arguments(
+    parser: argparse.ArgumentParser, tip: str = "the one most joints lead to", lock: str = "none"
+) -> None:
+    """``--tip`` and, as often as wanted, ``--lock`` and ``--xacro``; the first two with defaults in words."""
+    parser.add_argument("--tip", metavar="LINK", help=f"last link; default: {tip}")
+    parser.add_argument(
+        "--lock",
+        metavar="JOINT=VALUE",
+        action="append",
+        default=[],
+        help=f"hold a joint still [rad or m]; default: {lock}",
+    )
+    parser.add_argument(
+        "--xacro", metavar="NAME=VALUE", action="append", default=[], help="an argument of the xacro file"
+    )
+
+
+def read_chain(urdf: str, tip: str | None, locks: list[str], xacro: list[str]) -> Chain:
+    """The chain that the arguments mean.
+
+    Raises:
+        DescriptionError, LockArgumentError, XacroArgumentError, NoXacroError.
+    """
+    robot = load_robot(urdf, xacro_arguments=dict(_xacro(text) for text in xacro))
+    if xacro and not any(finding.code == EXPANDED for finding in robot.findings):
+        raise NoXacroError(urdf)
+    return serial_chain(robot, tip, lock=dict(_lock(text) for text in locks))
+
+
+def _xacro(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise XacroArgumentError(text)
+    return name.removesuffix(":"), value  # ROS writes NAME:=VALUE
+
+
+def _lock(text: str) -> tuple[str, float]:
+    joint, _, value = text.rpartition("=")
+    try:
+        position = float(value)
+    except ValueError:
+        position = math.nan
+    if not joint or not math.isfinite(position):
+        raise LockArgumentError(text)
+    return joint, position

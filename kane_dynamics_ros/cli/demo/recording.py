@@ -1,0 +1,121 @@
+"""What the demonstration asks for, and one controller's run read back from its bag."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from rosbags.highlevel import AnyReader
+
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.replay.reading.recording import read_recording
+
+# The motion that the demonstration asks for: smooth, all joints at once, at rest at both ends.
+#
+# With s_k = sin(2 pi k t / T), joint i follows
+#
+#     q_i(t) = q_i(0) + A_i sin^2(pi t / T) s_n = q_i(0) + A_i (s_n / 2 - s_(n+1) / 4 - s_(n-1) / 4)
+#
+# whose velocity and acceleration are 0 at t = 0 and t = T, and whose derivatives are sums of the same kind.
+
+
+Array = NDArray[np.float64]
+
+DURATION = 8.0  # [s]
+POINT_SPACING = 0.1  # [s]
+SWINGS = np.array([1, 2, 2, 3, 3])  # n of each joint
+AMPLITUDES = np.array([1.2, 0.5, 0.6, 0.6, 1.0])  # A [rad]
+
+
+class Motion(NamedTuple):
+    """Positions, velocities and accelerations, each (N, n) [rad], [rad/s], [rad/s^2]."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+
+
+def reference(times: ArrayLike, start: ArrayLike) -> Motion:
+    """The motion at times [s] since its start, (N,), from the configuration ``start`` (n,).
+
+    Before 0 and after T the joints rest at ``start``.
+    """
+    t = np.clip(np.asarray(times, dtype=np.float64), 0.0, DURATION)[:, None]
+    derivatives = [AMPLITUDES * window_derivative(t, order) for order in range(3)]
+    return Motion(np.asarray(start) + derivatives[0], derivatives[1], derivatives[2])
+
+
+def window_derivative(t: Array, order: int) -> Array:
+    """The derivative of the given order of sin^2(pi t / T) s_n, for each joint's n."""
+    total = np.zeros((len(t), len(SWINGS)))
+    for weight, k in ((0.5, SWINGS), (-0.25, SWINGS + 1), (-0.25, SWINGS - 1)):
+        omega = 2.0 * np.pi * k / DURATION
+        total += weight * omega**order * np.sin(omega * t + order * np.pi / 2.0)
+    return total
+
+
+def message(joint_names: tuple[str, ...], start: ArrayLike) -> dict[str, Any]:
+    """The motion as the fields of a trajectory_msgs/JointTrajectory, with velocity and acceleration."""
+    times = np.linspace(0.0, DURATION, round(DURATION / POINT_SPACING) + 1)
+    motion = reference(times, start)
+    points = [
+        {
+            "positions": q.tolist(),
+            "velocities": qd.tolist(),
+            "accelerations": qdd.tolist(),
+            "time_from_start": {"sec": int(t), "nanosec": round(1e9 * (t - int(t)))},
+        }
+        for t, q, qd, qdd in zip(times, *motion, strict=True)
+    ]
+    return {"joint_names": list(joint_names), "points": points}
+
+
+# One controller's run as arrays, read back from the bag that was recorded of it.
+
+
+FEWEST_STATES = 100
+
+
+class RecordingTooShortError(KaneDynamicsError):
+    """Too little came over the network to say anything."""
+
+    def __init__(self, bag: Path, found: int) -> None:
+        self.bag, self.found = bag, found
+        super().__init__(
+            f"{bag}: {found} joint states during the motion; at least {FEWEST_STATES} are needed; see the "
+            "nodes' logs beside it, and whether the machine is too busy"
+        )
+
+
+class Run(NamedTuple):
+    """What happened: times since the motion's start [s], (N,); the rest (N, n) in the model's joint order."""
+
+    times: Array
+    position: Array  # [rad]
+    reference: Array  # [rad]
+    effort: Array  # [N m], as the actuators gave it
+
+    @property
+    def error(self) -> Array:
+        """Position minus reference [rad]."""
+        return self.position - self.reference
+
+
+def read_run(bag: Path, joint_names: tuple[str, ...], start_position: Array) -> Run:
+    """The joint states of a recorded run from the motion's start to its end. Raises when there are few."""
+    states = read_recording(bag, joint_names).states
+    times = 1e-9 * (states.stamps - start_of_motion(bag)).astype(np.float64)
+    during = (times >= 0.0) & (times <= DURATION)
+    if during.sum() < FEWEST_STATES:
+        raise RecordingTooShortError(bag, int(during.sum()))
+    wanted = reference(times[during], start_position).q
+    return Run(times[during], states.position[during], wanted, states.effort[during])
+
+
+def start_of_motion(bag: Path) -> int:
+    """The start time [ns] that the recorded trajectory states."""
+    with AnyReader([bag]) as reader:
+        connections = [c for c in reader.connections if c.topic.endswith("joint_trajectory")]
+        connection, _, data = next(iter(reader.messages(connections)))
+        message: Any = reader.deserialize(data, connection.msgtype)
+    return int(message.header.stamp.sec) * 1_000_000_000 + int(message.header.stamp.nanosec)

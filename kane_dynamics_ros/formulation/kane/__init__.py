@@ -1,0 +1,1 @@
+"""Kane's equations of a serial chain: the product."""

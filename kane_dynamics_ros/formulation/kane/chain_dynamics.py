@@ -1,0 +1,38 @@
+"""Kane's equations of a chain in its URDF frames, with the same interface as the witnesses.
+
+For reading and comparing; the generated module takes the same equations in common-normal frames.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+from kane_dynamics_ros.description.model import Chain, Inertia
+from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics as efforts_of_segments
+from kane_dynamics_ros.formulation.kane.segments import Segment, about_origin, segments_of
+from kane_dynamics_ros.formulation.loads import body_inertias
+from kane_dynamics_ros.formulation.witnesses.dual import cos, sin
+
+
+def inverse_dynamics(
+    chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, payload: Inertia | None = None
+) -> Any:
+    """Joint efforts (n,) that cause ``qdd`` (n,) at ``q`` (n,), ``qd`` (n,): rigid bodies only.
+
+    ``gravity`` is the free-fall acceleration in the root frame (3,) [m/s^2]; ``payload`` is in the tip
+    frame. Every argument, and the chain's own numbers, may be floats or SymPy expressions.
+    """
+    return efforts_of_segments(loaded_segments(chain, payload), q, qd, qdd, tuple(gravity), sine_cosine)
+
+
+def loaded_segments(chain: Chain, payload: Inertia | None = None) -> list[Segment]:
+    """The chain's segments, the payload added to the last body."""
+    segments = list(segments_of(chain))
+    if payload is not None:
+        carried = about_origin(body_inertias(chain, payload)[-1][-1])
+        segments[-1] = replace(segments[-1], body=segments[-1].body + carried)
+    return segments
+
+
+def sine_cosine(angle: Any) -> tuple[Any, Any]:
+    """Both of an angle that is a float, a SymPy expression or a Dual."""
+    return sin(angle), cos(angle)

@@ -1,0 +1,162 @@
+"""Kane's equations of a serial chain: F_r + F_r* = 0 [Malvezzi2017] eqs. (1) to (3), factored."""
+
+from collections.abc import Sequence
+
+from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, cross, dot, scale
+from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, SineCosine, motion, place
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, body_of, symmetric
+
+# Kane's equations of a serial chain: F_r + F_r* = 0 [Malvezzi2017] eqs. (1) to (3), factored.
+#
+# For every generalized speed u_r, body k has a partial angular velocity omega_r^k and a partial velocity
+# v_r^k (of its origin Bo). Each is zero for the bodies before joint r; for those after it the bodies move
+# as one rigid body about joint r's axis e_r:
+#
+#     revolute:  omega_r^k = e_r,  v_r^k = e_r x p_OrBo;    prismatic:  omega_r^k = 0,  v_r^k = e_r.
+#
+# Hence the sum over bodies in F_r* = sum_k (v_r^k . R_k* + omega_r^k . T_k*) factors along the chain into one
+# resultant force and torque per joint, summed from the tip to the root: the cost is linear in the joints.
+
+
+def inertia_force(body: BodyInertia, at: BodyMotion) -> Vector:
+    """-R* = m a_Bo + U h: the inertia force of a body, sign reversed, weight included [N]."""
+    return add(
+        scale(body.mass, at.a_Bo),
+        (dot(at.U[0], body.moment), dot(at.U[1], body.moment), dot(at.U[2], body.moment)),
+    )
+
+
+def inertia_torque(body: BodyInertia, at: BodyMotion) -> Vector:
+    """-T* = J alpha + omega x J omega + h x a_Bo about Bo, sign reversed, weight included [N m].
+
+    Summed over the body's particles, integral rho x (a_Bo + U rho) dm, the first two terms are the axial
+    vector of U S: its x is (U S)_zy - (U S)_yz, where S_yz meets U_zz - U_yy; cyclic for y and z.
+    """
+    xx, xy, xz, yy, yz, zz = body.second
+    (_, U_xy, U_xz), (U_yx, _, U_yz), (U_zx, U_zy, _) = at.U
+    axial = (
+        U_zy * yy - U_yz * zz + U_zx * xy - U_yx * xz + at.spread[0] * yz,
+        U_xz * zz - U_zx * xx + U_xy * yz - U_zy * xy + at.spread[1] * xz,
+        U_yx * xx - U_xy * yy + U_yz * xz - U_xz * yz + at.spread[2] * xy,
+    )
+    return add(axial, cross(body.moment, at.a_Bo))
+
+
+def resultants(placements: Sequence[Placement], motions: Sequence[BodyMotion]) -> list[tuple[Vector, Vector]]:
+    """Force and torque about Bo, in body axes, that body k needs from joint k: the liaison forces.
+
+    They move body k and everything beyond it against inertia and weight. [N], [N m], root to tip.
+    """
+    wrenches: list[tuple[Vector, Vector]] = []
+    force: Vector = (0, 0, 0)
+    torque: Vector = (0, 0, 0)
+    for k in range(len(placements) - 1, -1, -1):
+        body = placements[k].segment.body
+        force = add(inertia_force(body, motions[k]), force)
+        torque = add(inertia_torque(body, motions[k]), torque)
+        wrenches.insert(0, (force, torque))
+        force = placements[k].to_previous(force)
+        torque = add(placements[k].to_previous(torque), cross(placements[k].p_PoBo_P, force))
+    return wrenches
+
+
+def generalized_forces(
+    placements: Sequence[Placement], motions: Sequence[BodyMotion], n: int
+) -> list[Scalar]:
+    """The actuator efforts tau_r that balance the inertia forces and the weight, (n,) [N m or N].
+
+    tau_r = -F_r* (weight included in R*): partial velocities dotted into the resultants beyond joint r.
+    """
+    tau: list[Scalar] = [0] * n
+    for placement, (force, torque) in zip(placements, resultants(placements, motions), strict=True):
+        segment = placement.segment
+        partial = dot(segment.axis, force if segment.prismatic else torque)
+        tau[segment.coordinate] = tau[segment.coordinate] + segment.multiplier * partial
+    return tau
+
+
+def inverse_dynamics(
+    segments: Sequence[Segment],
+    q: Sequence[Scalar],
+    u: Sequence[Scalar],
+    udot: Sequence[Scalar],
+    gravity: Vector,
+    sine_cosine: SineCosine,
+) -> list[Scalar]:
+    """tau = M(q) u' + V(q, u) [Malvezzi2017] eq. (4), friction and rotors not included.
+
+    Args:
+        segments: the chain.
+        q, u, udot: coordinates, generalized speeds u = q', their derivatives, each (n,).
+        gravity: free-fall acceleration in the root link's frame [m/s^2].
+        sine_cosine: both of an angle of these scalars.
+
+    Returns:
+        Efforts at the coordinates, (n,) [N m or N], positive along the joint axis, motor side.
+    """
+    placements = place(segments, q, sine_cosine)
+    return generalized_forces(placements, motion(placements, u, udot, gravity), len(q))
+
+
+# The mass matrix M(q), by composite bodies.
+#
+# M_rs = sum_k (m v_r^k . v_s^k + ...) over the bodies beyond both joints: when only u'_s = 1 and all
+# speeds are zero, everything beyond joint s moves as one rigid body, whose inertia is the sum of theirs. Its
+# inertia force, dotted with the partial velocities of u_r, is M_rs.
+
+
+def composite_bodies(placements: Sequence[Placement]) -> list[BodyInertia]:
+    """Inertia of all bodies from k to the tip, about Bo of body k, for every k."""
+    composite = [placement.segment.body for placement in placements]
+    for k in range(len(placements) - 1, 0, -1):
+        composite[k - 1] = composite[k - 1] + seen_from_previous(composite[k], placements[k])
+    return composite
+
+
+def seen_from_previous(body: BodyInertia, placement: Placement) -> BodyInertia:
+    """A body's inertia about the previous body's origin, in the previous body's axes."""
+    m, p = body.mass, placement.p_PoBo_P
+    S = symmetric(body.second)
+    half = [placement.to_previous(row) for row in S]  # S R^T, row by row
+    rows = [
+        placement.to_previous((half[0][i], half[1][i], half[2][i])) for i in range(3)
+    ]  # columns of R S R^T
+    h = placement.to_previous(body.moment)
+    second = []
+    for i in range(3):
+        for j in range(i, 3):
+            second.append(rows[j][i] + (p[i] * (h[j] + m * p[j]) + h[i] * p[j]))
+    return body_of([m, *add(h, scale(m, p)), *second])
+
+
+def unit_acceleration_forces(body: BodyInertia, axis: Vector, prismatic: bool) -> tuple[Vector, Vector]:
+    """Force and torque about Bo that give the body unit acceleration along its joint, at rest.
+
+    Revolute: force e x h, torque J e; prismatic: force m e, torque h x e.
+    """
+    if prismatic:
+        return scale(body.mass, axis), cross(body.moment, axis)
+    xx, xy, xz, yy, yz, zz = body.tensor()
+    torque = dot((xx, xy, xz), axis), dot((xy, yy, yz), axis), dot((xz, yz, zz), axis)
+    return cross(axis, body.moment), torque
+
+
+def mass_matrix(placements: Sequence[Placement], n: int) -> list[list[Scalar]]:
+    """M(q), (n, n) [kg m^2, kg m, kg], without rotors."""
+    M: list[list[Scalar]] = [[0] * n for _ in range(n)]
+    composite = composite_bodies(placements)
+    for s in range(len(placements) - 1, -1, -1):
+        driven = placements[s].segment
+        force, torque = unit_acceleration_forces(composite[s], driven.axis, driven.prismatic)
+        for r in range(s, -1, -1):
+            segment = placements[r].segment
+            entry = dot(segment.axis, force if segment.prismatic else torque)
+            entry = driven.multiplier * segment.multiplier * entry
+            i, j = driven.coordinate, segment.coordinate
+            M[i][j] = M[i][j] + entry
+            if r != s:
+                M[j][i] = M[j][i] + entry
+            if r:
+                force = placements[r].to_previous(force)
+                torque = add(placements[r].to_previous(torque), cross(placements[r].p_PoBo_P, force))
+    return M

@@ -1,0 +1,206 @@
+"""Body frames on the common normals of successive joint axes (modified Denavit-Hartenberg).
+
+The same chain, framed so that equations come out short: z_j along joint axis j, x_j along the common
+normal of axes j and j+1, the origin at its foot. Then frame j follows frame j-1 by a turn alpha about x,
+a step along x, and the joint's own turn and step about z. Any geometry is accepted: where two axes are
+almost but not quite parallel, their common normal lies far off, and a general rotation is kept instead.
+
+Plain arithmetic on purpose, in a fixed order: the same URDF gives the same bytes on every processor.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, Matrix, Vector
+from kane_dynamics_ros.formulation.algebra import add, apply, cross, dot, multiply, scale, transpose
+from kane_dynamics_ros.formulation.kane.base_parameters import without_rounding
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, moved, segments_of
+
+SNAP = 1e-13  # direction cosines this near to 0 or +-1 are written exactly; torques change by as little
+NEARLY_PARALLEL = 1e-2  # sine below which the common normal is not used: its foot would be far away
+ON_AXIS = 1e-12  # distance of the centre of mass from the last axis, relative to that from its origin
+SAME_POINT = 1e-9  # two axes nearer than this [m] are taken to meet
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Orientation and origin of a frame F in the root frame R."""
+
+    R_RF: Matrix
+    p_RoFo_R: Vector
+
+    @property
+    def z(self) -> Vector:
+        return self.R_RF[0][2], self.R_RF[1][2], self.R_RF[2][2]
+
+
+@dataclass(frozen=True)
+class Reframed:
+    """Segments in common-normal frames, and how the root and link frames sit in them.
+
+    ``R_0R``: orientation of the root link's frame R in frame 0, which takes gravity into frame 0.
+    ``links``: for each segment (R_BL, p_BoLo_B), the URDF link frame in the new body frame.
+    """
+
+    segments: tuple[Segment, ...]
+    R_0R: Matrix
+    links: tuple[tuple[Matrix, Vector], ...]
+
+
+def reframe(chain: Chain) -> Reframed:
+    """The chain in common-normal frames; inertias and placements follow, the physics does not change.
+
+    Frame 0 is the root's frame turned so that z_0 is the first joint's axis.
+    """
+    old = segments_of(chain)
+    poses = zero_pose(old)
+    frames = common_normal_frames(old, poses)
+    origins = [frame.p_RoFo_R for frame in frames]
+    size = max(math.dist(a, b) for a, b in zip([origins[0], *origins], origins, strict=False))
+    segments, links, previous = [], [], frames[0]
+    for segment, link, frame in zip(old, poses, frames, strict=True):
+        R_PJ, offset = _split(snapped(multiply(transpose(previous.R_RF), frame.R_RF)), segment)
+        R_BL, p_BL = _in_frame(frame, link)
+        R_BL = snapped(R_BL)
+        x, y, z = _in_frame(previous, frame)[1]
+        segments.append(
+            Segment(
+                segment.name,
+                segment.prismatic,
+                R_PJ,
+                (_cleaned(x, size), _cleaned(y, size), _cleaned(z, size)),
+                (0.0, 0.0, 1.0),
+                _moved_exactly(segment.body, R_BL, p_BL),
+                segment.coordinate,
+                segment.multiplier,
+                segment.offset + offset,
+            )
+        )
+        links.append((R_BL, p_BL))
+        previous = frame
+    return Reframed(tuple(segments), snapped(transpose(frames[0].R_RF)), tuple(links))
+
+
+def zero_pose(segments: Sequence[Segment]) -> list[Frame]:
+    """Each body's link frame, every joint at position 0, in root axes and from the first joint's origin.
+
+    From there, because a root far away, as map coordinates have it, would cost digits.
+    """
+    R, p, poses = IDENTITY, scale(-1.0, segments[0].p_PoJo_P), []
+    for segment in segments:
+        p = add(p, apply(R, segment.p_PoJo_P))
+        R = multiply(R, segment.R_PJ)
+        poses.append(Frame(R, p))
+    return poses
+
+
+def common_normal_frames(segments: Sequence[Segment], poses: Sequence[Frame]) -> list[Frame]:
+    """The new body frames in the root frame, every joint at position 0."""
+    axes = [apply(pose.R_RF, segment.axis) for segment, pose in zip(segments, poses, strict=True)]
+    frames = [_last_frame(segments[-1], axes[-1], poses[-1])]
+    for j in range(len(segments) - 2, -1, -1):
+        following = frames[0]
+        x, origin, foot = _common_normal(axes[j], poses[j].p_RoFo_R, axes[j + 1], following)
+        if j == len(segments) - 2:  # the last frame may slide along its axis to the foot
+            frames[0] = Frame(following.R_RF, foot)
+        frames.insert(0, Frame(_columns(x, cross(axes[j], x), axes[j]), origin))
+    return frames
+
+
+def _last_frame(segment: Segment, axis: Vector, pose: Frame) -> Frame:
+    """The last frame may turn about its axis: x towards the centre of mass, so that h_y = 0.
+
+    Where the centre of mass lies on the axis, x is a principal axis of the second moments: S_xy = 0.
+    """
+    h = apply(pose.R_RF, segment.body.moment)
+    x = _across(axis, h)
+    if _length(x) <= ON_AXIS * _length(h):
+        x = _principal_across(segment, axis, pose)
+    x = _unit(x)
+    return Frame(_columns(x, cross(axis, x), axis), pose.p_RoFo_R)
+
+
+def _principal_across(segment: Segment, axis: Vector, pose: Frame) -> Vector:
+    """A direction across the axis for which the body's second moment S_xy vanishes."""
+    least = min(range(3), key=lambda k: abs(axis[k]))
+    x = _unit(_across(axis, IDENTITY[least]))
+    y = cross(axis, x)
+    R_BF = multiply(transpose(pose.R_RF), _columns(x, y, axis))
+    xx, xy, _, yy, _, _ = moved(segment.body, transpose(R_BF), ZERO).second
+    angle = math.atan2(2.0 * xy, xx - yy) / 2.0 if xy != 0.0 else 0.0
+    return add(scale(math.cos(angle), x), scale(math.sin(angle), y))
+
+
+def _common_normal(
+    z: Vector, point: Vector, z_next: Vector, following: Frame
+) -> tuple[Vector, Vector, Vector]:
+    """x_j, the origin on axis j, and the foot on axis j+1."""
+    point_next = following.p_RoFo_R
+    step = add(point_next, scale(-1.0, point))
+    normal = cross(z, z_next)
+    square = dot(normal, normal)
+    if square > NEARLY_PARALLEL**2:
+        along = dot(cross(step, z_next), normal) / square
+        along_next = dot(cross(step, z), normal) / square
+        return _unit(normal), add(point, scale(along, z)), add(point_next, scale(along_next, z_next))
+    origin = add(point, scale(dot(z, step), z))  # where the next origin projects onto axis j
+    between = add(point_next, scale(-1.0, origin))
+    x_next = transpose(following.R_RF)[0]
+    x = _across(z, between if _length(between) > SAME_POINT else x_next)
+    return _unit(x), origin, point_next
+
+
+def _split(R_PB: Matrix, segment: Segment) -> tuple[Matrix, float]:
+    """R_PB = R_x(alpha) R_z(theta) for a revolute joint: theta becomes the joint's offset."""
+    if segment.prismatic or R_PB[0][2] != 0.0:  # x_P is not normal to the axis: keep it whole
+        return R_PB, 0.0
+    cosine, sine = R_PB[2][2], 0.0 - R_PB[1][2]
+    R_x = ((1.0, 0.0, 0.0), (0.0, cosine, -sine), (0.0, sine, cosine))
+    return R_x, math.atan2(0.0 - R_PB[0][1], R_PB[0][0])
+
+
+def _moved_exactly(body: BodyInertia, R_BL: Matrix, p_BL: Vector) -> BodyInertia:
+    """``moved``, with entries that only rounding keeps from 0 made 0."""
+    point = BodyInertia(body.mass, ZERO, (0.0,) * 6)
+    return without_rounding(moved(body, R_BL, p_BL), body, moved(point, IDENTITY, p_BL))
+
+
+def _in_frame(frame: Frame, other: Frame) -> tuple[Matrix, Vector]:
+    """Orientation and origin of ``other`` in ``frame``."""
+    inverse = transpose(frame.R_RF)
+    step = add(other.p_RoFo_R, scale(-1.0, frame.p_RoFo_R))
+    return multiply(inverse, other.R_RF), apply(inverse, step)
+
+
+def snapped(R: Matrix) -> Matrix:
+    """Direction cosines with the last digits of 0 and +-1 cleaned."""
+    rows = [tuple(_snap(entry) for entry in row) for row in R]
+    return rows[0], rows[1], rows[2]  # type: ignore[return-value]
+
+
+def _snap(value: float) -> float:
+    nearest = float(round(value))
+    return nearest if abs(value - nearest) < SNAP else value
+
+
+def _cleaned(value: float, size: float) -> float:
+    """A length, 0 where it is only rounding beside the size of the robot [m]."""
+    return 0.0 if abs(value) <= SNAP * size else value
+
+
+def _across(z: Vector, v: Vector) -> Vector:
+    """The part of v normal to the unit vector z."""
+    return add(v, scale(-dot(z, v), z))
+
+
+def _length(v: Vector) -> float:
+    return math.sqrt(dot(v, v))
+
+
+def _unit(v: Vector) -> Vector:
+    return scale(1.0 / _length(v), v)
+
+
+def _columns(x: Vector, y: Vector, z: Vector) -> Matrix:
+    return transpose((x, y, z))

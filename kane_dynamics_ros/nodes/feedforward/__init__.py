@@ -1,0 +1,1 @@
+"""``feedforward_node``: joint states and a trajectory in, joint efforts out."""

@@ -1,0 +1,212 @@
+"""The model that the node uses: loaded, checked against ``robot_description``, made afresh when asked."""
+
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kane_dynamics_ros.description import Chain, parse_robot, physics_hash, serial_chain
+from kane_dynamics_ros.description.model import Inertia
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.nodes.feedforward.parameters import Values
+from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.model import GeneratedModel
+
+# Whether a model was generated from the robot that ``robot_description`` shows, and what differs if not.
+
+
+ROUNDING = 1e-9  # relative; parameters pass through text and sums
+
+PER_BODY = ("mass", *("first moment",) * 3, *("inertia",) * 6)
+
+
+class StaleModelError(KaneDynamicsError):
+    """The model and robot_description describe different robots."""
+
+    def __init__(self, model: str, differences: Sequence[str]) -> None:
+        self.differences = tuple(differences)
+        super().__init__(
+            f"model {model!r} was not generated from this robot_description: {'; '.join(differences)}; "
+            "generate it again (kane_dynamics generate), or set generate_when_stale to true"
+        )
+
+
+def check_model(model: GeneratedModel, description: str) -> None:
+    """Compare physics hashes. Raises ``StaleModelError``, ``DescriptionError``.
+
+    ``model`` is as it was loaded, its parameters not changed.
+    """
+    chain = serial_chain(parse_robot(description, "robot_description"), model.tip, lock=model.locked)
+    if physics_hash(chain) != model.urdf_hash:
+        raise StaleModelError(model.name, tuple(_differences(model, chain)))
+
+
+def _differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
+    """What differs, one phrase each; never empty."""
+    if chain.coordinates != model.joint_names:
+        ours, theirs = ", ".join(model.joint_names), ", ".join(chain.coordinates)
+        yield f"its joints are {ours}, the description's {theirs}"
+        return
+    found = [*_joint_differences(model, chain), *_body_differences(model, chain)]
+    yield from found or ["the placement or axis of a joint, the tip's frame, or a mimic differs"]
+
+
+def _joint_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
+    kinds = {joint.name: joint.kind for joint in chain.joints}
+    described = {
+        "kind": [kinds[name] for name in chain.coordinates],
+        "damping": chain.damping,
+        "friction": chain.friction,
+        "rotor_inertia": chain.rotor_inertia,
+    }
+    for what, values in described.items():
+        for info, theirs in zip(model.joints, values, strict=True):
+            ours = getattr(info, what)
+            if ours != theirs:
+                yield f"{what.replace('_', ' ')} of joint {info.name!r} is {ours}, the description's {theirs}"
+
+
+def _body_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
+    ours = model.inertial_parameters.reshape(-1, len(PER_BODY))
+    for joint, row in zip(chain.joints, ours, strict=False):
+        theirs = _about_link_origin(joint.inertia)
+        scale = max(np.abs(row).max(), np.abs(theirs).max())
+        for what, a, b in zip(PER_BODY, row, theirs, strict=True):
+            if abs(a - b) > ROUNDING * scale:
+                yield f"{what} of body {joint.body!r} is {a:g}, the description's {b:g}"
+                break
+
+
+def _about_link_origin(inertia: Inertia) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """m, h = m c, and J = J_cm + m (c^2 1 - c c^T): xx, xy, xz, yy, yz, zz about the link frame's origin."""
+    c = np.array(inertia.com)
+    J = np.array(inertia.tensor) + inertia.mass * (c @ c * np.eye(3) - np.outer(c, c))
+    return np.array([inertia.mass, *(inertia.mass * c), *J[np.triu_indices(3)]])
+
+
+# The model that the node uses: loaded, checked against ``robot_description``, made afresh when asked.
+
+
+LONGEST_GENERATION = 60.0  # [s]
+
+
+class GenerationError(KaneDynamicsError):
+    """A fresh model was asked for and could not be made."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"cannot generate a fresh model from robot_description: {reason}")
+
+
+def checked_model(name: str, description: str | None, generate: bool, cache: str) -> GeneratedModel:
+    """The model of that path or name, or a fresh one where it is stale and ``generate`` allows that.
+
+    ``description`` is the URDF's text; None leaves the check out. Raises ``KaneDynamicsError``.
+    """
+    model = load_model(name)
+    if description is None:
+        return model
+    pass
+
+    try:
+        check_model(model, description)
+    except StaleModelError:
+        if not generate:
+            raise
+        model = load_model(_generated(model, description, _cache_folder(cache)))
+        check_model(model, description)
+    return model
+
+
+def _generated(model: GeneratedModel, description: str, cache: Path) -> Path:
+    """A module for ``description`` with the model's tip and locked joints, from the cache if it is there.
+
+    Runs ``kane_dynamics generate`` as a process of its own, so that SymPy never enters this one.
+    """
+    digest = hashlib.sha256(repr((description, model.tip, model.locked)).encode()).hexdigest()[:16]
+    folder = cache / digest
+    module = folder / f"{model.name}.py"
+    if module.is_file():
+        return module
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        urdf = folder / "robot_description.urdf"
+        urdf.write_text(description, encoding="utf-8")
+    except OSError as error:
+        raise GenerationError(
+            f"{error.filename}: {error.strerror}; set model_cache to a folder to write in"
+        ) from None
+    _run_generate(urdf, model, folder)
+    return module
+
+
+def _run_generate(urdf: Path, model: GeneratedModel, folder: Path) -> None:
+    locks = [word for joint, value in model.locked.items() for word in ("--lock", f"{joint}={value!r}")]
+    command = [sys.executable, "-m", "kane_dynamics_ros", "generate", str(urdf), "--tip", model.tip]
+    command += [*locks, "--name", model.name, "-o", str(folder)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_GENERATION)
+    except subprocess.TimeoutExpired:
+        raise GenerationError(f"it took more than {LONGEST_GENERATION:g} s") from None
+    if done.returncode:
+        raise GenerationError(
+            done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no reason given"
+        )
+
+
+def _cache_folder(asked: str) -> Path:
+    if asked:
+        return Path(asked).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "kane_dynamics_ros"
+
+
+# ``robot_description``, and whether the model was generated from it, without holding up the commands.
+
+
+class NoDescriptionError(KaneDynamicsError):
+    """The description is required and has not come."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no robot_description has come yet; start robot_state_publisher, or set description_check to "
+            "when_received or off"
+        )
+
+
+class DescriptionCheck:
+    """The newest description, and the outcome of comparing it with a model that is in use."""
+
+    def __init__(self) -> None:
+        self.text: str | None = None
+        self._outcome: list[GeneratedModel | KaneDynamicsError] = []
+
+    def load_model(self, values: Values) -> GeneratedModel:
+        """The model, checked as far as ``description_check`` wants it. Raises ``KaneDynamicsError``."""
+        check = values["description_check"]
+        if check == "required" and self.text is None:
+            raise NoDescriptionError
+        description = None if check == "off" else self.text
+        generate, cache = values["generate_when_stale"], values["model_cache"]
+        return checked_model(values["model"], description, generate, cache)
+
+    def begin(self, values: Values) -> None:
+        """Compare in the background: reading a robot takes longer than a command may wait."""
+        outcome = self._outcome = []  # what an older comparison finds does not count any more
+        thread = threading.Thread(target=self._compare, args=(values, outcome), daemon=True)
+        thread.start()
+
+    def outcome(self) -> GeneratedModel | KaneDynamicsError | None:
+        """What the comparison that was begun last has found, once; None while there is nothing new."""
+        return self._outcome.pop() if self._outcome else None
+
+    def _compare(self, values: Values, outcome: list[Any]) -> None:
+        try:
+            outcome.append(self.load_model(values))
+        except KaneDynamicsError as error:
+            outcome.append(error)

@@ -1,0 +1,317 @@
+"""Every parameter of ``feedforward_node``, and the settings that they make."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law
+from kane_dynamics_ros.control.limits import effort_limits, position_limits
+from kane_dynamics_ros.control.loop import FAULTS, REACTIONS, Safety, Settings
+from kane_dynamics_ros.control.splines import Array
+from kane_dynamics_ros.control.validation import Rules
+from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, per_joint
+from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
+
+# Every parameter of ``feedforward_node``, in one table.
+
+
+SAFE_STATES = ("hold", "zero", "stop")
+ACTIVE_REACTIONS = tuple(REACTIONS)
+
+START = (
+    Declaration(
+        "model",
+        "text",
+        "manipulator_5dof",
+        "Generated module: a path, or the name of the shipped one",
+        read_only=True,
+    ),
+    Declaration("autostart", "switch", True, "Configure and activate by itself at the start", read_only=True),
+    Declaration(
+        "description_check",
+        "text",
+        "when_received",
+        "Whether robot_description must match the model: before configuring, whenever it comes, or never",
+        choices=("required", "when_received", "off"),
+        read_only=True,
+    ),
+    Declaration(
+        "generate_when_stale",
+        "switch",
+        False,
+        "Generate a fresh model from robot_description when it does not match; needs SymPy",
+        read_only=True,
+    ),
+    Declaration(
+        "model_cache",
+        "text",
+        "",
+        "Folder for freshly generated models; empty means kane_dynamics_ros in the user's cache folder",
+        read_only=True,
+    ),
+)
+
+CONTROL = (
+    Declaration("mode", "text", "computed_torque", "Control law", choices=MODES),
+    Declaration(
+        "feedforward_pd.kp",
+        "numbers",
+        [],
+        "Position gain of mode feedforward_pd; empty: computed_torque.kp times the joint's inertia at zero",
+        "N m/rad",
+        minimum=0.0,
+    ),
+    Declaration(
+        "feedforward_pd.kd",
+        "numbers",
+        [],
+        "Velocity gain of mode feedforward_pd; empty: computed_torque.kd times the joint's inertia at zero",
+        "N m s/rad",
+        minimum=0.0,
+    ),
+    Declaration(
+        "computed_torque.kp",
+        "numbers",
+        [400.0],
+        "Position gain of mode computed_torque",
+        "1/s^2",
+        minimum=0.0,
+    ),
+    Declaration(
+        "computed_torque.kd", "numbers", [40.0], "Velocity gain of mode computed_torque", "1/s", minimum=0.0
+    ),
+    Declaration("terms.inertia", "switch", True, "Command M qdd_d"),
+    Declaration("terms.coriolis", "switch", True, "Command Coriolis and centrifugal efforts"),
+    Declaration(
+        "terms.gravity", "switch", True, "Command gravity; off where the robot compensates it itself"
+    ),
+    Declaration("terms.friction", "switch", True, "Command friction at the desired velocity"),
+    Declaration("terms.publish", "switch", False, "Publish each term on ~/terms/NAME while somebody listens"),
+)
+
+MODEL = (
+    Declaration(
+        "gravity", "numbers", [], "Free-fall acceleration in the root link; empty: the model's", "m/s^2"
+    ),
+    Declaration("payload.mass", "number", 0.0, "Mass fixed to the tip", "kg", 0.0, 1e4),
+    Declaration("payload.com", "numbers", [0.0, 0.0, 0.0], "Its centre of mass in the tip frame", "m"),
+    Declaration(
+        "payload.inertia",
+        "numbers",
+        [0.0] * 6,
+        "Its central inertia in the tip frame: ixx, ixy, ixz, iyy, iyz, izz",
+        "kg m^2",
+    ),
+    Declaration(
+        "rotor_inertia",
+        "numbers",
+        [],
+        "Rotor inertia reflected to the joint side; empty: the model's",
+        "kg m^2",
+        minimum=0.0,
+    ),
+    Declaration(
+        "friction.urdf_damping", "switch", True, "Use the URDF's damping where friction.viscous is empty"
+    ),
+    Declaration(
+        "friction.urdf_friction", "switch", True, "Use the URDF's friction where friction.coulomb is empty"
+    ),
+    Declaration(
+        "friction.viscous", "numbers", [], "Viscous friction; empty: the URDF's", "N m s/rad", minimum=0.0
+    ),
+    Declaration("friction.coulomb", "numbers", [], "Coulomb friction; empty: the URDF's", "N m", minimum=0.0),
+    Declaration(
+        "friction.coulomb_velocity",
+        "number",
+        0.01,
+        "Width of the smooth sign of Coulomb friction",
+        "rad/s",
+        1e-6,
+        10.0,
+    ),
+)
+
+INPUT = (
+    Declaration(
+        "velocity.missing",
+        "text",
+        "differentiate",
+        "States without velocity: differentiate their positions, or refuse them",
+        choices=("differentiate", "refuse"),
+    ),
+    Declaration(
+        "velocity.cutoff", "number", 50.0, "Cut-off frequency of that differentiation", "Hz", 0.1, 1e4
+    ),
+    Declaration("trajectory.allow_partial", "switch", False, "Accept goals for some joints; the others hold"),
+    Declaration(
+        "trajectory.allow_nonzero_end_velocity", "switch", False, "Accept trajectories whose last point moves"
+    ),
+    Declaration(
+        "trajectory.limits",
+        "text",
+        "reject",
+        "A reference outside the URDF's limits: reject the trajectory, clamp the positions, or ignore it",
+        choices=("reject", "clamp", "ignore"),
+    ),
+    Declaration(
+        "annotate.error",
+        "number",
+        0.01,
+        "Largest error of linear interpolation of the effort",
+        "N m",
+        1e-9,
+        1e6,
+    ),
+    Declaration("annotate.max_points", "number", 20000, "Refuse to annotate with more points", "", 2, 1e6),
+)
+
+SAFETY = (
+    Declaration(
+        "limits.effort",
+        "numbers",
+        [],
+        "Largest effort; empty: the URDF's, unknown ones not clamped",
+        "N m",
+        minimum=0.0,
+    ),
+    Declaration(
+        "limits.effort_rate",
+        "numbers",
+        [],
+        "Largest change of effort in a second; empty: not limited",
+        "N m/s",
+        minimum=0.0,
+    ),
+    Declaration(
+        "safety.state_timeout", "number", 0.1, "A joint's state older than this is stale", "s", 0.0, 60.0
+    ),
+    Declaration(
+        "safety.position_jump", "number", 0.5, "Largest step between states; 0: any", "rad", 0.0, 1e3
+    ),
+    Declaration(
+        "safety.saturation_time", "number", 0.5, "Clamping for longer is a fault; 0: never", "s", 0.0, 3600.0
+    ),
+    Declaration(
+        "safety.overrun_period",
+        "number",
+        0.02,
+        "A longer pause between states is an overrun; 0: never",
+        "s",
+        0.0,
+        60.0,
+    ),
+    Declaration(
+        "safety.recovery_time", "number", 0.2, "Good states for so long end a reaction", "s", 0.0, 60.0
+    ),
+    Declaration(
+        "safety.on_stale_state", "text", "hold", "Reaction to missing states", choices=ACTIVE_REACTIONS
+    ),
+    Declaration("safety.on_position_jump", "text", "hold", "Reaction to a jump", choices=ACTIVE_REACTIONS),
+    Declaration("safety.on_saturation", "text", "ignore", "Reaction to clamping", choices=ACTIVE_REACTIONS),
+    Declaration("safety.on_overrun", "text", "ignore", "Reaction to an overrun", choices=ACTIVE_REACTIONS),
+    Declaration(
+        "safety.on_non_finite",
+        "text",
+        "hold",
+        "Reaction to a command that is not finite",
+        choices=SAFE_STATES,
+    ),
+    Declaration(
+        "safety.on_deactivate",
+        "text",
+        "hold",
+        "Last command when deactivated or stopped",
+        choices=SAFE_STATES,
+    ),
+)
+
+TABLE = START + CONTROL + MODEL + INPUT + SAFETY
+
+
+# From checked parameter values and a model to the immutable settings of the control loop.
+
+
+Values = Mapping[str, Any]
+
+COMPUTED_TORQUE_GAINS = ("computed_torque.kp", "computed_torque.kd")
+PD_GAINS = ("feedforward_pd.kp", "feedforward_pd.kd")
+
+
+def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
+    """Settings for ``values`` and the model as it was loaded. Raises ``KaneDynamicsError``."""
+    n = len(shipped.joint_names)
+    kp, kd = _gains(values, shipped)
+    switches = TermSwitches(
+        **{name: values[f"terms.{name}"] for name in ("inertia", "coriolis", "gravity", "friction")}
+    )
+    rate = values["limits.effort_rate"]
+    effort = values["limits.effort"]
+    lower, upper = position_limits(shipped.joints)
+    return Settings(
+        law=build_law(values["mode"], configured_model(values, shipped), kp, kd, switches),
+        rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
+        safety=_safety(values),
+        effort_limits=np.array(per_joint("limits.effort", effort, n))
+        if effort
+        else effort_limits(shipped.joints),
+        effort_rate=np.array(per_joint("limits.effort_rate", rate, n)) if rate else None,
+        lower=lower,
+        upper=upper,
+        reference_limits=values["trajectory.limits"],
+    )
+
+
+def _gains(values: Values, model: DynamicsModel) -> tuple[Array, Array]:
+    """Kp and Kd (n,) of the mode; PD gains that are not given follow from each joint's own inertia."""
+    n = len(model.joint_names)
+    computed = [np.array(per_joint(name, values[name], n)) for name in COMPUTED_TORQUE_GAINS]
+    inertia = model.mass_matrix(np.zeros(n)).diagonal()
+    pd = [
+        np.array(per_joint(name, values[name], n)) if values[name] else gain * inertia
+        for name, gain in zip(PD_GAINS, computed, strict=True)
+    ]
+    kp, kd = computed if values["mode"] == "computed_torque" else pd
+    return kp, kd
+
+
+def configured_model(values: Values, shipped: DynamicsModel) -> DynamicsModel:
+    """The model with gravity, payload, rotors and friction as the parameters say."""
+    n = len(shipped.joint_names)
+    changes: dict[str, Any] = {
+        "payload": Payload(
+            values["payload.mass"],
+            _of_length("payload.com", values["payload.com"], 3),
+            _of_length("payload.inertia", values["payload.inertia"], 6),
+        ),
+        "viscous": _friction(values, "viscous", "urdf_damping", [joint.damping for joint in shipped.joints]),
+        "coulomb": _friction(
+            values, "coulomb", "urdf_friction", [joint.friction for joint in shipped.joints]
+        ),
+        "coulomb_velocity": values["friction.coulomb_velocity"],
+    }
+    if values["gravity"]:
+        changes["gravity"] = _of_length("gravity", values["gravity"], 3)
+    if values["rotor_inertia"]:
+        changes["rotor_inertia"] = tuple(per_joint("rotor_inertia", values["rotor_inertia"], n))
+    return shipped.with_parameters(**changes)
+
+
+def _friction(values: Values, name: str, switch: str, urdf: list[float]) -> tuple[float, ...]:
+    """Coefficients that were given, else the URDF's where they are switched on, else 0."""
+    given = values[f"friction.{name}"]
+    if given:
+        return tuple(per_joint(f"friction.{name}", given, len(urdf)))
+    return tuple(urdf) if values[f"friction.{switch}"] else (0.0,) * len(urdf)
+
+
+def _of_length(name: str, value: list[float], length: int) -> Any:
+    if len(value) != length:
+        raise ParameterError(name, value, f"a list of {length} numbers")
+    return tuple(value)
+
+
+def _safety(values: Values) -> Safety:
+    thresholds = ("state_timeout", "position_jump", "saturation_time", "overrun_period", "recovery_time")
+    reactions = {fault: values[f"safety.on_{fault}"] for fault in FAULTS}
+    return Safety(**{name: values[f"safety.{name}"] for name in thresholds}, reactions=reactions)

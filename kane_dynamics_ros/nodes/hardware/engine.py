@@ -1,0 +1,182 @@
+"""From the values of the node's parameters to the simulated arm, its engine and its reports."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kane_dynamics_ros.description.load import expand_xacro, read_bytes
+from kane_dynamics_ros.nodes.parameters import ParameterError
+from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
+from kane_dynamics_ros.share import share_directory
+from kane_dynamics_ros.simulation.actuators import ActuatorOptions, InnerLoop
+from kane_dynamics_ros.simulation.engine import Array, Engine, SimulationOptionError
+from kane_dynamics_ros.simulation.faults import Fault, parse_fault
+from kane_dynamics_ros.simulation.friction import Friction
+from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
+from kane_dynamics_ros.simulation.mismatch import drawn_factors, with_factors
+from kane_dynamics_ros.simulation.mujoco_engine import MujocoEngine
+from kane_dynamics_ros.simulation.plant import Plant, PlantOptions, initial_positions
+from kane_dynamics_ros.simulation.sensors import Reporter, ReportOptions, SensorOptions
+
+# From the values of the node's parameters to the engine that moves the arm.
+
+
+Values = dict[str, Any]
+
+
+def parametrised(model: DynamicsModel, values: Values) -> DynamicsModel:
+    """The model with the gravity, rotor inertias and payload that the parameters give."""
+    gravity = values["plant.gravity"]
+    if len(gravity) != 3:
+        raise ParameterError("plant.gravity", gravity, "3 numbers")
+    rotors = _by_joint(model, "plant.rotor_inertia", values, model.parameters.rotor_inertia)
+    return model.with_parameters(gravity=tuple(gravity), rotor_inertia=tuple(rotors), payload=payload(values))
+
+
+def build_engine(arm: DynamicsModel, values: Values) -> Engine:
+    """The engine at its initial position. Raises ``KaneDynamicsError``."""
+    engine = _engine(arm, values)
+    start = _by_joint(arm, "plant.initial_positions", values, initial_positions(arm.joints))
+    engine.reset(start, np.zeros(len(start)))
+    return engine
+
+
+def payload(values: Values) -> Payload:
+    """The body at the tip."""
+    com, inertia = values["payload.com"], values["payload.inertia"]
+    for name, found, length in (("payload.com", com, 3), ("payload.inertia", inertia, 6)):
+        if len(found) != length:
+            raise ParameterError(name, found, f"{length} numbers")
+    return Payload(values["payload.mass"], tuple(com), tuple(inertia))
+
+
+def _engine(arm: DynamicsModel, values: Values) -> Engine:
+    options = _plant_options(arm, values)
+    factors = _factors(arm, values)
+    if values["elastic"]:
+        return _elastic_engine(arm, values, options, factors)
+    if values["engine"] == "own":
+        return Plant(with_factors(arm, factors), options)
+    return MujocoEngine(_urdf(values), arm, options, factors)
+
+
+def _elastic_engine(
+    model: DynamicsModel, values: Values, options: PlantOptions, factors: dict[str, float]
+) -> Engine:
+    if values["engine"] != "own":
+        raise ParameterError("elastic", values["elastic"], "empty with engine mujoco")
+    # Only here: they bring SciPy, which takes a second to import that rigid arms need not wait for.
+    from kane_dynamics_ros.elastic.reader import elastic_arm
+    from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
+
+    links = None if values["elastic"] == "urdf" else values["elastic"]
+    return ElasticPlant(elastic_arm(_urdf(values), model, links, factors), model, options)
+
+
+def _urdf(values: Values) -> str:
+    if values["robot_description"]:
+        return str(values["robot_description"])
+    name = values["urdf"] or str(share_directory() / "urdf" / f"{values['model']}.urdf")
+    if not values["urdf"] and not Path(name).is_file():
+        raise ParameterError(
+            "urdf", "", "the URDF that the model was generated from, for engine mujoco and elastic links"
+        )
+    data = read_bytes(name)
+    return expand_xacro(name, data, {}) if name.endswith(".xacro") else data.decode("utf-8", "replace")
+
+
+def _plant_options(model: DynamicsModel, values: Values) -> PlantOptions:
+    n = len(model.joints)
+    friction = Friction.none(n)
+    if values["plant.friction"]:
+        friction = Friction.from_urdf(
+            model.joints, values["plant.stribeck_velocity"], values["plant.static_ratio"]
+        )
+    return PlantOptions(
+        time_step=1.0 / values["update_rate"],
+        friction=friction,
+        hard_stops=values["plant.hard_stops"],
+        restitution=values["plant.restitution"],
+        locked=tuple(values["plant.locked"]),
+    )
+
+
+def _factors(model: DynamicsModel, values: Values) -> dict[str, float]:
+    """The mismatch of each body."""
+    drawn = drawn_factors(model, values["mismatch.spread"], values["mismatch.seed"])
+    return drawn | _named_numbers("mismatch.factors", values["mismatch.factors"], model.bodies)
+
+
+def _by_joint(model: DynamicsModel, name: str, values: Values, default: ArrayLike) -> Array:
+    """A parameter of JOINT=NUMBER strings in joint order; ``default`` (n,) where a joint is not given."""
+    given = _named_numbers(name, values[name], model.joint_names)
+    pairs = zip(model.joint_names, np.asarray(default, dtype=float), strict=True)
+    return np.array([given.get(joint, number) for joint, number in pairs])
+
+
+def _named_numbers(name: str, items: Sequence[str], known: Sequence[str]) -> dict[str, float]:
+    """NAME=NUMBER strings of the parameter ``name``; each name one of ``known``."""
+    result = {}
+    for item in items:
+        key, separator, number = item.rpartition("=")
+        if not separator or key not in known:
+            raise ParameterError(name, item, f"NAME=NUMBER, NAME one of {', '.join(known)}")
+        try:
+            result[key] = float(number)
+        except ValueError:
+            result[key] = math.nan
+        if not math.isfinite(result[key]):
+            raise ParameterError(name, item, "NAME=NUMBER, a finite number")
+    return result
+
+
+# From the values of the node's parameters to a simulated arm and its reports.
+
+
+def build_hardware(model: DynamicsModel, values: Values) -> SimulatedHardware:
+    """The arm that the parameters describe, at its initial position with the brakes on.
+
+    Raises ``KaneDynamicsError`` with the parameter's name when a value makes no sense.
+    """
+    arm = parametrised(model, values)
+    engine = build_engine(arm, values)
+    options = HardwareOptions(
+        ActuatorOptions(
+            effort_limits=None if values["actuator.effort_limits"] else (None,) * len(model.joints),
+            **_group(values, "actuator", "time_constant", "delay", "ripple", "ripple_cycles", "quantum"),
+        ),
+        SensorOptions(**_group(values, "sensor", *SensorOptions.__dataclass_fields__)),
+        faults(values, "faults.schedule"),
+        values["command.timeout"],
+        values["command.on_silence"],
+    )
+    interface = values["command.interface"]
+    inner = None if interface == "effort" else InnerLoop(arm, interface, values["command.bandwidth"])
+    hardware = SimulatedHardware(engine, options, inner)
+    hardware.switch_faults(faults(values, "faults.active"))
+    return hardware
+
+
+def build_reporter(hardware: SimulatedHardware, values: Values) -> Reporter:
+    """What the joint state messages look like."""
+    options = ReportOptions(
+        values["publish_rate"], **_group(values, "report", "jitter", "shuffle", "velocity", "effort", "seed")
+    )
+    return Reporter(hardware.joint_names, options, hardware.engine.time_step)
+
+
+def faults(values: Values, name: str) -> tuple[Fault, ...]:
+    """The faults that a list parameter describes. Raises ``ParameterError``."""
+    try:
+        return tuple(parse_fault(text) for text in values[name])
+    except SimulationOptionError as error:
+        raise ParameterError(name, error.found, error.allowed) from None
+
+
+def _group(values: Values, prefix: str, *names: str) -> Values:
+    """The values of ``prefix.name`` by ``name``."""
+    return {name: values[f"{prefix}.{name}"] for name in names}

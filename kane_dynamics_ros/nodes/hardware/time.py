@@ -1,0 +1,181 @@
+"""The two clocks of the simulated arm: the wall's, and its own ``/clock`` in lock step."""
+
+import time
+from collections.abc import Callable
+from typing import Literal, Protocol
+
+from builtin_interfaces.msg import Time
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+from rosgraph_msgs.msg import Clock as ClockMessage
+
+from kane_dynamics_ros.nodes.clocks import Pacer
+
+# When a simulation in lock step may advance: each joint state waits for the command that answers it.
+
+
+Action = Literal["wait", "repeat", "advance"]
+
+
+class LockStep:
+    """Decides from the moments [ns of a monotonic clock] of states, commands and ticks.
+
+    Until the first command ever, an unanswered state is repeated after each ``timeout``: the controller may
+    not be up yet. Its repetitions may all be answered, so the commands of the first ``settle`` after the
+    first one are taken as answers to the same state. Later, an unanswered state is given up after
+    ``timeout`` and the arm advances under the command before; such runs are not repeatable, so they
+    are counted in ``timeouts``.
+    """
+
+    def __init__(self, timeout: int, settle: int) -> None:
+        self._timeout, self._settle = timeout, settle
+        self._since = 0
+        self._repeated = False
+        self._started = False
+        self._settled_at: int | None = None
+        self.timeouts = 0
+
+    def reported(self, now: int, sent: bool) -> None:
+        """A new state was due; ``sent`` False when a fault swallowed it, so that nobody will answer."""
+        self._since, self._settled_at = now, None if sent else now
+
+    def commanded(self, now: int) -> Action:
+        """A command came: advance, or wait for the answers to a repeated state to run dry."""
+        first, self._started = not self._started, True
+        if first and self._repeated:
+            self._settled_at = now + self._settle
+        return "wait" if self._settled_at is not None else "advance"
+
+    def tick(self, now: int) -> Action:
+        """Time passed without a command: what to do."""
+        if self._settled_at is not None:
+            return "advance" if now >= self._settled_at else "wait"
+        if now - self._since < self._timeout:
+            return "wait"
+        self._since = now
+        if not self._started:
+            self._repeated = True
+            return "repeat"
+        self.timeouts += 1
+        return "advance"
+
+
+# The two clocks of the simulated arm: the wall's, and its own ``/clock`` in lock step.
+
+
+_PATIENCE = 50_000_000  # [ns] a delay up to this long is made up for
+_BURST = 5  # steps in one go while a delay is made up for
+_SETTLE = 200_000_000  # [ns] see LockStep
+_TICK = 0.02  # [s] how often lock step looks for a command that did not come
+_REPORT_PERIOD = 5.0  # [s] between two log messages of one kind
+_UNDISTURBED = 100_000  # [ns] between two readings that belong together
+_SECOND = 1_000_000_000
+
+Outcome = Literal["stepped", "sent", "swallowed"]  # no joint state was due; it went out; a fault kept it
+
+
+class SimulationTime(Protocol):
+    """Calls the arm's steps, and stamps its messages."""
+
+    def stamp(self) -> Time:
+        """The stamp of a joint state of this moment."""
+
+    def announce(self) -> None:
+        """A joint state is about to go out."""
+
+    def commanded(self) -> None:
+        """A good command has just been taken."""
+
+    def lost(self) -> str:
+        """What went wrong with time since the start, for the last words; empty when nothing did."""
+
+
+class WallTime:
+    """Steps as the steady clock passes; stamps say when a step was due, on the node's clock."""
+
+    def __init__(self, node: Node, step: float, advance: Callable[[], Outcome]) -> None:
+        self._node, self._advance = node, advance
+        self._pacer = Pacer(round(step * _SECOND), _PATIENCE, _BURST)
+        self._due = time.monotonic_ns()
+        self._offset = node.get_clock().now().nanoseconds - self._due  # of the node's clock
+        node.create_timer(step, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def stamp(self) -> Time:
+        before = time.monotonic_ns()
+        offset = self._node.get_clock().now().nanoseconds - before
+        if time.monotonic_ns() - before < _UNDISTURBED:  # else another process ran between the readings
+            self._offset = offset
+        return _message(self._due + self._offset)
+
+    def announce(self) -> None:
+        """Nothing to do: everybody knows the wall's time."""
+
+    def commanded(self) -> None:
+        """Nothing to do: the wall clock does not wait."""
+
+    def lost(self) -> str:
+        dropped = self._pacer.dropped
+        return f"{dropped} steps were left out because the machine was too slow" if dropped else ""
+
+    def _on_timer(self) -> None:
+        dropped = self._pacer.dropped
+        for due in self._pacer.due(time.monotonic_ns()):
+            self._due = due
+            self._advance()
+        if self._pacer.dropped > dropped:
+            self._node.get_logger().warning(self.lost(), throttle_duration_sec=_REPORT_PERIOD)
+
+
+class LockStepTime:
+    """Its own ``/clock``, which advances from one joint state to the next when the command has come.
+
+    ``now`` is the arm's time [s], ``advance`` makes one step, ``repeat`` sends the last joint state again.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        now: Callable[[], float],
+        advance: Callable[[], Outcome],
+        repeat: Callable[[], None],
+        timeout: float,
+    ) -> None:
+        self._node, self._now, self._advance, self._repeat = node, now, advance, repeat
+        self._lock_step = LockStep(round(timeout * _SECOND), _SETTLE)
+        self._clock = node.create_publisher(ClockMessage, "/clock", 10)
+        node.create_timer(_TICK, self._on_timer, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def stamp(self) -> Time:
+        return _message(round(self._now() * _SECOND))
+
+    def announce(self) -> None:
+        self._clock.publish(ClockMessage(clock=self.stamp()))
+
+    def commanded(self) -> None:
+        if self._lock_step.commanded(time.monotonic_ns()) == "advance":
+            self._to_next_state()
+
+    def lost(self) -> str:
+        timeouts = self._lock_step.timeouts
+        return f"{timeouts} states stayed without a command: this run is not repeatable" if timeouts else ""
+
+    def _on_timer(self) -> None:
+        action = self._lock_step.tick(time.monotonic_ns())
+        if action == "repeat":
+            self._repeat()
+        elif action == "advance":
+            if self.lost():
+                self._node.get_logger().warning(self.lost(), throttle_duration_sec=_REPORT_PERIOD)
+            self._to_next_state()
+
+    def _to_next_state(self) -> None:
+        outcome: Outcome = "stepped"
+        while outcome == "stepped":
+            outcome = self._advance()
+        self._lock_step.reported(time.monotonic_ns(), sent=outcome == "sent")
+
+
+def _message(nanoseconds: int) -> Time:
+    seconds, rest = divmod(max(nanoseconds, 0), _SECOND)
+    return Time(sec=seconds, nanosec=rest)

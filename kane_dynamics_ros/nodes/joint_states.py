@@ -1,0 +1,174 @@
+"""Joint states by name: any order, any superset, several publishers, one complete state of the model."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kane_dynamics_ros.control.loop import Differentiated, differentiate
+from kane_dynamics_ros.control.splines import Array
+
+REMEMBERED_ORDERS = 16  # publishers repeat a few lists of names; hostile ones must not fill the memory
+NANOSECONDS = 1_000_000_000
+
+
+@dataclass
+class Order:
+    """How one list of names maps to the model, and what came with it last.
+
+    ``ours`` are indices into the model, ``theirs`` into the message; both None when they are equal.
+    ``ours`` is empty for messages about other robots.
+    """
+
+    length: int
+    ours: NDArray[np.intp] | None
+    theirs: NDArray[np.intp] | None
+    newest_ns: int = 0
+    filter: Differentiated | None = None
+
+
+class JointStateReader:
+    """The newest position and velocity of every joint, and when each came.
+
+    ``q`` and ``qd`` are new arrays after each message, so they may be kept.
+    """
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        self.timeout = 0.1  # [s]; 0: none
+        self.missing_velocity = "differentiate"  # or "refuse"
+        self.cutoff = 50.0  # of the differentiation [Hz]
+        self.refusals: Counter[str] = Counter()
+        self.refused_why = ""
+        self.age_ns = 0  # of the last state that was taken
+        self._joint_names = list(joint_names)
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew, as after a jump of the clock."""
+        n = len(self._joint_names)
+        self._names: list[str] | None = None
+        self._order: Order | None = None
+        self._orders: dict[tuple[str, ...], Order | None] = {}
+        self.q, self.qd = np.zeros(n), np.zeros(n)
+        self._came: list[float] = [-math.inf] * n  # [s]
+
+    def take(self, message: Any, now_ns: int, time: float) -> bool:
+        """Take one ``JointState``; whether there is now a complete, fresh state in ``q`` and ``qd``.
+
+        ``now_ns`` is the clock of stamps [ns]; ``time`` [s] is one that never steps.
+        """
+        names = message.name
+        if names != self._names:
+            self._names, self._order = names, self._order_of(names)
+        order = self._order
+        if order is None:
+            return self._refuse("duplicate_name", f"a joint is named twice in {names[:20]}")
+        stamp = message.header.stamp
+        stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
+        return (
+            self._is_timely(stamp_ns, now_ns, order)
+            and self._take_values(message, order, time)
+            and (order.ours is None or (order.ours.size > 0 and not self.missing(time)))
+        )
+
+    def missing(self, time: float) -> list[str]:
+        """Joints without a fresh state; those that never had one when the timeout is 0."""
+        oldest = time - (self.timeout or math.inf)
+        return [name for name, came in zip(self._joint_names, self._came, strict=True) if not came > oldest]
+
+    def _order_of(self, names: list[str]) -> Order | None:
+        """The mapping for a list of names, remembered; None when a joint of ours is named twice."""
+        key = tuple(names)
+        if key not in self._orders:
+            if len(self._orders) >= REMEMBERED_ORDERS:
+                self._orders.clear()
+            self._orders[key] = self._new_order(names)
+        return self._orders[key]
+
+    def _new_order(self, names: list[str]) -> Order | None:
+        if names == self._joint_names:
+            return Order(len(names), None, None)
+        places = {name: i for i, name in enumerate(names)}
+        if len(places) != len(names):
+            return None
+        ours = [i for i, name in enumerate(self._joint_names) if name in places]
+        theirs = [places[self._joint_names[i]] for i in ours]
+        return Order(len(names), np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp))
+
+    def _is_timely(self, stamp_ns: int, now_ns: int, order: Order) -> bool:
+        """Refuse stamps that are too old, in the future, or before one that was taken.
+
+        A stamp of 0 means now; a clock of 0 is simulated time that has not begun, and tells nothing.
+        """
+        if not stamp_ns or not now_ns:
+            self.age_ns = 0
+            return True
+        age_ns = now_ns - stamp_ns
+        if self.timeout and abs(age_ns) > self.timeout * NANOSECONDS:
+            kind = "old_stamp" if age_ns > 0 else "future_stamp"
+            age = f"{abs(age_ns) / NANOSECONDS:.3f} s {'old' if age_ns > 0 else 'in the future'}"
+            return self._refuse(
+                kind, f"the state is {age}; allowed is {self.timeout:g} s (safety.state_timeout)"
+            )
+        if stamp_ns < order.newest_ns:
+            return self._refuse("out_of_order", "the state is older than one that came before it")
+        order.newest_ns = min(stamp_ns, now_ns)  # one stamp from the future must not hide what follows
+        self.age_ns = age_ns
+        return True
+
+    def _take_values(self, message: Any, order: Order, time: float) -> bool:
+        position, velocity = message.position, message.velocity
+        length = order.length
+        if (
+            len(position) != length
+            or len(velocity) not in (0, length)
+            or len(message.effort) not in (0, length)
+        ):
+            return self._refuse(
+                "wrong_length",
+                f"{length} names with {len(position)} positions, {len(velocity)} velocities and "
+                f"{len(message.effort)} efforts; allowed: {length} positions, 0 or {length} of the others",
+            )
+        q, velocity_filter = _ours(position, order), order.filter
+        if len(velocity):
+            qd = _ours(velocity, order)
+        elif self.missing_velocity == "refuse":
+            return self._refuse(
+                "no_velocity", "the state has no velocities, and velocity.missing is 'refuse'"
+            )
+        else:
+            velocity_filter = differentiate(velocity_filter, q, time, self.cutoff)
+            qd = velocity_filter.qd
+        if not math.isfinite(q.sum() + qd.sum()):
+            return self._refuse(
+                "not_finite", f"a position or velocity is not finite: {q.tolist()}, {qd.tolist()}"
+            )
+        order.filter = velocity_filter  # not before: what is not finite would never leave it
+        self._keep(q, qd, order, time)
+        return True
+
+    def _keep(self, q: Array, qd: Array, order: Order, time: float) -> None:
+        ours = order.ours
+        if ours is None:
+            self.q, self.qd = q, qd
+            self._came = [time] * order.length
+            return
+        self.q, self.qd = self.q.copy(), self.qd.copy()
+        self.q[ours], self.qd[ours] = q, qd
+        for i in ours:
+            self._came[i] = time
+
+    def _refuse(self, kind: str, why: str) -> bool:
+        self.refusals[kind] += 1
+        self.refused_why = why
+        return False
+
+
+def _ours(values: Any, order: Order) -> Array:
+    """The values of our joints, a new array."""
+    array: Array = np.array(values, dtype=np.float64)
+    return array if order.theirs is None else array[order.theirs]

@@ -1,0 +1,1 @@
+"""What only reproduces the three papers: their figures, systems and counts."""

@@ -1,0 +1,130 @@
+"""Bags from file to report: one job, and many of them on this machine or on a Dask cluster."""
+
+import multiprocessing
+import re
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kane_dynamics_ros.errors import KaneDynamicsError, PathError
+from kane_dynamics_ros.replay.errors import DaskAddressError, DaskMissingError
+from kane_dynamics_ros.replay.estimation.motion import observe
+from kane_dynamics_ros.replay.reading.bag import bag_files
+from kane_dynamics_ros.replay.reading.recording import read_recording
+from kane_dynamics_ros.replay.robot_check import robot_note
+from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
+from kane_dynamics_ros.runtime import load_model
+
+# One bag from file to report: the unit of work that processes and clusters share out.
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to do with one bag. ``model`` is what ``load_model`` takes; ``report`` a folder to write to."""
+
+    bag: Path
+    model: str
+    urdf_friction: bool = False
+    topic: str | None = None
+    cutoff: float | None = None  # [Hz]
+    urdf: Path | None = None
+    report: Path | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A verdict, or the reason why there is none."""
+
+    bag: Path
+    verdict: Verdict | None
+    error: str | None
+
+
+def run_job(job: Job, progress: Callable[[int], object] | None = None) -> Outcome:
+    """Read, judge and report one bag; an error of ours, or of the file system, becomes the outcome's."""
+    try:
+        return Outcome(job.bag, _judge(job, progress), None)
+    except KaneDynamicsError as error:
+        return Outcome(job.bag, None, str(error))
+    except OSError as error:
+        return Outcome(job.bag, None, str(PathError(error) if error.filename else error))
+
+
+def _judge(job: Job, progress: Callable[[int], object] | None) -> Verdict:
+    model = load_model(job.model)
+    if job.urdf_friction:
+        model = model.with_urdf_friction()
+    # the recording is never named, so that its samples are gone before the model's efforts need their memory
+    observation = observe(read_recording(job.bag, model.joint_names, job.topic, progress), job.cutoff)
+    note = robot_note(observation.description, job.urdf, model)
+    analysis = analyse(observation, model)
+    analysis = replace(analysis, verdict=replace(analysis.verdict, notes=(note, *analysis.verdict.notes)))
+    if job.report is not None:
+        from kane_dynamics_ros.replay.report.report import write_report  # spares others matplotlib's import
+
+        write_report(observation, analysis, job.report, job.urdf)
+    return analysis.verdict
+
+
+# Many bags: which there are, and all of them at once on this machine or on a Dask cluster.
+
+
+CONNECT = "10 s"  # for a scheduler's answer
+
+
+def find_bags(path: Path) -> list[Path]:
+    """The bags at a path: itself, or all those in a folder and its subfolders.
+
+    Files without metadata.yaml are one bag when their names differ only in the number that rosbag2
+    appends to split files, and a bag each otherwise. A path without any bag stands for itself, so
+    that opening it says what is wrong.
+    """
+    if not path.is_dir() or (path / "metadata.yaml").is_file():
+        return [path]
+    files = bag_files(path)
+    stems = {re.sub(r"_\d+$", "", file.name.split(".")[0]) for file in files}
+    here = [path] if len(stems) == 1 else files
+    below = [bag for folder in sorted(path.iterdir()) if folder.is_dir() for bag in find_bags(folder)]
+    found = [*here, *(bag for bag in below if not bag.is_dir() or _is_bag(bag))]
+    return found or [path]
+
+
+def _is_bag(folder: Path) -> bool:
+    return (folder / "metadata.yaml").is_file() or bool(bag_files(folder))
+
+
+def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iterator[Outcome]:
+    """Outcomes as they come; ``dask`` is a scheduler's address. Raises ``DaskMissingError``."""
+    if dask is None and (workers == 1 or len(jobs) == 1):
+        yield from map(run_job, jobs)
+        return
+    with _executor(workers, dask) as executor:
+        futures = {executor.submit(run_job, job): job for job in jobs}
+        for future in as_completed(futures):
+            error = future.exception()
+            yield (
+                Outcome(futures[future].bag, None, f"{futures[future].bag}: {error}")
+                if error
+                else future.result()
+            )
+
+
+@contextmanager
+def _executor(workers: int, dask: str | None) -> Iterator[Executor]:
+    if dask is None:
+        # spawn: a forked child would inherit the threads' locks of the numerical libraries
+        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+            yield pool
+        return
+    try:
+        from dask.distributed import Client
+    except ImportError as error:
+        raise DaskMissingError from error
+    try:
+        client = Client(dask, timeout=CONNECT)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        raise DaskAddressError(dask, error) from error
+    with client:
+        yield client.get_executor()  # type: ignore[no-untyped-call]

@@ -1,0 +1,388 @@
+"""Messages of one layout decoded together: joint states and commands as arrays."""
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from kane_dynamics_ros.replay.reading.blocks import Block, Bytes, Integers
+
+# Walking through one CDR message, noting which of its bytes any message of the same layout shares.
+
+
+ENCAPSULATION = 4  # [bytes]; alignment counts from behind them
+PLAIN_CDR = (b"\x00\x00", b"\x00\x01")  # big endian, little endian
+
+
+class MalformedMessageError(ValueError):
+    """The bytes are no message of the expected type."""
+
+
+class Cursor:
+    """A position in a message. ``fixed`` marks the bytes that make up the layout: no padding, no values."""
+
+    def __init__(self, message: bytes) -> None:
+        if message[:2] not in PLAIN_CDR:
+            raise MalformedMessageError(f"unknown encapsulation {message[:2].hex(' ')}")
+        self.order = "<" if message[1] else ">"
+        self.message = message
+        self.place = ENCAPSULATION
+        self.fixed: Bytes = np.zeros(len(message), np.uint8)
+        self.fixed[:2] = 1
+
+    def align(self, size: int) -> None:
+        """Go on to the next multiple of a value's size."""
+        self.place += -(self.place - ENCAPSULATION) % size
+
+    def skip(self, size: int) -> int:
+        """Pass over values; returns where they start. Raises ``MalformedMessageError`` at the end."""
+        start = self.place
+        self.place += size
+        if self.place > len(self.message):
+            raise MalformedMessageError(f"it ends at byte {len(self.message)}, inside a value")
+        return start
+
+    def count(self) -> int:
+        """A length, part of the layout."""
+        self.align(4)
+        start = self.skip(4)
+        self.fixed[start : start + 4] = 1
+        value: int = struct.unpack_from(self.order + "I", self.message, start)[0]
+        return value
+
+    def text(self) -> str:
+        """A string, part of the layout."""
+        length = self.count()
+        start = self.skip(length)
+        self.fixed[start : start + length] = 1
+        return self.message[start : start + length].rstrip(b"\0").decode("utf-8", "replace")
+
+    def doubles(self) -> tuple[int, int]:
+        """A sequence of float64: where its values start, and how many there are."""
+        number = self.count()
+        if number:
+            self.align(8)
+        return self.skip(8 * number), number
+
+
+# Messages of one layout decoded together: each field of all of them is one strided view of the bytes.
+#
+# Two messages have one layout when they agree in every byte but values and padding: then each value
+# lies at the same place in both. ROS publishers send thousands of such messages in a row.
+
+
+Doubles = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Words = NDArray[np.uint32]
+
+
+WORD = 4  # [bytes]
+STAMP, STAMP_SIZE = ENCAPSULATION, 8  # [bytes]: where header.stamp lies, which comes first
+
+
+class Run(NamedTuple):
+    """Bytes from ``start`` on, as words of 4: their value, and a mask of the bits that are fixed."""
+
+    start: int
+    template: Words
+    fixed: Words
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the fields of a message lie.
+
+    ``length`` is a message's size [bytes]; ``runs`` holds the bytes that all messages share;
+    ``arrays``: name to (first byte, number of float64).
+    """
+
+    length: int
+    runs: tuple[Run, ...]
+    order: str
+    names: tuple[str, ...]
+    arrays: dict[str, tuple[int, int]]
+
+    def match(self, block: Block, chosen: Integers) -> Mask:
+        """Which of some messages of a block have this layout, shape of ``chosen``."""
+        same = np.asarray(block.lengths[chosen] == self.length)
+        offsets = block.offsets[chosen[same]]
+        agree = np.ones(len(offsets), bool)
+        for start, template, fixed in self.runs:
+            found = _table(block.buffer, offsets + start, len(template), np.dtype(np.uint32))
+            agree &= ~((found ^ template) & fixed).any(axis=1)
+        same[same] = agree
+        return same
+
+    def doubles(self, block: Block, chosen: Integers, array: str) -> Doubles:
+        """One array field of some messages: (N, values)."""
+        start, number = self.arrays[array]
+        return self._values(block, chosen, start, number, "f8").astype(np.float64)
+
+    def stamps(self, block: Block, chosen: Integers) -> Integers:
+        """``header.stamp`` of some messages that begin with a header [ns]: (N,)."""
+        parts = self._values(block, chosen, STAMP, 2, "u4").astype(np.int64)
+        seconds = parts[:, 0].astype(np.uint32).view(np.int32).astype(np.int64)  # sec is signed
+        return seconds * 1_000_000_000 + parts[:, 1]
+
+    def _values(self, block: Block, chosen: Integers, start: int, number: int, kind: str) -> NDArray[Any]:
+        return _table(block.buffer, block.offsets[chosen] + start, number, np.dtype(self.order + kind))
+
+
+def _table(buffer: Bytes, starts: Integers, number: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """``number`` values from each of N places in a buffer, (N, number).
+
+    Places at equal distances, the usual case, are a view; others are gathered.
+    """
+    if number == 0 or not len(starts):
+        return np.empty((len(starts), number), dtype)
+    steps = np.diff(starts)
+    if not len(steps) or (steps == steps[0]).all():
+        strides = (int(steps[0]) if len(steps) else 0, dtype.itemsize)
+        view: NDArray[Any] = np.ndarray((len(starts), number), dtype, buffer.data, int(starts[0]), strides)
+        return view
+    gathered: NDArray[Any] = sliding_window_view(buffer, number * dtype.itemsize)[starts].view(dtype)
+    return gathered
+
+
+def joint_state_layout(message: bytes) -> Layout:
+    """The layout of a sensor_msgs/JointState. Raises ``MalformedMessageError``."""
+    cursor = Cursor(message)
+    cursor.skip(STAMP_SIZE)
+    cursor.text()  # frame_id
+    names = tuple(cursor.text() for _ in range(cursor.count()))
+    arrays = {field: cursor.doubles() for field in ("position", "velocity", "effort")}
+    return _layout(cursor, names, arrays)
+
+
+def float64_array_layout(message: bytes) -> Layout:
+    """The layout of a std_msgs/Float64MultiArray. Raises ``MalformedMessageError``."""
+    cursor = Cursor(message)
+    for _ in range(cursor.count()):
+        cursor.text()  # a dimension's label
+        cursor.count()  # its size
+        cursor.count()  # its stride
+    cursor.count()  # data_offset
+    return _layout(cursor, (), {"data": cursor.doubles()})
+
+
+Parse = Callable[[bytes], Layout]
+
+
+def _layout(cursor: Cursor, names: tuple[str, ...], arrays: dict[str, tuple[int, int]]) -> Layout:
+    return Layout(len(cursor.message), tuple(_runs(cursor)), cursor.order, names, arrays)
+
+
+def _runs(cursor: Cursor) -> Iterator[Run]:
+    """The words that hold fixed bytes, neighbours joined.
+
+    Lengths and float64 are aligned, so that whatever follows the last whole word is padding.
+    """
+    size = len(cursor.message) // WORD * WORD
+    template = np.frombuffer(cursor.message[:size], np.uint32)
+    fixed = (cursor.fixed[:size] * np.uint8(255)).view(np.uint32)
+    used = np.flatnonzero(fixed)
+    for group in np.split(used, np.flatnonzero(np.diff(used) > 1) + 1):
+        words = slice(int(group[0]), int(group[-1]) + 1)
+        yield Run(WORD * words.start, template[words], fixed[words])
+
+
+# Blocks sorted by layout: thousands of messages decoded at once, and one by one where the layout changes.
+
+
+KEPT = 64  # layouts remembered; publishers that shuffle their joints have many
+
+
+class Grouper:
+    """Sorts the messages of one topic by layout, and remembers the layouts from block to block."""
+
+    def __init__(self, parse: Parse) -> None:
+        self._parse = parse
+        self._layouts: list[Layout] = []
+        self.malformed = 0
+
+    def groups(self, block: Block) -> Iterator[tuple[Layout, Integers]]:
+        """Pairs of a layout and the indices of its messages; malformed ones are counted and left out."""
+        rest = np.arange(len(block.offsets))
+        for layout in tuple(self._layouts):
+            if not len(rest):
+                return
+            same = layout.match(block, rest)
+            if same.any():
+                self._remember(layout)
+                yield layout, rest[same]
+                rest = rest[~same]
+        while len(rest):
+            try:
+                layout = self._parse(block.message(int(rest[0])))
+            except MalformedMessageError:
+                self.malformed += 1
+                rest = rest[1:]
+                continue
+            self._remember(layout)
+            same = layout.match(block, rest)
+            yield layout, rest[same]
+            rest = rest[~same]
+
+    def _remember(self, layout: Layout) -> None:
+        """Most recently used first."""
+        self._layouts = [layout, *(other for other in self._layouts if other is not layout)][:KEPT]
+
+
+# The joint states of a bag as arrays in the model's joint order.
+
+
+UNREAD = np.iinfo(np.int64).min  # stands for the stamp of a message that was dropped
+FIELDS = ("position", "velocity", "effort")
+
+
+@dataclass(frozen=True)
+class JointStates:
+    """N messages, n joints. What a message does not tell is NaN, whatever the reason.
+
+    ``stamps`` and ``received`` [ns], (N,); ``position``, ``velocity``, ``effort``: (N, n), in rad,
+    rad/s, N m or m, m/s, N. ``found`` are the joints that appear in any message. Counted: messages
+    ``dropped`` (malformed, or with arrays of another length than ``name``), and ``unstamped`` ones,
+    for which the receive time stands in.
+    """
+
+    joints: tuple[str, ...]
+    stamps: Integers
+    received: Integers
+    position: Doubles
+    velocity: Doubles
+    effort: Doubles
+    found: tuple[str, ...]
+    dropped: int
+    unstamped: int
+
+
+class JointStateDecoder:
+    """Takes the blocks of one sensor_msgs/JointState topic, for the joints of a model."""
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        self._joints = tuple(joints)
+        self._grouper = Grouper(joint_state_layout)
+        self._parts = _Parts(len(joints))
+        self._found: dict[str, None] = {}
+        self._inconsistent = 0
+
+    def add(self, block: Block) -> None:
+        """Decode one block, a layout at a time."""
+        shape = len(block.offsets), len(self._joints)
+        stamps = np.full(shape[0], UNREAD)
+        decoded: dict[str, Doubles] = {}
+        for layout, chosen in self._grouper.groups(block):
+            if not _consistent(layout):
+                self._inconsistent += len(chosen)
+                continue
+            self._found.update(dict.fromkeys(layout.names))
+            stamps[chosen] = layout.stamps(block, chosen)
+            for name in FIELDS:
+                values = _in_order(layout, block, chosen, name, self._joints)
+                if len(chosen) == shape[0]:  # the usual case: one layout, nothing to merge
+                    decoded[name] = values
+                    continue
+                if name not in decoded:
+                    decoded[name] = np.full(shape, np.nan)
+                decoded[name][chosen] = values
+        self._parts.add(stamps, block.received, decoded)
+
+    def result(self) -> JointStates:
+        """Everything so far; the decoder is spent then."""
+        stamps, received, position, velocity, effort = self._parts.joined()
+        unstamped = stamps == 0
+        stamps[unstamped] = received[unstamped]
+        return JointStates(
+            joints=self._joints,
+            stamps=stamps,
+            received=received,
+            position=position,
+            velocity=velocity,
+            effort=effort,
+            found=tuple(self._found),
+            dropped=self._grouper.malformed + self._inconsistent,
+            unstamped=int(unstamped.sum()),
+        )
+
+
+class _Parts:
+    """The arrays of the blocks so far."""
+
+    def __init__(self, joints: int) -> None:
+        self._times: list[Integers] = [np.empty((2, 0), np.int64)]
+        self._values: dict[str, list[Doubles]] = {name: [np.empty((0, joints))] for name in FIELDS}
+
+    def add(self, stamps: Integers, received: Integers, decoded: dict[str, Doubles]) -> None:
+        """Keep the messages that were read."""
+        kept = stamps != UNREAD
+        if not kept.any():
+            return
+        self._times.append(np.stack((stamps, received))[:, kept])
+        for name in FIELDS:
+            self._values[name].append(decoded[name] if kept.all() else decoded[name][kept])
+
+    def joined(self) -> tuple[Integers, Integers, Doubles, Doubles, Doubles]:
+        """One array each; the parts are given up field by field, so that little is held twice."""
+        stamps, received = np.concatenate(self._times, axis=1)
+        position, velocity, effort = (np.concatenate(self._values.pop(name)) for name in FIELDS)
+        return stamps, received, position, velocity, effort
+
+
+def _consistent(layout: Layout) -> bool:
+    """Arrays are empty or as long as ``name``, and no name comes twice."""
+    number = len(layout.names)
+    lengths_fit = all(length in (0, number) for _, length in layout.arrays.values())
+    return lengths_fit and len(set(layout.names)) == number
+
+
+def _in_order(layout: Layout, block: Block, chosen: Integers, name: str, joints: tuple[str, ...]) -> Doubles:
+    """One field of some messages in the model's joint order, (N, n); NaN where they do not tell it."""
+    if layout.arrays[name][1] and layout.names == joints:
+        return layout.doubles(block, chosen, name)
+    ordered = np.full((len(chosen), len(joints)), np.nan)
+    if layout.arrays[name][1]:
+        ours = [i for i, joint in enumerate(joints) if joint in layout.names]
+        theirs = [layout.names.index(joints[i]) for i in ours]
+        ordered[:, ours] = layout.doubles(block, chosen, name)[:, theirs]
+    return ordered
+
+
+# The effort commands of a bag as arrays.
+
+
+@dataclass(frozen=True)
+class Commands:
+    """Effort commands in the model's joint order: ``received`` [ns] (N,), ``effort`` (N, n).
+
+    They carry no stamp: only the receive time places them.
+    """
+
+    received: Integers
+    effort: Doubles
+
+
+class CommandDecoder:
+    """Takes the blocks of one std_msgs/Float64MultiArray topic; arrays of another length are left out."""
+
+    def __init__(self, joints: int) -> None:
+        self._joints = joints
+        self._grouper = Grouper(float64_array_layout)
+        self._received: list[Integers] = [np.empty(0, np.int64)]
+        self._effort: list[Doubles] = [np.empty((0, joints))]
+
+    def add(self, block: Block) -> None:
+        """Decode one block."""
+        for layout, chosen in self._grouper.groups(block):
+            if layout.arrays["data"][1] == self._joints:
+                self._received.append(block.received[chosen])
+                self._effort.append(layout.doubles(block, chosen, "data"))
+
+    def result(self) -> Commands | None:
+        """All commands by receive time; ``None`` when there were none."""
+        received = np.concatenate(self._received)
+        order = np.argsort(received, kind="stable")
+        return Commands(received[order], np.concatenate(self._effort)[order]) if len(received) else None

@@ -1,0 +1,188 @@
+"""Records to play: a bag beside its reference, and a verdict's curves."""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kane_dynamics_ros.description import DescriptionError
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
+from kane_dynamics_ros.replay.estimation.motion import Observation
+from kane_dynamics_ros.replay.reading.bag import open_bag
+from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
+from kane_dynamics_ros.replay.reading.recording import Recording, read_recording
+from kane_dynamics_ros.replay.verdict.verdict import Analysis
+from kane_dynamics_ros.replay.viewing.page import (
+    Quantity,
+    Record,
+    Series,
+    ShownRobot,
+    page,
+    robot_from_file,
+    robot_from_text,
+)
+
+# A recorded bag as a record to play: the robot's states beside the reference that the controller stated.
+
+
+Array = NDArray[np.float64]
+
+MOST_SAMPLES = 3000
+FINEST_STEP = 0.01  # [s]
+REFERENCE_TOPIC = "/feedforward"  # how the topic of the stated reference ends
+
+
+class NoDescriptionError(KaneDynamicsError):
+    """Neither the bag nor the user says what the robot looks like."""
+
+    def __init__(self, bag: Path) -> None:
+        self.bag = bag
+        super().__init__(f"{bag}: no robot_description was recorded; give the robot with --urdf FILE")
+
+
+def record_of_bag(bag: Path, urdf: Path | None, tip: str | None) -> tuple[Record, list[str]]:
+    """The record, and the names of meshes that were not found. Raises ``BagError``, ``DescriptionError``."""
+    recording = read_recording(bag, joints=())
+    robot = shown_robot(recording, urdf, tip)
+    states, reference = read_states(recording, robot.chain.coordinates)
+    times = time_grid(states.stamps)
+    motion = Samples(states, times)
+    wanted = Samples(reference, times) if len(reference.stamps) else None
+    record = Record(
+        title=f"{robot.chain.robot}: {bag.resolve().parent.name}/{bag.resolve().name}",
+        urdf=robot.urdf,
+        meshes=robot.meshes,
+        joints=robot.chain.coordinates,
+        tip=robot.chain.tip,
+        times=1e-9 * (times - times[0]),
+        motionLabel="robot",
+        position=motion.position,
+        reference=wanted.position if wanted else None,
+        quantities=quantities(robot, motion, wanted),
+    )
+    return record, robot.missing
+
+
+def shown_robot(recording: Recording, urdf: Path | None, tip: str | None) -> ShownRobot:
+    """The robot that the user gave, else the one recorded. Raises ``NoDescriptionError``."""
+    if urdf is not None:
+        return robot_from_file(urdf, tip)
+    if recording.description is None:
+        raise NoDescriptionError(recording.bag)
+    source = f"robot_description in {recording.bag}"
+    return robot_from_text(recording.description, source, recording.bag.parent, tip)
+
+
+def read_states(recording: Recording, joints: tuple[str, ...]) -> tuple[JointStates, JointStates]:
+    """The joint states, and the reference that ``feedforward_node`` stated (empty when there is none)."""
+    states, reference = JointStateDecoder(joints), JointStateDecoder(joints)
+    with open_bag(recording.bag) as bag:
+        decoders = {
+            topic.name: reference
+            for topic in bag.topics()
+            if topic.type == JOINT_STATE_TYPE and topic.name.endswith(REFERENCE_TOPIC)
+        }
+        decoders[recording.topic] = states
+        for block in bag.blocks(decoders):
+            decoders[block.topic].add(block)
+    return states.result(), reference.result()
+
+
+def time_grid(stamps: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Even times [ns] from the first stamp to the last, no closer and no more than a page needs."""
+    first, last = stamps.min(), stamps.max()
+    count = min(MOST_SAMPLES, int((last - first) / (1e9 * FINEST_STEP)) + 2)
+    return np.linspace(first, last, count)
+
+
+class Samples:
+    """Joint states at given times [ns]: ``position`` and ``effort`` (n, N); NaN where never told."""
+
+    def __init__(self, states: JointStates, times: Array) -> None:
+        order = np.argsort(states.stamps, kind="stable")
+        stamps = states.stamps[order]
+        self.position = np.array([at(times, stamps, column) for column in states.position[order].T])
+        self.effort = np.array([at(times, stamps, column) for column in states.effort[order].T])
+
+
+def at(times: Array, stamps: NDArray[np.int64], values: Array) -> Array:
+    """Values of one joint between its stamps; before the first and after the last, those."""
+    told = np.isfinite(values)
+    return np.interp(times, stamps[told], values[told]) if told.any() else np.full(len(times), np.nan)
+
+
+def quantities(robot: ShownRobot, motion: Samples, wanted: Samples | None) -> tuple[Quantity, ...]:
+    """Torque, position and, with a reference, the tracking error."""
+    torque = [Series("measured", "motion", motion.effort)]
+    position = [Series("robot", "motion", motion.position)]
+    if wanted is None:
+        return robot.effort(*torque), robot.position("position", *position)
+    torque.append(Series("commanded", "reference", wanted.effort))
+    position.append(Series("reference", "reference", wanted.position))
+    error = Series("error", "motion", motion.position - wanted.position)
+    return (
+        robot.effort(*torque),
+        robot.position("position", *position),
+        robot.position("tracking error", error),
+    )
+
+
+# A verdict's curves as a record to play: the recorded motion, efforts measured and predicted.
+
+
+POSITION_UNITS = {"N m": "rad", "N": "m"}
+
+
+def write_view(observation: Observation, analysis: Analysis, urdf: Path | None, file: Path) -> bool:
+    """Write the page; False, and no page, where nothing usable says what the robot looks like.
+
+    ``urdf`` stands in for a description that the bag has lost.
+    """
+    try:
+        robot = recorded_robot(observation, urdf)
+    except DescriptionError:
+        return False
+    if robot is None:
+        return False
+    file.write_text(page(record_of_analysis(observation, analysis, robot)), encoding="utf-8")
+    return True
+
+
+def recorded_robot(observation: Observation, urdf: Path | None) -> ShownRobot | None:
+    """The robot that the bag describes, else the user's file. Raises ``DescriptionError``."""
+    bag = observation.bag
+    if observation.description is not None:
+        return robot_from_text(observation.description, f"robot_description in {bag}", bag.parent, None)
+    return None if urdf is None else robot_from_file(urdf, None)
+
+
+def record_of_analysis(observation: Observation, analysis: Analysis, robot: ShownRobot) -> Record:
+    """The motion as it was filtered for the verdict, thinned to what a page needs."""
+    comparison = analysis.comparison
+    thin = slice(None, None, max(1, len(comparison.time) // MOST_SAMPLES))
+    position = np.concatenate([stretch.q for stretch in analysis.motion.stretches])[thin].T
+    units = tuple(joint.unit for joint in analysis.verdict.joints)
+    measured = Series("measured", "motion", comparison.measured[thin].T)
+    predicted = Series("predicted", "reference", comparison.predicted[thin].T)
+    residual = Series("measured minus predicted", "motion", comparison.residual[thin].T)
+    return Record(
+        title=f"{robot.chain.robot}: {observation.bag.name}",
+        urdf=robot.urdf,
+        meshes=robot.meshes,
+        joints=observation.joints,
+        tip=robot.chain.tip,
+        times=comparison.time[thin] - comparison.time[0],
+        motionLabel="robot",
+        position=position,
+        reference=None,
+        quantities=(
+            Quantity("torque: measured, predicted (dashed)", units, (measured, predicted)),
+            Quantity("residual torque", units, (residual,)),
+            Quantity(
+                "position",
+                tuple(POSITION_UNITS.get(unit, "rad") for unit in units),
+                (Series("robot", "motion", position),),
+            ),
+        ),
+    )
