@@ -10,7 +10,7 @@
 
 #define KD_SINCOS_BLOCK 32
 
-/* Sines and cosines of all angles in one pass, error below 1 ulp: codegen/sincos_kernel.py explains it. */
+/* Sines and cosines of all angles in one pass, error below 1 ulp: codegen/sincos.py explains it. */
 #if defined(__FAST_MATH__) || FLT_EVAL_METHOD != 0
 /* The reduction relies on each operation being rounded to double, in the order that is written. */
 static inline uint64_t kd_sincos_one(double x, double *s, double *c)

@@ -12,7 +12,7 @@ MODEL = {'name': 'manipulator_5dof',
  'generator': '0.1.0',
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '271e524a93812b0e20cc570c3edf51ceb3dbc88bc6b152bcbab5f8b8ebcaa60a',
+ 'c_sha256': 'f76121dfca7e55c6cd84454809f0f321f40ef1bc78395f2b40267ab90a87d0fa',
  'root': 'base',
  'tip': 'tool',
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2458,4 +2458,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "82632305aa6d8f4ff2f687f9a32e1d120bba1b107b72232d1acfe5835c8352d1"
+CONTENT_SHA256 = "60364aac194370af5eefc3cd8ad683327c923222dc77a970fecf4fed42938ccb"

@@ -45,7 +45,7 @@ MAKERS = {
 }
 MEASURE = """
 import resource, sys, time
-from kane_dynamics_ros.description import DescriptionError, expand, load_robot, serial_chain
+from kane_dynamics_ros.description import DescriptionError, load_robot, serial_chain
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 start = time.process_time()
 try:
