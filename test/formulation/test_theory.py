@@ -223,16 +223,23 @@ def test_witness(witness):
     assert witness.inverse_dynamics(CHAIN, Q, U, U_RATE, GRAVITY) == pytest.approx(TAU, **CLOSE)
 
 
+PAGE = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
+NUMBERS = re.findall(r"\\tag\{(T\d+)\}", PAGE)
+# (T7): `kane/dynamics.py`, `inertia_force`
+CODE = re.findall(r"^\((T\d+)\)[^`\n]*`(\w+/\w+\.py)`, `(\w+)`(?: and `(\w+)`)?", PAGE, re.MULTILINE)
+
+
 def test_every_equation_of_the_page_has_a_test_here():
-    page = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
-    here = (ROOT / "test" / "formulation" / "test_theory.py").read_text(encoding="utf-8")
-    for number in re.findall(r"^\((T\d+)\)", page, re.MULTILINE):
+    here = Path(__file__).read_text(encoding="utf-8")
+    assert len(NUMBERS) == 24
+    for number in NUMBERS:
         assert re.search(rf"{number}(?!\d)", here), number
 
 
-def test_the_code_named_on_the_page_exists():
-    page = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
-    package = ROOT / "kane_dynamics_ros" / "formulation"
-    for module, name in re.findall(r"\b(\w+)\.(\w+)`?$", page, re.MULTILINE):
-        if (package / f"{module}.py").is_file():
-            assert re.search(rf"(def|class) {name}\b", (package / f"{module}.py").read_text()), name
+def test_every_equation_of_the_page_names_code_that_exists():
+    assert [number for number, *_ in CODE] == NUMBERS
+    for _, path, *names in CODE:
+        package = ROOT / "kane_dynamics_ros"
+        text = (package / (path if path.startswith("codegen/") else f"formulation/{path}")).read_text()
+        for name in filter(None, names):
+            assert re.search(rf"^(def|class) {name}\b", text, re.MULTILINE), (path, name)
