@@ -10,7 +10,6 @@ one that has no answer after ``LONGEST`` is lost.
 """
 
 import os
-import random
 import subprocess
 import sys
 import threading
@@ -32,9 +31,11 @@ from benchmark.line import Line, below
 from kane_dynamics_ros.control.law import efforts
 from kane_dynamics_ros.control.limits import clamp
 from kane_dynamics_ros.control.plan import hold_at, sample
+from kane_dynamics_ros.nodes.domain import strangers
 from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.nodes.messages import JOINT_STATES
+from kane_dynamics_ros.ros_domain import StrangerError, free_domain, private_variables
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = "manipulator_5dof"
@@ -117,9 +118,17 @@ class Client:
 
 
 def measure(seconds: float = 30.0) -> tuple[RoundTrips, RoundTrips]:
-    """Ours and the bare echo's round trips, ``seconds`` [s] of each."""
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    os.environ["ROS_DOMAIN_ID"] = str(random.choice(range(20, 40)))
+    """Ours and the bare echo's round trips, ``seconds`` [s] of each, on a domain of their own.
+
+    Raises:
+        StrangerError: another node came to the domain meanwhile.
+    """
+    with free_domain() as domain:
+        os.environ.update(private_variables(domain))
+        return _measure(domain, seconds)
+
+
+def _measure(domain: int, seconds: float) -> tuple[RoundTrips, RoundTrips]:
     with (
         running("kane_dynamics_ros.nodes.feedforward_node", f"ours{RUN}", *PATIENT),
         running("benchmark.echo_node", f"echo{RUN}"),
@@ -132,6 +141,8 @@ def measure(seconds: float = 30.0) -> tuple[RoundTrips, RoundTrips]:
         for _ in range(round(seconds)):
             ours.run(RATE)
             echo.run(RATE)
+        if found := strangers(node, (f"/ours{RUN}", f"/echo{RUN}")):
+            raise StrangerError(domain, found)
     return ours.trips, echo.trips
 
 

@@ -1,10 +1,16 @@
 """Its presence lets every test import the shared helpers that lie beside it."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from own_domain import own_domain
+
+from kane_dynamics_ros.ros_domain import private_variables
+
+os.environ.update(private_variables(own_domain()))  # what a test does not put elsewhere is apart from all
 
 
 @pytest.fixture(scope="session")

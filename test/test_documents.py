@@ -5,7 +5,6 @@
 
 import contextlib
 import os
-import random
 import re
 import shutil
 import signal
@@ -14,6 +13,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from own_domain import own_domain
+
+from kane_dynamics_ros.ros_domain import private_variables
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = Path(sys.executable).parent
@@ -34,8 +36,7 @@ def run(command: list[str], folder: Path) -> tuple[int, str]:
         **os.environ,
         "PATH": f"{SCRIPTS}:{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
-        "ROS_DOMAIN_ID": str(random.randrange(60, 80)),
-        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        **private_variables(own_domain()),
     }
     process = subprocess.Popen(
         command,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from own_domain import own_domain
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
@@ -16,11 +17,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from kane_dynamics_ros.nodes.bag_player import NodeMissingError, ParameterRefusedError, ParametersMissingError
+from kane_dynamics_ros.ros_domain import private_variables
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
 Q = np.random.default_rng(8).uniform(-0.1, 0.1, (30, 5))
-ENVIRONMENT = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_DOMAIN_ID": "88"}
+ENVIRONMENT = private_variables(own_domain())
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
 Start = Callable[..., None]
 

@@ -10,11 +10,12 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from builtin_interfaces.msg import Time
 from feedforward_lab import MODEL, NAMES, FeedforwardProcess, Lab, Q, trajectory
+from own_domain import own_domain
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-DOMAIN = 25
+DOMAIN = own_domain()
 GRAVITY = MODEL.gravity(Q)
 ROUNDING = 1e-9  # [N m]
 RECOVERY = 1.0  # [s] after good states return, as promised
@@ -26,11 +27,11 @@ def start(tmp_path):
     """Factory of a node with arguments and its lab; all ends with the test."""
     made = []
 
-    def make(*arguments, offset=0, namespace=""):
+    def make(*arguments, namespace=""):
         log = tmp_path / f"log{len(made)}"
-        node = FeedforwardProcess(log, DOMAIN + offset, *arguments, namespace=namespace)
+        node = FeedforwardProcess(log, DOMAIN, *arguments, namespace=namespace)
         made.append(node.kill)
-        lab = Lab(DOMAIN + offset, namespace)
+        lab = Lab(DOMAIN, namespace)
         made.append(lab.close)
         return node, lab
 

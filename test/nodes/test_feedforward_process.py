@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from own_domain import own_domain
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
@@ -28,7 +29,7 @@ from rcl_interfaces.srv import SetParameters
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-DOMAIN = 21
+DOMAIN = own_domain()
 GRAVITY = MODEL.gravity(Q)
 ROUNDING = 1e-9  # [N m]
 
@@ -62,8 +63,9 @@ def test_it_imports_neither_sympy_nor_scipy():
 
 
 def test_it_is_active_within_two_seconds(tmp_path):
-    node = FeedforwardProcess(tmp_path / "log", DOMAIN + 1)
-    lab = Lab(DOMAIN + 1)
+    domain = own_domain()
+    node = FeedforwardProcess(tmp_path / "log", domain)
+    lab = Lab(domain)
     try:
         lab.wait_until_commanding()
         with open(f"/proc/{node.process.pid}/stat") as stat:
@@ -217,7 +219,7 @@ def test_a_subscriber_that_cannot_be_served_is_named(shared, lab):  # field repo
     [(signal.SIGINT, "hold", GRAVITY), (signal.SIGTERM, "zero", np.zeros(5))],
 )
 def test_a_signal_ends_it_with_a_safe_command_and_code_0(tmp_path, number, reaction, expected):
-    domain = DOMAIN + 2
+    domain = own_domain()
     node = FeedforwardProcess(tmp_path / "log", domain, *PATIENT, "-p", f"safety.on_deactivate:={reaction}")
     lab = Lab(domain)
     try:
@@ -236,7 +238,7 @@ def test_a_signal_ends_it_with_a_safe_command_and_code_0(tmp_path, number, react
 
 
 def test_it_ends_with_code_0_before_any_state_came(tmp_path):
-    node = FeedforwardProcess(tmp_path / "log", DOMAIN + 3)
+    node = FeedforwardProcess(tmp_path / "log", own_domain())
     try:
         deadline = time.monotonic() + 20.0
         while "mode computed_torque" not in node.log:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from own_domain import own_domain
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
@@ -173,7 +174,7 @@ def test_pd_gains_that_are_not_given_follow_from_each_joints_inertia():
 
 def test_a_misspelt_parameter_does_not_pass_unnoticed():
     context = rclpy.Context()
-    rclpy.init(args=[], context=context, domain_id=22)
+    rclpy.init(args=[], context=context, domain_id=own_domain())
     overrides = ["--ros-args", "-p", "rate:=2.0", "-p", "rat:=3.0", "-p", "use_sim_time:=false"]
     node = rclpy.create_node("misspelt", context=context, cli_args=overrides)
     try:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from own_domain import own_domain
 
 rclpy = pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 from rcl_interfaces.srv import SetParameters
@@ -24,7 +25,7 @@ from kane_dynamics_ros.runtime import load_model
 MODEL = load_model("manipulator_5dof")
 HOME = np.array([0.0, 0.9, -1.2, 0.3, 0.5])  # the URDF's initial values
 PATIENCE = 20.0  # [s] for anything to happen on a busy machine
-DOMAIN = 56
+DOMAIN = own_domain()
 
 
 class Bench:

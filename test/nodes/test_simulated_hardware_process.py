@@ -1,6 +1,5 @@
 """The simulated hardware node as a process: how it ends, and what its files say."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from own_domain import own_environment
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
@@ -24,7 +24,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 def start() -> Iterator[Start]:
     """Factory: the node as a process with the given ROS arguments; killed at the end whatever happens."""
     processes: list[subprocess.Popen[str]] = []
-    environment = os.environ | {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "ROS_DOMAIN_ID": "58"}
+    environment = own_environment()
 
     def make(*arguments: str) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "kane_dynamics_ros.nodes.simulated_hardware_node", "--ros-args"]

@@ -2,12 +2,12 @@
 
 import json
 import os
-import random
 import subprocess
 import sys
 import time
 
 import pytest
+from own_domain import own_domain
 
 rclpy = pytest.importorskip("rclpy", reason="the nodes need ROS 2")
 
@@ -54,7 +54,7 @@ class Pretender(Node):
 @pytest.fixture
 def domain(monkeypatch):
     """A DDS domain of our own that does not leave this machine."""
-    number = random.randrange(60, 80)
+    number = own_domain()
     monkeypatch.setenv("ROS_DOMAIN_ID", str(number))
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     return number

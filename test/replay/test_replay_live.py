@@ -9,13 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from own_domain import own_domain
 from regression_bag import BAG, TORQUES, expected_torques
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from kane_dynamics_ros.cli.main import main
 
-DOMAIN = "83"
+DOMAIN = str(own_domain())
 
 
 @pytest.fixture

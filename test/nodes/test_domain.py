@@ -1,0 +1,105 @@
+"""A domain of one's own: claimed once, found empty, guarded."""
+
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+rclpy = pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+from kane_dynamics_ros.nodes import domain as node_domain
+from kane_dynamics_ros.ros_domain import (
+    NoFreeDomainError,
+    free_domain,
+    ports,
+    private_environment,
+    processes_on,
+)
+
+PATIENCE = 30.0  # [s] on a busy machine
+
+
+def claimed_elsewhere(taken):
+    with free_domain(domains=[taken]):
+        pass
+
+
+def test_two_runs_never_hold_one_domain():
+    with free_domain() as first, free_domain() as second:
+        assert first != second
+        with pytest.raises(NoFreeDomainError), free_domain(domains=[first, second]):
+            pass
+        other = multiprocessing.get_context("spawn").Process(target=claimed_elsewhere, args=(first,))
+        other.start()
+        other.join(PATIENCE)
+        assert other.exitcode == 1
+    with free_domain(domains=[first]) as again:
+        assert again == first
+
+
+def test_a_domain_on_whose_ports_somebody_listens_is_passed_over():
+    with free_domain() as free:
+        pass
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as somebody:
+        somebody.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as DDS does
+        somebody.bind(("", ports(free)[1]))
+        assert os.getpid() in processes_on(free)
+        with pytest.raises(NoFreeDomainError), free_domain(domains=[free]):
+            pass
+
+
+@pytest.fixture
+def robot():
+    """A domain with a node on it, in a namespace."""
+    with free_domain() as domain:
+        command = [sys.executable, "-m", "kane_dynamics_ros.nodes.simulated_hardware_node", "--ros-args"]
+        process = subprocess.Popen(
+            [*command, "-r", "__ns:=/somebody", "--log-level", "error"], env=private_environment(domain)
+        )
+        try:
+            yield domain, process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def test_a_running_node_takes_its_domain_by_ports_and_in_the_graph(robot, monkeypatch):
+    domain, process = robot
+    for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE"):
+        monkeypatch.setenv(name, "")  # restored afterwards
+    end = time.monotonic() + PATIENCE
+    while node_domain.nobody_answers(domain):
+        assert time.monotonic() < end, "the node was never heard"
+    assert process.pid in processes_on(domain)
+
+
+@pytest.mark.parametrize(("namespace", "code"), [("/somebody", 0), ("/some", 2)])
+def test_the_guard_names_a_stranger_and_knows_its_own(robot, namespace, code):
+    domain, _ = robot
+    guard = subprocess.Popen(
+        [sys.executable, "-m", "kane_dynamics_ros.nodes.domain", "--guard", namespace],
+        env=private_environment(domain),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        if code == 0:
+            time.sleep(5.0)
+            guard.send_signal(signal.SIGINT)
+        _, error = guard.communicate(timeout=PATIENCE)
+    finally:
+        guard.kill()
+    assert guard.returncode == code
+    assert ("/somebody/simulated_hardware" in error) == (code == 2)
+
+
+def test_the_command_prints_an_empty_domain():
+    run = subprocess.run(
+        [sys.executable, "-m", "kane_dynamics_ros.nodes.domain"], capture_output=True, text=True, check=True
+    )
+    assert node_domain.nobody_answers(int(run.stdout))
