@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Derive, write, compile; print times and operation counts."""
     start = time.perf_counter()
-    chain = read_chain(arguments.urdf, arguments.tip, arguments.lock, arguments.xacro)
+    chain = read_chain(arguments.urdf, arguments.tip, arguments.lock, arguments.xacro, arguments.root)
     name = checked_name(arguments.name) if arguments.name else module_name(chain.robot)
     derived = derive(chain, inertial=arguments.inertial)
     files = write_module(derived, name, arguments.output)
