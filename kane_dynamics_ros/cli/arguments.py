@@ -39,7 +39,8 @@ def printable(text: str, stream: TextIO) -> str:
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
-# The arguments of every command that takes a chain out of a URDF: ``--tip``, ``--lock``, ``--xacro``.
+# The arguments of every command that takes a chain out of a URDF: ``--root``, ``--tip``, ``--lock``,
+# ``--xacro``.
 
 
 EXPANDED = "KD111"  # the finding of a file that xacro expanded
@@ -72,9 +73,18 @@ class NoXacroError(KaneDynamicsError):
 
 
 def add_chain_arguments(
-    parser: argparse.ArgumentParser, tip: str = "the one most joints lead to", lock: str = "none"
+    parser: argparse.ArgumentParser,
+    root: str = "the robot's",
+    tip: str = "the one most joints lead to",
+    lock: str = "none",
 ) -> None:
-    """``--tip`` and, as often as wanted, ``--lock`` and ``--xacro``; the first two with defaults in words."""
+    """``--root``, ``--tip`` and, as often as wanted, ``--lock`` and ``--xacro``; with defaults in words."""
+    parser.add_argument(
+        "--root",
+        metavar="LINK",
+        help="first link, which is held still with all that does not hang on it, as an arm's mobile base; "
+        f"default: {root}",
+    )
     parser.add_argument("--tip", metavar="LINK", help=f"last link; default: {tip}")
     parser.add_argument(
         "--lock",
@@ -88,7 +98,9 @@ def add_chain_arguments(
     )
 
 
-def read_chain(urdf: str, tip: str | None, locks: list[str], xacro: list[str]) -> Chain:
+def read_chain(
+    urdf: str, tip: str | None, locks: list[str], xacro: list[str], root: str | None = None
+) -> Chain:
     """The chain that the arguments mean.
 
     Raises:
@@ -97,7 +109,7 @@ def read_chain(urdf: str, tip: str | None, locks: list[str], xacro: list[str]) -
     robot = load_robot(urdf, xacro_arguments=dict(_xacro(text) for text in xacro))
     if xacro and not any(finding.code == EXPANDED for finding in robot.findings):
         raise NoXacroError(urdf)
-    return serial_chain(robot, tip, lock=dict(_lock(text) for text in locks))
+    return serial_chain(robot, tip, root=root, lock=dict(_lock(text) for text in locks))
 
 
 def _xacro(text: str) -> tuple[str, str]:

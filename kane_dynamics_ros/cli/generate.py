@@ -2,16 +2,22 @@
 
 import argparse
 import sys
+import tempfile
 import time
 from pathlib import Path
+
+import numpy as np
 
 from kane_dynamics_ros.cli.arguments import add_chain_arguments, palette_for, printable, read_chain
 from kane_dynamics_ros.cli.inspect import finding_lines
 from kane_dynamics_ros.codegen.derive import Derived, derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
 from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.formulation.kane.chain_dynamics import inverse_dynamics_by_body
+from kane_dynamics_ros.formulation.loads import Actuation
 from kane_dynamics_ros.runtime.errors import CompileError
-from kane_dynamics_ros.runtime.load import compile_model
+from kane_dynamics_ros.runtime.load import compile_model, load_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,10 +41,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Derive, write, compile; print times and operation counts."""
     start = time.perf_counter()
-    chain = read_chain(arguments.urdf, arguments.tip, arguments.lock, arguments.xacro)
+    chain = read_chain(arguments.urdf, arguments.tip, arguments.lock, arguments.xacro, arguments.root)
     name = checked_name(arguments.name) if arguments.name else module_name(chain.robot)
     derived = derive(chain, inertial=arguments.inertial)
-    files = write_module(derived, name, arguments.output)
+    files = write_module(derived, name, arguments.output, accept=lambda text: check_module(text, name, chain))
     seconds = time.perf_counter() - start
     print_warnings(chain)
     print(f"joints (root to tip): {', '.join(chain.coordinates)}")
@@ -47,6 +53,49 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.no_compile:
         print_compilation(files[0])
     return 0
+
+
+# Before a module is written, it is held against equations that share none of its simplifications.
+
+
+STATES = 4
+LARGEST_DIFFERENCE = 1e-10  # of an effort, relative to the largest joint reaction of the state
+
+
+class DisagreementError(KaneDynamicsError):
+    """The module that would have been written is wrong: a fault of this package."""
+
+    def __init__(self, name: str, joint: str, difference: float, size: float) -> None:
+        self.name, self.joint, self.difference, self.size = name, joint, difference, size
+        super().__init__(
+            f"module {name!r} was not written: its effort of joint {joint!r} differs from the unfactored "
+            f"equations of motion by {difference:.2g} where joint reactions are {size:.2g}: more than "
+            "rounding; please report the URDF as a fault of this package"
+        )
+
+
+def check_module(text: str, name: str, chain: Chain) -> None:
+    """Hold the module's inverse dynamics against the unfactored equations at ``STATES`` states.
+
+    Raises:
+        DisagreementError: they differ by more than rounding explains.
+    """
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics-") as folder:
+        module = Path(folder) / f"{name}.py"
+        module.write_text(text, encoding="utf-8", newline="\n")
+        model = load_model(module, backend="python")
+    p = model.parameters
+    actuation = Actuation(p.rotor_inertia, p.viscous, p.coulomb, p.coulomb_velocity)
+    rng = np.random.default_rng(0)
+    for _ in range(STATES):
+        q, qd, qdd = rng.uniform(-np.pi, np.pi, (3, len(chain.coordinates)))
+        bodies, size = inverse_dynamics_by_body(chain, q.tolist(), qd.tolist(), qdd.tolist(), p.gravity)
+        actuators = actuation.effort(qd, qdd)
+        size = max(size, float(np.max(np.abs(actuators))))
+        difference = np.abs(model.inverse_dynamics(q, qd, qdd) - (np.array(bodies, dtype=float) + actuators))
+        worst = int(np.argmax(difference))
+        if not difference[worst] <= LARGEST_DIFFERENCE * size:
+            raise DisagreementError(name, chain.coordinates[worst], float(difference[worst]), size)
 
 
 def print_warnings(chain: Chain) -> None:

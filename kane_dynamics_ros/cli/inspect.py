@@ -200,7 +200,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the chain; 0, or 1 for a warning where warnings are errors."""
     try:
-        chain = read_chain(arguments.urdf, arguments.tip, arguments.lock, arguments.xacro)
+        chain = read_chain(arguments.urdf, arguments.tip, arguments.lock, arguments.xacro, arguments.root)
     except DescriptionError as error:
         if arguments.json:
             print(json.dumps({"error": asdict(error.finding)}, indent=2))

@@ -336,7 +336,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("module", metavar="MODULE", help="a generated NAME.py, or a shipped model's name")
     parser.add_argument("--urdf", required=True, help="the URDF that it was generated from")
-    add_chain_arguments(parser, tip="the module's", lock="the module's")
+    add_chain_arguments(parser, root="the module's", tip="the module's", lock="the module's")
     parser.add_argument("--states", type=positive, default=20, metavar="N", help="random states (default 20)")
     parser.add_argument(
         "--seed", type=not_negative, default=0, metavar="S", help="of the random states (default 0)"
@@ -353,7 +353,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the largest relative difference of each check; 0 when all are below the limit, else 1."""
     model = load_model(arguments.module, backend=arguments.backend)
     locks = arguments.lock or [f"{joint}={position!r}" for joint, position in model.locked.items()]
-    chain = read_chain(arguments.urdf, arguments.tip or model.tip, locks, arguments.xacro)
+    tip, root = arguments.tip or model.tip, arguments.root or model.root
+    chain = read_chain(arguments.urdf, tip, locks, arguments.xacro, root)
     expected = physics_hash(chain)
     if model.urdf_hash != expected:
         raise AnotherRobotError(arguments.module, arguments.urdf, model.urdf_hash, expected)

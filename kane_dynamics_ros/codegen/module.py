@@ -5,7 +5,7 @@ import hashlib
 import keyword
 import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from kane_dynamics_ros import __version__
@@ -56,8 +56,12 @@ def checked_name(name: str) -> str:
     return name
 
 
-def write_module(derived: Derived, name: str, folder: Path) -> tuple[Path, ...]:
+def write_module(
+    derived: Derived, name: str, folder: Path, *, accept: Callable[[str], None] = lambda text: None
+) -> tuple[Path, ...]:
     """Write NAME.py, NAME.h and NAME.c into the folder, all or none; returns their paths.
+
+    ``accept`` is given the text of NAME.py first; when it raises, nothing is written.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -69,6 +73,7 @@ def write_module(derived: Derived, name: str, folder: Path) -> tuple[Path, ...]:
         folder / f"{name}.h": header,
         folder / f"{name}.c": source,
     }
+    accept(texts[folder / f"{name}.py"])
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _replace_all(texts, folder)

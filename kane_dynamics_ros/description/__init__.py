@@ -14,7 +14,13 @@ from kane_dynamics_ros.description.model import (
     Mimic,
     Robot,
 )
-from kane_dynamics_ros.description.physics_hash import describe_differences, physics_hash
+from kane_dynamics_ros.description.physics_hash import (
+    Origin,
+    OriginCheck,
+    check_origin,
+    describe_differences,
+    physics_hash,
+)
 from kane_dynamics_ros.description.reader import parse_robot
 
 __all__ = [
@@ -27,7 +33,10 @@ __all__ = [
     "Limits",
     "Link",
     "Mimic",
+    "Origin",
+    "OriginCheck",
     "Robot",
+    "check_origin",
     "describe_differences",
     "load_robot",
     "parse_robot",

@@ -12,7 +12,7 @@ from kane_dynamics_ros.description.geometry import (
     moved_inertia,
 )
 from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot
-from kane_dynamics_ros.description.tree import Standing, children, moved_placement, refuse_loose
+from kane_dynamics_ros.description.tree import HeldJoints, children, moved_placement, refuse_loose
 
 # The rigid bodies of a chain: each moving joint's link with everything that is fixed to it.
 
@@ -24,7 +24,7 @@ class Parts(NamedTuple):
     joints: frozenset[str]
     below: dict[str, list[Joint]]
     moving: frozenset[str]
-    standing: Standing
+    held: HeldJoints
 
 
 class Attached(NamedTuple):
@@ -35,11 +35,11 @@ class Attached(NamedTuple):
     placement: Placement
 
 
-def take_apart(robot: Robot, moving: Iterable[str], standing: Standing) -> Parts:
+def take_apart(robot: Robot, moving: Iterable[str], held: HeldJoints) -> Parts:
     """The parts of a robot at its ``moving`` joints."""
     links = {link.name: link for link in robot.links}
     names = frozenset(joint.name for joint in robot.joints)
-    return Parts(links, names, children(robot.joints), frozenset(moving), standing)
+    return Parts(links, names, children(robot.joints), frozenset(moving), held)
 
 
 def attached_links(parts: Parts, first: str) -> list[Attached]:
@@ -48,7 +48,7 @@ def attached_links(parts: Parts, first: str) -> list[Attached]:
     for link, _, placement in body:  # grows while it is walked
         for joint in parts.below.get(link.name, ()):
             if joint.name not in parts.moving:
-                place = placement.then(moved_placement(joint, parts.standing.positions[joint.name]))
+                place = placement.then(moved_placement(joint, parts.held.positions[joint.name]))
                 body.append(Attached(parts.links[joint.child], joint, place))
     return body
 
@@ -60,7 +60,7 @@ def lumped_body(parts: Parts, first: str, notes: Notes) -> tuple[Inertia, tuple[
     ``UnsupportedJointError``, ``UnphysicalInertiaError``.
     """
     body = attached_links(parts, first)
-    refuse_loose((part.joint for part in body if part.joint is not None), parts.standing.lock, notes)
+    refuse_loose((part.joint for part in body if part.joint is not None), parts.held.lock, notes)
     note_branches(body, parts, notes)
     lumped = tuple(part.link.name for part in body[1:])
     if lumped:
@@ -74,10 +74,10 @@ def lumped_body(parts: Parts, first: str, notes: Notes) -> tuple[Inertia, tuple[
 def note_branches(body: Iterable[Attached], parts: Parts, notes: Notes) -> None:
     """Note the joints that could move, but are lumped."""
     for _, joint, _ in body:
-        if joint is not None and joint.kind in MOVING and joint.name not in parts.standing.lock:
+        if joint is not None and joint.kind in MOVING and joint.name not in parts.held.lock:
             what = "a follower off the chain" if joint.mimic else "off the chain"
             unit = "m" if joint.kind == "prismatic" else "rad"
-            position = parts.standing.positions[joint.name]
+            position = parts.held.positions[joint.name]
             message = f"{what}: everything from it on is lumped as rigid at {position!r} {unit}"
             notes.add("KD604", message, joint.line, f"joint {joint.name!r}")
 

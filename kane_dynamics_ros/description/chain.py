@@ -22,14 +22,15 @@ from kane_dynamics_ros.description.geometry import Placement, inverse, lump
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia, Joint, Robot
 from kane_dynamics_ros.description.tree import (
     Following,
-    Standing,
+    HeldJoints,
     assign_coordinates,
+    below_root,
     default_tip,
+    hold,
     leader_of,
     moved_placement,
     path_to,
     refuse_loose,
-    stand,
 )
 
 # The route of a chain: the moving joints from root to tip, and the ways out and back to their companions.
@@ -51,12 +52,12 @@ class Segment(NamedTuple):
     back: bool = False
 
 
-def companions(path: Sequence[Joint], joints: Sequence[Joint], standing: Standing) -> set[str]:
+def companions(path: Sequence[Joint], joints: Sequence[Joint], held: HeldJoints) -> set[str]:
     """The joints off the path that share a leader with a moving joint of the path, the leader included."""
     on_path = {joint.name for joint in path}
-    mimics = standing.mimics
-    leaders = {leader_of(joint.name, mimics) for joint in path if standing.moves(joint)}
-    off_path = (joint for joint in joints if joint.name not in on_path and standing.moves(joint))
+    mimics = held.mimics
+    leaders = {leader_of(joint.name, mimics) for joint in path if held.moves(joint)}
+    off_path = (joint for joint in joints if joint.name not in on_path and held.moves(joint))
     return {joint.name for joint in off_path if leader_of(joint.name, mimics) in leaders}
 
 
@@ -70,7 +71,7 @@ def route(root: str, path: Sequence[Joint], parts: Parts) -> tuple[list[Segment]
             segments.append(Segment(joint, since.then(Placement(joint.R_PJ, joint.p_PoJo_P))))
             since = out_and_back(joint.child, off_path, parts, Placement(), segments)
         else:
-            since = since.then(moved_placement(joint, parts.standing.positions[joint.name]))
+            since = since.then(moved_placement(joint, parts.held.positions[joint.name]))
     return segments, since
 
 
@@ -96,23 +97,32 @@ MAX_MOVING_JOINTS = 500
 ChainKind = Literal["revolute", "continuous", "prismatic"]
 
 
-def serial_chain(robot: Robot, tip: str | None = None, *, lock: Mapping[str, float] | None = None) -> Chain:
-    """The chain of moving joints from the root to link ``tip``, each with the rigid body that it carries.
+def serial_chain(
+    robot: Robot,
+    tip: str | None = None,
+    *,
+    root: str | None = None,
+    lock: Mapping[str, float] | None = None,
+) -> Chain:
+    """The chain of moving joints from ``root`` to ``tip``, each with the rigid body that it carries.
 
-    ``tip``: default is the leaf that the most moving joints lead to. ``lock``: joints that stand still at the
-    given position [rad] or [m]. Links that do not move are left out; branches off the chain are lumped as
-    rigid with their joints at 0 or the limit nearest to 0. What was chosen, lumped or left out is a finding.
-    Raises ``DescriptionError`` for unknown names, a chain without moving joints, a floating or planar joint
-    that is not locked, and a joint that moves no inertia.
+    ``root``: a link, by default the robot's root. What it does not carry is held still and left out, as the
+    mobile base of an arm; gravity is given in its frame. ``tip``: a link, by default the leaf that the most
+    moving joints lead to. ``lock``: joints held at the given position [rad] or [m]. Links that do not move
+    are left out; branches off the chain are lumped as rigid, their joints at 0 or the limit nearest to 0.
+    What was chosen, lumped or left out is a finding. Raises ``DescriptionError`` for unknown names, a chain
+    without moving joints, a floating or planar joint that is not locked, and a joint that moves no inertia.
     """
     lock = {} if lock is None else {name: float(lock[name]) for name in sorted(lock)}
     notes = Notes(robot.source)
-    standing = stand(robot, lock)
-    tip = tip if tip is not None else chosen_tip(robot, standing.joints, notes)
-    path = path_to(robot, tip)
-    moving = moving_joints(robot, tip, path, standing, notes)
-    parts = take_apart(robot, moving, standing)
-    note_standing(robot, standing, notes)
+    held = hold(robot, lock, root)
+    carried = robot if root is None else below_root(robot, root)
+    tip = tip if tip is not None else chosen_tip(carried, held.joints, notes)
+    path = path_to(robot, tip, root)
+    robot = carried
+    moving = moving_joints(robot, tip, path, held, notes)
+    parts = take_apart(robot, moving, held)
+    note_held(robot, held, notes)
     note_left_out(parts, robot.root, notes)
     segments, tip_placement = route(robot.root, path, parts)
     coordinates, joints = chain_joints(segments, path, parts, notes)
@@ -143,33 +153,31 @@ def chosen_tip(robot: Robot, still: Collection[str], notes: Notes) -> str:
     return tip
 
 
-def moving_joints(
-    robot: Robot, tip: str, path: Sequence[Joint], standing: Standing, notes: Notes
-) -> set[str]:
+def moving_joints(robot: Robot, tip: str, path: Sequence[Joint], held: HeldJoints, notes: Notes) -> set[str]:
     """The joints that move in the chain: those of the path, and their companions.
 
     Raises ``UnsupportedJointError``, ``NoMovingJointError``, ``MimicError``, ``TooLargeError``.
     """
-    refuse_loose(path, standing.lock, notes)
-    moving = {joint.name for joint in path if standing.moves(joint)}
+    refuse_loose(path, held.lock, notes)
+    moving = {joint.name for joint in path if held.moves(joint)}
     if not moving:
         raise NoMovingJointError(notes.place(None, None), robot.root, tip)
     for joint in path:
-        if joint.name in moving and joint.name in standing.broken:
+        if joint.name in moving and joint.name in held.broken:
             place = notes.place(joint.line, f"joint {joint.name!r}")
-            raise MimicError(place, standing.broken[joint.name])
-    moving |= companions(path, robot.joints, standing)
+            raise MimicError(place, held.broken[joint.name])
+    moving |= companions(path, robot.joints, held)
     if len(moving) > MAX_MOVING_JOINTS:
         raise TooLargeError(notes.place(None, None), "moving joints in the chain", MAX_MOVING_JOINTS)
     return moving
 
 
-def note_standing(robot: Robot, standing: Standing, notes: Notes) -> None:
+def note_held(robot: Robot, held: HeldJoints, notes: Notes) -> None:
     """Note locked joints, and followers that stand because of their leader or a multiplier of 0."""
     for joint in robot.joints:
-        if joint.name in standing.joints:
-            why = "as asked" if joint.name in standing.lock else "as its <mimic> says"
-            message = f"locked at {standing.positions[joint.name]!r}, {why}"
+        if joint.name in held.joints:
+            why = "as asked" if joint.name in held.lock else "as its <mimic> says"
+            message = f"locked at {held.positions[joint.name]!r}, {why}"
             notes.add("KD607", message, joint.line, f"joint {joint.name!r}")
 
 
@@ -178,7 +186,7 @@ def chain_joints(
 ) -> tuple[tuple[str, ...], tuple[ChainJoint, ...]]:
     """The names of the independent coordinates, and the chain's joints with their bodies."""
     out = [segment.joint for segment in segments if not segment.back]
-    coordinates, followings = assign_coordinates(path, out, parts.standing.mimics, notes)
+    coordinates, followings = assign_coordinates(path, out, parts.held.mimics, notes)
     joints = []
     for segment in segments:
         follows = followings[segment.joint.name]
@@ -241,6 +249,6 @@ def chain_joint(
 
 
 def note_left_out(parts: Parts, root: str, notes: Notes) -> None:
-    """Links that stand with the root: no motion of the chain depends on their inertia."""
-    standing = [part.link.name for part in attached_links(parts, root)]
-    notes.add("KD606", f"left out, since they do not move with the chain: {listed(standing, most=20)}")
+    """Links that are fixed to the root: no motion of the chain depends on their inertia."""
+    still = [part.link.name for part in attached_links(parts, root)]
+    notes.add("KD606", f"left out, since they do not move with the chain: {listed(still, most=20)}")

@@ -12,14 +12,16 @@ from kane_dynamics_ros.description.xml_tree import Element
 
 
 _INERTIA_TAGS = ("drake:rotor_inertia", "rotorInertia", "rotor_inertia", "motorInertia")
-_REDUCTION_TAGS = ("drake:gear_ratio", "mechanicalReduction", "mechanical_reduction")
+_DRAKES_RATIO = "drake:gear_ratio"
+_REDUCTION_TAGS = ("mechanicalReduction", "mechanical_reduction")
 
 
 def read_rotor_inertias(root: Element, notes: Notes) -> dict[str, list[float]]:
     """For each joint the reflected rotor inertias that transmissions give it [kg m^2] or [kg].
 
     Clear is a transmission of one joint and one actuator, with one rotor inertia J on the motor's side and
-    one reduction r (motor turns per joint turn; Drake's gear ratio is 1 where absent). What is not clear is
+    one reduction r (motor turns per joint turn). Beside Drake's elements a ``mechanicalReduction`` of 1 says
+    nothing, as Drake ignores it, and the ratio is 1 where none is given. What is not clear is
     noted, and not used. Raises this room's errors about numbers.
     """
     found: dict[str, list[float]] = {}
@@ -32,8 +34,9 @@ def read_rotor_inertias(root: Element, notes: Notes) -> dict[str, list[float]]:
         joints = [joint.attributes.get("name", "") for joint in transmission.all("joint")]
         actuators = transmission.all("actuator")
         reductions = values(reader, _REDUCTION_TAGS)
-        if not reductions and any(part.tag == "drake:rotor_inertia" for part in parts(transmission)):
-            reductions = [1.0]
+        if any(part.tag.startswith("drake:") for part in parts(transmission)):
+            ratios = values(reader, (_DRAKES_RATIO,))
+            reductions = ratios + [r for r in reductions if r != 1.0] or [1.0]
         if {len(joints), len(actuators), len(set(inertias)), len(set(reductions))} == {1}:
             found.setdefault(joints[0], []).append(inertias[0] * reductions[0] ** 2)
         else:

@@ -91,6 +91,7 @@ CODES: dict[str, Code] = {
     "KD608": Code("warning", "mimic whose leader is off the path to the tip"),
     "KD609": Code("info", "mimic honoured"),
     "KD610": Code("error", "joint that cannot be locked so"),
+    "KD611": Code("error", "tip that is not below the root"),
 }
 
 
@@ -402,6 +403,17 @@ class UnknownNameError(DescriptionError):
         hint = f"did you mean {near[0]!r}? " if near else ""
         super().__init__(
             place, f"there is no {kind} {found!r}", f"{hint}its {kind}s are {listed(names, most=40)}"
+        )
+
+
+class TipNotBelowRootError(DescriptionError):
+    code = "KD611"
+
+    def __init__(self, place: Place, root: str, tip: str) -> None:
+        super().__init__(
+            place,
+            f"no path leads from the root {root!r} to the tip {tip!r}",
+            "choose a --tip that the --root carries, or another --root",
         )
 
 

@@ -1,12 +1,13 @@
-"""The physical content of a chain: its hash, and in what two chains differ."""
+"""The physical content of a chain: its hash, what differs in two chains, whether a model comes from it."""
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
-from kane_dynamics_ros.description.model import Chain
+from kane_dynamics_ros.description.chain import serial_chain
+from kane_dynamics_ros.description.model import Chain, Robot
 
 # Names of what moves (joints, tip) count: states and payloads are given by them. Damping and friction
 # count, since they are part of the torque when they are switched on. Limits, initial positions, the
@@ -95,3 +96,34 @@ def at_places(value: Any, places: int) -> Any:
     if isinstance(value, tuple):
         return tuple(at_places(part, places) for part in value)
     return round(value, places) + 0.0 if isinstance(value, float) else value
+
+
+class Origin(Protocol):
+    """What a generated model states about the chain that it was generated from."""
+
+    @property
+    def root(self) -> str: ...
+    @property
+    def tip(self) -> str: ...
+    @property
+    def locked(self) -> Mapping[str, float]: ...
+    @property
+    def urdf_hash(self) -> str: ...
+
+
+class OriginCheck(NamedTuple):
+    """The chain that a model should come from, its hash, and whether that is the model's."""
+
+    chain: Chain
+    hash: str
+    matches: bool
+
+
+def check_origin(model: Origin, robot: Robot) -> OriginCheck:
+    """Whether ``model`` was generated from ``robot``: the same physics from root to tip, with its locks.
+
+    The only place that decides this. Raises ``DescriptionError`` where the robot has no such chain.
+    """
+    chain = serial_chain(robot, model.tip, root=model.root, lock=model.locked)
+    found = physics_hash(chain)
+    return OriginCheck(chain, found, found == model.urdf_hash)

@@ -1,6 +1,7 @@
 """Links and joints as one tree: whether they form one, the tip, the route to it, its coordinates."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from kane_dynamics_ros.description.attributes import LARGEST
@@ -14,6 +15,7 @@ from kane_dynamics_ros.description.findings import (
     Place,
     SeveralParentsError,
     SeveralRootsError,
+    TipNotBelowRootError,
     UndefinedLinkError,
     UnknownNameError,
     UnsupportedJointError,
@@ -91,7 +93,7 @@ def loop_error(link: str, by_child: dict[str, Joint], notes: Notes) -> LoopError
     )
 
 
-# Which joints of a robot stand still, and where: locked ones, followers of these, and branches.
+# Which joints of a robot are held, and where: locked ones, followers of these, and branches.
 
 
 def check_locks(robot: Robot, lock: Mapping[str, float]) -> None:
@@ -120,12 +122,12 @@ def refuse_loose(joints: Iterable[Joint], lock: Collection[str], notes: Notes) -
             raise UnsupportedJointError(place, joint.kind, joint.name)
 
 
-class Standing(NamedTuple):
-    """What of a robot stands still; ``mimics`` and ``broken`` are those of ``Mimics``."""
+class HeldJoints(NamedTuple):
+    """Which joints of a robot are held; ``mimics`` and ``broken`` are those of ``Mimics``."""
 
     lock: Mapping[str, float]
-    joints: frozenset[str]  # locked ones, and followers of locked ones or with multiplier 0
-    positions: dict[str, float]  # of every joint when it stands still [rad] or [m]
+    joints: frozenset[str]  # locked, not below the root, and followers of such or with multiplier 0
+    positions: dict[str, float]  # of every joint when it is held [rad] or [m]
     mimics: Mapping[str, Mimic]
     broken: Mapping[str, str]
 
@@ -134,17 +136,52 @@ class Standing(NamedTuple):
         return joint.kind in MOVING and joint.name not in self.joints
 
 
-def stand(robot: Robot, lock: Mapping[str, float]) -> Standing:
-    """Which joints stand still, and where each stands when it does: as locked, as its leader says, or at 0 or
-    the limit nearest to it. Raises as ``check_locks``.
+def hold(robot: Robot, lock: Mapping[str, float], root: str | None = None) -> HeldJoints:
+    """Which joints are held, and where each is when held: as locked, as its leader says, or at 0 or the
+    limit nearest to it. Joints that are not below link ``root`` are held. Raises as ``check_locks``.
     """
     check_locks(robot, lock)
     mimics, broken = trace_mimics(robot.joints)
     positions = {joint.name: lock.get(joint.name, nearest_to_zero(joint)) for joint in robot.joints}
     for name, mimic in mimics.items():
         positions[name] = mimic.multiplier * positions[mimic.leader] + mimic.offset
-    followers = (name for name, m in mimics.items() if m.leader in lock or m.multiplier == 0.0)
-    return Standing(lock, frozenset((*lock, *followers)), positions, mimics, broken)
+    inside = {joint.name for joint in joints_below(robot, robot.root if root is None else root)}
+    held = {*lock, *(joint.name for joint in robot.joints if joint.name not in inside)}
+    followers = (name for name, m in mimics.items() if m.leader in held or m.multiplier == 0.0)
+    return HeldJoints(lock, frozenset((*held, *followers)), positions, mimics, broken)
+
+
+def joints_below(robot: Robot, root: str) -> list[Joint]:
+    """The joints that link ``root`` leads to. Raises ``UnknownNameError``."""
+    names = [link.name for link in robot.links]
+    if root not in names:
+        raise UnknownNameError(Place(robot.source), "link", root, names)
+    below = children(robot.joints)
+    found, waiting = [], [root]
+    while waiting:
+        for joint in below.get(waiting.pop(), ()):
+            found.append(joint)
+            waiting.append(joint.child)
+    return found
+
+
+def below_root(robot: Robot, root: str) -> Robot:
+    """The part of the robot that link ``root`` carries, and the findings about it.
+
+    Raises ``UnknownNameError``.
+    """
+    joints = {joint.name for joint in joints_below(robot, root)}
+    links = {root, *(joint.child for joint in robot.joints if joint.name in joints)}
+    left_out = [f"link {link.name!r}" for link in robot.links if link.name not in links]
+    left_out += [f"joint {joint.name!r}" for joint in robot.joints if joint.name not in joints]
+    beginnings = tuple(f"{element} " for element in left_out)
+    return replace(
+        robot,
+        root=root,
+        links=tuple(link for link in robot.links if link.name in links),
+        joints=tuple(joint for joint in robot.joints if joint.name in joints),
+        findings=tuple(f for f in robot.findings if not f"{f.element} ".startswith(beginnings)),
+    )
 
 
 def nearest_to_zero(joint: Joint) -> float:
@@ -248,14 +285,20 @@ def default_tip(robot: Robot, locked: Collection[str]) -> tuple[str, int]:
     return tip, counts[tip]
 
 
-def path_to(robot: Robot, tip: str) -> list[Joint]:
-    """The joints from the root to ``tip``. Raises ``UnknownNameError``."""
+def path_to(robot: Robot, tip: str, root: str | None = None) -> list[Joint]:
+    """The joints from ``root``, by default the robot's, to ``tip``.
+
+    Raises ``UnknownNameError``, and ``TipNotBelowRootError``.
+    """
     names = [link.name for link in robot.links]
     if tip not in names:
         raise UnknownNameError(Place(robot.source), "link", tip, names)
     above = {joint.child: joint for joint in robot.joints}
     path: list[Joint] = []
-    while tip in above:
-        path.append(above[tip])
-        tip = above[tip].parent
+    link = tip
+    while link in above and link != root:
+        path.append(above[link])
+        link = above[link].parent
+    if root not in (None, link):
+        raise TipNotBelowRootError(Place(robot.source), str(root), tip)
     return path[::-1]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from kane_dynamics_ros.description import Chain, Inertia, parse_robot, physics_hash, serial_chain
+from kane_dynamics_ros.description import Chain, Inertia, check_origin, parse_robot
 from kane_dynamics_ros.description.load import expand_xacro, read_bytes
 from kane_dynamics_ros.description.xml_tree import parse_xml
 from kane_dynamics_ros.elastic.arm_model import ArmModel, arm_model
@@ -170,9 +170,10 @@ def elastic_arm(
     ``DescriptionError``, ``ElasticValueError``, ``NoElasticLinkError``, and ``OtherRobotError`` when
     ``model`` was generated from another robot.
     """
-    chain = serial_chain(parse_robot(urdf), model.tip)
-    if physics_hash(chain) != model.urdf_hash:
-        raise OtherRobotError(model.name, model.urdf_hash, physics_hash(chain))
+    origin = check_origin(model, parse_robot(urdf))
+    chain = origin.chain
+    if not origin.matches:
+        raise OtherRobotError(model.name, model.urdf_hash, origin.hash)
     found = elastic_links_from_text(urdf) if links is None else elastic_links_from_yaml(links)
     if not found:
         raise NoElasticLinkError(chain.robot, None if links is None else os.fspath(links))

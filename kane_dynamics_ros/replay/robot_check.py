@@ -5,10 +5,9 @@ from pathlib import Path
 from kane_dynamics_ros.description import (
     DescriptionError,
     Robot,
+    check_origin,
     load_robot,
     parse_robot,
-    physics_hash,
-    serial_chain,
 )
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
@@ -22,14 +21,14 @@ def robot_note(description: str | None, urdf: Path | None, model: DynamicsModel)
         return "the bag holds no robot_description; give --urdf FILE to check the model's origin"
     place = "the bag's robot_description" if description is not None else str(urdf)
     try:
-        found = physics_hash(serial_chain(_robot(description, urdf), model.tip))
+        origin = check_origin(model, _robot(description, urdf))
     except (DescriptionError, OSError) as error:
         return f"{place} could not be compared with the model: {error}"
-    if found == model.urdf_hash:
+    if origin.matches:
         return f"the model was generated from {place}"
     return (
         f"the model was NOT generated from {place}: physics hash {model.urdf_hash[:16]} against "
-        f"{found[:16]}; generate it again, or judge with that in mind"
+        f"{origin.hash[:16]}; generate it again, or judge with that in mind"
     )
 
 

@@ -1,5 +1,6 @@
 """The seam between generated code and everything that uses it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -113,6 +114,8 @@ class DynamicsModel(Protocol):
     def root(self) -> str: ...
     @property
     def tip(self) -> str: ...
+    @property
+    def locked(self) -> Mapping[str, float]: ...  # joints held still when it was generated [rad] or [m]
 
     def with_parameters(self, **changes: Any) -> "DynamicsModel":
         """The same robot with some fields of ``Parameters`` replaced. Raises on nonsense."""

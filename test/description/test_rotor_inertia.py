@@ -27,6 +27,7 @@ def rotor(text):
 INERTIA_OF_MOTOR = "<rotorInertia>1e-4</rotorInertia>"
 RATIO = "<mechanicalReduction>{}</mechanicalReduction>"
 J_100 = INERTIA_OF_MOTOR + RATIO.format(100)
+DRAKE = '<drake:rotor_inertia value="1e-4"/><drake:gear_ratio value="100"/>'
 READ = [("KD411", "rotor inertia 1.0 reflected to the joint")]
 
 
@@ -37,7 +38,10 @@ READ = [("KD411", "rotor inertia 1.0 reflected to the joint")]
         arm(transmission(J_100.replace("rotorInertia", "rotor_inertia"))),
         arm(transmission(INERTIA_OF_MOTOR, RATIO.format(100))),
         arm(transmission(INERTIA_OF_MOTOR, inside=RATIO.format(-100))),
-        arm(transmission('<drake:rotor_inertia value="1e-4"/><drake:gear_ratio value="100"/>')),
+        arm(transmission(DRAKE)),
+        arm(transmission(DRAKE + RATIO.format(1))),
+        arm(transmission(DRAKE, RATIO.format("1.0"))),
+        arm(transmission(DRAKE + RATIO.format(100))),
         arm(f'<ros2_control name="r" type="system">{transmission(J_100)}</ros2_control>'),
         arm(dynamics='<dynamics armature="1.0"/>'),
     ],
@@ -48,8 +52,14 @@ def test_clear_rotor_inertia_is_reflected_once(text):
 
 
 def test_drakes_gear_ratio_is_1_where_it_is_absent():
-    text = arm(transmission('<drake:rotor_inertia value="0.5"/>'))
-    assert rotor(text) == (0.5, [("KD411", "rotor inertia 0.5 reflected to the joint")])
+    for reduction in ("", RATIO.format(1)):
+        text = arm(transmission('<drake:rotor_inertia value="0.5"/>' + reduction))
+        assert rotor(text) == (0.5, [("KD411", "rotor inertia 0.5 reflected to the joint")])
+
+
+def test_drakes_gear_ratio_beside_another_reduction_is_not_clear():
+    value, notes = rotor(arm(transmission(DRAKE, RATIO.format(50))))
+    assert (value, [code for code, _ in notes]) == (0.0, ["KD412"])
 
 
 def test_same_rotor_given_twice_counts_once():

@@ -7,7 +7,7 @@ import numpy as np
 import pinocchio
 
 from kane_dynamics_ros.description import Chain, Robot
-from kane_dynamics_ros.description.tree import stand
+from kane_dynamics_ros.description.tree import hold
 
 PREFIX = "joint:"
 
@@ -28,7 +28,7 @@ class PinocchioChain:
 
     def __init__(self, text: str, robot: Robot, chain: Chain) -> None:
         full = pinocchio_model(text)
-        rest = stand(robot, dict(chain.locked)).positions
+        rest = hold(robot, dict(chain.locked)).positions
         q = pinocchio.neutral(full)
         names = {PREFIX + joint.name for joint in chain.joints if not joint.back}
         for joint in robot.joints:

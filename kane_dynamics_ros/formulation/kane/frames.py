@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, Matrix, Vector
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.formulation.algebra import add, apply, cross, dot, multiply, scale, transpose
 from kane_dynamics_ros.formulation.kane.base_parameters import without_rounding
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, moved, segments_of
@@ -21,6 +22,19 @@ SNAP = 1e-13  # direction cosines this near to 0 or +-1 are written exactly; tor
 NEARLY_PARALLEL = 1e-2  # sine below which the common normal is not used: its foot would be far away
 ON_AXIS = 1e-12  # distance of the centre of mass from the last axis, relative to that from its origin
 SAME_POINT = 1e-9  # two axes nearer than this [m] are taken to meet
+ORTHONORMAL = 1e-12  # largest entry of R R^T - 1 that rounding and ``SNAP`` explain
+
+
+class FrameError(KaneDynamicsError):
+    """A body frame came out skew or stretched: a fault of this package, met before anything was written."""
+
+    def __init__(self, joint: str, error: float) -> None:
+        self.joint, self.error = joint, error
+        super().__init__(
+            f"the frame of joint {joint!r} is not orthonormal: R R^T differs from 1 by {error:.1e}, at most "
+            f"{ORTHONORMAL:.0e} is allowed; nothing was generated: please report the URDF as a fault of this "
+            "package"
+        )
 
 
 @dataclass(frozen=True)
@@ -62,13 +76,13 @@ def reframe(chain: Chain) -> Reframed:
     for segment, link, frame in zip(old, poses, frames, strict=True):
         R_PJ, offset = _split(snapped(multiply(transpose(previous.R_RF), frame.R_RF)), segment)
         R_BL, p_BL = _in_frame(frame, link)
-        R_BL = snapped(R_BL)
+        R_BL = checked(snapped(R_BL), segment.name)
         x, y, z = _in_frame(previous, frame)[1]
         segments.append(
             Segment(
                 segment.name,
                 segment.prismatic,
-                R_PJ,
+                checked(R_PJ, segment.name),
                 (_cleaned(x, size), _cleaned(y, size), _cleaned(z, size)),
                 (0.0, 0.0, 1.0),
                 _moved_exactly(segment.body, R_BL, p_BL),
@@ -79,7 +93,8 @@ def reframe(chain: Chain) -> Reframed:
         )
         links.append((R_BL, p_BL))
         previous = frame
-    return Reframed(tuple(segments), snapped(transpose(frames[0].R_RF)), tuple(links))
+    R_0R = checked(snapped(transpose(frames[0].R_RF)), old[0].name)
+    return Reframed(tuple(segments), R_0R, tuple(links))
 
 
 def zero_pose(segments: Sequence[Segment]) -> list[Frame]:
@@ -104,29 +119,30 @@ def common_normal_frames(segments: Sequence[Segment], poses: Sequence[Frame]) ->
         x, origin, foot = _common_normal(axes[j], poses[j].p_RoFo_R, axes[j + 1], following)
         if j == len(segments) - 2:  # the last frame may slide along its axis to the foot
             frames[0] = Frame(following.R_RF, foot)
-        frames.insert(0, Frame(_columns(x, cross(axes[j], x), axes[j]), origin))
+        frames.insert(0, Frame(orthonormal(x, axes[j]), origin))
     return frames
 
 
 def _last_frame(segment: Segment, axis: Vector, pose: Frame) -> Frame:
     """The last frame may turn about its axis: x towards the centre of mass, so that h_y = 0.
 
-    Where the centre of mass lies on the axis, x is a principal axis of the second moments: S_xy = 0.
+    Where the centre of mass lies on the axis, x is a principal axis of the second moments: S_xy = 0. Where
+    it lies almost on the axis, the direction of x is mostly rounding, which any direction may be; that the
+    frame stays orthonormal is up to ``orthonormal``.
     """
     h = apply(pose.R_RF, segment.body.moment)
     x = _across(axis, h)
     if _length(x) <= ON_AXIS * _length(h):
         x = _principal_across(segment, axis, pose)
-    x = _unit(x)
-    return Frame(_columns(x, cross(axis, x), axis), pose.p_RoFo_R)
+    return Frame(orthonormal(x, axis), pose.p_RoFo_R)
 
 
 def _principal_across(segment: Segment, axis: Vector, pose: Frame) -> Vector:
     """A direction across the axis for which the body's second moment S_xy vanishes."""
     least = min(range(3), key=lambda k: abs(axis[k]))
-    x = _unit(_across(axis, IDENTITY[least]))
-    y = cross(axis, x)
-    R_BF = multiply(transpose(pose.R_RF), _columns(x, y, axis))
+    R_RF = orthonormal(IDENTITY[least], axis)
+    x, y, _ = transpose(R_RF)
+    R_BF = multiply(transpose(pose.R_RF), R_RF)
     xx, xy, _, yy, _, _ = moved(segment.body, transpose(R_BF), ZERO).second
     angle = math.atan2(2.0 * xy, xx - yy) / 2.0 if xy != 0.0 else 0.0
     return add(scale(math.cos(angle), x), scale(math.sin(angle), y))
@@ -187,6 +203,27 @@ def _snap(value: float) -> float:
 def _cleaned(value: float, size: float) -> float:
     """A length, 0 where it is only rounding beside the size of the robot [m]."""
     return 0.0 if abs(value) <= SNAP * size else value
+
+
+def orthonormal(x: Vector, z: Vector) -> Matrix:
+    """The rotation whose third column is z and whose first is the part of x normal to z, both made 1 long.
+
+    One projection leaves the rounding of its summands, which is not small beside what is left of an x almost
+    along z: so x is made 1 long and projected again, which leaves 1e-16 (twice is enough: [Giraud2005]).
+    """
+    z = _unit(z)
+    x = _unit(_across(z, _unit(x)))
+    x = _unit(_across(z, x))
+    return _columns(x, cross(z, x), z)
+
+
+def checked(R: Matrix, joint: str) -> Matrix:
+    """R as it is. Raises ``FrameError`` where R R^T is not 1."""
+    product = multiply(R, transpose(R))
+    error = max(abs(product[i][j] - IDENTITY[i][j]) for i in range(3) for j in range(3))
+    if not error <= ORTHONORMAL:
+        raise FrameError(joint, error)
+    return R
 
 
 def _across(z: Vector, v: Vector) -> Vector:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kane_dynamics_ros.description import Chain, parse_robot, physics_hash, serial_chain
+from kane_dynamics_ros.description import Chain, check_origin, parse_robot
 from kane_dynamics_ros.description.model import Inertia
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.parameters import Values
@@ -42,9 +42,9 @@ def check_model(model: GeneratedModel, description: str) -> None:
 
     ``model`` is as it was loaded, its parameters not changed.
     """
-    chain = serial_chain(parse_robot(description, "robot_description"), model.tip, lock=model.locked)
-    if physics_hash(chain) != model.urdf_hash:
-        raise StaleModelError(model.name, tuple(_differences(model, chain)))
+    origin = check_origin(model, parse_robot(description, "robot_description"))
+    if not origin.matches:
+        raise StaleModelError(model.name, tuple(_differences(model, origin.chain)))
 
 
 def _differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
@@ -124,11 +124,12 @@ def checked_model(name: str, description: str | None, generate: bool, cache: str
 
 
 def _generated(model: GeneratedModel, description: str, cache: Path) -> Path:
-    """A module for ``description`` with the model's tip and locked joints, from the cache if it is there.
+    """A module for ``description`` with the model's root, tip and locks, from the cache if it is there.
 
     Runs ``kane_dynamics generate`` as a process of its own, so that SymPy never enters this one.
     """
-    digest = hashlib.sha256(repr((description, model.tip, model.locked)).encode()).hexdigest()[:16]
+    of = description, model.root, model.tip, model.locked
+    digest = hashlib.sha256(repr(of).encode()).hexdigest()[:16]
     folder = cache / digest
     module = folder / f"{model.name}.py"
     if module.is_file():
@@ -147,8 +148,8 @@ def _generated(model: GeneratedModel, description: str, cache: Path) -> Path:
 
 def _run_generate(urdf: Path, model: GeneratedModel, folder: Path) -> None:
     locks = [word for joint, value in model.locked.items() for word in ("--lock", f"{joint}={value!r}")]
-    command = [sys.executable, "-m", "kane_dynamics_ros", "generate", str(urdf), "--tip", model.tip]
-    command += [*locks, "--name", model.name, "-o", str(folder)]
+    command = [sys.executable, "-m", "kane_dynamics_ros", "generate", str(urdf)]
+    command += ["--root", model.root, "--tip", model.tip, *locks, "--name", model.name, "-o", str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_GENERATION)
     except subprocess.TimeoutExpired:
