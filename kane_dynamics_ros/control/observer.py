@@ -52,9 +52,10 @@ class ObserverSettings:
 
     ``rigid`` has no friction, ``friction`` the coefficients that act at the measured velocity. ``gain`` is K
     [1/s]. ``held``: an effort that comes with a state acts until the next (a command); otherwise it is a
-    measurement at the time of the state. Over a silence longer than ``longest_gap`` [s] nothing is
-    concluded. ``adaptation`` [s] is the time constant with which a lasting residual is taken for an error of
-    the model, 0 for never; ``confirmation`` [s] how long the threshold must be exceeded.
+    measurement at the time of the state. ``wrench``: keep the tip's Jacobian for ``tip_wrench``. Over a
+    silence longer than ``longest_gap`` [s] nothing is concluded. ``adaptation`` [s] is the time constant
+    with which a lasting residual is taken for an error of the model, 0 for never; ``confirmation`` [s] how
+    long the threshold must be exceeded.
     """
 
     rigid: DynamicsModel
@@ -62,9 +63,23 @@ class ObserverSettings:
     gain: Array
     thresholds: Thresholds
     held: bool = False
+    wrench: bool = False
     longest_gap: float = 0.1
     adaptation: float = 0.0
     confirmation: float = 0.0
+
+
+GAIN = 100.0  # [1/s] of joints for which nothing else is asked
+SHARE_OF_LIMIT = 0.025  # of a joint's effort limit: the constant threshold where none was calibrated
+
+
+def default_thresholds(model: DynamicsModel, limits: Array) -> Thresholds:
+    """2.5 % of each joint's effort limit ``limits`` (n,), and the model's Coulomb friction at rest.
+
+    A joint without a limit gets an infinite threshold: it never reports a collision.
+    """
+    zero = np.zeros(len(limits))
+    return Thresholds(SHARE_OF_LIMIT * limits, zero, zero, np.array(model.parameters.coulomb))
 
 
 class Collision(NamedTuple):
@@ -85,12 +100,15 @@ class _Sample(NamedTuple):
     effort: Array
     qd: Array
     doubt: Array
+    jacobian: Array | None
 
 
 class MomentumObserver:
     """The residual, its threshold, and whether it was exceeded; ``update`` once per state.
 
-    ``residual``, ``threshold`` and ``offset`` (the adapted part, 0 without adaptation) are (n,).
+    ``residual``, ``threshold`` and ``offset`` (the adapted part, 0 without adaptation) are (n,). ``jacobian``
+    (6, n), if the settings want it, is the tip's in root axes through the residual's low pass: of a constant
+    wrench w in root axes the residual is jacobian^T w, also while the arm moves.
     ``settings`` is immutable and may be replaced between two states.
     """
 
@@ -105,6 +123,7 @@ class MomentumObserver:
         self.residual, self.offset, self._acceleration = np.zeros(n), np.zeros(n), np.zeros(n)
         self.threshold = np.full(n, math.inf)
         self._doubt: Array | None = None
+        self.jacobian: Array | None = None
         self._before: _Sample | None = None
         self._observed = 0.0  # [s]
         self._above_since = np.full(n, math.inf)
@@ -118,7 +137,9 @@ class MomentumObserver:
         """Take a state and its effort at ``time`` [s]; whether the residual is new."""
         settings = self.settings
         p, drift = settings.rigid.momentum(q, qd)
-        now = _Sample(time, p, drift - settings.friction.friction(qd), effort, qd, _doubt(settings, qd))
+        J = root_jacobian(settings.rigid, q) if settings.wrench else None
+        drift = drift - settings.friction.friction(qd)
+        now = _Sample(time, p, drift, effort, qd, _doubt(settings, qd), J)
         before, self._before = self._before, now
         if before is None or not 0.0 < time - before.time <= settings.longest_gap:
             if before is not None and time <= before.time:
@@ -148,6 +169,11 @@ class MomentumObserver:
         self._acceleration = self._acceleration + share * (mean_acceleration - self._acceleration)
         doubt = 0.5 * (before.doubt + now.doubt)
         self._doubt = doubt if self._doubt is None else self._doubt + share * (doubt - self._doubt)
+        if before.jacobian is None or now.jacobian is None:
+            self.jacobian = None
+        else:
+            J = 0.5 * (before.jacobian + now.jacobian)
+            self.jacobian = J if self.jacobian is None else self.jacobian + share * (J - self.jacobian)
         thresholds = self.settings.thresholds
         moving = thresholds.acceleration * np.abs(self._acceleration)
         self.threshold = thresholds.constant + moving + self._doubt
@@ -204,9 +230,9 @@ LEVER = 0.1  # [m] a torque counts as the force that it makes on this lever
 
 
 def tip_wrench(
-    model: DynamicsModel,
-    q: Array,
+    jacobian: Array,
     effort: Array,
+    R_RT: Array,
     weights: Array | None = None,
     *,
     damping: float = 0.02,
@@ -215,16 +241,30 @@ def tip_wrench(
     """The smallest wrench at the tip that explains external efforts (n,), by damped least squares.
 
     Minimises |W (J^T w - effort)|; directions whose singular value is less than ``damping`` times the
-    largest are damped [Nakamura1986], the others are solved exactly. ``weights`` (n,) are 1 over each
-    joint's uncertainty. ``assume="force"``: the torque is known to be zero, three joints are then enough.
+    largest are damped [Nakamura1986], the others are solved exactly.
+
+    Args:
+        jacobian: (6, n), the efforts of unit forces and torques at the tip in root axes: ``root_jacobian``,
+            or the observer's, which is late by as much as the efforts are.
+        effort: (n,) [N m or N].
+        R_RT: (3, 3), the tip frame in the root frame.
+        weights: (n,), 1 over each joint's uncertainty.
+        assume: "force" when the torque is known to be zero; three joints are then enough.
     """
     size = 6 if assume == "wrench" else 3
     scale = np.array([1.0, 1.0, 1.0, LEVER, LEVER, LEVER])[:size]  # w = scale * what is solved for
-    J = model.external_effort(np.tile(q, (6, 1)), np.eye(6))[:size]  # (size, n), a row per component
-    W = np.ones(len(q)) if weights is None else weights
-    U, s, Vt = np.linalg.svd((scale[:, None] * J).T * W[:, None], full_matrices=False)
+    W = np.ones(len(effort)) if weights is None else weights
+    U, s, Vt = np.linalg.svd((scale[:, None] * jacobian[:size]).T * W[:, None], full_matrices=False)
     inverse = s / np.maximum(np.maximum(s, damping * s[0]), np.finfo(float).tiny) ** 2
     value, resolution = np.zeros(6), np.ones(6)
-    value[:size] = scale * (Vt.T @ (inverse * (U.T @ (W * effort))))
-    resolution[:size] = np.square(Vt.T) @ (s * inverse)
+    solved = scale * (Vt.T @ (inverse * (U.T @ (W * effort))))
+    for part in range(0, size, 3):  # force, torque: from root to tip axes
+        own = slice(part, part + 3)
+        value[own] = R_RT.T @ solved[own]
+        resolution[own] = np.square(Vt[:, own] @ R_RT).T @ (s * inverse)
     return TipWrench(value, resolution)
+
+
+def root_jacobian(model: DynamicsModel, q: Array) -> Array:
+    """(6, n): the joint efforts of unit forces and torques at the tip, in root axes."""
+    return model.external_effort(np.tile(q, (6, 1)), np.eye(6), frame="root")
