@@ -7,22 +7,24 @@ from kane_dynamics_ros.codegen.graph import Expression, Graph, Scalar, operation
 from kane_dynamics_ros.codegen.parameters import GRAVITY, ParameterLayout
 from kane_dynamics_ros.codegen.passes import jacobian, solve_symmetric
 from kane_dynamics_ros.description.model import Chain
-from kane_dynamics_ros.formulation.algebra import Vector, apply
+from kane_dynamics_ros.formulation.algebra import Vector, add, apply, multiply
 from kane_dynamics_ros.formulation.kane import energy
 from kane_dynamics_ros.formulation.kane.articulated import forward_dynamics
 from kane_dynamics_ros.formulation.kane.base_parameters import Keep, regroup
 from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics, mass_matrix, resultants
+from kane_dynamics_ros.formulation.kane.external import carried_wrenches, external_effort
 from kane_dynamics_ros.formulation.kane.frames import Reframed
 from kane_dynamics_ros.formulation.kane.kinematics import Placement, motion, place
+from kane_dynamics_ros.formulation.kane.momentum import momentum_and_drift
 from kane_dynamics_ros.formulation.kane.partial_velocities import regressor
-from kane_dynamics_ros.formulation.kane.segments import Segment
+from kane_dynamics_ros.formulation.kane.segments import Segment, segments_of
 
 # One generated function, and the symbols of the state that functions take.
 
 
 @dataclass(frozen=True)
 class Function:
-    """One generated function: inputs among q, qd, qdd, tau; one flat output array of a stated shape.
+    """One generated function: inputs among q, qd, qdd, tau, wrench; one flat output array of a stated shape.
 
     ``nominal`` functions have the default parameters built in; the others take prepared ones.
     ``pivots`` counts the trailing outputs that are divisors: zero or negative means M is singular.
@@ -253,8 +255,75 @@ def pose_functions(state: State, segments: Sequence[Segment], chain: Chain) -> l
 
 
 def _times(matrix: Sequence[Sequence[Expression]], vector: Sequence[Expression]) -> tuple[Expression, ...]:
-    products = ([a * b for a, b in zip(row, vector, strict=True)] for row in matrix)
-    return tuple(sum(row[1:], row[0]) for row in products)
+    return tuple(_dot(row, vector) for row in matrix)
+
+
+# The environment's wrench at the tip, and the momentum by which an observer finds it.
+
+
+def external_functions(
+    state: State, lean: Sequence[Segment], reframed: Reframed, chain: Chain
+) -> list[Function]:
+    """J^T w of a wrench in tip axes, how it changes with q, and what of it passes each joint."""
+    graph, n, bodies = state.graph, len(state.q), len(lean)
+    wrench = [graph.symbol(f"wrench[{i}]") for i in range(6)]
+    force, torque = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
+    R_BL, p_BoLo_B = reframed.links[-1]
+    R_BT, p_BoTo_B = multiply(R_BL, chain.R_BT), add(p_BoLo_B, apply(R_BL, chain.p_BoTo_B))
+    placements = state.place(lean)
+    carried = carried_wrenches(placements, R_BT, p_BoTo_B, force, torque)
+    effort = flat(graph, [external_effort(placements, carried, n)])
+    in_links = state.place(segments_of(chain))
+    passing = carried_wrenches(in_links, chain.R_BT, chain.p_BoTo_B, force, torque)
+    inputs = ("q", "wrench")
+    summary = "force, then torque about each joint, that a wrench at the tip brings there, in link axes"
+    return [
+        Function("external_effort", "J^T w of a wrench in tip axes", inputs, (n,), effort),
+        Function(
+            "external_effort_derivatives",
+            "d (J^T w) / d q, the wrench fixed in tip axes",
+            inputs,
+            (n, n),
+            flat(graph, jacobian(effort, state.q)),
+        ),
+        Function(
+            "external_wrenches", summary, inputs, (bodies, 6), flat(graph, [(*f, *t) for f, t in passing])
+        ),
+    ]
+
+
+def external_functions_in_root(state: State, tip_jacobian: Sequence[Expression]) -> list[Function]:
+    """The same of a wrench in root axes, from the tip's Jacobian (6, n), angular rows first."""
+    graph, n = state.graph, len(state.q)
+    wrench = [graph.symbol(f"wrench[{i}]") for i in range(6)]
+    columns = [tip_jacobian[i::n] for i in range(n)]
+    effort = tuple(_dot((*column[3:], *column[:3]), wrench) for column in columns)
+    slopes = flat(graph, jacobian(effort, state.q))
+    inputs = ("q", "wrench")
+    summary = "d (J^T w) / d q, the wrench fixed in root axes"
+    return [
+        Function("external_effort_in_root", "J^T w of a wrench in root axes", inputs, (n,), effort),
+        Function("external_effort_in_root_derivatives", summary, inputs, (n, n), slopes),
+    ]
+
+
+def momentum_function(
+    state: State,
+    lean: Sequence[Segment],
+    rotor_inertia: Sequence[Expression],
+    weight: Sequence[Expression],
+) -> Function:
+    """What a momentum observer needs of a state."""
+    p, drift = momentum_and_drift(state.place(lean), state.qd, len(state.q))
+    p = [own + rotor * speed for own, rotor, speed in zip(p, rotor_inertia, state.qd, strict=True)]
+    drift = [own - held for own, held in zip(drift, weight, strict=True)]
+    summary = "p = M qd, then C^T qd - g, to which p' adds the efforts"
+    return Function("momentum", summary, ("q", "qd"), (2, len(p)), flat(state.graph, [p, drift]))
+
+
+def _dot(a: Sequence[Expression], b: Sequence[Expression]) -> Expression:
+    products = [x * y for x, y in zip(a, b, strict=True)]
+    return sum(products[1:], products[0])
 
 
 # The functions of a generated module, as expressions on one graph that shares sub-expressions.
@@ -289,14 +358,22 @@ def build(chain: Chain, reframed: Reframed, keep: Sequence[Keep], *, inertial: s
     lean = regroup(given.lean_segments, keep)
     gravity = apply(reframed.R_0R, given.gravity)
     inverse = inverse_functions(state, lean, gravity, given.rotor_inertia)
-    bias = next(function.outputs for function in inverse if function.name == "bias")
+    bias, weight = (
+        next(function.outputs for function in inverse if function.name == name)
+        for name in ("bias", "gravity")
+    )
     nominal = regroup(reframed.segments, keep), apply(reframed.R_0R, GRAVITY), chain.rotor_inertia
+    poses = pose_functions(state, given.link_segments, chain)
+    J = next(function.outputs for function in poses if function.name == "tip_jacobian")
     functions = (
         nominal_inverse_dynamics(state, *nominal),
         *inverse,
         *forward_functions(state, lean, gravity, given.rotor_inertia, bias),
         *link_functions(state, given.link_segments, given.gravity),
-        *pose_functions(state, given.link_segments, chain),
+        *poses,
+        *external_functions(state, lean, reframed, chain),
+        *external_functions_in_root(state, J),
+        momentum_function(state, lean, given.rotor_inertia, weight),
         friction_function(state, given.viscous, given.coulomb, given.coulomb_velocity),
     )
     return Equations(graph, n, layout, functions)

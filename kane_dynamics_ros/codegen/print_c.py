@@ -201,11 +201,12 @@ BATCHED = ("inverse_dynamics", "inverse_dynamics_with")  # also come for whole b
 _CONVENTIONS = """\
    q, qd, qdd, tau: position, velocity, acceleration, effort of each joint, root to tip; rad, m and
    seconds; N m or N, positive along the joint's axis, as the actuator must supply it. Matrices are
-   stored row after row. Functions without "prepared" have the default parameters built in; the others
-   take what NAME_prepare makes of a parameters array, once per change of parameters. Friction is not
-   part of any function but NAME_friction: add it. No function allocates, keeps state or fails, but
-   NAME_forward_dynamics: it returns 0, or the one-based number of a joint at which the mass matrix is
-   singular. Arrays must not overlap. Any number of threads may call at once."""
+   stored row after row. wrench: force, then torque about the tip's origin, that the environment exerts on
+   the arm, in tip axes unless the function says root axes. Functions without "prepared" have the default
+   parameters built in; the others take what NAME_prepare makes of a parameters array, once per change of
+   parameters. Friction is not part of any function but NAME_friction: add it. No function allocates,
+   keeps state or fails, but NAME_forward_dynamics: it returns 0, or the one-based number of a joint at
+   which the mass matrix is singular. Arrays must not overlap. Any number of threads may call at once."""
 
 
 def banner(name: str, derived: Derived, version: str) -> str:

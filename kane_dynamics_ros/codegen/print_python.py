@@ -25,8 +25,8 @@ def python_function(name: str, arguments: Sequence[str], n: int, listing: Listin
 
     Args:
         name: a Python identifier.
-        arguments: ``prepared`` or ``parameters`` first where used, then inputs among q, qd, qdd, tau.
-        n: length of each input.
+        arguments: ``prepared`` or ``parameters`` first where used, then inputs among q, qd, qdd, tau, wrench.
+        n: length of each input but the wrench, which has six.
         listing: its statements.
         summary: one line, ours: never text from a URDF.
     """
@@ -34,8 +34,9 @@ def python_function(name: str, arguments: Sequence[str], n: int, listing: Listin
     signature = ", ".join([*arguments, *(f"{call}={call}" for call in calls)])
     lines = [f"def {name}({signature}):", f'    """{summary}."""']
     for argument in arguments:
-        if argument in ("q", "qd", "qdd", "tau"):
-            lines.append(f"    ({', '.join(f'{argument}{i}' for i in range(n))},) = {argument}")
+        if argument in ("q", "qd", "qdd", "tau", "wrench"):
+            length = 6 if argument == "wrench" else n
+            lines.append(f"    ({', '.join(f'{argument}{i}' for i in range(length))},) = {argument}")
     printer = _Printer(listing)
     lines += [f"    {line}" for line in printer.statements()]
     outputs = [printer.signed(output) for output in listing.outputs]
@@ -78,7 +79,7 @@ class _Printer:
 
 def _local(label: str) -> str:
     """q[3] is unpacked to q3; elements of prepared and parameters stay subscripts."""
-    return re.sub(r"^(q|qd|qdd|tau)\[(\d+)\]$", r"\1\2", label)
+    return re.sub(r"^(q|qd|qdd|tau|wrench)\[(\d+)\]$", r"\1\2", label)
 
 
 # Print NAME.py: what the robot is, and every function in pure Python.

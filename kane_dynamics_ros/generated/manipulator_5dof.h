@@ -9,16 +9,17 @@
 /* Conventions:
    q, qd, qdd, tau: position, velocity, acceleration, effort of each joint, root to tip; rad, m and
    seconds; N m or N, positive along the joint's axis, as the actuator must supply it. Matrices are
-   stored row after row. Functions without "prepared" have the default parameters built in; the others
-   take what manipulator_5dof_prepare makes of a parameters array, once per change of parameters. Friction is not
-   part of any function but manipulator_5dof_friction: add it. No function allocates, keeps state or fails, but
-   manipulator_5dof_forward_dynamics: it returns 0, or the one-based number of a joint at which the mass matrix is
-   singular. Arrays must not overlap. Any number of threads may call at once. */
+   stored row after row. wrench: force, then torque about the tip's origin, that the environment exerts on
+   the arm, in tip axes unless the function says root axes. Functions without "prepared" have the default
+   parameters built in; the others take what manipulator_5dof_prepare makes of a parameters array, once per change of
+   parameters. Friction is not part of any function but manipulator_5dof_friction: add it. No function allocates,
+   keeps state or fails, but manipulator_5dof_forward_dynamics: it returns 0, or the one-based number of a joint at
+   which the mass matrix is singular. Arrays must not overlap. Any number of threads may call at once. */
 
 #define MANIPULATOR_5DOF_JOINTS 5
 #define MANIPULATOR_5DOF_BODIES 5
 #define MANIPULATOR_5DOF_PARAMETERS 29
-#define MANIPULATOR_5DOF_PREPARED 42
+#define MANIPULATOR_5DOF_PREPARED 45
 
 #ifdef __cplusplus
 extern "C" {
@@ -92,6 +93,24 @@ void manipulator_5dof_center_of_mass_jacobian(const double *prepared, const doub
 /* JC qd; out: 3; 184 operations. */
 void manipulator_5dof_center_of_mass_velocity(const double *prepared, const double *q, const double *qd, double *out);
 
+/* J^T w of a wrench in tip axes; out: 5; 40 operations. */
+void manipulator_5dof_external_effort(const double *prepared, const double *q, const double *wrench, double *out);
+
+/* d (J^T w) / d q, the wrench fixed in tip axes; out: 5 x 5; 69 operations. */
+void manipulator_5dof_external_effort_derivatives(const double *prepared, const double *q, const double *wrench, double *out);
+
+/* force, then torque about each joint, that a wrench at the tip brings there, in link axes; out: 5 x 6; 52 operations. */
+void manipulator_5dof_external_wrenches(const double *prepared, const double *q, const double *wrench, double *out);
+
+/* J^T w of a wrench in root axes; out: 5; 75 operations. */
+void manipulator_5dof_external_effort_in_root(const double *prepared, const double *q, const double *wrench, double *out);
+
+/* d (J^T w) / d q, the wrench fixed in root axes; out: 5 x 5; 124 operations. */
+void manipulator_5dof_external_effort_in_root_derivatives(const double *prepared, const double *q, const double *wrench, double *out);
+
+/* p = M qd, then C^T qd - g, to which p' adds the efforts; out: 2 x 5; 249 operations. */
+void manipulator_5dof_momentum(const double *prepared, const double *q, const double *qd, double *out);
+
 /* viscous * qd + coulomb * tanh(qd / coulomb_velocity); out: 5; 20 operations. */
 void manipulator_5dof_friction(const double *prepared, const double *qd, double *out);
 
@@ -119,6 +138,12 @@ void manipulator_5dof_friction(const double *prepared, const double *qd, double 
     X(center_of_mass, q, 1, 0, 0, 1, 3, 1, 1) \
     X(center_of_mass_jacobian, q, 1, 0, 0, 2, 3, 5, 1) \
     X(center_of_mass_velocity, q_qd, 1, 0, 0, 1, 3, 1, 1) \
+    X(external_effort, q_wrench, 1, 0, 0, 1, 5, 1, 1) \
+    X(external_effort_derivatives, q_wrench, 1, 0, 0, 2, 5, 5, 1) \
+    X(external_wrenches, q_wrench, 1, 0, 0, 2, 5, 6, 1) \
+    X(external_effort_in_root, q_wrench, 1, 0, 0, 1, 5, 1, 1) \
+    X(external_effort_in_root_derivatives, q_wrench, 1, 0, 0, 2, 5, 5, 1) \
+    X(momentum, q_qd, 1, 0, 0, 2, 2, 5, 1) \
     X(friction, qd, 1, 0, 0, 1, 5, 1, 1)
 
 #endif

@@ -29,11 +29,19 @@ static PyObject *shape_error, *batch_error, *finite_error, *singular_error; /* m
 #define KD_COUNT_q_qd 2
 #define KD_COUNT_q_qd_qdd 3
 #define KD_COUNT_q_qd_tau 3
+#define KD_COUNT_q_wrench 2
 static const char *const names_q[] = {"q"};
 static const char *const names_qd[] = {"qd"};
 static const char *const names_q_qd[] = {"q", "qd"};
 static const char *const names_q_qd_qdd[] = {"q", "qd", "qdd"};
 static const char *const names_q_qd_tau[] = {"q", "qd", "tau"};
+static const char *const names_q_wrench[] = {"q", "wrench"};
+#define KD_WIDTHS_q {JOINTS}
+#define KD_WIDTHS_qd {JOINTS}
+#define KD_WIDTHS_q_qd {JOINTS, JOINTS}
+#define KD_WIDTHS_q_qd_qdd {JOINTS, JOINTS, JOINTS}
+#define KD_WIDTHS_q_qd_tau {JOINTS, JOINTS, JOINTS}
+#define KD_WIDTHS_q_wrench {JOINTS, 6}
 #define KD_IN_1 in[0]
 #define KD_IN_2 in[0], in[1]
 #define KD_IN_3 in[0], in[1], in[2]
@@ -123,16 +131,18 @@ static void raise_with(PyObject *make, PyObject *arguments)
 }
 
 /* Whether array k of the call has a shape that may be used; an exception is set where not. */
-static int shape_is_right(PyArrayObject *const *arrays, int k, const char *const *names)
+static int shape_is_right(PyArrayObject *const *arrays, int k, const char *const *names, int width)
 {
     PyArrayObject *array = arrays[k], *first = arrays[0];
-    const int rank = PyArray_NDIM(array);
-    if ((rank != 1 && rank != 2) || PyArray_DIM(array, rank - 1) != JOINTS) {
-        raise_with(shape_error, Py_BuildValue("(sNi)", names[k], shape_of(array), (int)JOINTS));
+    const int rank = PyArray_NDIM(array), wanted = PyArray_NDIM(first);
+    if ((rank != 1 && rank != 2) || PyArray_DIM(array, rank - 1) != width) {
+        raise_with(shape_error, Py_BuildValue("(sNi)", names[k], shape_of(array), width));
         return 0;
     }
-    if (rank != PyArray_NDIM(first) || PyArray_DIM(array, 0) != PyArray_DIM(first, 0)) {
-        raise_with(batch_error, Py_BuildValue("(sNN)", names[k], shape_of(array), shape_of(first)));
+    if (rank != wanted || (rank == 2 && PyArray_DIM(array, 0) != PyArray_DIM(first, 0))) {
+        PyObject *shape = wanted == 1 ? Py_BuildValue("(i)", width)
+                                      : Py_BuildValue("(ni)", (Py_ssize_t)PyArray_DIM(first, 0), width);
+        raise_with(batch_error, Py_BuildValue("(sNN)", names[k], shape_of(array), shape));
         return 0;
     }
     return 1;
@@ -149,7 +159,7 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
                             function->name, function->inputs, nargs);
     for (int k = 0; k < function->inputs && ready; k++) {
         arrays[k] = as_input(args[k]);
-        ready = arrays[k] && shape_is_right(arrays, k, names);
+        ready = arrays[k] && shape_is_right(arrays, k, names, function->width[k]);
         if (ready)
             in[k] = (const double *)PyArray_DATA(arrays[k]);
     }
@@ -188,7 +198,8 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
 #define KD_METHOD(function_name, inputs, prep, singular, batched, rank_, d0, d1, d2)               \
     static PyObject *method_##function_name(PyObject *self, PyObject *const *args, Py_ssize_t n)   \
     {                                                                                              \
-        static const Function function = {#function_name, KD_COUNT_##inputs, rank_, {d0, d1, d2},  \
+        static const Function function = {#function_name, KD_COUNT_##inputs, KD_WIDTHS_##inputs,   \
+                                          rank_, {d0, d1, d2},                                     \
                                           (npy_intp)(d0) * (d1) * (d2),                            \
                                           run_##function_name, KD_BATCH_OF_##batched(function_name)}; \
         return evaluate((Kernel *)self, &function, names_##inputs, args, n);                       \

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,6 +45,7 @@ class Parameters:
 
 
 Array = NDArray[np.float64]
+WrenchFrame = Literal["tip", "root"]  # whose axes a wrench at the tip's origin is given in
 
 
 class JointInfo(NamedTuple):
@@ -162,6 +163,12 @@ class DynamicsModel(Protocol):
 
     def tip_jacobian(self, q: ArrayLike) -> Array:
         """(6, n): angular, then linear velocity of the tip in root axes."""
+
+    def external_effort(self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip") -> Array:
+        """J^T w of a wrench on the tip, force first: M qdd + V = tau + J^T w."""
+
+    def momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """p = M qd, then C^T qd - g, (2, n) or (N, 2, n): p' = C^T qd - g + tau - friction + J^T w."""
 
     def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
         """Kinetic and potential energy; potential is zero at the root link's origin."""

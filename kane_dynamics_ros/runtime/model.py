@@ -11,7 +11,15 @@ from numpy.typing import ArrayLike
 from kane_dynamics_ros.errors import BatchError, NonFiniteError, ShapeError
 from kane_dynamics_ros.runtime.base_parameters import BaseParameters, find_base_parameters
 from kane_dynamics_ros.runtime.errors import NoMassError, ParameterError
-from kane_dynamics_ros.runtime.interface import Array, Energy, JointInfo, Parameters, Payload, Terms
+from kane_dynamics_ros.runtime.interface import (
+    Array,
+    Energy,
+    JointInfo,
+    Parameters,
+    Payload,
+    Terms,
+    WrenchFrame,
+)
 from kane_dynamics_ros.runtime.metadata import Facts, packed
 
 # Checks of run-time parameters and of arrays, in Python.
@@ -20,8 +28,11 @@ from kane_dynamics_ros.runtime.metadata import Facts, packed
 TRIANGLE = 1e-9  # relative slack of the triangle inequality, for rounded input
 
 
+WIDTHS = {"wrench": 6}  # of the arguments that do not have one value a joint
+
+
 def checked_arrays(n: int, **arrays: ArrayLike) -> list[Array]:
-    """The arguments as float64 arrays, all (n,) or all (N, n), all finite.
+    """The arguments as float64 arrays, all (n,) or all (N, n), a wrench (6,) or (N, 6); all finite.
 
     Raises:
         ShapeError, BatchError, NonFiniteError: naming the argument. TypeError: no real numbers.
@@ -32,10 +43,11 @@ def checked_arrays(n: int, **arrays: ArrayLike) -> list[Array]:
         if not np.can_cast(array.dtype, np.float64, "safe"):
             raise TypeError(f"{name}: cannot take dtype {array.dtype} as float64")
         array = array.astype(np.float64, copy=False)
-        if array.ndim not in (1, 2) or array.shape[-1] != n:
-            raise ShapeError(name, array.shape, n)
-        if checked and array.shape != checked[0].shape:
-            raise BatchError(name, array.shape, checked[0].shape)
+        width = WIDTHS.get(name, n)
+        if array.ndim not in (1, 2) or array.shape[-1] != width:
+            raise ShapeError(name, array.shape, width)
+        if checked and array.shape[:-1] != checked[0].shape[:-1]:
+            raise BatchError(name, array.shape, (*checked[0].shape[:-1], width))
         if not np.isfinite(array).all():
             raise NonFiniteError(name)
         checked.append(array)
@@ -117,6 +129,7 @@ def _positive(name: str, value: Any) -> float:
 
 
 Evaluator = Callable[..., Array]
+WRENCH_FRAMES = {"tip": "", "root": "_in_root"}  # and the suffix of the generated functions
 MakeKernel = Callable[[Sequence[float]], Any]
 
 
@@ -156,6 +169,7 @@ class GeneratedModel:
         self.tip_pose: Evaluator = kernel.tip_pose
         self.tip_jacobian: Evaluator = kernel.tip_jacobian
         self.tip_velocity: Evaluator = kernel.tip_velocity
+        self.momentum: Evaluator = kernel.momentum
         weighs = facts.total_mass(parameters) != 0.0
         self.center_of_mass: Evaluator = kernel.center_of_mass if weighs else _no_center
         self.center_of_mass_jacobian: Evaluator = kernel.center_of_mass_jacobian if weighs else _no_center
@@ -225,12 +239,38 @@ class GeneratedModel:
         by_q, by_qd = self.inverse_dynamics_derivatives(q, qd, qdd)
         return _minus_solved(M, by_q), _minus_solved(M, by_qd)
 
+    def _of_frame(self, function: str, frame: str) -> Evaluator:
+        """The kernel's function of a wrench in tip or root axes."""
+        if frame not in WRENCH_FRAMES:
+            raise ParameterError("frame", frame, " or ".join(WRENCH_FRAMES))
+        evaluator: Evaluator = getattr(self._kernel, function.format(WRENCH_FRAMES[frame]))
+        return evaluator
+
     def _friction_slope(self, qd: Array) -> Array:
         """d friction / d qd, diagonal."""
         p = self.parameters
         smooth = 1.0 - np.tanh(qd / p.coulomb_velocity) ** 2
         slope = np.multiply(p.coulomb, smooth) / p.coulomb_velocity + p.viscous
         return np.asarray(slope[..., None] * np.eye(len(self.joint_names)), dtype=np.float64)
+
+    def external_effort(self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip") -> Array:
+        """J^T w, (n,) or (N, n) [N m or N]: what a wrench on the tip adds to tau in M qdd + V = tau + J^T w.
+
+        ``wrench`` (6,) or (N, 6) is the force [N], then the torque about the tip's origin [N m], that the
+        environment exerts on the arm, in the axes of ``frame``: "tip" or "root".
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument. ParameterError: another frame.
+        """
+        effort: Array = self._of_frame("external_effort{}", frame)(q, wrench)
+        return effort
+
+    def external_effort_derivatives(
+        self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip"
+    ) -> Array:
+        """d (J^T w) / d q, (n, n) or (N, n, n), of a wrench that is constant in the axes of ``frame``."""
+        slope: Array = self._of_frame("external_effort{}_derivatives", frame)(q, wrench)
+        return slope
 
     @property
     def c_addresses(self) -> tuple[int, int, int] | None:

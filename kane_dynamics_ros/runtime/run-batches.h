@@ -7,7 +7,7 @@ enum { JOINTS = KD_SIZE(JOINTS), MOST_INPUTS = 3 };
 
 typedef struct {
     const char *name;
-    int inputs, rank;
+    int inputs, width[MOST_INPUTS], rank;
     npy_intp extent[3], size;
     int (*run)(const double *prepared, const double *const *in, double *out);
     void (*batch)(const double *prepared, const double *const *in, double *out, size_t count);
@@ -35,7 +35,7 @@ static int run_some(const Function *function, const double *prepared, const doub
                     npy_intp count)
 {
     for (int k = 0; k < function->inputs; k++)
-        if (!all_finite(in[k], count * JOINTS))
+        if (!all_finite(in[k], count * function->width[k]))
             return NOT_FINITE - k;
     if (function->batch && count > 1) {
         function->batch(prepared, in, out, (size_t)count);
@@ -44,7 +44,7 @@ static int run_some(const Function *function, const double *prepared, const doub
     for (npy_intp row = 0; row < count; row++) {
         const double *at[MOST_INPUTS];
         for (int k = 0; k < function->inputs; k++)
-            at[k] = in[k] + row * JOINTS;
+            at[k] = in[k] + row * function->width[k];
         const int joint = function->run(prepared, at, out + row * function->size);
         if (joint)
             return joint;
@@ -59,7 +59,7 @@ static int run_many(const Function *function, const double *prepared, const doub
     for (npy_intp row = 0; row < count && !outcome; row += ROWS_AT_ONCE) {
         const double *at[MOST_INPUTS];
         for (int k = 0; k < function->inputs; k++)
-            at[k] = in[k] + row * JOINTS;
+            at[k] = in[k] + row * function->width[k];
         const npy_intp some = count - row < ROWS_AT_ONCE ? count - row : ROWS_AT_ONCE;
         outcome = run_some(function, prepared, at, out + row * function->size, some);
     }
@@ -101,7 +101,7 @@ static int run_shared(const Function *function, const double *prepared, const do
         const npy_intp next = t == number - 1 ? count : count / number * (t + 1);
         *share = (Share){.function = function, .prepared = prepared, .out = out + first * function->size};
         for (int k = 0; k < function->inputs; k++)
-            share->in[k] = in[k] + first * JOINTS;
+            share->in[k] = in[k] + first * function->width[k];
         share->count = next - first;
         first = next;
         share->started = t < number - 1 && pthread_create(&share->thread, NULL, run_share, share) == 0;

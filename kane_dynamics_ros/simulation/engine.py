@@ -1,8 +1,8 @@
 """The seam between a plant (ours or MuJoCo's) and everything around it, and its errors."""
 
 import math
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,18 @@ class FixedInertiaError(KaneDynamicsError):
 Array = NDArray[np.float64]
 
 
+class TipMotion(NamedTuple):
+    """The tip frame in the root frame: orientation (3, 3), origin (3,) [m], velocity of the origin [m/s]."""
+
+    R_RT: Array
+    p_RoTo_R: Array
+    v_To_R: Array
+
+
+# From the tip's motion to the wrench (6,) on the arm: force, then torque about the tip's origin, root axes.
+TipLoad = Callable[[TipMotion], Array]
+
+
 class Engine(Protocol):
     """An arm that moves when efforts act on it. Arrays are (n,), in the order of ``joints``.
 
@@ -110,6 +122,9 @@ class Engine(Protocol):
 
     def set_brake(self, effort: Array) -> None:
         """Dry friction of the joint brakes [N m or N]: 0 is open, infinity locks the joint."""
+
+    def set_tip_load(self, load: TipLoad | None) -> None:
+        """What touches the tip from the next step on, None for nothing; see ``contact``."""
 
 
 def refuse_divergence(engine: Engine, q: Array, qd: Array, time: float) -> None:

@@ -9,6 +9,7 @@
 | ``lost`` | the joint is missing from the messages | required |
 | ``lock`` | the joint cannot move | required |
 | ``blackout`` | commands do not arrive | no |
+| ``contact`` | a wrench, a wall or a hand at the tip: see ``contact`` | the contact's text |
 
 Without a joint, a fault that may have one applies to every joint.
 """
@@ -18,8 +19,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from kane_dynamics_ros.errors import UnknownJointError
-from kane_dynamics_ros.simulation.engine import SimulationOptionError
+from kane_dynamics_ros.simulation.contact import (
+    CONTACT_FORM,
+    Contact,
+    contact_text,
+    parse_contact,
+)
+from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError, TipLoad, TipMotion
 
 JOINT_RULE = {
     "freeze": "optional",
@@ -29,35 +38,46 @@ JOINT_RULE = {
     "lost": "required",
     "lock": "required",
     "blackout": "no",
+    "contact": "no",
 }
-_FORM = "KIND[:JOINT][@START..[END]], times in s, KIND one of " + ", ".join(JOINT_RULE)
+_FORM = (
+    "KIND[:JOINT][@START..[END]], times in s, KIND one of "
+    + ", ".join(JOINT_RULE)
+    + "; contact:CONTACT instead of a joint, CONTACT one of "
+    + CONTACT_FORM
+)
 _PATTERN = re.compile(r"(?P<kind>\w+)(:(?P<joint>.+?))?(@(?P<start>[^.]*(\.\d+)?)\.\.(?P<end>.*))?")
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault from ``start`` until before ``end`` [s]."""
+    """One fault from ``start`` until before ``end`` [s]; ``contact`` is the law of a contact."""
 
     kind: str
     joint: str | None = None
     start: float = -math.inf
     end: float = math.inf
+    contact: Contact | None = None
 
     def __post_init__(self) -> None:
         rule = JOINT_RULE.get(self.kind)
         wrong_joint = (rule == "no" and self.joint) or (rule == "required" and not self.joint)
-        if rule is None or wrong_joint or not self.start < self.end:
+        wrong_contact = (self.kind == "contact") != (self.contact is not None)
+        if rule is None or wrong_joint or wrong_contact or not self.start < self.end:
             allowed = f"{_FORM}; joint: {rule or 'by kind'}; START < END"
             raise SimulationOptionError("fault", str(self), allowed)
 
     def __str__(self) -> str:
-        joint = f":{self.joint}" if self.joint else ""
+        what = self.joint if self.contact is None else contact_text(self.contact)
+        joint = f":{what}" if what else ""
         always = (self.start, self.end) == (-math.inf, math.inf)
         return self.kind + joint + ("" if always else f"@{self.start:g}..{self.end:g}")
 
 
 def parse_fault(text: str) -> Fault:
     """Read ``KIND[:JOINT][@START..[END]]``, for instance ``lock:alpha_3@2.0..3.5``.
+
+    A contact takes its law in place of the joint: ``contact:hand force=0,15,0@2..2.5``.
 
     Raises ``SimulationOptionError``.
     """
@@ -69,6 +89,8 @@ def parse_fault(text: str) -> Fault:
         end = float(match["end"]) if match["end"] else math.inf
     except ValueError:
         raise SimulationOptionError("fault", text, _FORM) from None
+    if match["kind"] == "contact":
+        return Fault("contact", None, start, end, parse_contact(match["joint"] or ""))
     return Fault(match["kind"], match["joint"], start, end)
 
 
@@ -83,12 +105,14 @@ class Faults:
         self._switched: tuple[Fault, ...] = ()
         self.active: tuple[Fault, ...] = ()
         self._next_change = -math.inf
+        self._first_seen: dict[Fault, float] = {}
 
     def switch(self, faults: Iterable[Fault]) -> None:
         """Replace the faults that were switched by hand; the schedule stays. Raises ``UnknownJointError``."""
         switched = tuple(faults)
         self._check(switched)
         self._switched = switched
+        self._first_seen.clear()
         self._next_change = -math.inf
 
     def update(self, time: float) -> bool:
@@ -111,6 +135,32 @@ class Faults:
         everything = any(fault.joint is None for fault in faults)
         named = {fault.joint for fault in faults}
         return [i for i, name in enumerate(self._names) if everything or name in named] if faults else []
+
+    def tip_load(self, time: float) -> TipLoad | None:
+        """What touches the tip at ``time`` [s], all contacts together; None when nothing does.
+
+        A contact switched by hand begins when it is first seen.
+        """
+        if not self.active:
+            return None
+        touching = [(fault, fault.contact) for fault in self.active if fault.contact is not None]
+        if not touching:
+            return None
+        spans = [(time - self._beginning(fault, time), fault.end - time) for fault, _ in touching]
+
+        def load(tip: TipMotion) -> Array:
+            wrenches = [
+                contact.wrench(tip, since, until)
+                for (_, contact), (since, until) in zip(touching, spans, strict=True)
+            ]
+            total: Array = np.sum(wrenches, axis=0)
+            return total
+
+        return load
+
+    def _beginning(self, fault: Fault, time: float) -> float:
+        """When the fault began [s]; for one without a start, when it was first asked for."""
+        return fault.start if math.isfinite(fault.start) else self._first_seen.setdefault(fault, time)
 
     def _check(self, faults: Iterable[Fault]) -> None:
         for fault in faults:

@@ -67,6 +67,7 @@ class SimulatedHardware:
         self.steps = 0
         self._commanded_at: int | None = None  # step
         self._drive: Literal["on", "off", "braked"] = "braked"
+        self._touched = False
         self._update_faults()
 
     @property
@@ -101,6 +102,8 @@ class SimulatedHardware:
         """Advance the arm one time step. Raises ``SimulationDivergedError``."""
         self._watch_silence()
         self._effort = self.actuators.apply(self._wanted_effort(), self.engine.q)
+        if self._touched or self.faults.active:
+            self._touch()
         self.engine.step(self._effort)
         self.steps += 1
         self._update_faults()
@@ -123,6 +126,13 @@ class SimulatedHardware:
     def _update_faults(self) -> None:
         if self.faults.update(self.time):
             self._set_brakes()
+
+    def _touch(self) -> None:
+        """Load the tip with what touches it during the next step."""
+        load = self.faults.tip_load(self.time)
+        if load is not None or self._touched:
+            self.engine.set_tip_load(load)
+        self._touched = load is not None
 
     def _wanted_effort(self) -> Array:
         if self._drive != "on":

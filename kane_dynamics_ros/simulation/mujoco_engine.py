@@ -18,13 +18,21 @@ from typing import Any
 import numpy as np
 
 from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo, Payload
-from kane_dynamics_ros.simulation.engine import Array, EngineError, SimulationDivergedError, refuse_divergence
+from kane_dynamics_ros.simulation.engine import (
+    Array,
+    EngineError,
+    SimulationDivergedError,
+    TipLoad,
+    TipMotion,
+    refuse_divergence,
+)
 from kane_dynamics_ros.simulation.friction import LOCKED
 from kane_dynamics_ros.simulation.mismatch import check_factors
 from kane_dynamics_ros.simulation.plant import PlantOptions, initial_positions
 
 LOCK_EFFORT = 1e5  # [N m or N] a joint braked this hard is put back where it was after each step
 _SUBSTEPS = 2
+_TOUCHED_SUBSTEPS = 20
 _UNUSED = ("visual", "collision")  # geometry plays no part, and its meshes need not be there
 
 
@@ -51,6 +59,7 @@ class MujocoEngine:
         joints = [self._model.joint(name) for name in model.joint_names]
         self._position = np.array([joint.qposadr[0] for joint in joints])
         self._velocity = np.array([joint.dofadr[0] for joint in joints])
+        self._load: TipLoad | None = None
         self._set_parameters(model)
         self._scale_bodies(model, factors or {})
         self._tip = self._model.body(model.tip).id
@@ -77,9 +86,13 @@ class MujocoEngine:
         self._data.qpos[self._position], self._data.qvel[self._velocity] = q, qd
 
     def step(self, effort: Array) -> None:
+        self._data.qfrc_applied[:] = 0.0
         self._data.qfrc_applied[self._velocity] = effort
         q, qd = self.q, self.qd
-        self._mujoco.mj_step(self._model, self._data, _SUBSTEPS)
+        if self._load is None:
+            self._mujoco.mj_step(self._model, self._data, _SUBSTEPS)
+        else:
+            self._touched_steps(self._load)
         try:
             refuse_divergence(self, self.q, self.qd, float(self._data.time))
         except SimulationDivergedError:
@@ -103,6 +116,31 @@ class MujocoEngine:
         brake = np.where(self._locked, LOCK_EFFORT, np.minimum(effort, LOCK_EFFORT))
         self._held = brake == LOCK_EFFORT
         self._model.dof_frictionloss[self._velocity] = self._coulomb + brake
+
+    def set_tip_load(self, load: TipLoad | None) -> None:
+        self._load = load
+
+    def _touched_steps(self, load: TipLoad) -> None:
+        """A time step under a load that MuJoCo's own kinematics take to the joints.
+
+        A contact is stiff where all else is smooth: it is looked at ``_TOUCHED_SUBSTEPS`` times a step.
+        """
+        mujoco, model, data = self._mujoco, self._model, self._data
+        commanded, whole = data.qfrc_applied.copy(), model.opt.timestep
+        model.opt.timestep = self.time_step / _TOUCHED_SUBSTEPS
+        for _ in range(_TOUCHED_SUBSTEPS):
+            mujoco.mj_kinematics(model, data)
+            mujoco.mj_comPos(model, data)
+            mujoco.mj_comVel(model, data)
+            twist = np.empty(6)
+            mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, self._tip, twist, 0)
+            origin = data.xpos[self._tip].copy()
+            wrench = load(TipMotion(data.xmat[self._tip].reshape(3, 3).copy(), origin, twist[3:]))
+            effort = np.zeros(model.nv)
+            mujoco.mj_applyFT(model, data, wrench[:3], wrench[3:], origin, self._tip, effort)
+            data.qfrc_applied[:] = commanded + effort
+            mujoco.mj_step(model, data)
+        model.opt.timestep = whole
 
     def _set_parameters(self, model: DynamicsModel) -> None:
         own, friction = self._model, self.options.resistances(model.joints)

@@ -11,6 +11,8 @@ from kane_dynamics_ros.simulation.compiled_step import CompiledStep, compiled_st
 from kane_dynamics_ros.simulation.engine import (
     Array,
     SimulationOptionError,
+    TipLoad,
+    TipMotion,
     refuse_divergence,
     refuse_singular,
 )
@@ -77,6 +79,7 @@ class Plant:
         self._always_locked = self._resistances.brake == LOCKED
         self._q, self._qd = initial_positions(model.joints), np.zeros(n)
         self._time = 0.0
+        self._load: TipLoad | None = None
         self._compiled = self._compile()
         refuse_singular(self._model.mass_matrix(self._q), model.joint_names, self._always_locked)
 
@@ -111,6 +114,9 @@ class Plant:
     def set_brake(self, effort: Array) -> None:
         self._resistances.brake[:] = np.where(self._always_locked, LOCKED, np.minimum(effort, LOCKED))
 
+    def set_tip_load(self, load: TipLoad | None) -> None:
+        self._load = load
+
     def energy(self) -> float:
         """Kinetic plus potential energy [J]."""
         energy = self._model.energy(self._q, self._qd)
@@ -118,11 +124,25 @@ class Plant:
 
     def step(self, effort: Array) -> None:
         self._time += self.options.time_step
+        if self._load is not None:
+            effort = effort + self._touched(self._load)
         if self._compiled is not None and self._compiled(effort):
             return
         q, qd = self._numpy_step(effort)
         refuse_divergence(self, q, qd, self._time)
         self._q[:], self._qd[:] = q, qd
+
+    def _touched(self, load: TipLoad) -> Array:
+        """Joint efforts (n,) of what touches the tip, constant over the step.
+
+        The load is taken at q + q' h/2: then an elastic wall neither gives nor takes energy, and
+        behaves as it would to second order in h.
+        """
+        q = self._q + 0.5 * self.time_step * self._qd
+        pose = self._model.tip_pose(q)
+        velocity = self._model.tip_jacobian(q)[3:] @ self._qd
+        wrench = load(TipMotion(pose[:3, :3], pose[:3, 3], velocity))
+        return self._model.external_effort(q, wrench, frame="root")
 
     def _numpy_step(self, effort: Array) -> tuple[Array, Array]:
         """The next state; the fastest joint's is not finite when the step broke off within."""

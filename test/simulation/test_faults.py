@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.errors import UnknownJointError
+from kane_dynamics_ros.simulation.contact import CONTACT_FORM
 from kane_dynamics_ros.simulation.engine import SimulationOptionError
 from kane_dynamics_ros.simulation.faults import Fault, Faults, parse_fault
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
@@ -16,7 +17,8 @@ from kane_dynamics_ros.simulation.sensors import Report, Reporter, ReportOptions
 
 Arm = Callable[..., Any]
 FORM = (
-    "KIND[:JOINT][@START..[END]], times in s, KIND one of freeze, dropout, nan, stale, lost, lock, blackout"
+    "KIND[:JOINT][@START..[END]], times in s, KIND one of freeze, dropout, nan, stale, lost, lock, blackout, "
+    f"contact; contact:CONTACT instead of a joint, CONTACT one of {CONTACT_FORM}"
 )
 
 

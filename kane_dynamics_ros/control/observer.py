@@ -1,0 +1,270 @@
+"""What the environment does to the arm, from states and efforts alone: a momentum observer [DeLuca2005].
+
+With p = M(q) q' and p' = tau + tau_ext + C^T q' - g - f(q'), the residual
+
+    r = K (p - p_0 - integral (tau + C^T q' - g - f + r) dt)
+
+follows r' = K (tau_ext - r): the external effort, low-passed joint by joint with time constant 1/K, free of
+accelerations. Over one step dt the mean external effort is what is missing in the balance of momentum,
+
+    z = (p_k - p_(k-1)) / dt - mean(tau + C^T q' - g - f),
+    r_k = r_(k-1) + (1 - exp(-K dt)) (z - r_(k-1)),
+
+which is the exact solution of r' = K (tau_ext - r) for an external effort that is constant in each step,
+whatever the steps are. The mean of what depends on the state is the trapezoid's, of second order in dt.
+
+No clock and no ROS: times are passed in. All arrays are (n,) in model order, efforts in N m or N.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kane_dynamics_ros.control.splines import Array
+from kane_dynamics_ros.runtime.interface import DynamicsModel
+
+Assumption = Literal["wrench", "force"]
+
+# How much residual the model's own errors explain.
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The residual that may be there without contact, each (n,).
+
+    A joint's threshold is ``constant`` + ``speed`` |q'| + ``acceleration`` |q''|, and ``rest`` where the
+    joint is so slow that the sign of its dry friction is not known. As the residual is a low-passed error of
+    the model, the parts pass through the same low pass: an error below the bound stays below the threshold.
+    """
+
+    constant: Array  # [N m]
+    speed: Array  # [N m s/rad]
+    acceleration: Array  # [N m s^2/rad]
+    rest: Array  # [N m], usually the Coulomb friction
+
+
+@dataclass(frozen=True)
+class ObserverSettings:
+    """What the observer depends on.
+
+    ``rigid`` has no friction, ``friction`` the coefficients that act at the measured velocity. ``gain`` is K
+    [1/s]. ``held``: an effort that comes with a state acts until the next (a command); otherwise it is a
+    measurement at the time of the state. ``wrench``: keep the tip's Jacobian for ``tip_wrench``. Over a
+    silence longer than ``longest_gap`` [s] nothing is concluded. ``adaptation`` [s] is the time constant
+    with which a lasting residual is taken for an error of the model, 0 for never; ``confirmation`` [s] how
+    long the threshold must be exceeded.
+    """
+
+    rigid: DynamicsModel
+    friction: DynamicsModel
+    gain: Array
+    thresholds: Thresholds
+    held: bool = False
+    wrench: bool = False
+    longest_gap: float = 0.1
+    adaptation: float = 0.0
+    confirmation: float = 0.0
+
+
+GAIN = 100.0  # [1/s] of joints for which nothing else is asked
+SHARE_OF_LIMIT = 0.025  # of a joint's effort limit: the constant threshold where none was calibrated
+
+
+def default_thresholds(model: DynamicsModel, limits: Array) -> Thresholds:
+    """2.5 % of each joint's effort limit ``limits`` (n,), and the model's Coulomb friction at rest.
+
+    A joint without a limit gets an infinite threshold: it never reports a collision.
+    """
+    zero = np.zeros(len(limits))
+    return Thresholds(SHARE_OF_LIMIT * limits, zero, zero, np.array(model.parameters.coulomb))
+
+
+class Collision(NamedTuple):
+    """A joint whose residual exceeded its threshold: when [s], and both [N m or N]."""
+
+    joint: str
+    time: float
+    residual: float
+    threshold: float
+
+
+class _Sample(NamedTuple):
+    """One state's part of the balance: ``drift`` is C^T q' - g - f, ``doubt`` the bound's at this speed."""
+
+    time: float
+    p: Array
+    drift: Array
+    effort: Array
+    qd: Array
+    doubt: Array
+    jacobian: Array | None
+
+
+class MomentumObserver:
+    """The residual, its threshold, and whether it was exceeded; ``update`` once per state.
+
+    ``residual``, ``threshold`` and ``offset`` (the adapted part, 0 without adaptation) are (n,). ``jacobian``
+    (6, n), if the settings want it, is the tip's in root axes through the residual's low pass: of a constant
+    wrench w in root axes the residual is jacobian^T w, also while the arm moves.
+    ``settings`` is immutable and may be replaced between two states.
+    """
+
+    def __init__(self, settings: ObserverSettings) -> None:
+        self.settings = settings
+        self.collision: Collision | None = None
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew, as after a jump of the clock; a collision stays latched."""
+        n = len(self.settings.gain)
+        self.residual, self.offset, self._acceleration = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.threshold = np.full(n, math.inf)
+        self._doubt: Array | None = None
+        self.jacobian: Array | None = None
+        self._before: _Sample | None = None
+        self._observed = 0.0  # [s]
+        self._above_since = np.full(n, math.inf)
+
+    def reset(self) -> None:
+        """Forget the collision; a contact that lasts is one again after the confirmation time."""
+        self.collision = None
+        self._above_since[:] = math.inf
+
+    def update(self, q: Array, qd: Array, effort: Array, time: float) -> bool:
+        """Take a state and its effort at ``time`` [s]; whether the residual is new."""
+        settings = self.settings
+        p, drift = settings.rigid.momentum(q, qd)
+        J = root_jacobian(settings.rigid, q) if settings.wrench else None
+        drift = drift - settings.friction.friction(qd)
+        now = _Sample(time, p, drift, effort, qd, _doubt(settings, qd), J)
+        before, self._before = self._before, now
+        if before is None or not 0.0 < time - before.time <= settings.longest_gap:
+            if before is not None and time <= before.time:
+                self._before = before  # a state that was seen already
+            return False
+        self._follow(before, now)
+        self._compare(time, time - before.time)
+        return True
+
+    @property
+    def contact(self) -> Array:
+        """The residual without its adapted part."""
+        return self.residual - self.offset
+
+    @property
+    def above(self) -> NDArray[np.bool_]:
+        """The joints whose threshold is exceeded now."""
+        return np.abs(self.contact) > self.threshold
+
+    def _follow(self, before: _Sample, now: _Sample) -> None:
+        dt = now.time - before.time
+        effort = before.effort if self.settings.held else 0.5 * (before.effort + now.effort)
+        z = (now.p - before.p) / dt - effort - 0.5 * (before.drift + now.drift)
+        share = -np.expm1(-self.settings.gain * dt)
+        self.residual = self.residual + share * (z - self.residual)
+        mean_acceleration = (now.qd - before.qd) / dt
+        self._acceleration = self._acceleration + share * (mean_acceleration - self._acceleration)
+        doubt = 0.5 * (before.doubt + now.doubt)
+        self._doubt = doubt if self._doubt is None else self._doubt + share * (doubt - self._doubt)
+        if before.jacobian is None or now.jacobian is None:
+            self.jacobian = None
+        else:
+            J = 0.5 * (before.jacobian + now.jacobian)
+            self.jacobian = J if self.jacobian is None else self.jacobian + share * (J - self.jacobian)
+        thresholds = self.settings.thresholds
+        moving = thresholds.acceleration * np.abs(self._acceleration)
+        self.threshold = thresholds.constant + moving + self._doubt
+
+    def _compare(self, time: float, dt: float) -> None:
+        """Latch the first joint whose threshold was exceeded for long enough; adapt where none is."""
+        settings = self.settings
+        above = self.above
+        if above.any():
+            self._above_since = np.where(above, np.minimum(self._above_since, time), math.inf)
+            exceeded = time - self._above_since >= settings.confirmation
+            if self.collision is None and exceeded.any():
+                excess = np.where(exceeded, np.abs(self.contact) / self.threshold, 0.0)
+                j = int(np.argmax(excess))
+                self.collision = Collision(
+                    settings.rigid.joint_names[j], time, float(self.contact[j]), float(self.threshold[j])
+                )
+        else:
+            self._above_since[:] = math.inf
+            if settings.adaptation > 0.0:
+                self._observed += dt
+                share = dt / max(min(self._observed, settings.adaptation), dt)
+                self.offset = self.offset + share * (self.residual - self.offset)
+
+
+def _doubt(settings: ObserverSettings, qd: Array) -> Array:
+    """The part of the bound that depends on the speed; ``rest`` fades as the smooth sign saturates."""
+    thresholds = settings.thresholds
+    slow = 1.0 - np.abs(np.tanh(qd / settings.friction.parameters.coulomb_velocity))
+    return thresholds.speed * np.abs(qd) + thresholds.rest * slow
+
+
+# From joint efforts to a wrench at the tip.
+
+
+class TipWrench(NamedTuple):
+    """Force [N], then torque about the tip's origin [N m], tip axes; and how far each is determined.
+
+    ``resolution`` (6,) is 1 for a component that the efforts tell, 0 for one of which they say nothing:
+    the diagonal of the resolution matrix. In between, the component is mixed with others.
+    """
+
+    value: Array
+    resolution: Array
+
+    @property
+    def told(self) -> NDArray[np.bool_]:
+        """The components that the posture can tell."""
+        return self.resolution > TOLD
+
+
+TOLD = 0.95  # resolution above which a component counts as determined
+LEVER = 0.1  # [m] a torque counts as the force that it makes on this lever
+
+
+def tip_wrench(
+    jacobian: Array,
+    effort: Array,
+    R_RT: Array,
+    weights: Array | None = None,
+    *,
+    damping: float = 0.02,
+    assume: Assumption = "wrench",
+) -> TipWrench:
+    """The smallest wrench at the tip that explains external efforts (n,), by damped least squares.
+
+    Minimises |W (J^T w - effort)|; directions whose singular value is less than ``damping`` times the
+    largest are damped [Nakamura1986], the others are solved exactly.
+
+    Args:
+        jacobian: (6, n), the efforts of unit forces and torques at the tip in root axes: ``root_jacobian``,
+            or the observer's, which is late by as much as the efforts are.
+        effort: (n,) [N m or N].
+        R_RT: (3, 3), the tip frame in the root frame.
+        weights: (n,), 1 over each joint's uncertainty.
+        assume: "force" when the torque is known to be zero; three joints are then enough.
+    """
+    size = 6 if assume == "wrench" else 3
+    scale = np.array([1.0, 1.0, 1.0, LEVER, LEVER, LEVER])[:size]  # w = scale * what is solved for
+    W = np.ones(len(effort)) if weights is None else weights
+    U, s, Vt = np.linalg.svd((scale[:, None] * jacobian[:size]).T * W[:, None], full_matrices=False)
+    inverse = s / np.maximum(np.maximum(s, damping * s[0]), np.finfo(float).tiny) ** 2
+    value, resolution = np.zeros(6), np.ones(6)
+    solved = scale * (Vt.T @ (inverse * (U.T @ (W * effort))))
+    for part in range(0, size, 3):  # force, torque: from root to tip axes
+        own = slice(part, part + 3)
+        value[own] = R_RT.T @ solved[own]
+        resolution[own] = np.square(Vt[:, own] @ R_RT).T @ (s * inverse)
+    return TipWrench(value, resolution)
+
+
+def root_jacobian(model: DynamicsModel, q: Array) -> Array:
+    """(6, n): the joint efforts of unit forces and torques at the tip, in root axes."""
+    return model.external_effort(np.tile(q, (6, 1)), np.eye(6), frame="root")
