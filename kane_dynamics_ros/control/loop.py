@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.control.law import Law, efforts, position_error
 from kane_dynamics_ros.control.limits import Limited, check_reference, clamp, clamp_reference, limit_rate
+from kane_dynamics_ros.control.outcomes import Goal, Goals, Ticket
 from kane_dynamics_ros.control.plan import Plan, accepted, continue_with, hold_at, hold_from, sample, shifted
-from kane_dynamics_ros.control.rejections import NoStateError
+from kane_dynamics_ros.control.rejections import NoStateError, TrajectoryError
 from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest, Waypoints
 from kane_dynamics_ros.errors import NonFiniteError
@@ -141,6 +142,7 @@ class ControlLoop:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.goals = Goals()
         self.counts: Counter[str] = Counter()
         self.clamped: Counter[str] = Counter()
         self.plan: Plan | None = None
@@ -154,18 +156,32 @@ class ControlLoop:
         self._sent: tuple[Array, float] | None = None  # the last effort, and when [s]
         self._saturated_since: float | None = None
 
-    def forget(self) -> None:
+    def forget(self, reason: str) -> None:
         """Drop the motion and the states, as after a jump of the clock; the next state is held."""
+        self.goals.drop(reason)
         self.plan = self.last = self.alarm = None
         self._waiting = self._q = self._safe_q = self._saturated_since = None
         self._seen = -math.inf
 
-    def follow(self, request: TrajectoryRequest, now_ns: int) -> None:
-        """Take a trajectory; one without a stamp starts at the next state. Raises ``TrajectoryError``."""
+    def follow(self, request: TrajectoryRequest, now_ns: int, number: int = 1) -> None:
+        """Take a trajectory; one without a stamp starts at the next state. Raises ``TrajectoryError``.
+
+        ``number`` tells it from others in ``goals``, which report what becomes of it.
+        """
+        ticket = Ticket(number, request.stamp_ns, request.label)
+        try:
+            self._follow(request, now_ns, ticket)
+        except TrajectoryError as error:
+            self.goals.refuse(ticket, str(error))
+            raise
+
+    def _follow(self, request: TrajectoryRequest, now_ns: int, ticket: Ticket) -> None:
         if self.plan is None or self.alarm is not None:
             raise NoStateError(None if self.alarm is None else self.alarm.fault)
         if not request.points:
             self.plan, self._waiting, self._stamped = hold_from(self.plan, now_ns), None, False
+            self.goals.drop(f"stopped by trajectory {ticket.number}, which has no points", by_sender=True)
+            self.goals.accept(Goal(ticket, now_ns, now_ns))
             return
         self._start_waiting(self.plan, now_ns)  # the new one may begin long after it
         joints, start_ns = self.settings.law.rigid.joints, request.stamp_ns or now_ns
@@ -177,6 +193,7 @@ class ControlLoop:
             self.plan, self._waiting, self._stamped = plan, None, True
         else:
             self._waiting = waypoints
+        self.goals.accept(Goal(ticket, start_ns, start_ns + waypoints.times_ns[-1]))
 
     def shift_clock(self, by_ns: int, now_ns: int) -> bool:
         """The clock of trajectories was stepped; whether the motion was dropped.
@@ -187,9 +204,11 @@ class ControlLoop:
         if self.plan is None:
             return False
         self.plan = shifted(self.plan, by_ns)
+        self.goals.shift(by_ns)
         dropped = self._stamped and now_ns < self.plan.end_ns
         if dropped:
             self.plan, self._stamped = hold_from(self.plan, now_ns), False
+            self.goals.drop(f"the clock was stepped by {by_ns * 1e-9:.3f} s")
         return dropped
 
     def step(self, q: Array, qd: Array, now_ns: int, time: float) -> Array | None:
@@ -235,6 +254,7 @@ class ControlLoop:
         """Begin the trajectory that waits for the next state, if there is one."""
         if self._waiting is not None:
             self.plan = continue_with(plan, self._waiting, now_ns, now_ns)
+            self.goals.start_last(now_ns)
             self._waiting, self._stamped = None, False
 
     def _inspect(self, q: Array, time: float) -> None:
@@ -266,6 +286,8 @@ class ControlLoop:
         tau, clamped = self._limited(wanted, time)
         self._watch_saturation(clamped, time)
         self.last = Step(reference, wanted, tau, q, qd)
+        if self.goals.open and now_ns >= self.goals.open[0].end_ns:
+            self.goals.finish()
         return tau
 
     def _limited(self, wanted: Array, time: float) -> Limited:
@@ -294,3 +316,6 @@ class ControlLoop:
     def _raise(self, fault: Fault) -> None:
         self.counts[fault] += 1
         self.alarm = raised(self.alarm, fault, self.settings.safety)
+        if self.alarm is not None and self.goals.open:
+            self.goals.drop(f"{fault}: reaction is {self.alarm.reaction}")
+            self._waiting = None

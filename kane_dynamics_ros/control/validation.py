@@ -29,11 +29,15 @@ class RequestPoint:
 
 @dataclass(frozen=True)
 class TrajectoryRequest:
-    """``stamp_ns`` is the start on the caller's clock [ns]; 0 means at reception."""
+    """``stamp_ns`` is the start on the caller's clock [ns]; 0 means at reception.
+
+    ``label`` is what the sender wrote beside it, to know the trajectory again.
+    """
 
     names: Sequence[str]
     points: Sequence[RequestPoint]
     stamp_ns: int = 0
+    label: str = ""
 
 
 # From a request in any joint order to checked points in the model's order.

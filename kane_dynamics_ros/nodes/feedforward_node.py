@@ -8,6 +8,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -19,9 +20,11 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.control.outcomes import Outcome, Ticket
+from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.clocks import NodeClock, on_jump_back
-from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics
+from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, TrajectoryStatus
 from kane_dynamics_ros.nodes.feedforward.controller import BackgroundAnnotation, Controller
 from kane_dynamics_ros.nodes.feedforward.model import DescriptionCheck
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
@@ -55,6 +58,8 @@ class FeedforwardNode(LifecycleNode):
         self._diagnostics = Diagnostics(self)
         self._log = ConditionLog(self.get_logger())
         self._watches = 0
+        self._trajectories = 0  # received
+        self._status = TrajectoryStatus(self)
         states = self._subscribe(JointState, "joint_states", self._on_state, JOINT_STATES, OwnSpin())
         self._subscribe(JointTrajectory, "joint_trajectory", self._on_trajectory, TRAJECTORY)
         self._subscribe(JointTrajectory, "~/annotate", self._on_annotate, TRAJECTORY)
@@ -108,7 +113,7 @@ class FeedforwardNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         if self._controller is not None:
-            self._controller.forget()
+            self._controller.forget("the node was activated again")
         gc.collect()
         gc.freeze()
         gc.disable()  # a collection would hold up commands; it runs with the diagnostics
@@ -121,6 +126,8 @@ class FeedforwardNode(LifecycleNode):
         gc.unfreeze()
         if self._controller is not None:
             self._controller.leave_safe()
+            self._controller.loop.goals.drop("the node was deactivated")
+            self._tell_outcomes()
         return TransitionCallbackReturn.SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -139,15 +146,25 @@ class FeedforwardNode(LifecycleNode):
     def _on_state(self, message: JointState) -> None:
         if self._active and self._controller is not None:
             self._controller.on_state(message)
+            if self._controller.loop.goals.news:
+                self._tell_outcomes()
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
+        self._trajectories += 1
+        request = request_from(message)
         if not self._active or self._controller is None:
-            self.get_logger().warning("trajectory rejected: the node is not active")
+            ticket = Ticket(self._trajectories, request.stamp_ns, request.label)
+            self._status.tell(Outcome(ticket, "refused", "the node is not active"))
             return
-        try:
-            self._controller.follow(request_from(message))
-        except KaneDynamicsError as error:
-            self.get_logger().warning(f"trajectory rejected: {error}")
+        with suppress(TrajectoryError):  # told from the outcomes
+            self._controller.follow(request, self._trajectories)
+        self._tell_outcomes()
+
+    def _tell_outcomes(self) -> None:
+        """Publish and log what has become of trajectories."""
+        if self._controller is not None:
+            for outcome in self._controller.loop.goals.taken():
+                self._status.tell(outcome)
 
     def _on_annotate(self, message: JointTrajectory) -> None:
         if self._controller is None:
@@ -213,6 +230,7 @@ class FeedforwardNode(LifecycleNode):
         if self._active and self._controller is not None:
             self._controller.watch()
             self._log.look(self._controller, time.monotonic())
+            self._tell_outcomes()
         self._watches += 1
         if self._watches % DIAGNOSTICS_EVERY == 0:
             self._diagnostics.publish(self._controller, self._active)
@@ -235,7 +253,8 @@ class FeedforwardNode(LifecycleNode):
     def _on_clock_jump(self, seconds: float) -> None:
         self.get_logger().warning(f"time jumped back by {-seconds:.3f} s: the trajectory is dropped")
         if self._controller is not None:
-            self._controller.forget()
+            self._controller.forget("time jumped back")
+            self._tell_outcomes()
 
 
 def main() -> int:

@@ -22,7 +22,8 @@ def request_from(message: JointTrajectory) -> TrajectoryRequest:
     """A trajectory message as a request, unchecked."""
     stamp = message.header.stamp
     points = tuple(_point(each) for each in message.points)
-    return TrajectoryRequest(tuple(message.joint_names), points, stamp.sec * NANOSECONDS + stamp.nanosec)
+    stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
+    return TrajectoryRequest(tuple(message.joint_names), points, stamp_ns, message.header.frame_id)
 
 
 def trajectory_from(request: TrajectoryRequest, frame_id: str) -> JointTrajectory:
@@ -67,6 +68,9 @@ JOINT_STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 COMMANDS = QoSProfile(depth=1)
 TRAJECTORY = QoSProfile(depth=10)  # several may come at once, with stamps one after the other
 OUTPUT = QoSProfile(depth=1)
+STATUS = QoSProfile(
+    depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)  # a sender that joins late knows too
 ROBOT_DESCRIPTION = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 

@@ -170,9 +170,9 @@ class Controller:
         if self._steps.heard and loop.last is not None:
             self._steps.publish(loop.last, loop.settings.law, now_ns)
 
-    def follow(self, request: TrajectoryRequest) -> None:
+    def follow(self, request: TrajectoryRequest, number: int) -> None:
         """Take a trajectory. Raises ``TrajectoryError``."""
-        self.loop.follow(request, self._clock.now_ns())
+        self.loop.follow(request, self._clock.now_ns(), number)
 
     def watch(self) -> None:
         """Between states: react to missing ones, and look who listens."""
@@ -190,9 +190,9 @@ class Controller:
         self.reader.forget()
         return self.loop.shift_clock(step_ns, self._clock.now_ns())
 
-    def forget(self) -> None:
+    def forget(self, reason: str) -> None:
         """Drop the motion and the states; the next complete state is held."""
-        self.loop.forget()
+        self.loop.forget(reason)
         self.reader.forget()
 
     def leave_safe(self) -> None:
