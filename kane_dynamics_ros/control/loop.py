@@ -12,12 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.control.law import Law, efforts, position_error
-from kane_dynamics_ros.control.limits import Limited, check_reference, clamp, clamp_reference, limit_rate
+from kane_dynamics_ros.control.limits import Limited, clamp, clamp_reference, limit_rate, motion_limits
 from kane_dynamics_ros.control.outcomes import Goal, Goals, Ticket
-from kane_dynamics_ros.control.plan import Plan, accepted, continue_with, hold_at, hold_from, sample, shifted
+from kane_dynamics_ros.control.plan import (
+    Plan,
+    Prepared,
+    hold_at,
+    hold_from,
+    joined,
+    prepare,
+    sample,
+    shifted,
+)
 from kane_dynamics_ros.control.rejections import NoStateError, TrajectoryError
 from kane_dynamics_ros.control.splines import Array
-from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest, Waypoints
+from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.errors import NonFiniteError
 
 # What to do when something is wrong, and when to go on.
@@ -137,6 +146,14 @@ class Step(NamedTuple):
     qd: Array
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A trajectory that wants to be followed: prepared, refused already, or None: a request to stop."""
+
+    ticket: Ticket
+    outcome: Prepared | TrajectoryError | None
+
+
 class ControlLoop:
     """The running reference, the last step, the alarm and the counts."""
 
@@ -148,7 +165,7 @@ class ControlLoop:
         self.plan: Plan | None = None
         self.alarm: Alarm | None = None
         self.last: Step | None = None
-        self._waiting: Waypoints | None = None  # to start at the next state
+        self._waiting: Prepared | None = None  # to start at the next state
         self._stamped = False  # whether the motion was asked for at a time of the clock
         self._q: Array | None = None  # the last measured position
         self._safe_q: Array | None = None  # the last one that had not jumped
@@ -163,37 +180,56 @@ class ControlLoop:
         self._waiting = self._q = self._safe_q = self._saturated_since = None
         self._seen = -math.inf
 
-    def follow(self, request: TrajectoryRequest, now_ns: int, number: int = 1) -> None:
-        """Take a trajectory; one without a stamp starts at the next state. Raises ``TrajectoryError``.
+    def prepare(self, request: TrajectoryRequest, now_ns: int, number: int = 1) -> "Candidate":
+        """All that takes long about a trajectory. Changes nothing, so that another thread may do it.
 
-        ``number`` tells it from others in ``goals``, which report what becomes of it.
+        ``number`` tells the trajectory from others in ``goals``, which report what becomes of it.
         """
-        ticket = Ticket(number, request.stamp_ns, request.label)
+        ticket, settings, plan = Ticket(number, request.stamp_ns, request.label), self.settings, self.plan
+        if not request.points:
+            return Candidate(ticket, None)
+        joints = settings.law.rigid.joints
+        check = None
+        if settings.reference_limits == "reject":
+            begin = None if plan is None else sample(plan, request.stamp_ns or now_ns)[0]
+            check = motion_limits(joints, begin).check
         try:
-            self._follow(request, now_ns, ticket)
+            return Candidate(ticket, prepare(request, joints, settings.rules, check))
         except TrajectoryError as error:
-            self.goals.refuse(ticket, str(error))
+            return Candidate(ticket, error)
+
+    def follow(self, request: TrajectoryRequest, now_ns: int, number: int = 1) -> None:
+        """Take a trajectory; one without a stamp starts at the next state. Raises ``TrajectoryError``."""
+        self.accept(self.prepare(request, now_ns, number), now_ns)
+
+    def accept(self, candidate: "Candidate", now_ns: int) -> None:
+        """Follow a prepared trajectory. Raises ``TrajectoryError``; ``goals`` reports that too."""
+        try:
+            self._accept(candidate.ticket, candidate.outcome, now_ns)
+        except TrajectoryError as error:
+            self.goals.refuse(candidate.ticket, str(error))
             raise
 
-    def _follow(self, request: TrajectoryRequest, now_ns: int, ticket: Ticket) -> None:
+    def _accept(self, ticket: Ticket, prepared: Prepared | TrajectoryError | None, now_ns: int) -> None:
         if self.plan is None or self.alarm is not None:
             raise NoStateError(None if self.alarm is None else self.alarm.fault)
-        if not request.points:
+        if isinstance(prepared, TrajectoryError):
+            raise prepared
+        if prepared is None:
             self.plan, self._waiting, self._stamped = hold_from(self.plan, now_ns), None, False
             self.goals.drop(f"stopped by trajectory {ticket.number}, which has no points", by_sender=True)
             self.goals.accept(Goal(ticket, now_ns, now_ns))
             return
         self._start_waiting(self.plan, now_ns)  # the new one may begin long after it
-        joints, start_ns = self.settings.law.rigid.joints, request.stamp_ns or now_ns
-        waypoints = accepted(self.plan, request, joints, start_ns, now_ns, self.settings.rules)
-        plan = continue_with(self.plan, waypoints, start_ns, now_ns)
-        if self.settings.reference_limits == "reject":
-            check_reference(plan, joints)
-        if request.stamp_ns:
+        joints, start_ns = self.settings.law.rigid.joints, ticket.stamp_ns or now_ns
+        plan, move = joined(self.plan, prepared, joints, start_ns, now_ns)
+        if self.settings.reference_limits == "reject" and move is not None:
+            motion_limits(joints, sample(self.plan, max(start_ns, now_ns))[0]).check(move)
+        if ticket.stamp_ns:
             self.plan, self._waiting, self._stamped = plan, None, True
         else:
-            self._waiting = waypoints
-        self.goals.accept(Goal(ticket, start_ns, start_ns + waypoints.times_ns[-1]))
+            self._waiting = prepared
+        self.goals.accept(Goal(ticket, start_ns, plan.end_ns))
 
     def shift_clock(self, by_ns: int, now_ns: int) -> bool:
         """The clock of trajectories was stepped; whether the motion was dropped.
@@ -253,7 +289,8 @@ class ControlLoop:
     def _start_waiting(self, plan: Plan, now_ns: int) -> None:
         """Begin the trajectory that waits for the next state, if there is one."""
         if self._waiting is not None:
-            self.plan = continue_with(plan, self._waiting, now_ns, now_ns)
+            joints = self.settings.law.rigid.joints
+            self.plan = joined(plan, self._waiting, joints, now_ns, now_ns)[0]
             self.goals.start_last(now_ns)
             self._waiting, self._stamped = None, False
 
