@@ -166,5 +166,5 @@ def _point(row: Row, given: RequestPoint | None, order: list[int]) -> RequestPoi
     effort = row.tau[order].tolist()
     if given is not None:
         return replace(given, effort=effort)
-    carried = [each[order].tolist() for each in row.state[: row.carried]]
-    return RequestPoint(row.time_ns, *carried, effort=effort)
+    q, qd, qdd = (each[order].tolist() if k < row.carried else [] for k, each in enumerate(row.state))
+    return RequestPoint(row.time_ns, q, qd, qdd, effort)

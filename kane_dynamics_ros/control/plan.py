@@ -146,7 +146,7 @@ def joined(
     q = points.q[first] if offset is None else points.q[first] + offset
     duration = np.array([(int(arrivals[first]) - from_ns) * NANOSECOND])
     ends = np.stack((reference, (q, points.qd[first], points.qdd[first])), axis=1)
-    coefficients = segments(*ends, duration)
+    coefficients = segments(ends[0], ends[1], ends[2], duration)
     move = Stretch(np.array([from_ns]), coefficients)
     return Plan((*before, move, motion)), Stretch(
         np.array([from_ns, arrivals[first]]) - start_ns, coefficients

@@ -80,7 +80,7 @@ class Waypoints:
         return np.where(continuous, turns, np.where(self.named, 0.0, state))
 
 
-BLOCK = 500  # points or segments at a time: some hundred microseconds, after which another thread may run
+BLOCK = 200  # points or segments at a time: some hundred microseconds, after which another thread may run
 
 
 def checked(request: TrajectoryRequest, joints: Sequence[JointInfo], rules: Rules) -> Waypoints:
@@ -104,7 +104,8 @@ def checked(request: TrajectoryRequest, joints: Sequence[JointInfo], rules: Rule
     named[order] = True
     if m and not rules.allow_nonzero_end_velocity:
         _check_end(m - 1, request.names, request.points[m - 1].velocities)
-    return Waypoints(times_ns, *rows[:3], named)
+    q, qd, qdd, _ = rows
+    return Waypoints(times_ns, q, qd, qdd, named)
 
 
 def _order(names: Sequence[str], known: Sequence[str], allow_partial: bool) -> list[int]:

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.control.loop import Differentiated, differentiate
 from kane_dynamics_ros.control.splines import Array
+from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 
 REMEMBERED_ORDERS = 16  # publishers repeat a few lists of names; hostile ones must not fill the memory
-NANOSECONDS = 1_000_000_000
 
 
 @dataclass

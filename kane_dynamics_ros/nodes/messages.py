@@ -11,11 +11,9 @@ from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPo
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 
 # Between ROS messages and the plain values of the control room.
-
-
-NANOSECONDS = 1_000_000_000
 
 
 def request_from(message: JointTrajectory) -> TrajectoryRequest:

@@ -10,49 +10,8 @@ from rclpy.node import Node
 
 from kane_dynamics_ros.control.limits import overloaded_by_gravity
 from kane_dynamics_ros.control.loop import Alarm
-from kane_dynamics_ros.control.outcomes import Outcome
 from kane_dynamics_ros.nodes.feedforward.controller import Controller
-from kane_dynamics_ros.nodes.messages import NANOSECONDS, OUTPUT, STATUS
-
-# What became of each trajectory, on ~/trajectory_status and in the log.
-
-
-class TrajectoryStatus:
-    """Publishes and logs each change of a trajectory's state."""
-
-    def __init__(self, node: Node) -> None:
-        self._name = node.get_fully_qualified_name().lstrip("/")
-        self._logger = node.get_logger()
-        self._publisher = node.create_publisher(DiagnosticStatus, "~/trajectory_status", STATUS)
-
-    def tell(self, outcome: Outcome) -> None:
-        level = level_of(outcome)
-        message = f"{outcome.state}: {outcome.reason}"
-        text = f"trajectory {outcome.ticket.number} {message}"
-        if level == DiagnosticStatus.OK:
-            self._logger.info(text)
-        elif outcome.state == "refused":
-            self._logger.warning(f"trajectory rejected: {outcome.reason}")
-        else:
-            self._logger.warning(text)
-        figures = {
-            "state": outcome.state,
-            "reason": outcome.reason,
-            "id": str(outcome.ticket.number),
-            "stamp": f"{outcome.ticket.stamp_ns // NANOSECONDS}.{outcome.ticket.stamp_ns % NANOSECONDS:09d}",
-            "frame_id": outcome.ticket.label,
-        }
-        values = [KeyValue(key=key, value=value) for key, value in figures.items()]
-        name = f"{self._name}: trajectory"
-        self._publisher.publish(DiagnosticStatus(level=level, name=name, message=message, values=values))
-
-
-def level_of(outcome: Outcome) -> bytes:
-    """OK when accepted or finished, WARN when a sender asked for something else, ERROR for the rest."""
-    if outcome.state in ("accepted", "finished"):
-        return DiagnosticStatus.OK
-    return DiagnosticStatus.WARN if outcome.by_sender else DiagnosticStatus.ERROR
-
+from kane_dynamics_ros.nodes.messages import OUTPUT
 
 # The node's condition on /diagnostics.
 
