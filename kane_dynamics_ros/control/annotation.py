@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from kane_dynamics_ros.control.law import Law, efforts_by_term
 from kane_dynamics_ros.control.plan import NANOSECOND
 from kane_dynamics_ros.control.rejections import EffortBeyondLimitError, NoPointsError, TooManyPointsError
-from kane_dynamics_ros.control.splines import Array, Knot, constant, evaluate_many, segments
+from kane_dynamics_ros.control.splines import Array, constant, evaluate_many, segments
 from kane_dynamics_ros.control.validation import RequestPoint, Rules, TrajectoryRequest, Waypoints, checked
 
 JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned
@@ -66,36 +66,37 @@ def annotate(request: TrajectoryRequest, law: Law, limits: Array, accuracy: Accu
     if not request.points:
         raise NoPointsError
     joints = law.rigid.joints
-    waypoints = checked(request, joints, np.zeros(len(joints)), Rules())
+    waypoints = checked(request, joints, Rules())
     desired = replace(law, mode="feedforward")
     rows: list[Row] = []
     for piece in (*_pieces(waypoints), _rest(waypoints)):
         _extend(rows, piece, desired, accuracy)
     _check_efforts(rows, limits, law)
     order = [law.rigid.joint_names.index(name) for name in request.names]
-    given = dict(zip(waypoints.times_ns, waypoints.knots, strict=True))
+    given = {point.time_ns: point for point in request.points}
     return replace(request, points=tuple(_point(row, given.get(row.time_ns), order) for row in rows))
 
 
 def _pieces(waypoints: Waypoints) -> list[Piece]:
     """The segments between the points of the request."""
-    times, knots = waypoints.times_ns, waypoints.knots
-    if len(knots) == 1:
-        return []
-    coefficients = segments(knots, np.diff(np.array(times, dtype=np.int64)).astype(np.float64) * NANOSECOND)
-    carried = [min(_carried(a), _carried(b)) for a, b in pairwise(knots)]
-    return [Piece(*each) for each in zip(times, times[1:], coefficients, carried, strict=False)]
+    times = waypoints.times_ns
+    durations = np.diff(times) * NANOSECOND
+    coefficients = segments(waypoints.q, waypoints.qd, waypoints.qdd, durations)
+    carried = np.minimum(_carried(waypoints)[:-1], _carried(waypoints)[1:])
+    ends = pairwise(times.tolist())
+    return [Piece(*end, c, int(k)) for end, c, k in zip(ends, coefficients, carried, strict=True)]
 
 
 def _rest(waypoints: Waypoints) -> Piece:
     """The hold after the last point, as a piece without duration."""
-    last = waypoints.knots[-1]
-    end = waypoints.times_ns[-1]
-    return Piece(end, end, constant(last.q), _carried(last))
+    end = int(waypoints.times_ns[-1])
+    return Piece(end, end, constant(waypoints.q[-1]), int(_carried(waypoints)[-1]))
 
 
-def _carried(knot: Knot) -> int:
-    return 1 if knot.qd is None else 2 if knot.qdd is None else 3
+def _carried(waypoints: Waypoints) -> NDArray[np.intp]:
+    """What each point carries (m,), as in ``Piece``."""
+    carried: NDArray[np.intp] = 3 - np.isnan(waypoints.qd[:, 0]) - np.isnan(waypoints.qdd[:, 0])
+    return carried
 
 
 def _extend(rows: list[Row], piece: Piece, law: Law, accuracy: Accuracy) -> None:
@@ -160,8 +161,10 @@ def _check_efforts(rows: Sequence[Row], limits: Array, law: Law) -> None:
                 raise EffortBeyondLimitError(name, float(effort), float(limit), row.time_ns * NANOSECOND)
 
 
-def _point(row: Row, given: Knot | None, order: list[int]) -> RequestPoint:
+def _point(row: Row, given: RequestPoint | None, order: list[int]) -> RequestPoint:
     """One row as a point in the request's joint order; a ``given`` point keeps what it carried."""
-    knot = given or Knot(*row.state[: row.carried])
-    q, qd, qdd = ([] if each is None else each[order].tolist() for each in (knot.q, knot.qd, knot.qdd))
-    return RequestPoint(row.time_ns, q, qd, qdd, row.tau[order].tolist())
+    effort = row.tau[order].tolist()
+    if given is not None:
+        return replace(given, effort=effort)
+    q, qd, qdd = (each[order].tolist() if k < row.carried else [] for k, each in enumerate(row.state))
+    return RequestPoint(row.time_ns, q, qd, qdd, effort)

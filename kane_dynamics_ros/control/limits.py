@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.plan import NANOSECOND, Plan
+from kane_dynamics_ros.control.plan import NANOSECOND, Stretch
 from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
 
@@ -64,18 +65,53 @@ def position_limits(joints: Sequence[JointInfo]) -> tuple[Array, Array]:
     return np.array(lower), np.array(upper)
 
 
-def check_reference(plan: Plan, joints: Sequence[JointInfo]) -> None:
-    """Refuse a plan that leaves the position or velocity limits. Raises ``OutsideLimitsError``.
+@dataclass(frozen=True)
+class MotionLimits:
+    """Position limits (n,) and velocity limits (n,) of a reference; infinite where there is none."""
 
-    Points and the motion between them are checked. Where the plan begins outside the limits, as an
-    arm that was pushed there does, the move back in is allowed.
+    joints: tuple[str, ...]
+    lower: Array
+    upper: Array
+    fastest: Array
+
+    def check(self, stretch: Stretch, named: NDArray[np.bool_] | None = None) -> None:
+        """Refuse a motion that leaves the limits. Raises ``OutsideLimitsError``.
+
+        ``stretch`` has one start more than segments: the end of the last one. Points and the motion between
+        them are checked; of the positions only those of joints that are ``named`` (n,).
+        """
+        q, qd, times = _sampled(stretch)
+        lower, upper = self.lower, self.upper
+        if named is not None:
+            lower, upper = np.where(named, lower, -math.inf), np.where(named, upper, math.inf)
+        self._check("position", q, times, lower, upper)
+        self._check("velocity", qd, times, -self.fastest, self.fastest)
+
+    def _check(self, quantity: str, values: Array, times: Array, lower: Array, upper: Array) -> None:
+        """Raise for the first value (N, n) outside its joint's limits."""
+        outside = np.argwhere((values < lower - TOLERANCE) | (values > upper + TOLERANCE))
+        if outside.size:
+            row, j = (int(index) for index in outside[0])
+            raise rejections.OutsideLimitsError(
+                quantity,
+                self.joints[j],
+                float(values[row, j]),
+                float(lower[j]),
+                float(upper[j]),
+                float(times[row]),
+            )
+
+
+def motion_limits(joints: Sequence[JointInfo], begin: Array | None) -> MotionLimits:
+    """The URDF's limits, widened to take in ``begin`` (n,), where the motion begins.
+
+    So an arm that was pushed outside its limits may move back in.
     """
     lower, upper = position_limits(joints)
-    begin = plan.segments[0, 0]
+    if begin is not None:
+        lower, upper = np.minimum(lower, begin), np.maximum(upper, begin)
     fastest = np.array([math.inf if joint.velocity is None else joint.velocity for joint in joints])
-    q, qd, times = _sampled(plan)
-    _check("position", q, times, (np.minimum(lower, begin), np.maximum(upper, begin)), joints)
-    _check("velocity", qd, times, (-fastest, fastest), joints)
+    return MotionLimits(tuple(joint.name for joint in joints), lower, upper, fastest)
 
 
 def clamp_reference(reference: Array, lower: Array, upper: Array) -> Array:
@@ -85,39 +121,18 @@ def clamp_reference(reference: Array, lower: Array, upper: Array) -> Array:
     return np.stack((q, np.where(inside, reference[1], 0.0), np.where(inside, reference[2], 0.0)))
 
 
-def _sampled(plan: Plan) -> tuple[Array, Array, Array]:
-    """Positions and velocities (N, n) along the whole plan, and their times [s] since its start (N,).
+def _sampled(stretch: Stretch) -> tuple[Array, Array, Array]:
+    """Positions and velocities (N, n) along a stretch, and their times [s] on its own clock (N,).
 
     In units of each segment's duration all segments have the same sample times, so that one product of
-    matrices does for thousands of them: a long trajectory must not hold up a control loop.
+    matrices does for all of them.
     """
-    starts = np.array(plan.starts_ns, dtype=np.int64) - plan.starts_ns[0]
-    durations = np.append(np.diff(starts) * NANOSECOND, 0.0)
+    durations = np.diff(stretch.starts_ns) * NANOSECOND
     share, power = np.linspace(0.0, 1.0, SAMPLES_PER_SEGMENT)[:, np.newaxis], np.arange(6)
-    scaled = plan.segments * (durations[:, np.newaxis] ** power)[..., np.newaxis]
+    scaled = stretch.segments * (durations[:, np.newaxis] ** power)[..., np.newaxis]
     q = np.tensordot(share**power, scaled, axes=(1, 1)).swapaxes(0, 1)
     per_duration = np.tensordot(power * share ** np.maximum(power - 1, 0), scaled, axes=(1, 1)).swapaxes(0, 1)
-    qd = (
-        per_duration / np.where(durations, durations, 1.0)[:, np.newaxis, np.newaxis]
-    )  # 0 in the last, a hold
-    times = starts[:, np.newaxis] * NANOSECOND + durations[:, np.newaxis] * share[:, 0]
+    qd = per_duration / durations[:, np.newaxis, np.newaxis]
+    times = stretch.starts_ns[:-1, np.newaxis] * NANOSECOND + durations[:, np.newaxis] * share[:, 0]
     n = q.shape[2]
     return q.reshape(-1, n), qd.reshape(-1, n), times.ravel()
-
-
-def _check(
-    quantity: str, values: Array, times: Array, limits: tuple[Array, Array], joints: Sequence[JointInfo]
-) -> None:
-    """Raise for the first value (N, n) outside its joint's limits."""
-    lower, upper = limits
-    outside = np.argwhere((values < lower - TOLERANCE) | (values > upper + TOLERANCE))
-    if outside.size:
-        row, j = (int(index) for index in outside[0])
-        raise rejections.OutsideLimitsError(
-            quantity,
-            joints[j].name,
-            float(values[row, j]),
-            float(lower[j]),
-            float(upper[j]),
-            float(times[row]),
-        )

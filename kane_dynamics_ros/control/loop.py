@@ -12,11 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.control.law import Law, efforts, position_error
-from kane_dynamics_ros.control.limits import Limited, check_reference, clamp, clamp_reference, limit_rate
-from kane_dynamics_ros.control.plan import Plan, accepted, continue_with, hold_at, hold_from, sample, shifted
-from kane_dynamics_ros.control.rejections import NoStateError
+from kane_dynamics_ros.control.limits import Limited, clamp, clamp_reference, limit_rate, motion_limits
+from kane_dynamics_ros.control.outcomes import Goal, Goals, Ticket
+from kane_dynamics_ros.control.plan import (
+    Plan,
+    Prepared,
+    hold_at,
+    hold_from,
+    joined,
+    prepare,
+    sample,
+    shifted,
+)
+from kane_dynamics_ros.control.rejections import NoStateError, TrajectoryError
 from kane_dynamics_ros.control.splines import Array
-from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest, Waypoints
+from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.errors import NonFiniteError
 
 # What to do when something is wrong, and when to go on.
@@ -80,35 +90,6 @@ def after_good_state(alarm: Alarm, time: float, safety: Safety) -> Alarm | None:
     return None if time - alarm.good_since >= safety.recovery_time else alarm
 
 
-# Joint velocity from positions, for robots that report none.
-#
-# A first-order low-pass filter on the difference quotient, with cut-off frequency f [Hz]:
-# v += (1 - exp(-2 pi f dt)) ((q - q_previous) / dt - v), which delays the velocity by 1 / (2 pi f).
-
-
-@dataclass(frozen=True)
-class Differentiated:
-    """The last position (n,), the filtered velocity (n,), and when [s]."""
-
-    q: Array
-    qd: Array
-    time: float
-
-
-def differentiate(previous: Differentiated | None, q: Array, time: float, cutoff: float) -> Differentiated:
-    """The velocity after one more position, at rest before the first one.
-
-    ``time`` [s] is any clock that never steps. A repeated time keeps the velocity.
-    """
-    if previous is None:
-        return Differentiated(q, np.zeros_like(q), time)
-    dt = time - previous.time
-    if dt <= 0.0:
-        return Differentiated(q, previous.qd, previous.time)
-    share = 1.0 - math.exp(-math.tau * cutoff * dt)
-    return Differentiated(q, previous.qd + share * ((q - previous.q) / dt - previous.qd), time)
-
-
 @dataclass(frozen=True)
 class Settings:
     """What a step depends on. Limits (n,); ``effort_rate`` (n,) [N m/s or N/s] is None when unlimited.
@@ -136,17 +117,26 @@ class Step(NamedTuple):
     qd: Array
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A trajectory that wants to be followed: prepared, refused already, or None: a request to stop."""
+
+    ticket: Ticket
+    outcome: Prepared | TrajectoryError | None
+
+
 class ControlLoop:
     """The running reference, the last step, the alarm and the counts."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
+        self.goals = Goals()
         self.counts: Counter[str] = Counter()
         self.clamped: Counter[str] = Counter()
         self.plan: Plan | None = None
         self.alarm: Alarm | None = None
         self.last: Step | None = None
-        self._waiting: Waypoints | None = None  # to start at the next state
+        self._waiting: Prepared | None = None  # to start at the next state
         self._stamped = False  # whether the motion was asked for at a time of the clock
         self._q: Array | None = None  # the last measured position
         self._safe_q: Array | None = None  # the last one that had not jumped
@@ -154,29 +144,63 @@ class ControlLoop:
         self._sent: tuple[Array, float] | None = None  # the last effort, and when [s]
         self._saturated_since: float | None = None
 
-    def forget(self) -> None:
+    def forget(self, reason: str) -> None:
         """Drop the motion and the states, as after a jump of the clock; the next state is held."""
+        self.goals.drop(reason)
         self.plan = self.last = self.alarm = None
         self._waiting = self._q = self._safe_q = self._saturated_since = None
         self._seen = -math.inf
 
-    def follow(self, request: TrajectoryRequest, now_ns: int) -> None:
+    def prepare(self, request: TrajectoryRequest, now_ns: int, number: int = 1) -> "Candidate":
+        """All that takes long about a trajectory. Changes nothing, so that another thread may do it.
+
+        ``number`` tells the trajectory from others in ``goals``, which report what becomes of it.
+        """
+        ticket, settings, plan = Ticket(number, request.stamp_ns, request.label), self.settings, self.plan
+        if not request.points:
+            return Candidate(ticket, None)
+        joints = settings.law.rigid.joints
+        check = None
+        if settings.reference_limits == "reject":
+            begin = None if plan is None else sample(plan, request.stamp_ns or now_ns)[0]
+            check = motion_limits(joints, begin).check
+        try:
+            return Candidate(ticket, prepare(request, joints, settings.rules, check))
+        except TrajectoryError as error:
+            return Candidate(ticket, error)
+
+    def follow(self, request: TrajectoryRequest, now_ns: int, number: int = 1) -> None:
         """Take a trajectory; one without a stamp starts at the next state. Raises ``TrajectoryError``."""
+        self.accept(self.prepare(request, now_ns, number), now_ns)
+
+    def accept(self, candidate: "Candidate", now_ns: int) -> None:
+        """Follow a prepared trajectory. Raises ``TrajectoryError``; ``goals`` reports that too."""
+        try:
+            self._accept(candidate.ticket, candidate.outcome, now_ns)
+        except TrajectoryError as error:
+            self.goals.refuse(candidate.ticket, str(error))
+            raise
+
+    def _accept(self, ticket: Ticket, prepared: Prepared | TrajectoryError | None, now_ns: int) -> None:
         if self.plan is None or self.alarm is not None:
             raise NoStateError(None if self.alarm is None else self.alarm.fault)
-        if not request.points:
+        if isinstance(prepared, TrajectoryError):
+            raise prepared
+        if prepared is None:
             self.plan, self._waiting, self._stamped = hold_from(self.plan, now_ns), None, False
+            self.goals.drop(f"stopped by trajectory {ticket.number}, which has no points", by_sender=True)
+            self.goals.accept(Goal(ticket, now_ns, now_ns))
             return
         self._start_waiting(self.plan, now_ns)  # the new one may begin long after it
-        joints, start_ns = self.settings.law.rigid.joints, request.stamp_ns or now_ns
-        waypoints = accepted(self.plan, request, joints, start_ns, now_ns, self.settings.rules)
-        plan = continue_with(self.plan, waypoints, start_ns, now_ns)
-        if self.settings.reference_limits == "reject":
-            check_reference(plan, joints)
-        if request.stamp_ns:
+        joints, start_ns = self.settings.law.rigid.joints, ticket.stamp_ns or now_ns
+        plan, move = joined(self.plan, prepared, joints, start_ns, now_ns)
+        if self.settings.reference_limits == "reject" and move is not None:
+            motion_limits(joints, sample(self.plan, max(start_ns, now_ns))[0]).check(move)
+        if ticket.stamp_ns:
             self.plan, self._waiting, self._stamped = plan, None, True
         else:
-            self._waiting = waypoints
+            self._waiting = prepared
+        self.goals.accept(Goal(ticket, start_ns, plan.end_ns))
 
     def shift_clock(self, by_ns: int, now_ns: int) -> bool:
         """The clock of trajectories was stepped; whether the motion was dropped.
@@ -187,9 +211,11 @@ class ControlLoop:
         if self.plan is None:
             return False
         self.plan = shifted(self.plan, by_ns)
+        self.goals.shift(by_ns)
         dropped = self._stamped and now_ns < self.plan.end_ns
         if dropped:
             self.plan, self._stamped = hold_from(self.plan, now_ns), False
+            self.goals.drop(f"the clock was stepped by {by_ns * 1e-9:.3f} s")
         return dropped
 
     def step(self, q: Array, qd: Array, now_ns: int, time: float) -> Array | None:
@@ -234,7 +260,9 @@ class ControlLoop:
     def _start_waiting(self, plan: Plan, now_ns: int) -> None:
         """Begin the trajectory that waits for the next state, if there is one."""
         if self._waiting is not None:
-            self.plan = continue_with(plan, self._waiting, now_ns, now_ns)
+            joints = self.settings.law.rigid.joints
+            self.plan = joined(plan, self._waiting, joints, now_ns, now_ns)[0]
+            self.goals.start_last(now_ns)
             self._waiting, self._stamped = None, False
 
     def _inspect(self, q: Array, time: float) -> None:
@@ -266,6 +294,8 @@ class ControlLoop:
         tau, clamped = self._limited(wanted, time)
         self._watch_saturation(clamped, time)
         self.last = Step(reference, wanted, tau, q, qd)
+        if self.goals.open and now_ns >= self.goals.open[0].end_ns:
+            self.goals.finish()
         return tau
 
     def _limited(self, wanted: Array, time: float) -> Limited:
@@ -294,3 +324,6 @@ class ControlLoop:
     def _raise(self, fault: Fault) -> None:
         self.counts[fault] += 1
         self.alarm = raised(self.alarm, fault, self.settings.safety)
+        if self.alarm is not None and self.goals.open:
+            self.goals.drop(f"{fault}: reaction is {self.alarm.reaction}")
+            self._waiting = None

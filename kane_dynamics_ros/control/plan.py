@@ -1,51 +1,90 @@
 """The reference motion as an immutable plan of polynomial segments on the caller's clock.
 
-``hold_at`` makes the first plan, ``replace`` answers a new trajectory (in two steps: ``accepted`` and
-``continue_with``), ``hold_from`` stops, and ``sample`` gives the reference at a time. The same rules as
-joint_trajectory_controller's: the move to the first point is interpolated unless that point's time is 0,
-points already past are dropped, a future start keeps the old motion until then, and the last point is held
-after the end.
+``hold_at`` makes the first plan, ``hold_from`` stops, and ``sample`` gives the reference at a time. A new
+trajectory is taken in two steps: ``prepare`` does all that takes long and does not depend on the running
+plan, block by block, so that another thread may do it; ``joined`` puts the result behind the running plan at
+once. The same rules as joint_trajectory_controller's: the move to the first point is interpolated unless that
+point's time is 0, points already past are dropped, a future start keeps the old motion until then, and the
+last point is held after the end.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.splines import Array, Knot, constant, evaluate, segments
-from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest, Waypoints, checked, near_turns
+from kane_dynamics_ros.control.splines import Array, constant, evaluate, segments
+from kane_dynamics_ros.control.validation import BLOCK, Rules, TrajectoryRequest, Waypoints, checked
 from kane_dynamics_ros.runtime.interface import JointInfo
 
 NANOSECOND = 1e-9  # [s]
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Segments in order: the start [ns] of each, and their coefficients (m, 6, n); the last one holds."""
+class Stretch:
+    """Consecutive segments: the start [ns] of each (m,), and their coefficients (m, 6, n).
 
-    starts_ns: tuple[int, ...]
+    ``offset`` (n,), if any, adds to the positions. The last segment goes on until the next stretch starts.
+    """
+
+    starts_ns: NDArray[np.int64]
     segments: Array
+    offset: Array | None = None
 
-    @property
+    def at(self, now_ns: int) -> Array:
+        """Position, velocity and acceleration (3, n); before the start, the first state."""
+        index = max(bisect_right(self.starts_ns.data, now_ns) - 1, 0)
+        since_ns = max(now_ns - int(self.starts_ns[index]), 0)
+        state = evaluate(self.segments[index], since_ns * NANOSECOND)
+        if self.offset is not None:
+            state[0] += self.offset
+        return state
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Stretches in order, of which the last one ends with a hold."""
+
+    stretches: tuple[Stretch, ...]
+
+    @cached_property
     def end_ns(self) -> int:
         """When the motion ends and the hold begins [ns]."""
-        return self.starts_ns[-1]
+        return int(self.stretches[-1].starts_ns[-1])
+
+    @cached_property
+    def hold(self) -> Array:
+        """The reference after the end (3, n); never changed."""
+        state = self.stretches[-1].at(self.end_ns)
+        state.flags.writeable = False
+        return state
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A checked trajectory, with the segments between its points and the hold at its end (m, 6, n)."""
+
+    waypoints: Waypoints
+    segments: Array
 
 
 def hold_at(q: Array, now_ns: int) -> Plan:
     """A plan that stays at positions ``q`` (n,)."""
-    return Plan((now_ns,), constant(q)[np.newaxis])
+    return Plan((Stretch(np.array([now_ns]), constant(q)[np.newaxis]),))
 
 
 def sample(plan: Plan, now_ns: int) -> Array:
     """Reference position, velocity and acceleration, (3, n); before the plan's start, its first state."""
-    starts = plan.starts_ns
-    if now_ns >= starts[-1]:
-        return evaluate(plan.segments[-1], 0.0)
-    index = max(bisect_right(starts, now_ns) - 1, 0)
-    return evaluate(plan.segments[index], max(now_ns - starts[index], 0) * NANOSECOND)
+    if now_ns >= plan.end_ns:
+        return plan.hold
+    for stretch in reversed(plan.stretches):
+        if stretch.starts_ns[0] <= now_ns:
+            return stretch.at(now_ns)
+    return plan.stretches[0].at(now_ns)
 
 
 def hold_from(plan: Plan, now_ns: int) -> Plan:
@@ -55,7 +94,63 @@ def hold_from(plan: Plan, now_ns: int) -> Plan:
 
 def shifted(plan: Plan, by_ns: int) -> Plan:
     """The same motion, ``by_ns`` later: what a step of the clock leaves as it was."""
-    return Plan(tuple(start + by_ns for start in plan.starts_ns), plan.segments)
+    return Plan(tuple(Stretch(each.starts_ns + by_ns, each.segments, each.offset) for each in plan.stretches))
+
+
+def prepare(
+    request: TrajectoryRequest,
+    joints: Sequence[JointInfo],
+    rules: Rules,
+    check: Callable[[Stretch, NDArray[np.bool_]], None] | None = None,
+) -> Prepared:
+    """A request with one point or more, checked and interpolated. Raises ``TrajectoryError``.
+
+    ``check`` looks at the segments between the points, at times from the trajectory's start, block by block;
+    it is told which joints are named.
+    """
+    waypoints = checked(request, joints, rules)
+    m, n = waypoints.q.shape
+    coefficients = np.empty((m, 6, n))
+    for i in range(0, m - 1, BLOCK):
+        ends = slice(i, min(i + BLOCK, m - 1) + 1)
+        between = slice(i, ends.stop - 1)
+        durations = np.diff(waypoints.times_ns[ends]) * NANOSECOND
+        q, qd, qdd = waypoints.q[ends], waypoints.qd[ends], waypoints.qdd[ends]
+        coefficients[between] = segments(q, qd, qdd, durations)
+        if check is not None:
+            check(Stretch(waypoints.times_ns[ends], coefficients[between]), waypoints.named)
+    coefficients[-1] = constant(waypoints.q[-1])
+    return Prepared(waypoints, coefficients)
+
+
+def joined(
+    plan: Plan, prepared: Prepared, joints: Sequence[JointInfo], start_ns: int, now_ns: int
+) -> tuple[Plan, Stretch | None]:
+    """The plan that goes on to a trajectory from ``start_ns`` on. Raises ``AlreadyPastError``.
+
+    The new motion begins at the reference of the running plan, with its velocity and acceleration. The second
+    result is the move to the first point, which nobody has checked yet, at times from the trajectory's start;
+    None where there is none.
+    """
+    points, from_ns = prepared.waypoints, max(start_ns, now_ns)
+    arrivals = points.times_ns + start_ns
+    first = 0 if arrivals[0] == from_ns else int(np.searchsorted(arrivals, from_ns, side="right"))
+    if first == len(arrivals):
+        raise rejections.AlreadyPastError(from_ns - int(arrivals[-1]))
+    reference = sample(plan, from_ns)
+    offset = points.offset(joints, reference[0])
+    motion = Stretch(arrivals[first:], prepared.segments[first:], offset)
+    before = _before(plan, now_ns, from_ns)
+    if arrivals[first] == from_ns:
+        return Plan((*before, motion)), None
+    q = points.q[first] if offset is None else points.q[first] + offset
+    duration = np.array([(int(arrivals[first]) - from_ns) * NANOSECOND])
+    ends = np.stack((reference, (q, points.qd[first], points.qdd[first])), axis=1)
+    coefficients = segments(ends[0], ends[1], ends[2], duration)
+    move = Stretch(np.array([from_ns]), coefficients)
+    return Plan((*before, move, motion)), Stretch(
+        np.array([from_ns, arrivals[first]]) - start_ns, coefficients
+    )
 
 
 def replace(
@@ -68,61 +163,19 @@ def replace(
     if not request.points:
         return hold_from(plan, now_ns)
     start_ns = request.stamp_ns or now_ns
-    return continue_with(plan, accepted(plan, request, joints, start_ns, now_ns, rules), start_ns, now_ns)
+    return joined(plan, prepare(request, joints, rules), joints, start_ns, now_ns)[0]
 
 
-def accepted(
-    plan: Plan,
-    request: TrajectoryRequest,
-    joints: Sequence[JointInfo],
-    start_ns: int,
-    now_ns: int,
-    rules: Rules,
-) -> Waypoints:
-    """The request's points, checked, near the reference at its start. Raises ``TrajectoryError``."""
-    q = sample(plan, max(start_ns, now_ns))[0]
-    return near_turns(checked(request, joints, q, rules), joints, q)
-
-
-def continue_with(plan: Plan, waypoints: Waypoints, start_ns: int, now_ns: int) -> Plan:
-    """The plan that goes on to ``waypoints``. Raises ``AlreadyPastError``.
-
-    The new motion begins at the reference of the running plan, with its velocity and acceleration.
-    """
-    from_ns = max(start_ns, now_ns)
-    ahead = _ahead(waypoints, start_ns, from_ns)
-    if not ahead.knots:
-        raise rejections.AlreadyPastError(now_ns - start_ns - waypoints.times_ns[-1])
-    return _joined(_before(plan, now_ns, from_ns), _motion(sample(plan, from_ns), ahead, from_ns))
-
-
-def _ahead(waypoints: Waypoints, start_ns: int, from_ns: int) -> Waypoints:
-    """The points still to reach, at absolute times [ns]; a first point at time 0 counts as one."""
-    arrivals = [start_ns + time_ns for time_ns in waypoints.times_ns]
-    first = bisect_right(arrivals, from_ns)
-    if arrivals[0] == from_ns:
-        first = 0
-    return Waypoints(tuple(arrivals[first:]), waypoints.knots[first:])
-
-
-def _motion(reference: Array, ahead: Waypoints, from_ns: int) -> Plan:
-    """The move from ``reference`` (3, n) to the first point, unless that is due now, and all the rest."""
-    times, knots = ahead.times_ns, ahead.knots
-    if times[0] > from_ns:
-        times, knots = (from_ns, *times), (Knot(*reference), *knots)
-    hold = constant(knots[-1].q)[np.newaxis]
-    if len(knots) == 1:
-        return Plan(times, hold)
-    durations = np.diff(np.array(times, dtype=np.int64)).astype(np.float64) * NANOSECOND
-    return Plan(times, np.concatenate((segments(knots, durations), hold)))
-
-
-def _before(plan: Plan, now_ns: int, until_ns: int) -> Plan:
+def _before(plan: Plan, now_ns: int, until_ns: int) -> list[Stretch]:
     """The part of ``plan`` that is still needed from now until ``until_ns``, empty when that is now."""
-    first = max(bisect_right(plan.starts_ns, now_ns) - 1, 0)
-    stop = bisect_right(plan.starts_ns, until_ns - 1) if until_ns > now_ns else first
-    return Plan(plan.starts_ns[first:stop], plan.segments[first:stop])
-
-
-def _joined(before: Plan, after: Plan) -> Plan:
-    return Plan(before.starts_ns + after.starts_ns, np.concatenate((before.segments, after.segments)))
+    needed: list[Stretch] = []
+    if until_ns <= now_ns:
+        return needed
+    for k, stretch in enumerate(plan.stretches):
+        starts = stretch.starts_ns
+        later = plan.stretches[k + 1].starts_ns[0] if k + 1 < len(plan.stretches) else None
+        if starts[0] >= until_ns or (later is not None and later <= now_ns):
+            continue
+        kept = slice(max(bisect_right(starts.data, now_ns) - 1, 0), bisect_right(starts.data, until_ns - 1))
+        needed.append(Stretch(starts[kept], stretch.segments[kept], stretch.offset))
+    return needed

@@ -19,6 +19,13 @@ class NoStateError(TrajectoryError):
         super().__init__(f"{why}; send the trajectory again when the node controls the arm")
 
 
+class NotActiveError(TrajectoryError):
+    """Nobody follows trajectories now."""
+
+    def __init__(self) -> None:
+        super().__init__("the node is not active")
+
+
 class DuplicateJointError(TrajectoryError):
     """A joint is named twice."""
 

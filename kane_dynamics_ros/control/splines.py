@@ -1,11 +1,9 @@
-"""Polynomial segments between two knots, by what both of them carry.
+"""Polynomial segments between two points, by what both of them carry.
 
 A segment of duration T [s] is a polynomial of degree 5 in the time t since its start,
 q(t) = c_0 + c_1 t + ... + c_5 t^5, with the coefficients as rows of an array of shape (6, n).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,26 +12,13 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Knot:
-    """An end of a segment: positions, and velocities and accelerations where it carries them.
+def segments(q: Array, qd: Array, qdd: Array, durations: Array) -> Array:
+    """The polynomials between consecutive points, (m - 1, 6, n); ``durations`` (m - 1,) [s] are above 0.
 
-    Each array is (n,), in rad, rad/s, rad/s^2 or m, m/s, m/s^2.
+    ``q``, ``qd`` and ``qdd`` (m, n) are the points' positions, velocities and accelerations, rows of NaN
+    where a point does not carry them. Linear when an end carries positions only, cubic when both carry
+    velocities, quintic when both carry accelerations too. All segments of one kind are solved in one pass.
     """
-
-    q: Array
-    qd: Array | None = None
-    qdd: Array | None = None
-
-
-def segments(knots: Sequence[Knot], durations: Array) -> Array:
-    """The polynomials between consecutive knots, (m - 1, 6, n); ``durations`` (m - 1,) [s] are above 0.
-
-    Linear when an end carries positions only, cubic when both carry velocities, quintic when both
-    carry accelerations too. All segments of one kind are solved in one pass: a plan of a thousand
-    points must not hold up a control loop.
-    """
-    q, qd, qdd = (_filled([getattr(knot, name) for knot in knots]) for name in ("q", "qd", "qdd"))
     coefficients = np.zeros((len(durations), 6, q.shape[1]))
     smooth = _both_ends(qd)
     smoother = smooth & _both_ends(qdd)
@@ -81,16 +66,8 @@ def evaluate_many(coefficients: Array, t: Array) -> Array:
     return result
 
 
-def _filled(values: Sequence[Array | None]) -> Array:
-    """Rows (m, n), NaN where a knot does not carry the quantity."""
-    n = next((len(value) for value in values if value is not None), 0)
-    return np.array([np.full(n, np.nan) if value is None else value for value in values])
-
-
 def _both_ends(rows: Array) -> NDArray[np.bool_]:
     """For each segment, whether both its ends carry the quantity."""
-    if not rows.shape[1]:
-        return np.zeros(len(rows) - 1, dtype=np.bool_)
     carried = ~np.isnan(rows[:, 0])
     return carried[:-1] & carried[1:]
 

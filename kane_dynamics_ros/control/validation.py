@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.splines import Array, Knot
+from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.runtime.interface import JointInfo
-
-# A trajectory as it was asked for: joints in any order, nothing checked yet.
 
 
 @dataclass(frozen=True)
@@ -29,16 +28,18 @@ class RequestPoint:
 
 @dataclass(frozen=True)
 class TrajectoryRequest:
-    """``stamp_ns`` is the start on the caller's clock [ns]; 0 means at reception."""
+    """``stamp_ns`` is the start on the caller's clock [ns]; 0 means at reception.
+
+    ``label`` is what the sender wrote beside it, to know the trajectory again.
+    """
 
     names: Sequence[str]
     points: Sequence[RequestPoint]
     stamp_ns: int = 0
+    label: str = ""
 
 
-# From a request in any joint order to checked points in the model's order.
-
-
+FIELDS = ("positions", "velocities", "accelerations", "effort")
 END_VELOCITY_TOLERANCE = 1e-9  # [rad/s] or [m/s]: above a planner's rounding, below any motion
 
 
@@ -52,39 +53,59 @@ class Rules:
 
 @dataclass(frozen=True)
 class Waypoints:
-    """Checked points: times from the start [ns], strictly increasing, and knots in model order."""
+    """Checked points in the model's joint order.
 
-    times_ns: tuple[int, ...]
-    knots: tuple[Knot, ...]
-
-
-def checked(request: TrajectoryRequest, joints: Sequence[JointInfo], hold: Array, rules: Rules) -> Waypoints:
-    """The request's points in the model's joint order. Raises ``TrajectoryError``.
-
-    ``hold`` (n,) are the positions that joints keep when a partial goal does not name them.
+    ``times_ns`` (m,) from the start [ns], strictly increasing. Positions, velocities and accelerations
+    (m, n): rows of NaN where a point does not carry them. ``named`` (n,) marks the joints that the request
+    names; the others have positions and all else 0, to which the position that they hold is added.
     """
+
+    times_ns: NDArray[np.int64]
+    q: Array
+    qd: Array
+    qdd: Array
+    named: NDArray[np.bool_]
+
+    def offset(self, joints: Sequence[JointInfo], state: Array) -> Array | None:
+        """What to add to the positions, (n,), near a position ``state`` (n,); None when it is nothing.
+
+        For continuous joints the whole turns that bring the first point nearest to the state: one shift for
+        the whole trajectory, so that the motion itself is kept. Joints that have limits are never shifted.
+        For joints that are not named, the position that they hold.
+        """
+        continuous = np.array([joint.kind == "continuous" for joint in joints]) & self.named
+        if self.named.all() and not continuous.any():
+            return None
+        turns = np.round((state - self.q[0]) / math.tau) * math.tau
+        return np.where(continuous, turns, np.where(self.named, 0.0, state))
+
+
+BLOCK = 200  # points or segments at a time: some hundred microseconds, after which another thread may run
+
+
+def checked(request: TrajectoryRequest, joints: Sequence[JointInfo], rules: Rules) -> Waypoints:
+    """The request's points in the model's joint order. Raises ``TrajectoryError``."""
     order = _order(request.names, [joint.name for joint in joints], rules.allow_partial)
-    _check_times(request.points)
-    for index, point in enumerate(request.points):
-        _check_point(index, point, request.names)
-    if not rules.allow_nonzero_end_velocity and request.points:
-        _check_end(len(request.points) - 1, request)
-    return Waypoints(tuple(point.time_ns for point in request.points), _knots(request.points, order, hold))
-
-
-def near_turns(waypoints: Waypoints, joints: Sequence[JointInfo], state: Array) -> Waypoints:
-    """The waypoints with continuous joints shifted by the whole turns that bring them nearest ``state``.
-
-    One shift for the whole trajectory, chosen at its first point, so that the motion itself is kept.
-    Joints that have limits are never shifted.
-    """
-    continuous = np.array([joint.kind == "continuous" for joint in joints])
-    if not waypoints.knots or not continuous.any():
-        return waypoints
-    turns = np.round((state - waypoints.knots[0].q) / math.tau)
-    shift = np.where(continuous, turns, 0.0) * math.tau
-    knots = tuple(Knot(knot.q + shift, knot.qd, knot.qdd) for knot in waypoints.knots)
-    return Waypoints(waypoints.times_ns, knots)
+    m, n = len(request.points), len(joints)
+    times_ns = np.empty(m, dtype=np.int64)
+    rows = [np.empty((m, n)) for _ in FIELDS]
+    previous: int | None = None
+    for start in range(0, m, BLOCK):
+        points = request.points[start : start + BLOCK]
+        for index, point in enumerate(points, start):
+            _check_point(index, point, len(request.names))
+            if point.time_ns < 0 or (previous is not None and point.time_ns <= previous):
+                raise rejections.TimeNotIncreasingError(index, point.time_ns, previous)
+            times_ns[index] = previous = point.time_ns
+        for field, target in zip(FIELDS, rows, strict=True):
+            values = [getattr(point, field) for point in points]
+            _fill(target[start : start + BLOCK], values, order, start, field, request.names)
+    named = np.zeros(n, dtype=np.bool_)
+    named[order] = True
+    if m and not rules.allow_nonzero_end_velocity:
+        _check_end(m - 1, request.names, request.points[m - 1].velocities)
+    q, qd, qdd, _ = rows
+    return Waypoints(times_ns, q, qd, qdd, named)
 
 
 def _order(names: Sequence[str], known: Sequence[str], allow_partial: bool) -> list[int]:
@@ -102,53 +123,38 @@ def _order(names: Sequence[str], known: Sequence[str], allow_partial: bool) -> l
     return [list(known).index(name) for name in names]
 
 
-def _check_times(points: Sequence[RequestPoint]) -> None:
-    previous: int | None = None
-    for index, point in enumerate(points):
-        if point.time_ns < 0 or (previous is not None and point.time_ns <= previous):
-            raise rejections.TimeNotIncreasingError(index, point.time_ns, previous)
-        previous = point.time_ns
-
-
-def _check_point(index: int, point: RequestPoint, names: Sequence[str]) -> None:
-    """Lengths and finite values of one point."""
-    n = len(names)
-    for field in ("positions", "velocities", "accelerations", "effort"):
-        values: Sequence[float] = getattr(point, field)
-        if len(values) != n and (len(values) != 0 or field == "positions"):
-            raise rejections.WrongLengthError(index, field, len(values), n)
-        for name, value in zip(names, values, strict=False):
-            if not math.isfinite(value):
-                raise rejections.NotFiniteError(index, field, name)
+def _check_point(index: int, point: RequestPoint, joints: int) -> None:
+    """Lengths of one point."""
+    for field in FIELDS:
+        found = len(getattr(point, field))
+        if found != joints and (found or field == "positions"):
+            raise rejections.WrongLengthError(index, field, found, joints)
     if len(point.accelerations) and not len(point.velocities):
         raise rejections.AccelerationWithoutVelocityError(index)
 
 
-def _check_end(index: int, request: TrajectoryRequest) -> None:
-    for name, velocity in zip(request.names, request.points[index].velocities, strict=False):
+def _fill(
+    rows: Array,
+    values: Sequence[Sequence[float]],
+    order: list[int],
+    start: int,
+    field: str,
+    names: Sequence[str],
+) -> None:
+    """Put the values of one field into ``rows`` (m, n), NaN where a point has none."""
+    given = [i for i, each in enumerate(values) if len(each)]
+    rows[:] = np.nan
+    if not given:
+        return
+    array = np.array([values[i] for i in given], dtype=np.float64)
+    if not np.isfinite(array).all():
+        row, column = (int(index) for index in np.argwhere(~np.isfinite(array))[0])
+        raise rejections.NotFiniteError(start + given[row], field, names[column])
+    rows[given] = 0.0
+    rows[np.ix_(given, order)] = array
+
+
+def _check_end(index: int, names: Sequence[str], velocities: Sequence[float]) -> None:
+    for name, velocity in zip(names, velocities, strict=False):
         if abs(velocity) > END_VELOCITY_TOLERANCE:
             raise rejections.MovingAtTheEndError(index, name, velocity)
-
-
-def _knots(points: Sequence[RequestPoint], order: list[int], hold: Array) -> tuple[Knot, ...]:
-    """The points in the model's order; joints that are not named stay at ``hold``, at rest.
-
-    All points in one pass: a trajectory of a thousand points must not hold up a control loop.
-    """
-    rest = np.zeros_like(hold)
-    q = _rows([point.positions for point in points], order, hold)
-    qd = _rows([point.velocities for point in points], order, rest)
-    qdd = _rows([point.accelerations for point in points], order, rest)
-    return tuple(
-        Knot(q[i], qd[i] if len(point.velocities) else None, qdd[i] if len(point.accelerations) else None)
-        for i, point in enumerate(points)
-    )
-
-
-def _rows(values: Sequence[Sequence[float]], order: list[int], base: Array) -> Array:
-    """``base`` (n,) repeated for each of the values, with those that are not empty filled in, (m, n)."""
-    rows = np.tile(base, (len(values), 1))
-    given = [i for i, each in enumerate(values) if len(each)]
-    if given:
-        rows[np.ix_(given, order)] = np.array([values[i] for i in given])
-    return rows

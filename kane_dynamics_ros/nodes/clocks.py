@@ -14,6 +14,7 @@ from rclpy.duration import Duration
 # simulated time it is the ROS clock.
 
 
+NANOSECONDS = 1_000_000_000  # in a second
 STEP_NS = 50_000_000  # larger differences are a step, smaller ones the clock's own steering
 
 

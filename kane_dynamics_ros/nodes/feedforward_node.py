@@ -17,19 +17,25 @@ from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.control.loop import Candidate
+from kane_dynamics_ros.control.outcomes import Outcome, Ticket
+from kane_dynamics_ros.control.rejections import NotActiveError, TrajectoryError
+from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.clocks import NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics
-from kane_dynamics_ros.nodes.feedforward.controller import BackgroundAnnotation, Controller
+from kane_dynamics_ros.nodes.feedforward.controller import Controller
 from kane_dynamics_ros.nodes.feedforward.model import DescriptionCheck
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
+from kane_dynamics_ros.nodes.feedforward.trajectories import (
+    BackgroundAnnotation,
+    TrajectoryIntake,
+    TrajectoryStatus,
+)
 from kane_dynamics_ros.nodes.messages import (
     JOINT_STATES,
     ROBOT_DESCRIPTION,
-    TRAJECTORY,
-    request_from,
     subscription_events,
 )
 from kane_dynamics_ros.nodes.parameters import declare, read
@@ -55,10 +61,10 @@ class FeedforwardNode(LifecycleNode):
         self._diagnostics = Diagnostics(self)
         self._log = ConditionLog(self.get_logger())
         self._watches = 0
+        self._status = TrajectoryStatus(self)
         states = self._subscribe(JointState, "joint_states", self._on_state, JOINT_STATES, OwnSpin())
-        self._subscribe(JointTrajectory, "joint_trajectory", self._on_trajectory, TRAJECTORY)
-        self._subscribe(JointTrajectory, "~/annotate", self._on_annotate, TRAJECTORY)
-        self._annotation = BackgroundAnnotation(self)
+        self._intake = TrajectoryIntake(self, self._prepare)
+        self._annotation = BackgroundAnnotation(self, self._annotate)
         self._subscribe(String, "robot_description", self._on_description, ROBOT_DESCRIPTION)
         self._spin = StateFirstSpin(self, states, self._watch, WATCH_PERIOD)
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -85,6 +91,7 @@ class FeedforwardNode(LifecycleNode):
         """Leave the arm safe before the process ends."""
         if self._active and self.context.ok():
             self.trigger_deactivate()
+        self._intake.finish()
         self._annotation.finish()
         self._spin.shutdown()
         self.destroy_node()
@@ -108,7 +115,7 @@ class FeedforwardNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         if self._controller is not None:
-            self._controller.forget()
+            self._controller.forget("the node was activated again")
         gc.collect()
         gc.freeze()
         gc.disable()  # a collection would hold up commands; it runs with the diagnostics
@@ -121,6 +128,8 @@ class FeedforwardNode(LifecycleNode):
         gc.unfreeze()
         if self._controller is not None:
             self._controller.leave_safe()
+            self._controller.loop.goals.drop("the node was deactivated")
+            self._tell_outcomes()
         return TransitionCallbackReturn.SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -138,22 +147,41 @@ class FeedforwardNode(LifecycleNode):
 
     def _on_state(self, message: JointState) -> None:
         if self._active and self._controller is not None:
+            if self._intake.ready:
+                self._take_trajectories()
             self._controller.on_state(message)
+            if self._controller.loop.goals.news:
+                self._tell_outcomes()
 
-    def _on_trajectory(self, message: JointTrajectory) -> None:
-        if not self._active or self._controller is None:
-            self.get_logger().warning("trajectory rejected: the node is not active")
-            return
-        try:
-            self._controller.follow(request_from(message))
-        except KaneDynamicsError as error:
-            self.get_logger().warning(f"trajectory rejected: {error}")
+    def _prepare(self, request: TrajectoryRequest, number: int) -> Candidate:
+        """In a thread of the intake's."""
+        controller = self._controller
+        if controller is None or not self._active:
+            return Candidate(Ticket(number, request.stamp_ns, request.label), NotActiveError())
+        return controller.prepare_trajectory(request, number)
 
-    def _on_annotate(self, message: JointTrajectory) -> None:
-        if self._controller is None:
-            self.get_logger().warning("trajectory not annotated: the node is not configured")
-            return
-        self._annotation.begin(message, self._controller.annotate)
+    def _take_trajectories(self) -> None:
+        """Follow what is ready, if it was prepared for this controller."""
+        while self._intake.ready:
+            candidate = self._intake.ready.popleft()
+            if self._active and self._controller is not None:
+                self._controller.follow(candidate)
+                self._tell_outcomes()
+            else:
+                why = (
+                    candidate.outcome if isinstance(candidate.outcome, TrajectoryError) else NotActiveError()
+                )
+                self._status.tell(Outcome(candidate.ticket, "refused", str(why)))
+
+    def _annotate(self, request: TrajectoryRequest) -> TrajectoryRequest | None:
+        """In the thread of annotations."""
+        return None if self._controller is None else self._controller.annotate(request)
+
+    def _tell_outcomes(self) -> None:
+        """Publish and log what has become of trajectories."""
+        if self._controller is not None:
+            for outcome in self._controller.loop.goals.taken():
+                self._status.tell(outcome)
 
     def _on_description(self, message: String) -> None:
         """Remember the robot; one that comes after configuration is compared with the model in use."""
@@ -210,9 +238,11 @@ class FeedforwardNode(LifecycleNode):
             self.get_logger().warning("use_sim_time is true and no /clock comes", throttle_duration_sec=2.0)
         if self._controller is not None:
             self._heed_description(self._controller)
+        self._take_trajectories()
         if self._active and self._controller is not None:
             self._controller.watch()
             self._log.look(self._controller, time.monotonic())
+            self._tell_outcomes()
         self._watches += 1
         if self._watches % DIAGNOSTICS_EVERY == 0:
             self._diagnostics.publish(self._controller, self._active)
@@ -235,7 +265,8 @@ class FeedforwardNode(LifecycleNode):
     def _on_clock_jump(self, seconds: float) -> None:
         self.get_logger().warning(f"time jumped back by {-seconds:.3f} s: the trajectory is dropped")
         if self._controller is not None:
-            self._controller.forget()
+            self._controller.forget("time jumped back")
+            self._tell_outcomes()
 
 
 def main() -> int:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.control.loop import Differentiated, differentiate
 from kane_dynamics_ros.control.splines import Array
+from kane_dynamics_ros.control.velocity import Differentiated, differentiate
+from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 
 REMEMBERED_ORDERS = 16  # publishers repeat a few lists of names; hostile ones must not fill the memory
-NANOSECONDS = 1_000_000_000
 
 
 @dataclass
@@ -21,12 +21,14 @@ class Order:
     """How one list of names maps to the model, and what came with it last.
 
     ``ours`` are indices into the model, ``theirs`` into the message; both None when they are equal.
-    ``ours`` is empty for messages about other robots.
+    ``ours`` is empty for messages about other joints only. ``continuous`` marks those of ours that turn
+    without end; None when there is none.
     """
 
     length: int
     ours: NDArray[np.intp] | None
     theirs: NDArray[np.intp] | None
+    continuous: NDArray[np.bool_] | None = None
     newest_ns: int = 0
     filter: Differentiated | None = None
 
@@ -37,14 +39,17 @@ class JointStateReader:
     ``q`` and ``qd`` are new arrays after each message, so they may be kept.
     """
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
+    def __init__(self, joint_names: Sequence[str], continuous: Sequence[bool] = ()) -> None:
         self.timeout = 0.1  # [s]; 0: none
         self.missing_velocity = "differentiate"  # or "refuse"
         self.cutoff = 50.0  # of the differentiation [Hz]
         self.refusals: Counter[str] = Counter()
         self.refused_why = ""
+        self.skipped = 0  # messages that waited behind a newer one of the same joints
         self.age_ns = 0  # of the last state that was taken
+        self.period_ns = 0  # between the last two stamps of one publisher
         self._joint_names = list(joint_names)
+        self._continuous = np.array(continuous, dtype=np.bool_) if any(continuous) else None
         self.forget()
 
     def forget(self) -> None:
@@ -55,6 +60,23 @@ class JointStateReader:
         self._orders: dict[tuple[str, ...], Order | None] = {}
         self.q, self.qd = np.zeros(n), np.zeros(n)
         self._came: list[float] = [-math.inf] * n  # [s]
+
+    def take_all(self, messages: Sequence[Any], now_ns: int, time: float) -> bool:
+        """Take messages that came together, oldest first; of each list of names only the newest counts."""
+        if len(messages) == 1:
+            return self.take(messages[0], now_ns, time)
+        newest: dict[tuple[str, ...], Any] = {}
+        for message in messages:
+            key = tuple(message.name)
+            newest.pop(key, None)  # so that the order is that of the newest ones
+            newest[key] = message
+        self.skipped += len(messages) - len(newest)
+        complete = [self.take(message, now_ns, time) for message in newest.values()]
+        return any(complete)
+
+    def joints_of(self, names: list[str]) -> frozenset[str]:
+        """Those of our joints that a list of names has."""
+        return frozenset(names) & frozenset(self._joint_names)
 
     def take(self, message: Any, now_ns: int, time: float) -> bool:
         """Take one ``JointState``; whether there is now a complete, fresh state in ``q`` and ``qd``.
@@ -67,12 +89,14 @@ class JointStateReader:
         order = self._order
         if order is None:
             return self._refuse("duplicate_name", f"a joint is named twice in {names[:20]}")
+        if order.ours is not None and not order.ours.size:
+            return False  # not about us
         stamp = message.header.stamp
         stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
         return (
             self._is_timely(stamp_ns, now_ns, order)
             and self._take_values(message, order, time)
-            and (order.ours is None or (order.ours.size > 0 and not self.missing(time)))
+            and (order.ours is None or not self.missing(time))
         )
 
     def missing(self, time: float) -> list[str]:
@@ -91,13 +115,14 @@ class JointStateReader:
 
     def _new_order(self, names: list[str]) -> Order | None:
         if names == self._joint_names:
-            return Order(len(names), None, None)
+            return Order(len(names), None, None, self._continuous)
         places = {name: i for i, name in enumerate(names)}
-        if len(places) != len(names):
-            return None
         ours = [i for i, name in enumerate(self._joint_names) if name in places]
+        if len(places) != len(names) and any(names.count(self._joint_names[i]) > 1 for i in ours):
+            return None
         theirs = [places[self._joint_names[i]] for i in ours]
-        return Order(len(names), np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp))
+        continuous = None if self._continuous is None else self._continuous[ours]
+        return Order(len(names), np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), continuous)
 
     def _is_timely(self, stamp_ns: int, now_ns: int, order: Order) -> bool:
         """Refuse stamps that are too old, in the future, or before one that was taken.
@@ -116,7 +141,10 @@ class JointStateReader:
             )
         if stamp_ns < order.newest_ns:
             return self._refuse("out_of_order", "the state is older than one that came before it")
-        order.newest_ns = min(stamp_ns, now_ns)  # one stamp from the future must not hide what follows
+        newest_ns = min(stamp_ns, now_ns)  # one stamp from the future must not hide what follows
+        if order.newest_ns:
+            self.period_ns = newest_ns - order.newest_ns
+        order.newest_ns = newest_ns
         self.age_ns = age_ns
         return True
 
@@ -133,22 +161,32 @@ class JointStateReader:
                 f"{length} names with {len(position)} positions, {len(velocity)} velocities and "
                 f"{len(message.effort)} efforts; allowed: {length} positions, 0 or {length} of the others",
             )
-        q, velocity_filter = _ours(position, order), order.filter
-        if len(velocity):
-            qd = _ours(velocity, order)
-        elif self.missing_velocity == "refuse":
-            return self._refuse(
-                "no_velocity", "the state has no velocities, and velocity.missing is 'refuse'"
-            )
-        else:
-            velocity_filter = differentiate(velocity_filter, q, time, self.cutoff)
-            qd = velocity_filter.qd
+        q = _ours(position, order)
+        qd = _ours(velocity, order) if len(velocity) else np.full_like(q, math.nan)
         if not math.isfinite(q.sum() + qd.sum()):
+            return self._take_incomplete(q, qd, order, time)
+        self._keep(q, qd, order, time)
+        return True
+
+    def _take_incomplete(self, q: Array, qd: Array, order: Order, time: float) -> bool:
+        """Take a state with velocities of NaN: they are missing, as joint_state_broadcaster says it."""
+        missing = np.isnan(qd)
+        if not math.isfinite(q.sum() + qd[~missing].sum()):
             return self._refuse(
                 "not_finite", f"a position or velocity is not finite: {q.tolist()}, {qd.tolist()}"
             )
-        order.filter = velocity_filter  # not before: what is not finite would never leave it
-        self._keep(q, qd, order, time)
+        if self.missing_velocity == "refuse":
+            return self._refuse(
+                "no_velocity", "the state has no velocities, and velocity.missing is 'refuse'"
+            )
+        before = self.qd if order.ours is None else self.qd[order.ours]
+        derived = differentiate(
+            order.filter or Differentiated(q, before, time), q, time, self.cutoff, order.continuous
+        )
+        if not math.isfinite(derived.qd.sum()):  # it would never leave the filter
+            return self._refuse("not_finite", f"positions too far apart: {q.tolist()}")
+        order.filter = derived
+        self._keep(q, np.where(missing, derived.qd, qd), order, time)
         return True
 
     def _keep(self, q: Array, qd: Array, order: Order, time: float) -> None:

@@ -11,18 +11,17 @@ from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPo
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 
 # Between ROS messages and the plain values of the control room.
-
-
-NANOSECONDS = 1_000_000_000
 
 
 def request_from(message: JointTrajectory) -> TrajectoryRequest:
     """A trajectory message as a request, unchecked."""
     stamp = message.header.stamp
     points = tuple(_point(each) for each in message.points)
-    return TrajectoryRequest(tuple(message.joint_names), points, stamp.sec * NANOSECONDS + stamp.nanosec)
+    stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
+    return TrajectoryRequest(tuple(message.joint_names), points, stamp_ns, message.header.frame_id)
 
 
 def trajectory_from(request: TrajectoryRequest, frame_id: str) -> JointTrajectory:
@@ -67,6 +66,9 @@ JOINT_STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 COMMANDS = QoSProfile(depth=1)
 TRAJECTORY = QoSProfile(depth=10)  # several may come at once, with stamps one after the other
 OUTPUT = QoSProfile(depth=1)
+STATUS = QoSProfile(
+    depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL
+)  # a sender that joins late knows too
 ROBOT_DESCRIPTION = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 

@@ -8,19 +8,22 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
 import rclpy
 from rclpy.callback_groups import CallbackGroup
+from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription
 
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 from kane_dynamics_ros.nodes.parameters import uniform_arguments
 
 
@@ -79,7 +82,6 @@ def run_node(build: Callable[[], Spinning]) -> int:
 # The wait set is rclpy's own class, which it keeps to itself: the same in Jazzy and Kilted, tested with both.
 
 
-NANOSECONDS = 1_000_000_000
 OTHERS_PERIOD = 0.01  # [s] between looks at trajectories, services and parameters
 NEXT_PERIOD = 0.001  # [s] until the next look when there was something: one by one, states in between
 EVENTS_PERIOD = 1.0  # [s] between looks at what wait sets of rclpy do not show: quality of service events
@@ -87,13 +89,16 @@ READY_KINDS = ("subscription", "guard_condition", "timer", "client", "service")
 
 
 class OwnSpin(CallbackGroup):
-    """The callback group of the subscription that ``spin`` serves itself: no executor may."""
+    """The callback group of a subscription that is served by ``StateFirstSpin`` or a thread of its own.
+
+    No executor may serve it, but for its quality of service events.
+    """
 
     def can_execute(self, entity: Any) -> bool:
-        return False
+        return not isinstance(entity, Subscription)
 
     def beginning_execution(self, entity: Any) -> bool:
-        return False
+        return not isinstance(entity, Subscription)
 
     def ending_execution(self, entity: Any) -> None: ...
 
@@ -109,7 +114,7 @@ class StateFirstSpin:
         self._watch, self._period = watch, period
         self._rest = SingleThreadedExecutor(context=node.context)
         self._rest.add_node(node)
-        self._wait_set = self._new_wait_set([1, 0, 0, 0, 0])
+        self._wait_set = new_wait_set(self._node.context, [1, 0, 0, 0, 0])
         self._gather_others()
 
     def spin(self, stopped: Callable[[], bool]) -> None:
@@ -149,14 +154,16 @@ class StateFirstSpin:
         """A wait set for everything else that the node has now."""
         node = self._node
         kinds: dict[str, list[Any]] = {
-            "add_subscription": [each for each in node.subscriptions if each is not self._subscription],
+            "add_subscription": [
+                each for each in node.subscriptions if not isinstance(each.callback_group, OwnSpin)
+            ],
             "add_guard_condition": list(node.guards),
             "add_timer": list(node.timers),
             "add_client": list(node.clients),
             "add_service": list(node.services),
         }
         self._others = [(kind, each.handle) for kind, entities in kinds.items() for each in entities]
-        self._others_wait_set = self._new_wait_set([len(entities) for entities in kinds.values()])
+        self._others_wait_set = new_wait_set(node.context, [len(entities) for entities in kinds.values()])
 
     def _others_ready(self) -> bool:
         """Look, without waiting, whether there is anything to do besides states."""
@@ -172,11 +179,12 @@ class StateFirstSpin:
         self._rest.spin_once(timeout_sec=0.0)
         self._gather_others()
 
-    def _new_wait_set(self, counts: list[int]) -> Any:
-        """A wait set for so many subscriptions, guard conditions, timers, clients and services."""
-        context = self._node.context.handle
-        if context is None:
-            raise ExternalShutdownException
-        wait_set: Any = rclpy_implementation.WaitSet
-        with context:
-            return wait_set(*counts, 0, context)
+
+def new_wait_set(context: Context, counts: Sequence[int]) -> Any:
+    """A wait set for so many subscriptions, guard conditions, timers, clients and services."""
+    handle = context.handle
+    if handle is None:
+        raise ExternalShutdownException
+    wait_set: Any = rclpy_implementation.WaitSet
+    with handle:
+        return wait_set(*counts, 0, handle)

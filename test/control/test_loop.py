@@ -256,7 +256,7 @@ def test_after_a_jump_of_the_clock_the_next_state_is_held():
     arm.step()
     arm.loop.follow(goal(Q + 0.3), arm.now_ns)
     arm.steps(0.3)
-    arm.loop.forget()
+    arm.loop.forget("time jumped back")
     tau = arm.loop.step(Q, REST, 0, arm.time + STEP)
     np.testing.assert_allclose(tau, MODEL.gravity(Q), atol=1e-9)  # rounding
 
@@ -289,3 +289,72 @@ def test_a_step_of_the_clock_drops_a_motion_with_a_stamp():
     assert arm.loop.shift_clock(SECOND, arm.now_ns + SECOND)
     arm.loop.step(Q, REST, arm.now_ns + SECOND, arm.time + STEP)
     np.testing.assert_allclose(arm.loop.last.reference, [before, REST, REST], atol=1e-12)  # rounding
+
+
+def told(arm):
+    """States and reasons that the loop has to report."""
+    return [(each.ticket.number, each.state, each.reason) for each in arm.loop.goals.taken()]
+
+
+def test_a_trajectory_is_reported_accepted_and_finished():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(goal(Q + 0.1, time=0.2), arm.now_ns, 4)
+    assert told(arm) == [(4, "accepted", "takes 0.200 s")]
+    arm.steps(0.19)
+    assert told(arm) == []
+    arm.steps(0.02)
+    assert told(arm) == [(4, "finished", "the last point is reached and held")]
+
+
+def test_the_sender_of_a_refused_trajectory_learns_the_reason():
+    arm = Arm()
+    arm.step()
+    with pytest.raises(OutsideLimitsError) as caught:
+        arm.loop.follow(goal(Q + 100.0), arm.now_ns, 2)
+    assert told(arm) == [(2, "refused", str(caught.value))]
+
+
+def test_a_trajectory_that_is_replaced_or_stopped_is_dropped_by_its_sender():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(goal(Q + 0.1), arm.now_ns, 1)
+    arm.steps(0.1)
+    arm.loop.follow(goal(Q), arm.now_ns, 2)
+    arm.steps(0.1)
+    arm.loop.follow(request(names=MODEL.joint_names), arm.now_ns, 3)
+    arm.steps(0.1)
+    outcomes = list(arm.loop.goals.taken())
+    assert [(each.ticket.number, each.state, each.by_sender) for each in outcomes] == [
+        (1, "accepted", False),
+        (1, "dropped", True),
+        (2, "accepted", False),
+        (2, "dropped", True),
+        (3, "accepted", False),
+        (3, "finished", False),
+    ]
+
+
+def test_stamped_trajectories_one_after_the_other_all_finish():
+    arm = Arm()
+    arm.step()
+    first = replace(goal(Q + 0.1, time=0.1), stamp_ns=arm.now_ns + SECOND // 10)
+    second = replace(goal(Q, time=0.1), stamp_ns=arm.now_ns + SECOND // 5)
+    arm.loop.follow(first, arm.now_ns, 1)
+    arm.loop.follow(second, arm.now_ns, 2)
+    arm.steps(0.5)
+    assert [(number, state) for number, state, _ in told(arm)] == [
+        (1, "accepted"),
+        (2, "accepted"),
+        (1, "finished"),
+        (2, "finished"),
+    ]
+
+
+def test_a_fault_drops_the_trajectory_and_says_why():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(goal(Q + 0.3), arm.now_ns)
+    arm.steps(0.2)
+    arm.loop.watch(arm.time + 0.5)
+    assert told(arm)[1:] == [(1, "dropped", "stale_state: reaction is hold")]

@@ -117,6 +117,32 @@ def test_the_newest_state_of_a_burst_is_answered(lab):
     np.testing.assert_allclose(lab.commands[-1], expected, atol=1e-6)
 
 
+def states_of(messages):
+    """(state, frame_id) of status messages."""
+    found = [{each.key: each.value for each in message.values} for message in messages]
+    return [(each["state"], each["frame_id"]) for each in found]
+
+
+def test_the_sender_of_a_trajectory_learns_what_became_of_it(lab):
+    statuses = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status")
+    lab.wait_for(lambda: lab.commands, lab.send)
+    for label, message in (
+        ("good", trajectory((0.1, Q, np.zeros(5)))),
+        ("bad", trajectory((0.1, Q + 100.0, np.zeros(5)))),
+    ):
+        message.header.frame_id = label
+        lab.trajectories.publish(message)
+    lab.wait_for(lambda: ("finished", "good") in states_of(statuses), lab.send)
+    assert states_of(statuses) == [("accepted", "good"), ("refused", "bad"), ("finished", "good")]
+    assert [each.level for each in statuses] == [
+        DiagnosticStatus.OK,
+        DiagnosticStatus.ERROR,
+        DiagnosticStatus.OK,
+    ]
+    reason = {each.key: each.value for each in statuses[1].values}["reason"]
+    assert reason.startswith("position of joint 'gamma_1' reaches ")
+
+
 def rests_at(reference, goal):
     """At the goal and still: near its end the motion is closer to the goal than it is to rest."""
     return np.allclose(reference.position, goal) and np.allclose(reference.velocity, 0.0)

@@ -190,3 +190,63 @@ def test_ever_new_names_do_not_fill_the_memory(reader):
     for i in range(10 * REMEMBERED_ORDERS):
         reader.take(state((f"joint_{i}", "elbow"), (0.0, 0.0), ()), NOW, 1.0)
     assert len(reader._orders) <= REMEMBERED_ORDERS
+
+
+def test_velocities_of_nan_are_missing_joint_by_joint(reader):  # joint_state_broadcaster pads with NaN
+    for i in range(1000):
+        time_ns = NOW + i * 1_000_000
+        given = state(
+            position=(0.5e-3 * i, 0.0, -0.2e-3 * i),
+            velocity=(NAN, 7.0, NAN),
+            effort=(NAN,) * 3,
+            stamp=time_ns,
+        )
+        assert reader.take(given, time_ns, i * 1e-3)
+    np.testing.assert_allclose(reader.qd, [0.5, 7.0, -0.2], atol=1e-9)  # after many time constants
+    assert not reader.refusals
+
+
+def test_velocities_of_nan_are_refused_when_missing_ones_are(reader):
+    reader.missing_velocity = "refuse"
+    assert not reader.take(state(velocity=(0.1, NAN, 0.3)), NOW, 1.0)
+    assert reader.refusals == {"no_velocity": 1}
+
+
+def test_one_velocity_of_nan_does_not_jump_to_rest(reader):
+    assert reader.take(state(velocity=(0.1, 0.2, 0.3)), NOW, 1.0)
+    assert reader.take(state(velocity=(0.1, NAN, 0.3), stamp=NOW + 1), NOW + 1, 1.001)
+    np.testing.assert_array_equal(reader.qd, [0.1, 0.2, 0.3])
+
+
+@pytest.mark.parametrize("velocity", [(), (NAN,) * 3])
+def test_a_continuous_joint_may_wrap_where_velocities_are_missing(velocity):
+    reader = JointStateReader(JOINTS, (True, False, False))
+    for i in range(1000):
+        time_ns = NOW + i * 1_000_000
+        turned = (3.0 + 0.5e-3 * i + np.pi) % (2 * np.pi) - np.pi
+        names = ("elbow", "shoulder", "wrist")
+        reader.take(state(names, (0.0, turned, 0.0), velocity, stamp=time_ns), time_ns, i * 1e-3)
+    np.testing.assert_allclose(reader.qd, [0.5, 0.0, 0.0], atol=1e-9)
+
+
+def test_of_messages_that_waited_the_newest_of_each_joint_counts(reader):
+    parts = [("shoulder",), ("wrist", "elbow")]
+    waiting = []
+    for i in range(3):
+        waiting += [state(parts[0], (1.0 + i,), (0.0,)), state(parts[1], (3.0 + i, 2.0 + i), (0.0, 0.0))]
+    assert reader.take_all(waiting, NOW, 1.0)
+    np.testing.assert_array_equal(reader.q, [3.0, 4.0, 5.0])
+    assert reader.skipped == 4
+
+
+def test_a_message_about_other_joints_is_not_judged(reader):
+    wheels = state(("left", "right"), (0.0,), (NAN, NAN, NAN), stamp=NOW - 100 * SECOND)
+    twice = state(("left", "left"), (0.0, 0.0), ())
+    for other in (wheels, twice):
+        assert not reader.take(other, NOW, 1.0)
+    assert not reader.refusals
+
+
+def test_another_joint_that_is_named_twice_does_no_harm(reader):
+    names = ("wheel", "wheel", *JOINTS)
+    assert reader.take(state(names, (0.0, 0.0, 1.0, 2.0, 3.0), ()), NOW, 1.0)

@@ -2,8 +2,8 @@
 
 import time
 from array import array
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,18 +12,17 @@ from rclpy.node import Node
 from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
-from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term
-from kane_dynamics_ros.control.loop import ControlLoop, Reaction, Settings, Step
+from kane_dynamics_ros.control.loop import Candidate, ControlLoop, Reaction, Settings, Step
+from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.validation import TrajectoryRequest
-from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.clocks import Meter, NodeClock
+from kane_dynamics_ros.nodes.clocks import NANOSECONDS, Meter, NodeClock
 from kane_dynamics_ros.nodes.feedforward.parameters import Values, build_settings
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
-from kane_dynamics_ros.nodes.messages import COMMANDS, OUTPUT, publisher_events, request_from, trajectory_from
+from kane_dynamics_ros.nodes.messages import COMMANDS, OUTPUT, publisher_events
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
 # What the node publishes for every state, with messages that are made once and filled again.
@@ -31,7 +30,6 @@ from kane_dynamics_ros.runtime.model import GeneratedModel
 
 COMMAND_TOPIC = "forward_effort_controller/commands"
 TERM_NAMES = (*Efforts._fields, "limits")
-NANOSECONDS = 1_000_000_000
 FLUSH_TIME = Duration(nanoseconds=200_000_000)
 
 
@@ -96,34 +94,6 @@ class StepOutput:
         return message
 
 
-# Annotating trajectories beside the commands: a dense one takes longer than a command may wait.
-
-
-class BackgroundAnnotation:
-    """Publishes on ``~/annotated``, or says why not; one request after the other, in a thread of its own."""
-
-    def __init__(self, node: Node) -> None:
-        self._logger = node.get_logger()
-        self._publisher = node.create_publisher(JointTrajectory, "~/annotated", OUTPUT)
-        self._worker = ThreadPoolExecutor(max_workers=1)
-
-    def begin(self, message: Any, annotate: Callable[[TrajectoryRequest], TrajectoryRequest]) -> None:
-        """Take a request; ``annotate`` must not change what the thread of the commands uses."""
-        self._worker.submit(self._answer, message, annotate)
-
-    def finish(self) -> None:
-        """Drop what waits, and wait for what is being annotated."""
-        self._worker.shutdown(cancel_futures=True)
-
-    def _answer(self, message: Any, annotate: Callable[[TrajectoryRequest], TrajectoryRequest]) -> None:
-        try:
-            annotated = annotate(request_from(message))
-        except KaneDynamicsError as error:
-            self._logger.warning(f"trajectory not annotated: {error}")
-            return
-        self._publisher.publish(trajectory_from(annotated, message.header.frame_id))
-
-
 # The path of one state: message in, effort out. Lean, since it runs a thousand times a second.
 
 
@@ -170,9 +140,14 @@ class Controller:
         if self._steps.heard and loop.last is not None:
             self._steps.publish(loop.last, loop.settings.law, now_ns)
 
-    def follow(self, request: TrajectoryRequest) -> None:
-        """Take a trajectory. Raises ``TrajectoryError``."""
-        self.loop.follow(request, self._clock.now_ns())
+    def prepare_trajectory(self, request: TrajectoryRequest, number: int) -> Candidate:
+        """All that takes long about a trajectory, in any thread."""
+        return self.loop.prepare(request, self._clock.now_ns(), number)
+
+    def follow(self, candidate: Candidate) -> None:
+        """Take a prepared trajectory; the loop's goals tell what becomes of it."""
+        with suppress(TrajectoryError):
+            self.loop.accept(candidate, self._clock.now_ns())
 
     def watch(self) -> None:
         """Between states: react to missing ones, and look who listens."""
@@ -190,9 +165,9 @@ class Controller:
         self.reader.forget()
         return self.loop.shift_clock(step_ns, self._clock.now_ns())
 
-    def forget(self) -> None:
+    def forget(self, reason: str) -> None:
         """Drop the motion and the states; the next complete state is held."""
-        self.loop.forget()
+        self.loop.forget(reason)
         self.reader.forget()
 
     def leave_safe(self) -> None:

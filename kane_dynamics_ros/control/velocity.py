@@ -1,0 +1,44 @@
+"""Joint velocity from positions, for robots that report none."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kane_dynamics_ros.control.splines import Array
+
+
+@dataclass(frozen=True)
+class Differentiated:
+    """The last position (n,), the filtered velocity (n,), and when [s]."""
+
+    q: Array
+    qd: Array
+    time: float
+
+
+def differentiate(
+    previous: Differentiated | None,
+    q: Array,
+    time: float,
+    cutoff: float,
+    continuous: NDArray[np.bool_] | None = None,
+) -> Differentiated:
+    """The velocity after one more position, at rest before the first one.
+
+    A first-order low-pass filter on the difference quotient, with cut-off frequency f = ``cutoff`` [Hz]:
+    v += (1 - exp(-2 pi f dt)) ((q - q_previous) / dt - v), which delays the velocity by 1 / (2 pi f).
+    ``time`` [s] is any clock that never steps; a repeated time keeps the velocity. Of joints that are
+    ``continuous`` (n,) the difference is the shorter way round: encoders wrap at half a turn.
+    """
+    if previous is None:
+        return Differentiated(q, np.zeros_like(q), time)
+    dt = time - previous.time
+    if dt <= 0.0:
+        return Differentiated(q, previous.qd, previous.time)
+    moved = q - previous.q
+    if continuous is not None:
+        moved = np.where(continuous, moved - np.round(moved / math.tau) * math.tau, moved)
+    share = 1.0 - math.exp(-math.tau * cutoff * dt)
+    return Differentiated(q, previous.qd + share * (moved / dt - previous.qd), time)
