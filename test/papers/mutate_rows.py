@@ -1,15 +1,16 @@
 """Break the code that a row of docs/papers.md names, run the test that the row names, and see it fail.
 
-``python mutate_rows.py ROWS`` reads a JSON list of ``[code file, name, test]`` and prints a JSON list with what
-each test said: "failed" where it noticed, "passed" where it did not. One process runs them all, so that the
-libraries are imported once. A function is broken by changing every number and expression that it returns by a
-thousandth and by a thousandth of one; a function that returns nothing is replaced by one that does nothing.
+``python mutate_rows.py ROWS`` reads a JSON list of ``[code file, name, test]`` and prints a JSON list with
+what each test said: "failed" where it noticed, "passed" where it did not. One process runs them all, so that
+the libraries are imported once. A function is broken by changing every number and expression that it returns
+by a thousandth and by a thousandth of one.
 """
 
 import dataclasses
 import importlib
 import io
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -71,7 +72,7 @@ def breaking(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def owners(path: str, name: str) -> Iterator[tuple[Any, str, Any]]:
-    """Where a function or method of a file is kept: an object, the attribute, and the function."""
+    """Where a function or method of a file is kept: a class, a module's names or a table, and the key."""
     module = importlib.import_module(f"{PACKAGE}.{path.removesuffix('.py').replace('/', '.')}")
     *holder, last = name.split(".")
     if holder:
@@ -79,7 +80,9 @@ def owners(path: str, name: str) -> Iterator[tuple[Any, str, Any]]:
     elif hasattr(module, last):
         function = getattr(module, last)
         for other in [m for n, m in sys.modules.items() if n.partition(".")[0] == PACKAGE]:
-            yield from ((other, key, item) for key, item in list(vars(other).items()) if item is function)
+            tables = [item for item in vars(other).values() if isinstance(item, dict)]
+            for holder in [vars(other), *tables]:
+                yield from ((holder, key, item) for key, item in list(holder.items()) if item is function)
     else:
         for kind in [item for item in vars(module).values() if isinstance(item, type)]:
             if last in vars(kind) and kind.__module__ == module.__name__:
@@ -93,16 +96,26 @@ def broken(path: str, name: str) -> Iterator[None]:
         raise LookupError(f"{path} has no {name}")
     try:
         for holder, key, item in found:
-            if isinstance(item, property):
-                setattr(holder, key, property(breaking(item.fget)))  # type: ignore[arg-type]
-            elif isinstance(item, (staticmethod, classmethod)):
-                setattr(holder, key, type(item)(breaking(item.__func__)))
-            else:
-                setattr(holder, key, breaking(item))
+            put(holder, key, broken_item(item))
         yield
     finally:
         for holder, key, item in found:
-            setattr(holder, key, item)
+            put(holder, key, item)
+
+
+def put(holder: Any, key: str, item: Any) -> None:
+    if isinstance(holder, dict):
+        holder[key] = item
+    else:
+        setattr(holder, key, item)
+
+
+def broken_item(item: Any) -> Any:
+    if isinstance(item, property):
+        return property(breaking(item.fget))  # type: ignore[arg-type]
+    if isinstance(item, (staticmethod, classmethod)):
+        return type(item)(breaking(item.__func__))
+    return breaking(item)
 
 
 def run(test: str) -> str:
@@ -116,16 +129,15 @@ def run(test: str) -> str:
                 getattr(item, "cache_clear", lambda: None)()
     said = io.StringIO()
     with redirect_stdout(said), redirect_stderr(said):
-        code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", str(HERE / test)])
+        code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "-o", "addopts=", str(HERE / test)])
     return OUTCOMES.get(int(code), said.getvalue())
 
 
 def outcome(path: str, name: str, test: str) -> str:
-    if not name:
-        return run(test)
     with broken(path, name):
         return run(test)
 
 
 if __name__ == "__main__":
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # none is needed here, and each costs time at each run
     print(json.dumps([outcome(*row) for row in json.loads(sys.argv[1])]))
