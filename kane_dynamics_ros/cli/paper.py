@@ -7,7 +7,13 @@ import numpy as np
 
 from kane_dynamics_ros.description import load_robot
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.papers.assessment import as_table, assess
+from kane_dynamics_ros.papers.assessment import (
+    as_table,
+    assess,
+    assess_manipulator,
+    manipulator_in_symbols,
+    own_table,
+)
 from kane_dynamics_ros.papers.manipulator_figures import draw_forward, draw_inverse
 from kane_dynamics_ros.papers.manipulator_simulation import (
     AMPLITUDES,
@@ -62,6 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
         return wind_pump(arguments.output)
     if arguments.assessment:
         print(as_table(assess()))
+        print()
+        print(own_table(assess_manipulator(*manipulator_in_symbols())))
         return 0
     arm = manipulator(load_robot(share_directory() / "urdf" / f"{arguments.paper}.urdf"))
     slow = inverse_simulation(arm, AMPLITUDES, STROKE, SAMPLES)

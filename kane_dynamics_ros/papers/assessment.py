@@ -4,39 +4,92 @@ The same chains with symbols for all their numbers; each formulation's code runs
 is, so that one more body takes no line of code: only a link and a joint in the URDF. "As derived" counts
 every operation of the formulas written out; "shared" counts a sub-expression that occurs again once; "kept"
 is the part of the shared operations that stay as they are when one more body is added at the tip.
+Derivatives are counted by taking each of them through a ``Differentiator``.
 """
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import sympy
 
-from kane_dynamics_ros.description import Chain, ChainJoint, Inertia
+from kane_dynamics_ros.description import Chain, ChainJoint, Inertia, load_robot, serial_chain
 from kane_dynamics_ros.description.model import IDENTITY, Vector
 from kane_dynamics_ros.formulation.kane import chain_dynamics
 from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, symbolic_chain
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
+from kane_dynamics_ros.papers import manipulator_maggi
+from kane_dynamics_ros.papers.differentiation_counts import Differentiator, t
+from kane_dynamics_ros.share import share_directory
 
 SIZES = (3, 5, 7)
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+_GRAVITY = (0, 0, -sympy.Symbol("g"))
 _AXES = (_Z, _X, _X, _Y, _Z, _X, _Y, _Z)  # the manipulator's five, then three more
 
 
 class Formulation(NamedTuple):
-    """A derivation, and the scalar derivatives that it takes for n joints (and as many bodies)."""
+    """A derivation on a chain; and the same with every derivative taken through a ``Differentiator``."""
 
     inverse_dynamics: Callable[..., Any]
-    differentiations: Callable[[int], int]
+    differentiated: Callable[[Chain, Differentiator], Any]
 
 
-# Lagrange: dL/dqd_i, its derivatives by each q_j and qd_j, and dL/dq_i. Maggi: each of the 12 coordinates of
-# a body by each joint, and twice by time. Gibbs-Appell: dS/dqdd_i. Kane: partial velocities are read off.
+def _of_time(chain: Chain) -> tuple[list[Any], list[Any]]:
+    """The coordinates as functions of the time, and their rates."""
+    q = [sympy.Function(f"q_{i + 1}")(t) for i in range(len(chain.coordinates))]
+    return q, [coordinate.diff(t) for coordinate in q]
+
+
+def kane_differentiated(chain: Chain, count: Differentiator) -> Any:
+    """Partial velocities are read off the velocities, accelerations composed: nothing is differentiated."""
+    q, u = _of_time(chain)
+    du = coordinate_symbols(len(q))[2]
+    return chain_dynamics.inverse_dynamics(chain, q, u, du, _GRAVITY)
+
+
+def lagrange_differentiated(chain: Chain, count: Differentiator) -> Any:
+    """d/dt (dL/dq_i') - dL/dq_i for each coordinate."""
+    q, u = _of_time(chain)
+    kinetic, potential = lagrange.energies(chain, q, u, _GRAVITY)
+    L = kinetic.item() - potential.item()
+    return [
+        count.by_scalar(count.by_scalar(L, speed), t) - count.by_scalar(L, coordinate)
+        for coordinate, speed in zip(q, u, strict=True)
+    ]
+
+
+def maggi_differentiated(chain: Chain, count: Differentiator) -> Any:
+    """C' Phi: each body's twelve coordinates by the joint positions, and twice by the time."""
+    q, _ = _of_time(chain)
+    efforts = sympy.zeros(len(q), 1)
+    for body in maggi.redundant_coordinates(chain, q):
+        coordinates = (sympy.Matrix([*body.x.ravel(), *body.R.ravel()]),)
+        (C,) = count.by_vector(coordinates, sympy.Matrix(q))
+        (rates,) = count.by_time(coordinates)
+        (second,) = count.by_time((rates,))
+        J = sympy.Matrix(body.inertia.tensor)
+        P = sympy.eye(3) * J.trace() / 2 - J
+        phi_x = body.inertia.mass * (second[:3, :] - sympy.Matrix(_GRAVITY))
+        phi_R = sympy.Matrix(3, 3, list(second[3:, :])) * P
+        efforts += C.T * sympy.Matrix([*phi_x, *phi_R])
+    return list(efforts)
+
+
+def gibbs_appell_differentiated(chain: Chain, count: Differentiator) -> Any:
+    """dS/dq_i'' for each coordinate."""
+    q, u = _of_time(chain)
+    du = coordinate_symbols(len(q))[2]
+    S = gibbs_appell.acceleration_energy(chain, q, u, du, _GRAVITY).item()
+    return [count.by_scalar(S, acceleration) for acceleration in du]
+
+
 FORMULATIONS = {
-    "Kane": Formulation(chain_dynamics.inverse_dynamics, lambda n: 0),
-    "Lagrange": Formulation(lagrange.inverse_dynamics, lambda n: n * (2 * n + 2)),
-    "Maggi": Formulation(maggi.inverse_dynamics, lambda n: 12 * n * (n + 2)),
-    "Gibbs-Appell": Formulation(gibbs_appell.inverse_dynamics, lambda n: n),
+    "Kane": Formulation(chain_dynamics.inverse_dynamics, kane_differentiated),
+    "Lagrange": Formulation(lagrange.inverse_dynamics, lagrange_differentiated),
+    "Maggi": Formulation(maggi.inverse_dynamics, maggi_differentiated),
+    "Gibbs-Appell": Formulation(gibbs_appell.inverse_dynamics, gibbs_appell_differentiated),
 }
 
 
@@ -66,14 +119,89 @@ def assess(sizes: Iterable[int] = SIZES) -> Iterator[Cost]:
             _, larger_parts = count_operations(efforts(formulation, n + 1))
             shared = sum(parts.values())
             kept = sum(parts[part] for part in parts.keys() & larger_parts.keys()) / shared
-            yield Cost(n, name, seconds, as_derived, shared, kept, formulation.differentiations(n))
+            count = Differentiator()
+            formulation.differentiated(symbolic_chain(assessed_chain(n)), count)
+            yield Cost(n, name, seconds, as_derived, shared, kept, count.scalars)
 
 
 def efforts(formulation: Formulation, n: int) -> Any:
     """The efforts (n,) of the assessed chain as SymPy expressions."""
     q, u, du = coordinate_symbols(n)
-    gravity = (0, 0, -sympy.Symbol("g"))
-    return formulation.inverse_dynamics(symbolic_chain(assessed_chain(n)), q, u, du, gravity)
+    return formulation.inverse_dynamics(symbolic_chain(assessed_chain(n)), q, u, du, _GRAVITY)
+
+
+class OwnCost(NamedTuple):
+    """What the paper's manipulator costs, end-effector included, and what the end-effector added to it.
+
+    ``added``: operations written out more than without the end-effector; ``kept``: the part of the shared
+    operations of the arm without it that stay as they were.
+    """
+
+    formulation: str
+    written_out: int
+    shared: int
+    differentiations: int
+    added: int
+    kept: float
+
+
+def assess_manipulator(chain: Chain, end_effector: Inertia) -> list[OwnCost]:
+    """[Malvezzi2017]'s own comparison: three joints and m_4, by Kane, Lagrange and the paper's Maggi.
+
+    The paper's Maggi is C' Phi in its thirteen coordinates, eqs. (18) to (22); ``chain`` and
+    ``end_effector`` have symbols for their numbers.
+    """
+    q, u, du = coordinate_symbols(len(chain.coordinates))
+    costs = []
+    for name in ("Kane", "Lagrange"):
+        derive = FORMULATIONS[name].inverse_dynamics
+        whole, bare = (derive(chain, q, u, du, _GRAVITY, payload) for payload in (end_effector, None))
+        count = Differentiator()
+        FORMULATIONS[name].differentiated(chain, count)
+        costs.append(_own_cost(name, whole, bare, count))
+    count = Differentiator()
+    whole, bare = manipulator_maggi.maggi_system(count=count), manipulator_maggi.maggi_system((2, 3))
+    parts: dict[str, Callable[[manipulator_maggi.MaggiSystem], list[Any]]] = {
+        "Maggi, 13 coordinates": lambda system: [*system.equations],
+        "the same, C and Phi apart": lambda system: [*system.residuals, *system.complement],
+        "the same, with A and b": lambda system: [*system.equations, *system.jacobian, *system.bias],
+    }
+    costs += [_own_cost(name, part(whole), part(bare), count) for name, part in parts.items()]
+    return costs
+
+
+def _own_cost(name: str, whole: Iterable[Any], bare: Iterable[Any], count: Differentiator) -> OwnCost:
+    (total, parts), (less, former) = count_operations(whole), count_operations(bare)
+    kept = sum(former[part] for part in former.keys() & parts.keys()) / sum(former.values())
+    return OwnCost(name, total, sum(parts.values()), count.scalars, total - less, kept)
+
+
+def own_table(costs: Iterable[OwnCost]) -> str:
+    """The manipulator's costs as a Markdown table."""
+    lines = [
+        "| formulation | written out | shared | differentiations | added by m_4 | kept |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {c.formulation} | {c.written_out} | {c.shared} | {c.differentiations} | {c.added} "
+        f"| {c.kept:.0%} |"
+        for c in costs
+    ]
+    return "\n".join(lines)
+
+
+def manipulator_in_symbols() -> tuple[Chain, Inertia]:
+    """The paper's arm with symbols for its numbers, limbs' mass centres half-way; m_4 is a point mass."""
+    robot = load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf")
+    chain = symbolic_chain(serial_chain(robot, lock={"beta_4": 0.0, "gamma_4": 0.0}))
+    first, *limbs = chain.joints
+    ends = (limbs[1].p_PoJo_P, chain.p_BoTo_B)
+    halved = (
+        replace(limb, inertia=replace(limb.inertia, com=(end[0] / 2, end[1] / 2, end[2] / 2)))
+        for limb, end in zip(limbs, ends, strict=True)
+    )
+    end_effector = Inertia(manipulator_maggi.m_4, (0, 0, 0), ((0, 0, 0),) * 3)
+    return replace(chain, joints=(first, *halved)), end_effector
 
 
 def assessed_chain(n: int) -> Chain:

@@ -1,11 +1,11 @@
-"""[WindPump] table 1: differentiations that Lagrange, Gibbs-Appell and Kane need for a finite element.
+"""Derivatives counted as they are taken; [WindPump] table 1: how many Lagrange, Gibbs-Appell and Kane need.
 
 Each method really derives the equations of motion of one element whose frame moves with omega(t) and
 v_O(t), with every derivative taken through a ``Differentiator``, which counts. The mass is on the axis,
 and L, the mass per length and the stiffnesses are 1: this changes no count.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -45,6 +45,16 @@ class Differentiator:
         self.calls += 1
         self.scalars += 1
         return value.diff(variable)
+
+    def along(self, value: sp.Expr, motion: Iterable[tuple[Sequence[sp.Expr], Sequence[sp.Expr]]]) -> sp.Expr:
+        """Derivative of a scalar by the time, where symbols stand for the coordinates and their rates.
+
+        ``motion``: pairs of variables and their rates. Counted as one derivative, as ``by_time`` would.
+        """
+        self.calls += 1
+        self.scalars += 1
+        parts = (value.diff(x) * rate for xs, rates in motion for x, rate in zip(xs, rates, strict=True))
+        return sum(parts, sp.Integer(0))
 
     def by_time(self, field: Field) -> Field:
         """Derivative of a vector field by the time."""

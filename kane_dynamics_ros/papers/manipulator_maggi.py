@@ -6,13 +6,15 @@ them): potential energy enters the Lagrangian with a minus, z points up. Derivat
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
 from numpy.typing import ArrayLike, NDArray
 from sympy import Matrix, Rational, cos, sin
+
+from kane_dynamics_ros.papers.differentiation_counts import Differentiator
 
 gamma_1, alpha_2, alpha_3 = THETA = sympy.symbols("gamma_1 alpha_2 alpha_3")
 chi_3 = sympy.Symbol("chi_3")
@@ -46,41 +48,55 @@ class MaggiSystem(NamedTuple):
         return self.complement.T * self.residuals
 
 
-def maggi_system() -> MaggiSystem:
-    """Derive the paper's equations from its energies and constraints."""
-    h = constraints()
-    A = h.jacobian(COORDINATES)
-    h_dot = A * Matrix(RATES)
-    return MaggiSystem(residuals(), complement(), h, A, h_dot.jacobian(COORDINATES) * Matrix(RATES))
+def maggi_system(bodies: Sequence[int] = BODIES, count: Differentiator | None = None) -> MaggiSystem:
+    """Derive the paper's equations from its energies and constraints.
+
+    Without body 4 in ``bodies`` they are those of the arm without its end-effector, in ten coordinates.
+    ``count`` takes down the derivatives that [Malvezzi2017] eqs. (18) to (22) need; A and b are of the DAE.
+    """
+    q, q_d, _ = _symbols(bodies)
+    h = constraints(bodies)
+    A = h.jacobian(q)
+    h_dot = A * Matrix(q_d)
+    return MaggiSystem(
+        residuals(bodies, count), complement(bodies, count), h, A, h_dot.jacobian(q) * Matrix(q_d)
+    )
 
 
-def lagrangian() -> sympy.Expr:
+def _symbols(bodies: Sequence[int]) -> tuple[list[Any], list[Any], list[Any]]:
+    """The redundant coordinates with those of the given bodies, their rates and accelerations."""
+    last = len(THETA) + 1 + 3 * len(bodies)
+    return list(COORDINATES[:last]), list(RATES[:last]), list(ACCELERATIONS[:last])
+
+
+def lagrangian(bodies: Sequence[int] = BODIES) -> sympy.Expr:
     """L = T - U in the redundant coordinates, eq. (21)."""
     rate = dict(zip(COORDINATES, RATES, strict=True))
     energy = J_z1 * rate[gamma_1] ** 2
     for angle, J_x, J_y, J_z in ((alpha_2, J_x2, J_y2, J_z2), (chi_3, J_x3, J_y3, J_z3)):
         energy += J_x * rate[angle] ** 2
         energy += (J_y * sin(angle) ** 2 + J_z * cos(angle) ** 2) * rate[gamma_1] ** 2
-    for j in BODIES:
+    for j in bodies:
         energy += MASSES[j] * (sum(rate[s] ** 2 for s in CENTRES[j]) - 2 * g * CENTRES[j][2])
     return energy / 2
 
 
-def residuals() -> Matrix:
+def residuals(bodies: Sequence[int] = BODIES, count: Differentiator | None = None) -> Matrix:
     """Phi_r = d/dt (dL/dq_r') - dL/dq_r - Q_r for each redundant coordinate, eq. (22)."""
-    L = lagrangian()
-    momenta = Matrix([L]).jacobian(RATES).T
-    momenta_rate = momenta.jacobian(COORDINATES) * Matrix(RATES) + momenta.jacobian(RATES) * Matrix(
-        ACCELERATIONS
-    )
-    applied = Matrix([*TORQUES, *[0] * (len(COORDINATES) - len(TORQUES))])
-    return momenta_rate - Matrix([L]).jacobian(COORDINATES).T - applied
+    count = count or Differentiator()
+    L, (q, q_d, q_dd) = lagrangian(bodies), _symbols(bodies)
+    rows = []
+    for coordinate, rate, applied in zip(q, q_d, [*TORQUES, *[0] * len(q)], strict=False):
+        momentum = count.by_scalar(L, rate)
+        momentum_rate = count.along(momentum, [(q, q_d), (q_d, q_dd)])
+        rows.append(momentum_rate - count.by_scalar(L, coordinate) - applied)
+    return Matrix(rows)
 
 
-def constraints() -> Matrix:
+def constraints(bodies: Sequence[int] = BODIES) -> Matrix:
     """h_k(q) = 0, eq. (12): chi_3 and the nine centre coordinates as eq. (19) ties them to theta."""
     rows = [chi_3 - alpha_2 - alpha_3]
-    for j in BODIES:
+    for j in bodies:
         rows += [symbol - value for symbol, value in zip(CENTRES[j], centre(j), strict=True)]
     return Matrix(rows)
 
@@ -92,13 +108,14 @@ def centre(j: int) -> tuple[sympy.Expr, sympy.Expr, sympy.Expr]:
     return -sin(gamma_1) * reach, cos(gamma_1) * reach, rise
 
 
-def complement() -> Matrix:
+def complement(bodies: Sequence[int] = BODIES, count: Differentiator | None = None) -> Matrix:
     """C: delta q = C delta theta, eq. (20); A C = 0."""
-    dependent = Matrix([chi_3, *(s for j in BODIES for s in centre(j))])
-    by_theta = dependent.jacobian(THETA)
-    by_theta[0, :] = Matrix([[0, 1, 1]])  # chi_3 moves with alpha_2 and alpha_3
-    by_theta[1:, :] += dependent[1:, :].jacobian([chi_3]) * by_theta[0, :]
-    return sympy.eye(3).col_join(by_theta)
+    count = count or Differentiator()
+    centres = Matrix([s for j in bodies for s in centre(j)])
+    chi_by_theta = Matrix([[0, 1, 1]])  # chi_3 moves with alpha_2 and alpha_3
+    (by_theta,) = count.by_vector((centres,), Matrix(THETA))
+    (by_chi,) = count.by_vector((centres,), Matrix([chi_3]))
+    return Matrix.vstack(sympy.eye(3), chi_by_theta, by_theta + by_chi * chi_by_theta)
 
 
 # [Malvezzi2017]'s Maggi equations in numbers, solved together with the constraints: a DAE.

@@ -27,11 +27,20 @@ def efforts():
     return chain_dynamics.inverse_dynamics(three_link_chain(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
 
 
+@pytest.fixture(scope="module")
+def by_lagrange():
+    """T_1, T_2, T_3 by Lagrange's equations."""
+    return lagrange.inverse_dynamics(three_link_chain(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
+
+
 def test_active_forces_34_36_37_balance_the_static_torques():
     static = chain_dynamics.inverse_dynamics(three_link_chain(), ANGLES, AT_REST, AT_REST, GRAVITY)
     torques = dict(zip((printed.T_1, printed.T_2, printed.T_3), static, strict=True))
     F = [F_r.subs(torques) for F_r in (printed.F_1, printed.F_2, printed.F_3)]
     assert same(F, AT_REST, ANGLES)
+    placements = place(segments_of(three_link_chain()), ANGLES, chain_dynamics.sine_cosine)
+    by_body = generalized_forces_by_body(placements, motion(placements, AT_REST, AT_REST, GRAVITY), 3)
+    assert same(by_body, static, ANGLES)  # (33) and (35): the same forces as dot products
 
 
 def test_equation_39_has_l_B_where_rho_B_belongs(efforts):
@@ -39,22 +48,23 @@ def test_equation_39_has_l_B_where_rho_B_belongs(efforts):
     assert same(printed.T1_KANE - efforts[0], slip, ANGLES)
 
 
-def test_equation_40_is_exact(efforts):
+def test_equation_40_is_exact(efforts, by_lagrange):
     assert same(printed.T2, efforts[1], ANGLES)
+    assert same(printed.T2, by_lagrange[1], ANGLES)  # (47)
 
 
-def test_equation_41_prints_a_term_twice(efforts):
+def test_equation_41_prints_a_term_twice(efforts, by_lagrange):
     slip = 2 * printed.m_C * printed.l_B * printed.rho_C * sin(q3) * qd1 * qd2
     assert same(printed.T3 - efforts[2], slip, ANGLES)
+    assert same(printed.T3 - by_lagrange[2], slip, ANGLES)  # (48)
 
 
-def test_equation_46_has_the_slip_of_39_and_lacks_a_term(efforts):
+def test_equation_46_has_the_slip_of_39_and_lacks_a_term(by_lagrange):
     slip = 2 * printed.l_A * (printed.m_B * (printed.rho_B - printed.l_B) + printed.m_C * printed.l_B)
-    assert same(printed.T1_LAGRANGE - efforts[0], slip * sin(q2) * qd1 * qd2, ANGLES)
+    assert same(printed.T1_LAGRANGE - by_lagrange[0], slip * sin(q2) * qd1 * qd2, ANGLES)
 
 
-def test_lagrange_and_kane_agree_as_the_paper_says(efforts):
-    by_lagrange = lagrange.inverse_dynamics(three_link_chain(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
+def test_lagrange_and_kane_agree_as_the_paper_says(efforts, by_lagrange):
     assert same(list(by_lagrange), efforts, ANGLES)
 
 
@@ -72,10 +82,10 @@ def test_equation_45_is_exact():
     assert same(printed.P, potential.item(), ANGLES)
 
 
-def test_equations_42_and_43_derive_the_exact_torques_from_the_right_energies(efforts):
+def test_equations_42_and_43_derive_the_exact_torques_from_the_right_energies(by_lagrange):
     kinetic, potential = lagrange.energies(three_link_chain(), ANGLES, RATES, GRAVITY)
     L = kinetic.item() - potential.item()
-    assert same(lagranges_efforts(L, ANGLES, RATES, ACCELERATIONS), efforts, ANGLES)
+    assert same(lagranges_efforts(L, ANGLES, RATES, ACCELERATIONS), list(by_lagrange), ANGLES)
 
 
 def test_equations_1_2_5_summed_body_by_body(efforts):

@@ -81,3 +81,4 @@ def test_equation_8_by_differentiating_the_lagrangian(kane):
     kinetic, potential = lagrange.energies(CHAIN, ANGLES, RATES, GRAVITY, END_EFFECTOR)
     L = kinetic.item() - potential.item()
     assert same(lagranges_efforts(L, ANGLES, RATES, ACCELERATIONS), kane, ANGLES)
+    assert same(efforts(lagrange.inverse_dynamics), kane, ANGLES)  # (9), as the package carries it out

@@ -6,6 +6,7 @@ import pytest
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.paper import inertial_torques
 from kane_dynamics_ros.description import load_robot
+from kane_dynamics_ros.formulation.witnesses import lagrange
 from kane_dynamics_ros.papers.manipulator_simulation import (
     AMPLITUDES,
     FASTER,
@@ -71,6 +72,18 @@ def test_static_torques_hold_the_stretched_arm():
 def test_maggi_as_a_dae_gives_kanes_torques(simulation, request):
     result = request.getfixturevalue(simulation)
     assert result.maggi == pytest.approx(result.kane, abs=1e-11)  # rounding of torques of 100 N m
+
+
+@pytest.mark.parametrize("simulation", ["slow", "fast"])
+def test_the_torques_of_the_figures_are_those_of_lagrange(simulation, request):
+    """By the witness that shares no dynamics with either."""
+    result = request.getfixturevalue(simulation)
+    assert np.max(np.abs(result.motion.position), axis=0) == pytest.approx(np.abs(AMPLITUDES), rel=1e-12)
+    for k in range(0, SAMPLES, 10):
+        state = (np.asarray(part)[k] for part in result.motion)
+        expected = lagrange.inverse_dynamics(ARM.chain, *state, (0.0, 0.0, -GRAVITY), ARM.end_effector)
+        assert result.kane[k] == pytest.approx(expected, abs=1e-11)
+        assert result.maggi[k] == pytest.approx(expected, abs=1e-11)
 
 
 def test_maggi_as_a_dae_gives_kanes_motion(forward):

@@ -1,6 +1,10 @@
-"""docs/papers.md: complete, and every row points at code and at a test that exist."""
+"""docs/papers.md: complete, and every row's test fails when the row's code is wrong."""
 
+import json
 import re
+import subprocess
+import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,9 @@ from right_equations import hussain_torques, malvezzi_bias
 ROOT = Path(__file__).resolve().parents[2]  # the checkout: docs and tests are not installed
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
 HERE = ROOT / "test" / "papers"
+PAPERS = ("Hussain2016", "Malvezzi2017", "WindPump")
+HEADS = {"item", "grade", "method", "Lagrange", "Gibbs-Appell", "Kane"}  # of other tables with five columns
+NO_CODE = ("none: literature", "none: a photograph")
 
 
 def section(title: str) -> str:
@@ -19,25 +26,42 @@ def section(title: str) -> str:
 
 
 def rows(title: str) -> list[list[str]]:
-    """The cells of the section's first table."""
+    """The cells of the section's table of items; "the same" is replaced by the cell above."""
     lines = [line for line in section(title).splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
-    return [row for row in cells if len(row) == 5 and row[0] not in {"item", "grade"}]
+    found = [row for row in cells if len(row) == 5 and row[0] not in HEADS]
+    for before, row in pairwise(found):
+        row[2] = before[2] if row[2] == "the same" else row[2]
+    return found
 
 
-def numbers(title: str) -> set[int]:
-    """The equations that the rows' first cells name, ranges spread."""
+def numbers(title: str, prefix: str = "") -> set[int]:
+    """The equations with this prefix that the rows' first cells name, ranges spread."""
     found: set[int] = set()
     for first, *_ in rows(title):
         for part in first.split(", "):
-            ends = [int(number) for number in re.findall(r"\((\d+)\)", part)]
+            ends = [int(number) for number in re.findall(rf"\({prefix}(\d+)\)", part)]
             found |= set(range(ends[0], ends[-1] + 1)) if ends else set()
     return found
 
 
-@pytest.mark.parametrize(("paper", "last"), [("Hussain2016", 48), ("Malvezzi2017", 22)])
-def test_every_numbered_equation_has_a_row(paper, last):
-    assert numbers(paper) == set(range(1, last + 1))
+def mutations() -> list[tuple[str, str, str]]:
+    """(file, name, test) of every row whose code is a function; the test may be a whole file."""
+    found = {}
+    for row in (row for title in PAPERS for row in rows(title)):
+        path, *names = re.findall(r"`([^`]+)`", row[2]) or [""]
+        for name in names:
+            for test in re.findall(r"`(test_[^`]+)`", row[3]):
+                found[(path, name, test)] = row
+    return list(found)
+
+
+@pytest.mark.parametrize(
+    ("paper", "prefix", "last"),
+    [("Hussain2016", "", 48), ("Malvezzi2017", "", 22), ("WindPump", "", 24), ("WindPump", "A", 46)],
+)
+def test_every_numbered_equation_has_a_row(paper, prefix, last):
+    assert numbers(paper, prefix) == set(range(1, last + 1))
 
 
 @pytest.mark.parametrize(
@@ -45,30 +69,41 @@ def test_every_numbered_equation_has_a_row(paper, last):
     [
         ("Hussain2016", {"Table I", "Table II", "Fig. 1"}),
         ("Malvezzi2017", {"Table 1", "Table 2", "Table 3", "Fig. 1", "Fig. 2", "Fig. 3", "Fig. 4"}),
+        ("WindPump", {"Table 1", "Fig. A1", *(f"Fig. {number}" for number in range(1, 7))}),
     ],
 )
 def test_every_table_and_figure_has_a_row(paper, items):
-    assert items <= {row[0] for row in rows(paper)}
+    assert items <= {item for row in rows(paper) for item in row[0].split(", ")}
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_row_names_code_and_a_test(paper):
+    for row in rows(paper):
+        files = re.findall(r"`([^`]+)`", row[2])
+        assert row[2] in NO_CODE or files, row
+        assert row[2] in NO_CODE or re.search(r"`test_\w+\.py(::\w+)?`", row[3]), row
+        for file in files[:1]:
+            folder = ROOT if file.startswith("urdf/") else ROOT / "kane_dynamics_ros"
+            assert (folder / file).is_file(), row
 
 
 def test_every_test_named_on_the_page_exists():
-    for name in set(re.findall(r"`(test_(?:hussain|malvezzi)\w*\.py(?:::\w+)?)`", PAGE)):
+    for name in set(re.findall(r"`(test_\w+\.py(?:::\w+)?)`", PAGE)):
         file, _, function = name.partition("::")
         text = (HERE / file).read_text(encoding="utf-8")
         assert not function or f"def {function}(" in text, name
 
 
-@pytest.mark.parametrize("paper", ["Hussain2016", "Malvezzi2017"])
-def test_every_row_names_code_that_exists(paper):
-    for row in rows(paper):
-        path, *names = re.findall(r"`([^`]+)`", row[2]) or ["urdf/three_link_chain.urdf"]
-        file = ROOT / path if path.startswith("urdf/") else ROOT / "kane_dynamics_ros" / path
-        if row[2] == "the same":
-            continue
-        text = file.read_text(encoding="utf-8") if row[2] != "none: literature" else ""
-        for name in names:
-            *_, last = name.split(".")
-            assert f"def {last}(" in text, row
+@pytest.mark.timeout(600)
+def test_every_row_s_test_fails_when_the_row_s_code_is_wrong():
+    """Each function is broken in turn; mutate_rows.py says how."""
+    asked = mutations()
+    assert len(asked) > 90
+    command = [sys.executable, str(HERE / "mutate_rows.py"), json.dumps(asked)]
+    run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    assert run.returncode == 0, run.stderr
+    outcomes = json.loads(run.stdout)
+    assert [one for one, said in zip(asked, outcomes, strict=True) if said != "failed"] == []
 
 
 @pytest.mark.parametrize("paper", ["Hussain2016", "Malvezzi2017"])
@@ -85,7 +120,8 @@ def test_the_right_equations_on_the_page_are_the_engines(paper):
         assert sympy.expand(found[name] - value.subs(plain)) == 0
 
 
-def test_figures_on_the_page_exist():
-    figures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", section("Malvezzi2017"))
+@pytest.mark.parametrize("paper", ["Malvezzi2017", "WindPump"])
+def test_figures_on_the_page_exist(paper):
+    figures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", section(paper))
     assert len(figures) == 3
     assert all((ROOT / "docs" / figure).is_file() for figure in figures)

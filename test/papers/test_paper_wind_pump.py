@@ -18,6 +18,7 @@ from kane_dynamics_ros.papers.wind_pump_mechanism import (
     Angles,
     Mechanism,
     Motion,
+    acceleration_terms,
     accelerations,
     close_loop,
     direction,
@@ -27,11 +28,23 @@ from kane_dynamics_ros.papers.wind_pump_mechanism import (
     liaison_matrix,
     mass_centres,
     mass_matrix,
+    speed_ratios,
 )
 from kane_dynamics_ros.papers.wind_pump_turn import steady_turn
 
 PUMP = Mechanism()
 ZERO2 = sp.zeros(2, 1)
+
+# A state that nothing singles out, of a mechanism whose crank has its mass centre off the axis: there the
+# code is held against the print. Forces are (X_A .. Y_D), the torque is M_m.
+SAMPLE = Mechanism(a1=0.3)
+MOTION = Motion(phi_1=0.7, omega_1=9.0, x_D=0.5, v_D=0.3)
+SECOND = np.array([-20.0, 4.0])  # epsilon_1, x_D''
+PRODUCTS = np.array([MOTION.omega_1**2, MOTION.omega_1 * MOTION.v_D, MOTION.v_D**2])
+FORCES = np.array([3.0, -5.0, 7.0, 11.0, -13.0, 17.0, 19.0, -23.0])
+TORQUE = 29.0
+ANGLES = close_loop(SAMPLE, MOTION.phi_1, MOTION.x_D)
+ROUNDING = {"rtol": 1e-11, "atol": 1e-11}
 
 
 def simplified(value):
@@ -40,6 +53,38 @@ def simplified(value):
 
 def unit(angle):
     return sp.Matrix([sp.cos(angle), sp.sin(angle)])
+
+
+def in_numbers(formula):
+    """A formula of the print, (rows, columns), at the state above; angles and rates are the code's."""
+    A, B = accelerations(SAMPLE, ANGLES)
+    speeds = (A @ [MOTION.omega_1, MOTION.v_D])[[2, 5, 8, 9]]
+    seconds = (A @ SECOND + B @ PRODUCTS)[[2, 5, 8, 9]]
+    functions = (phi_1, phi_2, phi_3, p.x_D)
+    values = list(zip([f.diff(t, 2) for f in functions], seconds, strict=True))
+    values += list(zip([f.diff(t) for f in functions], speeds, strict=True))
+    values += list(zip(functions, (*ANGLES, MOTION.x_D), strict=True))
+    values += list(zip(p.A_SYMBOLS, speed_ratios(SAMPLE, ANGLES).ravel(), strict=True))
+    values += list(zip(p.FORCES, FORCES, strict=True))
+    for name in ("l1", "l2", "h", "hg", "e", "psi", "xi", "a1", "a2", "k", "x0", "Fr"):
+        values.append((getattr(p, name), getattr(SAMPLE, name)))
+    values.append((p.Mm, TORQUE))
+    return np.array(sp.Matrix(formula).subs(values).tolist(), dtype=float)
+
+
+def sides():
+    """(beta, gamma, delta) of (A7) to (A16) from the code's angles; beta by the cosine theorem's gamma."""
+    B, D = SAMPLE.l1 * direction(MOTION.phi_1), np.array([MOTION.x_D, SAMPLE.e])
+    along, BD = math.atan2(*(D - B)[::-1]), math.dist(B, D)
+    cosine = (SAMPLE.l2**2 + BD**2 - SAMPLE.h**2) / (2 * SAMPLE.l2 * BD)
+    beta = ANGLES.phi_2 + math.acos(cosine) - math.atan2(D[1], D[0])
+    return beta, along - ANGLES.phi_2, ANGLES.phi_3 - SAMPLE.psi - along
+
+
+def angle_at_B():
+    """alpha of (A7), from the points alone."""
+    B, D = SAMPLE.l1 * direction(MOTION.phi_1), np.array([MOTION.x_D, SAMPLE.e])
+    return math.pi - (math.atan2(*(D - B)[::-1]) - MOTION.phi_1)
 
 
 def moment(at, force):
@@ -63,6 +108,9 @@ def test_eqs_21_to_23_the_vector_contour():
     printed_23 = printed_22.subs(lost, l3)
     assert simplified(contour - printed_23) == ZERO2
     assert simplified(printed_22 - contour) == sp.Matrix([0, (lost - l3) * sp.sin(theta)])
+    ours = {alpha: phi_1, beta: -phi_2, e: 0, D: p.e, X: p.x_D, l3: SAMPLE.f, l4: SAMPLE.g}
+    ours[theta] = phi_3 - psi - math.atan2(SAMPLE.g, SAMPLE.f)
+    np.testing.assert_allclose(in_numbers(contour.subs(ours)), 0.0, **ROUNDING)
 
 
 def test_eq_A6_is_eq_23_in_other_letters():
@@ -106,6 +154,10 @@ def test_eqs_A7_and_A10_the_angle_at_D():
     assert sp.simplify((2 * sp.pi - phi_1 + beta_AD) + alpha + beta - sp.pi) == 0
     printed = -sp.sin(phi_1 - beta_AD) * sp.cos(alpha) + sp.cos(phi_1 - beta_AD) * sp.sin(alpha)
     assert sp.simplify(sp.expand_trig(sp.sin(beta) - printed)) == 0
+    at_D, turn = sides()[0], MOTION.phi_1 - math.atan2(SAMPLE.e, MOTION.x_D)
+    at_B = angle_at_B()
+    by_A10 = -math.sin(turn) * math.cos(at_B) + math.cos(turn) * math.sin(at_B)
+    assert math.sin(at_D) == pytest.approx(by_A10, rel=1e-11)
 
 
 def test_eqs_A8_A9_A11_the_sine_theorem_gives_the_angle_at_B():
@@ -115,6 +167,8 @@ def test_eqs_A8_A9_A11_the_sine_theorem_gives_the_angle_at_B():
     balance = sp.expand(l1 * sp.sin(alpha) - AD * sin_beta)
     tangent = -AD * sp.sin(turn) / (l1 - AD * sp.cos(turn))  # (A11)
     assert sp.simplify(balance.subs(sp.sin(alpha), tangent * sp.cos(alpha))) == 0
+    side = math.hypot(MOTION.x_D, SAMPLE.e)
+    assert side * math.sin(sides()[0]) == pytest.approx(SAMPLE.l1 * math.sin(angle_at_B()), rel=1e-11)
 
 
 @pytest.mark.parametrize("phi", np.linspace(0.0, 2 * np.pi, 13))
@@ -139,6 +193,11 @@ def test_eq_A12_the_arctangent_is_ambiguous():
     direction_of_BD = math.atan2(towards_D[1], towards_D[0])
     assert -beta + beta_AD == pytest.approx(direction_of_BD, rel=1e-12)  # atan2's
     assert abs(beta + beta_AD - direction_of_BD) > 0.05  # the print's
+    C, D = (
+        PUMP.l1 * direction(phi) + PUMP.l2 * direction(close_loop(PUMP, phi, x).phi_2),
+        np.array([x, PUMP.e]),
+    )
+    assert math.dist(C, D) == pytest.approx(PUMP.h, rel=1e-12)  # with atan2 in the code, C' is where D can be
 
 
 def test_eq_A13_is_the_cosine_theorem():
@@ -146,6 +205,9 @@ def test_eq_A13_is_the_cosine_theorem():
     BD = AD * unit(beta_AD) - l1 * unit(phi_1)
     printed = l1**2 + AD**2 - 2 * l1 * AD * sp.cos(2 * sp.pi - phi_1 + beta_AD)
     assert sp.simplify(sp.expand_trig(printed - BD.dot(BD))) == 0
+    ours = printed.subs({AD: sp.sqrt(p.x_D**2 + p.e**2), beta_AD: sp.atan2(p.e, p.x_D)})
+    legs = SAMPLE.l2 * direction(ANGLES.phi_2) + SAMPLE.h * direction(ANGLES.phi_3 - SAMPLE.psi)
+    np.testing.assert_allclose(legs @ legs, in_numbers([[ours]])[0, 0], **ROUNDING)
 
 
 def test_eqs_A14_and_A15_are_the_cosine_theorem_of_another_triangle():
@@ -156,6 +218,13 @@ def test_eqs_A14_and_A15_are_the_cosine_theorem_of_another_triangle():
     # the sides' components along BD add up to BD, and those across it are equal
     assert sp.expand(l2 * gamma + h * delta - BD2) == 0
     assert sp.expand(l2**2 * (BD2 - gamma**2) - h**2 * (BD2 - delta**2)) == 0
+    _, at_B, at_D = sides()
+    B, D = SAMPLE.l1 * direction(MOTION.phi_1), np.array([MOTION.x_D, SAMPLE.e])
+    square = math.dist(B, D) ** 2
+    for found, near, far in ((at_B, SAMPLE.l2, SAMPLE.h), (at_D, SAMPLE.h, SAMPLE.l2)):
+        assert math.cos(found) == pytest.approx(
+            (near**2 + square - far**2) / (2 * near * math.sqrt(square)), rel=1e-11
+        )
 
 
 def test_a_position_out_of_reach_is_refused():
@@ -173,6 +242,8 @@ def test_a_position_out_of_reach_is_refused():
 def test_eqs_A17_and_A21_are_the_derivatives_of_the_closure():
     assert sp.expand(p.A6.diff(t) - p.A17) == ZERO2
     assert sp.expand(p.A17.diff(t) - p.A21) == ZERO2
+    np.testing.assert_allclose(in_numbers(p.A17), 0.0, **ROUNDING)
+    np.testing.assert_allclose(in_numbers(p.A21), 0.0, **ROUNDING)
 
 
 def test_eqs_A18_to_A20_solve_the_speeds():
@@ -181,6 +252,7 @@ def test_eqs_A18_to_A20_solve_the_speeds():
     rows = sp.Matrix([-p.A17[0], p.A17[1]])
     assert sp.expand(p.A18_LEFT * unknown - p.A18_RIGHT * given - rows) == ZERO2
     assert sp.simplify(p.A18_LEFT * p.A19 - p.A18_RIGHT) == sp.zeros(2)
+    np.testing.assert_allclose(speed_ratios(SAMPLE, ANGLES), in_numbers(p.A19), **ROUNDING)
 
 
 def test_eqs_A22_to_A24_b11_has_l2_for_h():
@@ -211,6 +283,8 @@ def test_eqs_A22_to_A24_b11_has_l2_for_h():
         values = {f: v for pair in pairs for f, v in zip(pair, rational_direction(circles), strict=True)}
         values[-p.s3] = -values[p.s3]  # SymPy writes sin(phi_3 - psi) as -sin(psi - phi_3)
         assert sp.expand(difference.subs(values)) == sp.zeros(2, 3)
+    found = acceleration_terms(SAMPLE, ANGLES, speed_ratios(SAMPLE, ANGLES))
+    np.testing.assert_allclose(found, in_numbers(p.A23 - expected), **ROUNDING)
 
 
 def test_eqs_A25_to_A28_mass_centres():
@@ -219,6 +293,11 @@ def test_eqs_A25_to_A28_mass_centres():
     assert sp.expand(p.A26_SPEED.diff(t) - p.A26_ACCELERATION) == ZERO2
     assert sp.expand(p.A27_POSITION.diff(t) - p.A27_SPEED) == ZERO2
     assert sp.expand(p.A27_SPEED.diff(t) - p.A28) == ZERO2
+    centres = sp.Matrix.hstack(p.a1 * l1 * unit(phi_1), p.A26_POSITION, p.A27_POSITION)
+    np.testing.assert_allclose(mass_centres(SAMPLE, ANGLES), in_numbers(centres).T, **ROUNDING)
+    A, B = accelerations(SAMPLE, ANGLES)
+    found = (A @ SECOND + B @ PRODUCTS)[[3, 4, 6, 7]]
+    np.testing.assert_allclose(found, in_numbers([*p.A26_ACCELERATION, *p.A28])[:, 0], **ROUNDING)
 
 
 def test_eqs_A29_and_A30_angular_speeds_and_accelerations():
@@ -226,6 +305,11 @@ def test_eqs_A29_and_A30_angular_speeds_and_accelerations():
     a = sp.Matrix(2, 2, p.A_SYMBOLS)
     by_A20 = sp.diag(1 / l2, 1 / h) * a * sp.diag(l1, 1)
     assert sp.simplify(p.A29 - by_A20) == sp.zeros(2)
+    A, B = accelerations(SAMPLE, ANGLES)
+    np.testing.assert_allclose(A[[5, 8]], in_numbers(p.A29), **ROUNDING)
+    a = speed_ratios(SAMPLE, ANGLES)
+    by_A24 = acceleration_terms(SAMPLE, ANGLES, a) * [SAMPLE.l1**2, SAMPLE.l1, 1.0]
+    np.testing.assert_allclose(B[[5, 8]], by_A24 / [[SAMPLE.l2], [SAMPLE.h]], **ROUNDING)
 
 
 # --- free bodies: (A32) to (A42) ----------------------------------------------------------------------
@@ -237,6 +321,10 @@ def test_eqs_A32_and_A33_the_cranks_moment_lacks_a_length():
     right = p.Mm + moment(-p.a1 * arm, (p.XA, p.YA)) + moment((1 - p.a1) * arm, (p.XB, p.YB))
     assert sp.simplify(sp.expand_trig(p.A32_MOMENT - right)) == 0
     assert sp.expand(p.A33 - right - (1 - l1) * (1 - p.a1) * p.c1 * p.YB) == 0
+    found = (liaison_matrix(SAMPLE, ANGLES) @ FORCES + external_forces(SAMPLE, MOTION, TORQUE))[:3]
+    weight = GRAVITY * SAMPLE.m1
+    expected = in_numbers([p.XA + p.XB, p.YA + p.YB - weight, p.A32_MOMENT])[:, 0]
+    np.testing.assert_allclose(found, expected, **ROUNDING)
 
 
 def test_eqs_A34_and_A35_the_levers_moment():
@@ -245,12 +333,17 @@ def test_eqs_A34_and_A35_the_levers_moment():
     right = moment(-p.a2 * arm, (-p.XB, -p.YB)) + moment((1 - p.a2) * arm, (p.XC, -p.YC))
     assert sp.expand(p.A35 - right) == 0
     assert sp.simplify(sp.expand_trig(p.A34_MOMENT - right - 2 * (1 - p.a2) * l2 * p.c2 * p.YC)) == 0
+    found = (liaison_matrix(SAMPLE, ANGLES) @ FORCES)[3:6]
+    np.testing.assert_allclose(found, in_numbers([-p.XB + p.XC, -p.YB - p.YC, p.A35])[:, 0], **ROUNDING)
 
 
 def test_eqs_A37_to_A40_joints_as_seen_from_mass_centre_3():
     C = -hg * unit(phi_3 - psi - xi)
     assert simplified(sp.Matrix([p.A39, p.A40]) - C) == ZERO2
     assert simplified(sp.Matrix([p.A37, p.A38]) - C - h * unit(phi_3 - psi)) == ZERO2
+    arms = liaison_matrix(SAMPLE, ANGLES)[8]  # of -X_C, Y_C, X_D and -Y_D about mass centre 3
+    found = [-arms[7], -arms[6], arms[5], arms[4]]
+    np.testing.assert_allclose(found, in_numbers([p.A37, p.A38, p.A39, p.A40])[:, 0], **ROUNDING)
 
 
 def test_eq_A36_the_pendulums_moment_has_one_wrong_sign():
@@ -258,6 +351,8 @@ def test_eq_A36_the_pendulums_moment_has_one_wrong_sign():
     right = moment((p.A37, p.A38), (p.XD, -p.YD)) + moment((p.A39, p.A40), (-p.XC, p.YC))
     printed = p.A36_MOMENT.subs(p.G, 0)
     assert sp.expand(printed - right + 2 * p.A39 * p.YC) == 0
+    found = (liaison_matrix(SAMPLE, ANGLES) @ FORCES)[6:9]
+    np.testing.assert_allclose(found, in_numbers([p.XD - p.XC, -p.YD + p.YC, right])[:, 0], **ROUNDING)
 
 
 def test_eq_A36_the_weights_moment_does_not_belong_to_the_common_mass_centre():
@@ -270,6 +365,8 @@ def test_eq_A36_the_weights_moment_does_not_belong_to_the_common_mass_centre():
     common = moment((0, 0), (0, -p.G3 - p.G))
     assert common == 0
     assert printed != 0
+    weights = external_forces(SAMPLE, MOTION, TORQUE)[6:9]
+    np.testing.assert_allclose(weights, [0.0, -GRAVITY * SAMPLE.m3, float(common)], **ROUNDING)
 
 
 def test_eqs_A41_and_A42_differ_by_the_spring():
@@ -277,11 +374,20 @@ def test_eqs_A41_and_A42_differ_by_the_spring():
     not.
     """
     assert sp.expand(p.A41 - p.A42_ROW_10 - p.k * (p.x_D - p.x0)) == 0
+    fast = MOTION._replace(v_D=50 * SAMPLE.v_Fr)  # the smooth sign is 1 there, to the last digit
+    expected = in_numbers([p.A42_ROW_10.subs(p.XD, 0).subs(p.v_D, 1)])
+    np.testing.assert_allclose(external_forces(SAMPLE, fast, TORQUE)[9], expected[0, 0], **ROUNDING)
 
 
 def test_eq_A42_the_sixth_row_has_Y_B_for_X_B():
     """Exact difference from (A35): (X_B - Y_B) a_2 l_2 s_2. The third row repeats (A33)."""
     assert sp.expand(p.A42_ROW_6 - p.A35 - (p.XB - p.YB) * p.a2 * l2 * p.s2) == 0
+    external = external_forces(SAMPLE, MOTION._replace(v_D=0.0, x_D=SAMPLE.x0), TORQUE)
+    weights = -GRAVITY * np.array([SAMPLE.m1, SAMPLE.m2, SAMPLE.m3])
+    expected = [0.0, weights[0], TORQUE, 0.0, weights[1], 0.0, 0.0, weights[2], 0.0, 0.0]
+    np.testing.assert_allclose(external, expected, **ROUNDING)
+    found = (liaison_matrix(SAMPLE, ANGLES) @ FORCES + external)[5]
+    np.testing.assert_allclose(found, in_numbers([p.A35])[0, 0], **ROUNDING)
 
 
 # --- elimination: (A43) to (A46) ----------------------------------------------------------------------
@@ -335,6 +441,8 @@ def test_eq_A46_the_liaison_forces_do_no_work_once_the_signs_are_mended(exact):
     A, mended, printed = exact
     assert sp.expand(A.T * mended) == ZERO2
     assert sp.expand(A.T * printed) != ZERO2  # with (A33) and (A36) as printed they would
+    lost = accelerations(SAMPLE, ANGLES).A.T @ liaison_matrix(SAMPLE, ANGLES)
+    np.testing.assert_allclose(lost, 0.0, **ROUNDING)
 
 
 def test_eqs_A43_to_A46_the_projection():
@@ -356,6 +464,12 @@ def test_eqs_A43_to_A46_the_projection():
     printed_A45, printed_A46 = sp.Matrix([e1, xd]), sp.Matrix([w1 * xd, xd**2, xd])
     assert printed_A45 - second == sp.Matrix([0, xd - xdd])
     assert printed_A46 - products == sp.Matrix([w1 * xd - w1**2, xd**2 - w1 * xd, xd - xd**2])
+    M, load = equations_of_motion(SAMPLE, MOTION, TORQUE)
+    ours = accelerations(SAMPLE, ANGLES)
+    weighed = ours.A.T @ mass_matrix(SAMPLE)
+    forces = ours.A.T @ external_forces(SAMPLE, MOTION, TORQUE)
+    np.testing.assert_allclose(M, weighed @ ours.A, **ROUNDING)
+    np.testing.assert_allclose(load, forces - weighed @ ours.B @ PRODUCTS, **ROUNDING)
 
 
 # --- what the mechanism does --------------------------------------------------------------------------

@@ -7,8 +7,17 @@ vector), so that R, R', R'' at t = 0 are matrices of fractions and every identit
 import random
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import sympy as sp
+
+from kane_dynamics_ros.elastic import equations as ours
+from kane_dynamics_ros.elastic.arm_model import floating_inertia, turn
+from kane_dynamics_ros.elastic.body import ElasticBody, element_arrays
+from kane_dynamics_ros.elastic.derivation.integrals import L, mass_rows, over_element, space, x, y, z
+from kane_dynamics_ros.elastic.derivation.integrals import m as mass_per_length
+from kane_dynamics_ros.elastic.link import Material, beam_rates, tube
+from kane_dynamics_ros.papers import differentiation_counts as symbolic
 
 t, s = sp.symbols("t s")
 E3 = sp.eye(3)
@@ -20,6 +29,15 @@ def skew(v):
 
 def vee(M):
     return sp.Matrix([M[2, 1], M[0, 2], M[1, 0]])
+
+
+def numbers(M):
+    """An exact matrix as floats; a column as (n,)."""
+    values = np.array(sp.Matrix(M).tolist(), dtype=float)
+    return values[:, 0] if values.shape[1] == 1 else values
+
+
+ROUNDING = {"rtol": 1e-12, "atol": 1e-10}  # entries are up to 1e3
 
 
 def fractions(rng, n):
@@ -42,6 +60,11 @@ def test_eqs_2_to_5_the_rotation_is_orthonormal_and_its_derivatives_are_skew(rot
     assert R * R.T == R.T * R == E3  # (3); (2) is its definition
     assert Rd * R.T + R * Rd.T == sp.zeros(3)  # (4)
     assert Rd.T * R + R.T * Rd == sp.zeros(3)  # (5)
+    K0 = (R - E3) * (R + E3).inv()  # the code's rotation is Cayley's map of theta = 2 vee(K0) as well
+    K1 = (E3 - K0) * Rd * (E3 + R).inv()
+    found = turn(numbers(2 * vee(K0)), numbers(2 * vee(K1)))
+    np.testing.assert_allclose(found.R, numbers(R), **ROUNDING)
+    np.testing.assert_allclose(found.omega, numbers(vee(Rd * R.T)), **ROUNDING)
 
 
 def test_eqs_6_to_8_both_angular_velocity_operators_are_skew(rotation):
@@ -51,6 +74,8 @@ def test_eqs_6_to_8_both_angular_velocity_operators_are_skew(rotation):
     assert omega_L == R.T * omega_G * R == -Rd.T * R == skew(vee(omega_L))  # (7)
     assert (-omega_G, -omega_L) == (omega_G.T, omega_L.T)  # (8)
     assert vee(omega_G) == R * vee(omega_L)
+    np.testing.assert_allclose(ours.skew(numbers(vee(omega_G))), numbers(omega_G), **ROUNDING)
+    np.testing.assert_allclose(ours.skew(numbers(vee(omega_L))), numbers(omega_L), **ROUNDING)
 
 
 def test_eqs_9_and_10_both_angular_acceleration_operators_are_skew(rotation):
@@ -59,6 +84,8 @@ def test_eqs_9_and_10_both_angular_acceleration_operators_are_skew(rotation):
     epsilon_L = Rd.T * Rd + R.T * Rdd
     assert epsilon_G == -Rd * Rd.T - R * Rdd.T == skew(vee(epsilon_G))  # (9)
     assert epsilon_L == -Rd.T * Rd - Rdd.T * R == skew(vee(epsilon_L))  # (10)
+    np.testing.assert_allclose(ours.skew(numbers(vee(epsilon_G))), numbers(epsilon_G), **ROUNDING)
+    np.testing.assert_allclose(ours.skew(numbers(vee(epsilon_L))), numbers(epsilon_L), **ROUNDING)
 
 
 def test_eqs_11_and_12_the_operator_of_the_acceleration_is_right(rotation):
@@ -67,6 +94,11 @@ def test_eqs_11_and_12_the_operator_of_the_acceleration_is_right(rotation):
     epsilon_G, epsilon_L = Rdd * R.T + Rd * Rd.T, Rd.T * Rd + R.T * Rdd
     assert Rdd * R.T == epsilon_G - Rd * Rd.T == epsilon_G + omega_G * omega_G  # (11)
     assert R.T * Rdd == epsilon_L - Rd.T * Rd == epsilon_L + omega_L * omega_L  # (12)
+    field = Field(rotation, 5)
+    body = field.body()
+    found = ours.coefficients(body, field.rigid_motion())
+    in_frame = field.integral(field.N.T * (R.T * Rdd) * field.N)
+    np.testing.assert_allclose(found.k - body.k, numbers(in_frame), **ROUNDING)
 
 
 def printed_operator(e, w, lower_right_sign):
@@ -90,6 +122,17 @@ def test_eqs_11_and_12_the_printed_matrices_have_wrong_signs():
     wrong_12 = (printed_operator(e, w, 1) - right).applyfunc(sp.expand)
     assert wrong_11 == sp.Matrix([[0, 0, -2 * e[1]], [0, 0, 0], [2 * e[1], -2 * e[0], 0]])
     assert wrong_12 == sp.Matrix([[0, 0, -2 * e[1]], [0, 0, 0], [2 * e[1], 0, 0]])
+    field = Field([E3, skew([1, -2, 3]), skew([5, 7, -4]) + skew([1, -2, 3]) ** 2], 5)
+    body = field.body()
+    found = ours.coefficients(body, field.rigid_motion()).k - body.k
+    values = dict(zip([*w, *e], [1, -2, 3, 5, 7, -4], strict=True))
+    for operator, differs in (
+        (right, False),
+        (printed_operator(e, w, -1), True),
+        (printed_operator(e, w, 1), True),
+    ):
+        expected = numbers(field.integral(field.N.T * operator.subs(values) * field.N))
+        assert np.allclose(found, expected, **ROUNDING) is not differs
 
 
 class Field:
@@ -117,6 +160,32 @@ class Field:
 
         return integrand.applyfunc(over_length)
 
+    def body(self, stiffness=None):
+        """The field's integrals as the code keeps those of a body: mass 1, length 1."""
+        N, r = self.N, self.r
+        D = [[numbers(self.integral(N[a, :].T * N[b, :])) for b in range(3)] for a in range(3)]
+        E = [[numbers(self.integral(N[a, :].T * r[b])) for b in range(3)] for a in range(3)]
+        rates = beam_rates(Material(1.0, 1.0, 1.0), tube(1.0))
+        return ElasticBody(
+            kind="space",
+            element=element_arrays("space", 1.0, rates),
+            elements=1,
+            x0=0.0,
+            free=(0, 1, 2, 3),
+            D=np.array(D),
+            E=np.array(E),
+            m_O=numbers(self.integral(N)),
+            k=np.zeros((4, 4)) if stiffness is None else stiffness,
+            mass=1.0,
+            S=numbers(self.integral(r)),
+            R2=numbers(self.integral(r * r.T)),
+        )
+
+    def rigid_motion(self):
+        """The frame's motion in its own axes."""
+        vectors = (self.R.T * self.a_O, vee(self.omega), vee(self.epsilon))
+        return ours.RigidMotion(*(numbers(v) for v in vectors))
+
     def definitions(self):
         """The right sides of eq. (18), as printed, but for [m_O], which (17) needs transposed."""
         N, w, e = self.N, self.omega, self.epsilon
@@ -129,6 +198,26 @@ class Field:
             "m": self.integral(N.T * N),
             "m_O": self.integral(N),
         }
+
+
+def code_inertia(field):
+    """The generalized inertia force of the nodal coordinates as ``floating_inertia`` has it."""
+    body, (a_O, omega, epsilon) = field.body(), field.rigid_motion()
+    delta, rate, second = (numbers(v) for v in (field.delta, field.rate, field.second))
+    found = floating_inertia(body, delta, rate, omega, np.concatenate([epsilon, a_O]))
+    return found.bias_delta + ours.mass(body) @ second
+
+
+def symbolic_element():
+    """The element whose differentiations are counted, its N on the axis, and r + N delta."""
+    element = symbolic.Element(space())
+    N = space().N_rest.subs({y: 0, z: 0, L: 1})
+    return element, N, sp.Matrix([x, 0, 0]) + N * element.delta
+
+
+def along_axis(field):
+    """A field that is kept by powers of x."""
+    return sum((part * x**power for power, part in enumerate(field)), sp.zeros(*field[0].shape))
 
 
 def expand(M):
@@ -146,6 +235,9 @@ def test_eq_1_velocity_of_a_point(field):
         field.v_O + field.Rd * field.r + field.Rd * field.N * field.delta + field.R * field.N * field.rate
     )
     assert expand(v - printed) == sp.zeros(3, 1)
+    element, N, rho = symbolic_element()
+    printed = element.v_O + element.omega.cross(rho) + N * element.delta.diff(symbolic.t)  # R^T (1)
+    assert expand(along_axis(element.velocity()) - printed) == sp.zeros(3, 1)
 
 
 def test_eq_15_acceleration_of_a_point(field):
@@ -157,12 +249,22 @@ def test_eq_15_acceleration_of_a_point(field):
         + field.R * field.N * field.second
     )
     assert expand(field.acceleration - printed) == sp.zeros(3, 1)
+    element, N, rho = symbolic_element()
+    w, rate = element.omega, element.delta.diff(symbolic.t)
+    W = skew(w.diff(symbolic.t)) + skew(w) ** 2  # R^T R'', (12)
+    printed = element.v_O.diff(symbolic.t) + w.cross(element.v_O) + W * rho
+    printed += 2 * w.cross(N * rate) + N * rate.diff(symbolic.t)  # R^T (15)
+    found = along_axis(element.acceleration(symbolic.Differentiator()))
+    assert expand(found - printed) == sp.zeros(3, 1)
 
 
 def test_eq_16_partial_velocities(field):
     rates = sp.Matrix(sp.symbols("d_1:5"))
     v = field.v_O + field.Rd * (field.r + field.N * field.delta) + field.R * field.N * rates
     assert expand(v.jacobian(rates) - field.R * field.N) == sp.zeros(3, 4)
+    element, N, _ = symbolic_element()
+    found = symbolic.Differentiator().by_vector(element.velocity(), element.delta.diff(symbolic.t))
+    assert expand(along_axis(found) - N) == sp.zeros(*N.shape)
 
 
 def generalized_inertia(field):
@@ -184,6 +286,14 @@ def inertia_terms(field, sign):
 
 def test_eqs_17_and_18_with_plus_signs_are_the_generalized_inertia_force(field):
     assert generalized_inertia(field) == expand(inertia_terms(field, 1))
+    body, (_, omega, epsilon), terms = field.body(), field.rigid_motion(), field.definitions()
+    np.testing.assert_allclose(ours.mass(body), numbers(terms["m"]), **ROUNDING)
+    np.testing.assert_allclose(ours.c_omega(body, omega), numbers(terms["c"]), **ROUNDING)
+    np.testing.assert_allclose(ours.k_epsilon(body, epsilon), numbers(terms["k_epsilon"]), **ROUNDING)
+    np.testing.assert_allclose(ours.k_omega(body, omega), numbers(terms["k_omega"]), **ROUNDING)
+    np.testing.assert_allclose(ours.Q_epsilon(body, epsilon), numbers(terms["Q_epsilon"]), **ROUNDING)
+    np.testing.assert_allclose(ours.Q_omega(body, omega), numbers(terms["Q_omega"]), **ROUNDING)
+    np.testing.assert_allclose(code_inertia(field), numbers(generalized_inertia(field)), **ROUNDING)
 
 
 def test_eq_17_the_minus_signs_contradict_eq_18(field):
@@ -192,6 +302,8 @@ def test_eq_17_the_minus_signs_contradict_eq_18(field):
     lost = 2 * (terms["m_O"].T * (field.R.T * field.a_O) + terms["Q_omega"] + terms["Q_epsilon"])
     assert expand(generalized_inertia(field) - inertia_terms(field, -1)) == expand(lost)
     assert lost != sp.zeros(4, 1)
+    expected = numbers(inertia_terms(field, -1) + lost)
+    np.testing.assert_allclose(code_inertia(field), expected, **ROUNDING)
 
 
 def test_eq_17_the_third_line_has_one_rotation_too_many(field):
@@ -199,6 +311,9 @@ def test_eq_17_the_third_line_has_one_rotation_too_many(field):
     printed = 2 * field.integral(field.N.T * field.R.T * field.R.T * field.Rd * field.N)
     assert 2 * field.integral(field.N.T * field.R.T * field.Rd * field.N) == field.definitions()["c"]
     assert printed != field.definitions()["c"]
+    others = inertia_terms(field, 1) - field.definitions()["c"] * field.rate
+    coriolis = 2 * field.integral(field.N.T * field.R.T * field.Rd * field.N) * field.rate
+    np.testing.assert_allclose(code_inertia(field), numbers(others + coriolis), **ROUNDING)
 
 
 def test_eq_18_m_O_is_printed_untransposed(field):
@@ -206,6 +321,9 @@ def test_eq_18_m_O_is_printed_untransposed(field):
     m_O = field.definitions()["m_O"]
     assert m_O.shape == (3, 4)
     assert field.integral(field.N.T) == m_O.T
+    shape = space()
+    on_axis = shape.N_rest.subs({y: 0, z: 0}) * mass_per_length  # moments of first order in y and z vanish
+    assert sp.Matrix(mass_rows(shape)) == on_axis.applyfunc(over_element)
 
 
 def test_eqs_19_and_20_the_balance_has_the_same_signs_to_mend(field):
@@ -227,3 +345,9 @@ def test_eqs_19_and_20_the_balance_has_the_same_signs_to_mend(field):
     residual = expand(generalized_inertia(field) - active)
     assert expand(left - (loads - rigid) - residual) == sp.zeros(4, 1)  # what the package solves
     assert expand(left - (loads + rigid) - residual) == expand(-2 * rigid)  # as printed
+    stiffness = np.diag([2.0, 3.0, 5.0, 7.0])
+    m, c, k_total, Q = ours.coefficients(field.body(stiffness), field.rigid_motion())
+    delta, rate, second = (numbers(v) for v in (field.delta, field.rate, field.second))
+    found = m @ second + c @ rate + k_total @ delta - Q  # without loads, the inertia less the active force
+    expected = numbers(generalized_inertia(field)) + stiffness @ delta
+    np.testing.assert_allclose(found, expected, **ROUNDING)
