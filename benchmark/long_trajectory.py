@@ -1,7 +1,8 @@
 """The longest gap between commands at 1 kHz while ``feedforward_node`` takes a trajectory of 100,000 points.
 
-Three processes: the node; one that sends states at ``RATE`` and notes when commands come; this one, which sends
-the trajectory. The gap of ``SECONDS`` with the trajectory is compared with the same time before it, in one run.
+Three processes: the node; one that sends states at ``RATE`` and notes when commands come; this one, which
+sends the trajectory. The gap of ``SECONDS`` with the trajectory is compared with the same time before it, in
+one run.
 """
 
 import json
