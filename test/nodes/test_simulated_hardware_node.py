@@ -182,8 +182,9 @@ def test_wrong_changes_are_refused_with_the_reason(bench: Any) -> None:
         False,
         "parameter 'faults.active': found 'melt'; allowed is KIND[:JOINT][@START..[END]], times in s, KIND "
         "one of freeze, dropout, nan, stale, lost, lock, blackout, contact; contact:CONTACT instead of "
-        "a joint, CONTACT one of wrench force=X,Y,Z [torque=X,Y,Z] [frame=root|tip], wall point=X,Y,Z normal=X,Y,Z "
-        "stiffness=N/m [damping=N s/m], or hand force=X,Y,Z [rise=s]; joint: by kind; START < END",
+        "a joint, CONTACT one of wrench force=X,Y,Z [torque=X,Y,Z] [frame=root|tip], wall point=X,Y,Z "
+        "normal=X,Y,Z stiffness=N/m [damping=N s/m], or hand force=X,Y,Z [rise=s]; joint: by kind; "
+        "START < END",
     )
     assert arm.set("payload.mass", -1.0)[0] is False
     assert arm.set("payload.com", [0.0, 1.0]) == (
