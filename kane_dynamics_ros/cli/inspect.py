@@ -122,9 +122,15 @@ SHORT = 4  # coordinates up to which the equations are a matter of seconds, what
 
 
 def equations_of(chain: Chain, form: str) -> str:
-    """The partial velocities, M, V and G of ``chain`` by Kane's method, as ``text`` or ``latex``."""
+    """Kane's method on ``chain`` step by step, then M, V and G; ``latex`` has partial velocities for steps."""
     from kane_dynamics_ros.formulation.symbolic import equations  # spares the others SymPy's import
-    from kane_dynamics_ros.formulation.symbolic.equations import derive, partial_velocity_table
+    from kane_dynamics_ros.formulation.symbolic.equations import (
+        derive,
+        partial_velocity_table,
+        symbolic_chain,
+    )
+    from kane_dynamics_ros.formulation.symbolic.procedure import kane_procedure, procedure_text
+    from kane_dynamics_ros.formulation.symbolic.trigonometry import parallel_groups
 
     if len(chain.coordinates) > SHORT:
         print(
@@ -133,8 +139,11 @@ def equations_of(chain: Chain, form: str) -> str:
             "shorter",
             file=sys.stderr,
         )
-    written = equations.as_latex if form == "latex" else equations.as_text
-    return written(derive(chain, chain_dynamics.inverse_dynamics), partial_velocity_table(chain))
+    found = derive(chain, chain_dynamics.inverse_dynamics)
+    if form == "latex":
+        return equations.as_latex(found, partial_velocity_table(chain))
+    steps = kane_procedure(symbolic_chain(chain), groups=parallel_groups(chain))
+    return equations.as_text(found, procedure_text(steps[:-1]))
 
 
 # Partial velocities of a chain, as ``inspect`` prints them.

@@ -28,19 +28,20 @@ from kane_dynamics_ros.papers.manipulator_simulation import (
     manipulator,
     static_torques,
 )
+from kane_dynamics_ros.papers.three_link_chain import derivation, effort_table
 from kane_dynamics_ros.papers.wind_pump_figures import wind_pump
 from kane_dynamics_ros.share import share_directory
 
-PAPERS = ("manipulator_5dof", "wind_pump")
+PAPERS = ("three_link_chain", "manipulator_5dof", "wind_pump")
 SAMPLES = 201
 
 
 class NoAssessmentError(KaneDynamicsError):
     """``--assessment`` belongs to [Malvezzi2017] alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, paper: str) -> None:
         super().__init__(
-            "wind_pump has no assessment of its own: without --assessment it counts table 1; "
+            f"{paper} has no assessment of its own: without --assessment it prints what it counts; "
             "write paper manipulator_5dof --assessment for table 3 of [Malvezzi2017]"
         )
 
@@ -50,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paper",
         choices=PAPERS,
-        help="which paper: manipulator_5dof, [Malvezzi2017], or wind_pump, [WindPump]",
+        help="which paper: three_link_chain, [Hussain2016]; manipulator_5dof, [Malvezzi2017]; "
+        "wind_pump, [WindPump]",
     )
     parser.add_argument(
         "--assessment", action="store_true", help="measure the formulations on 3, 5 and 7 joints instead"
@@ -62,10 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the paper's figures and print what is behind its statements, or measure table 3's."""
+    if arguments.assessment and arguments.paper != "manipulator_5dof":
+        raise NoAssessmentError(arguments.paper)
     if arguments.paper == "wind_pump":
-        if arguments.assessment:
-            raise NoAssessmentError
         return wind_pump(arguments.output)
+    if arguments.paper == "three_link_chain":
+        return three_link_chain(arguments.output)
     if arguments.assessment:
         print(as_table(assess()))
         print()
@@ -82,6 +86,16 @@ def run(arguments: argparse.Namespace) -> int:
     draw_forward(forward, "Figure 4. Forward simulation: static torques, slightly varied", paths[2])
     print("\n".join(report(arm, slow, fast, forward)))
     print("\n".join(f"wrote {path}" for path in paths))
+    return 0
+
+
+def three_link_chain(output: Path) -> int:
+    """Print and write the paper's derivation, and what it and Lagrange's cost."""
+    text = derivation()
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / "three_link_chain_equations.txt"
+    path.write_text(text + "\n", encoding="utf-8")
+    print(f"{text}\n\nEffort, operations and scalar derivatives:\n\n{effort_table()}\n\nwrote {path}")
     return 0
 
 

@@ -25,7 +25,7 @@ from kane_dynamics_ros.share import share_directory
 
 SIZES = (3, 5, 7)
 _X, _Y, _Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
-_GRAVITY = (0, 0, -sympy.Symbol("g"))
+GRAVITY = (0, 0, -sympy.Symbol("g"))
 _AXES = (_Z, _X, _X, _Y, _Z, _X, _Y, _Z)  # the manipulator's five, then three more
 
 
@@ -46,13 +46,13 @@ def kane_differentiated(chain: Chain, count: Differentiator) -> Any:
     """Partial velocities are read off the velocities, accelerations composed: nothing is differentiated."""
     q, u = _of_time(chain)
     du = coordinate_symbols(len(q))[2]
-    return chain_dynamics.inverse_dynamics(chain, q, u, du, _GRAVITY)
+    return chain_dynamics.inverse_dynamics(chain, q, u, du, GRAVITY)
 
 
 def lagrange_differentiated(chain: Chain, count: Differentiator) -> Any:
     """d/dt (dL/dq_i') - dL/dq_i for each coordinate."""
     q, u = _of_time(chain)
-    kinetic, potential = lagrange.energies(chain, q, u, _GRAVITY)
+    kinetic, potential = lagrange.energies(chain, q, u, GRAVITY)
     L = kinetic.item() - potential.item()
     return [
         count.by_scalar(count.by_scalar(L, speed), t) - count.by_scalar(L, coordinate)
@@ -71,7 +71,7 @@ def maggi_differentiated(chain: Chain, count: Differentiator) -> Any:
         (second,) = count.by_time((rates,))
         J = sympy.Matrix(body.inertia.tensor)
         P = sympy.eye(3) * J.trace() / 2 - J
-        phi_x = body.inertia.mass * (second[:3, :] - sympy.Matrix(_GRAVITY))
+        phi_x = body.inertia.mass * (second[:3, :] - sympy.Matrix(GRAVITY))
         phi_R = sympy.Matrix(3, 3, list(second[3:, :])) * P
         efforts += C.T * sympy.Matrix([*phi_x, *phi_R])
     return list(efforts)
@@ -81,7 +81,7 @@ def gibbs_appell_differentiated(chain: Chain, count: Differentiator) -> Any:
     """dS/dq_i'' for each coordinate."""
     q, u = _of_time(chain)
     du = coordinate_symbols(len(q))[2]
-    S = gibbs_appell.acceleration_energy(chain, q, u, du, _GRAVITY).item()
+    S = gibbs_appell.acceleration_energy(chain, q, u, du, GRAVITY).item()
     return [count.by_scalar(S, acceleration) for acceleration in du]
 
 
@@ -127,7 +127,7 @@ def assess(sizes: Iterable[int] = SIZES) -> Iterator[Cost]:
 def efforts(formulation: Formulation, n: int) -> Any:
     """The efforts (n,) of the assessed chain as SymPy expressions."""
     q, u, du = coordinate_symbols(n)
-    return formulation.inverse_dynamics(symbolic_chain(assessed_chain(n)), q, u, du, _GRAVITY)
+    return formulation.inverse_dynamics(symbolic_chain(assessed_chain(n)), q, u, du, GRAVITY)
 
 
 class OwnCost(NamedTuple):
@@ -155,7 +155,7 @@ def assess_manipulator(chain: Chain, end_effector: Inertia) -> list[OwnCost]:
     costs = []
     for name in ("Kane", "Lagrange"):
         derive = FORMULATIONS[name].inverse_dynamics
-        whole, bare = (derive(chain, q, u, du, _GRAVITY, payload) for payload in (end_effector, None))
+        whole, bare = (derive(chain, q, u, du, GRAVITY, payload) for payload in (end_effector, None))
         count = Differentiator()
         FORMULATIONS[name].differentiated(chain, count)
         costs.append(_own_cost(name, whole, bare, count))

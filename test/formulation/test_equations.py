@@ -15,6 +15,8 @@ from kane_dynamics_ros.formulation.symbolic.equations import (
     partial_velocity_table,
     symbolic_chain,
 )
+from kane_dynamics_ros.formulation.symbolic.procedure import kane_procedure, procedure_text
+from kane_dynamics_ros.formulation.symbolic.trigonometry import parallel_groups
 from kane_dynamics_ros.formulation.witnesses import lagrange
 
 THIN = ((0.0, 0.0, 0.0), (0.0, 0.1, 0.0), (0.0, 0.0, 0.1))
@@ -32,7 +34,8 @@ def test_text_of_a_double_pendulum():
     chain = double_pendulum()
     gravity = (0, -sympy.Symbol("g"), 0)
     equations = derive(chain, chain_dynamics.inverse_dynamics, gravity)
-    assert as_text(equations, partial_velocity_table(chain)).splitlines() == [
+    steps = kane_procedure(symbolic_chain(chain), gravity=gravity, groups=parallel_groups(chain))
+    assert as_text(equations, procedure_text(steps[5:6])).splitlines() == [
         "q_1: joint 'a_1\\n'",
         "q_2: joint '$b'",
         "body 1: 'up%per'",
@@ -41,14 +44,16 @@ def test_text_of_a_double_pendulum():
         "Symbols: m mass, r centre of mass, J central moment of inertia, l place of the next joint; "
         "the letter says along which axis of the body, the number which body, from the root.",
         "",
-        "Partial velocities for u_r of body k and of its centre of mass, in its axes:",
+        "Kane's method, vectors of body k in its axes, k* its centre of mass:",
         "",
-        "omega_1^1 = (0, 0, 1)",
-        "v_1^1 = (0, r_x1, 0)",
-        "omega_1^2 = (0, 0, 1)",
-        "v_1^2 = (l_x1*s_2, c_2*l_x1 + r_x2, 0)",
-        "omega_2^2 = (0, 0, 1)",
-        "v_2^2 = (0, r_x2, 0)",
+        "1. Partial velocities, those that are not zero",
+        "",
+        "   omega_1^1 = (0, 0, 1)",
+        "   v_1^1* = (0, r_x1, 0)",
+        "   omega_1^2 = (0, 0, 1)",
+        "   v_1^2* = (l_x1*s_2, c_2*l_x1 + r_x2, 0)",
+        "   omega_2^2 = (0, 0, 1)",
+        "   v_2^2* = (0, r_x2, 0)",
         "",
         "Equations of motion, tau = M du/dt + V + G with u_i = dq_i/dt:",
         "",

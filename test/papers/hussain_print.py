@@ -1,4 +1,4 @@
-"""The equations of [Hussain2016] as they are printed, letter by letter, misprints included.
+"""The equations of [Hussain2016] as they are printed, misprints included, but for ``DOUBLE_DOTS``.
 
 Nothing here is derived; the tests compare it with what the engine derives. ``I_A`` stands for the
 print's I_A*, the central inertia.
@@ -117,3 +117,12 @@ _K33 = _half * (I_C + m_C * rho_C**2)
 K = qd1**2 * _K11 + qd2**2 * _K22 + qd3**2 * _K33 + qd1 * qd2 * _M12 + qd1 * qd3 * _M13  # (44)
 P = m_A * g * rho_A * s1 + m_B * g * (l_A * s1 + rho_B * s12)  # (45)
 P += m_C * g * (l_A * s1 + l_B * s12 + rho_C * s123)
+
+# Where the print (or our copy of it) has two dots over a coordinate of a velocity term: equation, and the
+# factors as they are printed. The formulas above have one dot there, as the terms' dimension demands.
+DOUBLE_DOTS = {
+    "(39)": [qdd1 * qd2],
+    "(41)": [qdd1 * qd2, qdd1 * qd2, qdd1**2],
+    "(46)": [qdd1 * qd2, qdd1 * qd3, qdd2 * qd3, qdd2**2, qdd3**2],
+    "(48)": [qdd1 * qd2, qdd1 * qd2],
+}

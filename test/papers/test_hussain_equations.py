@@ -1,5 +1,8 @@
 """[Hussain2016] eqs. (33) to (48): forces and equations of motion, from the engine and from Lagrange."""
 
+import re
+from pathlib import Path
+
 import hussain_print as printed
 import pytest
 import sympy
@@ -132,3 +135,21 @@ def test_equation_6_has_V_and_G_on_the_side_of_the_torques(efforts):
     G = [-g for g in chain_dynamics.inverse_dynamics(chain, ANGLES, AT_REST, AT_REST, GRAVITY)]
     right = [T + v + g for T, v, g in zip(efforts, V, G, strict=True)]
     assert same(inertia, right, ANGLES)
+
+
+def test_the_eleven_double_dots_that_are_read_as_single_ones_cannot_be_meant():
+    """Slowed down s times, a torque of motion falls by s^2; these factors would by s^3 or s^4."""
+    s = sympy.Symbol("s", positive=True)
+    slower = {rate: rate / s for rate in RATES} | {a: a / s**2 for a in ACCELERATIONS}
+    printed_terms = [term for terms in printed.DOUBLE_DOTS.values() for term in terms]
+    assert len(printed_terms) == 11
+    for term in printed_terms:
+        assert sympy.simplify(term.subs(slower) / term) in {s**-3, s**-4}
+    motion_only = {printed.g: 0}
+    for torque in (printed.T1_KANE, printed.T1_LAGRANGE, printed.T2, printed.T3):
+        torque = torque.subs(motion_only)
+        assert sympy.expand(torque.subs(slower, simultaneous=True) * s**2 - torque) == 0
+    page = (Path(__file__).resolve().parents[2] / "docs" / "papers.md").read_text(encoding="utf-8")
+    for equation, terms in printed.DOUBLE_DOTS.items():
+        (row,) = re.findall(rf"^\| {re.escape(equation)} \| two dots .*$", page, re.MULTILINE)
+        assert len(re.findall(r"\bq_\d''", row)) == len(terms)

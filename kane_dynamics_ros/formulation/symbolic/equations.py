@@ -183,17 +183,13 @@ _LEGEND = (
 )
 
 
-def as_text(equations: Equations, partials: Sequence[PartialVelocities] = ()) -> str:
-    """One entry a line; zeros are left out, and M is symmetric."""
+def as_text(equations: Equations, derivation: str = "") -> str:
+    """One entry a line; zeros are left out, and M is symmetric. ``derivation`` stands before them."""
     lines = [f"{q}: joint {name!r}" for q, name in equations.coordinates]
     lines += [f"body {k}: {name!r}" for k, name in enumerate(equations.bodies, 1)]
     lines += ["", f"Symbols: {_LEGEND}."]
-    if partials:
-        lines += ["", "Partial velocities for u_r of body k and of its centre of mass, in its axes:", ""]
-        lines += [
-            f"{name} = ({', '.join(map(str, vector))})"
-            for name, vector in _partial_entries(partials, "omega_{r}^{k}", "v_{r}^{k}")
-        ]
+    if derivation:
+        lines += ["", "Kane's method, vectors of body k in its axes, k* its centre of mass:", "", derivation]
     lines += ["", "Equations of motion, tau = M du/dt + V + G with u_i = dq_i/dt:", ""]
     lines += [line for name, value in _entries(equations) for line in equation_lines(name, value)]
     lines += ["", *(f"{symbol} = {meaning}" for symbol, meaning in equations.definitions.items())]

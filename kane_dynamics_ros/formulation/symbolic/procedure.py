@@ -1,0 +1,175 @@
+"""Kane's method step by step on a chain in symbols, as [Hussain2016] section V walks through it.
+
+Direction cosines; angular velocities and accelerations; velocities and accelerations of the mass centres;
+partial velocities; generalized active and inertia forces body by body; torques:
+
+    F_r = sum_k v_r^k . m_k g + T_r                                        eq. (1)
+    F_r* = sum_k [v_r^k . (-m_k a^k) - omega_r^k . (J_k alpha^k + omega^k x J_k omega^k)]      eqs. (2) to (4)
+    F_r + F_r* = 0, solved for T_r                                         eq. (5)
+
+Vectors of body k are in its own axes. Here everything is written out to be read; the engine factors the same
+sums.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sympy
+
+from kane_dynamics_ros.description.model import Chain, Inertia
+from kane_dynamics_ros.formulation.algebra import Matrix, Vector, add, apply, cross, dot, scale, transpose
+from kane_dynamics_ros.formulation.kane.chain_dynamics import sine_cosine
+from kane_dynamics_ros.formulation.kane.energy import body_poses
+from kane_dynamics_ros.formulation.kane.kinematics import Placement, motion, place
+from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
+from kane_dynamics_ros.formulation.kane.segments import segments_of
+from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, equation_lines
+from kane_dynamics_ros.formulation.symbolic.trigonometry import Groups, compact, parallel_groups
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of the method: what it finds, each entry with its name.
+
+    An entry is an expression, a vector of three in the body's axes, or a 3 x 3 table of direction cosines.
+    """
+
+    title: str
+    entries: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class _Body:
+    """What the steps need of one body, in its own axes."""
+
+    name: str
+    R_NB: Matrix
+    inertia: Inertia
+    omega: Vector
+    alpha: Vector
+    v: Vector  # of the mass centre
+    a: Vector  # of the mass centre
+    partials: tuple[tuple[Vector, Vector], ...]  # (omega_r, v_r) for each speed
+
+
+def kane_procedure(
+    chain: Chain, *, bodies: Sequence[str] = (), gravity: Any = None, groups: Groups | None = None
+) -> tuple[Step, ...]:
+    """Every step for ``chain``, whose numbers may be symbols (``symbolic_chain``) or not.
+
+    ``bodies`` names them, root to tip, by default 1, 2, ...; ``gravity`` is the free-fall acceleration in the
+    root frame N, by default (0, 0, -g). ``groups`` says which joints are parallel, by default as the chain
+    tells: give it for a chain whose directions are symbols.
+    """
+    n = len(chain.coordinates)
+    names = tuple(bodies) or tuple(str(k + 1) for k in range(len(chain.joints)))
+    q, u, du = coordinate_symbols(n)
+    groups = parallel_groups(chain) if groups is None else groups
+    gravity = (0, 0, -sympy.Symbol("g")) if gravity is None else gravity
+    placements = place(segments_of(chain), q, sine_cosine)
+    found = list(_bodies(chain, placements, names, u, du))
+
+    def short(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(short(each) for each in value)
+        return compact(value, q, (*u, *du), groups)
+
+    def step(title: str, entries: Iterator[tuple[str, Any]]) -> Step:
+        return Step(title, tuple((name, short(value)) for name, value in entries))
+
+    active = [[_active(body, r, gravity) for body in found] for r in range(n)]
+    inertia = [[_inertia(body, r) for body in found] for r in range(n)]
+    return (
+        step("Direction cosines, columns are the axes of the second frame", _cosines(placements, found)),
+        step("Angular velocities", ((f"omega_{b.name}", b.omega) for b in found)),
+        step("Angular accelerations", ((f"alpha_{b.name}", b.alpha) for b in found)),
+        step("Velocities of the mass centres", ((f"v_{b.name}*", b.v) for b in found)),
+        step("Accelerations of the mass centres", ((f"a_{b.name}*", b.a) for b in found)),
+        step("Partial velocities, those that are not zero", _partials(found)),
+        step("Generalized active forces, body by body: weights", _by_body("F", active, found)),
+        step("Generalized inertia forces, body by body", _by_body("F*", inertia, found)),
+        step(
+            "Torques, from F_r + F_r* = 0",
+            ((f"T_{r + 1}", -sum(active[r]) - sum(inertia[r])) for r in range(n)),
+        ),
+    )
+
+
+def _bodies(
+    chain: Chain, placements: Sequence[Placement], names: Sequence[str], u: Any, du: Any
+) -> Iterator[_Body]:
+    """Motion and partial velocities of every body's mass centre."""
+    motions = motion(placements, u, du, (0, 0, 0))
+    tables = partial_velocities(placements, len(u))
+    for name, joint, pose, at, table in zip(
+        names, chain.joints, body_poses(placements), motions, tables, strict=True
+    ):
+        c = joint.inertia.com
+        partials = tuple((each.omega, add(each.v_Bo, cross(each.omega, c))) for each in table)
+        v: Vector = (0, 0, 0)
+        for speed, (_, v_r) in zip(u, partials, strict=True):
+            v = add(v, scale(speed, v_r))
+        a = add(at.a_Bo, add(cross(at.alpha, c), cross(at.omega, cross(at.omega, c))))  # eq. (17)
+        yield _Body(name, pose.R_RB, joint.inertia, at.omega, at.alpha, v, a, partials)
+
+
+def _active(body: _Body, r: int, gravity: Vector) -> Any:
+    """v_r . m g: the part of F_r, eq. (1), that this body's weight has."""
+    return body.inertia.mass * dot(body.partials[r][1], apply(transpose(body.R_NB), gravity))
+
+
+def _inertia(body: _Body, r: int) -> Any:
+    """The part of F_r*, eqs. (2) to (4) with the gyroscopic torque that (4) lacks, that this body has."""
+    J = body.inertia.tensor
+    torque = add(apply(J, body.alpha), cross(body.omega, apply(J, body.omega)))
+    omega_r, v_r = body.partials[r]
+    return -body.inertia.mass * dot(v_r, body.a) - dot(omega_r, torque)
+
+
+def _cosines(placements: Sequence[Placement], bodies: Sequence[_Body]) -> Iterator[tuple[str, Matrix]]:
+    previous = "N"
+    for placement, body in zip(placements, bodies, strict=True):
+        columns = [placement.to_previous(axis) for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
+        yield f"{previous}_R_{body.name}", transpose((columns[0], columns[1], columns[2]))
+        previous = body.name
+    yield from ((f"N_R_{body.name}", body.R_NB) for body in bodies[1:])
+
+
+def _partials(bodies: Sequence[_Body]) -> Iterator[tuple[str, Vector]]:
+    for body in bodies:
+        for r, (omega, v) in enumerate(body.partials, 1):
+            if any(omega):
+                yield f"omega_{r}^{body.name}", omega
+            if any(v):
+                yield f"v_{r}^{body.name}*", v
+
+
+def _by_body(
+    letter: str, terms: Sequence[Sequence[Any]], bodies: Sequence[_Body]
+) -> Iterator[tuple[str, Any]]:
+    for r, row in enumerate(terms, 1):
+        for body, term in zip(bodies, row, strict=True):
+            if term != 0:
+                yield f"{letter}_{r}({body.name})", term
+
+
+def procedure_text(steps: Sequence[Step]) -> str:
+    """The steps as plain text, an entry a line where it fits."""
+    lines: list[str] = []
+    for number, step in enumerate(steps, 1):
+        lines += ["", f"{number}. {step.title}", ""]
+        for name, value in step.entries:
+            lines += [f"   {line}" for line in _entry_lines(name, value)]
+    return "\n".join(lines[1:])
+
+
+def _entry_lines(name: str, value: Any) -> list[str]:
+    if not isinstance(value, tuple):
+        return equation_lines(name, value)
+    if not isinstance(value[0], tuple):
+        return [f"{name} = ({', '.join(map(str, value))})"]
+    cells = [[str(entry) for entry in row] for row in value]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells))]
+    rows = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
+    return [f"{name} = [{rows[0]}]", *(f"{' ' * len(name)}   [{row}]" for row in rows[1:])]
