@@ -122,7 +122,7 @@ SHORT = 4  # coordinates up to which the equations are a matter of seconds, what
 
 
 def equations_of(chain: Chain, form: str) -> str:
-    """Kane's method on ``chain`` step by step, then M, V and G; ``latex`` has partial velocities for steps."""
+    """Kane's method on ``chain`` step by step, then M, V and G; in ``latex`` partial velocities alone."""
     from kane_dynamics_ros.formulation.symbolic import equations  # spares the others SymPy's import
     from kane_dynamics_ros.formulation.symbolic.equations import (
         derive,
