@@ -5,10 +5,25 @@ A room's own errors live in that room and derive from ``KaneDynamicsError``.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class KaneDynamicsError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base of every error that this package raises on purpose.
+
+    Each pickles, so that a worker of ``multiprocessing`` can hand it over: as its message and its attributes,
+    because its constructor takes values, not a message.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[KaneDynamicsError], args: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
 
 
 class PathError(KaneDynamicsError):

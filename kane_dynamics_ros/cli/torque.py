@@ -47,9 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     model = model.with_parameters(payload=Payload(mass=arguments.payload_mass))
     if arguments.friction:
         model = model.with_urdf_friction()
-    state = [numbers(f"--{name}", getattr(arguments, name), joints) for name in ("q", "qd", "qdd")]
-    tau = model.inverse_dynamics(*state)
-    terms = model.terms(*state)
+    q, qd, qdd = (numbers(f"--{name}", getattr(arguments, name), joints) for name in ("q", "qd", "qdd"))
+    tau = model.inverse_dynamics(q, qd, qdd)
+    terms = model.terms(q, qd, qdd)
     if arguments.json:
         columns = {"torque": tau, **terms._asdict()}
         values = {name: np.asarray(column).tolist() for name, column in columns.items()}

@@ -192,7 +192,7 @@ class RecordError(KaneDynamicsError):
 
 
 def write_record(module: Path, largest: Mapping[str, float], states: int, seed: int) -> None:
-    """Put today's verification where the last one stood; the module's seal does not cover that line.
+    """Put today's verification where the last one stood; the module's checksum does not cover that line.
 
     Raises:
         RecordError: the file cannot be written, or has no such line.

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from kane_dynamics_ros.checksum import sealed
+from kane_dynamics_ros.checksum import with_checksum
 from kane_dynamics_ros.codegen.derive import Derived
 from kane_dynamics_ros.codegen.graph import CALL, Expression
 from kane_dynamics_ros.codegen.parameters import default_parameters
@@ -100,7 +100,7 @@ def python_source(name: str, derived: Derived, version: str, c_sha256: str) -> s
         listing = derived.listings[function.name]
         arguments = function.arguments
         parts.append(python_function(function.name, arguments, equations.n, listing, function.summary))
-    return sealed("\n\n".join(parts))
+    return with_checksum("\n\n".join(parts))
 
 
 def description(name: str, derived: Derived, version: str, c_sha256: str) -> dict[str, Any]:

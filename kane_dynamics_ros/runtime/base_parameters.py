@@ -1,31 +1,14 @@
 """The minimal inertial parameters, found numerically from the regressor."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.runtime.interface import Array, BaseParameters
 
 STATES = 40  # random states for each joint; more than enough rows for 10 parameters a body
 DEPENDENT = 1e-9  # diagonal entry of R, columns of unit length, below which one depends on others
 ROUNDING = 1e-12  # length of a column, relative to the longest, below which it is only rounding
-
-
-@dataclass(frozen=True)
-class BaseParameters:
-    """``pi_base = map @ inertial_parameters`` and ``Y_base = Y[..., columns]`` give the same torques.
-
-    ``columns``: the (b,) standard parameters that stand for the groups; ``map``: (b, 10 bodies).
-    """
-
-    columns: NDArray[np.intp]
-    map: Array
-
-    def regressor(self, Y: Array) -> Array:
-        """The base regressor, (..., n, b), of a standard one, (..., n, 10 bodies)."""
-        return Y[..., self.columns]
 
 
 def find_base_parameters(regressor: Callable[..., Array], n: int) -> BaseParameters:

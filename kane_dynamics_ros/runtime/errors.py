@@ -16,7 +16,7 @@ class ModelNotFoundError(KaneDynamicsError):
         )
 
 
-class ModelSealError(KaneDynamicsError):
+class ModelChecksumError(KaneDynamicsError):
     """The file is not a generated module, or was changed after it was generated."""
 
     def __init__(self, path: Path, what: str) -> None:
@@ -27,7 +27,7 @@ class CompileError(KaneDynamicsError):
     """The compiled form was asked for and cannot be had."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: cannot be compiled: {reason}; use backend='python' or mend that")
+        super().__init__(f"{path}: cannot be compiled: {reason}; use backend='python' or fix the cause")
 
 
 class NoMassError(KaneDynamicsError):

@@ -3,7 +3,8 @@
    A Kernel holds prepared parameters and never changes; its methods are the generated functions. They
    take float64 arrays of shape (n,) or (N, n) as they are, convert anything else that NumPy can, refuse
    wrong shapes and values that are not finite, and return new arrays, or the one that the caller gives as
-   last argument. Work on batches releases the interpreter lock.
+   last argument (None for a new one). Work on batches releases the interpreter lock. A call with keywords goes
+   to the model's own Python methods. Their signatures and docstrings are those of the methods here, too.
 
    The command line defines, by pasting, so that a name which is a macro somewhere (errno, NULL) stays whole:
    -DKD(function)=name_##function -DKD_SIZE(size)=NAME_##size -DKD_INIT=PyInit_name -DKD_TITLE="name"
@@ -18,6 +19,7 @@
 
 typedef struct {
     PyObject_HEAD
+    PyObject *general; /* general(name, *args, **keywords) evaluates through the model's Python methods */
     double prepared[KD_SIZE(PREPARED) + 1];
 } Kernel;
 
@@ -94,7 +96,7 @@ static PyArrayObject *as_output(PyObject *object, int rank, const npy_intp *dims
                                 int inputs, PyArrayObject *const *arrays)
 {
     PyArrayObject *out = (PyArrayObject *)object;
-    if (!PyArray_CheckExact(object) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out)) {
+    if (!PyArray_Check(object) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out)) {
         PyErr_SetString(PyExc_TypeError, "out: a writable float64 array in C order is needed");
         return NULL;
     }
@@ -157,6 +159,8 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
     if (nargs != function->inputs && nargs != function->inputs + 1)
         return PyErr_Format(PyExc_TypeError, "%s takes %d arrays and at will one for the result, %zd were given",
                             function->name, function->inputs, nargs);
+    if (nargs > function->inputs && args[nargs - 1] == Py_None)
+        nargs--;
     for (int k = 0; k < function->inputs && ready; k++) {
         arrays[k] = as_input(args[k]);
         ready = arrays[k] && shape_is_right(arrays, k, names, function->width[k]);
@@ -195,13 +199,37 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
     return (PyObject *)result;
 }
 
+static PyObject *evaluate_generally(Kernel *self, const char *name, PyObject *const *args, Py_ssize_t nargs,
+                                    PyObject *keywords)
+{
+    const Py_ssize_t count = nargs + PyTuple_GET_SIZE(keywords);
+    PyObject *title = PyUnicode_FromString(name), *result = NULL;
+    PyObject **all = title ? PyMem_Malloc((size_t)(count + 1) * sizeof *all) : NULL;
+    if (!self->general) {
+        PyErr_Format(PyExc_TypeError, "%s takes no keywords", name);
+    } else if (all) {
+        all[0] = title;
+        for (Py_ssize_t k = 0; k < count; k++)
+            all[k + 1] = args[k];
+        result = PyObject_Vectorcall(self->general, all, (size_t)nargs + 1, keywords);
+    } else if (title) {
+        PyErr_NoMemory();
+    }
+    PyMem_Free(all);
+    Py_XDECREF(title);
+    return result;
+}
+
 #define KD_METHOD(function_name, inputs, prep, singular, batched, rank_, d0, d1, d2)               \
-    static PyObject *method_##function_name(PyObject *self, PyObject *const *args, Py_ssize_t n)   \
+    static PyObject *method_##function_name(PyObject *self, PyObject *const *args, Py_ssize_t n,   \
+                                            PyObject *keywords)                                    \
     {                                                                                              \
         static const Function function = {#function_name, KD_COUNT_##inputs, KD_WIDTHS_##inputs,   \
                                           rank_, {d0, d1, d2},                                     \
                                           (npy_intp)(d0) * (d1) * (d2),                            \
                                           run_##function_name, KD_BATCH_OF_##batched(function_name)}; \
+        if (keywords)                                                                              \
+            return evaluate_generally((Kernel *)self, #function_name, args, n, keywords);          \
         return evaluate((Kernel *)self, &function, names_##inputs, args, n);                       \
     }
 KD_SIZE(FUNCTIONS)(KD_METHOD)
@@ -216,11 +244,27 @@ static PyObject *kernel_addresses(PyObject *self, PyObject *none)
                          PyLong_FromVoidPtr(((Kernel *)self)->prepared));
 }
 
+/* generalize(general): who evaluates calls with keywords. */
+static PyObject *kernel_generalize(PyObject *self, PyObject *general)
+{
+    Py_INCREF(general);
+    Py_XDECREF(((Kernel *)self)->general);
+    ((Kernel *)self)->general = general;
+    Py_RETURN_NONE;
+}
+
 #define KD_ENTRY(name, inputs, prep, singular, batched, rank_, d0, d1, d2)                         \
-    {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL, NULL},
+    {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL | METH_KEYWORDS, NULL},
 static PyMethodDef kernel_methods[] = {KD_SIZE(FUNCTIONS)(KD_ENTRY)
     {"addresses", kernel_addresses, METH_NOARGS, NULL},
+    {"generalize", kernel_generalize, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
+
+static void kernel_dealloc(PyObject *self)
+{
+    Py_XDECREF(((Kernel *)self)->general);
+    Py_TYPE(self)->tp_free(self);
+}
 
 /* Kernel(parameters): a float64 array of as many numbers as NAME.h says. */
 static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -246,6 +290,7 @@ static PyTypeObject kernel_type = {
     .tp_basicsize = sizeof(Kernel),
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_methods = kernel_methods,
+    .tp_dealloc = kernel_dealloc,
     .tp_new = kernel_new,
 };
 
@@ -257,14 +302,37 @@ static void replace(PyObject **kept, PyObject *object)
     Py_XDECREF(old);
 }
 
-/* configure(shape, batch, finite, singular, processors): what makes the exceptions from their values, and how
-   many processors a large batch may use. */
+/* Names and docstrings of the methods: {method: (shown name, docstring with its signature)}, kept for good. */
+static int document(PyObject *documents)
+{
+    static PyObject *kept = NULL;
+    if (kept) /* by an earlier load of this library: the same */
+        return 0;
+    for (PyMethodDef *method = kernel_methods; method->ml_name; method++) {
+        PyObject *pair = PyDict_GetItemString(documents, method->ml_name);
+        const char *name, *text;
+        if (!pair)
+            continue;
+        if (!PyArg_ParseTuple(pair, "ss", &name, &text))
+            return -1;
+        method->ml_name = name;
+        method->ml_doc = text;
+    }
+    Py_INCREF(documents);
+    kept = documents;
+    return 0;
+}
+
+/* configure(shape, batch, finite, singular, processors, documents): what makes the exceptions from their values,
+   how many processors a large batch may use, and what help() says. */
 static PyObject *configure(PyObject *module, PyObject *args)
 {
-    PyObject *shape, *batch, *finite, *singular;
+    PyObject *shape, *batch, *finite, *singular, *documents;
     int allowed;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOi", &shape, &batch, &finite, &singular, &allowed))
+    if (!PyArg_ParseTuple(args, "OOOOiO!", &shape, &batch, &finite, &singular, &allowed, &PyDict_Type, &documents))
+        return NULL;
+    if (document(documents) < 0)
         return NULL;
     processors = allowed < 1 ? 1 : allowed > 16 ? 16 : allowed;
     replace(&shape_error, shape);

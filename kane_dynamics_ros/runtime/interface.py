@@ -82,22 +82,42 @@ class Energy(NamedTuple):
     potential: Any
 
 
-class DynamicsModel(Protocol):
-    """A robot's dynamics. Immutable: ``with_parameters`` returns another model.
+@dataclass(frozen=True)
+class BaseParameters:
+    """``pi_base = map @ inertial_parameters`` and ``Y_base = Y[..., columns]`` give the same torques.
 
-    ``q``, ``qd``, ``qdd``, ``tau``: float64, (n,) or (N, n); results follow. Angles rad, lengths m,
-    effort N m or N, positive along the joint's axis, as the actuator must supply it. Raises
-    ``ShapeError``, ``NonFiniteError``, ``SingularMassMatrixError``.
+    ``columns``: the (b,) standard parameters that stand for the groups; ``map``: (b, 10 bodies).
+    """
+
+    columns: NDArray[np.intp]
+    map: Array
+
+    def regressor(self, Y: Array) -> Array:
+        """The base regressor, (..., n, b), of a standard one, (..., n, 10 bodies)."""
+        return Y[..., self.columns]
+
+
+class DynamicsModel(Protocol):
+    """A robot's dynamics, as every user of it sees it. Immutable: ``with_parameters`` returns another model.
+
+    Shapes, units, frames and errors of each function: ``help(model.inverse_dynamics)``, written at
+    ``model.GeneratedModel``.
     """
 
     @property
     def name(self) -> str: ...
     @property
-    def joint_names(self) -> tuple[str, ...]: ...
+    def joint_names(self) -> tuple[str, ...]: ...  # root to tip
     @property
     def joints(self) -> tuple[JointInfo, ...]: ...
     @property
     def bodies(self) -> tuple[str, ...]: ...  # the links that the joints move, root to tip
+    @property
+    def root(self) -> str: ...  # link
+    @property
+    def tip(self) -> str: ...  # link
+    @property
+    def locked(self) -> Mapping[str, float]: ...  # joints held at a position [rad or m] when it was generated
     @property
     def backend(self) -> str: ...  # "c" or "python"
     @property
@@ -111,64 +131,107 @@ class DynamicsModel(Protocol):
         mass_matrix(prepared, q, M) and bias(prepared, q, qd, V), without friction: see NAME.h.
         """
 
-    @property
-    def root(self) -> str: ...
-    @property
-    def tip(self) -> str: ...
-    @property
-    def locked(self) -> Mapping[str, float]: ...  # joints held still when it was generated [rad] or [m]
-
     def with_parameters(self, **changes: Any) -> "DynamicsModel":
         """The same robot with some fields of ``Parameters`` replaced. Raises on nonsense."""
 
     def with_urdf_friction(self) -> "DynamicsModel":
         """The same robot with the URDF's damping and friction switched on (off by default)."""
 
-    def inverse_dynamics(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        out: Array | None = None,
+        *,
+        wrench: ArrayLike | None = None,
+        frame: WrenchFrame = "tip",
+    ) -> Array:
         """tau = M(q) qdd + V(q, qd), friction included when its coefficients are not zero."""
 
-    def mass_matrix(self, q: ArrayLike) -> Array:
-        """M(q), (n, n) or (N, n, n); rotor inertia on the diagonal."""
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> tuple[Array, Array]:
+        """d tau / d q and d tau / d qd."""
 
-    def bias(self, q: ArrayLike, qd: ArrayLike) -> Array:
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        out: Array | None = None,
+        *,
+        wrench: ArrayLike | None = None,
+        frame: WrenchFrame = "tip",
+    ) -> Array:
+        """qdd that the efforts tau cause."""
+
+    def forward_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike
+    ) -> tuple[Array, Array]:
+        """d qdd / d q and d qdd / d qd."""
+
+    def mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """M(q), rotor inertia on the diagonal."""
+
+    def bias(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
         """V(q, qd): Coriolis, centrifugal, gravity and friction efforts."""
 
-    def gravity(self, q: ArrayLike) -> Array:
+    def gravity(self, q: ArrayLike, out: Array | None = None) -> Array:
         """Effort that holds the arm at rest against gravity."""
 
-    def coriolis(self, q: ArrayLike, qd: ArrayLike) -> Array:
+    def coriolis(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
         """The matrix C(q, qd) of Christoffel symbols: V = C qd + g + friction; M' - 2C is skew."""
 
-    def friction(self, qd: ArrayLike) -> Array:
+    def friction(self, qd: ArrayLike, out: Array | None = None) -> Array:
         """viscous * qd + coulomb * tanh(qd / coulomb_velocity)."""
 
     def terms(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Terms:
         """``inverse_dynamics`` term by term."""
 
-    def forward_dynamics(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Array:
-        """qdd that the efforts tau cause."""
+    def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
+        """Kinetic and potential energy; potential is zero at the root link's origin."""
 
-    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Y: tau = Y @ inertial_parameters, (n, 10 bodies) or (N, n, 10 bodies); no rotors, no friction."""
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Array | None = None) -> Array:
+        """Y: tau = Y @ inertial_parameters; no rotors, no friction."""
 
     @property
     def inertial_parameters(self) -> Array:
         """m, h, J about the link frame's origin, ten a body, payload included."""
 
-    def reaction_wrenches(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-        """Force, then torque about the joint, by which each joint moves its link, link axes: (bodies, 6)."""
+    def base_parameters(self) -> BaseParameters:
+        """The combinations of inertial parameters that torques can tell apart."""
 
-    def tip_pose(self, q: ArrayLike) -> Array:
-        """Homogeneous transform of the tip in the root link's frame, (4, 4)."""
+    def reaction_wrenches(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Array | None = None
+    ) -> Array:
+        """Force, then torque about the joint, by which each joint moves its link, link axes."""
 
-    def tip_jacobian(self, q: ArrayLike) -> Array:
-        """(6, n): angular, then linear velocity of the tip in root axes."""
+    def tip_pose(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """Homogeneous transform of the tip in the root link's frame."""
 
     def external_effort(self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip") -> Array:
         """J^T w of a wrench on the tip, force first: M qdd + V = tau + J^T w."""
 
-    def momentum(self, q: ArrayLike, qd: ArrayLike) -> Array:
-        """p = M qd, then C^T qd - g, (2, n) or (N, 2, n): p' = C^T qd - g + tau - friction + J^T w."""
+    def external_effort_derivatives(
+        self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip"
+    ) -> Array:
+        """d (J^T w) / d q."""
 
-    def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
-        """Kinetic and potential energy; potential is zero at the root link's origin."""
+    def momentum(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """p = M qd, then C^T qd - g: p' = C^T qd - g + tau - friction + J^T w."""
+
+    def tip_jacobian(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """J: angular, then linear velocity of the tip in root axes, for each joint's velocity."""
+
+    def tip_velocity(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """Angular, then linear velocity of the tip in root axes."""
+
+    def center_of_mass(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """Centre of mass of all that moves, in the root link's frame."""
+
+    def center_of_mass_jacobian(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """Velocity of the centre of mass for each joint's velocity."""
+
+    def center_of_mass_velocity(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """Velocity of the centre of mass in root axes."""

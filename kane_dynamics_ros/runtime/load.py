@@ -1,19 +1,34 @@
-"""``load_model``: a generated module becomes a ``DynamicsModel``."""
+"""``load_model``: a generated module becomes a ``DynamicsModel``.
 
-import importlib.util
+A model is code: its text is run, with the rights of the user who loads it. What runs is the text whose
+checksum was compared, read once: no cache of Python's (``.pyc``) comes between.
+"""
+
 import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from kane_dynamics_ros.checksum import content_hash, seal_of
-from kane_dynamics_ros.errors import BatchError, NonFiniteError, ShapeError, SingularMassMatrixError
+from kane_dynamics_ros.checksum import content_hash, stated_checksum
+from kane_dynamics_ros.errors import (
+    BatchError,
+    NonFiniteError,
+    PathError,
+    ShapeError,
+    SingularMassMatrixError,
+)
 from kane_dynamics_ros.runtime.compilation import build_library, find_library, load_library
-from kane_dynamics_ros.runtime.errors import BackendError, CompileError, ModelNotFoundError, ModelSealError
-from kane_dynamics_ros.runtime.metadata import Facts
-from kane_dynamics_ros.runtime.model import GeneratedModel, MakeKernel
+from kane_dynamics_ros.runtime.errors import (
+    BackendError,
+    CompileError,
+    ModelChecksumError,
+    ModelNotFoundError,
+)
+from kane_dynamics_ros.runtime.interface import Parameters
+from kane_dynamics_ros.runtime.metadata import ModelMetadata, Origin
+from kane_dynamics_ros.runtime.model import GeneratedModel, Kernel, MakeKernel, documents
 from kane_dynamics_ros.runtime.python_kernel import PythonKernel
 
 Backend = Literal["auto", "c", "python"]
@@ -31,17 +46,30 @@ def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> 
 
     Raises:
         ModelNotFoundError: no such file or name.
-        ModelSealError: not a generated module, or changed since.
+        ModelChecksumError: not a generated module, or changed since.
         CompileError: ``backend="c"`` and it cannot be compiled.
         BackendError: another word for ``backend``.
     """
     if backend not in get_args(Backend):
         raise BackendError(backend, get_args(Backend))
     path = find_module(source)
-    module = import_module(path)
-    facts = Facts(module.MODEL)
-    make, used = _kernel_maker(path, module, facts, backend)
-    return GeneratedModel(facts, make, used, facts.default_parameters())
+    module = read_module(path)
+    metadata = ModelMetadata(module.model)
+    make, used = _kernel_maker(module, metadata, backend)
+    origin = Origin(path, module.checksum, used, _load_again)
+    return GeneratedModel(metadata, make, origin, metadata.default_parameters())
+
+
+def _load_again(path: Path, backend: Backend, checksum: str, parameters: Parameters) -> GeneratedModel:
+    """A model that was pickled.
+
+    Raises:
+        ModelChecksumError: its module is another one by now. And what ``load_model`` raises.
+    """
+    model = load_model(path, backend=backend)
+    if model._origin.checksum != checksum:
+        raise ModelChecksumError(path, "the file is another one than when the model was pickled")
+    return model if parameters == model.parameters else model._with(parameters)
 
 
 def find_module(source: str | os.PathLike[str]) -> Path:
@@ -55,21 +83,48 @@ def find_module(source: str | os.PathLike[str]) -> Path:
     raise ModelNotFoundError(str(source), shipped)
 
 
-def import_module(path: Path) -> ModuleType:
-    """Import a generated module after its seal was checked; nothing of it runs before."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    stated = seal_of(text)
+class CheckedModule(NamedTuple):
+    """A generated module whose text fits its checksum."""
+
+    path: Path
+    text: str
+    checksum: str
+    model: dict[str, Any]  # its ``MODEL``
+
+    def run(self) -> ModuleType:
+        """The module with its functions."""
+        return _run(self.path, self.text)
+
+
+def read_module(path: Path) -> CheckedModule:
+    """Read a generated module and compare its checksum; nothing of it runs before.
+
+    Raises:
+        ModelChecksumError: not a generated module, or changed since. PathError: it cannot be read.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8", errors="replace")
+    except OSError as error:
+        raise PathError(error) from error
+    text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Python reads it
+    stated = stated_checksum(text)
     if stated is None:
-        raise ModelSealError(path, "this is not a module that kane_dynamics generated: it has no seal")
+        raise ModelChecksumError(path, "not a module that kane_dynamics generated: it has no checksum")
     if stated != content_hash(text):
-        raise ModelSealError(path, "the file was changed after it was generated: its hash does not match")
-    spec = importlib.util.spec_from_file_location(f"kane_dynamics_generated_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise ModelSealError(path, "it cannot be imported as Python")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    if stated != module.CONTENT_SHA256:  # Python's own cache held an older file of the same second and size
-        exec(compile(text, path, "exec"), module.__dict__)
+        raise ModelChecksumError(path, "the file was changed after it was generated: its checksum differs")
+    statements = text.partition("\ndef ")[0]  # MODEL stands before the functions, which C does without
+    return CheckedModule(path, text, stated, _run(path, statements).MODEL)
+
+
+def _run(path: Path, text: str) -> ModuleType:
+    module = ModuleType(f"kane_dynamics_generated_{path.stem}")
+    module.__file__ = str(path)
+    try:
+        exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)
+    except Exception as error:  # a checksum can be forged
+        raise ModelChecksumError(path, f"it cannot be run as Python ({error})") from error
+    if not isinstance(getattr(module, "MODEL", None), dict):
+        raise ModelChecksumError(path, "it holds no MODEL")
     return module
 
 
@@ -80,23 +135,24 @@ def compile_model(source: str | os.PathLike[str]) -> Path:
         CompileError: it cannot be compiled.
     """
     path = find_module(source)
-    c_sha256: str = import_module(path).MODEL["c_sha256"]
+    c_sha256: str = read_module(path).model["c_sha256"]
     c_file = path.with_suffix(".c")
     return find_library(c_file, c_sha256) or build_library(c_file, c_sha256)
 
 
-def _kernel_maker(path: Path, module: ModuleType, facts: Facts, backend: Backend) -> tuple[MakeKernel, str]:
+def _kernel_maker(module: CheckedModule, metadata: ModelMetadata, backend: Backend) -> tuple[MakeKernel, str]:
     """What makes a kernel from packed parameters, and which backend it is."""
     if backend != "python":
         try:
-            return _compiled(path, facts), "c"
+            return _compiled(module.path, metadata), "c"
         except CompileError as error:
             if backend == "c":
                 raise
             log.warning("%s; pure Python gives the same answers, slower", error)
+    functions = module.run()
 
-    def in_python(parameters: Sequence[float]) -> Any:
-        return PythonKernel(module, parameters)
+    def in_python(parameters: Sequence[float]) -> Kernel:
+        return PythonKernel(functions, parameters)
 
     return in_python, "python"
 
@@ -108,12 +164,12 @@ def available_processors() -> int:
     return os.cpu_count() or 1
 
 
-def _compiled(path: Path, facts: Facts) -> MakeKernel:
-    library = load_library(path.with_suffix(".c"), facts.model["c_sha256"])
+def _compiled(path: Path, metadata: ModelMetadata) -> MakeKernel:
+    library = load_library(path.with_suffix(".c"), metadata.model["c_sha256"])
 
     def singular(index: int) -> SingularMassMatrixError:
-        return SingularMassMatrixError([facts.joint_names[index]])
+        return SingularMassMatrixError([metadata.joint_names[index]])
 
-    library.configure(ShapeError, BatchError, NonFiniteError, singular, available_processors())
+    library.configure(ShapeError, BatchError, NonFiniteError, singular, available_processors(), documents())
     kernel: MakeKernel = library.Kernel
     return kernel

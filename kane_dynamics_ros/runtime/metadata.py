@@ -1,16 +1,26 @@
 """What a generated module states about itself, read from its ``MODEL``."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kane_dynamics_ros.runtime.interface import Array, JointInfo, Parameters, Payload
 
 
+class Origin(NamedTuple):
+    """Where a model came from: what another process needs to load it again."""
+
+    path: Path
+    checksum: str  # of the module's text
+    backend: str  # "c" or "python"
+    load: Callable[..., Any]  # (path, backend, checksum, parameters) to model
+
+
 @dataclass(frozen=True)
-class Facts:
+class ModelMetadata:
     """A generated module's statement, typed."""
 
     model: Mapping[str, Any]

@@ -1,18 +1,21 @@
 """A ``DynamicsModel`` from a generated module, whichever way its functions are evaluated."""
 
+import inspect
 import math
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.errors import BatchError, NonFiniteError, ShapeError
-from kane_dynamics_ros.runtime.base_parameters import BaseParameters, find_base_parameters
+from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.errors import NoMassError, ParameterError
 from kane_dynamics_ros.runtime.interface import (
     Array,
+    BaseParameters,
     Energy,
     JointInfo,
     Parameters,
@@ -20,7 +23,7 @@ from kane_dynamics_ros.runtime.interface import (
     Terms,
     WrenchFrame,
 )
-from kane_dynamics_ros.runtime.metadata import Facts, packed
+from kane_dynamics_ros.runtime.metadata import ModelMetadata, Origin, packed
 
 # Checks of run-time parameters and of arrays, in Python.
 
@@ -125,55 +128,80 @@ def _positive(name: str, value: Any) -> float:
     return number
 
 
-# A ``DynamicsModel`` from a generated module, whichever way its functions are evaluated.
+class Kernel(Protocol):
+    """The generated functions with prepared parameters, compiled or in Python; friction is apart.
+
+    Each takes its arrays in order and, last, the array for the result or ``None``.
+    """
+
+    def __getattr__(self, name: str) -> Callable[..., Array]: ...
 
 
-Evaluator = Callable[..., Array]
 WRENCH_FRAMES = {"tip": "", "root": "_in_root"}  # and the suffix of the generated functions
-MakeKernel = Callable[[Sequence[float]], Any]
+MakeKernel = Callable[[Sequence[float]], Kernel]
 
 
 class GeneratedModel:
-    """A robot's dynamics with one set of parameters; see ``interface.DynamicsModel``.
+    """A robot's dynamics with one set of parameters. Immutable: ``with_parameters`` returns another model.
 
-    Every evaluator takes, as a last argument at will, a float64 array for the result: then nothing is
-    allocated. The kernel evaluates generated functions without friction; friction is added here where it
-    is on. The functions that a control loop calls are the kernel's own methods, without a layer between.
+    ``q``, ``qd``, ``qdd``, ``tau`` are float64 of shape (n,), or (N, n) for N states at once; results follow.
+    Angles rad, lengths m, efforts N m (revolute) or N (prismatic), positive along the joint's axis, as the
+    actuator must supply them; order as in ``joint_names``. Where a method has ``out``, the result is written
+    there and nothing is allocated: a writable float64 array in C order, of the result's shape, that overlaps
+    no input.
+
+    Every evaluation raises ``ShapeError``, ``BatchError`` or ``NonFiniteError``, which name the argument, and
+    ``TypeError`` for what is no array of real numbers.
     """
 
-    def __init__(self, facts: Facts, make_kernel: MakeKernel, backend: str, parameters: Parameters) -> None:
-        self._facts, self._make_kernel = facts, make_kernel
-        self.name: str = facts.model["name"]
-        self.joint_names = facts.joint_names
-        self.joints: tuple[JointInfo, ...] = facts.joints
-        self.bodies = facts.bodies
-        self.root: str = facts.model["root"]
-        self.tip: str = facts.model["tip"]
-        self.locked: dict[str, float] = dict(facts.model["locked"])
-        self.urdf_hash: str = facts.model["urdf_hash"]
-        self.backend = backend
+    def __init__(
+        self, metadata: ModelMetadata, make_kernel: MakeKernel, origin: Origin, parameters: Parameters
+    ) -> None:
+        self._metadata, self._make_kernel, self._origin = metadata, make_kernel, origin
+        self.name: str = metadata.model["name"]
+        self.joint_names = metadata.joint_names
+        self.joints: tuple[JointInfo, ...] = metadata.joints
+        self.bodies = metadata.bodies
+        self.root: str = metadata.model["root"]
+        self.tip: str = metadata.model["tip"]
+        self.locked: dict[str, float] = dict(metadata.model["locked"])
+        self.urdf_hash: str = metadata.model["urdf_hash"]
+        self.backend = origin.backend
         self.parameters = parameters
-        kernel = self._kernel = make_kernel(packed(parameters))
-        plain = parameters == facts.default_parameters()
-        rubs = any(parameters.viscous) or any(parameters.coulomb)
-        self._rigid: Evaluator = kernel.inverse_dynamics if plain else kernel.inverse_dynamics_with
-        self.inverse_dynamics: Evaluator = self._inverse_dynamics_rubbing if rubs else self._rigid
-        self.bias: Evaluator = self._bias_rubbing if rubs else kernel.bias
-        self.forward_dynamics: Evaluator = self._forward_dynamics_rubbing if rubs else kernel.forward_dynamics
-        self.mass_matrix: Evaluator = kernel.mass_matrix
-        self.gravity: Evaluator = kernel.gravity
-        self.coriolis: Evaluator = kernel.coriolis
-        self.friction: Evaluator = kernel.friction
-        self.regressor: Evaluator = kernel.regressor
-        self.reaction_wrenches: Evaluator = kernel.reaction_wrenches
-        self.tip_pose: Evaluator = kernel.tip_pose
-        self.tip_jacobian: Evaluator = kernel.tip_jacobian
-        self.tip_velocity: Evaluator = kernel.tip_velocity
-        self.momentum: Evaluator = kernel.momentum
-        weighs = facts.total_mass(parameters) != 0.0
-        self.center_of_mass: Evaluator = kernel.center_of_mass if weighs else _no_center
-        self.center_of_mass_jacobian: Evaluator = kernel.center_of_mass_jacobian if weighs else _no_center
-        self.center_of_mass_velocity: Evaluator = kernel.center_of_mass_velocity if weighs else _no_center
+        self._kernel = make_kernel(packed(parameters))
+        plain = parameters == metadata.default_parameters()
+        self._rigid = self._kernel.inverse_dynamics if plain else self._kernel.inverse_dynamics_with
+        self._has_friction = any(parameters.viscous) or any(parameters.coulomb)
+        self._has_mass = metadata.total_mass(parameters) != 0.0
+        if self.backend == "c":
+            self._call_c_directly()
+
+    def _call_c_directly(self) -> None:
+        """Put the compiled functions before the methods of the same name, which cost a third of a call more.
+
+        They have the methods' signatures and docstrings, see ``documents``; with keywords they call them.
+        """
+        reference = weakref.ref(self)
+
+        def general(name: str, *arguments: Any, **keywords: Any) -> Any:
+            model = reference()
+            if model is None:
+                raise ReferenceError(f"{name}: its model is gone; keep the model to call it with keywords")
+            return getattr(type(model), SHOWN.get(name, name))(model, *arguments, **keywords)
+
+        self._kernel.generalize(general)
+        direct = {name: getattr(self._kernel, name) for name in ALWAYS_DIRECT}
+        if self._has_mass:
+            direct |= {name: getattr(self._kernel, name) for name in DIRECT_WITH_MASS}
+        if not self._has_friction:
+            direct |= {name: getattr(self._kernel, name) for name in DIRECT_WITHOUT_FRICTION}
+            direct["inverse_dynamics"] = self._rigid
+        for name, function in direct.items():
+            setattr(self, name, function)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Models travel as the path of their module, their backend and their parameters."""
+        return self._origin.load, (self._origin.path, self.backend, self._origin.checksum, self.parameters)
 
     def with_parameters(self, **changes: Any) -> "GeneratedModel":
         """The same robot with some fields of ``Parameters`` replaced.
@@ -182,7 +210,10 @@ class GeneratedModel:
             ParameterError: an unknown field, or a value that makes no sense.
         """
         parameters = changed(self.parameters, len(self.joint_names), len(self.bodies), changes)
-        return GeneratedModel(self._facts, self._make_kernel, self.backend, parameters)
+        return self._with(parameters)
+
+    def _with(self, parameters: Parameters) -> "GeneratedModel":
+        return GeneratedModel(self._metadata, self._make_kernel, self._origin, parameters)
 
     def with_urdf_friction(self) -> "GeneratedModel":
         """The same robot with the URDF's damping and friction switched on."""
@@ -191,23 +222,256 @@ class GeneratedModel:
             coulomb=[joint.friction for joint in self.joints],
         )
 
-    def _inverse_dynamics_rubbing(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *out: Array) -> Array:
-        tau = self._rigid(q, qd, qdd, *out)
-        tau += self.friction(qd)
+    def inverse_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        out: Array | None = None,
+        *,
+        wrench: ArrayLike | None = None,
+        frame: WrenchFrame = "tip",
+    ) -> Array:
+        """tau = M(q) qdd + V(q, qd) - J^T w [N m or N], (n,) or (N, n): what causes the accelerations.
+
+        Rotor inertia and payload are included, friction where its coefficients are not zero.
+        [Malvezzi2017] eq. (19).
+
+        Args:
+            q, qd, qdd: position [rad or m], velocity and acceleration of each joint, (n,) or (N, n).
+            out: array for the result.
+            wrench, frame: what the environment exerts on the tip, as in ``external_effort``.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ParameterError: another frame than "tip" and "root".
+        """
+        effort = None if wrench is None else self.external_effort(q, wrench, frame=frame)
+        tau = self._rigid(q, qd, qdd, out)
+        if self._has_friction:
+            tau += self.friction(qd)
+        if effort is not None:
+            tau -= effort
         return tau
 
-    def _bias_rubbing(self, q: ArrayLike, qd: ArrayLike, *out: Array) -> Array:
-        bias: Array = self._kernel.bias(q, qd, *out)
-        bias += self.friction(qd)
+    def mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """M(q) [kg m^2, kg m, kg], (n, n) or (N, n, n), symmetric; rotor inertia on its diagonal.
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.mass_matrix(q, out)
+
+    def bias(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """V(q, qd) [N m or N], (n,) or (N, n): Coriolis, centrifugal, gravity and friction efforts.
+
+        Args:
+            q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        bias = self._kernel.bias(q, qd, out)
+        if self._has_friction:
+            bias += self.friction(qd)
         return bias
 
-    def _forward_dynamics_rubbing(self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, *out: Array) -> Array:
-        rub = self.friction(qd)
+    def gravity(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """g(q) [N m or N], (n,) or (N, n): the efforts that hold the arm at rest against gravity.
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.gravity(q, out)
+
+    def coriolis(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """The matrix C(q, qd) of Christoffel symbols, (n, n) or (N, n, n): V = C qd + g + friction.
+
+        d M / d t - 2 C is skew-symmetric.
+
+        Args:
+            q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.coriolis(q, qd, out)
+
+    def friction(self, qd: ArrayLike, out: Array | None = None) -> Array:
+        """viscous * qd + coulomb * tanh(qd / coulomb_velocity) [N m or N], (n,) or (N, n).
+
+        Args:
+            qd: velocity of each joint [rad/s or m/s], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.friction(qd, out)
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        out: Array | None = None,
+        *,
+        wrench: ArrayLike | None = None,
+        frame: WrenchFrame = "tip",
+    ) -> Array:
+        """qdd [rad/s^2 or m/s^2], (n,) or (N, n): the accelerations that the efforts cause.
+
+        Args:
+            q, qd, tau: position [rad or m], velocity and effort [N m or N] of each joint, (n,) or (N, n).
+            out: array for the result.
+            wrench, frame: what the environment exerts on the tip, as in ``external_effort``.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ParameterError: another frame than "tip" and "root".
+            SingularMassMatrixError: naming the joints whose acceleration nothing resists.
+        """
+        if not self._has_friction and wrench is None:
+            return self._kernel.forward_dynamics(q, qd, tau, out)
+        others = -self.friction(qd)
+        if wrench is not None:
+            others = others + self.external_effort(q, wrench, frame=frame)
         (effort,) = checked_arrays(len(self.joint_names), tau=tau)
-        if effort.shape != rub.shape:  # NumPy would stretch it
-            raise BatchError("tau", effort.shape, rub.shape)
-        qdd: Array = self._kernel.forward_dynamics(q, qd, effort - rub, *out)
-        return qdd
+        if effort.shape != others.shape:  # NumPy would stretch it
+            raise BatchError("tau", effort.shape, others.shape)
+        return self._kernel.forward_dynamics(q, qd, effort + others, out)
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Array | None = None) -> Array:
+        """Y, (n, 10 bodies) or (N, n, 10 bodies): tau = Y @ inertial_parameters, rotors and friction apart.
+
+        Args:
+            q, qd, qdd: position [rad or m], velocity and acceleration of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.regressor(q, qd, qdd, out)
+
+    def reaction_wrenches(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Array | None = None
+    ) -> Array:
+        """The joint reactions (liaison forces), (bodies, 6) or (N, bodies, 6).
+
+        Of each body the force [N], then the torque about the joint's origin [N m], by which the joint moves
+        it, in the axes of its link frame.
+
+        Args:
+            q, qd, qdd: position [rad or m], velocity and acceleration of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.reaction_wrenches(q, qd, qdd, out)
+
+    def tip_pose(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """Homogeneous transform of the tip in the root link's frame [m], (4, 4) or (N, 4, 4).
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.tip_pose(q, out)
+
+    def tip_jacobian(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """J, (6, n) or (N, 6, n): J qd is the tip's angular, then linear velocity in the root link's axes.
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.tip_jacobian(q, out)
+
+    def tip_velocity(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """The tip's angular [rad/s], then linear velocity [m/s] in the root link's axes, (6,) or (N, 6).
+
+        Args:
+            q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.tip_velocity(q, qd, out)
+
+    def center_of_mass(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """Centre of mass of all that moves, payload included, in the root link's frame [m], (3,) or (N, 3).
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+            NoMassError: nothing that moves has mass.
+        """
+        return self._of_mass(self._kernel.center_of_mass)(q, out)
+
+    def center_of_mass_jacobian(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """(3, n) or (N, 3, n): times qd, the velocity of the centre of mass in the root link's axes.
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+            NoMassError: nothing that moves has mass.
+        """
+        return self._of_mass(self._kernel.center_of_mass_jacobian)(q, out)
+
+    def center_of_mass_velocity(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """Velocity of the centre of mass in the root link's axes [m/s], (3,) or (N, 3).
+
+        Args:
+            q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+            NoMassError: nothing that moves has mass.
+        """
+        return self._of_mass(self._kernel.center_of_mass_velocity)(q, qd, out)
+
+    def momentum(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """p = M qd, then C^T qd - g, (2, n) or (N, 2, n): p' = C^T qd - g + tau - friction + J^T w.
+
+        Args:
+            q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.momentum(q, qd, out)
+
+    def _of_mass(self, function: Callable[..., Array]) -> Callable[..., Array]:
+        """The function, which divides by the mass. Raises ``NoMassError``."""
+        if not self._has_mass:
+            raise NoMassError
+        return function
 
     def terms(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Terms:
         """``inverse_dynamics`` term by term; each (n,) or (N, n) [N m or N]."""
@@ -239,12 +503,12 @@ class GeneratedModel:
         by_q, by_qd = self.inverse_dynamics_derivatives(q, qd, qdd)
         return _minus_solved(M, by_q), _minus_solved(M, by_qd)
 
-    def _of_frame(self, function: str, frame: str) -> Evaluator:
+    def _of_frame(self, function: str, frame: str) -> Callable[..., Array]:
         """The kernel's function of a wrench in tip or root axes."""
         if frame not in WRENCH_FRAMES:
             raise ParameterError("frame", frame, " or ".join(WRENCH_FRAMES))
-        evaluator: Evaluator = getattr(self._kernel, function.format(WRENCH_FRAMES[frame]))
-        return evaluator
+        chosen: Callable[..., Array] = getattr(self._kernel, function.format(WRENCH_FRAMES[frame]))
+        return chosen
 
     def _friction_slope(self, qd: Array) -> Array:
         """d friction / d qd, diagonal."""
@@ -262,21 +526,21 @@ class GeneratedModel:
         Raises:
             ShapeError, BatchError, NonFiniteError: naming the argument. ParameterError: another frame.
         """
-        effort: Array = self._of_frame("external_effort{}", frame)(q, wrench)
-        return effort
+        return self._of_frame("external_effort{}", frame)(q, wrench)
 
     def external_effort_derivatives(
         self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip"
     ) -> Array:
         """d (J^T w) / d q, (n, n) or (N, n, n), of a wrench that is constant in the axes of ``frame``."""
-        slope: Array = self._of_frame("external_effort{}_derivatives", frame)(q, wrench)
-        return slope
+        return self._of_frame("external_effort{}_derivatives", frame)(q, wrench)
 
     @property
     def c_addresses(self) -> tuple[int, int, int] | None:
         """See ``interface.DynamicsModel``."""
-        addresses: tuple[int, int, int] | None = self._kernel.addresses() if self.backend == "c" else None
-        return addresses
+        if self.backend != "c":
+            return None
+        mass_matrix, bias, prepared = self._kernel.addresses()
+        return int(mass_matrix), int(bias), int(prepared)
 
     @property
     def inertial_parameters(self) -> Array:
@@ -284,17 +548,43 @@ class GeneratedModel:
 
         For each body m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz about its link frame's origin.
         """
-        return self._facts.inertial_parameters(self.parameters)
+        return self._metadata.inertial_parameters(self.parameters)
 
     def base_parameters(self) -> BaseParameters:
         """The combinations of inertial parameters that torques can tell apart, and the map to them."""
         return find_base_parameters(self.regressor, len(self.joint_names))
 
 
-def _no_center(*arguments: Any) -> Array:
-    """In place of what a division by the mass would make NaN. Raises ``NoMassError``."""
-    raise NoMassError
-
-
 def _minus_solved(M: Array, columns: Array) -> Array:
     return np.asarray(-np.linalg.solve(M, columns), dtype=np.float64)
+
+
+# The compiled functions that may stand for the methods of the same name, and when.
+ALWAYS_DIRECT = (
+    "mass_matrix",
+    "gravity",
+    "coriolis",
+    "friction",
+    "regressor",
+    "reaction_wrenches",
+    "tip_pose",
+    "tip_jacobian",
+    "tip_velocity",
+    "momentum",
+)
+DIRECT_WITH_MASS = ("center_of_mass", "center_of_mass_jacobian", "center_of_mass_velocity")
+DIRECT_WITHOUT_FRICTION = ("bias", "forward_dynamics")
+SHOWN = {"inverse_dynamics_with": "inverse_dynamics"}  # compiled functions known by another name
+
+
+def documents() -> dict[str, tuple[str, str]]:
+    """For each compiled function the name and the docstring that ``help`` shows, with its signature."""
+    found = {}
+    direct = (*ALWAYS_DIRECT, *DIRECT_WITH_MASS, *DIRECT_WITHOUT_FRICTION, "inverse_dynamics")
+    for name in (*direct, *SHOWN):
+        shown = SHOWN.get(name, name)
+        method = getattr(GeneratedModel, shown)
+        bare = [p.replace(annotation=p.empty) for p in inspect.signature(method).parameters.values()]
+        signature = str(inspect.Signature(bare)).replace("(self", "($self", 1)
+        found[name] = (shown, f"{shown}{signature}\n--\n\n{inspect.getdoc(method)}")
+    return found

@@ -29,6 +29,9 @@ class PythonKernel:
         for name, facts in model["functions"].items():
             setattr(self, name, self._method(getattr(module, name), facts))
 
+    def __getattr__(self, name: str) -> Callable[..., Array]:
+        raise AttributeError(name)  # not in this module
+
     def _method(self, function: Callable[..., list[Any]], facts: Mapping[str, Any]) -> Callable[..., Array]:
         inputs = [name for name in facts["arguments"] if name != "prepared"]
         leading = [self._prepared] if "prepared" in facts["arguments"] else []
@@ -36,6 +39,8 @@ class PythonKernel:
         shape, singular = tuple(facts["shape"]), facts["singular"]
 
         def method(*arguments: Any) -> Array:
+            if len(arguments) > len(inputs) and arguments[-1] is None:
+                arguments = arguments[:-1]
             arrays = checked_arrays(self._n, **dict(zip(inputs, arguments, strict=False)))
             if len(arguments) not in (len(inputs), len(inputs) + 1):
                 raise TypeError(f"{len(inputs)} arrays are needed, {len(arguments)} were given")
@@ -67,7 +72,7 @@ class PythonKernel:
 
     def _singular_joints(self, q: Array) -> list[str]:
         """The joints whose own inertia is zero; where every one has some, all of them."""
-        M = self.mass_matrix(q.reshape(-1, self._n)[0])  # type: ignore[attr-defined]
+        M = self.mass_matrix(q.reshape(-1, self._n)[0])
         names = [name for name, entry in zip(self._names, np.diag(M), strict=True) if not entry > 0.0]
         return names or list(self._names)
 

@@ -8,7 +8,7 @@ from compilers import C_COMPILER
 from example_robots import ROBOTS
 from small_urdf import LIMIT, joint, link, robot
 
-from kane_dynamics_ros.checksum import MARK, sealed
+from kane_dynamics_ros.checksum import MARK, with_checksum
 from kane_dynamics_ros.cli.arguments import read_chain
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.verify import RecordError, random_trials, write_record
@@ -76,14 +76,14 @@ def test_inertial_parameters_at_run_time_are_verified_with_other_bodies(tmp_path
 
 
 def test_a_module_with_a_changed_number_fails(tmp_path, capsys):
-    """The seal is made good again, so that only the equations give it away."""
+    """The checksum is made good again, so that only the equations give it away."""
     path = Path(generate(REFERENCE, tmp_path))
     text = path.read_text(encoding="utf-8")
     body = text[: text.rindex(MARK)]
     start = body.index("def inverse_dynamics")
     changed, count = re.subn(r"(?<![\w.])0\.\d+", lambda m: f"{float(m[0]) * 1.001!r}", body[start:], count=1)
     assert count == 1
-    path.write_text(sealed(body[:start] + changed), encoding="utf-8")
+    path.write_text(with_checksum(body[:start] + changed), encoding="utf-8")
     assert verify(str(path), REFERENCE) == 1
     out = capsys.readouterr().out
     assert re.search(r"^  Lagrange +\S+  TOO LARGE$", out, re.MULTILINE)
@@ -112,7 +112,7 @@ def test_record_writes_the_last_verification_into_the_module(tmp_path):
         r"VERIFIED = \{'date': '\d{4}-\d\d-\d\d', 'states': 3, 'seed': 7, 'largest': \S+, 'of': '[^']+'\}",
         record,
     )
-    assert verify(module, REFERENCE, "--record") == 0  # the seal still holds, and the line is found again
+    assert verify(module, REFERENCE, "--record") == 0  # the checksum still fits, and the line is found again
 
 
 def test_a_file_without_the_line_cannot_be_recorded_in(tmp_path):

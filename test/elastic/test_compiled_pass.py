@@ -65,7 +65,7 @@ def test_without_a_compiler_numpy_steps_and_the_log_says_why(monkeypatch, caplog
     module._function.cache_clear()
     assert [record.getMessage() for record in caplog.records] == [
         f"arm_pass.c cannot be compiled ({module.SOURCE}: cannot be compiled: no C compiler was found "
-        "($CC, cc, gcc, clang); use backend='python' or mend that); NumPy gives the same, slower"
+        "($CC, cc, gcc, clang); use backend='python' or fix the cause); NumPy gives the same, slower"
     ]
 
 

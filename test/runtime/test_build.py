@@ -44,7 +44,9 @@ def test_a_model_named_like_a_module_of_pythons_does_not_hide_it(tmp_path: Path)
 def test_a_file_that_is_no_library_is_built_again(content: bytes, tmp_path: Path) -> None:
     module = module_named("arm", tmp_path)
     source = module.with_suffix(".c")
-    library = compilation.build_library(source, load_model(module, backend="python")._facts.model["c_sha256"])
+    library = compilation.build_library(
+        source, load_model(module, backend="python")._metadata.model["c_sha256"]
+    )
     good = library.read_bytes()
     library.write_bytes(content)
     assert load_model(module, backend="c").backend == "c"
@@ -71,7 +73,7 @@ def test_the_words_of_a_compiler_that_fails_are_told_in_any_encoding(
         load_model(module, backend="c")
     assert str(raised.value) == (
         f"{module.with_suffix('.c')}: cannot be compiled: the compiler says: "
-        "caf\N{REPLACEMENT CHARACTER}: no; use backend='python' or mend that"
+        "caf\N{REPLACEMENT CHARACTER}: no; use backend='python' or fix the cause"
     )
 
 

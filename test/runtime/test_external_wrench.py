@@ -203,3 +203,19 @@ def test_wrenches_of_wrong_shape_or_frame_are_refused(model: Any) -> None:
             model.external_effort(*arguments)
     with pytest.raises(ParameterError, match="world"):
         model.external_effort(q[0], wrench[0], frame="world")
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.7])
+@pytest.mark.parametrize("frame", ["tip", "root"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_wrench_enters_inverse_and_forward_dynamics(backend: Any, frame: Any, friction: float) -> None:
+    model = load_model(generated("panda").module, backend=backend).with_parameters(viscous=[friction] * 7)
+    random = np.random.default_rng(4)
+    for shape in ((), (40,)):
+        q, qd, qdd = random.normal(size=(3, *shape, 7))
+        wrench = random.normal(size=(*shape, 6))
+        tau = model.inverse_dynamics(q, qd, qdd, wrench=wrench, frame=frame)
+        expected = model.inverse_dynamics(q, qd, qdd) - model.external_effort(q, wrench, frame=frame)
+        np.testing.assert_allclose(tau, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
+        back = model.forward_dynamics(q, qd, tau, wrench=wrench, frame=frame)
+        np.testing.assert_allclose(back, qdd, atol=1e-8)  # M's condition number is about 1e5

@@ -1,4 +1,4 @@
-"""Loading: seals, backends, libraries of other machines and processors."""
+"""Loading: checksums, backends, libraries of other machines and processors."""
 
 import logging
 import os
@@ -14,7 +14,12 @@ from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.runtime import compilation, load_model
 from kane_dynamics_ros.runtime.compilation import compiler
-from kane_dynamics_ros.runtime.errors import BackendError, CompileError, ModelNotFoundError, ModelSealError
+from kane_dynamics_ros.runtime.errors import (
+    BackendError,
+    CompileError,
+    ModelChecksumError,
+    ModelNotFoundError,
+)
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler on this machine")
@@ -32,22 +37,22 @@ def test_a_missing_model_is_named_with_the_ones_there_are() -> None:
 def test_a_changed_module_is_refused_before_any_of_it_runs(small: Path, tmp_path: Path) -> None:
     trace = tmp_path / "ran"
     small.write_text(f"open({str(trace)!r}, 'w')\n" + small.read_text())
-    with pytest.raises(ModelSealError) as raised:
+    with pytest.raises(ModelChecksumError) as raised:
         load_model(small, backend="python")
     assert str(raised.value) == (
-        f"{small}: the file was changed after it was generated: its hash does not match; "
+        f"{small}: the file was changed after it was generated: its checksum differs; "
         "generate it again with kane_dynamics generate"
     )
     assert not trace.exists()
 
 
-def test_a_file_without_a_seal_is_refused(tmp_path: Path) -> None:
+def test_a_file_without_a_checksum_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text("MODEL = {}\n")
-    with pytest.raises(ModelSealError) as raised:
+    with pytest.raises(ModelChecksumError) as raised:
         load_model(path)
     assert str(raised.value) == (
-        f"{path}: this is not a module that kane_dynamics generated: it has no seal; "
+        f"{path}: not a module that kane_dynamics generated: it has no checksum; "
         "generate it again with kane_dynamics generate"
     )
 
@@ -66,11 +71,11 @@ def test_without_a_compiler_the_pure_python_form_answers_and_says_why(
     source = small.with_suffix(".c")
     reason = f"{source}: cannot be compiled: no C compiler was found ($CC, cc, gcc, clang); "
     assert caplog.messages == [
-        reason + "use backend='python' or mend that; pure Python gives the same answers, slower"
+        reason + "use backend='python' or fix the cause; pure Python gives the same answers, slower"
     ]
     with pytest.raises(CompileError) as raised:
         load_model(small, backend="c")
-    assert str(raised.value) == reason + "use backend='python' or mend that"
+    assert str(raised.value) == reason + "use backend='python' or fix the cause"
 
 
 @needs_compiler
@@ -95,7 +100,7 @@ def test_changed_c_code_is_not_compiled(small: Path) -> None:
         load_model(small, backend="c")
     assert str(raised.value) == (
         f"{source}: cannot be compiled: it was changed after it was generated; "
-        "use backend='python' or mend that"
+        "use backend='python' or fix the cause"
     )
 
 

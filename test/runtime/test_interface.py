@@ -1,0 +1,143 @@
+"""The interface explains itself, takes keywords, costs nothing in a call, and travels between processes."""
+
+import inspect
+import multiprocessing
+import pickle
+import pydoc
+import sys
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kane_dynamics_ros.errors import NonFiniteError
+from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
+from kane_dynamics_ros.runtime.compilation import compiler
+from kane_dynamics_ros.runtime.errors import ModelChecksumError
+from kane_dynamics_ros.runtime.model import GeneratedModel
+
+BACKENDS = ["python"] + (["c"] if compiler() else [])
+EVALUATORS = [
+    name
+    for name, method in vars(GeneratedModel).items()
+    if isinstance(method, FunctionType) and "out" in inspect.signature(method).parameters
+]
+
+
+def arguments_of(model: GeneratedModel, name: str) -> dict[str, np.ndarray]:
+    """Numbers for what the evaluator needs."""
+    given = inspect.signature(getattr(model, name)).parameters.values()
+    random = np.random.default_rng(0)
+    return {p.name: random.normal(size=len(model.joint_names)) for p in given if p.default is p.empty}
+
+
+@pytest.fixture(params=BACKENDS)
+def model(request: pytest.FixtureRequest, small: Path) -> GeneratedModel:
+    return load_model(small, backend=request.param)
+
+
+@pytest.mark.parametrize("variant", ["plain", "loaded"])
+@pytest.mark.parametrize("name", EVALUATORS)
+def test_help_shows_signature_and_the_documentation_of_the_class(
+    model: GeneratedModel, name: str, variant: str
+) -> None:
+    ours: Any = model.with_parameters(payload=Payload(1.0)) if variant == "loaded" else model
+    method, documented = getattr(ours, name), getattr(GeneratedModel, name)
+    names = list(inspect.signature(documented).parameters)[1:]
+    assert list(inspect.signature(method).parameters) == names
+    assert inspect.getdoc(method) == inspect.getdoc(documented)
+    text = pydoc.plain(pydoc.render_doc(method))
+    assert f"{name}({names[0]}" in text
+    for word in ("Args:", "Raises:", "out:", "(N, "):
+        assert word in text
+
+
+@pytest.mark.parametrize("friction", [False, True])
+@pytest.mark.parametrize("name", EVALUATORS)
+def test_keywords_and_positions_give_the_same(model: GeneratedModel, name: str, friction: bool) -> None:
+    ours: Any = model.with_parameters(viscous=[1.0, 2.0]) if friction else model
+    arguments = arguments_of(ours, name)
+    expected = getattr(ours, name)(*arguments.values())
+    out = np.empty_like(expected)
+    assert getattr(ours, name)(**arguments, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+    np.testing.assert_array_equal(getattr(ours, name)(*arguments.values(), None), expected)
+    with pytest.raises(TypeError):
+        getattr(ours, name)(*arguments.values(), colour=1)
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C compiler on this machine")
+@pytest.mark.parametrize("name", EVALUATORS)
+def test_no_python_runs_between_a_call_and_the_compiled_code(small: Path, name: str) -> None:
+    model = load_model(small, backend="c")
+    function, arguments = getattr(model, name), arguments_of(model, name).values()
+    called: list[Any] = []
+    sys.setprofile(lambda frame, event, argument: called.append(event) if event == "call" else None)
+    try:
+        function(*arguments)
+    finally:
+        sys.setprofile(None)
+    assert called == []
+
+
+def test_the_protocol_has_everything_that_a_model_has() -> None:
+    def public(kind: type) -> set[str]:
+        return {name for name in dir(kind) if not name.startswith("_")}
+
+    model = load_model("manipulator_5dof", backend="python")
+    assert public(type(model)) | {name for name in vars(model) if name[0] != "_"} == public(DynamicsModel)
+    for name in EVALUATORS:
+        ours, seam = (inspect.signature(getattr(kind, name)) for kind in (GeneratedModel, DynamicsModel))
+        assert ours == seam, name
+
+
+class Shadow(np.ndarray):
+    """A subclass, as users of units and of tables have."""
+
+
+def test_a_subclass_of_ndarray_takes_the_result(model: GeneratedModel) -> None:
+    out = np.zeros(2).view(Shadow)
+    assert model.gravity([0.1, 0.2], out) is out
+    np.testing.assert_array_equal(out, model.gravity([0.1, 0.2]))
+    strided = np.zeros(4).view(Shadow)[::2]
+    with pytest.raises(TypeError, match=r"^out: a writable float64 array in C order is needed$"):
+        model.gravity([0.1, 0.2], strided)
+
+
+def evaluate(model: GeneratedModel, q: np.ndarray) -> tuple[str, np.ndarray]:
+    return model.backend, model.gravity(q)
+
+
+def test_a_model_is_pickled_with_its_backend_and_parameters(model: GeneratedModel) -> None:
+    heavy = model.with_parameters(payload=Payload(2.0), viscous=[1.0, 2.0])
+    back = pickle.loads(pickle.dumps(heavy))
+    assert (back.backend, back.parameters, back.joint_names) == (
+        model.backend,
+        heavy.parameters,
+        model.joint_names,
+    )
+    np.testing.assert_array_equal(back.bias([1.0, 2.0], [3.0, 4.0]), heavy.bias([1.0, 2.0], [3.0, 4.0]))
+
+
+def test_a_pickled_model_whose_module_was_replaced_is_refused(model: GeneratedModel, small: Path) -> None:
+    kept = pickle.dumps(model)
+    from kane_dynamics_ros.checksum import with_checksum
+
+    body = small.read_text().rpartition("\n\n\n")[0]
+    small.write_text(with_checksum(body.replace("'robot': ", "'robot':  ")))
+    with pytest.raises(ModelChecksumError):
+        pickle.loads(kept)
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork"])
+def test_workers_of_a_pool_evaluate_a_model_and_hand_errors_back(model: GeneratedModel, method: str) -> None:
+    q = np.random.default_rng(0).normal(size=(4, 2))
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        found = pool.starmap_async(evaluate, [(model, row) for row in q]).get(timeout=120)
+        assert [backend for backend, _ in found] == [model.backend] * 4
+        np.testing.assert_array_equal([gravity for _, gravity in found], [model.gravity(row) for row in q])
+        with pytest.raises(NonFiniteError) as raised:
+            pool.apply_async(evaluate, (model, np.array([0.0, np.nan]))).get(timeout=120)
+    assert raised.value.name == "q"
