@@ -165,7 +165,7 @@ class SeveralFaultsError(DescriptionError):
         self.code = first.code
         super().__init__(first.place, first.found, first.remedy)
         self._errors = tuple(errors)
-        self.args = ("\n".join(str(error) for error in errors),)
+        self.args = ("\nerror: ".join(str(error) for error in errors),)
 
     @property
     def errors(self) -> tuple[DescriptionError, ...]:

@@ -169,9 +169,13 @@ def copied(reader: Reader, unknown: UnknownItems) -> Part:
             if not copy.all(role):
                 raise MissingError(reader.place, f"element <{role}>")
         if kind not in MOVING:
-            copy.children = [child for child in copy.children if child.tag not in ("axis", "limit", "mimic")]
-        # An axis without numbers is none; urdf_parser_py would refuse it.
-        copy.children = [child for child in copy.children if child.tag != "axis" or child.attributes]
+            for part in ("axis", "limit", "mimic"):
+                faults.pop(part, None)
+                copy.children = [child for child in copy.children if child.tag != part]
+        # An axis without numbers is none, and a <mimic> that cannot be read has no leader.
+        without = [child for child in copy.children if child.tag == "axis" and not child.attributes]
+        without += copy.all("mimic") if faults["mimic"] else []
+        copy.children = [child for child in copy.children if child not in without]
     return Part(reader, copy, faults)
 
 
@@ -239,7 +243,6 @@ class JointParts:
         self.faults = [
             Fault(aspects.get(tag, "motion"), error)
             for tag, errors in part.faults.items()
-            if any(child.tag == tag for child in part.copy.children)
             for error in errors
         ]
 
