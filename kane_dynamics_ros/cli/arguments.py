@@ -99,17 +99,37 @@ def add_chain_arguments(
 
 
 def read_chain(
-    urdf: str, tip: str | None, locks: list[str], xacro: list[str], root: str | None = None
+    urdf: str,
+    tip: str | None,
+    locks: list[str],
+    xacro: list[str],
+    root: str | None = None,
+    strict: bool = False,
 ) -> Chain:
     """The chain that the arguments mean.
 
     Raises:
         DescriptionError, LockArgumentError, XacroArgumentError, NoXacroError.
     """
-    robot = load_robot(urdf, xacro_arguments=dict(_xacro(text) for text in xacro))
+    robot = load_robot(urdf, xacro_arguments=xacro_arguments(xacro))
     if xacro and not any(finding.code == EXPANDED for finding in robot.findings):
         raise NoXacroError(urdf)
-    return serial_chain(robot, tip, root=root, lock=dict(_lock(text) for text in locks))
+    return serial_chain(robot, tip, root=root, lock=dict(_lock(text) for text in locks), strict=strict)
+
+
+def xacro_arguments(texts: list[str]) -> dict[str, str]:
+    """``--xacro NAME=VALUE`` as a mapping. Raises ``XacroArgumentError``."""
+    return dict(_xacro(text) for text in texts)
+
+
+def add_strict_argument(parser: argparse.ArgumentParser) -> None:
+    """``--strict``, for commands that decide whether a URDF is good enough."""
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse an inertia that no body has and a joint that moves no inertia (KD403, KD404), which "
+        "are warned of otherwise",
+    )
 
 
 def _xacro(text: str) -> tuple[str, str]:

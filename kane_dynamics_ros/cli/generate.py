@@ -8,7 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, palette_for, printable, read_chain
+from kane_dynamics_ros.cli.arguments import (
+    add_chain_arguments,
+    add_strict_argument,
+    palette_for,
+    printable,
+    read_chain,
+)
 from kane_dynamics_ros.cli.inspect import finding_lines
 from kane_dynamics_ros.codegen.derive import Derived, derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
@@ -24,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
     add_chain_arguments(parser)
+    add_strict_argument(parser)
     parser.add_argument("--name", help="name of the module; default: the robot's, cleaned")
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, default=Path(), help="where to write; default: here"
@@ -41,7 +48,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Derive, write, compile; print times and operation counts."""
     start = time.perf_counter()
-    chain = read_chain(arguments.urdf, arguments.tip, arguments.lock, arguments.xacro, arguments.root)
+    chain = read_chain(
+        arguments.urdf,
+        arguments.tip,
+        arguments.lock,
+        arguments.xacro,
+        arguments.root,
+        arguments.strict,
+    )
     name = checked_name(arguments.name) if arguments.name else module_name(chain.robot)
     derived = derive(chain, inertial=arguments.inertial)
     files = write_module(derived, name, arguments.output, accept=lambda text: check_module(text, name, chain))

@@ -1,17 +1,29 @@
-"""``kane_dynamics inspect``: what a URDF's chain is made of, and every doubt about it."""
+"""``kane_dynamics inspect``: what a URDF's chain is made of, and every finding about it."""
 
 import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import NamedTuple
 
-from kane_dynamics_ros.cli.arguments import Palette, add_chain_arguments, palette_for, printable, read_chain
+from kane_dynamics_ros.cli.arguments import (
+    Palette,
+    add_chain_arguments,
+    add_strict_argument,
+    palette_for,
+    printable,
+    read_chain,
+    xacro_arguments,
+)
 from kane_dynamics_ros.description import Chain, ChainJoint, DescriptionError, Finding, physics_hash
 from kane_dynamics_ros.description.findings import listed
 from kane_dynamics_ros.description.geometry import principal_moments
+from kane_dynamics_ros.description.load import expand_xacro, read_bytes
+from kane_dynamics_ros.description.repair import repair_inertias
+from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.formulation.algebra import Vector, add, cross
 from kane_dynamics_ros.formulation.kane import chain_dynamics
 from kane_dynamics_ros.formulation.kane.kinematics import numeric_sine_cosine, place
@@ -193,6 +205,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
     add_chain_arguments(parser)
+    add_strict_argument(parser)
+    parser.add_argument(
+        "--repair",
+        metavar="FILE",
+        type=Path,
+        help="write the URDF with the nearest possible inertia for each that no body has, and nothing else "
+        "changed",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.add_argument(
         "--equations",
@@ -208,29 +228,73 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the chain; 0, or 1 for a warning where warnings are errors."""
+    if arguments.repair:
+        return repair(arguments.urdf, xacro_arguments(arguments.xacro), arguments.repair)
     try:
-        chain = read_chain(arguments.urdf, arguments.tip, arguments.lock, arguments.xacro, arguments.root)
+        chain = read_chain(
+            arguments.urdf,
+            arguments.tip,
+            arguments.lock,
+            arguments.xacro,
+            arguments.root,
+            arguments.strict,
+        )
     except DescriptionError as error:
         if arguments.json:
-            print(json.dumps({"error": asdict(error.finding)}, indent=2))
+            print(json.dumps(refusal_as_data(error), indent=2))
+        elif error.noted:
+            lines = [*finding_lines(error.noted, palette_for(sys.stdout)), summary(error.noted)]
+            print(printable("\n".join(lines), sys.stdout), flush=True)
         raise
     if arguments.equations:
-        print(equations_in_symbols(chain, arguments.equations))
+        print(equations_of(chain, arguments.equations))
     elif arguments.json:
         print(json.dumps(as_data(chain), indent=2, ensure_ascii=True))
     else:
         print(printable("\n".join(as_text(chain, palette_for(sys.stdout))), sys.stdout))
-    return 1 if arguments.warnings_as_errors and any(map(is_doubt, chain.findings)) else 0
+    return 1 if arguments.warnings_as_errors and any(map(is_warning, chain.findings)) else 0
 
 
-def equations_in_symbols(chain: Chain, form: str) -> str:
-    """The equations of motion; SymPy is loaded only for them."""
-    pass
+def refusal_as_data(error: DescriptionError) -> dict[str, object]:
+    """The first error, all errors, and what was noticed beside them."""
+    errors = [asdict(one.finding) for one in error.errors]
+    return {"error": errors[0], "errors": errors, "findings": [asdict(finding) for finding in error.noted]}
 
-    return equations_of(chain, form)
+
+# ``--repair``: the URDF with possible inertias.
 
 
-def is_doubt(finding: Finding) -> bool:
+class SameFileError(KaneDynamicsError):
+    """The repaired URDF would replace the one that is repaired."""
+
+    def __init__(self, urdf: str) -> None:
+        super().__init__(f"--repair {urdf}: this is the URDF itself; give another file to write")
+
+
+def repair(urdf: str, xacro: Mapping[str, str], target: Path) -> int:
+    """Write the URDF with the nearest possible inertias, and say what was changed.
+
+    Of a xacro file the expansion is repaired. Nothing is written where nothing is to be repaired.
+    """
+    if target.exists() and target.samefile(urdf):
+        raise SameFileError(urdf)
+    data = read_bytes(urdf)
+    if urdf.endswith(".xacro"):
+        data = expand_xacro(urdf, data, xacro).encode()
+    text, repairs = repair_inertias(data, urdf)
+    if not repairs:
+        print(f"{urdf}: every inertia is possible: nothing to repair, nothing written")
+        return 0
+    try:
+        target.write_bytes(text)
+    except OSError as error:
+        raise PathError(error) from None
+    print(printable("\n".join(map(str, repairs)), sys.stdout))
+    print(f"{len(repairs)} inertia{'s' * (len(repairs) > 1)} replaced by the nearest possible: {target}")
+    return 0
+
+
+def is_warning(finding: Finding) -> bool:
     """Whether a finding is more than information."""
     return finding.severity != "info"
 

@@ -1,12 +1,11 @@
 """URDF and xacro to a frozen, XML-free Robot, and its serial chain to a tip."""
 
 from kane_dynamics_ros.description.chain import serial_chain
-from kane_dynamics_ros.description.findings import DescriptionError
+from kane_dynamics_ros.description.findings import DescriptionError, Finding
 from kane_dynamics_ros.description.load import load_robot
 from kane_dynamics_ros.description.model import (
     Chain,
     ChainJoint,
-    Finding,
     Inertia,
     Joint,
     Limits,

@@ -1,18 +1,30 @@
-"""The rigid bodies of a chain: fixed links lumped, and whether every joint moves some inertia."""
+"""The rigid bodies of a chain: fixed links lumped, and whether they can be what they are said to be."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
+from kane_dynamics_ros.description.checks import frames_at, position
 from kane_dynamics_ros.description.findings import NoInertiaMovedError, Notes, UnphysicalInertiaError, listed
 from kane_dynamics_ros.description.geometry import (
-    Placement,
+    ROUNDING,
+    Pose,
+    apply,
+    cross,
+    dot,
     failed_condition,
     lump,
     moment_about,
     moved_inertia,
+    principal_moments,
+    transpose,
 )
-from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot
-from kane_dynamics_ros.description.tree import HeldJoints, children, moved_placement, refuse_loose
+from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
+from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, refuse_loose
 
 # The rigid bodies of a chain: each moving joint's link with everything that is fixed to it.
 
@@ -32,7 +44,7 @@ class Attached(NamedTuple):
 
     link: Link
     joint: Joint | None
-    placement: Placement
+    pose: Pose
 
 
 def take_apart(robot: Robot, moving: Iterable[str], held: HeldJoints) -> Parts:
@@ -44,73 +56,160 @@ def take_apart(robot: Robot, moving: Iterable[str], held: HeldJoints) -> Parts:
 
 def attached_links(parts: Parts, first: str) -> list[Attached]:
     """The links that move with link ``first``: all below it, up to the moving joints of the chain."""
-    body = [Attached(parts.links[first], None, Placement())]
-    for link, _, placement in body:  # grows while it is walked
+    body = [Attached(parts.links[first], None, Pose())]
+    for link, _, pose in body:  # grows while it is walked
         for joint in parts.below.get(link.name, ()):
             if joint.name not in parts.moving:
-                place = placement.then(moved_placement(joint, parts.held.positions[joint.name]))
+                place = pose.then(moved_pose(joint, parts.held.positions[joint.name]))
                 body.append(Attached(parts.links[joint.child], joint, place))
     return body
 
 
-def lumped_body(parts: Parts, first: str, notes: Notes) -> tuple[Inertia, tuple[str, ...]]:
-    """One body's inertia in the frame of link ``first``, and the names of the links lumped into it.
+class Body(NamedTuple):
+    """A moving joint of the route and the links that move with its child link, that link first."""
+
+    joint: Joint
+    links: list[Attached]
+    inertia: Inertia  # of all, in the frame of the first
+
+    @property
+    def lumped(self) -> tuple[str, ...]:
+        """The names of the links beside the first."""
+        return tuple(part.link.name for part in self.links[1:])
+
+
+def body_of(parts: Parts, joint: Joint, notes: Notes) -> Body:
+    """The body that ``joint`` carries.
 
     Summed in order of names, so that the order of the file's elements changes no bit. Raises
-    ``UnsupportedJointError``, ``UnphysicalInertiaError``.
+    ``UnsupportedJointError``.
     """
-    body = attached_links(parts, first)
-    refuse_loose((part.joint for part in body if part.joint is not None), parts.held.lock, notes)
-    note_branches(body, parts, notes)
-    lumped = tuple(part.link.name for part in body[1:])
-    if lumped:
-        notes.add("KD603", f"lumped into it: {listed(lumped, most=20)}", body[0].link.line, f"link {first!r}")
-    ordered = sorted(body, key=lambda part: part.link.name)
-    whole = lump(moved_inertia(part.placement, part.link.inertia) for part in ordered if part.link.inertia)
-    refuse_unphysical(whole, body, notes)
-    return whole, lumped
+    links = attached_links(parts, joint.child)
+    refuse_loose((part.joint for part in links if part.joint is not None), parts.held.lock, notes)
+    ordered = sorted(links, key=lambda part: part.link.name)
+    inertia = lump(moved_inertia(part.pose, part.link.inertia) for part in ordered if part.link.inertia)
+    return Body(joint, links, inertia)
 
 
-def note_branches(body: Iterable[Attached], parts: Parts, notes: Notes) -> None:
-    """Note the joints that could move, but are lumped."""
-    for _, joint, _ in body:
+def note_lumped(body: Body, parts: Parts, notes: Notes) -> None:
+    """Note the links that are lumped, and the joints between them that could move."""
+    for _, joint, _ in body.links:
         if joint is not None and joint.kind in MOVING and joint.name not in parts.held.lock:
             what = "a follower off the chain" if joint.mimic else "off the chain"
             unit = "m" if joint.kind == "prismatic" else "rad"
             position = parts.held.positions[joint.name]
             message = f"{what}: everything from it on is lumped as rigid at {position!r} {unit}"
             notes.add("KD604", message, joint.line, f"joint {joint.name!r}")
+    if body.lumped:
+        first = body.links[0].link
+        message = f"lumped into it: {listed(body.lumped, most=20)}"
+        notes.add("KD603", message, first.line, f"link {first.name!r}")
 
 
-def refuse_unphysical(whole: Inertia, body: Sequence[Attached], notes: Notes) -> None:
-    """Raises ``UnphysicalInertiaError`` for the link whose tensor makes the whole body's one impossible.
+# What of a robot's faults matters to the chain: what moves, and what places what moves.
 
-    A link with an impossible tensor in a body whose sum is possible is noted elsewhere, and goes.
+
+def judge_faults(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Robot, notes: Notes) -> None:
+    """Refuse faults of links and joints that the chain's motion depends on, and warn of the others.
+
+    ``on_the_way``: held joints between the root and the moving ones, which place these.
     """
-    if failed_condition(whole.tensor) is None:
-        return
-    for part in body:
-        failed = None if part.link.inertia is None else failed_condition(part.link.inertia.tensor)
-        if failed is not None:
-            place = notes.place(part.link.line, f"link {part.link.name!r}")
-            raise UnphysicalInertiaError(place, failed)
+    moving = {body.joint.name for body in bodies}
+    attached = [part for body in bodies for part in body.links]
+    moved_links = {part.link.name for part in attached}
+    placing = {joint.name for joint in on_the_way}
+    placing |= {part.joint.name for part in attached if part.joint is not None}
+    for link in robot.links:
+        for _, error in link.faults:
+            if link.name in moved_links:
+                notes.refuse(error)
+            else:
+                notes.warn(error, "no harm here: the link does not move with the chain")
+    for joint in robot.joints:
+        for aspect, error in joint.faults:
+            if joint.name in moving or (joint.name in placing and aspect == "placement"):
+                notes.refuse(error)
+            else:
+                notes.warn(error, "no harm here: the joint does not move with the chain")
+
+
+# Whether the bodies can exist, as far as their motion shows it.
+
+
+def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: Notes) -> None:
+    """Refuse inertias that no body has where they make the mass matrix indefinite, doubt them where they act
+    at all, and warn of the others.
+
+    Judged are the principal moments of the body that moves: the link with all that is fixed to it.
+    """
+    harmless = {link.name: "the link does not move with the chain" for link in robot.links}
+    for body, axes in zip(bodies, judge.axes, strict=True):
+        why = harmless_because(body, axes)
+        harmless |= dict.fromkeys((part.link.name for part in body.links), why or "")
+    for link in robot.links:
+        failed = None if link.inertia is None else failed_condition(link.inertia.tensor)
+        if failed is None:
+            continue
+        place = notes.place(link.line, f"link {link.name!r}")
+        why = harmless[link.name]
+        if why:
+            message = f"no body has this inertia: {failed}; no harm here: {why}"
+            notes.add("KD406", message, *place[1:])
+            continue
+        indefinite = judge.indefinite() and has_negative_moment(link)
+        error = UnphysicalInertiaError(place, failed, indefinite, judge.suggestion(link.name))
+        if indefinite:
+            notes.refuse(error)
+        else:
+            notes.doubt(error)
+
+
+def has_negative_moment(link: Link) -> bool:
+    """Whether the tensor itself is not positive semidefinite."""
+    return link.inertia is not None and principal_moments(link.inertia.tensor)[0] < -ROUNDING
+
+
+def harmless_because(body: Body, axes: Sequence[Vector]) -> str | None:
+    """Why an impossible tensor in this body changes no torque; None where it acts.
+
+    ``axes``: of the revolute joints that turn the body, in its axes, at position 0. Where all are parallel
+    the body turns about one direction e, and of its tensor J only e . J e enters the equations of motion.
+    """
+    if failed_condition(body.inertia.tensor) is None:
+        return "the body that it is part of has a possible one"
+    if not axes:
+        return "the body only translates"
+    e = axes[0]
+    parallel = all(math.hypot(*cross(e, axis)) < PARALLEL for axis in axes)
+    if parallel and dot(e, apply(body.inertia.tensor, e)) >= -ROUNDING:
+        return "only its moment about one direction acts, since all axes before it are parallel"
+    return None
+
+
+PARALLEL = 1e-9  # sine of the angle between axes that are taken as parallel
 
 
 # Joints that nothing resists: the mass matrix would be singular at every pose.
 
 
-def check_resistance(joints: Sequence[ChainJoint], lines: Mapping[str, int | None], notes: Notes) -> None:
-    """Raises ``NoInertiaMovedError`` for the joint nearest to the tip that moves no inertia.
+def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge", notes: Notes) -> None:
+    """Doubt the joints that move no inertia, the nearest to the tip first; refuse where no joint moves any.
 
     Only joints from the last heavy body on can be such; a massless body before it is harmless. A follower
     and its leader are one coordinate, which moves when either meets inertia.
     """
+    lines = {link.name: link.line for link in robot.links}
     idle = idle_joints(joints)
     busy = {joint.coordinate for joint in joints if joint not in idle}
     for joint in idle:
-        if joint.coordinate not in busy:
+        if joint.coordinate not in busy and not joint.back:
             place = notes.place(lines.get(joint.body), f"link {joint.body!r}")
-            raise NoInertiaMovedError(place, joint.name, (joint.body, *joint.lumped))
+            bodies = (joint.body, *joint.lumped)
+            error = NoInertiaMovedError(place, joint.name, bodies, judge.suggestion(joint.body))
+            if busy:
+                notes.doubt(error)
+            else:
+                notes.refuse(error)
 
 
 def idle_joints(joints: Sequence[ChainJoint]) -> list[ChainJoint]:
@@ -129,3 +228,115 @@ def resists(joint: ChainJoint) -> bool:
     if joint.kind == "prismatic":
         return joint.inertia.mass > 0.0
     return moment_about(joint.inertia, joint.axis) > 0.0
+
+
+# What is asked about a chain more than once while its bodies are judged.
+
+
+POSES = 60
+STEPS = 12  # positions tried of each joint, to make the worst pose worse
+SEARCHED = 12  # coordinates up to which that is done
+
+
+class Judge:
+    """Answers about one chain, the costly one computed once and only when asked for."""
+
+    def __init__(self, joints: Sequence[ChainJoint], default_tip: bool) -> None:
+        self.joints, self.default_tip = joints, default_tip
+        self.axes = [axes for joint, axes in zip(joints, turning_axes(joints), strict=True) if not joint.back]
+        self._indefinite: bool | None = None
+
+    def indefinite(self) -> bool:
+        """Whether a pose within the limits is found at which the mass matrix is not positive semidefinite."""
+        if self._indefinite is None:
+            self._indefinite = least_eigenvalue(self.joints) < 0.0
+        return self._indefinite
+
+    def suggestion(self, link: str) -> str:
+        """Where to end the chain instead, for a finger at a tip that nobody asked for; empty otherwise."""
+        index = next(k for k, joint in enumerate(self.joints) if link in (joint.body, *joint.lumped))
+        if not self.default_tip or not all(map(self._like_a_finger, range(index + 1, len(self.joints)))):
+            return ""
+        while index > 0 and self._like_a_finger(index - 1):
+            index -= 1
+        if index == 0:
+            return ""
+        return (
+            f"; this tip is the default: --tip {flange_of(self.joints[index - 1])} ends the chain before it"
+        )
+
+    def _like_a_finger(self, index: int) -> bool:
+        """Whether a joint slides, or shares its coordinate with another joint, as fingers do."""
+        joint = self.joints[index]
+        shared = Counter(other.coordinate for other in self.joints)[joint.coordinate] > 1
+        return joint.kind == "prismatic" or shared
+
+
+def flange_of(joint: ChainJoint) -> str:
+    """Of the links of a body the one that is called like a flange, or the body's own link."""
+    names = (joint.body, *joint.lumped)
+    called = (name for word in ("tool0", "flange", "tcp") for name in names if word in name.lower())
+    return next(called, joint.body)
+
+
+def least_eigenvalue(joints: Sequence[ChainJoint]) -> float:
+    """The least eigenvalue of the mass matrix that a search finds, over its largest at that pose.
+
+    At the zero pose and ``POSES`` others within the limits, the same in every run, the worst of which is made
+    worse joint by joint. Rounding counts as 0.
+    """
+    leaders = [
+        next(j for j in joints if j.coordinate == k) for k in range(1 + max(j.coordinate for j in joints))
+    ]
+    generator = random.Random(0)
+    poses = [[0.0] * len(leaders)]
+    poses += [[position(joint, generator.random()) for joint in leaders] for _ in range(POSES)]
+    worst, at = min((relative_least_eigenvalue(joints, q), q) for q in poses)
+    if len(leaders) <= SEARCHED:
+        for index, joint in enumerate(leaders):
+            for step in range(STEPS + 1):
+                q = [*at[:index], position(joint, step / STEPS), *at[index + 1 :]]
+                worst, at = min((worst, at), (relative_least_eigenvalue(joints, q), q))
+    return worst
+
+
+def relative_least_eigenvalue(joints: Sequence[ChainJoint], q: Sequence[float]) -> float:
+    """Least eigenvalue of M(q) = sum m Jv^T Jv + Jw^T J Jw over the largest; 0 where it is rounding."""
+    n = len(q)
+    M = np.zeros((n, n))
+    omega, v = np.zeros((3, n)), np.zeros((3, n))  # partial velocities of the body so far, of its origin
+    before = np.zeros(3)
+    for joint, (frame, axis) in zip(joints, frames_at(joints, q), strict=True):
+        R, p, e = np.array(frame.R), np.array(frame.p), joint.multiplier * np.array(axis)
+        v = v + np.cross(omega.T, p - before).T
+        own, at = (v, joint.coordinate) if joint.kind == "prismatic" else (omega, joint.coordinate)
+        own = own.copy()
+        own[:, at] += e
+        omega, v = (omega, own) if joint.kind == "prismatic" else (own, v)
+        before = p
+        v_cm = v + np.cross(omega.T, R @ np.array(joint.inertia.com)).T
+        M += joint.inertia.mass * v_cm.T @ v_cm + omega.T @ R @ np.array(joint.inertia.tensor) @ R.T @ omega
+        M[at, at] += joint.multiplier**2 * joint.rotor_inertia
+    eigenvalues = np.linalg.eigvalsh(M)
+    largest = float(np.max(np.abs(eigenvalues)))
+    least = float(eigenvalues[0])
+    return least / largest if least < -1e-12 * largest else 0.0
+
+
+def turning_axes(joints: Sequence[ChainJoint]) -> list[list[Vector]]:
+    """For each body, the axes of the revolute joints that turn it, in its axes, every joint at position 0.
+
+    A way out to a follower and its way back turn nothing beyond.
+    """
+    table: list[list[Vector]] = []
+    carried: list[tuple[str, Vector]] = []
+    for joint in joints:
+        turn = transpose(joint.R_PJ)
+        carried = [(name, apply(turn, axis)) for name, axis in carried]
+        if joint.kind != "prismatic":
+            if joint.back and carried and carried[-1][0] == joint.name.removesuffix("'"):
+                carried.pop()
+            else:
+                carried.append((f"{joint.name} (back)", joint.axis))
+        table.append([axis for _, axis in carried])
+    return table

@@ -4,13 +4,18 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, NamedTuple, cast
 
 from kane_dynamics_ros.description.bodies import (
+    Body,
+    Judge,
     Parts,
     attached_links,
-    check_resistance,
-    lumped_body,
+    body_of,
+    judge_faults,
+    judge_inertias,
+    judge_resistance,
+    note_lumped,
     take_apart,
 )
-from kane_dynamics_ros.description.checks import note_weak_limits
+from kane_dynamics_ros.description.checks import note_inertias, note_joints, note_weak_limits
 from kane_dynamics_ros.description.findings import (
     MimicError,
     NoMovingJointError,
@@ -18,8 +23,8 @@ from kane_dynamics_ros.description.findings import (
     TooLargeError,
     listed,
 )
-from kane_dynamics_ros.description.geometry import Placement, inverse, lump
-from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia, Joint, Robot
+from kane_dynamics_ros.description.geometry import Pose, inverse, lump
+from kane_dynamics_ros.description.model import Chain, ChainJoint, Joint, Robot
 from kane_dynamics_ros.description.tree import (
     Following,
     HeldJoints,
@@ -28,7 +33,7 @@ from kane_dynamics_ros.description.tree import (
     default_tip,
     hold,
     leader_of,
-    moved_placement,
+    moved_pose,
     path_to,
     refuse_loose,
 )
@@ -41,14 +46,14 @@ from kane_dynamics_ros.description.tree import (
 # with the opposite motion and no mass, before it goes on. The two motions cancel for everything beyond.
 
 
-class Segment(NamedTuple):
+class Step(NamedTuple):
     """A moving joint and its frame at position 0 in the frame of the body before it.
 
     ``back``: the joint leads back from a follower, with the opposite motion.
     """
 
     joint: Joint
-    placement: Placement
+    pose: Pose
     back: bool = False
 
 
@@ -61,34 +66,32 @@ def companions(path: Sequence[Joint], joints: Sequence[Joint], held: HeldJoints)
     return {joint.name for joint in off_path if leader_of(joint.name, mimics) in leaders}
 
 
-def route(root: str, path: Sequence[Joint], parts: Parts) -> tuple[list[Segment], Placement]:
-    """The segments from the root to the path's end, and the end's frame in the last segment's body."""
+def route(root: str, path: Sequence[Joint], parts: Parts) -> tuple[list[Step], Pose]:
+    """The steps from the root to the path's end, and the end's frame in the last step's body."""
     off_path = parts.moving - {joint.name for joint in path}
-    segments: list[Segment] = []
-    since = out_and_back(root, off_path, parts, Placement(), segments)
+    steps: list[Step] = []
+    since = out_and_back(root, off_path, parts, Pose(), steps)
     for joint in path:
         if joint.name in parts.moving:
-            segments.append(Segment(joint, since.then(Placement(joint.R_PJ, joint.p_PoJo_P))))
-            since = out_and_back(joint.child, off_path, parts, Placement(), segments)
+            steps.append(Step(joint, since.then(Pose(joint.R_PJ, joint.p_PoJo_P))))
+            since = out_and_back(joint.child, off_path, parts, Pose(), steps)
         else:
-            since = since.then(moved_placement(joint, parts.held.positions[joint.name]))
-    return segments, since
+            since = since.then(moved_pose(joint, parts.held.positions[joint.name]))
+    return steps, since
 
 
-def out_and_back(
-    first: str, off_path: Collection[str], parts: Parts, since: Placement, segments: list[Segment]
-) -> Placement:
+def out_and_back(first: str, off_path: Collection[str], parts: Parts, since: Pose, steps: list[Step]) -> Pose:
     """Append the ways to the companions that the body of link ``first`` carries, and back.
 
-    ``since`` is the body's frame in the last segment's body; returns it anew after the last way back.
+    ``since`` is the body's frame in the last step's body; returns it anew after the last way back.
     """
-    for link, _, placement in sorted(attached_links(parts, first), key=lambda part: part.link.name):
+    for link, _, pose in sorted(attached_links(parts, first), key=lambda part: part.link.name):
         for joint in parts.below.get(link.name, ()):
             if joint.name in off_path:
-                there = placement.then(Placement(joint.R_PJ, joint.p_PoJo_P))
-                segments.append(Segment(joint, since.then(there)))
-                beyond = out_and_back(joint.child, off_path, parts, Placement(), segments)
-                segments.append(Segment(joint, beyond, back=True))
+                there = pose.then(Pose(joint.R_PJ, joint.p_PoJo_P))
+                steps.append(Step(joint, since.then(there)))
+                beyond = out_and_back(joint.child, off_path, parts, Pose(), steps)
+                steps.append(Step(joint, beyond, back=True))
                 since = inverse(there)
     return since
 
@@ -103,6 +106,7 @@ def serial_chain(
     *,
     root: str | None = None,
     lock: Mapping[str, float] | None = None,
+    strict: bool = False,
 ) -> Chain:
     """The chain of moving joints from ``root`` to ``tip``, each with the rigid body that it carries.
 
@@ -110,35 +114,70 @@ def serial_chain(
     mobile base of an arm; gravity is given in its frame. ``tip``: a link, by default the leaf that the most
     moving joints lead to. ``lock``: joints held at the given position [rad] or [m]. Links that do not move
     are left out; branches off the chain are lumped as rigid, their joints at 0 or the limit nearest to 0.
-    What was chosen, lumped or left out is a finding. Raises ``DescriptionError`` for unknown names, a chain
-    without moving joints, a floating or planar joint that is not locked, and a joint that moves no inertia.
+    What was chosen, lumped, left out or doubtful is a finding.
+
+    Raises ``DescriptionError`` for unknown names, a chain without moving joints, a floating or planar joint
+    that is not locked, and, all together, for what is wrong with the numbers that the chain's motion depends
+    on. ``strict`` refuses what else is a serious warning: an inertia that no body has (KD403), a joint that
+    moves no inertia (KD404).
     """
     lock = {} if lock is None else {name: float(lock[name]) for name in sorted(lock)}
-    notes = Notes(robot.source)
+    notes = Notes(robot.source, strict=strict)
     held = hold(robot, lock, root)
     carried = robot if root is None else below_root(robot, root)
-    tip = tip if tip is not None else chosen_tip(carried, held.joints, notes)
+    default_tip = tip is None
+    tip = chosen_tip(carried, held.joints, notes) if tip is None else tip
     path = path_to(robot, tip, root)
-    robot = carried
-    moving = moving_joints(robot, tip, path, held, notes)
-    parts = take_apart(robot, moving, held)
-    note_held(robot, held, notes)
-    note_left_out(parts, robot.root, notes)
-    segments, tip_placement = route(robot.root, path, parts)
-    coordinates, joints = chain_joints(segments, path, parts, notes)
-    check_resistance(joints, {link.name: link.line for link in robot.links}, notes)
-    note_weak_limits(joints, coordinates, {joint.name: joint.line for joint in robot.joints}, notes)
+    moving = moving_joints(carried, tip, path, held, notes)
+    parts = take_apart(carried, moving, held)
+    note_held(carried, held, notes)
+    note_left_out(parts, carried.root, notes)
+    steps, tip_pose = route(carried.root, path, parts)
+    bodies = [body_of(parts, step.joint, notes) for step in steps if not step.back]
+    for body in bodies:
+        note_lumped(body, parts, notes)
+    coordinates, joints = chain_joints(steps, bodies, path, parts, notes)
+    doubts = Notes(robot.source, strict=strict)
+    judge_faults(bodies, fixing_joints(carried, path, parts), carried, doubts)
+    judge = Judge(joints, default_tip)
+    if not doubts.errors:  # else there are no numbers to judge
+        judge_resistance(joints, carried, judge, doubts)
+        note_weak_limits(joints, coordinates, {joint.name: joint.line for joint in robot.joints}, doubts)
+    judge_inertias(bodies, carried, judge, doubts)
+    note_doubts(bodies, carried, doubts)
+    doubts.findings.sort(key=lambda finding: finding.line or 0)
+    doubts.findings = [*carried.findings, *doubts.findings, *notes.findings]
+    doubts.raise_errors()
     return Chain(
         robot=robot.name,
-        root=robot.root,
+        root=carried.root,
         tip=tip,
         joints=joints,
         coordinates=coordinates,
-        R_BT=tip_placement.R,
-        p_BoTo_B=tip_placement.p,
-        findings=robot.findings + tuple(notes.findings),
+        R_BT=tip_pose.R,
+        p_BoTo_B=tip_pose.p,
+        findings=tuple(doubts.findings),
         locked=tuple(lock.items()),
     )
+
+
+def fixing_joints(robot: Robot, path: Sequence[Joint], parts: Parts) -> list[Joint]:
+    """The held joints between the root and the moving ones: these are placed by them."""
+    above = {joint.child: joint for joint in robot.joints}
+    found: dict[str, Joint] = {}
+    for joint in (*path, *(joint for joint in robot.joints if joint.name in parts.moving)):
+        link: str | None = joint.parent if joint.name in parts.moving else joint.child
+        while link in above and above[link].name not in parts.moving and above[link].name not in found:
+            found[above[link].name] = above[link]
+            link = above[link].parent
+    return list(found.values())
+
+
+def note_doubts(bodies: Sequence[Body], robot: Robot, notes: Notes) -> None:
+    """Note what is doubtful about limits, placements, masses and inertias of what moves."""
+    attached = [part for body in bodies for part in body.links]
+    note_joints([body.joint for body in bodies], [part.joint for part in attached if part.joint], notes)
+    note_inertias([part.link for part in attached], robot, notes)
 
 
 def chosen_tip(robot: Robot, still: Collection[str], notes: Notes) -> str:
@@ -182,32 +221,32 @@ def note_held(robot: Robot, held: HeldJoints, notes: Notes) -> None:
 
 
 def chain_joints(
-    segments: Sequence[Segment], path: Sequence[Joint], parts: Parts, notes: Notes
+    steps: Sequence[Step], bodies: Sequence[Body], path: Sequence[Joint], parts: Parts, notes: Notes
 ) -> tuple[tuple[str, ...], tuple[ChainJoint, ...]]:
     """The names of the independent coordinates, and the chain's joints with their bodies."""
-    out = [segment.joint for segment in segments if not segment.back]
+    out = [body.joint for body in bodies]
     coordinates, followings = assign_coordinates(path, out, parts.held.mimics, notes)
+    carried = {body.joint.name: body for body in bodies}
     joints = []
-    for segment in segments:
-        follows = followings[segment.joint.name]
-        if segment.back:
-            joints.append(joint_back(segment, follows, parts))
+    for step in steps:
+        follows = followings[step.joint.name]
+        if step.back:
+            joints.append(joint_back(step, follows, parts))
         else:
-            inertia, lumped = lumped_body(parts, segment.joint.child, notes)
-            joints.append(chain_joint(segment, follows, inertia, lumped))
+            joints.append(chain_joint(step, follows, carried[step.joint.name]))
     return coordinates, tuple(joints)
 
 
-def joint_back(segment: Segment, follows: Following, parts: Parts) -> ChainJoint:
+def joint_back(step: Step, follows: Following, parts: Parts) -> ChainJoint:
     """The joint that leads back from a follower: its motion reversed, and nothing else of it."""
-    joint = segment.joint
+    joint = step.joint
     return ChainJoint(
-        name=other_name(f"{joint.name} (back)", parts.joints),
+        name=unique_name(f"{joint.name} (back)", parts.joints),
         kind=cast(ChainKind, joint.kind),
-        R_PJ=segment.placement.R,
-        p_PoJo_P=segment.placement.p,
+        R_PJ=step.pose.R,
+        p_PoJo_P=step.pose.p,
         axis=joint.axis,
-        body=other_name(f"{joint.child} (back)", parts.links),
+        body=unique_name(f"{joint.child} (back)", parts.links),
         inertia=lump(()),
         coordinate=follows.coordinate,
         multiplier=-follows.multiplier,
@@ -216,26 +255,24 @@ def joint_back(segment: Segment, follows: Following, parts: Parts) -> ChainJoint
     )
 
 
-def other_name(wanted: str, taken: Collection[str]) -> str:
+def unique_name(wanted: str, taken: Collection[str]) -> str:
     """``wanted``, or as near to it as names that are taken allow."""
     while wanted in taken:
         wanted += "'"
     return wanted
 
 
-def chain_joint(
-    segment: Segment, follows: Following, inertia: Inertia, lumped: tuple[str, ...]
-) -> ChainJoint:
+def chain_joint(step: Step, follows: Following, body: Body) -> ChainJoint:
     """A joint of the robot with the body that it carries."""
-    joint = segment.joint
+    joint = step.joint
     return ChainJoint(
         name=joint.name,
         kind=cast(ChainKind, joint.kind),
-        R_PJ=segment.placement.R,
-        p_PoJo_P=segment.placement.p,
+        R_PJ=step.pose.R,
+        p_PoJo_P=step.pose.p,
         axis=joint.axis,
         body=joint.child,
-        inertia=inertia,
+        inertia=body.inertia,
         coordinate=follows.coordinate,
         multiplier=follows.multiplier,
         offset=follows.offset,
@@ -244,7 +281,7 @@ def chain_joint(
         friction=joint.friction,
         rotor_inertia=joint.rotor_inertia,
         initial_position=joint.initial_position,
-        lumped=lumped,
+        lumped=body.lumped,
     )
 
 

@@ -1,4 +1,4 @@
-"""What deserves a warning in a robot that can be used: names, limits, units, masses and inertias."""
+"""What deserves a warning in a chain that can be used: names, limits, units, masses and inertias."""
 
 import keyword
 import math
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kane_dynamics_ros.description.findings import Notes, listed
 from kane_dynamics_ros.description.geometry import (
-    Placement,
+    Pose,
     add,
     apply,
     cross,
@@ -18,9 +18,7 @@ from kane_dynamics_ros.description.geometry import (
     scale,
     subtract,
 )
-from kane_dynamics_ros.description.model import MOVING, ZERO, ChainJoint, Inertia, Joint, Link, Vector
-from kane_dynamics_ros.description.tree import children
-from kane_dynamics_ros.description.xml_tree import Element
+from kane_dynamics_ros.description.model import MOVING, ZERO, ChainJoint, Inertia, Joint, Link, Robot, Vector
 
 # Names that tools trip over; here they are data, and all of them work.
 
@@ -68,55 +66,7 @@ def unusual(name: str) -> str | None:
     return None
 
 
-# How large a link is, as far as the URDF says without its meshes.
-
-
-def link_sizes(links: Iterable[Element], joints: Iterable[Joint]) -> dict[str, float]:
-    """For each link that shows its size, how far from its origin its joints and shapes reach [m]."""
-    sizes: dict[str, float] = {}
-    for joint in joints:
-        enlarge(sizes, joint.parent, math.hypot(*joint.p_PoJo_P))
-    for link in links:
-        for shape in (*link.all("visual"), *link.all("collision")):
-            enlarge(sizes, link.attributes.get("name", ""), shape_reach(shape))
-    return sizes
-
-
-def enlarge(sizes: dict[str, float], link: str, reach: float) -> None:
-    """Keep the larger reach."""
-    if reach > sizes.get(link, 0.0):
-        sizes[link] = reach
-
-
-def shape_reach(shape: Element) -> float:
-    """How far a box, cylinder or sphere reaches from the link's origin, at most [m]; 0 for a mesh."""
-    reach = 0.0
-    for geometry in shape.all("geometry"):
-        for solid in geometry.children:
-            if solid.tag in ("box", "cylinder", "sphere"):
-                reach = max(reach, solid_reach(solid))
-    offset = [math.hypot(*numbers(origin, "xyz")) for origin in shape.all("origin")]
-    return reach + sum(offset[:1]) if reach > 0.0 else 0.0
-
-
-def solid_reach(solid: Element) -> float:
-    """Half of the solid's diagonal [m]."""
-    if solid.tag == "box":
-        return math.hypot(*numbers(solid, "size")) / 2
-    radius, length = (sum(numbers(solid, name)) for name in ("radius", "length"))
-    return math.hypot(radius, length / 2)
-
-
-def numbers(element: Element, attribute: str) -> list[float]:
-    """The numbers of an attribute; none where they cannot be read: shapes are no part of the motion."""
-    try:
-        values = [float(word) for word in element.attributes.get(attribute, "").split()]
-    except ValueError:
-        return []
-    return [value for value in values if math.isfinite(value)]
-
-
-# Doubts about masses and inertias: what a slip of the decimal point, the unit or the frame looks like.
+# Masses and inertias: what a slip of the decimal point, the unit or the frame looks like.
 
 
 SMALLEST_SIZE = 0.1  # [m] a link that shows no larger size is taken as this large
@@ -125,38 +75,31 @@ FARTHEST_CENTRE = 3.0  # centre of mass over size
 HEAVIEST = 1000.0  # [kg] no arm's link is heavier
 
 
-def note_inertias(
-    links: Iterable[Link], joints: Sequence[Joint], sizes: Mapping[str, float], notes: Notes
-) -> None:
-    """Note moving links without inertia, and inertias that do not fit the link. ``sizes`` [m] by link."""
-    carried = {joint.child for joint in joints if joint.kind in MOVING}
-    moving = moving_links(joints)
+def note_inertias(links: Iterable[Link], robot: Robot, notes: Notes) -> None:
+    """Note links that move without inertia, and inertias that do not fit their link. ``links`` all move."""
+    carried = {joint.child for joint in robot.joints if joint.kind in MOVING}
+    sizes = link_sizes(robot)
     for link in links:
         if link.inertia is None or link.inertia.mass == 0.0:
             if link.name in carried:
                 message = "it moves, but has no inertia: taken as massless"
                 notes.add("KD405", message, link.line, f"link {link.name!r}")
             continue
-        if link.name not in moving:
-            continue
-        for code, message in doubts(link.inertia, sizes.get(link.name)):
+        for code, message in unusual_inertia(link.inertia, sizes.get(link.name)):
             notes.add(code, message, link.line, f"link {link.name!r}")
 
 
-def moving_links(joints: Sequence[Joint]) -> set[str]:
-    """The links below any joint that is not fixed."""
-    below = children(joints)
-    moving = {joint.child for joint in joints if joint.kind != "fixed"}
-    waiting = list(moving)
-    while waiting:
-        for joint in below.get(waiting.pop(), ()):
-            if joint.child not in moving:
-                moving.add(joint.child)
-                waiting.append(joint.child)
-    return moving
+def link_sizes(robot: Robot) -> dict[str, float]:
+    """For each link that shows its size, how far from its origin its joints and shapes reach [m]."""
+    sizes = {link.name: link.reach for link in robot.links if link.reach is not None}
+    for joint in robot.joints:
+        reach = math.hypot(*joint.p_PoJo_P)
+        if reach > sizes.get(joint.parent, 0.0):
+            sizes[joint.parent] = reach
+    return sizes
 
 
-def doubts(inertia: Inertia, size: float | None) -> Iterable[tuple[str, str]]:
+def unusual_inertia(inertia: Inertia, size: float | None) -> Iterable[tuple[str, str]]:
     """Codes and messages about the inertia of a link of ``size`` [m], None where the URDF shows no size."""
     if inertia.mass > HEAVIEST:
         yield "KD410", f"its mass is {inertia.mass:.6g} kg: grams written for kilograms?"
@@ -180,7 +123,7 @@ def doubts(inertia: Inertia, size: float | None) -> Iterable[tuple[str, str]]:
         )
 
 
-# Doubts about joints: limits that are not there, and numbers in other units than URDF's.
+# Joints: limits that are not there, and numbers in other units than URDF's.
 
 
 MOST_TURNS = 5 * 2 * math.pi  # [rad] a joint limit beyond it is rather written in degrees
@@ -188,15 +131,15 @@ FASTEST = 100.0  # [rad/s] a velocity limit beyond it is rather written in degre
 FARTHEST = 10.0  # [m] an arm's joints are nearer to each other: beyond it rather millimetres
 
 
-def note_joints(joints: Sequence[Joint], notes: Notes) -> None:
-    """Note what is doubtful about limits and placements of moving joints."""
-    moving = [joint for joint in joints if joint.kind in MOVING]
+def note_joints(moving: Sequence[Joint], placing: Iterable[Joint], notes: Notes) -> None:
+    """Note what is doubtful about limits of the ``moving`` joints, and about where those and the ``placing``
+    joints are, which are fixed or held.
+    """
     note_unknown_limits(moving, notes)
     for joint in moving:
-        element = f"joint {joint.name!r}"
         for message in degrees_for_radians(joint):
-            notes.add("KD506", message, joint.line, element)
-    for joint in joints:
+            notes.add("KD506", message, joint.line, f"joint {joint.name!r}")
+    for joint in (*moving, *placing):
         length = math.hypot(*joint.p_PoJo_P)
         if length > FARTHEST:
             message = f"its origin is {length:.6g} m from the parent's: millimetres written for metres?"
@@ -206,15 +149,15 @@ def note_joints(joints: Sequence[Joint], notes: Notes) -> None:
 def note_unknown_limits(moving: Iterable[Joint], notes: Notes) -> None:
     """One finding for each kind of limit that joints lack, so that a file without limits says so once."""
     kinds: tuple[tuple[str, str, Callable[[Joint], bool]], ...] = (
-        ("KD501", "position limits", lambda joint: joint.kind != "continuous" and has_no_range(joint)),
-        ("KD502", "effort limit", lambda joint: joint.limits.effort is None),
-        ("KD503", "velocity limit", lambda joint: joint.limits.velocity is None),
+        ("KD501", "position limits absent or 0", lambda j: j.kind != "continuous" and has_no_range(j)),
+        ("KD502", "effort limit absent, 0 or negative", lambda joint: joint.limits.effort is None),
+        ("KD503", "velocity limit absent, 0 or negative", lambda joint: joint.limits.velocity is None),
     )
     for code, what, lacks in kinds:
         lacking = [joint for joint in moving if lacks(joint) and joint.mimic is None]
         if lacking:
             names = listed(joint.name for joint in lacking)
-            message = f"{what} absent or 0, taken as unknown (nothing is clamped), for {names}"
+            message = f"{what}, taken as unknown (nothing is clamped), for {names}"
             notes.add(code, message, lacking[0].line, f"joint {lacking[0].name!r}")
 
 
@@ -281,17 +224,7 @@ def gravity_efforts(joints: Sequence[ChainJoint], q: Sequence[float]) -> list[fl
     A joint carries the weight of all bodies after it: tau = a . (c - o) x (m g up), or a . (m g up) along
     its axis, for total mass m with centre c, axis a through o.
     """
-    frames: list[tuple[Placement, Vector]] = []
-    here = Placement()
-    for joint in joints:
-        here = here.then(Placement(joint.R_PJ, joint.p_PoJo_P))
-        axis = apply(here.R, joint.axis)
-        value = joint.multiplier * q[joint.coordinate] + joint.offset
-        if joint.kind == "prismatic":
-            here = here.then(Placement(p=scale(value, joint.axis)))
-        else:
-            here = here.then(Placement(rotation_about(joint.axis, value)))
-        frames.append((here, axis))
+    frames = frames_at(joints, q)
     efforts = [0.0] * (1 + max(joint.coordinate for joint in joints))
     mass, moment = 0.0, ZERO  # of all bodies so far, about the root's origin
     for joint, (frame, axis) in zip(reversed(joints), reversed(frames), strict=True):
@@ -304,3 +237,19 @@ def gravity_efforts(joints: Sequence[ChainJoint], q: Sequence[float]) -> list[fl
             own = dot(axis, cross(subtract(moment, scale(mass, frame.p)), weight))
         efforts[joint.coordinate] += joint.multiplier * own
     return efforts
+
+
+def frames_at(joints: Sequence[ChainJoint], q: Sequence[float]) -> list[tuple[Pose, Vector]]:
+    """The pose of each body in the root frame at ``q``, and its joint's axis in root axes."""
+    frames: list[tuple[Pose, Vector]] = []
+    here = Pose()
+    for joint in joints:
+        here = here.then(Pose(joint.R_PJ, joint.p_PoJo_P))
+        axis = apply(here.R, joint.axis)
+        value = joint.multiplier * q[joint.coordinate] + joint.offset
+        if joint.kind == "prismatic":
+            here = here.then(Pose(p=scale(value, joint.axis)))
+        else:
+            here = here.then(Pose(rotation_about(joint.axis, value)))
+        frames.append((here, axis))
+    return frames

@@ -1,12 +1,46 @@
-"""What stands beside links and joints in a URDF: transmissions, ros2_control, mimic joints."""
+"""What a URDF says beside links and joints: transmissions, ros2_control, mimic joints, sizes of shapes."""
 
+import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kane_dynamics_ros.description.attributes import LARGEST, Reader
-from kane_dynamics_ros.description.findings import NegativeValueError, Notes, listed
+from kane_dynamics_ros.description.findings import DescriptionError, NegativeValueError, Notes, listed
 from kane_dynamics_ros.description.model import MOVING, Joint, Mimic
 from kane_dynamics_ros.description.xml_tree import Element
+
+# What transmissions and ros2_control say of joints.
+
+
+class JointExtras(NamedTuple):
+    """What they say of one joint, and what of it cannot be read."""
+
+    rotor_inertias: tuple[float, ...] = ()  # reflected to the joint, J r^2 [kg m^2] or [kg]
+    initial_position: float | None = None  # [rad] or [m]
+    errors: tuple[DescriptionError, ...] = ()
+
+
+class Extras(NamedTuple):
+    """What they say of all joints, by name."""
+
+    rotor_inertias: dict[str, list[float]]
+    initial_positions: dict[str, float]
+    errors: dict[str, list[DescriptionError]]
+
+    def of_joint(self, name: str) -> JointExtras:
+        """What they say of joint ``name``."""
+        rotors, errors = self.rotor_inertias.get(name, ()), self.errors.get(name, ())
+        return JointExtras(tuple(rotors), self.initial_positions.get(name), tuple(errors))
+
+
+def read_extras(root: Element, notes: Notes) -> Extras:
+    """Rotor inertias from ``<transmission>`` and initial positions from ``<ros2_control>``."""
+    extras = Extras(defaultdict(list), {}, defaultdict(list))
+    read_rotor_inertias(root, notes, extras)
+    read_initial_positions(root, notes, extras)
+    return extras
+
 
 # Rotor inertias from ``<transmission>``: reflected to the joint, J r^2, once.
 
@@ -16,36 +50,50 @@ _DRAKES_RATIO = "drake:gear_ratio"
 _REDUCTION_TAGS = ("mechanicalReduction", "mechanical_reduction")
 
 
-def read_rotor_inertias(root: Element, notes: Notes) -> dict[str, list[float]]:
-    """For each joint the reflected rotor inertias that transmissions give it [kg m^2] or [kg].
+def read_rotor_inertias(root: Element, notes: Notes, extras: Extras) -> None:
+    """For each joint the reflected rotor inertias that transmissions give it.
 
     Clear is a transmission of one joint and one actuator, with one rotor inertia J on the motor's side and
     one reduction r (motor turns per joint turn). Beside Drake's elements a ``mechanicalReduction`` of 1 says
-    nothing, as Drake ignores it, and the ratio is 1 where none is given. What is not clear is
-    noted, and not used. Raises this room's errors about numbers.
+    nothing, as Drake ignores it, and the ratio is 1 where none is given. What is not clear is noted, and not
+    used.
     """
-    found: dict[str, list[float]] = {}
     for transmission in transmissions(root):
         name = transmission.attributes.get("name", "")
         reader = Reader(transmission, f"transmission {name!r}", notes)
-        inertias = values(reader, _INERTIA_TAGS)
-        if not inertias:
-            continue
         joints = [joint.attributes.get("name", "") for joint in transmission.all("joint")]
-        actuators = transmission.all("actuator")
-        reductions = values(reader, _REDUCTION_TAGS)
-        if any(part.tag.startswith("drake:") for part in parts(transmission)):
-            ratios = values(reader, (_DRAKES_RATIO,))
-            reductions = ratios + [r for r in reductions if r != 1.0] or [1.0]
-        if {len(joints), len(actuators), len(set(inertias)), len(set(reductions))} == {1}:
-            found.setdefault(joints[0], []).append(inertias[0] * reductions[0] ** 2)
-        else:
-            message = (
-                f"its rotor inertia is not used: {len(joints)} joints, {len(actuators)} actuators, "
-                f"reductions {reductions or 'none'}; one of each is clear"
-            )
-            notes.add("KD412", message, *reader.place[1:])
-    return found
+        try:
+            inertia = reflected_inertia(reader, len(joints))
+        except DescriptionError as error:
+            for joint in joints:
+                extras.errors[joint].append(error)
+            continue
+        if inertia is not None:
+            extras.rotor_inertias[joints[0]].append(inertia)
+
+
+def reflected_inertia(reader: Reader, joints: int) -> float | None:
+    """J r^2 of a transmission of so many joints; None where it gives none or is not clear.
+
+    Raises this room's errors about numbers.
+    """
+    transmission = reader.element
+    inertias = values(reader, _INERTIA_TAGS)
+    if not inertias:
+        return None
+    actuators = len(transmission.all("actuator"))
+    reductions = values(reader, _REDUCTION_TAGS)
+    if any(part.tag.startswith("drake:") for part in parts(transmission)):
+        others = [reduction for reduction in reductions if reduction != 1.0]
+        reductions = values(reader, (_DRAKES_RATIO,)) + others or [1.0]
+    if {joints, actuators, len(set(inertias)), len(set(reductions))} == {1}:
+        return inertias[0] * reductions[0] ** 2
+    message = (
+        f"its rotor inertia is not used: {joints} joints, {actuators} actuators, reductions "
+        f"{reductions or 'none'}; one of each is clear"
+    )
+    reader.notes.add("KD412", message, *reader.place[1:])
+    return None
 
 
 def joined_rotor_inertia(joint: Reader, armature: float, reflected: Sequence[float]) -> float:
@@ -96,20 +144,22 @@ def values(transmission: Reader, tags: Iterable[str]) -> list[float]:
 # Initial joint positions from ``<ros2_control>``.
 
 
-def read_initial_positions(root: Element, notes: Notes) -> dict[str, float]:
+def read_initial_positions(root: Element, notes: Notes, extras: Extras) -> None:
     """``initial_value`` of the position state interface of each joint that has one [rad] or [m]."""
-    positions: dict[str, float] = {}
     for control in root.all("ros2_control"):
         for joint in control.all("joint"):
+            name = joint.attributes.get("name", "")
             for interface in joint.all("state_interface"):
                 if interface.attributes.get("name") != "position":
                     continue
                 for parameter in interface.all("param"):
                     if parameter.attributes.get("name") == "initial_value":
-                        name = joint.attributes.get("name", "")
                         reader = Reader(parameter, f"<ros2_control> joint {name!r} <param>", notes)
-                        positions[name] = reader.convert("initial_value", parameter.text.strip())
-    return positions
+                        try:
+                            position = reader.convert("initial_value", parameter.text.strip())
+                            extras.initial_positions[name] = position
+                        except DescriptionError as error:
+                            extras.errors[name].append(error)
 
 
 # Joints that follow others: each follower traced to the joint that really leads it.
@@ -178,3 +228,38 @@ def note_broken_mimics(joints: Sequence[Joint], notes: Notes) -> None:
                 f"its <mimic> cannot be followed: {broken[joint.name]}; refused where it moves in a chain"
             )
             notes.add("KD216", message, joint.line, f"joint {joint.name!r}")
+
+
+# How large a link is, as far as the URDF says without its meshes.
+
+
+def shape_reach(link: Element) -> float | None:
+    """How far the link's primitive shapes reach from its origin, at most [m]; None without any."""
+    reaches = []
+    for shape in (*link.all("visual"), *link.all("collision")):
+        solids = [solid for geometry in shape.all("geometry") for solid in geometry.children]
+        reach = max((half_diagonal(solid) for solid in solids), default=0.0)
+        if reach > 0.0:
+            reaches.append(
+                reach + sum(math.hypot(*numbers(origin, "xyz")) for origin in shape.all("origin")[:1])
+            )
+    return max(reaches, default=None)
+
+
+def half_diagonal(solid: Element) -> float:
+    """Half of the diagonal of a box, cylinder or sphere [m]; 0 of anything else."""
+    if solid.tag == "box":
+        return math.hypot(*numbers(solid, "size")) / 2
+    if solid.tag in ("cylinder", "sphere"):
+        radius, length = (sum(numbers(solid, name)) for name in ("radius", "length"))
+        return math.hypot(radius, length / 2)
+    return 0.0
+
+
+def numbers(element: Element, attribute: str) -> list[float]:
+    """The numbers of an attribute; none where they cannot be read: shapes are no part of the motion."""
+    try:
+        values = [float(word) for word in element.attributes.get(attribute, "").split()]
+    except ValueError:
+        return []
+    return [value for value in values if math.isfinite(value)]

@@ -3,10 +3,24 @@
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from kane_dynamics_ros.description.model import Finding, Severity
 from kane_dynamics_ros.errors import KaneDynamicsError
+
+Severity = Literal["info", "warning", "error"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that the reader noticed: a stable code, how bad, where, and what to do."""
+
+    code: str
+    severity: Severity
+    message: str
+    file: str | None = None
+    line: int | None = None
+    element: str | None = None
+
 
 # The stable code of every finding and error of this room; docs/diagnostics.md explains each.
 
@@ -31,6 +45,9 @@ CODES: dict[str, Code] = {
     "KD109": Code("info", "encoding declaration in text ignored"),
     "KD110": Code("info", "namespace stripped"),
     "KD111": Code("info", "expanded by xacro"),
+    "KD112": Code("error", "refused by urdf_parser_py"),
+    "KD113": Code("warning", "remark of urdf_parser_py"),
+    "KD114": Code("info", "xacro tag in a block that is not read"),
     # 2xx: names and structure
     "KD201": Code("error", "missing attribute or element"),
     "KD202": Code("error", "duplicate name"),
@@ -61,8 +78,8 @@ CODES: dict[str, Code] = {
     # 4xx: inertia
     "KD401": Code("error", "negative mass"),
     "KD402": Code("error", "inertia without mass"),
-    "KD403": Code("error", "inertia that no body has"),
-    "KD404": Code("error", "joint that moves no inertia"),
+    "KD403": Code("warning", "inertia that no body has"),
+    "KD404": Code("warning", "joint that moves no inertia"),
     "KD405": Code("warning", "moving link without inertia"),
     "KD406": Code("warning", "inertia that no body has, where it does no harm"),
     "KD407": Code("warning", "radius of gyration far larger than the link"),
@@ -71,6 +88,7 @@ CODES: dict[str, Code] = {
     "KD410": Code("warning", "mass too large for a link"),
     "KD411": Code("info", "rotor inertia read"),
     "KD412": Code("warning", "rotor inertia not clear"),
+    "KD413": Code("warning", "inertial element without mass and inertia"),
     # 5xx: limits
     "KD501": Code("warning", "position limits absent"),
     "KD502": Code("warning", "effort limit absent or zero"),
@@ -95,7 +113,7 @@ CODES: dict[str, Code] = {
 }
 
 
-# What is wrong with a URDF, said so that its owner can mend it: where, what was found, what to do.
+# What is wrong with a URDF, said so that its owner can fix it: where, what was found, what to do.
 
 
 class Place(NamedTuple):
@@ -125,12 +143,33 @@ class DescriptionError(KaneDynamicsError):
 
     def __init__(self, place: Place, found: str, remedy: str) -> None:
         self.place, self.found, self.remedy = place, found, remedy
+        self.noted: tuple[Finding, ...] = ()  # what was noticed before it was refused
         super().__init__(f"{place}: {found}; {remedy} [{self.code}]")
+
+    @property
+    def errors(self) -> tuple["DescriptionError", ...]:
+        """This error; of ``SeveralFaultsError`` its parts."""
+        return (self,)
 
     @property
     def finding(self) -> Finding:
         """The same as a finding, for those who list findings."""
         return Finding(self.code, "error", f"{self.found}; {self.remedy}", *self.place)
+
+
+class SeveralFaultsError(DescriptionError):
+    """Several refusals of one chain, so that all are known after one run; the code is the first one's."""
+
+    def __init__(self, errors: Sequence[DescriptionError]) -> None:
+        first = errors[0]
+        self.code = first.code
+        super().__init__(first.place, first.found, first.remedy)
+        self._errors = tuple(errors)
+        self.args = ("\nerror: ".join(str(error) for error in errors),)
+
+    @property
+    def errors(self) -> tuple[DescriptionError, ...]:
+        return self._errors
 
 
 class UnreadableFileError(DescriptionError):
@@ -181,10 +220,36 @@ class UnrunXacroError(DescriptionError):
 
     def __init__(self, place: Place, what: str) -> None:
         self.is_tag = what.startswith("<xacro:")
+        left_over = "; if the file is expanded already, delete the tag" if self.is_tag else ""
         super().__init__(
             place,
             f"xacro that was not run: {what}",
-            "expand it with the xacro command, or load the .xacro file itself",
+            f"expand it with the xacro command, or load the .xacro file itself{left_over}",
+        )
+
+
+class OldXacroError(DescriptionError):
+    """xacro of the years before the prefix was required, which today's xacro does not expand."""
+
+    code = "KD106"
+
+    def __init__(self, place: Place, tag: str) -> None:
+        super().__init__(
+            place,
+            f"<{tag}> is xacro without its prefix, which xacro leaves as it is",
+            f'write <xacro:{tag}>, with xmlns:xacro="http://www.ros.org/wiki/xacro" in <robot>, and so for '
+            "the other tags of xacro",
+        )
+
+
+class ParserError(DescriptionError):
+    """urdf_parser_py refused what was checked before: another version of it may know other rules."""
+
+    code = "KD112"
+
+    def __init__(self, place: Place, reason: str) -> None:
+        super().__init__(
+            place, f"urdf_parser_py cannot read it: {reason[:500]}", "please report it with the URDF"
         )
 
 
@@ -218,7 +283,9 @@ class UndefinedLinkError(DescriptionError):
 
     def __init__(self, place: Place, role: str, link: str) -> None:
         super().__init__(
-            place, f"its {role} link {link!r} is not defined", f"add <link name={link!r}/> or mend the name"
+            place,
+            f"its {role} link {link!r} is not defined",
+            f"add <link name={link!r}/> or fix the name",
         )
 
 
@@ -279,7 +346,7 @@ class MimicError(DescriptionError):
     code = "KD213"
 
     def __init__(self, place: Place, reason: str) -> None:
-        super().__init__(place, f"its <mimic> cannot be followed: {reason}", "mend or remove the <mimic>")
+        super().__init__(place, f"its <mimic> cannot be followed: {reason}", "fix or remove the <mimic>")
 
 
 # Errors about numbers, inertias and limits in a URDF, and about the chain that was asked for.
@@ -363,25 +430,27 @@ class InertiaWithoutMassError(DescriptionError):
 class UnphysicalInertiaError(DescriptionError):
     code = "KD403"
 
-    def __init__(self, place: Place, failed: str) -> None:
+    def __init__(self, place: Place, failed: str, indefinite: bool, suggestion: str = "") -> None:
+        self.indefinite = indefinite
+        harm = "the mass matrix is indefinite" if indefinite else "torques are those of no real body"
         super().__init__(
             place,
-            f"no body has its inertia: {failed}",
-            "each must be 0 or more and at most the sum of the other two: take the values from CAD afresh "
-            "(about the centre of mass, along the axes of <inertial><origin>)",
+            f"no body has its inertia, so that {harm}: {failed}",
+            "take the values from CAD afresh (about the centre of mass, along the axes of "
+            f"<inertial><origin>), or let --repair write the nearest possible ones{suggestion}",
         )
 
 
 class NoInertiaMovedError(DescriptionError):
     code = "KD404"
 
-    def __init__(self, place: Place, joint: str, bodies: Iterable[str]) -> None:
+    def __init__(self, place: Place, joint: str, bodies: Iterable[str], suggestion: str = "") -> None:
         super().__init__(
             place,
             f"joint {joint!r} moves no inertia: nothing that it carries ({listed(bodies)}) resists its "
-            "motion, so the mass matrix is singular",
-            "give the link an <inertial>, give the joint a rotor inertia, lock it "
-            f"(--lock {joint}=0), or choose a --tip before it",
+            "motion, so the mass matrix is singular: there are torques, but no forward dynamics",
+            "give the link an <inertial>, give the joint a rotor inertia, or lock it "
+            f"(--lock {joint}=0){suggestion}",
         )
 
 
@@ -451,10 +520,15 @@ def shortened(text: str, most: int = 60) -> str:
 
 @dataclass
 class Notes:
-    """Findings in the order in which they were made; ``source`` is the file that they are about."""
+    """Findings in the order in which they were made; ``source`` is the file that they are about.
+
+    ``strict``: what would be a serious warning is refused.
+    """
 
     source: str | None = None
     findings: list[Finding] = field(default_factory=list)
+    errors: list[DescriptionError] = field(default_factory=list)
+    strict: bool = False
 
     def place(self, line: int | None, element: str | None) -> Place:
         """A place in this file."""
@@ -463,3 +537,26 @@ class Notes:
     def add(self, code: str, message: str, line: int | None = None, element: str | None = None) -> None:
         """Note one thing; its severity is the code's."""
         self.findings.append(Finding(code, CODES[code].severity, message, self.source, line, element))
+
+    def refuse(self, error: DescriptionError) -> None:
+        """Refuse the robot, after everything else that is wrong was found too."""
+        self.errors.append(error)
+
+    def warn(self, error: DescriptionError, why: str = "") -> None:
+        """Note what is wrong, but does no harm because of ``why``."""
+        message = f"{error.found}; {why}" if why else f"{error.found}; {error.remedy}"
+        self.findings.append(Finding(error.code, "warning", message, *error.place))
+
+    def doubt(self, error: DescriptionError) -> None:
+        """Refuse where ``strict`` is asked for, else warn."""
+        if self.strict:
+            self.refuse(error)
+        else:
+            self.warn(error)
+
+    def raise_errors(self) -> None:
+        """Raise what was refused: one error as it is, several together."""
+        if self.errors:
+            error = self.errors[0] if len(self.errors) == 1 else SeveralFaultsError(self.errors)
+            error.noted = tuple(self.findings)
+            raise error

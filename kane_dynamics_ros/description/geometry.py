@@ -16,15 +16,15 @@ from kane_dynamics_ros.description.model import IDENTITY, ZERO, Inertia, Matrix,
 QUARTER_TURN_TOLERANCE = 1e-14
 
 
-class Placement(NamedTuple):
+class Pose(NamedTuple):
     """Frame B in frame A: orientation ``R_AB`` and origin ``p_AoBo_A`` [m]."""
 
     R: Matrix = IDENTITY
     p: Vector = ZERO
 
-    def then(self, other: "Placement") -> "Placement":
+    def then(self, other: "Pose") -> "Pose":
         """Frame C in A, for C given in B."""
-        return Placement(product(self.R, other.R), add(self.p, apply(self.R, other.p)))
+        return Pose(product(self.R, other.R), add(self.p, apply(self.R, other.p)))
 
 
 def dot(a: Vector, b: Vector) -> float:
@@ -106,10 +106,10 @@ def rotation_about(axis: Vector, angle: float) -> Matrix:
     )
 
 
-def inverse(place: Placement) -> Placement:
+def inverse(place: Pose) -> Pose:
     """Frame A in B, for B given in A."""
     R = transpose(place.R)
-    return Placement(R, scale(-1.0, apply(R, place.p)))
+    return Pose(R, scale(-1.0, apply(R, place.p)))
 
 
 def rotated_tensor(R_AB: Matrix, I_B: Matrix) -> Matrix:
@@ -142,7 +142,7 @@ def add_matrices(A: Matrix, B: Matrix) -> Matrix:
     return (add(A[0], B[0]), add(A[1], B[1]), add(A[2], B[2]))
 
 
-def moved_inertia(place: Placement, inertia: Inertia) -> Inertia:
+def moved_inertia(place: Pose, inertia: Inertia) -> Inertia:
     """The inertia of a body given in frame B, expressed in frame A."""
     com = add(place.p, apply(place.R, inertia.com))
     return Inertia(inertia.mass, com, rotated_tensor(place.R, inertia.tensor))

@@ -7,29 +7,18 @@ of the joint that carries it. ``R_PJ`` is the orientation of J in the parent lin
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
+
+from kane_dynamics_ros.description.findings import DescriptionError, Finding
 
 Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]  # rows
 
 JointKind = Literal["revolute", "continuous", "prismatic", "fixed", "floating", "planar"]
-Severity = Literal["info", "warning", "error"]
 MOVING: tuple[JointKind, ...] = ("revolute", "continuous", "prismatic")  # what a serial chain is made of
 
 IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ZERO: Vector = (0.0, 0.0, 0.0)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that the reader noticed: a stable code, how bad, where, and what to do."""
-
-    code: str
-    severity: Severity
-    message: str
-    file: str | None = None
-    line: int | None = None
-    element: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,11 +52,22 @@ class Mimic:
     offset: float = 0.0
 
 
+class Fault(NamedTuple):
+    """What is wrong with a part of a link or joint; whether it matters is known when a chain is chosen."""
+
+    aspect: Literal["inertia", "placement", "axis", "motion"]
+    error: DescriptionError
+
+
 @dataclass(frozen=True)
 class Link:
+    """``reach``: how far its primitive shapes reach from its origin [m]; None where it has none."""
+
     name: str
     inertia: Inertia | None
     line: int | None = None
+    reach: float | None = None
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ class Joint:
     mimic: Mimic | None = None
     initial_position: float | None = None  # from <ros2_control>
     line: int | None = None
+    faults: tuple[Fault, ...] = ()
 
 
 @dataclass(frozen=True)

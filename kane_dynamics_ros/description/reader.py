@@ -1,19 +1,24 @@
-"""URDF text to a Robot: every element read, checked and accounted for."""
+"""URDF text to a Robot: read by ``urdf_parser_py`` from a checked copy, then frozen.
+
+What is wrong with a number of a link or joint is kept with it as a fault: whether it matters is known when a
+chain is chosen. Only what leaves no tree at all is refused here.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
-from typing import NamedTuple, get_args
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple, get_args
 
-from kane_dynamics_ros.description.attributes import Reader, read_origin
-from kane_dynamics_ros.description.checks import link_sizes, note_inertias, note_joints, note_names
+from kane_dynamics_ros.description.attributes import LARGEST, Reader
+from kane_dynamics_ros.description.checks import note_names
 from kane_dynamics_ros.description.extras import (
+    Extras,
     joined_rotor_inertia,
     note_broken_mimics,
-    read_initial_positions,
-    read_rotor_inertias,
+    read_extras,
+    shape_reach,
 )
 from kane_dynamics_ros.description.findings import (
+    DescriptionError,
     DuplicateNameError,
     InertiaWithoutMassError,
     LimitOrderError,
@@ -22,111 +27,159 @@ from kane_dynamics_ros.description.findings import (
     NegativeValueError,
     Notes,
     NotUrdfError,
+    OldXacroError,
+    OrientationError,
     UnknownJointTypeError,
     UnrunXacroError,
     ZeroAxisError,
 )
 from kane_dynamics_ros.description.geometry import (
     ROUNDING,
-    failed_condition,
+    Pose,
     principal_moments,
     rotated_tensor,
+    rotation_quaternion,
+    rotation_rpy,
     symmetric,
 )
 from kane_dynamics_ros.description.model import (
     MOVING,
     ZERO,
+    Fault,
     Inertia,
     Joint,
     JointKind,
     Limits,
     Link,
-    Matrix,
     Mimic,
     Robot,
     Vector,
 )
 from kane_dynamics_ros.description.tree import check_tree
+from kane_dynamics_ros.description.urdf_elements import (
+    ROBOT,
+    UNREAD,
+    Faults,
+    UnknownItems,
+    checked_copy,
+    parse,
+)
 from kane_dynamics_ros.description.xml_tree import Element, note_text, parse_xml, strip_namespace
 
-# ``<inertial>`` to an Inertia.
 
+def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
+    """Read URDF text; ``source`` is the file name for messages.
 
-def read_inertial(link: Reader) -> Inertia | None:
-    """The inertia of a link, expressed in its frame; None where it has no ``<inertial>`` (URDF: massless).
-
-    A tensor that no body has is noted here, and refused where it moves. Raises ``NegativeMassError``,
-    ``InertiaWithoutMassError``.
+    Raises ``DescriptionError`` for what is no URDF or no tree. Other faults stay with their link or joint;
+    ``serial_chain`` raises those that matter.
     """
-    inertial = link.child("inertial")
-    if inertial is None:
-        return None
-    mass_element, inertia_element = inertial.child("mass"), inertial.child("inertia")
-    mass = 0.0 if mass_element is None else mass_element.number("value")
-    if mass < 0.0:
-        raise NegativeMassError((mass_element or inertial).place, mass)
-    I_cm = (ZERO, ZERO, ZERO) if inertia_element is None else read_tensor(inertia_element)
-    check_tensor(inertia_element or inertial, mass, I_cm)
-    if mass == 0.0:
-        return Inertia(0.0, ZERO, (ZERO, ZERO, ZERO))
-    R_LI, p_LoLcm_L = read_origin(inertial)
-    return Inertia(mass, p_LoLcm_L, rotated_tensor(R_LI, I_cm))
+    root = parse_xml(text, source)
+    notes = Notes(source)
+    note_text(text, notes)
+    strip_namespace(root, notes)
+    check_is_urdf(root, notes)
+    unknown = UnknownItems({}, {}, {})
+    unknown.look_at(Reader(root, "robot", notes), ROBOT)
+    links = [copied(reader, unknown) for reader in named(root.all("link"), "link", notes)]
+    joints = [copied(reader, unknown) for reader in named(root.all("joint"), "joint", notes)]
+    name = Reader(root, "robot", notes).name().strip() if root.get("name") else "robot"
+    copy = Element("robot", {"name": name}, root.line, [part.copy for part in (*links, *joints)])
+    parsed = parse(copy, notes)
+    extras = read_extras(root, notes)
+    made_links = tuple(read_link(part, element) for part, element in zip(links, parsed.links, strict=True))
+    made_joints = tuple(
+        read_joint(part, element, extras) for part, element in zip(joints, parsed.joints, strict=True)
+    )
+    root_link = check_tree(made_links, made_joints, root.line, notes)
+    unknown.write(notes)
+    note_names(made_links, made_joints, notes)
+    note_broken_mimics(made_joints, notes)
+    notes.findings.sort(key=lambda finding: finding.line or 0)
+    return Robot(name, root_link, made_links, made_joints, tuple(notes.findings), source)
 
 
-def read_tensor(inertia: Reader) -> Matrix:
-    """The tensor about the centre of mass in inertial axes; ixy, ixz, iyz are its entries as written."""
-    xx, yy, zz = (inertia.number(name) for name in ("ixx", "iyy", "izz"))
-    xy, xz, yz = (inertia.number(name, default=0.0) for name in ("ixy", "ixz", "iyz"))
-    return symmetric(xx, yy, zz, xy, xz, yz)
+# Whether the text is URDF, and not xacro that waits to be expanded.
 
 
-def check_tensor(inertia: Reader, mass: float, tensor: Matrix) -> None:
-    """Raises ``InertiaWithoutMassError``; notes a tensor that no body has."""
-    moments = principal_moments(tensor)
-    if mass == 0.0 and max(abs(moment) for moment in moments) > ROUNDING:
-        raise InertiaWithoutMassError(inertia.place, moments)
-    failed = failed_condition(tensor)
-    if failed:
-        message = f"no body has this inertia: {failed}; refused only where it moves with the chain"
-        inertia.notes.add("KD406", message, *inertia.place[1:])
+_OLD_XACRO = ("include", "macro", "insert_block")
 
 
-# ``<joint>`` to a Joint.
+def check_is_urdf(root: Element, notes: Notes) -> None:
+    """Raises ``NotUrdfError``, and ``UnrunXacroError`` or ``OldXacroError`` where a tag of xacro was left.
+
+    Such tags are noted where nothing is read anyway, as in ``<gazebo>``.
+    """
+    if root.tag != "robot":
+        raise NotUrdfError(notes.place(root.line, None), root.tag)
+    waiting = [(root, False)]
+    left_over: list[Element] = []
+    while waiting:
+        element, unread = waiting.pop()
+        if element.tag.startswith("xacro:"):
+            if not unread:
+                raise UnrunXacroError(notes.place(element.line, None), f"<{element.tag}>")
+            left_over.append(element)
+        unread = unread or (element.tag in UNREAD and element.tag not in ("transmission", "ros2_control"))
+        waiting.extend((child, unread) for child in reversed(element.children))
+    for element in root.children:
+        if element.tag in _OLD_XACRO:
+            raise OldXacroError(notes.place(element.line, None), element.tag)
+    if left_over:
+        times = f" ({len(left_over)} times)" if len(left_over) > 1 else ""
+        message = f"<{left_over[0].tag[:60]}> was left in a block that is not read, and ignored{times}"
+        notes.add("KD114", message, left_over[0].line)
+
+
+# Elements, their checked copies, and what urdf_parser_py made of these.
+
+
+class Part(NamedTuple):
+    """A link or joint: its element, the copy that urdf_parser_py reads, and what of it cannot be read."""
+
+    reader: Reader
+    copy: Element
+    faults: Faults
+
+    def child(self, tag: str) -> Reader:
+        """The reader of the child called ``tag``, or of the part itself where there is none."""
+        found = self.reader.element.all(tag)
+        return self.reader.child(found[0]) if found else self.reader
+
+
+def named(elements: Iterable[Element], kind: str, notes: Notes) -> Iterator[Reader]:
+    """A reader for each element, whose names are checked to be there and unique."""
+    lines: dict[str, int] = {}
+    for element in elements:
+        name = Reader(element, kind, notes).name()
+        reader = Reader(element, f"{kind} {name!r}", notes)
+        if name in lines:
+            raise DuplicateNameError(reader.place, lines[name])
+        lines[name] = element.line
+        yield reader
+
+
+def copied(reader: Reader, unknown: UnknownItems) -> Part:
+    """The checked copy of a link or joint. Raises where its name, type, parent or child are missing."""
+    tag = reader.element.tag
+    copy, faults = checked_copy(reader, ROBOT.children[tag], unknown)
+    if tag == "joint":
+        kind = read_kind(reader)
+        copy.attributes["type"] = kind
+        for role in ("parent", "child"):
+            if not copy.all(role):
+                raise MissingError(reader.place, f"element <{role}>")
+        if kind not in MOVING:
+            for part in ("axis", "limit", "mimic"):
+                faults.pop(part, None)
+                copy.children = [child for child in copy.children if child.tag != part]
+        # An axis without numbers is none, and a <mimic> that cannot be read has no leader.
+        without = [child for child in copy.children if child.tag == "axis" and not child.attributes]
+        without += copy.all("mimic") if faults["mimic"] else []
+        copy.children = [child for child in copy.children if child not in without]
+    return Part(reader, copy, faults)
 
 
 KINDS: tuple[JointKind, ...] = get_args(JointKind)
-SHORTEST_AXIS = 1e-6  # shorter has no direction that its author meant
-
-
-def read_joint(joint: Reader) -> Joint:
-    """Read one joint; ``mimic`` is as written. Raises this room's errors about numbers, axis and limits."""
-    kind = read_kind(joint)
-    placement = read_origin(joint)
-    dynamics = joint.child("dynamics")
-    moving = kind in MOVING
-    return Joint(
-        name=joint.name(),
-        kind=kind,
-        parent=read_end(joint, "parent"),
-        child=read_end(joint, "child"),
-        R_PJ=placement.R,
-        p_PoJo_P=placement.p,
-        axis=read_axis(joint) if moving else (1.0, 0.0, 0.0),
-        limits=read_limits(joint) if moving else Limits(),
-        damping=coefficient(dynamics, "damping"),
-        friction=coefficient(dynamics, "friction"),
-        rotor_inertia=coefficient(dynamics, "armature"),
-        mimic=read_mimic(joint) if moving else None,
-        line=joint.element.line,
-    )
-
-
-def coefficient(dynamics: Reader | None, attribute: str) -> float:
-    """A number of ``<dynamics>`` that is 0 or more; 0 where it is absent. Raises ``NegativeValueError``."""
-    value = 0.0 if dynamics is None else dynamics.number(attribute, 0.0)
-    if dynamics is not None and value < 0.0:
-        raise NegativeValueError(dynamics.place, attribute, value)
-    return value
 
 
 def read_kind(joint: Reader) -> JointKind:
@@ -138,40 +191,149 @@ def read_kind(joint: Reader) -> JointKind:
     raise UnknownJointTypeError(joint.place, text, KINDS)
 
 
-def read_end(joint: Reader, role: str) -> str:
-    """The name of the parent or child link."""
-    end = joint.child(role)
-    if end is None:
-        raise MissingError(joint.place, f"element <{role}>")
-    return end.name("link")
+# ``<link>``: its inertia about the centre of mass, in link axes.
 
 
-def read_axis(joint: Reader) -> Vector:
-    """The unit vector along the axis; 1 0 0 where none is given. Raises ``ZeroAxisError``."""
-    axis = joint.child("axis")
-    if axis is None or "xyz" not in axis.element.attributes:
-        joint.notes.add("KD306", "no <axis>: it is 1 0 0, as URDF says", *joint.place[1:])
+def read_link(part: Part, parsed: Any) -> Link:
+    """A link. Its inertia is None where it has no ``<inertial>`` (URDF: massless)."""
+    errors = [error for found in part.faults.values() for error in found]
+    inertia = None
+    if parsed.inertial is not None and not errors:
+        try:
+            inertia = read_inertial(part, parsed.inertial)
+        except DescriptionError as error:
+            errors.append(error)
+    element = part.reader.element
+    faults = tuple(Fault("inertia", error) for error in errors)
+    return Link(parsed.name, inertia, element.line, shape_reach(element), faults)
+
+
+def read_inertial(part: Part, parsed: Any) -> Inertia:
+    """The inertia of a link in its frame. Raises ``NegativeMassError``, ``InertiaWithoutMassError``."""
+    inertial = part.child("inertial")
+    mass = parsed.mass + 0.0
+    elements = {child.tag: child for child in reversed(inertial.element.children)}
+    if mass < 0.0:
+        raise NegativeMassError(inertial.child(elements["mass"]).place, mass)
+    J = parsed.inertia
+    I_cm = (ZERO, ZERO, ZERO) if J is None else symmetric(J.ixx, J.iyy, J.izz, J.ixy, J.ixz, J.iyz)
+    if mass == 0.0:
+        moments = principal_moments(I_cm)
+        if max(abs(moment) for moment in moments) > ROUNDING:
+            raise InertiaWithoutMassError(inertial.child(elements["inertia"]).place, moments)
+        if "mass" not in elements and "inertia" not in elements:
+            message = "it gives neither <mass> nor <inertia>: the link is taken as massless"
+            inertial.notes.add("KD413", message, *inertial.place[1:])
+        return Inertia(0.0, ZERO, (ZERO, ZERO, ZERO))
+    R_LI, p_LoLcm_L = read_pose(inertial, parsed.origin)
+    return Inertia(mass, p_LoLcm_L, rotated_tensor(R_LI, I_cm))
+
+
+# ``<joint>``: placement, axis, limits, coefficients, and what it follows.
+
+
+SHORTEST_AXIS = 1e-6  # shorter has no direction that its author meant
+
+
+class JointParts:
+    """Reads parts of a joint one by one; a part that cannot be read is a fault, and stands at its default."""
+
+    def __init__(self, part: Part) -> None:
+        aspects: dict[str, Literal["placement", "axis"]] = {"origin": "placement", "axis": "axis"}
+        self.faults = [
+            Fault(aspects.get(tag, "motion"), error)
+            for tag, errors in part.faults.items()
+            for error in errors
+        ]
+
+    def add(self, aspect: Literal["placement", "axis", "motion"], error: DescriptionError) -> None:
+        self.faults.append(Fault(aspect, error))
+
+
+def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
+    """A joint; ``mimic`` is as written."""
+    parts = JointParts(part)
+    joint, moving = part.reader, parsed.type in MOVING
+    try:
+        pose = read_pose(joint, parsed.origin)
+    except DescriptionError as error:
+        parts.add("placement", error)
+        pose = Pose()
+    coefficients = read_coefficients(part, parsed.dynamics, parts)
+    found = extras.of_joint(parsed.name)
+    for fault in found.errors:
+        parts.add("motion", fault)
+    return Joint(
+        name=parsed.name,
+        kind=parsed.type,
+        parent=parsed.parent,
+        child=parsed.child,
+        R_PJ=pose.R,
+        p_PoJo_P=pose.p,
+        axis=read_axis(part, parsed.axis, parts) if moving else (1.0, 0.0, 0.0),
+        limits=read_limits(part, parsed, parts) if moving else Limits(),
+        damping=coefficients["damping"],
+        friction=coefficients["friction"],
+        rotor_inertia=joined_rotor_inertia(joint, coefficients["armature"], found.rotor_inertias),
+        mimic=read_mimic(parsed.mimic) if moving else None,
+        initial_position=found.initial_position,
+        line=joint.element.line,
+        faults=tuple(parts.faults),
+    )
+
+
+def read_coefficients(part: Part, parsed: Any, parts: JointParts) -> dict[str, float]:
+    """Damping, friction and armature from ``<dynamics>``: 0 or more, 0 where absent."""
+    values = dict.fromkeys(("damping", "friction", "armature"), 0.0)
+    if parsed is None:
+        return values
+    dynamics = part.child("dynamics")
+    try:
+        given = {"damping": parsed.damping, "friction": parsed.friction}
+        if dynamics.has("armature"):  # of MuJoCo and Isaac; urdf_parser_py does not know it
+            given["armature"] = dynamics.number("armature")
+        for name, value in given.items():
+            if value is not None and value < 0.0:
+                raise NegativeValueError(dynamics.place, name, value)
+            values[name] = value or 0.0
+    except DescriptionError as error:
+        parts.add("motion", error)
+    return values
+
+
+def read_axis(part: Part, parsed: list[float] | None, parts: JointParts) -> Vector:
+    """The unit vector along the axis; 1 0 0 where none is given."""
+    axis = part.child("axis")
+    if parsed is None:
+        axis.notes.add("KD306", "no <axis>: it is 1 0 0, as URDF says", *part.reader.place[1:])
         return (1.0, 0.0, 0.0)
-    x, y, z = axis.vector("xyz")
+    x, y, z = parsed
     length = math.hypot(x, y, z)
     if length < SHORTEST_AXIS:
-        raise ZeroAxisError(axis.place, (x, y, z))
+        parts.add("axis", ZeroAxisError(axis.place, (x, y, z)))
+        return (1.0, 0.0, 0.0)
     if abs(length - 1.0) > 1e-3:
         axis.notes.add("KD305", f"the axis has length {length:.6g}: made 1", *axis.place[1:])
     return (x / length, y / length, z / length)
 
 
-def read_limits(joint: Reader) -> Limits:
+def read_limits(part: Part, parsed: Any, parts: JointParts) -> Limits:
     """Limits; 0 means unknown for effort, velocity, and for both positions; a continuous joint has none."""
-    limit = joint.child("limit")
+    limit = parsed.limit
     if limit is None:
         return Limits()
-    velocity, effort, lower, upper = (limit.bound(name) for name in ("velocity", "effort", "lower", "upper"))
-    if joint.element.attributes["type"].strip() == "continuous" or lower == upper == 0.0:
+    lower, upper = finite(limit.lower), finite(limit.upper)
+    if parsed.type == "continuous" or lower == upper == 0.0:
         lower = upper = None
     if lower is not None and upper is not None and lower > upper:
-        raise LimitOrderError(limit.place, lower, upper)
-    return Limits(lower, upper, positive(velocity), positive(effort))
+        parts.add("motion", LimitOrderError(part.child("limit").place, lower, upper))
+        lower = upper = None
+    return Limits(lower, upper, positive(finite(limit.velocity)), positive(finite(limit.effort)))
+
+
+def finite(value: float) -> float | None:
+    """``value``, or None where it is infinite, which means no limit."""
+    return value if abs(value) <= LARGEST else None
 
 
 def positive(value: float | None) -> float | None:
@@ -179,195 +341,39 @@ def positive(value: float | None) -> float | None:
     return value if value is not None and value > 0.0 else None
 
 
-def read_mimic(joint: Reader) -> Mimic | None:
+def read_mimic(parsed: Any) -> Mimic | None:
     """``<mimic>`` as written; None where there is none."""
-    mimic = joint.child("mimic")
-    if mimic is None:
+    if parsed is None:
         return None
-    return Mimic(mimic.name("joint"), mimic.number("multiplier", 1.0), mimic.number("offset", 0.0))
+    multiplier = 1.0 if parsed.multiplier is None else parsed.multiplier
+    return Mimic(parsed.joint, multiplier, parsed.offset or 0.0)
 
 
-# What URDF elements may hold, so that nothing is ignored in silence.
+# ``<origin>`` to a Pose.
 
 
-class Allowed(NamedTuple):
-    """Attributes and child elements that URDF or its common extensions know for one element."""
-
-    attributes: frozenset[str] = frozenset()
-    children: Mapping[str, "Allowed"] = {}
+SHORTEST_QUATERNION = 1e-6
+MOST_RADIANS = 2 * math.pi * 1.001  # [rad] nobody turns a frame further; 90 and 180 are degrees
 
 
-# Known elements that are not looked into here; each is counted in one finding that says what is read of it.
-_NO_PART = (
-    "visual collision contact self_collision_checking collision_checking gazebo material sensor mujoco "
-    "safety_controller calibration"
-)
-UNREAD = {
-    **dict.fromkeys(_NO_PART.split(), "{} has no part in the motion and is not read"),
-    "ros2_control": "of {} only initial positions and rotor inertias are read",
-    "elastic": "{} bends the simulated arm, where asked for; the model takes the link as rigid",
-    "transmission": "of {} only rotor inertias are read",
-}
-MOST_KINDS = 100
-FOREIGN = "{} is foreign to URDF and not read"
+def read_pose(owner: Reader, parsed: Any) -> Pose:
+    """``<origin xyz rpy>``: position, and turns about the parent's fixed axes X, Y, Z; absent means 0.
 
-
-def allowed(attributes: str = "", **children: Allowed) -> Allowed:
-    """What an element may hold: attribute names in one string, child elements by name."""
-    return Allowed(frozenset(attributes.split()), children)
-
-
-_ORIGIN = allowed("xyz rpy quat_xyzw")
-_INERTIAL = allowed(origin=_ORIGIN, mass=allowed("value"), inertia=allowed("ixx ixy ixz iyy iyz izz"))
-_JOINT = allowed(
-    "name type",
-    origin=_ORIGIN,
-    parent=allowed("link"),
-    child=allowed("link"),
-    axis=allowed("xyz"),
-    limit=allowed("lower upper effort velocity acceleration deceleration jerk"),
-    dynamics=allowed("damping friction armature"),
-    mimic=allowed("joint multiplier offset"),
-)
-ROBOT = allowed("name version", link=allowed("name type", inertial=_INERTIAL), joint=_JOINT)
-
-
-def note_unknown(root: Element, notes: Notes) -> None:
-    """Note what the reader does not read: unknown tags and attributes, foreign blocks, known but unread ones.
-
-    Equal ones are noted once, at the first, with their number.
+    Newer URDFs may give ``quat_xyzw`` in place of ``rpy``. Raises ``OrientationError``, and as ``numbers``.
     """
-    strangers = Strangers({}, {}, {})
-    waiting = [(Reader(root, "robot", notes), ROBOT)]
-    for reader, known in waiting:  # grows while it is walked
-        strangers.look_at(reader, known)
-        for child in reader.element.children:
-            if child.tag in known.children:
-                name = child.attributes.get("name")
-                label = f"{child.tag} {name!r}" if known is ROBOT else f"{reader.label} <{child.tag}>"
-                waiting.append((Reader(child, label, notes), known.children[child.tag]))
-    strangers.write(notes)
-
-
-class Strangers(NamedTuple):
-    """What was met and not read: for each kind its first reader and its number."""
-
-    tags: dict[str, list[Reader]]
-    attributes: dict[str, list[Reader]]
-    foreign: dict[str, list[Reader]]
-
-    def look_at(self, reader: Reader, known: Allowed) -> None:
-        """Sort what one element holds and URDF does not know."""
-        for child in reader.element.children:
-            kind = f"<{child.tag[:60]}> in <{reader.element.tag}>"
-            where = Reader(child, reader.label, reader.notes)
-            if child.tag in known.children:
-                continue
-            if child.tag in UNREAD or ":" in child.tag:
-                self.foreign.setdefault(f"<{child.tag[:60]}>", []).append(where)
-            else:
-                self.tags.setdefault(kind, []).append(where)
-        for name in reader.element.attributes:
-            if name in known.attributes or name == "xmlns" or name.startswith("xmlns:"):
-                continue
-            kind = f"{name[:60]!r} of <{reader.element.tag}>"
-            (self.foreign if ":" in name else self.attributes).setdefault(kind, []).append(reader)
-
-    def write(self, notes: Notes) -> None:
-        """Write down each kind once."""
-        note_kinds("KD209", self.tags, lambda kind: f"unknown element {kind} was not read", notes)
-        note_kinds("KD210", self.attributes, lambda kind: f"unknown attribute {kind} was not read", notes)
-        note_kinds(
-            "KD212", self.foreign, lambda kind: UNREAD.get(kind.strip("<>"), FOREIGN).format(kind), notes
-        )
-
-
-def note_kinds(
-    code: str, kinds: Mapping[str, list[Reader]], message: Callable[[str], str], notes: Notes
-) -> None:
-    """Note each kind, but of very many only the first."""
-    for kind, readers in list(kinds.items())[:MOST_KINDS]:
-        note_kind(code, message(kind), readers, notes)
-    if len(kinds) > MOST_KINDS:
-        line = list(kinds.values())[MOST_KINDS][0].element.line
-        notes.add(code, f"{len(kinds) - MOST_KINDS} other kinds of them were not read either", line)
-
-
-def note_kind(code: str, message: str, readers: Iterable[Reader], notes: Notes) -> None:
-    """One finding for all elements of a kind, at the first."""
-    first, *others = readers
-    times = f" ({len(others) + 1} times)" if others else ""
-    notes.add(code, message + times, *first.place[1:])
-
-
-# URDF text to a Robot.
-
-
-def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
-    """Read URDF text; ``source`` is the file name for messages.
-
-    Raises ``DescriptionError``: one clear message with file, line, element and what to do.
-    """
-    root = parse_xml(text, source)
-    notes = Notes(source)
-    note_text(text, notes)
-    strip_namespace(root, notes)
-    check_is_urdf(root, notes)
-    links = tuple(read_links(root, notes))
-    joints = tuple(read_joints(root, notes))
-    root_link = check_tree(links, joints, root.line, notes)
-    note_unknown(root, notes)
-    note_names(links, joints, notes)
-    note_joints(joints, notes)
-    note_inertias(links, joints, link_sizes(root.all("link"), joints), notes)
-    note_broken_mimics(joints, notes)
-    notes.findings.sort(key=lambda finding: finding.line or 0)
-    robot = Reader(root, "robot", notes)
-    name = robot.name().strip() if robot.has("name") else "robot"
-    return Robot(name, root_link, links, joints, tuple(notes.findings), source)
-
-
-def check_is_urdf(root: Element, notes: Notes) -> None:
-    """Raises ``NotUrdfError``, and ``UnrunXacroError`` where a xacro tag was left."""
-    if root.tag != "robot":
-        raise NotUrdfError(notes.place(root.line, None), root.tag)
-    for element in walk(root):
-        if element.tag.startswith("xacro:"):
-            raise UnrunXacroError(notes.place(element.line, None), f"<{element.tag}>")
-
-
-def walk(root: Element) -> Iterable[Element]:
-    """The element and everything in it, in document order."""
-    waiting = [root]
-    while waiting:
-        element = waiting.pop()
-        yield element
-        waiting.extend(reversed(element.children))
-
-
-def read_links(root: Element, notes: Notes) -> Iterable[Link]:
-    """The links, in the order of the file."""
-    for link in named(root.all("link"), "link", notes):
-        yield Link(link.name(), read_inertial(link), link.element.line)
-
-
-def read_joints(root: Element, notes: Notes) -> Iterable[Joint]:
-    """The joints in the order of the file, with what other elements say of them."""
-    initial = read_initial_positions(root, notes)
-    rotors = read_rotor_inertias(root, notes)
-    for joint in named(root.all("joint"), "joint", notes):
-        read = read_joint(joint)
-        rotor = joined_rotor_inertia(joint, read.rotor_inertia, rotors.get(read.name, []))
-        yield replace(read, initial_position=initial.get(read.name), rotor_inertia=rotor)
-
-
-def named(elements: Iterable[Element], kind: str, notes: Notes) -> Iterable[Reader]:
-    """A reader for each element, whose names are checked to be there and unique."""
-    lines: dict[str, int] = {}
-    for element in elements:
-        name = Reader(element, kind, notes).name()
-        reader = Reader(element, f"{kind} {name!r}", notes)
-        if name in lines:
-            raise DuplicateNameError(reader.place, lines[name])
-        lines[name] = element.line
-        yield reader
+    if parsed is None:
+        return Pose()
+    origin = owner.child(owner.element.all("origin")[0])
+    x, y, z = parsed.xyz
+    if "quat_xyzw" in origin.element.attributes:
+        if "rpy" in origin.element.attributes:
+            raise OrientationError(origin.place, "both rpy and quat_xyzw are given")
+        quaternion = origin.numbers("quat_xyzw", 4)
+        if math.hypot(*quaternion) < SHORTEST_QUATERNION:
+            raise OrientationError(origin.place, "quat_xyzw is 0")
+        return Pose(rotation_quaternion(*quaternion), (x, y, z))
+    roll, pitch, yaw = parsed.rpy
+    if max(abs(roll), abs(pitch), abs(yaw)) > MOST_RADIANS:
+        written = " ".join(map(repr, parsed.rpy))
+        origin.notes.add("KD507", f"rpy is {written} rad: degrees written for radians?", *origin.place[1:])
+    return Pose(rotation_rpy(roll, pitch, yaw), (x, y, z))

@@ -20,7 +20,7 @@ from kane_dynamics_ros.description.findings import (
     UnknownNameError,
     UnsupportedJointError,
 )
-from kane_dynamics_ros.description.geometry import Placement, rotation_about, scale
+from kane_dynamics_ros.description.geometry import Pose, rotation_about, scale
 from kane_dynamics_ros.description.model import IDENTITY, MOVING, ZERO, Joint, Link, Mimic, Robot
 
 # Whether links and joints form one tree.
@@ -192,14 +192,14 @@ def nearest_to_zero(joint: Joint) -> float:
     return upper if upper is not None and upper < 0.0 else 0.0
 
 
-def moved_placement(joint: Joint, position: float) -> Placement:
+def moved_pose(joint: Joint, position: float) -> Pose:
     """The child link's frame in the parent's, at ``position`` [rad] or [m]."""
-    motion = Placement()
+    motion = Pose()
     if joint.kind in ("revolute", "continuous"):
-        motion = Placement(rotation_about(joint.axis, position), ZERO) if position else motion
+        motion = Pose(rotation_about(joint.axis, position), ZERO) if position else motion
     elif joint.kind == "prismatic":
-        motion = Placement(IDENTITY, scale(position, joint.axis))
-    return Placement(joint.R_PJ, joint.p_PoJo_P).then(motion)
+        motion = Pose(IDENTITY, scale(position, joint.axis))
+    return Pose(joint.R_PJ, joint.p_PoJo_P).then(motion)
 
 
 # Independent coordinates of a chain, and how each of its joints follows one of them.

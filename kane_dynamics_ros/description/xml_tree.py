@@ -2,16 +2,14 @@
 
 import codecs
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from kane_dynamics_ros.description.findings import DoctypeError, Notes, NotXmlError, Place, TooLargeError
 
-# XML to a plain tree with line numbers, safely: no entities, nothing external, bounded in size.
-#
-# The standard expat is used directly: urdf_parser_py drops line numbers, prints instead of raising, and
-# expands entities, and ElementTree keeps no lines.
-
+# The standard expat is used directly: it gives the line on which a tag begins and takes foreign prefixes that
+# were not declared, and each bound is kept while the text is read.
 
 MAX_BYTES = 5_000_000
 MAX_ELEMENTS = 50_000
@@ -20,7 +18,7 @@ MAX_DEPTH = 64
 MAX_TEXT = 1000  # [characters] kept of an element's text
 
 
-@dataclass
+@dataclass(eq=False)
 class Element:
     """One XML element; ``tag`` keeps a foreign prefix as written (``drake:rotor_inertia``)."""
 
@@ -29,6 +27,18 @@ class Element:
     line: int
     children: list["Element"] = field(default_factory=list)
     text: str = ""
+
+    # As an element of ElementTree, so that urdf_parser_py can read it.
+
+    @property
+    def attrib(self) -> dict[str, str]:
+        return self.attributes
+
+    def get(self, name: str) -> str | None:
+        return self.attributes.get(name)
+
+    def __iter__(self) -> Iterator["Element"]:
+        return iter(self.children)
 
     def all(self, tag: str) -> list["Element"]:
         """The children called ``tag``."""

@@ -91,17 +91,35 @@ def test_an_error_is_one_line_and_exit_code_2(arm, capsys):
 def test_an_error_is_json_too_when_asked_for(arm, capsys):
     (arm / "loose.urdf").write_text("<robot name='x'>")
     assert main(["inspect", "loose.urdf", "--json"]) == 2
-    assert json.loads(capsys.readouterr().out) == {
-        "error": {
-            "code": "KD102",
-            "severity": "error",
-            "message": "not well-formed XML: no element found; give URDF text, in UTF-8 if not declared "
-            "otherwise",
-            "file": "loose.urdf",
-            "line": 1,
-            "element": None,
-        }
-    }
+    data = json.loads(capsys.readouterr().out)
+    error = {key: data["error"][key] for key in ("code", "severity", "file", "line", "element")}
+    assert error == {"code": "KD102", "severity": "error", "file": "loose.urdf", "line": 1, "element": None}
+    assert data["errors"] == [data["error"]]
+    assert data["findings"] == []
+
+
+def test_everything_that_is_wrong_is_said_in_one_run(arm, capsys):
+    """Two faults of the chain as errors, and the warnings beside them."""
+    text = two_joints(inside='<axis xyz="0 0 2"/><limit lower="1" upper="-1" effort="1" velocity="1"/>')
+    (arm / "faulty.urdf").write_text(text.replace('mass value="1"', 'mass value="-1"', 1))
+    assert main(["inspect", "faulty.urdf"]) == 2
+    said = capsys.readouterr()
+    assert [line.split("[")[-1] for line in said.err.splitlines()] == ["KD401]", "KD504]"]
+    assert all(line.startswith("error: faulty.urdf:") for line in said.err.splitlines())
+    assert "KD305" in said.out
+    assert main(["inspect", "faulty.urdf", "--json"]) == 2
+    data = json.loads(capsys.readouterr().out)
+    assert [error["code"] for error in data["errors"]] == ["KD401", "KD504"]
+    assert "KD305" in [finding["code"] for finding in data["findings"]]
+
+
+def test_strict_refuses_what_is_a_serious_warning_otherwise(arm, capsys):
+    (arm / "massless.urdf").write_text(two_joints(second=" "))
+    for command in (["inspect"], ["generate", "--no-compile"]):
+        assert main([*command, "massless.urdf"]) == 0
+        assert "KD404" in capsys.readouterr().out
+        assert main([*command, "massless.urdf", "--strict"]) == 2
+        assert "KD404" in capsys.readouterr().err
 
 
 class Terminal:

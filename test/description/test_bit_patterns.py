@@ -85,7 +85,7 @@ def test_any_pattern_in_any_number_is_refused_or_gives_finite_torques(pattern):
 @pytest.mark.parametrize("pattern", ["nan", "inf", "-inf", "1e300", "1e999", "-1e12001"])
 def test_number_that_is_not_finite_or_too_large_is_named(pattern):
     with pytest.raises(DescriptionError) as caught:
-        parse_robot(FULL.replace('"1.17"', f'"{pattern}"'), "arm.urdf")
+        serial_chain(parse_robot(FULL.replace('"1.17"', f'"{pattern}"'), "arm.urdf"))
     assert str(caught.value) == (
         f"arm.urdf:3: link 'one' <inertial> <mass>: value={pattern!r}; numbers must be finite and at "
         f"most 1e+12 in "
@@ -96,7 +96,7 @@ def test_number_that_is_not_finite_or_too_large_is_named(pattern):
 @pytest.mark.parametrize("pattern", ["0x1p3", "1_0", "١", "1d3", "1,5", "one", "1 2", "--1"])
 def test_what_only_looks_like_a_number_is_named(pattern):
     with pytest.raises(DescriptionError, match=r"is not a number; write it as in 0\.5 or 5e-1"):
-        parse_robot(FULL.replace('"1.17"', f'"{pattern}"'), "arm.urdf")
+        serial_chain(parse_robot(FULL.replace('"1.17"', f'"{pattern}"'), "arm.urdf"))
 
 
 def test_negative_zero_is_zero():

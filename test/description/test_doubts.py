@@ -58,7 +58,11 @@ CASES = {
         two_joints(inside=LIMIT.replace("effort", "efort") + '<axis xyz="0 0 1"/>'),
         [
             ("KD210", 5, "unknown attribute 'efort' of <limit> was not read"),
-            ("KD502", 5, "effort limit absent or 0, taken as unknown (nothing is clamped), for 'a'"),
+            (
+                "KD502",
+                5,
+                "effort limit absent, 0 or negative, taken as unknown (nothing is clamped), for 'a'",
+            ),
         ],
     ),
     "misplaced element": (

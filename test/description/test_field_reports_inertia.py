@@ -5,9 +5,9 @@ import pytest
 from chain_torques import inverse_dynamics
 from chains_of_text import chain_of, codes, notes
 from scipy.spatial.transform import Rotation
-from small_urdf import INERTIA, fixed, joint, link, robot, two_joints
+from small_urdf import INERTIA, LIMIT, fixed, joint, link, robot, two_joints
 
-from kane_dynamics_ros.description import physics_hash
+from kane_dynamics_ros.description import DescriptionError, physics_hash
 
 STATES = np.random.default_rng(37).uniform(-2.0, 2.0, (10, 3, 2))
 
@@ -62,14 +62,19 @@ def test_mass_without_inertia_is_a_point_mass_and_doubtful():
     assert notes(text, "KD408") == ["its mass is 1 kg, its inertia 0: taken as a point mass"]
 
 
-@pytest.mark.parametrize("index", range(6))
+@pytest.mark.parametrize("index", range(1, 6))
 def test_inertia_that_no_body_has_names_its_link(index):
-    """Field report 7: six links, each in turn broken."""
+    """Field report 7: six links, each in turn broken; of the first only the moment about its axis acts."""
     broken = inertial(tensor='ixx="0.1" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"')
     links = [link(f"l{k}", broken if k == index else INERTIA) for k in range(6)]
-    joints = [joint(f"j{k}", f"l{k - 1}" if k else "base", f"l{k}") for k in range(6)]
-    with pytest.raises(Exception, match=rf"arm.urdf:{index + 3}: link 'l{index}': no body has its inertia"):
-        chain_of(robot(link("base", ""), *links, *joints))
+    axes = [f'<axis xyz="0 {k % 2} {1 - k % 2}"/>{LIMIT}' for k in range(6)]
+    joints = [joint(f"j{k}", f"l{k - 1}" if k else "base", f"l{k}", inside=axes[k]) for k in range(6)]
+    text = robot(link("base", ""), *links, *joints)
+    found = [(f.line, f.element) for f in chain_of(text).findings if f.code == "KD403"]
+    assert found == [(index + 3, f"link 'l{index}'")]
+    with pytest.raises(DescriptionError) as caught:
+        chain_of(text, strict=True)
+    assert (caught.value.code, caught.value.place.line) == ("KD403", index + 3)
 
 
 def test_lost_decimal_point_is_doubted():

@@ -167,8 +167,8 @@ def test_limits_of_zero_are_unknown_and_said_once():
     assert (limits.lower, limits.upper, limits.velocity, limits.effort) == (None, None, None, None)
     assert [finding.message for finding in chain_of(text).findings if finding.severity == "warning"] == [
         "position limits absent or 0, taken as unknown (nothing is clamped), for 'a', 'b'",
-        "effort limit absent or 0, taken as unknown (nothing is clamped), for 'a', 'b'",
-        "velocity limit absent or 0, taken as unknown (nothing is clamped), for 'a', 'b'",
+        "effort limit absent, 0 or negative, taken as unknown (nothing is clamped), for 'a', 'b'",
+        "velocity limit absent, 0 or negative, taken as unknown (nothing is clamped), for 'a', 'b'",
     ]
 
 

@@ -12,6 +12,7 @@ from small_urdf import INERTIA, LIMIT, fixed, joint, link, robot, two_joints
 from whole_robot_witness import PinocchioChain
 
 from kane_dynamics_ros.description import DescriptionError, load_robot, parse_robot, serial_chain
+from kane_dynamics_ros.errors import SingularMassMatrixError
 
 G = 9.81
 QUARTER = "1.5707963267948966"
@@ -183,12 +184,19 @@ def test_sideways_mounting_loads_the_first_joint(model):
     assert abs(model(mounted(f"{QUARTER} 0 0")).gravity([0.3, 0.4])[0]) > 1.0
 
 
-def test_massless_fingers_are_refused_before_any_nan():
-    """Field report 54."""
-    text = two_joints(second=inertial(mass="0", moments=("0", "0", "0")))
-    with pytest.raises(DescriptionError, match=r"joint 'b' moves no inertia: .*\[KD404\]") as caught:
-        serial_chain(parse_robot(text))
-    assert "nan" not in str(caught.value)
+def test_massless_fingers_have_torques_and_no_forward_dynamics(model):
+    """Field report 54: their own torque is 0; forward dynamics names the joint instead of giving NaN."""
+    text = two_joints(second=inertial(mass="0", moments=("0", "0", "0")), inside=about("0 1 0"))
+    made = model(text)
+    state = np.array(((0.3, -0.2), (0.5, 0.1), (1.0, 2.0)))
+    tree = parse_robot(text)
+    expected = PinocchioChain(text, tree, serial_chain(tree)).inverse_dynamics(*state)
+    np.testing.assert_allclose(made.inverse_dynamics(*state), expected, rtol=0, atol=1e-14)
+    assert expected[1] == 0.0
+    with pytest.raises(SingularMassMatrixError, match="'b'"):
+        made.forward_dynamics(state[0], state[1], (0.0, 0.0))
+    with pytest.raises(DescriptionError, match=r"joint 'b' moves no inertia: .*\[KD404\]"):
+        serial_chain(tree, strict=True)
 
 
 def test_body_fixed_after_the_last_joint_counts_with_its_centre_and_inertia(model):

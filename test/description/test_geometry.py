@@ -7,9 +7,9 @@ import pytest
 from scipy.spatial.transform import Rotation
 from small_urdf import two_joints
 
-from kane_dynamics_ros.description import DescriptionError, Inertia, parse_robot
+from kane_dynamics_ros.description import DescriptionError, Inertia, parse_robot, serial_chain
 from kane_dynamics_ros.description.geometry import (
-    Placement,
+    Pose,
     lump,
     moment_about,
     moved_inertia,
@@ -75,7 +75,7 @@ def test_moved_inertia_is_that_of_the_moved_points():
     random = np.random.default_rng(3)
     points, masses = random.uniform(-1, 1, (5, 3)), random.uniform(0.1, 2, 5)
     R, p = Rotation.from_euler("xyz", (0.4, 0.5, 0.6)).as_matrix(), random.uniform(-1, 1, 3)
-    place = Placement(tuple(map(tuple, R.tolist())), tuple(p.tolist()))
+    place = Pose(tuple(map(tuple, R.tolist())), tuple(p.tolist()))
     moved, expected = (
         moved_inertia(place, body_of_points(points, masses)),
         body_of_points(points @ R.T + p, masses),
@@ -111,7 +111,7 @@ def test_origin_may_be_a_quaternion():
 )
 def test_unclear_orientation_is_refused(orientation, found):
     with pytest.raises(DescriptionError) as caught:
-        parse_robot(two_joints().replace('rpy="0 0 0"', orientation, 1), "arm.urdf")
+        serial_chain(parse_robot(two_joints().replace('rpy="0 0 0"', orientation, 1), "arm.urdf"))
     assert str(caught.value) == (
         f"arm.urdf:5: joint 'a' <origin>: {found}; give rpy (turns about X, Y, Z in rad), or one "
         f"quaternion of length "

@@ -187,7 +187,7 @@ def test_names_are_quoted_in_messages(name):
     with pytest.raises(DescriptionError) as caught:
         parse_robot(text, "arm.urdf")
     assert str(caught.value) == (
-        f"arm.urdf:6: joint {name!r}: its child link 'x' is not defined; add <link name='x'/> or mend "
+        f"arm.urdf:6: joint {name!r}: its child link 'x' is not defined; add <link name='x'/> or fix "
         f"the name [KD203]"
     )
     assert str(caught.value).isprintable()
@@ -198,7 +198,7 @@ def test_expressions_run_only_in_files_that_are_xacro(tmp_path):
     path = tmp_path / "arm.urdf"
     path.write_text(two_joints().replace('mass value="1"', 'mass value="${1 + 1}"', 1))
     with pytest.raises(DescriptionError) as caught:
-        load_robot(path)
+        serial_chain(load_robot(path))
     assert str(caught.value) == (
         f"{path}:3: link 'one' <inertial> <mass>: xacro that was not run: value='${{1 + 1}}'; expand it "
         f"with the "

@@ -99,7 +99,7 @@ def test_transmission_without_rotor_inertia_adds_nothing():
 
 def test_negative_rotor_inertia_is_refused():
     with pytest.raises(DescriptionError) as caught:
-        parse_robot(arm(transmission(J_100.replace("1e-4", "-1e-4"))), "arm.urdf")
+        serial_chain(parse_robot(arm(transmission(J_100.replace("1e-4", "-1e-4"))), "arm.urdf"))
     assert str(caught.value) == (
         "arm.urdf:7: transmission 't' <rotorInertia>: rotorInertia is -0.0001; it must be 0 or more [KD308]"
     )

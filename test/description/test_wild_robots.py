@@ -7,16 +7,13 @@ from wild_chains import FILES, disagreement, robot_and_text, tried
 from kane_dynamics_ros.description import DescriptionError
 
 REFUSED_FILES = {
-    "bolt_description/robots/bolt.urdf": "KD402",  # feet of mass 0 with an inertia
     "hector_description/robots/quadrotor_base.urdf": "KD207",  # no joints
     "iris_description/robots/iris_simple.urdf": "KD207",  # no moving joints
     "ur_description/urdf/ur3.urdf": "KD201",  # xacro's leavings: no links
 }
 REFUSED_CHAINS = {
     "alex_description/urdf/alex_psyonic_hands.urdf": {"KD213"},  # fingers follow joints that are not there
-    "romeo_description/urdf/romeo.urdf": {"KD404"},  # fingers without mass
-    "romeo_description/urdf/romeo_laas_small.urdf": {"KD403", "KD404"},
-    "romeo_description/urdf/romeo_small.urdf": {"KD403"},
+    "bolt_description/robots/bolt.urdf": {"KD402"},  # feet of mass 0 with an inertia
 }
 
 
