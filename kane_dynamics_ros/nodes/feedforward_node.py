@@ -19,7 +19,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.control.outcomes import Outcome, Ticket
+from kane_dynamics_ros.control.outcomes import Ticket, refusal
 from kane_dynamics_ros.control.rejections import NotActiveError, TrajectoryError
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
@@ -171,7 +171,7 @@ class FeedforwardNode(LifecycleNode):
                 why = (
                     candidate.outcome if isinstance(candidate.outcome, TrajectoryError) else NotActiveError()
                 )
-                self._status.tell(Outcome(candidate.ticket, "refused", str(why)))
+                self._status.tell(refusal(candidate.ticket, why))
 
     def _annotate(self, request: TrajectoryRequest) -> TrajectoryRequest | None:
         """In the thread of annotations."""
