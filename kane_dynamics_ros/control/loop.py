@@ -5,16 +5,17 @@
 
 import math
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.control.law import Law, efforts, position_error
+from kane_dynamics_ros.control.law import Law, efforts, efforts_by_term, position_error
 from kane_dynamics_ros.control.limits import Limited, clamp, clamp_reference, limit_rate, motion_limits
 from kane_dynamics_ros.control.outcomes import Cause, Goal, Goals, Ticket
 from kane_dynamics_ros.control.plan import (
+    STOP_KNOTS,
     Plan,
     Prepared,
     hold_at,
@@ -23,6 +24,7 @@ from kane_dynamics_ros.control.plan import (
     prepare,
     sample,
     shifted,
+    slowed,
 )
 from kane_dynamics_ros.control.rejections import NoEffectError, NoStateError, TrajectoryError
 from kane_dynamics_ros.control.splines import Array
@@ -240,6 +242,33 @@ class ControlLoop:
         else:
             self._waiting = prepared
         self.goals.accept(Goal(ticket, start_ns, plan.end_ns, candidate.tolerances))
+
+    def stop(self, now_ns: int, longest: float) -> float:
+        """Come to rest along the reference; how long that takes [s], 0 where nothing moves by itself.
+
+        Of some durations up to ``longest`` [s] the shortest for which the efforts are within their limits.
+        """
+        plan = self.plan
+        still = plan is None or now_ns >= plan.end_ns or self.settings.law.mode == "gravity_compensation"
+        if plan is None or still or self.alarm is not None or self._suspended is not None or longest <= 0.0:
+            return 0.0
+        law = replace(self.settings.law, mode="feedforward")
+        duration = longest
+        for halvings in (4, 3, 2, 1, 0):
+            duration = longest / 2**halvings
+            self.plan = slowed(plan, now_ns, duration)
+            times = np.linspace(now_ns, self.plan.end_ns, 4 * STOP_KNOTS)
+            reference = np.array([sample(self.plan, round(t)) for t in times]).swapaxes(0, 1)
+            wanted = efforts_by_term(law, reference, reference[0], reference[1]).total
+            if (np.abs(wanted) <= self.settings.effort_limits).all():
+                break
+        self._waiting, self._stamped = None, False
+        return duration
+
+    @property
+    def rests(self) -> bool:
+        """Whether the reference has come to its end."""
+        return self.plan is None or self._last_ns >= self.plan.end_ns
 
     def shift_clock(self, by_ns: int, now_ns: int) -> bool:
         """The clock of trajectories was stepped; whether the motion was dropped.

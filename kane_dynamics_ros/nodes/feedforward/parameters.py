@@ -237,7 +237,7 @@ SAFETY = (
     Declaration(
         "safety.on_deactivate",
         "text",
-        "hold",
+        "stop_and_hold",
         "Last command when deactivated or stopped; stop_and_hold first decelerates along the reference",
         choices=("stop_and_hold", *SAFE_STATES),
     ),
