@@ -77,7 +77,8 @@ def measure(points: int = 100_200) -> tuple[float, float]:
     os.environ.setdefault("ROS_DOMAIN_ID", str(random.choice(range(20, 40))))
     data = long_trajectory(points)
     program = f"from benchmark.long_trajectory import send_states; send_states({SPACE!r}, {START_TIME})"
-    with running("kane_dynamics_ros.nodes.feedforward_node", SPACE):
+    still = ("-p", "safety.on_tracking_error:=ignore")  # the arm of this benchmark does not move
+    with running("kane_dynamics_ros.nodes.feedforward_node", SPACE, *still):
         states = subprocess.Popen(
             [sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]
         )

@@ -143,3 +143,52 @@ def _feedback(law: Law, reference: Array, q: Array, qd: Array) -> Array:
         weighted: Array = law.rigid.mass_matrix(q) @ pd
         return weighted
     return pd
+
+
+# What the feedback is worth at a finite rate.
+
+DELAY = (
+    2  # periods from a state's measurement to the effect of the command that answers it, with ros2_control
+)
+
+
+def damping_ratio(kp: float, kd: float, period: float, delay: int = DELAY) -> float:
+    """Damping ratio of the worst mode of q'' = u, with u = -(kp q + kd q') sampled, held and delayed.
+
+    ``kp`` [1/s^2], ``kd`` [1/s], ``period`` [s], ``delay`` in periods. Below 0 the loop is unstable. The
+    modes are the eigenvalues z = exp(s T) of the sampled double integrator with its delayed inputs, the ratio
+    is -Re(s) / |s|.
+    """
+    step = np.zeros((2 + delay, 2 + delay))
+    step[:2, :2] = ((1.0, period), (0.0, 1.0))
+    effect, feedback = (0.5 * period**2, period), (-kp, -kd)
+    if delay:
+        step[:2, -1] = effect
+        step[2, :2] = feedback
+        step[range(3, 2 + delay), range(2, 1 + delay)] = 1.0
+    else:
+        step[:2, :2] += np.outer(effect, feedback)
+    z = np.linalg.eigvals(step).astype(complex)
+    s = np.log(z[np.abs(z) > 1e-12]) / period
+    return float((-s.real / np.abs(s)).min())
+
+
+def critical_gains(period: float, damping: float) -> tuple[float, float]:
+    """The largest kp [1/s^2], with kd = 2 sqrt(kp) [1/s], that is damped so well at ``period`` [s]."""
+    low, high = 0.0, 1.0  # of sqrt(kp) T: the loop depends on nothing else
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        good = damping_ratio(middle**2, 2.0 * middle, 1.0) >= damping
+        low, high = (middle, high) if good else (low, middle)
+    root = low / period
+    return root**2, 2.0 * root
+
+
+def feedback_gains(law: Law, q: Array) -> tuple[Array, Array] | None:
+    """Gains (n,) from position and velocity error to acceleration at ``q`` (n,); None without feedback."""
+    if law.mode == "computed_torque":
+        return law.kp, law.kd
+    if law.mode != "feedforward_pd":
+        return None
+    mobility = np.linalg.inv(law.rigid.mass_matrix(q)).diagonal()
+    return law.kp * mobility, law.kd * mobility

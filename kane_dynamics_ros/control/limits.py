@@ -65,6 +65,25 @@ def position_limits(joints: Sequence[JointInfo]) -> tuple[Array, Array]:
     return np.array(lower), np.array(upper)
 
 
+def velocity_limits(joints: Sequence[JointInfo]) -> Array:
+    """Largest speeds (n,); infinite where there is no limit."""
+    return np.array([math.inf if joint.velocity is None else joint.velocity for joint in joints])
+
+
+FAR = 0.2  # of the range between the limits: further outside than any arm is pushed
+
+
+def far_outside(q: Array, joints: Sequence[JointInfo]) -> tuple[str, ...]:
+    """One phrase for each joint whose position is far outside its limits, as degrees for radians are."""
+    lower, upper = position_limits(joints)
+    margin = np.where(np.isfinite(upper - lower), FAR * (upper - lower), math.pi)
+    outside = (q < lower - margin) | (q > upper + margin)
+    return tuple(
+        f"{joints[j].name} is at {q[j]:g}, its limits are {lower[j]:g} to {upper[j]:g}"
+        for j in np.flatnonzero(outside).tolist()
+    )
+
+
 @dataclass(frozen=True)
 class MotionLimits:
     """Position limits (n,) and velocity limits (n,) of a reference; infinite where there is none."""
@@ -110,8 +129,7 @@ def motion_limits(joints: Sequence[JointInfo], begin: Array | None) -> MotionLim
     lower, upper = position_limits(joints)
     if begin is not None:
         lower, upper = np.minimum(lower, begin), np.maximum(upper, begin)
-    fastest = np.array([math.inf if joint.velocity is None else joint.velocity for joint in joints])
-    return MotionLimits(tuple(joint.name for joint in joints), lower, upper, fastest)
+    return MotionLimits(tuple(joint.name for joint in joints), lower, upper, velocity_limits(joints))
 
 
 def clamp_reference(reference: Array, lower: Array, upper: Array) -> Array:

@@ -1,10 +1,14 @@
 """What became of each trajectory: accepted, then finished or dropped; or refused, with the reason."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from kane_dynamics_ros.control.rejections import TrajectoryError
+from kane_dynamics_ros.control.tolerances import Tolerances
+
 TrajectoryState = Literal["accepted", "refused", "dropped", "finished"]
+Cause = Literal["", "replaced", "stopped", "path_tolerance", "goal_tolerance", "fault"]
 
 
 @dataclass(frozen=True)
@@ -22,21 +26,34 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One change of a trajectory's state; ``by_sender``: dropped since a sender asked for something else."""
+    """One change of a trajectory's state.
+
+    ``reason`` is in words; ``cause`` says why one was dropped, and ``error`` why it was refused.
+    """
 
     ticket: Ticket
     state: TrajectoryState
     reason: str
-    by_sender: bool = False
+    cause: Cause = ""
+    error: TrajectoryError | None = None
+
+    @property
+    def by_sender(self) -> bool:
+        """Whether it was dropped because a sender asked for something else."""
+        return self.cause in ("replaced", "stopped")
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A trajectory that was accepted, with its start and end on the clock of trajectories [ns]."""
+    """A trajectory that was accepted, with its start and end on the clock of trajectories [ns].
+
+    ``tolerances`` are its own; None: those of the settings.
+    """
 
     ticket: Ticket
     start_ns: int
     end_ns: int
+    tolerances: Tolerances | None = None
 
 
 class Goals:
@@ -49,7 +66,7 @@ class Goals:
     def accept(self, goal: Goal) -> None:
         """Take a goal; those that would end after its start are dropped."""
         why = f"replaced by trajectory {goal.ticket.number}"
-        self.drop(why, by_sender=True, from_ns=goal.start_ns)
+        self.drop(why, "replaced", goal.start_ns)
         self.open.append(goal)
         duration = (goal.end_ns - goal.start_ns) * 1e-9
         self._report(goal.ticket, "accepted", f"takes {duration:.3f} s")
@@ -57,18 +74,18 @@ class Goals:
     def start_last(self, start_ns: int) -> None:
         """The newest goal starts at ``start_ns`` [ns]: later than it was taken, with the next state."""
         goal = self.open.pop()
-        self.open.append(Goal(goal.ticket, start_ns, start_ns + goal.end_ns - goal.start_ns))
+        self.open.append(_moved(goal, start_ns - goal.start_ns))
 
-    def refuse(self, ticket: Ticket, reason: str) -> None:
+    def refuse(self, ticket: Ticket, error: TrajectoryError) -> None:
         """Report a trajectory that is not followed."""
-        self._report(ticket, "refused", reason)
+        self._outcomes.append(refusal(ticket, error))
 
-    def drop(self, reason: str, by_sender: bool = False, from_ns: int = 0) -> bool:
+    def drop(self, reason: str, cause: Cause = "fault", from_ns: int = 0) -> bool:
         """Drop the goals that would end after ``from_ns``; whether there was one."""
         dropped = [goal for goal in self.open if goal.end_ns > from_ns]
         self.open = [goal for goal in self.open if goal.end_ns <= from_ns]
         for goal in dropped:
-            self._report(goal.ticket, "dropped", reason, by_sender)
+            self._report(goal.ticket, "dropped", reason, cause)
         return bool(dropped)
 
     def finish(self) -> None:
@@ -77,7 +94,7 @@ class Goals:
 
     def shift(self, by_ns: int) -> None:
         """The clock of trajectories was stepped."""
-        self.open = [Goal(goal.ticket, goal.start_ns + by_ns, goal.end_ns + by_ns) for goal in self.open]
+        self.open = [_moved(goal, by_ns) for goal in self.open]
 
     @property
     def news(self) -> bool:
@@ -89,5 +106,14 @@ class Goals:
         outcomes, self._outcomes = self._outcomes, []
         return iter(outcomes)
 
-    def _report(self, ticket: Ticket, state: TrajectoryState, reason: str, by_sender: bool = False) -> None:
-        self._outcomes.append(Outcome(ticket, state, reason, by_sender))
+    def _report(self, ticket: Ticket, state: TrajectoryState, reason: str, cause: Cause = "") -> None:
+        self._outcomes.append(Outcome(ticket, state, reason, cause))
+
+
+def refusal(ticket: Ticket, error: TrajectoryError) -> Outcome:
+    """The outcome of a trajectory that is not followed."""
+    return Outcome(ticket, "refused", str(error), error=error)
+
+
+def _moved(goal: Goal, by_ns: int) -> Goal:
+    return replace(goal, start_ns=goal.start_ns + by_ns, end_ns=goal.end_ns + by_ns)

@@ -92,6 +92,27 @@ def hold_from(plan: Plan, now_ns: int) -> Plan:
     return hold_at(sample(plan, now_ns)[0], now_ns)
 
 
+STOP_KNOTS = 17
+
+
+def slowed(plan: Plan, now_ns: int, duration: float) -> Plan:
+    """The plan that comes to rest on its own path within ``duration`` [s], without a jump in acceleration.
+
+    With s from 0 to 1 over the duration T, the time along the path is sigma = T (s - s^3 + s^4 / 2), whose
+    rate falls from 1 to 0 with no slope at either end: half of what would be covered in T is covered.
+    """
+    s = np.linspace(0.0, 1.0, STOP_KNOTS)
+    sigma = duration * (s - s**3 + 0.5 * s**4)
+    rate = 1.0 - 3.0 * s**2 + 2.0 * s**3
+    slope = (6.0 * s**2 - 6.0 * s) / duration
+    path = np.array([sample(plan, now_ns + round(t / NANOSECOND)) for t in sigma])
+    q, qd = path[:, 0], path[:, 1] * rate[:, np.newaxis]
+    qdd = path[:, 2] * rate[:, np.newaxis] ** 2 + path[:, 1] * slope[:, np.newaxis]
+    times_ns = now_ns + np.round(duration / NANOSECOND * s).astype(np.int64)
+    between = segments(q, qd, qdd, np.diff(times_ns) * NANOSECOND)
+    return Plan((Stretch(times_ns, np.concatenate((between, constant(q[-1])[np.newaxis]))),))
+
+
 def shifted(plan: Plan, by_ns: int) -> Plan:
     """The same motion, ``by_ns`` later: what a step of the clock leaves as it was."""
     return Plan(tuple(Stretch(each.starts_ns + by_ns, each.segments, each.offset) for each in plan.stretches))

@@ -26,6 +26,13 @@ class NotActiveError(TrajectoryError):
         super().__init__("the node is not active")
 
 
+class NoEffectError(TrajectoryError):
+    """Commands have no effect now."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}; send the trajectory again when commands reach the arm")
+
+
 class DuplicateJointError(TrajectoryError):
     """A joint is named twice."""
 

@@ -7,43 +7,44 @@ the output; deactivate leaves the arm with a last safe command.
 import gc
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.callback_groups import CallbackGroup
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.control.outcomes import Outcome, Ticket
+from kane_dynamics_ros.control.outcomes import Ticket, refusal
 from kane_dynamics_ros.control.rejections import NotActiveError, TrajectoryError
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.clocks import NodeClock, on_jump_back
-from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics
-from kane_dynamics_ros.nodes.feedforward.controller import Controller
-from kane_dynamics_ros.nodes.feedforward.model import DescriptionCheck
-from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
+from kane_dynamics_ros.nodes.clocks import NANOSECONDS, NodeClock, on_jump_back
+from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, Neighbours
+from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC, Controller
+from kane_dynamics_ros.nodes.feedforward.model import CheckError, DescriptionCheck
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, joint_table
+from kane_dynamics_ros.nodes.feedforward.ros2_control import ControllerManagerFollower
 from kane_dynamics_ros.nodes.feedforward.trajectories import (
     BackgroundAnnotation,
     TrajectoryIntake,
     TrajectoryStatus,
+    log_fault,
 )
 from kane_dynamics_ros.nodes.messages import (
     JOINT_STATES,
     ROBOT_DESCRIPTION,
     subscription_events,
 )
-from kane_dynamics_ros.nodes.parameters import declare, read
-from kane_dynamics_ros.nodes.process import OwnSpin, StateFirstSpin, run_node
+from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
+from kane_dynamics_ros.nodes.process import OwnSpin, StateFirstSpin, run_node, stopping_at_once
 
 WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through
 DIAGNOSTICS_EVERY = 20  # watches
+STOP_PATIENCE = 0.3  # [s] for the states of a stop, beyond twice its time
 
 
 class FeedforwardNode(LifecycleNode):
@@ -51,37 +52,42 @@ class FeedforwardNode(LifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("feedforward_node")
-        declare(self, TABLE)
+        declare(self, TABLE, later=("constraints.",))
+        self._table: tuple[Declaration, ...] = TABLE  # and what each joint has, when the model is known
         self._controller: Controller | None = None
         self._active = False
         self._description = DescriptionCheck()
         self._start_wanted = self.get_parameter("autostart").value is not False
+        self._left_unconfigured = False  # an operator cleaned up: only an operator configures again
+        self._own_cleanup = False
+        self._follower: ControllerManagerFollower | None = None
         self._clock_of_node = NodeClock(self.get_clock())
         self._jump = on_jump_back(self.get_clock(), self._on_clock_jump)
         self._diagnostics = Diagnostics(self)
+        self._neighbours = Neighbours(self)
         self._log = ConditionLog(self.get_logger())
         self._watches = 0
         self._status = TrajectoryStatus(self)
-        states = self._subscribe(JointState, "joint_states", self._on_state, JOINT_STATES, OwnSpin())
+        states = self.create_subscription(
+            JointState,
+            "joint_states",
+            self._never_called,
+            JOINT_STATES,
+            callback_group=OwnSpin(),
+            event_callbacks=subscription_events(self.get_logger(), "joint_states"),
+        )
         self._intake = TrajectoryIntake(self, self._prepare)
         self._annotation = BackgroundAnnotation(self, self._annotate)
-        self._subscribe(String, "robot_description", self._on_description, ROBOT_DESCRIPTION)
-        self._spin = StateFirstSpin(self, states, self._watch, WATCH_PERIOD)
+        self.create_subscription(
+            String,
+            "robot_description",
+            self._on_description,
+            ROBOT_DESCRIPTION,
+            event_callbacks=subscription_events(self.get_logger(), "robot_description"),
+        )
+        self._spin = StateFirstSpin(self, states, self._on_states, self._watch, WATCH_PERIOD)
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
-
-    def _subscribe(
-        self,
-        kind: Any,
-        topic: str,
-        callback: Callable[[Any], None],
-        qos: QoSProfile,
-        group: CallbackGroup | None = None,
-    ) -> Any:
-        events = subscription_events(self.get_logger(), topic)
-        return self.create_subscription(
-            kind, topic, callback, qos, callback_group=group, event_callbacks=events
-        )
 
     def spin(self, stopped: Callable[[], bool]) -> None:
         """Serve topics, services and parameters until ``stopped`` is true."""
@@ -101,17 +107,36 @@ class FeedforwardNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         try:
             values = read(self, TABLE)
-            model = self._description.load_model(values)
-            self._controller = Controller(self, self._clock_of_node, model, values)
+            with stopping_at_once():  # it may compile
+                model = self._description.load_model(values)
+            self._declare_for_joints(model.joint_names)
+            self._controller = Controller(self, self._clock_of_node, model, read(self, self._table))
         except KaneDynamicsError as error:
             self.get_logger().error(f"cannot configure: {error}")
             return TransitionCallbackReturn.FAILURE
+        except Exception as error:  # rclpy would end the node without a word
+            log_fault(self.get_logger(), "configuration", error)
+            return TransitionCallbackReturn.FAILURE
+        self._left_unconfigured = False
+        self._follower = ControllerManagerFollower(
+            self,
+            values["controller_manager"],
+            self.resolve_topic_name(COMMAND_TOPIC),
+            model.joint_names,
+            self._on_obstacle,
+        )
         self._log.tell_limits(self._controller)
         self.get_logger().info(
             f"model {model.name!r} ({model.backend}), mode {values['mode']}, "
             f"joints {', '.join(model.joint_names)}"
         )
         return TransitionCallbackReturn.SUCCESS
+
+    def _declare_for_joints(self, joint_names: Sequence[str]) -> None:
+        """Declare what each joint has; a name of no joint is warned of."""
+        own = joint_table(joint_names)
+        declare(self, own)
+        self._table = TABLE + own
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         if self._controller is not None:
@@ -123,16 +148,24 @@ class FeedforwardNode(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        controller = self._controller
+        if controller is not None and (seconds := controller.begin_stop()):
+            self.get_logger().info(f"stopping along the reference within {seconds:.2f} s")
+            self._spin.spin_states(lambda: controller.stopped, 2.0 * seconds + STOP_PATIENCE)
         self._active = False
         gc.enable()
         gc.unfreeze()
-        if self._controller is not None:
-            self._controller.leave_safe()
-            self._controller.loop.goals.drop("the node was deactivated")
+        if controller is not None:
+            controller.leave_safe()
+            controller.loop.goals.drop("the node was deactivated")
             self._tell_outcomes()
         return TransitionCallbackReturn.SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        self._left_unconfigured = not self._own_cleanup
+        if self._follower is not None:
+            self._follower.destroy()
+            self._follower = None
         if self._controller is not None:
             self._controller.destroy(self)
             self._controller = None
@@ -145,13 +178,26 @@ class FeedforwardNode(LifecycleNode):
 
     # Topics
 
-    def _on_state(self, message: JointState) -> None:
+    def _never_called(self, message: JointState) -> None:
+        """No executor serves the states: ``StateFirstSpin`` does."""
+
+    def _on_states(self, taken: list[tuple[Any, Any]]) -> None:
         if self._active and self._controller is not None:
             if self._intake.ready:
                 self._take_trajectories()
-            self._controller.on_state(message)
+            self._controller.on_states(taken)
             if self._controller.loop.goals.news:
                 self._tell_outcomes()
+
+    def _on_obstacle(self, obstacle: str | None) -> None:
+        """ros2_control's controller or hardware stopped or came back."""
+        if obstacle is None:
+            self.get_logger().info("commands reach the arm again: holding the measured position")
+        else:
+            self.get_logger().error(f"commands have no effect: {obstacle}; holding the measured position")
+        if self._controller is not None:
+            self._controller.loop.suspend(obstacle)
+            self._tell_outcomes()
 
     def _prepare(self, request: TrajectoryRequest, number: int) -> Candidate:
         """In a thread of the intake's."""
@@ -171,7 +217,7 @@ class FeedforwardNode(LifecycleNode):
                 why = (
                     candidate.outcome if isinstance(candidate.outcome, TrajectoryError) else NotActiveError()
                 )
-                self._status.tell(Outcome(candidate.ticket, "refused", str(why)))
+                self._status.tell(refusal(candidate.ticket, why))
 
     def _annotate(self, request: TrajectoryRequest) -> TrajectoryRequest | None:
         """In the thread of annotations."""
@@ -190,13 +236,15 @@ class FeedforwardNode(LifecycleNode):
         self._description.text = message.data
         if self._controller is not None:
             self._description.begin(self._controller.values)
-        elif self.get_parameter("autostart").value:
+        elif self.get_parameter("autostart").value and not self._left_unconfigured:
             self._start_wanted = True
 
     def _heed_description(self, controller: Controller) -> None:
         """Stop when the model in use turned out to be stale, and go on with a fresh one if there is one."""
         found = self._description.outcome()
         if isinstance(found, KaneDynamicsError):
+            if isinstance(found, CheckError):
+                self.get_logger().error(found.details)
             self.get_logger().error(f"robot_description changed, so the output stops: {found}")
             self._unconfigure()
         elif found is not None and found.urdf_hash != controller.model.urdf_hash:
@@ -207,13 +255,15 @@ class FeedforwardNode(LifecycleNode):
     def _unconfigure(self) -> None:
         if self._active:
             self.trigger_deactivate()
+        self._own_cleanup = True
         self.trigger_cleanup()
+        self._own_cleanup = False
 
     # Parameters
 
     def _check_parameters(self, changes: "list[Parameter[Any]]") -> SetParametersResult:
         try:
-            values = read(self, TABLE, {each.name: each.value for each in changes})
+            values = read(self, self._table, {each.name: each.value for each in changes})
             if self._controller is not None:
                 self._controller.prepare(values)
         except KaneDynamicsError as error:
@@ -222,7 +272,7 @@ class FeedforwardNode(LifecycleNode):
 
     def _apply_parameters(self, changes: "list[Parameter[Any]]") -> None:
         if self._controller is not None:
-            values = read(self, TABLE)
+            values = read(self, self._table)
             self._controller.apply(values, self._controller.prepare(values))
 
     # Time
@@ -245,7 +295,11 @@ class FeedforwardNode(LifecycleNode):
             self._tell_outcomes()
         self._watches += 1
         if self._watches % DIAGNOSTICS_EVERY == 0:
-            self._diagnostics.publish(self._controller, self._active)
+            neighbours = ""
+            if self._active and self._controller is not None:
+                neighbours = self._neighbours.look(self._controller)
+                self._log.look_seldom(self._controller, neighbours)
+            self._diagnostics.publish(self._controller, self._active, neighbours)
             gc.collect()  # of what came since activation: little
 
     def _try_to_start(self) -> None:
@@ -263,6 +317,9 @@ class FeedforwardNode(LifecycleNode):
         self.get_logger().warning(f"the system clock was stepped by {step_ns * 1e-9:.3f} s: {effect}")
 
     def _on_clock_jump(self, seconds: float) -> None:
+        controller = self._controller
+        if controller is not None and -seconds * NANOSECONDS < controller.reader.period_ns:
+            return  # less than a state's period: a clock that jitters
         self.get_logger().warning(f"time jumped back by {-seconds:.3f} s: the trajectory is dropped")
         if self._controller is not None:
             self._controller.forget("time jumped back")

@@ -62,7 +62,7 @@ def _doubles(values: Sequence[float]) -> "array[float]":
 # Qualities of service of our topics, and a log line when a neighbour's are incompatible.
 
 
-JOINT_STATES = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+JOINT_STATES = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)  # several publishers at once
 COMMANDS = QoSProfile(depth=1)
 TRAJECTORY = QoSProfile(depth=10)  # several may come at once, with stamps one after the other
 OUTPUT = QoSProfile(depth=1)

@@ -4,16 +4,19 @@ Signals are handled here, not by rclpy, whose handler shuts the context down at 
 publish a last safe command then.
 """
 
+import logging
 import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import Any, Protocol
 
 import rclpy
+import rclpy.logging
 from rclpy.callback_groups import CallbackGroup
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -25,6 +28,8 @@ from rclpy.subscription import Subscription
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 from kane_dynamics_ros.nodes.parameters import uniform_arguments
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Spinning(Protocol):
@@ -40,11 +45,59 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.made = False
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in STOP_SIGNALS:
             signal.signal(number, self._make)
 
     def _make(self, number: int, frame: FrameType | None) -> None:
         self.made = True
+
+
+class Stopped(BaseException):  # no Exception: nothing on the way may catch it and go on
+    """A signal came while something ran that need not be finished."""
+
+
+@contextmanager
+def stopping_at_once() -> Iterator[None]:
+    """Within, SIGINT and SIGTERM raise ``Stopped`` too: what takes long is left, as a compilation is."""
+    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        handler = before[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
+        raise Stopped
+
+    for number in STOP_SIGNALS:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class RosLogHandler(logging.Handler):
+    """Hands what this package logs over to the ROS log: a compilation takes long, and says so."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        logger, text = rclpy.logging.get_logger(record.name), self.format(record)
+        if record.levelno >= logging.ERROR:  # a line for each severity, which rclpy keeps by line
+            logger.error(text)
+        elif record.levelno >= logging.WARNING:
+            logger.warning(text)
+        elif record.levelno >= logging.INFO:
+            logger.info(text)
+        else:
+            logger.debug(text)
+
+
+def log_to_ros() -> None:
+    """From now on, warnings and news of the package's other rooms go to the ROS log."""
+    log = logging.getLogger(__name__.partition(".")[0])
+    if not any(isinstance(each, RosLogHandler) for each in log.handlers):
+        log.addHandler(RosLogHandler())
+        log.setLevel(logging.INFO)
+        log.propagate = False
 
 
 def run_node(build: Callable[[], Spinning]) -> int:
@@ -57,19 +110,22 @@ def run_node(build: Callable[[], Spinning]) -> int:
         except RuntimeError as error:  # rclpy's, of ROS arguments that cannot be read
             print(f"error: {error}", file=sys.stderr)
             return 2
+    log_to_ros()
     try:
         node = build()
         try:
             node.spin(lambda: stop.made)
         finally:
             node.finish()
-    except ExternalShutdownException:
+    except (ExternalShutdownException, Stopped):
         return 0
     except KaneDynamicsError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     finally:
         rclpy.try_shutdown()
+        for number in STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C while Python ends
     return 0
 
 
@@ -85,6 +141,7 @@ def run_node(build: Callable[[], Spinning]) -> int:
 OTHERS_PERIOD = 0.01  # [s] between looks at trajectories, services and parameters
 NEXT_PERIOD = 0.001  # [s] until the next look when there was something: one by one, states in between
 EVENTS_PERIOD = 1.0  # [s] between looks at what wait sets of rclpy do not show: quality of service events
+MOST_AT_ONCE = 100  # messages that are taken before they are answered
 READY_KINDS = ("subscription", "guard_condition", "timer", "client", "service")
 
 
@@ -109,8 +166,16 @@ class StateFirstSpin:
     ``watch`` runs on the steady clock, whatever system and simulated time do.
     """
 
-    def __init__(self, node: Node, subscription: Any, watch: Callable[[], None], period: float) -> None:
-        self._node, self._subscription = node, subscription
+    def __init__(
+        self,
+        node: Node,
+        subscription: Any,
+        serve: Callable[[list[tuple[Any, Any]]], None],
+        watch: Callable[[], None],
+        period: float,
+    ) -> None:
+        """``serve`` gets the messages that wait, oldest first, each with what the middleware says of it."""
+        self._node, self._subscription, self._serve = node, subscription, serve
         self._watch, self._period = watch, period
         self._rest = SingleThreadedExecutor(context=node.context)
         self._rest.add_node(node)
@@ -136,19 +201,28 @@ class StateFirstSpin:
                 next_events = now + EVENTS_PERIOD
                 self._serve_others()
 
+    def spin_states(self, done: Callable[[], bool], longest: float) -> None:
+        """Serve states alone until ``done``, for ``longest`` [s] at most; also from within a callback."""
+        end = time.monotonic() + longest
+        while not done() and time.monotonic() < end and self._node.context.ok():
+            self._serve_states(min(end, time.monotonic() + OTHERS_PERIOD))
+
     def shutdown(self) -> None:
         self._rest.shutdown()
 
     def _serve_states(self, until: float) -> None:
-        """Hand over the newest message as soon as it comes, or return at ``until`` [s]."""
+        """Hand over the messages that have come as soon as there is one, or return at ``until`` [s]."""
         handle = self._subscription.handle
         self._wait_set.clear_entities()
         self._wait_set.add_subscription(handle)
         self._wait_set.wait(max(int((until - time.monotonic()) * NANOSECONDS), 0))
         if self._wait_set.get_ready_entities("subscription"):
-            taken = handle.take_message(self._subscription.msg_type, False)
-            if taken is not None:
-                self._subscription.callback(taken[0])
+            kind = self._subscription.msg_type
+            taken: list[tuple[Any, Any]] = []
+            while len(taken) < MOST_AT_ONCE and (message := handle.take_message(kind, False)) is not None:
+                taken.append(message)
+            if taken:
+                self._serve(taken)
 
     def _gather_others(self) -> None:
         """A wait set for everything else that the node has now."""

@@ -9,7 +9,9 @@ from joints import SECOND, point, request
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import position_limits
 from kane_dynamics_ros.control.loop import FAULTS, ControlLoop, Safety, Settings
-from kane_dynamics_ros.control.rejections import NoStateError, OutsideLimitsError
+from kane_dynamics_ros.control.plan import sample
+from kane_dynamics_ros.control.rejections import NoEffectError, NoStateError, OutsideLimitsError
+from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Payload
@@ -358,3 +360,164 @@ def test_a_fault_drops_the_trajectory_and_says_why():
     arm.steps(0.2)
     arm.loop.watch(arm.time + 0.5)
     assert told(arm)[1:] == [(1, "dropped", "stale_state: reaction is hold")]
+
+
+# The arm does not follow: a controller or its hardware was deactivated, or something is in the way.
+
+TOLERANCES = Tolerances(np.full(N, 0.2), np.full(N, 0.05), goal_time=0.3, stopped_velocity=0.1)
+
+
+def moving_arm(tolerances=TOLERANCES, **options):
+    """An arm that was asked for a motion of 0.5 rad in a second, and gives it its reports."""
+    arm = Arm(tolerances=tolerances, **options)
+    arm.step()
+    arm.loop.follow(goal(Q + 0.5), arm.now_ns)
+    list(arm.loop.goals.taken())
+    return arm
+
+
+def test_an_arm_that_stands_still_never_winds_the_command_up():
+    arm = moving_arm()
+    largest = max(np.abs(arm.step() - MODEL.gravity(Q)).max() for _ in range(2000))
+    # Kp times the tolerance, through the mass matrix, and the rest of the law at 1 rad/s and 3 rad/s^2
+    stiffness = np.abs(MODEL.mass_matrix(Q)) @ np.full(N, 100.0 * 0.2 + 20.0 * 1.0 + 3.0)
+    assert largest < 1.2 * stiffness.max()
+    np.testing.assert_array_equal(arm.loop.last.reference, [Q, REST, REST])
+    np.testing.assert_allclose(arm.step(), MODEL.gravity(Q), atol=1e-9)  # it returns without a jump
+    ((_, state, reason),) = told(arm)
+    assert state == "dropped"
+    assert "is 0.201 from its reference; allowed is 0.2" in reason
+    assert arm.loop.counts["tracking_error"] == 1
+
+
+def test_an_arm_that_sinks_while_it_is_off_comes_back_without_a_jump_beyond_the_tolerance():
+    arm = Arm(tolerances=TOLERANCES)
+    arm.step()
+    for k in range(2000):  # 1 rad in 2 s, whatever is commanded
+        q = Q + 0.0005 * k
+        arm.step(q=q)
+        assert np.abs(arm.loop.last.reference[0] - q).max() <= 0.2
+    assert arm.loop.counts["tracking_error"] == 5 - 1
+
+
+@pytest.mark.parametrize(("reaction", "expected"), [("zero", np.zeros(N)), ("stop", None)])
+def test_another_reaction_to_an_arm_that_does_not_follow(reaction, expected):
+    arm = moving_arm(reactions={"tracking_error": reaction})
+    found = [arm.step() for _ in range(600)]
+    index = next(k for k, tau in enumerate(found) if tau is None or not tau.any())
+    assert (found[index] is None) if expected is None else (found[index] == expected).all()
+    assert arm.loop.counts["tracking_error"] > 0
+
+
+def test_a_tracking_error_that_is_ignored_is_counted_and_the_motion_goes_on():
+    arm = moving_arm(reactions={"tracking_error": "ignore"})
+    arm.steps(1.5)
+    np.testing.assert_allclose(arm.loop.last.reference[0], Q + 0.5)
+    assert arm.loop.counts["tracking_error"] > 100
+    assert told(arm)[-1][1] == "finished"
+
+
+def test_tolerances_of_zero_are_not_checked():
+    arm = moving_arm(tolerances=Tolerances(REST, REST))
+    arm.steps(1.5)
+    np.testing.assert_allclose(arm.loop.last.reference[0], Q + 0.5)
+    assert arm.loop.counts["tracking_error"] == 0
+
+
+def test_gravity_compensation_tracks_nothing():
+    arm = moving_arm(mode="gravity_compensation")
+    arm.steps(1.5)
+    assert arm.loop.counts["tracking_error"] == 0
+
+
+def follow_with(arm, seconds, lag=0.0, stop=None):
+    """States that follow the reference of ``lag`` [s] before, up to a position of the first joint."""
+    for _ in range(round(seconds / STEP)):
+        q, qd, _ = sample(arm.loop.plan, arm.now_ns - round(lag * SECOND))
+        if stop is not None:
+            q = np.where(np.arange(N) == 0, np.minimum(q, stop), q)
+        arm.step(q=q, qd=qd)
+
+
+def test_a_trajectory_is_finished_when_the_arm_is_at_its_goal_and_rests():
+    arm = moving_arm()
+    follow_with(arm, 0.999, lag=0.1)
+    assert told(arm) == []
+    follow_with(arm, 0.2, lag=0.1)
+    assert [state for _, state, _ in told(arm)] == ["finished"]
+
+
+def test_an_arm_that_does_not_reach_its_goal_in_time_is_reported():
+    arm = moving_arm()
+    follow_with(arm, 1.25, stop=Q[0] + 0.4)
+    assert told(arm) == []
+    follow_with(arm, 0.1, stop=Q[0] + 0.4)
+    (outcome,) = arm.loop.goals.taken()
+    assert (outcome.state, outcome.cause) == ("dropped", "goal_tolerance")
+    assert outcome.reason.startswith("tracking_error: joint 'gamma_1' is 0.1 from its goal")
+    assert arm.loop.last.reference[0][0] == Q[0] + 0.4  # held where it is
+
+
+def watched(arm, seconds, **state):
+    """States at 1 kHz and watches at 20 Hz."""
+    for k in range(round(seconds / STEP)):
+        arm.step(**state)
+        if k % 50 == 0:
+            arm.loop.watch(arm.time)
+
+
+def test_commands_without_effect_are_reported_before_the_error_is_large():
+    arm = moving_arm(tolerances=Tolerances(np.full(N, 0.5), REST))
+    watched(arm, 1.0)
+    (outcome,) = arm.loop.goals.taken()
+    assert (outcome.state, outcome.cause) == ("dropped", "path_tolerance")
+    assert "commands have no effect" in outcome.reason
+
+
+def test_an_arm_that_lags_or_rests_has_its_commands_take_effect():
+    arm = moving_arm(tolerances=Tolerances(np.full(N, 0.5), REST))
+    for k in range(1500):
+        follow_with(arm, STEP, lag=0.2)
+        if k % 50 == 0:
+            arm.loop.watch(arm.time)
+    assert arm.loop.counts["tracking_error"] == 0
+
+
+def test_while_commands_cannot_reach_the_arm_it_is_held_where_it_is():
+    arm = moving_arm()
+    arm.steps(0.1)
+    arm.loop.suspend("hardware 'arm' is inactive")
+    assert told(arm) == [(1, "dropped", "hardware 'arm' is inactive")]
+    for k in range(1500):  # it sinks
+        tau = arm.step(q=Q - 0.0004 * k)
+        np.testing.assert_allclose(tau, MODEL.gravity(Q - 0.0004 * k), atol=1e-9)
+    with pytest.raises(NoEffectError):
+        arm.loop.follow(goal(Q), arm.now_ns, 2)
+    arm.loop.suspend(None)
+    sunk = Q - 0.0004 * 1499
+    np.testing.assert_allclose(arm.step(q=sunk), MODEL.gravity(sunk), atol=1e-9)
+    np.testing.assert_array_equal(arm.loop.last.reference, [sunk, REST, REST])
+
+
+def test_two_robots_that_send_states_in_turn_never_move_the_command():
+    arm = Arm(fastest=np.full(N, 2.0))
+    before = arm.step()
+    for k in range(200):
+        tau = arm.step(q=Q + 0.3 * (k % 2))
+        np.testing.assert_allclose(tau, before, atol=1e-9)
+    assert arm.loop.counts["position_jump"] > 100
+
+
+def test_a_late_state_of_a_fast_arm_is_no_jump():
+    arm = Arm(fastest=np.full(N, 2.0))
+    arm.step()
+    arm.step(q=Q + 2.0 * 0.019, after=STEP)  # the motion of 19 ms, of which 18 were spent in a queue
+    assert arm.loop.counts["position_jump"] == 0
+
+
+def test_no_effort_is_reached_no_faster_than_the_rate_allows():
+    arm = Arm(effort_rate=np.full(N, 100.0), reactions={"stale_state": "zero"})
+    before = arm.step()
+    after = arm.loop.watch(arm.time + 0.2)
+    assert np.abs(after - before).max() == pytest.approx(100.0 * 0.2)
+    np.testing.assert_array_equal(arm.loop.last_effort("zero"), REST)

@@ -31,6 +31,7 @@ PATIENCE = 20.0  # [s] for what a busy machine delays
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=1)
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+STILL = ("-p", "safety.on_tracking_error:=ignore")  # for tests whose arm does not move
 PATIENT = ("-p", "safety.state_timeout:=2.0")  # so that a busy machine makes no faults
 
 

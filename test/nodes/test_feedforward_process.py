@@ -19,6 +19,7 @@ from feedforward_lab import (
     NAMES,
     PATIENT,
     RELIABLE,
+    STILL,
     FeedforwardProcess,
     Lab,
     Q,
@@ -37,7 +38,7 @@ ROUNDING = 1e-9  # [N m]
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
     """One node for the tests that leave it as they found it."""
-    node = FeedforwardProcess(tmp_path_factory.mktemp("node") / "log", DOMAIN, *PATIENT)
+    node = FeedforwardProcess(tmp_path_factory.mktemp("node") / "log", DOMAIN, *PATIENT, *STILL)
     lab = Lab(DOMAIN)
     try:
         lab.wait_until_commanding()

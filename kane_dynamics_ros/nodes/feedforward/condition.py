@@ -3,14 +3,19 @@
 import math
 import time
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
 
-from kane_dynamics_ros.control.limits import overloaded_by_gravity
+from kane_dynamics_ros.control.law import DELAY, critical_gains, damping_ratio, feedback_gains
+from kane_dynamics_ros.control.limits import far_outside, overloaded_by_gravity
 from kane_dynamics_ros.control.loop import Alarm
-from kane_dynamics_ros.nodes.feedforward.controller import Controller
+from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC, Controller
 from kane_dynamics_ros.nodes.messages import OUTPUT
 
 # The node's condition on /diagnostics.
@@ -22,9 +27,10 @@ class Diagnostics:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._clamped: Counter[str] = Counter()
+        self._lost = 0
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", OUTPUT)
 
-    def publish(self, controller: Controller | None, active: bool) -> None:
+    def publish(self, controller: Controller | None, active: bool, neighbours: str) -> None:
         """The condition now; ``controller`` is None before configuration."""
         name = f"{self._node.get_fully_qualified_name()}: commands".lstrip("/")
         if controller is None:
@@ -32,17 +38,33 @@ class Diagnostics:
         else:
             clamped = controller.loop.clamped - self._clamped
             self._clamped = controller.loop.clamped.copy()
-            status = _status(name, controller, active, sorted(clamped))
+            lost = controller.loop.counts["tracking_error"]
+            news = News(sorted(clamped), lost - self._lost, neighbours)
+            self._lost = lost
+            status = _status(name, controller, active, news)
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(array)
 
 
-def _status(name: str, controller: Controller, active: bool, clamped: list[str]) -> DiagnosticStatus:
-    """Level, summary and figures; ``clamped`` are the joints clamped since the last one."""
+@dataclass(frozen=True)
+class News:
+    """Since the last status: the joints that were clamped, and how often the arm did not follow.
+
+    ``neighbours`` is what is wrong with who else sends states or commands, or empty.
+    """
+
+    clamped: list[str]
+    lost: int
+    neighbours: str
+
+
+def _status(name: str, controller: Controller, active: bool, news: News) -> DiagnosticStatus:
+    """Level, summary and figures."""
     now = time.monotonic()
     loop, reader, reading = controller.loop, controller.reader, controller.meter.read(now)
-    level, message = _condition(controller, now, clamped) if active else (DiagnosticStatus.OK, "inactive")
+    controller.rate = reading.rate
+    level, message = _condition(controller, now, news) if active else (DiagnosticStatus.OK, "inactive")
     figures = {
         "mode": loop.settings.law.mode,
         "rate [Hz]": f"{reading.rate:.1f}",
@@ -53,6 +75,7 @@ def _status(name: str, controller: Controller, active: bool, clamped: list[str])
         "model": controller.model.name,
         "model hash": controller.model.urdf_hash,
         "backend": controller.model.backend,
+        "skipped states": str(reader.skipped),
         **{f"fault {fault}": str(count) for fault, count in sorted(loop.counts.items())},
         **{f"refused {kind}": str(count) for kind, count in sorted(reader.refusals.items())},
         **{f"clamped {joint}": str(count) for joint, count in sorted(loop.clamped.items())},
@@ -63,21 +86,72 @@ def _status(name: str, controller: Controller, active: bool, clamped: list[str])
     )
 
 
-def _condition(controller: Controller, now: float, clamped: list[str]) -> tuple[bytes, str]:
+def _condition(controller: Controller, now: float, news: News) -> tuple[bytes, str]:
     loop, missing = controller.loop, controller.reader.missing(now)
     if loop.alarm is not None:
         return DiagnosticStatus.ERROR, f"{loop.alarm.fault}: reaction is {loop.alarm.reaction}"
+    if loop.suspended is not None:
+        return DiagnosticStatus.ERROR, f"commands have no effect: {loop.suspended}"
+    if news.lost:
+        return DiagnosticStatus.ERROR, f"tracking_error: {loop.lost}"
     if missing:
         return DiagnosticStatus.WARN, f"no fresh state of joint {', '.join(missing)}"
-    if clamped:
-        return DiagnosticStatus.WARN, f"efforts were clamped: {', '.join(clamped)}"
+    if news.neighbours:
+        return DiagnosticStatus.WARN, news.neighbours
+    if news.clamped:
+        return DiagnosticStatus.WARN, f"efforts were clamped: {', '.join(news.clamped)}"
     return DiagnosticStatus.OK, "commanding"
+
+
+# Who else sends states or commands.
+
+HEARD = 2.0  # [s] within which two publishers are heard at the same time
+
+
+class Neighbours:
+    """Looks for a second publisher of the same states, and of commands."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._states = node.resolve_topic_name("joint_states")
+        self._commands = node.resolve_topic_name(COMMAND_TOPIC)
+
+    def look(self, controller: Controller) -> str:
+        """What is wrong now, with the publishers' names; empty when nothing is."""
+        found = [*self._of_states(controller), *self._of_commands()]
+        return "; ".join(found)
+
+    def _of_states(self, controller: Controller) -> Iterator[str]:
+        now, reader = time.monotonic(), controller.reader
+        heard = {
+            publisher: reader.joints_of(names)
+            for publisher, (names, came) in controller.sources.items()
+            if now - came < HEARD
+        }
+        rivals = {publisher for a, b in combinations(heard, 2) for publisher in (a, b) if heard[a] & heard[b]}
+        if rivals:
+            infos = self._node.get_publishers_info_by_topic(self._states)
+            names = [_name(info) for info in infos if bytes(info.endpoint_gid) in rivals]
+            who = ", ".join(sorted(names)) or f"{len(rivals)} publishers"
+            yield f"the same joints' states come from several publishers: {who}; only one may send them"
+
+    def _of_commands(self) -> Iterator[str]:
+        if self._node.count_publishers(self._commands) > 1:
+            names = [_name(info) for info in self._node.get_publishers_info_by_topic(self._commands)]
+            yield f"commands on {self._commands} come from {', '.join(sorted(names))}; only one may send them"
+
+
+def _name(info: Any) -> str:
+    """Full name of a publisher's node."""
+    return f"{info.node_namespace.rstrip('/')}/{info.node_name}"
 
 
 # Log lines about the controller's condition: changes at once, what goes on once in a while.
 
 
 REPEAT = 5.0  # [s]
+SETTLED = 3  # readings of the rate, after which it counts
+LEAST_DAMPING = 0.25
 GRACE = 2.0  # [s] for the first states to come
 
 
@@ -88,6 +162,9 @@ class ConditionLog:
         self._logger = logger
         self._alarm: Alarm | None = None
         self._refused = 0
+        self._lost = 0
+        self._judged: object = None  # the settings whose gains were held against the rate
+        self._readings = 0
 
     def tell_limits(self, controller: Controller) -> None:
         """Say once which effort limits are not known, and which ones gravity alone exceeds."""
@@ -106,6 +183,7 @@ class ConditionLog:
     def look(self, controller: Controller, time: float) -> None:
         """Say what is new at ``time`` [s], a steady clock's."""
         self._log_alarm(controller.loop.alarm)
+        self._log_lost(controller)
         self._log_refusals(controller)
         missing = controller.reader.missing(time) if time - controller.created > GRACE else []
         if missing and controller.loop.alarm is None:
@@ -119,6 +197,49 @@ class ConditionLog:
             self._logger.error(f"{alarm.fault}: reaction is {alarm.reaction}; the trajectory is dropped")
         elif alarm is None and before is not None:
             self._logger.info(f"states are good again after {before.fault}: holding the measured position")
+
+    def look_seldom(self, controller: Controller, neighbours: str) -> None:
+        """Once a second: what takes longer to find out, and what is wrong with ``neighbours``."""
+        if neighbours:
+            self._logger.warning(neighbours, throttle_duration_sec=REPEAT)
+        outside = far_outside(controller.reader.q, controller.model.joints)
+        if outside and not controller.reader.missing(time.monotonic()):
+            self._logger.warning(
+                f"far outside the limits: joint {'; joint '.join(outside)}; are the states in radians?",
+                throttle_duration_sec=30.0,
+            )
+        self._judge_gains(controller)
+
+    def _judge_gains(self, controller: Controller) -> None:
+        """Warn once where the measured rate is too low for the gains."""
+        settings, rate = controller.loop.settings, controller.rate
+        self._readings = self._readings + 1 if rate else 0
+        if self._judged is settings or self._readings < SETTLED:
+            return
+        self._judged = settings
+        gains = feedback_gains(settings.law, controller.reader.q)
+        if gains is None:
+            return
+        for name, kp, kd in zip(controller.model.joint_names, *gains, strict=True):
+            damping = damping_ratio(float(kp), float(kd), 1.0 / rate) if kp else 1.0
+            if damping < LEAST_DAMPING:
+                best_kp, best_kd = critical_gains(1.0 / rate, LEAST_DAMPING)
+                self._logger.warning(
+                    f"at the measured {rate:.0f} Hz, with {DELAY} periods of delay, the gains of joint "
+                    f"{name} ({kp:.3g} 1/s^2 and {kd:.3g} 1/s) give a damping ratio of {damping:.2f}"
+                    f"{', which is unstable' if damping < 0.0 else ''}; raise the rate, or lower them to "
+                    f"{best_kp:.3g} and {best_kd:.3g}"
+                )
+                return
+
+    def _log_lost(self, controller: Controller) -> None:
+        lost = controller.loop.counts["tracking_error"]
+        if lost > self._lost:
+            reaction = controller.loop.settings.safety.reactions["tracking_error"]
+            self._logger.error(
+                f"tracking_error: {controller.loop.lost}; reaction is {reaction}", throttle_duration_sec=1.0
+            )
+        self._lost = lost
 
     def _log_refusals(self, controller: Controller) -> None:
         refused = controller.reader.refusals.total()

@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from kane_dynamics_ros import __version__
 from kane_dynamics_ros.description import Chain, check_origin, parse_robot
 from kane_dynamics_ros.description.model import Inertia
 from kane_dynamics_ros.errors import KaneDynamicsError
@@ -96,6 +98,15 @@ def _about_link_origin(inertia: Inertia) -> np.ndarray[tuple[int], np.dtype[np.f
 LONGEST_GENERATION = 60.0  # [s]
 
 
+class NotUrdfTextError(KaneDynamicsError):
+    """robot_description holds something else, a path as a rule."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"robot_description is {found[:80]!r}, which is no URDF: it must be the file's text, not its path"
+        )
+
+
 class GenerationError(KaneDynamicsError):
     """A fresh model was asked for and could not be made."""
 
@@ -111,8 +122,8 @@ def checked_model(name: str, description: str | None, generate: bool, cache: str
     model = load_model(name)
     if description is None:
         return model
-    pass
-
+    if "<" not in description:
+        raise NotUrdfTextError(description)
     try:
         check_model(model, description)
     except StaleModelError:
@@ -128,7 +139,7 @@ def _generated(model: GeneratedModel, description: str, cache: Path) -> Path:
 
     Runs ``kane_dynamics generate`` as a process of its own, so that SymPy never enters this one.
     """
-    of = description, model.root, model.tip, model.locked
+    of = __version__, description, model.root, model.tip, model.locked, _inertial(model)
     digest = hashlib.sha256(repr(of).encode()).hexdigest()[:16]
     folder = cache / digest
     module = folder / f"{model.name}.py"
@@ -149,6 +160,7 @@ def _generated(model: GeneratedModel, description: str, cache: Path) -> Path:
 def _run_generate(urdf: Path, model: GeneratedModel, folder: Path) -> None:
     locks = [word for joint, value in model.locked.items() for word in ("--lock", f"{joint}={value!r}")]
     command = [sys.executable, "-m", "kane_dynamics_ros", "generate", str(urdf)]
+    command += ["--inertial", _inertial(model)]
     command += ["--root", model.root, "--tip", model.tip, *locks, "--name", model.name, "-o", str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_GENERATION)
@@ -158,6 +170,11 @@ def _run_generate(urdf: Path, model: GeneratedModel, folder: Path) -> None:
         raise GenerationError(
             done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no reason given"
         )
+
+
+def _inertial(model: GeneratedModel) -> str:
+    """The option --inertial that the model was generated with."""
+    return "fixed" if model.parameters.inertial is None else "runtime"
 
 
 def _cache_folder(asked: str) -> Path:
@@ -177,6 +194,16 @@ class NoDescriptionError(KaneDynamicsError):
         super().__init__(
             "no robot_description has come yet; start robot_state_publisher, or set description_check to "
             "when_received or off"
+        )
+
+
+class CheckError(KaneDynamicsError):
+    """The comparison failed by a fault of this package; ``details`` is its traceback."""
+
+    def __init__(self, error: Exception) -> None:
+        self.details = "".join(traceback.format_exception(error))
+        super().__init__(
+            f"the model could not be compared with it: {type(error).__name__}: {error}; please report this"
         )
 
 
@@ -211,3 +238,5 @@ class DescriptionCheck:
             outcome.append(self.load_model(values))
         except KaneDynamicsError as error:
             outcome.append(error)
+        except Exception as error:  # an unchecked model must not go on
+            outcome.append(CheckError(error))

@@ -1,14 +1,15 @@
 """Every parameter of ``feedforward_node``, and the settings that they make."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law
-from kane_dynamics_ros.control.limits import effort_limits, position_limits
+from kane_dynamics_ros.control.limits import effort_limits, position_limits, velocity_limits
 from kane_dynamics_ros.control.loop import FAULTS, REACTIONS, Safety, Settings
 from kane_dynamics_ros.control.splines import Array
+from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, per_joint
 from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
@@ -218,15 +219,81 @@ SAFETY = (
         choices=SAFE_STATES,
     ),
     Declaration(
-        "safety.on_deactivate",
+        "safety.on_tracking_error",
         "text",
         "hold",
-        "Last command when deactivated or stopped",
-        choices=SAFE_STATES,
+        "Reaction when the arm does not follow: hold drops the trajectory and holds the measured position",
+        choices=ACTIVE_REACTIONS,
+    ),
+    Declaration(
+        "safety.no_effect_time",
+        "number",
+        0.3,
+        "A joint that stands still for so long while its reference moves is a tracking error; 0: never",
+        "s",
+        0.0,
+        60.0,
+    ),
+    Declaration(
+        "safety.on_deactivate",
+        "text",
+        "stop_and_hold",
+        "Last command when deactivated or stopped; stop_and_hold first decelerates along the reference",
+        choices=("stop_and_hold", *SAFE_STATES),
+    ),
+    Declaration(
+        "safety.stop_time", "number", 1.0, "stop_and_hold decelerates in so long at most", "s", 0.0, 60.0
     ),
 )
 
-TABLE = START + CONTROL + MODEL + INPUT + SAFETY
+CONSTRAINTS = (
+    Declaration(
+        "constraints.goal_time",
+        "number",
+        2.0,
+        "The arm must be at its goal so long after a trajectory's end; 0: whenever",
+        "s",
+        0.0,
+        3600.0,
+    ),
+    Declaration(
+        "constraints.stopped_velocity_tolerance",
+        "number",
+        0.1,
+        "An arm that is slower has stopped at its goal; 0: not looked at",
+        "rad/s",
+        0.0,
+        1e3,
+    ),
+)
+
+ROS2_CONTROL = (
+    Declaration(
+        "controller_manager",
+        "text",
+        "controller_manager",
+        "ros2_control's node, whose controller and hardware are followed where it is there; empty: nobody's",
+        read_only=True,
+    ),
+)
+
+TABLE = START + CONTROL + MODEL + INPUT + SAFETY + CONSTRAINTS + ROS2_CONTROL
+
+TRAJECTORY_TOLERANCE = 0.5  # [rad] or [m]
+GOAL_TOLERANCE = 0.2  # [rad] or [m]
+
+
+def joint_table(joint_names: Sequence[str]) -> tuple[Declaration, ...]:
+    """The parameters that each joint has: known when the model is."""
+    described = (
+        ("trajectory", TRAJECTORY_TOLERANCE, "Largest position error; 0: any"),
+        ("goal", GOAL_TOLERANCE, "Largest position error after a trajectory's end; 0: any"),
+    )
+    return tuple(
+        Declaration(f"constraints.{joint}.{name}", "number", default, text, "rad or m", 0.0, 1e3)
+        for joint in joint_names
+        for name, default, text in described
+    )
 
 
 # From checked parameter values and a model to the immutable settings of the control loop.
@@ -248,6 +315,7 @@ def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
     rate = values["limits.effort_rate"]
     effort = values["limits.effort"]
     lower, upper = position_limits(shipped.joints)
+    fastest = velocity_limits(shipped.joints)
     return Settings(
         law=build_law(values["mode"], configured_model(values, shipped), kp, kd, switches),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
@@ -259,7 +327,20 @@ def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
         lower=lower,
         upper=upper,
         reference_limits=values["trajectory.limits"],
+        tolerances=_tolerances(values, shipped.joint_names),
+        fastest=fastest if np.isfinite(fastest).any() else None,
     )
+
+
+def _tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
+    """Those of ``constraints``; a joint whose own are not declared has the defaults."""
+    own = {each.name: each.default for each in joint_table(joint_names)} | dict(values)
+    trajectory, goal = (
+        np.array([own[f"constraints.{joint}.{name}"] for joint in joint_names])
+        for name in ("trajectory", "goal")
+    )
+    stopped = values["constraints.stopped_velocity_tolerance"]
+    return Tolerances(trajectory, goal, values["constraints.goal_time"], stopped)
 
 
 def _gains(values: Values, model: DynamicsModel) -> tuple[Array, Array]:
@@ -312,6 +393,13 @@ def _of_length(name: str, value: list[float], length: int) -> Any:
 
 
 def _safety(values: Values) -> Safety:
-    thresholds = ("state_timeout", "position_jump", "saturation_time", "overrun_period", "recovery_time")
+    thresholds = (
+        "state_timeout",
+        "position_jump",
+        "saturation_time",
+        "overrun_period",
+        "recovery_time",
+        "no_effect_time",
+    )
     reactions = {fault: values[f"safety.on_{fault}"] for fault in FAULTS}
     return Safety(**{name: values[f"safety.{name}"] for name in thresholds}, reactions=reactions)
