@@ -231,8 +231,8 @@ def main(minutes: float = 10.0) -> int:
     told = [each.error for each in errors if each.condition < CONDITION]
     print(
         f"a force of 40 N at the tip, payload known: error {np.median(told):.1%} in the "
-        f"middle, {max(told):.1%} at most, in the {len(told)} of {len(errors)} postures whose condition "
-        f"number is below {CONDITION:g}"
+        f"middle, {max(told):.1%} at most, in the {len(told)} of {len(errors)} postures of a condition "
+        f"number below {CONDITION:g}"
     )
     missed = any(alarms.values()) or not 0.0 <= min(delays) <= max(delays) <= 0.02 or max(told) >= 0.05
     return int(missed)

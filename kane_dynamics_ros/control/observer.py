@@ -179,10 +179,14 @@ class MomentumObserver:
         self.threshold = thresholds.constant + moving + self._doubt
 
     def _compare(self, time: float, dt: float) -> None:
-        """Latch the first joint whose threshold was exceeded for long enough; adapt where none is."""
+        """Latch the first joint whose threshold was exceeded for long enough; adapt where none is.
+
+        With adaptation, nothing is a collision before its time constant has passed once.
+        """
         settings = self.settings
+        self._observed += dt
         above = self.above
-        if above.any():
+        if above.any() and self._observed >= settings.adaptation:
             self._above_since = np.where(above, np.minimum(self._above_since, time), math.inf)
             exceeded = time - self._above_since >= settings.confirmation
             if self.collision is None and exceeded.any():
@@ -194,7 +198,6 @@ class MomentumObserver:
         else:
             self._above_since[:] = math.inf
             if settings.adaptation > 0.0:
-                self._observed += dt
                 share = dt / max(min(self._observed, settings.adaptation), dt)
                 self.offset = self.offset + share * (self.residual - self.offset)
 

@@ -1,0 +1,208 @@
+"""Thresholds of the node's observer from recordings without contact, for a stated rate of false alarms.
+
+The recordings run through the very observer that the node has. The shape of each joint's threshold, how
+much of it is constant, at rest, and growing with speed and acceleration, is fitted to the residual; its
+height follows from the residual's largest peaks over that shape (``extremes``), the rate shared equally by
+the joints.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kane_dynamics_ros.contact.extremes import Tail, fit_tail, interval
+from kane_dynamics_ros.contact.residual import Array, clusters, quantile_fit
+from kane_dynamics_ros.control.loop import differentiate
+from kane_dynamics_ros.control.observer import (
+    Collision,
+    MomentumObserver,
+    ObserverSettings,
+    Thresholds,
+    root_jacobian,
+)
+from kane_dynamics_ros.replay.estimation.motion import passes
+from kane_dynamics_ros.replay.reading.messages import JointStates
+from kane_dynamics_ros.runtime.interface import DynamicsModel
+
+SHAPE = 0.9  # share of the residuals below the fitted shape
+MEMORY = 5.0  # time constants of the observer after which peaks hardly depend on each other
+SETTLING = 3.0  # time constants, of the observer and the adaptation, before anything counts
+CUTOFF = 50.0  # [Hz] of the velocity where none is told, the node's default
+DIRECTIONS = 200  # in which the least force at the tip is looked for
+POSTURES = 200
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What the observer said at every state: ``time`` [s] (N,), the rest (N, n).
+
+    ``contact`` is the residual less its adapted part; ``slow``, ``speed`` and ``acceleration`` are the
+    threshold's parts at coefficient one. ``settled`` (N,): late enough after a beginning to count.
+    """
+
+    time: Array
+    q: Array
+    contact: Array
+    slow: Array
+    speed: Array
+    acceleration: Array
+    settled: Array
+
+    @property
+    def seconds(self) -> float:
+        """How long it was observed, pauses left out [s]."""
+        steps = np.diff(self.time)
+        return float(steps[(steps > 0.0) & self.settled[1:].astype(bool)].sum())
+
+
+def observed(states: JointStates, settings: ObserverSettings) -> tuple[Observed, tuple[Collision, ...]]:
+    """Run the node's observer over a recording; what it says, and the collisions that it reports.
+
+    It is reset after each collision, once all joints are below half of their thresholds.
+    """
+    observer = MomentumObserver(settings)
+    wait = SETTLING * max(1.0 / float(settings.gain.min()), settings.adaptation)
+    velocity = settings.friction.parameters.coulomb_velocity
+    rows: list[tuple[object, ...]] = []
+    collisions: list[Collision] = []
+    began, before, parts = -np.inf, None, None
+    for time, q, qd, effort in _samples(states):
+        now = time, np.stack((1.0 - np.abs(np.tanh(qd / velocity)), np.abs(qd))), qd
+        concluded = observer.update(q, qd, effort, time)
+        if before is None or not concluded:
+            if before is None or time - before[0] > settings.longest_gap:
+                began, before, parts = time, now, None
+            continue
+        share = -np.expm1(-settings.gain * (time - before[0]))
+        mean = np.stack((*(0.5 * (before[1] + now[1])), (qd - before[2]) / (time - before[0])))
+        parts = np.stack((*mean[:2], share * mean[2])) if parts is None else parts + share * (mean - parts)
+        before = now
+        if observer.collision is not None:
+            if not collisions or observer.collision is not collisions[-1]:
+                collisions.append(observer.collision)
+            if (np.abs(observer.contact) < 0.5 * observer.threshold).all():
+                observer.reset()
+        rows.append((time, q, observer.contact, *np.abs(parts), time - began >= wait))
+    columns = [np.array(column, dtype=float) for column in zip(*rows, strict=True)]
+    return Observed(*columns), tuple(collisions)
+
+
+def _samples(states: JointStates) -> Iterator[tuple[float, Array, Array, Array]]:
+    """Time [s], position, velocity and effort of every complete state; passes follow each other."""
+    shift = 0.0
+    for part in passes(states):
+        found = part.states
+        told = np.isfinite(found.velocity).all(axis=1).mean() > 0.9
+        complete = np.isfinite(found.position).all(axis=1) & np.isfinite(found.effort).all(axis=1)
+        if told:
+            complete &= np.isfinite(found.velocity).all(axis=1)
+        rows = np.flatnonzero(complete)
+        if not len(rows):
+            continue
+        times = (found.stamps[rows] - found.stamps[rows[0]]) * 1e-9 + shift
+        derived = None
+        for row, time in zip(rows.tolist(), times.tolist(), strict=True):
+            q, qd = found.position[row], found.velocity[row]
+            if not told:
+                derived = differentiate(derived, q, time, CUTOFF)
+                qd = derived.qd
+            yield time, q, qd, found.effort[row]
+        shift = float(times[-1]) + 3600.0  # a pause that no observer sees through
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Thresholds, and how they came about.
+
+    ``tails`` are each joint's, of the residual over the threshold's shape; ``intervals`` the range (5 %,
+    95 %) of the threshold relative to the one given. ``least_force`` [N] is what ``least_forces`` says.
+    """
+
+    thresholds: Thresholds
+    tails: tuple[Tail, ...]
+    intervals: tuple[tuple[float, float], ...]
+    rate: float
+    hours: float
+    least_force: tuple[float, float, float]
+
+
+def calibrated(runs: Sequence[Observed], settings: ObserverSettings, rate: float) -> Calibration:
+    """Thresholds that runs without contact exceed ``rate`` times an hour."""
+    settled = [run.settled.astype(bool) for run in runs]
+    pooled = {
+        name: np.concatenate([getattr(run, name)[chosen] for run, chosen in zip(runs, settled, strict=True)])
+        for name in ("contact", "slow", "speed", "acceleration", "q")
+    }
+    hours = sum(run.seconds for run in runs) / 3600.0
+    n = pooled["contact"].shape[1]
+    period = 3600.0 * hours / len(pooled["contact"])
+    shapes, tails, intervals, heights = [], [], [], []
+    for j in range(n):
+        features = np.stack([np.ones(len(pooled["q"])), *(pooled[k][:, j] for k in PARTS)], axis=1)
+        size = np.abs(pooled["contact"][:, j])
+        shape = quantile_fit(features, size, SHAPE)
+        # a part that never shows must not make the threshold vanish where it alone would count
+        shape[0] = max(shape[0], 0.1 * float(np.quantile(size, SHAPE)), 1e-9)
+        ratio = size / (features @ shape)
+        gap = max(1, round(MEMORY / float(settings.gain[j]) / period))
+        tail = fit_tail(clusters(ratio, gap), hours)
+        height = tail.threshold(rate / n)
+        low, high = interval(tail, rate / n)
+        shapes.append(shape * height)
+        tails.append(tail)
+        heights.append(height)
+        intervals.append((low / height, high / height))
+    constant, rest, speed, acceleration = np.array(shapes).T
+    thresholds = Thresholds(constant, speed, acceleration, rest)
+    step = max(1, len(pooled["q"]) // POSTURES)
+    least = least_forces(settings.rigid, pooled["q"][::step], thresholds)
+    return Calibration(thresholds, tuple(tails), tuple(intervals), rate, hours, least)
+
+
+PARTS = ("slow", "speed", "acceleration")  # of the threshold, beside the constant one
+
+
+def least_forces(model: DynamicsModel, q: Array, thresholds: Thresholds) -> tuple[float, float, float]:
+    """The force at the tip that is found in the best, the middle and 90 % of directions and postures [N].
+
+    The arm is at rest at the postures q (N, n); a force is found when one joint's threshold is exceeded.
+    """
+    directions = np.random.default_rng(0).normal(size=(DIRECTIONS, 3))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    at_rest = thresholds.constant + thresholds.rest
+    forces = []
+    for posture in q:
+        per_newton = np.abs(directions @ root_jacobian(model, posture)[:3])
+        with np.errstate(divide="ignore"):
+            forces.append((at_rest / per_newton).min(axis=1))
+    best, middle, most = np.quantile(np.concatenate(forces), (0.0, 0.5, 0.9))
+    return float(best), float(middle), float(most)
+
+
+def parameters_text(calibration: Calibration, settings: ObserverSettings, bags: Sequence[str]) -> str:
+    """The thresholds as a parameter file for ``feedforward_node``."""
+
+    def listed(values: Array) -> str:
+        return "[" + ", ".join(f"{value:.6g}" for value in values.tolist()) + "]"
+
+    thresholds = calibration.thresholds
+    return "\n".join(
+        [
+            f"# From {', '.join(bags)}: {calibration.hours * 60.0:.3g} min without contact, for "
+            f"{calibration.rate:g} false alarms an hour.",
+            f"# Joints: {', '.join(settings.rigid.joint_names)}",
+            "/**:",
+            "  ros__parameters:",
+            "    observer:",
+            f"      gain: {listed(settings.gain)}",
+            f"      adaptation: {settings.adaptation:.6g}",
+            "    collision:",
+            f"      constant: {listed(thresholds.constant)}",
+            f"      speed: {listed(thresholds.speed)}",
+            f"      acceleration: {listed(thresholds.acceleration)}",
+            f"      rest: {listed(thresholds.rest)}",
+            f"      confirmation: {settings.confirmation:.6g}",
+            "",
+        ]
+    )

@@ -1,0 +1,236 @@
+"""External efforts over a recording: what the model leaves unexplained, less the model's own errors.
+
+The measured effort less the model's, e = tau - M q'' - V, holds external efforts and the errors of the
+model. The latter repeat with the motion, the former do not: hence what the motion explains is fitted and
+subtracted, and only what is left counts. The fit is linear in
+
+- corrections of the ten inertial parameters of every body (the regressor),
+- for each joint an offset, a rotor inertia, viscous friction, and dry friction that saturates at several
+  speeds, one part of it growing with the effort as in gears.
+
+Each unknown has a prior of half of its nominal size, so that a motion which does not excite it leaves it
+alone. Contacts are outliers: samples are weighted by Student's t distribution [Lange1989], under which a
+few seconds of contact in a recording neither enter the fit nor hide themselves.
+
+What the fit leaves without contact is not the same everywhere: friction is least known where a joint
+reverses. Its ``spread`` is a sum of parts, for rest and low speeds, speed and acceleration, that leaves the
+stated share of the residuals below it (quantile regression [KoenkerBassett1978]).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from kane_dynamics_ros.replay.estimation.motion import Motion, Stretch
+from kane_dynamics_ros.runtime.model import GeneratedModel
+
+Array = NDArray[np.float64]
+PRIOR = 0.5  # standard deviation of each correction, of its nominal size
+SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
+CORRELATED = 10.0  # neighbouring samples say the same: so many count as one
+FREEDOM = 3.0  # of Student's t: errors this heavy-tailed are expected
+ROUNDS = 30
+MOST_FITTED = 8000  # samples that enter the fit
+AT_ONCE = 4000  # samples of which the regressor is held in memory
+QUANTILE = 0.8  # of the residuals below their spread: up to a fifth of the time may be contact
+FLOOR = 0.01  # of a joint's effort limit, or of its largest effort: less is no push
+
+
+@dataclass(frozen=True)
+class Residual:
+    """All stretches of a recording, one after another: ``time`` [s] (N,), the rest (N, n) but ``floor`` (n,).
+
+    ``external`` is the external effort, positive where it drives the joint; ``uncorrected`` the same before
+    the model's errors were taken out; ``spread`` what may be expected of it without contact, ``floor`` what
+    no push falls below. ``joins`` are the indices at which a stretch begins. All but ``time`` in N m or N.
+    """
+
+    time: Array
+    q: Array
+    external: Array
+    uncorrected: Array
+    spread: Array
+    floor: Array
+    rate: float
+    joins: tuple[int, ...]
+
+    @property
+    def ratio(self) -> Array:
+        """External effort over its spread (N, n); 0 below the floor."""
+        size = np.abs(self.external)
+        return np.where(size > self.floor, size / self.spread, 0.0)
+
+
+def external_efforts(motion: Motion, model: GeneratedModel, *, correct: bool = True) -> Residual:
+    """The external efforts of a recorded motion; ``correct=False`` leaves the model's errors in."""
+    inner = [_inner(stretch, motion.edge) for stretch in motion.stretches]
+    q, qd, qdd, effort = (
+        np.concatenate([getattr(stretch, name) for stretch in inner]) for name in ("q", "qd", "qdd", "effort")
+    )
+    predicted = model.inverse_dynamics(q, qd, qdd)
+    missing = effort - predicted
+    explained = _explained(model, q, qd, qdd, predicted, missing) if correct else np.zeros_like(missing)
+    external = explained - missing  # what the environment adds, the drive need not supply
+    lengths = [len(stretch.time) for stretch in inner]
+    limits = [joint.effort for joint in model.joints]
+    largest = np.abs(effort).max(axis=0)
+    floor = FLOOR * np.array([limit or most for limit, most in zip(limits, largest, strict=True)])
+    return Residual(
+        time=np.concatenate([stretch.time for stretch in inner]),
+        q=q,
+        external=external,
+        uncorrected=-missing,
+        spread=np.maximum(spread(external, qd, qdd), 1e-6 * floor + np.finfo(float).tiny),
+        floor=floor,
+        rate=motion.rate,
+        joins=tuple(np.cumsum([0, *lengths[:-1]]).tolist()),
+    )
+
+
+def _inner(stretch: Stretch, edge: int) -> Stretch:
+    """A stretch without the ends that the filters spoil."""
+    inside = slice(edge, len(stretch.time) - edge)
+    return Stretch(
+        stretch.time[inside],
+        stretch.stamp,
+        stretch.q[inside],
+        stretch.qd[inside],
+        stretch.qdd[inside],
+        stretch.effort[inside],
+    )
+
+
+# What the motion explains.
+
+
+def _explained(
+    model: GeneratedModel, q: Array, qd: Array, qdd: Array, predicted: Array, missing: Array
+) -> Array:
+    """The part of ``missing`` (N, n) that errors of the model explain."""
+    size = np.sqrt(np.mean(np.square(missing + predicted), axis=0)) + np.finfo(float).tiny
+    scales = _Scales(size, _largest(qd), _largest(qdd), _of_bodies(model))
+    step = max(1, len(q) // MOST_FITTED)
+    fitted = slice(None, None, step)
+    features = _features(model, scales, q[fitted], qd[fitted], qdd[fitted], predicted[fitted])
+    coefficients = robust_fit(features, missing[fitted], CORRELATED / PRIOR**2 / step)
+    parts = []
+    for start in range(0, len(q), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        parts.append(_features(model, scales, q[some], qd[some], qdd[some], predicted[some]) @ coefficients)
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class _Scales:
+    """Nominal sizes: efforts, speeds, accelerations (n,), and inertial parameters (10 bodies,)."""
+
+    effort: Array
+    speed: Array
+    acceleration: Array
+    inertial: Array
+
+
+def _largest(values: Array) -> Array:
+    largest: Array = np.maximum(np.abs(values).max(axis=0), 1e-6)
+    return largest
+
+
+def _of_bodies(model: GeneratedModel) -> Array:
+    """m, m l and m l^2 of each body, l its radius of gyration about the link frame's origin."""
+    sizes = []
+    for body in model.inertial_parameters.reshape(-1, 10):
+        mass = max(body[0], 0.1)
+        lever = max(np.sqrt(max(body[4] + body[7] + body[9], 0.0) / 2.0 / mass), 0.05)
+        sizes += [mass, *(mass * lever,) * 3, *(mass * lever**2,) * 6]
+    return np.array(sizes)
+
+
+def _features(
+    model: GeneratedModel, scales: _Scales, q: Array, qd: Array, qdd: Array, predicted: Array
+) -> Array:
+    """(N, n, P): the effort of each unknown at its nominal size."""
+    n = q.shape[1]
+    of_joints = [
+        np.broadcast_to(scales.effort, q.shape),
+        scales.effort * qd / scales.speed,
+        scales.effort * qdd / scales.acceleration,
+        *(scales.effort * np.tanh(qd / speed) for speed in SPEEDS),
+        np.abs(predicted) * np.tanh(qd / SPEEDS[1]),
+    ]
+    own = [each[:, :, None] * np.eye(n) for each in of_joints]
+    return np.concatenate([model.regressor(q, qd, qdd) * scales.inertial, *own], axis=2)
+
+
+def robust_fit(features: Array, wanted: Array, stiffness: float) -> Array:
+    """Coefficients (P,) with features (N, n, P) @ coefficients = wanted (N, n), outliers left out.
+
+    Iteratively reweighted least squares under Student's t; a sample is one time, all joints together.
+    ``stiffness`` pulls every coefficient to zero: samples per unit of the squared coefficient.
+    """
+    weights = np.ones(len(wanted))
+    deviation = _deviation(wanted - np.median(wanted, axis=0))
+    coefficients = np.zeros(features.shape[2])
+    for _ in range(ROUNDS):
+        scale = np.sqrt(weights)[:, None] / deviation
+        A = (features * scale[:, :, None]).reshape(-1, features.shape[2])
+        normal = A.T @ A
+        normal[np.diag_indices_from(normal)] += stiffness
+        coefficients = np.linalg.solve(normal, A.T @ (wanted * scale).ravel())
+        residual = wanted - features @ coefficients
+        deviation = _deviation(residual)
+        distance = np.mean(np.square(residual / deviation), axis=1)
+        weights = (FREEDOM + 1.0) / (FREEDOM + distance)
+    return coefficients
+
+
+def _deviation(residual: Array) -> Array:
+    """Standard deviation (n,) from the median of the magnitudes, which outliers do not move."""
+    found = 1.4826 * np.median(np.abs(residual), axis=0)
+    return np.maximum(found, 1e-9 * max(float(np.abs(residual).max()), 1e-9))
+
+
+# What is left without contact.
+
+
+def spread(external: Array, qd: Array, qdd: Array) -> Array:
+    """(N, n): what 80 % of each joint's external efforts (N, n) stay below, as a function of the motion."""
+    parts = [np.ones_like(qd), *(1.0 - np.abs(np.tanh(qd / speed)) for speed in SPEEDS)]
+    parts += [np.abs(qd) / _largest(qd), np.abs(qdd) / _largest(qdd)]
+    features = np.stack(parts, axis=2)
+    columns = [
+        features[:, j] @ quantile_fit(features[:, j], np.abs(external[:, j]), QUANTILE)
+        for j in range(qd.shape[1])
+    ]
+    return np.stack(columns, axis=1)
+
+
+def quantile_fit(features: Array, values: Array, share: float, rounds: int = 60) -> Array:
+    """Coefficients (P,), none negative, of a bound that ``share`` of the values (N,) stay below.
+
+    The pinball loss is minimised by reweighted non-negative least squares.
+    """
+    step = max(1, len(values) // MOST_FITTED)
+    X, y = features[::step], values[::step]
+    small = 1e-3 * max(float(np.median(y)), 1e-3 * float(y.max()), np.finfo(float).tiny)
+    coefficients = np.full(X.shape[1], float(np.quantile(y, share)) / X.shape[1])
+    for _ in range(rounds):
+        missing = y - X @ coefficients
+        weights = np.sqrt(np.where(missing > 0.0, share, 1.0 - share) / np.maximum(np.abs(missing), small))
+        scale = np.linalg.norm(X * weights[:, None], axis=0) + np.finfo(float).tiny
+        coefficients = nnls(X * (weights[:, None] / scale), y * weights)[0] / scale
+    return coefficients
+
+
+def clusters(values: Array, gap: int, joins: Sequence[int] = ()) -> Array:
+    """Largest value of each run of ``gap`` samples of values (N,): peaks that hardly depend on each other."""
+    bounds = [*joins, len(values)] if joins else [0, len(values)]
+    peaks = []
+    for start, stop in pairwise(bounds):
+        whole = (stop - start) // gap * gap
+        if whole:
+            peaks.append(values[start : start + whole].reshape(-1, gap).max(axis=1))
+    return np.concatenate(peaks) if peaks else values.max(initial=0.0, keepdims=True)
