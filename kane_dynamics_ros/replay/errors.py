@@ -8,8 +8,17 @@ from kane_dynamics_ros.errors import KaneDynamicsError
 JOINT_STATE_TYPE = "sensor_msgs/msg/JointState"
 
 
+LISTED = 20  # names that a message lists; a bag may hold any number
+
+
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(repr(name) for name in names) or "none"
+    every = list(names)
+    rest = [f"{len(every) - LISTED} more"] if len(every) > LISTED else []
+    return ", ".join([*map(_shown, every[:LISTED]), *rest]) or "none"
+
+
+def _shown(name: str) -> str:
+    return repr(name if len(name) <= 200 else name[:200] + "...")
 
 
 class BagError(KaneDynamicsError):
@@ -52,6 +61,15 @@ class DamagedBagError(BagError):
 
     def __init__(self, bag: Path, reason: str) -> None:
         super().__init__(bag, f"damaged: {reason}; what could be read before it was used")
+
+
+class UnpackError(BagError):
+    """A compressed file cannot be unpacked for want of room, or of rights."""
+
+    def __init__(self, bag: Path, folder: Path, reason: str) -> None:
+        super().__init__(
+            bag, f"it cannot be unpacked into {folder}: {reason}; let TMPDIR name a folder with more room"
+        )
 
 
 class NoJointStatesError(BagError):

@@ -2,13 +2,14 @@
 
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
+import numpy as np
 import yaml
-import zstandard
 
 from kane_dynamics_ros.replay.errors import (
     BagNotFoundError,
@@ -17,14 +18,20 @@ from kane_dynamics_ros.replay.errors import (
     UnknownStorageError,
 )
 from kane_dynamics_ros.replay.reading.blocks import BagFile, Block, Topic, joined
+from kane_dynamics_ros.replay.reading.compression import (
+    ZSTD_MAGIC,
+    CompressionError,
+    unpack_file,
+    unpack_message,
+)
 from kane_dynamics_ros.replay.reading.mcap import MAGIC as MCAP_MAGIC
 from kane_dynamics_ros.replay.reading.mcap import McapFile
 from kane_dynamics_ros.replay.reading.sqlite import SqliteFile, whole_pages
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
-ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 MAGICS = (MCAP_MAGIC, SQLITE_MAGIC, ZSTD_MAGIC)
-COPY = 2**22  # [bytes] decompressed at a time
+LARGEST_METADATA = 2**24  # [bytes] of metadata.yaml that are read
+TOGETHER = 2**26  # [bytes] of decompressed messages that make a block
 
 
 @dataclass
@@ -47,12 +54,15 @@ class Bag:
 
     def blocks(self, names: Collection[str]) -> Iterator[Block]:
         """The messages of some topics, file by file; message compression is undone."""
+        spoiled: Counter[str] = Counter()
         for file in self.files:
             try:
                 for block in file.blocks(names):
-                    yield _inflated(block)
+                    yield from _inflated(block, spoiled)
             except DamagedBagError as damage:
                 self._note(damage)
+        for topic, count in spoiled.items():
+            self._note(DamagedBagError(self.path, f"{count} messages on {topic!r} cannot be decompressed"))
 
     def _note(self, damage: DamagedBagError) -> None:
         if str(damage) not in map(str, self.damages):
@@ -72,7 +82,7 @@ def open_bag(path: Path) -> Iterator[Bag]:
             file = source
             copy = Path(folder) / f"{i}_{source.stem}"
             if _starts_with(file, ZSTD_MAGIC):
-                bag.damages.extend(_unpack(source, copy))
+                bag.damages.extend(unpack_file(source, copy))
                 file = copy
             if _starts_with(file, SQLITE_MAGIC):
                 file = whole_pages(file, copy)
@@ -104,11 +114,17 @@ def bag_files(folder: Path) -> list[Path]:
 
 
 def _names_in_metadata(file: Path) -> list[str]:
-    """The files in their order, without folders (older versions wrote them); none if it is unreadable."""
+    """The files in their order, without folders (older versions wrote them); none if it is unreadable.
+
+    What the file says counts only where it names a file in the folder, so that any fault in it, a date that
+    does not exist, thousands of brackets or digits, leaves the reader with the folder's own list.
+    """
     try:
-        information = yaml.safe_load(file.read_text())["rosbag2_bagfile_information"]
-        return [PurePath(name).name for name in information["relative_file_paths"]]
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError):
+        with file.open("rb") as stream:
+            content = yaml.safe_load(stream.read(LARGEST_METADATA))
+        names = content["rosbag2_bagfile_information"]["relative_file_paths"]
+        return list(dict.fromkeys(PurePath(name).name for name in names))
+    except (OSError, yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return []
 
 
@@ -126,24 +142,31 @@ def _opened(file: Path, source: Path) -> BagFile:
         raise UnknownStorageError(source, stream.read(8))
 
 
-def _unpack(source: Path, file: Path) -> Iterator[DamagedBagError]:
-    """Decompress as far as it goes; yields what stopped it."""
-    with source.open("rb") as packed, file.open("wb") as unpacked:
-        stream = zstandard.ZstdDecompressor().decompressobj()
+def _inflated(block: Block, spoiled: Counter[str]) -> Iterator[Block]:
+    """The block with each compressed message unpacked, as rosbag2 compresses them one by one.
+
+    Messages that cannot be unpacked are left out and counted in ``spoiled``, by topic.
+    """
+    whole = block.lengths >= len(ZSTD_MAGIC)
+    heads = block.offsets[whole][:, None] + np.arange(len(ZSTD_MAGIC))
+    if not (block.buffer[heads] == np.frombuffer(ZSTD_MAGIC, np.uint8)).all(axis=1).any():
+        yield block
+        return
+    received: list[int] = []
+    messages: list[bytes] = []
+    size = 0
+    for i, time in enumerate(block.received.tolist()):
+        message = block.message(i)
         try:
-            while piece := packed.read(COPY):
-                unpacked.write(stream.decompress(piece))
-        except zstandard.ZstdError as error:
-            yield DamagedBagError(source, f"zstd says: {error}")
-            return
-        if not stream.eof:
-            yield DamagedBagError(source, "the zstd stream ends early")
-
-
-def _inflated(block: Block) -> Block:
-    """The block with each message decompressed, if rosbag2 compressed them one by one."""
-    if not len(block.offsets) or not block.message(0).startswith(ZSTD_MAGIC):
-        return block
-    unpack = zstandard.ZstdDecompressor().decompress
-    messages = [unpack(block.message(i)) for i in range(len(block.offsets))]
-    return joined(block.topic, block.received.tolist(), messages)
+            message = unpack_message(message) if message.startswith(ZSTD_MAGIC) else message
+        except CompressionError:
+            spoiled[block.topic] += 1
+            continue
+        received.append(time)
+        messages.append(message)
+        size += len(message)
+        if size > TOGETHER:
+            yield joined(block.topic, received, messages)
+            received, messages, size = [], [], 0
+    if messages:
+        yield joined(block.topic, received, messages)

@@ -9,9 +9,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-import lz4.frame  # type: ignore[import-untyped]
 import numpy as np
-import zstandard
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
@@ -21,6 +19,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from kane_dynamics_ros.replay.errors import DamagedBagError
 from kane_dynamics_ros.replay.reading.blocks import Block, Integers, Topic
+from kane_dynamics_ros.replay.reading.compression import LARGEST_CHUNK, CompressionError, unpack_chunk
 
 # The records of an MCAP file one after another, as far as the file can be read.
 #
@@ -35,8 +34,9 @@ INDEX_HEAD = struct.Struct("<HI")  # channel, bytes that follow
 INDEX_ENTRY = np.dtype([("time", "<u8"), ("offset", "<u8")])
 
 
+USED = (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE, Opcode.CHUNK, Opcode.MESSAGE_INDEX)  # kinds of records
 # What the library raises when a length or a text in a record is corrupt.
-UNREADABLE = (McapError, struct.error, UnicodeDecodeError, OverflowError)
+UNREADABLE = (McapError, struct.error, UnicodeDecodeError, OverflowError, MemoryError)
 
 
 class McapDamageError(Exception):
@@ -73,9 +73,16 @@ def records(file: BinaryIO) -> Iterator[Record]:
         if len(head) < RECORD_HEAD.size:
             raise McapDamageError(f"the file ends at byte {place + len(head)} without a footer")
         opcode, length = RECORD_HEAD.unpack(head)
-        content = file.read(min(length, size - file.tell()))  # a corrupt length may be any number
-        whole = len(content) == length
-        yield Record(opcode, content, place, whole)
+        there = min(length, size - file.tell())  # a corrupt length may be any number
+        whole = there == length
+        if opcode in USED:
+            if there > LARGEST_CHUNK:
+                raise McapDamageError(
+                    f"the record at byte {place} has {there} bytes; at most {LARGEST_CHUNK} are allowed"
+                )
+            yield Record(opcode, file.read(there), place, whole)
+        else:  # an attachment, say, of any size
+            file.seek(there, os.SEEK_CUR)
         if not whole:
             raise McapDamageError(
                 f"the file ends at byte {file.tell()}, inside the record that begins at byte {place}"
@@ -99,22 +106,11 @@ def chunk_data(record: Record) -> bytes:
     """A chunk's messages, decompressed. Raises ``McapDamageError`` for a wrong checksum or compression."""
     try:
         chunk = Chunk.read(ReadDataStream(BytesIO(record.content)))
-        data = _decompressed(chunk.compression, chunk.data)
-    except (*UNREADABLE, zstandard.ZstdError, RuntimeError) as error:
+        data = unpack_chunk(chunk.compression, chunk.data, chunk.uncompressed_size)
+    except (*UNREADABLE, CompressionError) as error:
         raise McapDamageError(f"the chunk at byte {record.place} cannot be decompressed ({error})") from error
     if record.whole and chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
         raise McapDamageError(f"the checksum of the chunk at byte {record.place} is wrong")
-    return data
-
-
-def _decompressed(compression: str, data: bytes) -> bytes:
-    """As much of the data as can be had: a cut stream gives its beginning."""
-    if compression == "zstd":
-        return zstandard.ZstdDecompressor().decompressobj().decompress(data)
-    if compression == "lz4":
-        return bytes(lz4.frame.LZ4FrameDecompressor().decompress(data))
-    if compression:
-        raise RuntimeError(f"unknown compression {compression!r}")
     return data
 
 
@@ -152,7 +148,7 @@ def directory_at_end(file: BinaryIO) -> Directory:
     directory = Directory()
     try:
         summary = make_reader(file).get_summary()
-    except (*UNREADABLE, OSError):  # the last: shorter than a footer
+    except Exception:  # another's parser on a stranger's bytes: whatever it raises, the file tells the rest
         summary = None
     if summary is not None:
         for schema in summary.schemas.values():
@@ -182,7 +178,7 @@ def pieces(file: BinaryIO, directory: Directory, damages: list[McapDamageError])
 
 
 def _fits(entries: IndexEntries, data: bytes, directory: Directory) -> bool:
-    """Whether an index is about a known channel, and every entry points at a message of that channel."""
+    """Whether an index is about a known channel, and each entry points at a message of its own there."""
     head = RECORD_HEAD.size + MESSAGE_FIELDS.size
     offsets = entries.offsets
     if entries.channel not in directory.channels or not len(offsets):
@@ -199,6 +195,7 @@ def _fits(entries: IndexEntries, data: bytes, directory: Directory) -> bool:
         and (lengths >= MESSAGE_FIELDS.size).all()
         and (lengths <= len(data)).all()
         and (ends <= len(data)).all()
+        and (ends[:-1] <= offsets[1:].astype(np.uint64)).all()  # else a short index repeats one long message
     )
 
 

@@ -54,11 +54,11 @@ class Cursor:
         value: int = struct.unpack_from(self.order + "I", self.message, start)[0]
         return value
 
-    def text(self) -> str:
-        """A string, part of the layout."""
+    def text(self, fixed: bool = True) -> str:
+        """A string; part of the layout, or, where not ``fixed``, only its length."""
         length = self.count()
         start = self.skip(length)
-        self.fixed[start : start + length] = 1
+        self.fixed[start : start + length] = fixed
         return self.message[start : start + length].rstrip(b"\0").decode("utf-8", "replace")
 
     def doubles(self) -> tuple[int, int]:
@@ -152,7 +152,7 @@ def joint_state_layout(message: bytes) -> Layout:
     """The layout of a sensor_msgs/JointState. Raises ``MalformedMessageError``."""
     cursor = Cursor(message)
     cursor.skip(STAMP_SIZE)
-    cursor.text()  # frame_id
+    cursor.text(fixed=False)  # frame_id, which may change from message to message
     names = tuple(cursor.text() for _ in range(cursor.count()))
     arrays = {field: cursor.doubles() for field in ("position", "velocity", "effort")}
     return _layout(cursor, names, arrays)
@@ -194,6 +194,7 @@ def _runs(cursor: Cursor) -> Iterator[Run]:
 
 
 KEPT = 64  # layouts remembered; publishers that shuffle their joints have many
+AHEAD = 8  # the next new layout is looked for in so many times the messages that shared the last one
 
 
 class Grouper:
@@ -205,7 +206,10 @@ class Grouper:
         self.malformed = 0
 
     def groups(self, block: Block) -> Iterator[tuple[Layout, Integers]]:
-        """Pairs of a layout and the indices of its messages; malformed ones are counted and left out."""
+        """Pairs of a layout and the indices of its messages; malformed ones are counted and left out.
+
+        The work grows with the number of messages, even where no two of them share a layout.
+        """
         rest = np.arange(len(block.offsets))
         for layout in tuple(self._layouts):
             if not len(rest):
@@ -215,17 +219,22 @@ class Grouper:
                 self._remember(layout)
                 yield layout, rest[same]
                 rest = rest[~same]
-        while len(rest):
+        start, ahead = 0, len(rest)
+        while start < len(rest):
             try:
-                layout = self._parse(block.message(int(rest[0])))
+                layout = self._parse(block.message(int(rest[start])))
             except MalformedMessageError:
                 self.malformed += 1
-                rest = rest[1:]
+                start += 1
                 continue
             self._remember(layout)
-            same = layout.match(block, rest)
-            yield layout, rest[same]
-            rest = rest[~same]
+            window = rest[start : start + ahead]
+            same = layout.match(block, window)
+            yield layout, window[same]
+            found, others = int(same.sum()), window[~same]
+            start += found
+            rest[start : start + len(others)] = others
+            ahead = AHEAD * found
 
     def _remember(self, layout: Layout) -> None:
         """Most recently used first."""

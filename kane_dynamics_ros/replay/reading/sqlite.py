@@ -1,22 +1,40 @@
-"""rosbag2's SQLite storage: tables ``topics`` and ``messages``."""
+"""rosbag2's SQLite storage: tables ``topics`` and ``messages``, read as a stranger's file.
+
+A database is a program: a view or a computed column makes rows out of nothing, and damaged pages that lead to
+each other are walked through for ever. So both names must be plain tables, and a reader that gets more bytes,
+or needs more steps, than the file's size allows stops with an error.
+"""
 
 import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import closing
-from itertools import islice
 from pathlib import Path
 
 import apsw
 
-from kane_dynamics_ros.replay.errors import DamagedBagError
+from kane_dynamics_ros.replay.errors import DamagedBagError, UnpackError
 from kane_dynamics_ros.replay.reading.blocks import Block, Topic, joined
+from kane_dynamics_ros.replay.reading.compression import LARGEST_MESSAGE
 
 # A damaged file may hold anything in any column: texts are asked for as bytes, messages are checked.
-TOPICS = "SELECT CAST(name AS BLOB), CAST(type AS BLOB) FROM topics ORDER BY id"
-TOPIC_NUMBERS = "SELECT id FROM topics WHERE name = ?"
+TOPICS = "SELECT CAST(name AS BLOB), CAST(type AS BLOB) FROM topics ORDER BY id LIMIT 65536"
+TOPIC_NUMBERS = "SELECT id FROM topics WHERE name = ? LIMIT 1024"
 MESSAGES = "SELECT timestamp, data FROM messages WHERE topic_id = ? ORDER BY id"
+SCHEMA = "SELECT CAST(type AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema WHERE name = ?"
+COLUMNS = "SELECT hidden FROM pragma_table_xinfo(?)"
 ROWS = 1024  # rows a block: few enough to stay in the processor's cache from here to the decoded arrays
+TOGETHER = 2**26  # [bytes] of messages a block
+STEPS = 1_000_000  # of SQLite's virtual machine between two looks at how many there were
+STEPS_PER_BYTE = 64  # a row of some 30 bytes takes some 10 steps a topic
+PAGES_AT, CHANGES_AT, VALID_FOR_AT = 28, 24, 92  # [bytes] in the file's header
+
+
+class NoTableError(Exception):
+    """``topics`` or ``messages`` is no plain table; the text says what it is."""
+
+
+REFUSED = (apsw.Error, NoTableError, UnicodeDecodeError)  # the last: any text of SQLite's may be damaged
 
 
 class SqliteFile:
@@ -31,41 +49,101 @@ class SqliteFile:
         try:
             with closing(self._connect()) as database:
                 return tuple(Topic(*map(_decoded, row)) for row in database.execute(TOPICS))
-        except apsw.Error as error:
+        except REFUSED as error:
             raise DamagedBagError(self.source, f"SQLite says: {error}") from error
 
     def blocks(self, names: Collection[str]) -> Iterator[Block]:
         """Messages of each topic in turn, in the order of recording. Raises ``DamagedBagError``."""
         try:
             with closing(self._connect()) as database:
+                left = self._size()
                 for name in names:
-                    yield from _blocks(database, name)
-        except apsw.Error as error:
+                    for block in _blocks(database, name):
+                        left -= len(block.buffer)
+                        if left < 0:
+                            raise DamagedBagError(self.source, "its pages lead to each other")
+                        yield block
+        except REFUSED as error:
             raise DamagedBagError(self.source, f"SQLite says: {error}") from error
 
     def _connect(self) -> apsw.Connection:
+        """The file, read only, with nothing in it trusted. Raises ``NoTableError``."""
         # A killed recorder leaves its last seconds in a journal beside the file, which only an ordinary
         # opening reads; without one, "immutable" opens bags on read-only disks too.
-        journal = self.path.with_name(self.path.name + "-wal")
-        mode = "mode=ro" if journal.exists() else "immutable=1"
+        mode = "mode=ro" if self._journal().exists() else "immutable=1"
         flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
         database = apsw.Connection(f"{self.path.absolute().as_uri()}?{mode}", flags)
-        database.execute("PRAGMA writable_schema=ON")  # else a cut file is refused whole
+        database.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
+        database.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        database.limit(apsw.SQLITE_LIMIT_LENGTH, LARGEST_MESSAGE)
+        allowed = STEPS_PER_BYTE * self._size() // STEPS + 10
+        database.set_progress_handler(_Countdown(allowed), STEPS)
+        try:
+            for table in ("topics", "messages"):
+                _check_table(database, table)
+        except BaseException:
+            database.close()
+            raise
         return database
+
+    def _journal(self) -> Path:
+        return self.path.with_name(self.path.name + "-wal")
+
+    def _size(self) -> int:
+        """The file and its journal [bytes]: what all of its rows together cannot exceed."""
+        journal = self._journal()
+        return self.path.stat().st_size + (journal.stat().st_size if journal.exists() else 0)
+
+
+class _Countdown:
+    """Tells SQLite to stop after so many calls."""
+
+    def __init__(self, calls: int) -> None:
+        self.calls = calls
+
+    def __call__(self) -> bool:
+        self.calls -= 1
+        return self.calls < 0
+
+
+def _check_table(database: apsw.Connection, name: str) -> None:
+    found = list(database.execute(SCHEMA, (name,)))
+    if not found:
+        raise NoTableError(f"there is no table {name!r}")
+    for kind, sql in found:
+        if kind != b"table" or not (sql or b"").upper().startswith(b"CREATE TABLE"):
+            raise NoTableError(f"{name!r} is no plain table, as rosbag2 writes it")
+    if any(hidden for (hidden,) in database.execute(COLUMNS, (name,))):
+        raise NoTableError(f"the table {name!r} has computed columns, which rosbag2 never writes")
 
 
 def whole_pages(file: Path, copy: Path) -> Path:
-    """The file itself, or a copy without a cut last page, which SQLite would fill up with zeros."""
+    """The file itself; of a cut one a copy with as many whole pages as there are, and a header that says so.
+
+    SQLite would fill up a cut last page with zeros, and refuse a file of fewer pages than its header counts.
+    Raises ``UnpackError`` where there is no room for the copy.
+    """
     with file.open("rb") as stream:
-        head = stream.read(18)
+        head = stream.read(100)
+    size = file.stat().st_size
     page = int.from_bytes(head[16:18], "big") or 1
     page = 65536 if page == 1 else page  # so the format writes 64 KiB
-    size = file.stat().st_size
-    if size % page == 0:
+    pages = size // page
+    counted = int.from_bytes(head[PAGES_AT : PAGES_AT + 4], "big")
+    current = head[CHANGES_AT : CHANGES_AT + 4] == head[VALID_FOR_AT : VALID_FOR_AT + 4]
+    cut = current and counted > pages and not file.with_name(file.name + "-wal").exists()
+    if size % page == 0 and not cut:
         return file
-    if file != copy:
-        shutil.copyfile(file, copy)
-    os.truncate(copy, size // page * page)
+    try:
+        if file != copy:
+            shutil.copyfile(file, copy)
+        os.truncate(copy, pages * page)
+        if cut and pages:
+            with copy.open("r+b") as stream:
+                stream.seek(PAGES_AT)
+                stream.write(pages.to_bytes(4, "big"))
+    except OSError as error:
+        raise UnpackError(file, copy.parent, error.strerror or str(error)) from error
     return copy
 
 
@@ -76,26 +154,29 @@ def _decoded(name: bytes | None) -> str:
 def _blocks(database: apsw.Connection, name: str) -> Iterator[Block]:
     for (number,) in database.execute(TOPIC_NUMBERS, (name,)).fetchall():
         rows = database.execute(MESSAGES, (number,))
-        while True:
+        ended = False
+        while not ended:
             fetched: list[tuple[int, bytes]] = []
             try:
-                fetched.extend(islice(rows, ROWS))  # keeps what came before an error
+                ended = _fetch(rows, fetched)
             except apsw.Error:
-                yield from _joined(name, fetched)
+                yield from _joined(name, fetched)  # what came before the error
                 raise
-            if not fetched:
-                break
             yield from _joined(name, fetched)
 
 
+def _fetch(rows: Iterator[tuple[int, bytes]], fetched: list[tuple[int, bytes]]) -> bool:
+    """Rows for one block; whether they were the last."""
+    size = 0
+    for received, data in rows:
+        if isinstance(received, int) and isinstance(data, bytes):  # all of them, unless the file is damaged
+            fetched.append((received, data))
+            size += len(data)
+        if len(fetched) >= ROWS or size > TOGETHER:
+            return False
+    return True
+
+
 def _joined(name: str, rows: list[tuple[int, bytes]]) -> Iterator[Block]:
-    """A block of the rows that are messages: all of them, unless the file is damaged."""
-    try:
-        if rows:
-            yield joined(name, *zip(*rows, strict=True))
-    except TypeError:
-        yield from _joined(name, [row for row in rows if _is_message(*row)])
-
-
-def _is_message(received: object, data: object) -> bool:
-    return isinstance(received, int) and isinstance(data, bytes)
+    if rows:
+        yield joined(name, *zip(*rows, strict=True))
