@@ -1,0 +1,670 @@
+"""From bags to an identified robot: passes over the motion, choices, the estimate, and what it is worth.
+
+1. A first pass takes the load from the drawing and counts every sample alike; the scale of each joint's noise
+   follows from its residual (generalised least squares, repeated until the scales stand).
+2. Two more passes take the load from the estimate and weigh samples by their residuals (Huber), by
+   stiction at rest, and not at all where the effort was clipped.
+3. Widths, terms and the weight of the drawing are chosen by cross-validation over blocks of time, or over bags.
+4. The constrained estimate; a last pass judges it on data that were not fitted, and gathers what standard
+   errors need: residuals follow each other in time, so that neighbouring samples are no independent
+   witnesses. The middle of the sandwich is therefore Newey and West's sum over lags [NeweyWest1987].
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from kane_dynamics_ros.identification.errors import NothingToJudgeError
+from kane_dynamics_ros.identification.estimation import (
+    FAMILIES,
+    LAMBDAS,
+    START_LAMBDA,
+    Choice,
+    Constraints,
+    Drawing,
+    Normal,
+    Problem,
+    Solution,
+    Validation,
+    choose_lambda,
+    choose_terms,
+    choose_widths,
+    columns_of,
+    constrained_solution,
+    folds_of,
+    inertial_of,
+    nearest_consistent,
+    normal_by_joint,
+    problem_of,
+    ridge_of,
+    total,
+    unknowns,
+    validation_of,
+    vector_of,
+)
+from kane_dynamics_ros.identification.motion_store import MotionStore
+from kane_dynamics_ros.identification.regression import (
+    COULOMB_WIDTHS,
+    PER_CUTOFF,
+    STRIBECK_WIDTHS,
+    TERMS,
+    Guess,
+    Layout,
+    Products,
+    Residuals,
+    Rows,
+    accumulate,
+    block_starts,
+    layout_of,
+    residual,
+    visit,
+)
+from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+
+BLOCKS = 60  # of time, of each bag
+FEWEST_BLOCKS = 12  # of each bag where there are many
+ROUNDS = 3  # of reweighting by joint
+ROBUST_PASSES = 2
+NOISE_FLOOR = 1e-9  # of the largest joint's effort: a perfect fit has no scale
+POINTS = 3000  # kept for figures
+PLAIN_FAMILIES = ("rotor", "viscous", "coulomb")  # what a URDF and the node can carry
+STANDS = 0.01  # [rad/s] or [m/s]: a joint that is usually slower hardly moves
+ALIKE = 0.8  # correlation of the URDF's and the recorded effort from which on their ratio means something
+UNIT_DOUBT = 2.5  # ratio of the URDF's efforts to the recorded ones beyond which their unit is doubted
+PARAMETERS = ("m", "hx", "hy", "hz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
+TOLD = (
+    0.5  # of the drawing's uncertainty that the motion must take away for a parameter to count as identified
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``holdout``: the last part of each bag that is judged instead of fitted, 0 where other bags are.
+
+    ``validate``: how many of the bags, the last ones, are only judged. ``payloads``: of each bag, the ten parameters of a
+    known body at the tip in the last body's frame. ``gains``: estimate the effort per recorded unit.
+    ``weight``: of the drawing, chosen where it is None.
+    """
+
+    holdout: float
+    validate: int
+    payloads: tuple[Array, ...]
+    constraints: Constraints = Constraints()
+    gains: bool = False
+    weight: float | None = None
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Root mean squares (n,) [N m] or [N] of one part of the data: of the measured effort and of residuals.
+
+    ``drawing``: by the URDF; ``identified``: with every chosen term; ``plain``: with those that a URDF and
+    the node carry.
+    """
+
+    effort: Array
+    drawing: Array
+    identified: Array
+    plain: Array
+    samples: int
+
+    def relative(self, residual: Array) -> float:
+        """RMS of a residual over all joints, over the RMS of the effort."""
+        power = float((self.effort**2).sum())
+        return float(np.sqrt((residual**2).sum() / power)) if power else 0.0
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Samples for figures: ``time`` (N,), ``bag`` (N,), ``held`` (N,) bool, the rest (N, n).
+
+    ``friction``: measured effort minus everything rigid, offset and load included in ``predicted_friction``.
+    """
+
+    bag: Array
+    time: Array
+    held: Array
+    qd: Array
+    measured: Array
+    drawing: Array
+    identified: Array
+    friction: Array
+
+
+@dataclass(frozen=True)
+class BaseParameter:
+    """A combination of parameters that efforts can tell from the others, and what it is.
+
+    ``parts``: (name, factor) of what is combined, the first the one that gives it its name.
+    """
+
+    name: str
+    parts: tuple[tuple[str, float], ...]
+    drawing: float
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Identified:
+    """Everything that was found.
+
+    ``inertial`` (bodies, 10) and ``terms`` (n, families of ``FAMILIES``), with standard errors; ``plain`` (n, families):
+    the terms where only those of a URDF are allowed. ``told`` (bodies, 10): the part of the drawing's uncertainty that the
+    motion took away, 0 to 1. ``condition``: of the base regressor with columns of unit length, over the
+    fitted data.
+    """
+
+    problem: Problem
+    choice: Choice
+    drawing: Drawing
+    inertial: Array
+    inertial_error: Array
+    told: Array
+    terms: Array
+    terms_error: Array
+    plain: Array
+    gain: Array
+    sigma: Array
+    weight: float
+    weights: tuple[
+        tuple[float, float], ...
+    ]  # each candidate and its cross-validated error over the best one's
+    memory: float  # [s] over which residuals hang together
+    independent: float
+    condition: float
+    base: tuple[BaseParameter, ...]
+    fitted: Errors
+    held: Errors
+    curves: Curves
+    seconds: tuple[float, float]  # fitted, held
+    notes: tuple[str, ...]
+
+    @property
+    def coulomb_velocity(self) -> float:
+        """Width of the smooth sign [rad/s] or [m/s]."""
+        return COULOMB_WIDTHS[self.choice.width]
+
+    @property
+    def stribeck_share(self) -> float:
+        """Stribeck's speed, as a part of a joint's usual largest one."""
+        return STRIBECK_WIDTHS[self.choice.stribeck]
+
+
+def identify(
+    store: MotionStore,
+    model: DynamicsModel,
+    drawing: Drawing,
+    settings: Settings,
+    say: Callable[[str], object] = lambda text: None,
+) -> Identified:
+    """Identify a robot. Raises ``NothingToJudgeError``, and the solver's errors."""
+    blocks = max(FEWEST_BLOCKS, BLOCKS // len(store.tracks))
+    setting = Setting(
+        store,
+        model,
+        layout_of(model, usual_speeds(store)),
+        drawing,
+        settings,
+        blocks,
+        fitted_blocks(store, blocks, settings),
+    )
+    say("first estimate")
+    stage = first_stage(setting)
+    for number in range(ROBUST_PASSES):
+        say(f"robust estimate {number + 1} of {ROBUST_PASSES}")
+        stage = next_stage(setting, stage)
+    say("choosing terms and the weight of the drawing")
+    return finished(setting, stage, say)
+
+
+def usual_speeds(store: MotionStore) -> Array:
+    """The speed that each joint exceeds in 5 % of the time: (n,)."""
+    found = [
+        np.quantile(np.abs(piece.qd[piece.edge : -piece.edge]), 0.95, axis=0)
+        for track in store.tracks
+        for piece in store.pieces(track, 65_536)
+    ]
+    return np.asarray(np.max(found, axis=0))
+
+
+def fitted_blocks(store: MotionStore, blocks: int, settings: Settings) -> Array:
+    """Which blocks are fitted: (bags * blocks,) bool. Raises ``NothingToJudgeError``."""
+    bags = len(store.tracks)
+    part = np.arange(blocks) < round(blocks * (1.0 - settings.holdout))
+    chosen = np.concatenate(
+        [part if b < bags - settings.validate else np.zeros(blocks, bool) for b in range(bags)]
+    )
+    seconds = sum(track.seconds for track in store.tracks)
+    if not chosen.any():
+        raise NothingToJudgeError("to fit", seconds)
+    if chosen.all():
+        raise NothingToJudgeError("to judge", seconds)
+    return chosen
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What stays the same through all passes: ``fitted`` (bags * blocks,) tells the blocks that are fitted."""
+
+    store: MotionStore
+    model: DynamicsModel
+    layout: Layout
+    drawing: Drawing
+    settings: Settings
+    blocks: int
+    fitted: Array
+
+    def accumulated(self, guess: Guess, seen: Residuals | None = None) -> Products:
+        """One pass."""
+        return accumulate(
+            self.store, self.model, self.layout, guess, self.settings.payloads, self.blocks, seen
+        )
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one pass has taught.
+
+    ``correlated``: samples until residuals forget, and samples worth one. ``used_gain`` (n,): the products'.
+    """
+
+    guess: Guess
+    products: Products
+    problem: Problem
+    validation: Validation
+    choice: Choice
+    correlated: tuple[int, float]
+    used_gain: Array
+
+
+def first_stage(setting: Setting) -> Stage:
+    """Every sample counts alike; load, and gains where they are sought, by the drawing."""
+    n = len(setting.model.joint_names)
+    rest = np.zeros(n)
+    inertial, rotors = setting.drawing.inertial.ravel(), setting.drawing.terms[:, 0]
+    guess = Guess(inertial, rotors, None, rest, rest, np.ones(n))
+    products = setting.accumulated(guess)
+    if setting.settings.gains:
+        gain = gains_by_drawing(setting, products)
+        guess = guess._replace(gain=gain)
+        products = setting.accumulated(guess)
+    return stage_of(setting, guess, products, None)
+
+
+def gains_by_drawing(setting: Setting, products: Products) -> Array:
+    """Effort per recorded unit with which each joint's recording comes nearest to the drawing's effort: (n,)."""
+    v = np.zeros(setting.layout.width)
+    v[: setting.layout.base] = setting.layout.map @ setting.drawing.inertial.ravel()
+    v[-2] = 1.0
+    gram = products.gram[setting.fitted].sum(axis=0)
+    found = [float(v @ G[:, -1] / G[-1, -1]) if G[-1, -1] > 0.0 else 1.0 for G in gram]
+    return np.array([gain if gain != 0.0 else 1.0 for gain in found])
+
+
+def next_stage(setting: Setting, before: Stage) -> Stage:
+    """Load, weights and noise by the estimate before."""
+    seen = Residuals(len(before.guess.sigma))
+    return stage_of(setting, before.guess, setting.accumulated(before.guess, seen), seen)
+
+
+def stage_of(setting: Setting, guess: Guess, products: Products, seen: Residuals | None) -> Stage:
+    """An estimate with all terms, and the scales of the noise that belong to it."""
+    count = np.maximum(products.count[setting.fitted].sum(axis=0), 1.0)
+    power = products.gram[setting.fitted].sum(axis=0)[:, -1, -1]
+    floor = NOISE_FLOOR * np.sqrt(power / count).max()
+    silent = power <= 0.0  # a joint that measures nothing says nothing
+    sigma = np.where(silent, np.inf, np.maximum(np.sqrt(power / count), floor))
+    folds = folds_of(products.bag, setting.fitted)
+    active = np.ones((len(sigma), len(FAMILIES)), bool)
+    active[:, -1] = setting.settings.gains
+    active[silent] = False
+    choice = Choice(0, 0, active)
+    for round_ in range(ROUNDS):
+        problem = problem_of(products, setting.layout, setting.drawing, setting.settings.constraints, sigma)
+        validation = validation_of(problem, folds)
+        if round_ == ROUNDS - 1:
+            choice = choose_widths(problem, validation, active)
+        parts = normal_by_joint(problem, choice, validation.whole)
+        solution = constrained_solution(problem, choice, total(parts), START_LAMBDA)
+        left = [max(part.power(vector_of(problem, solution)), 0.0) for part in parts]
+        scale = np.where(silent, 0.0, sigma)
+        sigma = np.where(silent, np.inf, np.maximum(np.sqrt(np.array(left) * scale**2 / count), floor))
+    problem = problem_of(products, setting.layout, setting.drawing, setting.settings.constraints, sigma)
+    validation = validation_of(problem, folds)
+    robust = sigma if seen is None else np.where(silent, np.inf, np.maximum(seen.sigma(), floor))
+    terms = dict(zip(FAMILIES, solution.terms.T, strict=True))
+    fresh = Guess(
+        inertial_of(problem, solution.y).ravel(),
+        terms["rotor"],
+        coefficients_of(problem, setting.layout, choice, solution),
+        robust,
+        np.maximum(terms["coulomb"] + terms["stribeck"], 0.0),
+        guess.gain * (1.0 + terms["gain"]),
+    )
+    correlated = (1, 1.0) if seen is None else (seen.memory(), seen.samples_each())
+    return Stage(fresh, products, problem, validation, choice, correlated, guess.gain)
+
+
+def coefficients_of(problem: Problem, layout: Layout, choice: Choice, solution: Solution) -> Array:
+    """The coefficients of a joint's row, (n, base + TERMS); those of widths that were not chosen are 0."""
+    coefficients = np.zeros((problem.joints, layout.base + len(TERMS)))
+    coefficients[:, : layout.base] = layout.map @ inertial_of(problem, solution.y).ravel()
+    places = [layout.base + k - problem.free for k in columns_of(problem, choice)[:-1]]
+    coefficients[:, places] = solution.terms[:, :-1]
+    return coefficients
+
+
+def finished(setting: Setting, stage: Stage, say: Callable[[str], object]) -> Identified:
+    """Choose, estimate within the constraints, and judge."""
+    problem, validation = stage.problem, stage.validation
+    weight, _ = choose_lambda(problem, stage.choice, validation)
+    choice = choose_terms(problem, stage.choice, validation, setting.settings.weight or weight)
+    weight, compared = choose_lambda(problem, choice, validation)
+    weight = setting.settings.weight or weight
+    normal = total(normal_by_joint(problem, choice, validation.whole))
+    solution = constrained_solution(problem, choice, normal, weight)
+    solution = Solution(nearest_consistent(problem, solution.y), solution.terms)
+    plain = plain_terms(problem, choice, validation.whole, solution)
+    say("judging by data that were not fitted")
+    passed = judged(setting, stage, choice, solution, plain)
+    covariance = covariance_of(setting, stage, choice, normal, solution, weight, passed.scores)
+    inertial = inertial_of(problem, solution.y)
+    gain = stage.used_gain * (1.0 + solution.terms[:, -1])
+    F = len(FAMILIES)
+    own = np.diag(covariance.terms).reshape(-1, F)
+    prior = np.stack([(body.basis**2).sum(axis=1) for body in problem.bodies]) * covariance.spread
+    variance = np.stack(
+        [
+            np.einsum("ia,ab,ib->i", body.basis, covariance.y[k : k + 10, k : k + 10], body.basis)
+            for body, k in zip(problem.bodies, range(0, problem.free, 10), strict=True)
+        ]
+    )
+    return Identified(
+        problem=problem,
+        choice=choice,
+        drawing=setting.drawing,
+        inertial=inertial,
+        inertial_error=np.sqrt(variance),
+        told=np.clip(1.0 - variance / prior, 0.0, 1.0),
+        terms=solution.terms,
+        terms_error=np.sqrt(np.maximum(own, 0.0)),
+        plain=plain,
+        gain=gain,
+        sigma=problem.sigma,
+        weight=weight,
+        weights=tuple(zip(LAMBDAS, (compared / compared.min()).tolist(), strict=True)),
+        memory=stage.correlated[0] / row_rate(setting.store),
+        independent=covariance.independent,
+        condition=condition_of(problem, setting.layout, stage.products, setting.fitted),
+        base=base_parameters(setting, problem, choice, solution, covariance),
+        fitted=passed.fitted,
+        held=passed.held,
+        curves=passed.curves,
+        seconds=passed.seconds,
+        notes=tuple(notes_of(setting, stage)),
+    )
+
+
+def row_rate(store: MotionStore) -> float:
+    """Rows a second of the first bag [Hz]."""
+    track = store.tracks[0]
+    return track.rate / max(1, int(track.rate / (PER_CUTOFF * track.cutoff)))
+
+
+def plain_terms(problem: Problem, choice: Choice, gram: Array, solution: Solution) -> Array:
+    """The terms (n, families) where only rotor inertia, viscous and Coulomb friction are allowed.
+
+    The bodies and rotors keep what was found; where a term beyond was chosen, viscous and Coulomb friction are fitted
+    again beside a constant, which is then dropped: neither a URDF nor the node has one.
+    """
+    plain = np.where([family in PLAIN_FAMILIES for family in FAMILIES], solution.terms, 0.0)
+    beyond = choice.active & ~np.array([family in (*PLAIN_FAMILIES, "offset", "gain") for family in FAMILIES])
+    again = [FAMILIES.index(name) for name in ("viscous", "coulomb", "offset")]
+    for j in np.flatnonzero(beyond.any(axis=1)):
+        (part,) = normal_by_joint(problem, choice, gram)[j : j + 1]
+        place = problem.free + len(FAMILIES) * int(j)
+        fixed = vector_of(
+            problem, Solution(solution.y, np.tile(problem.drawing.terms[0] * 0, (problem.joints, 1)))
+        )
+        fixed[problem.free :] = -problem.drawing.terms.ravel()  # no friction at all,
+        for name in ("rotor", "gain"):  # but what moves with the rotor
+            f = FAMILIES.index(name)
+            fixed[place + f] = solution.terms[j, f] - problem.drawing.terms[j, f]
+        at = [place + f for f in again]
+        H, g = part.H[np.ix_(at, at)], part.g[at] - part.H[at] @ fixed
+        size = np.sqrt(np.maximum(np.diag(H), 1e-300))
+        root = np.linalg.cholesky(H / size / size[:, None] + 1e-9 * np.eye(3))
+        found = lsq_linear(root.T, np.linalg.solve(root, g / size), ([0.0, 0.0, -np.inf], np.inf))
+        plain[j, again[:2]] = found.x[:2] / size[:2]
+    return plain
+
+
+class Passed(NamedTuple):
+    """What the last pass saw."""
+
+    fitted: Errors
+    held: Errors
+    curves: Curves
+    scores: Array
+    seconds: tuple[float, float]
+
+
+def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, plain: Array) -> Passed:
+    """The errors of drawing, identified and plain model, samples for figures, and the sum of scores over lags."""
+    problem, layout = stage.problem, setting.layout
+    guess = stage.guess._replace(
+        inertial=inertial_of(problem, solution.y).ravel(),
+        rotors=solution.terms[:, 0],
+        coefficients=coefficients_of(problem, layout, choice, solution),
+        gain=stage.used_gain * (1.0 + solution.terms[:, -1]),
+    )
+    drawn = Solution(np.zeros(problem.free), setting.drawing.terms)
+    models = [
+        coefficients_of(problem, layout, Choice(0, 0, choice.active), drawn),
+        coefficients_of(problem, layout, choice, solution),
+        coefficients_of(problem, layout, choice, Solution(solution.y, plain)),
+    ]
+    n, size = problem.joints, problem.free + len(FAMILIES) * problem.joints
+    powers = np.zeros((2, 1 + len(models), n))  # fitted and held; effort and residuals
+    counts = np.zeros(2, int)
+    spans = np.zeros(2)
+    scores = np.zeros((size, size))
+    kept: list[tuple[Array, ...]] = []
+    expected = sum(track.seconds for track in setting.store.tracks) * row_rate(setting.store)
+    stride = max(1, int(expected / POINTS))
+    basis = layout.map @ block_diagonal([body.basis for body in problem.bodies])
+    own = [k - problem.free + layout.base for k in columns_of(problem, choice)[:-1]]
+    starts = block_starts(setting.store.tracks, setting.blocks)
+
+    def each(b: int, rows: Rows, weight: Array) -> None:
+        residuals = [residual(rows, model) for model in models]
+        block = b * setting.blocks + np.searchsorted(starts[b], rows.time, "right") - 1
+        held = ~setting.fitted[block]
+        for part, chosen in enumerate((~held, held)):
+            good = chosen[:, None] & (rows.usable > 0)
+            for k, values in enumerate((rows.Z[..., -1], *residuals)):
+                powers[part, k] += (np.where(good, values, 0.0) ** 2).sum(axis=0)
+            counts[part] += int(chosen.sum())
+            spans[part] += float(chosen.sum()) / row_rate(setting.store)
+        u = np.where(held[:, None], 0.0, weight * residuals[1] / problem.sigma**2)
+        score = np.zeros((len(u), size))
+        score[:, : problem.free] = np.einsum("tj,tjb->tb", u, rows.Z[..., : layout.base]) @ basis
+        terms = np.zeros((len(u), n, len(FAMILIES)))
+        terms[..., :-1] = u[..., None] * rows.Z[..., own]
+        terms[..., -1] = -u * rows.Z[..., -1]
+        score[:, problem.free :] = terms.reshape(len(u), -1)
+        scores[:] += bartlett(score, stage.correlated[0])
+        some = slice(0, len(rows.time), stride)
+        friction = residuals[1] + np.einsum("tjk,jk->tj", rows.Z[..., own[1:]], solution.terms[:, 1:-1])
+        kept.append(
+            (
+                np.full(len(rows.time[some]), b),
+                rows.time[some],
+                held[some],
+                rows.qd[some],
+                rows.Z[some, :, -1],
+                rows.Z[some, :, -1] - residuals[0][some],
+                rows.Z[some, :, -1] - residuals[1][some],
+                friction[some],
+            )
+        )
+
+    visit(setting.store, setting.model, layout, guess, setting.settings.payloads, each)
+    errors = [
+        Errors(*(np.sqrt(power / max(count, 1)) for power in part), int(count))
+        for part, count in zip(powers, counts, strict=True)
+    ]
+    curves = Curves(*(np.concatenate(arrays) for arrays in zip(*kept, strict=True)))
+    return Passed(errors[0], errors[1], curves, scores, (float(spans[0]), float(spans[1])))
+
+
+def block_diagonal(parts: Sequence[Array]) -> Array:
+    """Square matrices along the diagonal."""
+    size = sum(len(part) for part in parts)
+    whole = np.zeros((size, size))
+    at = 0
+    for part in parts:
+        whole[at : at + len(part), at : at + len(part)] = part
+        at += len(part)
+    return whole
+
+
+def bartlett(scores: Array, lags: int) -> Array:
+    """sum_l (1 - |l|/L) sum_t s_t s_(t-l)': the sums of s over every L samples, squared, over L [NeweyWest1987]."""
+    padded = np.zeros((len(scores) + 2 * lags, scores.shape[1]))
+    padded[lags : lags + len(scores)] = scores
+    run = np.cumsum(padded, axis=0)
+    sums = run[lags:] - run[:-lags]
+    return np.asarray(sums.T @ sums / lags)
+
+
+class Covariance(NamedTuple):
+    """Of the coordinates y, of the terms, and both: ``whole``; ``spread``: variance of the drawing's coordinates."""
+
+    whole: Array
+    y: Array
+    terms: Array
+    spread: float
+    independent: float
+
+
+def covariance_of(
+    setting: Setting,
+    stage: Stage,
+    choice: Choice,
+    normal: Normal,
+    solution: Solution,
+    weight: float,
+    scores: Array,
+) -> Covariance:
+    """H^-1 (S + lambda^2 s^2 1) H^-1 with H = A + lambda 1: scatter by noise, and what the pull towards the drawing hides.
+
+    s^2, how far the drawing's coordinates are from the truth, is 1/lambda or what the estimate has moved
+    for each direction that data decide, whichever is more. S is enlarged for the unknowns that were fitted.
+    """
+    problem = stage.problem
+    used = unknowns(problem, choice)
+    ridge = ridge_of(problem, normal.H, weight)[used]
+    inverse = np.linalg.inv(normal.H[np.ix_(used, used)] + np.diag(ridge))
+    decided = float(np.trace(inverse @ normal.H[np.ix_(used, used)]))
+    moved = float(np.trace((inverse @ normal.H[np.ix_(used, used)])[: problem.free, : problem.free]))
+    independent = float(stage.products.count[setting.fitted].sum()) / stage.correlated[1]
+    enlarged = independent / max(independent - decided, 0.2 * independent)
+    spread = max(1.0 / weight, float(solution.y @ solution.y) / max(moved, 1.0))
+    pull = np.where(used < problem.free, weight**2 * spread, 0.0)
+    middle = enlarged * scores[np.ix_(used, used)] + np.diag(pull)
+    whole = np.zeros_like(normal.H)
+    whole[np.ix_(used, used)] = inverse @ middle @ inverse
+    free = problem.free
+    return Covariance(whole, whole[:free, :free], whole[free:, free:], spread, independent)
+
+
+def condition_of(problem: Problem, layout: Layout, products: Products, fitted: Array) -> float:
+    """Of the base regressor over the fitted data, rows in units of each joint's noise, columns of unit length."""
+    noisy = np.where(np.isfinite(problem.sigma), problem.sigma, np.inf)
+    gram = products.gram[fitted].sum(axis=0)[:, : layout.base, : layout.base]
+    G = (gram / noisy[:, None, None] ** 2).sum(axis=0)
+    size = np.sqrt(np.diag(G))
+    if not (size > 0.0).all():
+        return float("inf")
+    values = np.linalg.eigvalsh(G / size / size[:, None])
+    return float(np.sqrt(values[-1] / values[0])) if values[0] > 0.0 else float("inf")
+
+
+def base_parameters(
+    setting: Setting, problem: Problem, choice: Choice, solution: Solution, covariance: Covariance
+) -> tuple[BaseParameter, ...]:
+    """The combinations of inertial parameters and rotor inertias that efforts can tell apart [Gautier1991]."""
+    model, n = setting.model, problem.joints
+
+    def regressor(q: Array, qd: Array, qdd: Array) -> Array:
+        Y = model.regressor(q, qd, qdd)
+        return np.concatenate([Y, qdd[..., None] * np.eye(n)], axis=-1)
+
+    found = find_base_parameters(regressor, n)
+    names = [f"{body} {name}" for body in model.bodies for name in PARAMETERS]
+    names += [f"{joint} rotor" for joint in model.joint_names]
+    to_x = np.zeros((len(names), len(covariance.whole)))
+    to_x[: 10 * len(problem.bodies), : problem.free] = block_diagonal([body.basis for body in problem.bodies])
+    for j in range(n):
+        to_x[10 * len(problem.bodies) + j, problem.free + len(FAMILIES) * j] = 1.0
+    drawn = np.concatenate([setting.drawing.inertial.ravel(), setting.drawing.terms[:, 0]])
+    value = np.concatenate([inertial_of(problem, solution.y).ravel(), solution.terms[:, 0]])
+    combine = found.map @ to_x
+    error = np.sqrt(np.maximum(np.einsum("ia,ab,ib->i", combine, covariance.whole, combine), 0.0))
+    return tuple(
+        BaseParameter(
+            names[column],
+            tuple((names[k], float(row[k])) for k in np.flatnonzero(row)),
+            float(row @ drawn),
+            float(row @ value),
+            float(error[i]),
+        )
+        for i, (column, row) in enumerate(zip(found.columns.tolist(), found.map, strict=True))
+    )
+
+
+def notes_of(setting: Setting, stage: Stage) -> Iterator[str]:
+    """What was odd about the recordings, in words."""
+    joints = setting.model.joint_names
+    for track in setting.store.tracks:
+        if track.derived:
+            yield f"{track.bag}: no velocity of {', '.join(track.derived)}: derived from the position"
+        if track.gaps:
+            yield f"{track.bag}: {track.gaps} gaps, across which nothing was filtered"
+        for joint, clipped in zip(joints, track.clipped, strict=True):
+            if clipped:
+                yield f"{track.bag}: effort of {joint} clipped: {clipped / track.rate:.2g} s were set aside"
+        yield from track.damages
+    still = [joint for joint, speed in zip(joints, setting.layout.speeds, strict=True) if speed < STANDS]
+    if still:
+        yield f"hardly any motion of {', '.join(still)}: what only that motion shows stays as the URDF says"
+    silent = [
+        joint for joint, sigma in zip(joints, stage.problem.sigma, strict=True) if not np.isfinite(sigma)
+    ]
+    if silent:
+        yield f"the effort of {', '.join(silent)} is always 0: its rows say nothing and were left out"
+    ratio = units_ratio(setting, stage)
+    if not setting.settings.gains and ratio is not None and not 1 / UNIT_DOUBT < ratio < UNIT_DOUBT:
+        yield (
+            f"the URDF's efforts are about {ratio:.3g} times the recorded ones: are those in N m, and positive "
+            "along the axis? Give --effort-scale, N m a recorded unit"
+        )
+
+
+def units_ratio(setting: Setting, stage: Stage) -> float | None:
+    """The URDF's effort over the recorded one, the median over joints where they run alike; None where none do."""
+    v = np.zeros(setting.layout.width)
+    v[: setting.layout.base] = setting.layout.map @ setting.drawing.inertial.ravel()
+    v[-2] = 1.0
+    ratios = []
+    for G in stage.products.gram[setting.fitted].sum(axis=0):
+        drawn, recorded, both = float(v @ G @ v), float(G[-1, -1]), float(v @ G[:, -1])
+        if drawn > 0.0 and recorded > 0.0 and abs(both) > ALIKE * np.sqrt(drawn * recorded):
+            ratios.append(both / recorded)
+    return float(np.median(ratios)) if ratios else None
