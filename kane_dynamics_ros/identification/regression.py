@@ -30,7 +30,7 @@ PER_CUTOFF = 4  # samples kept a period of the cut-off: the low-pass leaves noth
 COULOMB_WIDTHS = (0.01, 0.03, 0.1)  # [rad/s] or [m/s]; the first is the run-time model's default
 STRIBECK_WIDTHS = (0.05, 0.15, 0.4)  # of the joint's usual largest speed
 SIMPLE = ("rotor", "viscous", "offset")
-FINER = 6  # samples for one at which terms with a sign are evaluated
+FINER = 8  # samples for one at which terms with a sign are evaluated
 UNCORRELATED = 0.05  # correlation that counts as none
 HUBER = 3.0  # residuals beyond so many standard deviations count only by their size, not by its square
 
