@@ -375,24 +375,20 @@ def finished(setting: Setting, stage: Stage, say: Callable[[str], object]) -> Id
     covariance = covariance_of(setting, stage, choice, normal, solution, weight, passed.scores)
     inertial = inertial_of(problem, solution.y)
     gain = stage.used_gain * (1.0 + solution.terms[:, -1])
-    F = len(FAMILIES)
-    own = np.diag(covariance.terms).reshape(-1, F)
-    prior = np.stack([(body.basis**2).sum(axis=1) for body in problem.bodies]) * covariance.spread
-    variance = np.stack(
-        [
-            np.einsum("ia,ab,ib->i", body.basis, covariance.y[k : k + 10, k : k + 10], body.basis)
-            for body, k in zip(problem.bodies, range(0, problem.free, 10), strict=True)
-        ]
-    )
+    basis = block_diagonal([body.basis for body in problem.bodies])
+    size = problem.free + problem.joints * len(FAMILIES)
+    errors = covariance.errors(np.pad(basis, ((0, 0), (0, size - problem.free))))
+    own = covariance.errors(np.eye(size)[problem.free :])
+    prior = np.sqrt(covariance.spread * (basis**2).sum(axis=1))
     return Identified(
         problem=problem,
         choice=choice,
         drawing=setting.drawing,
         inertial=inertial,
-        inertial_error=np.sqrt(variance),
-        told=np.clip(1.0 - variance / prior, 0.0, 1.0),
+        inertial_error=errors.reshape(-1, 10),
+        told=np.clip(1.0 - (errors / prior) ** 2, 0.0, 1.0).reshape(-1, 10),
         terms=solution.terms,
-        terms_error=np.sqrt(np.maximum(own, 0.0)),
+        terms_error=own.reshape(-1, len(FAMILIES)),
         plain=plain,
         gain=gain,
         sigma=problem.sigma,
@@ -544,13 +540,19 @@ def bartlett(scores: Array, lags: int) -> Array:
 
 
 class Covariance(NamedTuple):
-    """Of the coordinates y, of the terms, and both: ``whole``; ``spread``: variance of the drawing's coordinates."""
+    """Of all unknowns, twice: by the sums over lags, and as if residuals were alike in all of the motion.
 
-    whole: Array
-    y: Array
-    terms: Array
+    ``spread``: variance of the drawing's coordinates; ``independent``: how many independent residuals there are.
+    """
+
+    matrices: tuple[Array, Array]
     spread: float
     independent: float
+
+    def errors(self, combinations: Array) -> Array:
+        """Standard errors (k,) of combinations (k, unknowns): the larger of both."""
+        variances = [np.einsum("ia,ab,ib->i", combinations, M, combinations) for M in self.matrices]
+        return np.asarray(np.sqrt(np.maximum(np.max(variances, axis=0), 0.0)))
 
 
 def covariance_of(
@@ -562,26 +564,32 @@ def covariance_of(
     weight: float,
     scores: Array,
 ) -> Covariance:
-    """H^-1 (S + lambda^2 s^2 1) H^-1 with H = A + lambda 1: scatter by noise, and what the pull towards the drawing hides.
+    """H^-1 S H^-1 for the scatter by noise, and b b' + lambda^2 s^2 H^-2 for what the pull of the drawing hides.
 
-    s^2, how far the drawing's coordinates are from the truth, is 1/lambda or what the estimate has moved
-    for each direction that data decide, whichever is more. S is enlarged for the unknowns that were fitted.
+    H = A + lambda 1. S: the sums of the scores over lags [NeweyWest1987], enlarged for the unknowns that were fitted; or
+    A times the samples that are worth one, which is less noisy, but blind to residuals that grow with the motion. The
+    pull moves the estimate by about b = lambda H^-1 y; what it keeps from moving at all is as uncertain as the drawing,
+    s^2: 1/lambda, or what the estimate has moved for each direction that data decide, whichever is more.
     """
     problem = stage.problem
     used = unknowns(problem, choice)
     ridge = ridge_of(problem, normal.H, weight)[used]
-    inverse = np.linalg.inv(normal.H[np.ix_(used, used)] + np.diag(ridge))
-    decided = float(np.trace(inverse @ normal.H[np.ix_(used, used)]))
-    moved = float(np.trace((inverse @ normal.H[np.ix_(used, used)])[: problem.free, : problem.free]))
+    A = normal.H[np.ix_(used, used)]
+    inverse = np.linalg.inv(A + np.diag(ridge))
+    decides = np.diag(inverse @ A)
     independent = float(stage.products.count[setting.fitted].sum()) / stage.correlated[1]
-    enlarged = independent / max(independent - decided, 0.2 * independent)
+    enlarged = independent / max(independent - float(decides.sum()), 0.2 * independent)
+    moved = float(decides[: problem.free].sum())
     spread = max(1.0 / weight, float(solution.y @ solution.y) / max(moved, 1.0))
-    pull = np.where(used < problem.free, weight**2 * spread, 0.0)
-    middle = enlarged * scores[np.ix_(used, used)] + np.diag(pull)
-    whole = np.zeros_like(normal.H)
-    whole[np.ix_(used, used)] = inverse @ middle @ inverse
-    free = problem.free
-    return Covariance(whole, whole[:free, :free], whole[free:, free:], spread, independent)
+    inertial = used < problem.free
+    bias = inverse @ np.where(inertial, weight * vector_of(problem, solution)[used], 0.0)
+    pull = np.outer(bias, bias) + inverse @ np.diag(np.where(inertial, weight**2 * spread, 0.0)) @ inverse
+    matrices = []
+    for middle in (scores[np.ix_(used, used)], A * stage.correlated[1]):
+        matrix = np.zeros_like(normal.H)
+        matrix[np.ix_(used, used)] = enlarged * inverse @ middle @ inverse + pull
+        matrices.append(matrix)
+    return Covariance((matrices[0], matrices[1]), spread, independent)
 
 
 def condition_of(problem: Problem, layout: Layout, products: Products, fitted: Array) -> float:
@@ -609,14 +617,13 @@ def base_parameters(
     found = find_base_parameters(regressor, n)
     names = [f"{body} {name}" for body in model.bodies for name in PARAMETERS]
     names += [f"{joint} rotor" for joint in model.joint_names]
-    to_x = np.zeros((len(names), len(covariance.whole)))
+    to_x = np.zeros((len(names), problem.free + n * len(FAMILIES)))
     to_x[: 10 * len(problem.bodies), : problem.free] = block_diagonal([body.basis for body in problem.bodies])
     for j in range(n):
         to_x[10 * len(problem.bodies) + j, problem.free + len(FAMILIES) * j] = 1.0
     drawn = np.concatenate([setting.drawing.inertial.ravel(), setting.drawing.terms[:, 0]])
     value = np.concatenate([inertial_of(problem, solution.y).ravel(), solution.terms[:, 0]])
-    combine = found.map @ to_x
-    error = np.sqrt(np.maximum(np.einsum("ia,ab,ib->i", combine, covariance.whole, combine), 0.0))
+    error = covariance.errors(found.map @ to_x)
     return tuple(
         BaseParameter(
             names[column],

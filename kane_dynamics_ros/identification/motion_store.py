@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 import numpy as np
+from scipy import signal
 
 from kane_dynamics_ros.identification.errors import NoEffortError
 from kane_dynamics_ros.replay.errors import (
@@ -23,7 +24,7 @@ from kane_dynamics_ros.replay.errors import (
 )
 from kane_dynamics_ros.replay.estimation.motion import EDGE_CYCLES, SHORTEST, Motion, Stretch, estimate
 from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.joint_states import JointStateDecoder, JointStates
+from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording, joint_state_topic
 from kane_dynamics_ros.runtime.interface import Array
 
@@ -34,6 +35,7 @@ CUTOFF_OVER_MOTION = 4.0  # the cut-off over that frequency
 LOWEST_CUTOFF = 4.0  # [Hz]
 SATURATED = 0.995  # of the effort limit
 OFTEN = 0.2  # share of samples at one and the same effort that is no clipping
+FEWEST = 64  # samples from which noise is judged
 PLATEAU = 5  # samples in a row at the very same largest effort: clipped
 
 
@@ -42,7 +44,7 @@ class Piece:
     """A part of a bag without gaps, uniform in time: (N, n) each, ``time`` (N,) [s] from the bag's start.
 
     ``usable``: False where the effort was clipped, or no sample is near.
-    ``edge``: samples at each end that filtering spoils. ``rate`` and ``cutoff`` in Hz.
+    ``edge``: samples at each end that filtering spoils. ``sampled``, the recorded rate, ``rate`` and ``cutoff`` in Hz.
     """
 
     time: Array
@@ -51,6 +53,7 @@ class Piece:
     qdd: Array
     effort: Array
     usable: Array
+    sampled: float
     rate: float
     cutoff: float
     edge: int
@@ -123,7 +126,7 @@ class MotionStore:
                 q, qd, qdd, effort, usable = (
                     np.ascontiguousarray(table[:, 1 + k * n : 1 + (k + 1) * n]) for k in range(5)
                 )
-                yield Piece(table[:, 0], q, qd, qdd, effort, usable, track.rate, track.cutoff, edge)
+                yield Piece(table[:, 0], q, qd, qdd, effort, usable, track.sampled, track.rate, track.cutoff, edge)
 
 
 def read_bags(
@@ -172,6 +175,7 @@ def read_pieces(
     cutoff = request.cutoff
     clock: _Clock | None = None
     short: TooShortError | None = None
+    noisy: Array | None = None  # joints whose velocity is better derived from the position
     done = -np.inf  # [s] up to which the motion was handed out
     track.clipped = [0] * len(request.joints)
     for recording in _recordings(request, track, progress):
@@ -180,7 +184,9 @@ def read_pieces(
         try:
             if cutoff is None:
                 cutoff = choose_cutoff(recording)
-            motion = estimate(recording, cutoff)
+            if noisy is None:
+                noisy = noisy_velocities(recording.states, cutoff)
+            motion = estimate(replace(recording, states=_without_velocity(recording.states, noisy)), cutoff)
         except TooShortError as error:
             short = error
             continue
@@ -224,6 +230,33 @@ def choose_cutoff(recording: Recording) -> float:
     frequency = np.fft.rfftfreq(len(qdd), 1 / motion.rate)
     ends = [float(frequency[np.searchsorted(column, MOVING_SHARE)]) for column in below.T]
     return min(motion.cutoff, max(LOWEST_CUTOFF, CUTOFF_OVER_MOTION * max(ends)))
+
+
+def noisy_velocities(states: JointStates, cutoff: float) -> Array:
+    """Joints whose recorded velocity is noisier, as an acceleration, than what the position gives: (n,) bool.
+
+    White noise of density S in the velocity becomes an acceleration of power S (2 pi)^2 f^3/3 below the cut-off
+    f, in the position S (2 pi)^4 f^5/5. The densities are those of the upper half of the band.
+    """
+    densities = np.full((2, len(states.joints)), np.inf)
+    for k, values in enumerate((states.position, states.velocity)):
+        for j, column in enumerate(values.T):
+            told = np.isfinite(column)
+            steps = np.diff(states.stamps[told]) * 1e-9
+            if told.sum() < FEWEST or not np.median(steps) > 0.0:
+                continue
+            rate = 1.0 / float(np.median(steps))
+            segment = min(int(told.sum()), max(FEWEST, int(4 * rate)))
+            frequency, power = signal.welch(column[told], rate, nperseg=segment, detrend="linear")
+            densities[k, j] = np.median(power[frequency > rate / 4])
+    by_position = densities[0] * (2 * np.pi) ** 4 * cutoff**5 / 5
+    by_velocity = densities[1] * (2 * np.pi) ** 2 * cutoff**3 / 3
+    return np.asarray(by_position < by_velocity)
+
+
+def _without_velocity(states: JointStates, joints: Array) -> JointStates:
+    """The states with the velocity of some joints left out."""
+    return replace(states, velocity=np.where(joints, np.nan, states.velocity)) if joints.any() else states
 
 
 def _recordings(
@@ -347,7 +380,7 @@ def _piece(
             )
             usable[nearest.min(axis=1) < pad, j] = 0.0
     arrays = (stretch.q[fresh], stretch.qd[fresh], stretch.qdd[fresh], stretch.effort[fresh])
-    return Piece(time, *arrays, usable, motion.rate, motion.cutoff, motion.edge)
+    return Piece(time, *arrays, usable, motion.sampled, motion.rate, motion.cutoff, motion.edge)
 
 
 def _clipped(effort: Array, limit: float) -> Array:

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.identification.motion_store import MotionStore, Piece, Track
-from kane_dynamics_ros.replay.estimation.filters import low_pass
+from kane_dynamics_ros.replay.estimation.filters import decimated, low_pass
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 WINDOW = 4096  # samples whose regressor is held at once: some ten MB
@@ -154,20 +154,23 @@ def _rows(piece: Piece, model: DynamicsModel, layout: Layout, guess: Guess, payl
 def _friction(piece: Piece, layout: Layout, rigid: Array) -> Array:
     """The terms that change with the sign of the speed, filtered: (N, n, terms).
 
-    The sign turns within milliseconds, much faster than the samples follow each other. So the speed, which is
-    smooth, is interpolated to ``FINER`` times the rate, and the filter runs there.
+    The sign turns within milliseconds, faster than samples follow each other after decimation. So the speed, which
+    is smooth, is interpolated back to the recorded rate, or ``FINER`` times the rate where that is less, and the terms
+    are decimated and filtered as the measured effort was.
     """
     N, n = piece.qd.shape
-    at = np.arange(FINER * (N - 1) + 1) / FINER
-    spline = CubicSpline(np.arange(N), np.concatenate([piece.qd, np.abs(rigid)], axis=1))(at)
-    qd, load = spline[:, :n], spline[:, n:]
+    finer = min(FINER, max(1, round(piece.sampled / piece.rate)))
+    smooth = np.concatenate([piece.qd, np.abs(rigid)], axis=1)
+    if finer > 1:
+        smooth = CubicSpline(np.arange(N), smooth)(np.arange(finer * N) / finer)
+    qd, load = smooth[:, :n], smooth[:, n:]
     speed = np.where(layout.speeds > 0.0, layout.speeds, 1.0)
     rises = [np.exp(-((qd / (share * speed)) ** 2)) for share in STRIBECK_WIDTHS]
     signs = [np.tanh(qd / width) for width in COULOMB_WIDTHS]
     columns = [*signs, *(sign * load for sign in signs), *(sign * rise for sign in signs for rise in rises)]
-    fine = np.stack(columns, axis=-1).reshape(len(at), -1)
-    filtered = low_pass(fine, FINER * piece.rate, piece.cutoff)[::FINER]
-    return np.asarray(filtered.reshape(N, n, len(columns)))
+    fine = np.concatenate(columns, axis=1)
+    filtered = low_pass(decimated(fine, finer), piece.rate, piece.cutoff)
+    return np.asarray(filtered.reshape(N, len(columns), n).swapaxes(1, 2))
 
 
 @dataclass(frozen=True)
