@@ -5,7 +5,7 @@ import math
 import os
 from typing import NamedTuple, TextIO
 
-from kane_dynamics_ros.description import Chain, load_robot, serial_chain
+from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 # Text for a terminal: colour where it shows, and only characters that it has.
@@ -94,9 +94,24 @@ def read_chain(urdf: str, tip: str | None, locks: list[str], xacro: list[str]) -
     Raises:
         DescriptionError, LockArgumentError, XacroArgumentError, NoXacroError.
     """
-    robot = load_robot(urdf, xacro_arguments=dict(_xacro(text) for text in xacro))
+    return chain_of(robot_of(urdf, xacro), tip, locks)
+
+
+def robot_of(urdf: str, xacro: list[str]) -> Robot:
+    """The robot in a file. Raises ``DescriptionError``, ``XacroArgumentError``, ``NoXacroError``."""
+    robot = load_robot(urdf, xacro_arguments=xacro_values(xacro))
     if xacro and not any(finding.code == EXPANDED for finding in robot.findings):
         raise NoXacroError(urdf)
+    return robot
+
+
+def xacro_values(texts: list[str]) -> dict[str, str]:
+    """What ``--xacro`` options mean. Raises ``XacroArgumentError``."""
+    return dict(_xacro(text) for text in texts)
+
+
+def chain_of(robot: Robot, tip: str | None, locks: list[str]) -> Chain:
+    """The chain of a robot that the arguments mean. Raises ``DescriptionError``, ``LockArgumentError``."""
     return serial_chain(robot, tip, lock=dict(_lock(text) for text in locks))
 
 

@@ -39,6 +39,11 @@ COMMANDS = {
         "derive a robot's equations and write the module",
         "generate my_robot.urdf --name my_robot -o models",
     ),
+    "identify": Command(
+        "identify",
+        "fit masses, inertias and friction to recorded motion: a corrected URDF, a module, a report",
+        "identify my_bag --urdf my_robot.urdf -o identified",
+    ),
     "inspect": Command(
         "inspect",
         "show the chain, the lumped bodies and every doubt about a URDF",

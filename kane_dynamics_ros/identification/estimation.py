@@ -25,7 +25,6 @@ from kane_dynamics_ros.identification.pseudo_inertia import (
     body_at,
     coordinates_of,
     matrix_of,
-    parameters_of,
     pseudo_inertia,
 )
 from kane_dynamics_ros.identification.regression import (
@@ -44,8 +43,9 @@ COULOMB, STRIBECK = FAMILIES.index("coulomb"), FAMILIES.index("stribeck")
 LAMBDAS = tuple(10.0 ** np.arange(-3.0, 5.01, 0.5))
 START_LAMBDA = 1.0
 FOLDS = 5
-CLEARLY = 1.0  # standard errors of the difference by which a term must improve data that were not fitted,
-WORTH = 1e-3  # and the part of the joint's error in them that it must take away
+USUAL = ("rotor", "viscous", "coulomb")  # terms that every joint has: they stay if data are better off with them
+CLEARLY = 2.0  # standard errors of the difference by which any other must improve data that were not fitted,
+WORTH = 1e-3  # and the part of the joint's error in them that each must take away
 MARGIN = 1e-4  # smallest eigenvalue of a pseudo-inertia, in units of the drawing's
 RIDGE = (
     1e-9  # on the joints' own terms, of the largest of their kind: a joint that never moves keeps its values
@@ -315,7 +315,10 @@ def choose_terms(problem: Problem, choice: Choice, validation: Validation, weigh
     is judged without solving again. A term that is negative where it cannot be goes first.
     """
     whole = total(normal_by_joint(problem, choice, validation.whole))
-    held = [normal_by_joint(problem, choice, gram) for gram in validation.by_fold]
+    held = [
+        [normal_by_joint(problem, choice, problem.gram[block]) for block in fold] for fold in validation.folds
+    ]
+    doubt = np.array([0.0 if family in USUAL else CLEARLY for family in FAMILIES])
     active = choice.active.copy()
     while active.any():
         now = Choice(choice.width, choice.stribeck, active)
@@ -324,11 +327,11 @@ def choose_terms(problem: Problem, choice: Choice, validation: Validation, weigh
         if negative is not None:
             active[negative] = False
             continue
-        losses, errors = _losses(problem, now, validation, whole, held, weight)
+        losses, errors = _losses(problem, now, whole, held, weight)
         candidates = np.argwhere(active)
-        sums, spread = losses.sum(axis=0), np.sqrt(len(losses)) * losses.std(axis=0, ddof=1)
-        needed = np.maximum(CLEARLY * spread, WORTH * errors[candidates[:, 0]])
-        surplus = sums - needed
+        spread = np.sqrt(len(losses)) * losses.std(axis=0, ddof=1)
+        needed = np.maximum(doubt[candidates[:, 1]] * spread, WORTH * errors[candidates[:, 0]])
+        surplus = losses.sum(axis=0) - needed
         worst = int(np.argmin(surplus))
         if surplus[worst] >= 0.0:
             break
@@ -352,31 +355,34 @@ def _most_negative(problem: Problem, active: Array, x: Array) -> tuple[int, int]
 def _losses(
     problem: Problem,
     choice: Choice,
-    validation: Validation,
     whole: Normal,
-    held: Sequence[Sequence[Normal]],
+    held: Sequence[Sequence[Sequence[Normal]]],
     weight: float,
 ) -> tuple[Array, Array]:
-    """For each fold and active term: by how much the held-out error grows without it; and each joint's error (n,)."""
+    """For each block and active term: by how much the held-out error grows without it; each joint's error (n,).
+
+    held: the equations of each fold's blocks, joint by joint.
+    """
     used = unknowns(problem, choice)
     ridge = ridge_of(problem, whole.H, weight)[used]
+    terms = slice(len(used) - int(choice.active.sum()), len(used))
     errors = np.zeros(problem.joints)
     losses = []
-    for parts in held:
-        out = total(parts)
-        left = whole - out
+    for fold in held:
+        blocks = [total(parts) for parts in fold]
+        left = whole - total(blocks)
         inverse = np.linalg.inv(left.H[np.ix_(used, used)] + np.diag(ridge))
         x = inverse @ left.g[used]
-        G, g = out.H[np.ix_(used, used)], out.g[used]
-        terms = slice(len(used) - int(choice.active.sum()), len(used))
         columns = inverse[:, terms]
         step = x[terms] / np.diag(inverse)[terms]
-        slope = (G @ x - g) @ columns
-        curve = np.einsum("ia,ia->a", columns, G @ columns)
-        losses.append(-2 * step * slope + step**2 * curve)
         full = np.zeros(len(whole.g))
         full[used] = x
-        errors += [part.power(full) for part in parts]
+        for block, parts in zip(blocks, fold, strict=True):
+            G, g = block.H[np.ix_(used, used)], block.g[used]
+            slope = (G @ x - g) @ columns
+            curve = np.einsum("ia,ia->a", columns, G @ columns)
+            losses.append(-2 * step * slope + step**2 * curve)
+            errors += [part.power(full) for part in parts]
     return np.array(losses), errors
 
 
@@ -476,6 +482,8 @@ def _cones(problem: Problem, choice: Choice, used: Array, clarabel: Any) -> tupl
     if len(rows) > below:
         cones.append(clarabel.NonnegativeConeT(len(rows) - below))
     for b, body in enumerate(problem.bodies):
+        if not body.basis.any():
+            continue
         inverse = np.linalg.inv(body.root)
         own = pseudo_inertia(body.origin) - pseudo_inertia(problem.drawing.carried[b])
         at_drawing = coordinates_of(inverse @ own @ inverse.T - MARGIN * np.eye(4))
@@ -497,6 +505,8 @@ def nearest_consistent(problem: Problem, y: Array) -> Array:
     """``y`` with every body moved, if rounding has left it on the wrong side, just inside what a body can have."""
     fixed = y.copy()
     for b, body in enumerate(problem.bodies):
+        if not body.basis.any():
+            continue
         inverse = np.linalg.inv(body.root)
         carried = inverse @ pseudo_inertia(problem.drawing.carried[b]) @ inverse.T
         at_origin = inverse @ pseudo_inertia(body.origin) @ inverse.T
@@ -507,6 +517,14 @@ def nearest_consistent(problem: Problem, y: Array) -> Array:
     return fixed
 
 
-def own_parameters(problem: Problem, inertial: Array) -> Array:
-    """What is left of each body for its moving link, (bodies, 10)."""
-    return np.asarray(parameters_of(pseudo_inertia(inertial) - pseudo_inertia(problem.drawing.carried)))
+def bodies_at_bound(problem: Problem, y: Array) -> tuple[int, ...]:
+    """The bodies whose own part is as near to what no body can have as the constraint allows."""
+    found = []
+    for b, body in enumerate(problem.bodies):
+        if body.basis.any():
+            inverse = np.linalg.inv(body.root)
+            own = pseudo_inertia(body.origin + body.basis @ y[10 * b : 10 * b + 10])
+            own = inverse @ (own - pseudo_inertia(problem.drawing.carried[b])) @ inverse.T
+            if np.linalg.eigvalsh(own)[0] < 2 * MARGIN:
+                found.append(b)
+    return tuple(found)

@@ -29,6 +29,7 @@ from kane_dynamics_ros.identification.estimation import (
     Problem,
     Solution,
     Validation,
+    bodies_at_bound,
     choose_lambda,
     choose_terms,
     choose_widths,
@@ -182,6 +183,8 @@ class Identified:
     held: Errors
     curves: Curves
     seconds: tuple[float, float]  # fitted, held
+    stribeck_velocity: Array  # (n,) [rad/s] or [m/s]
+    at_bound: tuple[int, ...]  # bodies that would be inconsistent but for the constraint
     notes: tuple[str, ...]
 
     @property
@@ -189,10 +192,6 @@ class Identified:
         """Width of the smooth sign [rad/s] or [m/s]."""
         return COULOMB_WIDTHS[self.choice.width]
 
-    @property
-    def stribeck_share(self) -> float:
-        """Stribeck's speed, as a part of a joint's usual largest one."""
-        return STRIBECK_WIDTHS[self.choice.stribeck]
 
 
 def identify(
@@ -402,6 +401,8 @@ def finished(setting: Setting, stage: Stage, say: Callable[[str], object]) -> Id
         held=passed.held,
         curves=passed.curves,
         seconds=passed.seconds,
+        stribeck_velocity=STRIBECK_WIDTHS[choice.stribeck] * setting.layout.speeds,
+        at_bound=bodies_at_bound(problem, solution.y),
         notes=tuple(notes_of(setting, stage)),
     )
 

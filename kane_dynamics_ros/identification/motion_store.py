@@ -26,6 +26,7 @@ from kane_dynamics_ros.replay.estimation.motion import EDGE_CYCLES, SHORTEST, Mo
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording, joint_state_topic
+from kane_dynamics_ros.replay.renaming import proposal
 from kane_dynamics_ros.runtime.interface import Array
 
 MESSAGES = 32_768  # decoded at a time
@@ -300,7 +301,9 @@ def _recordings(
         raise EmptyTopicError(request.bag, track.topic, dropped + states.dropped)
     missing = [name for name in request.names if name not in found]
     if missing:
-        raise JointMismatchError(request.bag, track.topic, missing, tuple(found))
+        raise JointMismatchError(
+            request.bag, track.topic, missing, tuple(found), proposal(request.joints, tuple(found))
+        )
     for name, ever in told.items():
         if not ever.all():
             raise MissingFieldError(

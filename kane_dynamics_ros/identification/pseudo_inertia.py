@@ -83,14 +83,14 @@ def reference(parameters: Array, heaviest: float) -> Array:
 
 
 def body_at(parameters: Array, heaviest: float) -> Body:
-    """Coordinates about a drawing's body; ``origin`` is the drawing's own values where a body can have them."""
+    """Coordinates about a drawing's body; ``origin`` is the drawing's own values where a body can have them.
+
+    A body without mass is a frame, and stays one: its ``basis`` is zero.
+    """
+    if not np.any(parameters):
+        return Body(np.zeros(10), np.zeros((10, 10)), np.eye(4))
     P0 = reference(parameters, heaviest)
     root = np.linalg.cholesky(P0)
     columns = [parameters_of(root @ matrix_of(unit) @ root.T) for unit in np.eye(10)]
     consistent = np.linalg.eigvalsh(pseudo_inertia(parameters)).min() > 0.0
     return Body(np.array(parameters if consistent else parameters_of(P0)), np.stack(columns, axis=1), root)
-
-
-def distance(parameters: Array, body: Body) -> float:
-    """How far parameters (10,) are from a body's reference: |y|, 1 when the mass is wrong by its double."""
-    return float(np.linalg.norm(np.linalg.solve(body.basis, parameters - body.origin)))
