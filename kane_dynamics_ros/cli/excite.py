@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="widest motion to each side of a joint's middle [rad or m]; default: %(default)s",
     )
     add("--acceleration", metavar="X", help="limit of every joint; default: the velocity limit within 0.25 s")
-    add("--floor", default="0", metavar="Z", help="height of the floor in the root link [m], or none; default: %(default)s")
+    add("--floor", metavar="Z", help="height of the floor in the root link [m], or none; default: where that link stands")
     add("--clearance", default="0.05", metavar="M", help="of everything that moves over the floor; default: %(default)s")
     add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
     add("--seed", type=int, default=0, help="another one gives another trajectory, to judge by; default: %(default)s")
@@ -118,10 +118,20 @@ def floor_points(arguments: argparse.Namespace, chain: Chain) -> Points | None:
     """What stays above the floor; None where there is none."""
     if arguments.floor == "none":
         return None
-    floor, clearance = number("--floor", arguments.floor), number("--clearance", arguments.clearance)
+    clearance = number("--clearance", arguments.clearance)
     gravity = np.array((0.0, 0.0, -9.81) if arguments.gravity is None else vector("--gravity", arguments.gravity))
     up = -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, 1.0])
-    return body_points(chain, link_boxes(urdf_bytes(arguments), Path(arguments.urdf).parent), clearance, floor, up)
+    boxes = link_boxes(urdf_bytes(arguments), Path(arguments.urdf).parent)
+    floor = standing_height(boxes.get(chain.root), up) if arguments.floor is None else number("--floor", arguments.floor)
+    return body_points(chain, boxes, clearance, floor, up)
+
+
+def standing_height(box: Array | None, up: Array) -> float:
+    """The lowest corner of the root link's box, 0 where that is higher or where it has none [m]."""
+    if box is None:
+        return 0.0
+    x, y, z = box.T
+    return min(0.0, min(float(np.array([a, b, c]) @ up) for a in x for b in y for c in z))
 
 
 def number(option: str, text: str) -> float:
@@ -150,7 +160,7 @@ def trajectory(model: DynamicsModel, limits: Limits, found: Excitation, repeat: 
     q, qd, qdd = found.series.at(time)
     start = np.array([joint.initial_position or 0.0 for joint in model.joints])
     way = np.maximum(np.abs(q[0] - start), (limits.upper - limits.lower) / 2)
-    lead = max(LEAD, float(np.ceil((QUINTIC * way / (limits.velocity / 2)).max())))
+    lead = max(LEAD, float(np.ceil((QUINTIC * way / (0.8 * limits.velocity)).max())))
     points = tuple(
         RequestPoint(round(1e9 * (lead + t)), *(tuple((x + 0.0).tolist()) for x in states))
         for t, *states in zip(time, q, qd, qdd, strict=True)

@@ -36,6 +36,8 @@ STEP = 1e-6  # of central differences, times 1 rad, 1 rad/s, 1 rad/s^2
 PENALTIES = (1e1, 1e2, 1e3, 1e4)
 INSIDE = 0.97  # of each limit is used while searching
 SHRINK = 0.97  # of the amplitudes at a time, when a dense check finds a limit broken
+SHRINKS = 100
+POSES = 1000  # tried for one at which the arm can stand
 UNLIMITED_RANGE = 2.0  # [rad] or [m] to each side, where the URDF gives no narrower limits
 ACCELERATION_TIME = 0.25  # [s] in which a joint may reach its largest velocity: no URDF tells accelerations
 
@@ -274,7 +276,7 @@ def penalty(
         by_qdd = by_qdd + np.einsum("ti,tij->tj", by_tau, model.mass_matrix(q))
     if points is not None:
         height, slope = heights(chain, points, q)
-        below = np.where(np.abs(slope).sum(axis=2) > 1e-9, np.maximum(points.height - height, 0.0), 0.0) / 0.1
+        below = np.maximum(points.height - height, 0.0) / 0.1
         value += (below**2).sum()
         by_q = by_q - 2 * np.einsum("tp,tpj->tj", below, slope) / 0.1
     return Cost(float(value) / N, by_q / N, by_qd / N, by_qdd / N)
@@ -316,7 +318,10 @@ def excite(
         by_z = np.sum([slope.T @ part for slope, part in zip(slopes, bases, strict=True)], axis=0)
         return inform.value + weight * broken.value, np.concatenate([slopes[0].sum(axis=0), by_z.ravel()])
 
-    x = started(limits, bases, n, random)
+    if points is not None:
+        points = clearable(chain, limits, points, random)
+    safe = safe_pose(model, chain, limits, points, random)
+    x = started(limits, safe, bases, n, random)
     start = condition_of(model, base, unpacked(x))[0]
     for stage, weight in enumerate(PENALTIES):
         found = minimize(
@@ -325,20 +330,49 @@ def excite(
         x = found.x
         say(f"stage {stage + 1} of {len(PENALTIES)}: condition {condition_of(model, base, unpacked(x))[0]:.3g}")
     series = Series(x[:n], x[n:].reshape(n, -1) @ N.T, period)
-    series = kept(model, chain, limits, points, series)
+    series = kept(model, chain, limits, points, series, safe)
     dense = np.arange(round(period * DENSE)) / DENSE
     condition, singular = condition_of(model, base, series.at(dense))
     used, lowest = usage(model, chain, limits, points, series)
     return Excitation(series, condition, start, singular, used, lowest)
 
 
-def started(limits: Limits, bases: Sequence[Array], n: int, random: np.random.Generator) -> Array:
-    """A random trajectory about the middle that uses half of the room and of the speed."""
+def clearable(chain: Chain, limits: Limits, points: Points, random: np.random.Generator) -> Points:
+    """The points that move up and down, and that some pose lifts over the floor: a shoulder's lower edge may not."""
+    poses = random.uniform(limits.lower, limits.upper, (POSES, len(limits.lower)))
+    height, slope = heights(chain, points, poses)
+    chosen = (np.abs(slope).sum(axis=(0, 2)) > 1e-9) & (np.quantile(height, 0.9, axis=0) > points.height)
+    return Points(points.body[chosen], points.place[chosen], points.up, points.height)
+
+
+def safe_pose(
+    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, random: np.random.Generator
+) -> Array:
+    """The middle of the limits where the arm can stand there, else of many poses the one with most room: (n,).
+
+    Raises ``NoTrajectoryFoundError`` where it cannot stand in any.
+    """
+    middle = (limits.lower + limits.upper) / 2
+    poses = np.concatenate([middle[None], random.uniform(limits.lower, limits.upper, (POSES, len(middle)))])
+    room = np.min(1.0 - np.abs(model.gravity(poses)) / limits.effort, axis=1)
+    if points is not None:
+        height, _ = heights(chain, points, poses)
+        room = np.minimum(room, (height - points.height).min(axis=1, initial=np.inf))
+    if room[0] > 0.0:
+        return np.asarray(middle)
+    best = int(np.argmax(room))
+    if not room[best] > 0.0:
+        raise NoTrajectoryFoundError("the floor, or an effort limit, at every pose that was tried")
+    return np.asarray(poses[best])
+
+
+def started(limits: Limits, safe: Array, bases: Sequence[Array], n: int, random: np.random.Generator) -> Array:
+    """A random trajectory about a pose that uses half of the room and of the speed."""
     z = random.normal(size=(n, bases[0].shape[1]))
-    half = (limits.upper - limits.lower) / 2
+    half = np.maximum(np.minimum(limits.upper - safe, safe - limits.lower), 0.05 * (limits.upper - limits.lower))
     sizes = [np.abs(part @ z.T).max(axis=0) for part in bases]
     room = np.minimum.reduce([half / sizes[0], limits.velocity / sizes[1], limits.acceleration / sizes[2]])
-    return np.concatenate([(limits.lower + limits.upper) / 2, (0.5 * room[:, None] * z).ravel()])
+    return np.concatenate([safe, (0.5 * room[:, None] * z).ravel()])
 
 
 def condition_of(model: DynamicsModel, base: BaseParameters, states: tuple[Array, Array, Array]) -> tuple[float, Array]:
@@ -364,24 +398,23 @@ def usage(
     }
     if points is None:
         return used, None
-    height, slope = heights(chain, points, q)
-    movable = np.abs(slope).sum(axis=2) > 1e-9
-    return used, float(np.where(movable, height - points.height, np.inf).min())
+    height, _ = heights(chain, points, q)
+    return used, float((height - points.height).min(initial=np.inf))
 
 
-def kept(model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, series: Series) -> Series:
-    """The series with its motion about the centre shrunk until a dense check finds every limit kept.
+def kept(
+    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, series: Series, safe: Array
+) -> Series:
+    """The series shrunk towards a safe pose until a dense check finds every limit kept.
 
     Raises ``NoTrajectoryFoundError`` when even a small motion breaks one.
     """
-    for _ in range(100):
+    for _ in range(SHRINKS):
         used, lowest = usage(model, chain, limits, points, series)
         broken = [f"{part * 100:.0f} % of a {name} limit" for name, part in used.items() if part > 1.0]
         if lowest is not None and lowest < 0.0:
             broken.append(f"{-lowest:.3f} m into the floor")
         if not broken:
             return series
-        middle = (limits.lower + limits.upper) / 2
-        centre = middle + SHRINK * (series.centre - middle) if used["position"] > 1.0 else series.centre
-        series = Series(centre, SHRINK * series.coefficients, series.period)
+        series = Series(safe + SHRINK * (series.centre - safe), SHRINK * series.coefficients, series.period)
     raise NoTrajectoryFoundError("; ".join(broken))
