@@ -290,7 +290,7 @@ def excite(
     points: Points | None,
     period: float = 20.0,
     harmonics: int = 6,
-    iterations: int = 60,
+    iterations: int = 30,
     seed: int = 0,
     say: Callable[[str], object] = lambda text: None,
 ) -> Excitation:

@@ -63,6 +63,7 @@ from kane_dynamics_ros.identification.regression import (
     residual,
     visit,
 )
+from kane_dynamics_ros.replay.estimation.correlation import bartlett
 from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
@@ -529,15 +530,6 @@ def block_diagonal(parts: Sequence[Array]) -> Array:
         whole[at : at + len(part), at : at + len(part)] = part
         at += len(part)
     return whole
-
-
-def bartlett(scores: Array, lags: int) -> Array:
-    """sum_l (1 - |l|/L) sum_t s_t s_(t-l)': the sums of s over every L samples, squared, over L [NeweyWest1987]."""
-    padded = np.zeros((len(scores) + 2 * lags, scores.shape[1]))
-    padded[lags : lags + len(scores)] = scores
-    run = np.cumsum(padded, axis=0)
-    sums = run[lags:] - run[:-lags]
-    return np.asarray(sums.T @ sums / lags)
 
 
 class Covariance(NamedTuple):

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.identification.motion_store import MotionStore, Piece, Track
+from kane_dynamics_ros.replay.estimation.correlation import UNCORRELATED
 from kane_dynamics_ros.replay.estimation.filters import decimated, low_pass
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
@@ -31,7 +32,6 @@ COULOMB_WIDTHS = (0.01, 0.03, 0.1)  # [rad/s] or [m/s]; the first is the run-tim
 STRIBECK_WIDTHS = (0.05, 0.15, 0.4)  # of the joint's usual largest speed
 SIMPLE = ("rotor", "viscous", "offset")
 FINER = 8  # samples for one at which terms with a sign are evaluated
-UNCORRELATED = 0.05  # correlation that counts as none
 HUBER = 3.0  # residuals beyond so many standard deviations count only by their size, not by its square
 
 
