@@ -29,6 +29,7 @@ from kane_dynamics_ros.identification.motion_store import MotionStore, Request, 
 from kane_dynamics_ros.identification.report import write_report
 from kane_dynamics_ros.identification.results import Robot as Named
 from kane_dynamics_ros.identification.results import as_data, json_text, lines, parameters_text
+from kane_dynamics_ros.identification.small_matrices import one_thread_each
 from kane_dynamics_ros.identification.urdf_text import (
     Carrier,
     JointNumbers,
@@ -115,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
     renamings = read_renamings(arguments.rename)
     robot = robot_of(arguments.urdf, arguments.xacro)
     chain, chosen = chain_for(robot, fitted[0], arguments, renamings)
-    with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder:
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder, one_thread_each():
         model = drawn_model(chain, arguments.gravity, Path(folder))
         with read(model, fitted + judged, arguments, renamings) as store:
             return identified(arguments, robot, chain, model, store, len(judged), bound, chosen)
