@@ -182,7 +182,8 @@ def read(
     workers = int(positive_number("--jobs", arguments.jobs, "a number of processes, 1 or more", 1.0))
     cutoff = None if arguments.cutoff is None else positive_number("--cutoff", arguments.cutoff, "Hz")
     scale = effort_scale(arguments.effort_scale, model.joint_names)
-    limits = tuple(joint.effort or math.inf for joint in model.joints)
+    unknown_units = bool(arguments.payload) and not arguments.effort_scale
+    limits = tuple(math.inf if unknown_units else joint.effort or math.inf for joint in model.joints)
     names = names_in_bag(model.joint_names, renamings)
     requests = [
         Request(bag, names, model.joint_names, arguments.topic, cutoff, scale, limits)

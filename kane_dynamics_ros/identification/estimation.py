@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.optimize import minimize
 
 from kane_dynamics_ros.identification.errors import SolverFailedError, SolverMissingError
 from kane_dynamics_ros.identification.pseudo_inertia import (
@@ -37,7 +38,7 @@ from kane_dynamics_ros.identification.regression import (
 )
 from kane_dynamics_ros.runtime.interface import Array
 
-FAMILIES = ("rotor", "viscous", "offset", "coulomb", "load", "stribeck", "gain")
+FAMILIES = ("rotor", "viscous", "offset", "coulomb", "load", "stribeck")
 NOT_NEGATIVE = ("rotor", "viscous", "coulomb", "load")
 COULOMB, STRIBECK = FAMILIES.index("coulomb"), FAMILIES.index("stribeck")
 LAMBDAS = tuple(10.0 ** np.arange(-3.0, 5.01, 0.5))
@@ -47,6 +48,7 @@ USUAL = ("rotor", "viscous", "coulomb")  # terms that every joint has: they stay
 CLEARLY = 2.0  # standard errors of the difference by which any other must improve data that were not fitted,
 WORTH = 1e-3  # and the part of the joint's error in them that each must take away
 MARGIN = 1e-4  # smallest eigenvalue of a pseudo-inertia, in units of the drawing's
+GAIN_LAMBDA, GAIN_PULL = 1.0, 1.0  # on the bodies and on log k, while gains are sought
 RIDGE = (
     1e-9  # on the joints' own terms, of the largest of their kind: a joint that never moves keeps its values
 )
@@ -153,7 +155,7 @@ def columns_of(problem: Problem, choice: Choice) -> list[int]:
         Term("load", choice.width),
         Term("stribeck", choice.width, choice.stribeck),
     ]
-    return [*(problem.free + TERMS.index(term) for term in wanted), problem.free + len(TERMS)]
+    return [problem.free + TERMS.index(term) for term in wanted]
 
 
 class Normal(NamedTuple):
@@ -182,17 +184,15 @@ def normal_by_joint(problem: Problem, choice: Choice, gram: Array) -> list[Norma
     parts = []
     for j in range(problem.joints):
         own = np.array([*range(free), *columns])
-        # the target loses what the drawing's own terms take; a gain k moves k times the measured effort over
+        # the target loses what the drawing's own terms take
         change = np.zeros(gram.shape[-1])
         change[-1] = 1.0
         change[columns] -= problem.drawing.terms[j]
-        signs = np.ones(len(own))
-        signs[-1] = -1.0
         G = gram[j] / problem.sigma[j] ** 2
         place = np.array([*range(free), *range(free + F * j, free + F * (j + 1))])
         H, g = np.zeros((size, size)), np.zeros(size)
-        H[np.ix_(place, place)] = signs[:, None] * G[np.ix_(own, own)] * signs
-        g[place] = signs * (G[own] @ change)
+        H[np.ix_(place, place)] = G[np.ix_(own, own)]
+        g[place] = G[own] @ change
         parts.append(Normal(H, g, float(change @ G @ change)))
     return parts
 
@@ -276,11 +276,8 @@ def block_errors(problem: Problem, choice: Choice, blocks: Sequence[int], x: Arr
         v = np.zeros(problem.gram.shape[-1])
         v[: problem.free] = -x[: problem.free]
         v[-1] = 1.0
-        v[columns] -= problem.drawing.terms[j]
-        v[columns[:-1]] -= own[:-1]
-        v[columns[-1]] += own[-1]
-        scale = problem.sigma[j] * (1.0 + own[-1])  # back to what was measured
-        errors[:, j] = np.einsum("i,bij,j->b", v, problem.gram[list(blocks), j], v) / scale**2
+        v[columns] -= problem.drawing.terms[j] + own
+        errors[:, j] = np.einsum("i,bij,j->b", v, problem.gram[list(blocks), j], v) / problem.sigma[j] ** 2
     return errors
 
 
@@ -528,3 +525,50 @@ def bodies_at_bound(problem: Problem, y: Array) -> tuple[int, ...]:
             if np.linalg.eigvalsh(own)[0] < 2 * MARGIN:
                 found.append(b)
     return tuple(found)
+
+
+class Gains(NamedTuple):
+    """Effort per recorded unit, over what it was taken for, of each joint (n,); and standard errors of its logarithm."""
+
+    factor: Array
+    error: Array
+
+
+def fitted_gains(problem: Problem, choice: Choice, gram: Array, samples_each: float) -> Gains:
+    """By which factors k_j recorded efforts must be taken so that bodies, frictions and known payloads fit them best.
+
+    The cost is min over all else of sum (k_j tau_j - known - Z x)^2 / (k_j sigma_j)^2 + lambda |y|^2: in the units of the
+    recording, or k = 0 would fit best. Only the known bodies and the URDF tell one k from another, and some joints feel
+    neither: a weak pull holds each k where it was. A factor less than ``CLEARLY`` standard errors from 1 is 1.
+    """
+    measured = problem.free + len(TERMS)
+    n = problem.joints
+
+    def cost(logarithm: Array) -> float:
+        k = np.exp(logarithm)
+        mixed = gram.copy()
+        for j in range(n):
+            mixed[j, -1] += (k[j] - 1.0) * gram[j, measured]
+            mixed[j, :, -1] = mixed[j, -1]
+            mixed[j, -1, -1] = (
+                gram[j, -1, -1]
+                + 2 * (k[j] - 1.0) * gram[j, measured, -1]
+                + (k[j] - 1.0) ** 2 * gram[j, measured, measured]
+            )
+            mixed[j] /= k[j] ** 2
+        normal = total(normal_by_joint(problem, choice, mixed))
+        x = free_solution(problem, choice, normal, GAIN_LAMBDA)
+        pull = GAIN_LAMBDA * float(x[: problem.free] @ x[: problem.free])
+        return normal.power(x) + pull + GAIN_PULL * float(logarithm @ logarithm)
+
+    found = minimize(cost, np.zeros(n), method="L-BFGS-B", options={"maxiter": 60})
+    step = 1e-3
+    hessian = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i, n):
+            a, b = step * np.eye(n)[i], step * np.eye(n)[j]
+            corners = [cost(found.x + s * a + t * b) for s, t in ((1, 1), (1, -1), (-1, 1), (-1, -1))]
+            hessian[i, j] = hessian[j, i] = (corners[0] - corners[1] - corners[2] + corners[3]) / (4 * step**2)
+    variance = 2.0 * samples_each * np.diag(np.linalg.pinv(hessian))
+    error = np.sqrt(np.maximum(variance, 0.0))
+    return Gains(np.where(np.abs(found.x) > CLEARLY * error, np.exp(found.x), 1.0), error)

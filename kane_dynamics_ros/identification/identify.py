@@ -25,6 +25,7 @@ from kane_dynamics_ros.identification.estimation import (
     Choice,
     Constraints,
     Drawing,
+    Gains,
     Normal,
     Problem,
     Solution,
@@ -35,6 +36,7 @@ from kane_dynamics_ros.identification.estimation import (
     choose_widths,
     columns_of,
     constrained_solution,
+    fitted_gains,
     folds_of,
     inertial_of,
     nearest_consistent,
@@ -57,6 +59,7 @@ from kane_dynamics_ros.identification.regression import (
     Products,
     Residuals,
     Rows,
+    Term,
     accumulate,
     block_starts,
     layout_of,
@@ -70,10 +73,11 @@ from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 BLOCKS = 60  # of time, of each bag
 FEWEST_BLOCKS = 12  # of each bag where there are many
 ROUNDS = 3  # of reweighting by joint
-ROBUST_PASSES = 2
+ROBUST_PASSES, GAIN_PASSES = 2, 3
 NOISE_FLOOR = 1e-9  # of the largest joint's effort: a perfect fit has no scale
 POINTS = 3000  # kept for figures
 PLAIN_FAMILIES = ("rotor", "viscous", "coulomb")  # what a URDF and the node can carry
+FELT = 0.1  # of a recording's power that the drawing's effort must make up to tell a gain
 STANDS = 0.01  # [rad/s] or [m/s]: a joint that is usually slower hardly moves
 ALIKE = 0.8  # correlation of the URDF's and the recorded effort from which on their ratio means something
 UNIT_DOUBT = 2.5  # ratio of the URDF's efforts to the recorded ones beyond which their unit is doubted
@@ -171,6 +175,7 @@ class Identified:
     terms_error: Array
     plain: Array
     gain: Array
+    gain_error: Array
     sigma: Array
     weight: float
     weights: tuple[
@@ -215,8 +220,9 @@ def identify(
     )
     say("first estimate")
     stage = first_stage(setting)
-    for number in range(ROBUST_PASSES):
-        say(f"robust estimate {number + 1} of {ROBUST_PASSES}")
+    passes = ROBUST_PASSES + GAIN_PASSES * settings.gains
+    for number in range(passes):
+        say(f"robust estimate {number + 1} of {passes}")
         stage = next_stage(setting, stage)
     say("choosing terms and the weight of the drawing")
     return finished(setting, stage, say)
@@ -270,7 +276,8 @@ class Setting:
 class Stage:
     """What one pass has taught.
 
-    ``correlated``: samples until residuals forget, and samples worth one. ``used_gain`` (n,): the products'.
+    ``correlated``: samples until residuals forget, and samples worth one. ``used_gain`` (n,): the products'; ``gains``: by
+    which factor it would be better.
     """
 
     guess: Guess
@@ -280,6 +287,7 @@ class Stage:
     choice: Choice
     correlated: tuple[int, float]
     used_gain: Array
+    gains: Gains
 
 
 def first_stage(setting: Setting) -> Stage:
@@ -290,20 +298,31 @@ def first_stage(setting: Setting) -> Stage:
     guess = Guess(inertial, rotors, None, rest, rest, np.ones(n))
     products = setting.accumulated(guess)
     if setting.settings.gains:
-        gain = gains_by_drawing(setting, products)
-        guess = guess._replace(gain=gain)
+        guess = guess._replace(gain=gains_by_drawing(setting, products))
         products = setting.accumulated(guess)
     return stage_of(setting, guess, products, None)
 
 
 def gains_by_drawing(setting: Setting, products: Products) -> Array:
-    """Effort per recorded unit with which each joint's recording comes nearest to the drawing's effort: (n,)."""
-    v = np.zeros(setting.layout.width)
-    v[: setting.layout.base] = setting.layout.map @ setting.drawing.inertial.ravel()
-    v[-2] = 1.0
-    gram = products.gram[setting.fitted].sum(axis=0)
-    found = [float(v @ G[:, -1] / G[-1, -1]) if G[-1, -1] > 0.0 else 1.0 for G in gram]
-    return np.array([gain if gain != 0.0 else 1.0 for gain in found])
+    """Effort per recorded unit by which the drawing's effort, with some friction beside it, explains the recording.
+
+    The recording is fitted with the drawing's effort, viscous and Coulomb friction and a constant: (n,). A joint
+    that does not feel the drawing's bodies takes the middle of the others.
+    """
+    layout = setting.layout
+    beside = [layout.base + TERMS.index(Term(name)) for name in ("viscous", "coulomb", "offset")]
+    v = np.zeros((layout.width, 4))
+    v[: layout.base, 0], v[-2, 0] = layout.map @ setting.drawing.inertial.ravel(), 1.0
+    v[beside, [1, 2, 3]] = 1.0
+    found = []
+    for G in products.gram[setting.fitted].sum(axis=0):
+        H, g = v.T @ G @ v, v.T @ G[:, -1]
+        x = np.linalg.lstsq(H, g, rcond=1e-12)[0]
+        felt = x[0] ** 2 * H[0, 0] > FELT * G[-1, -1]
+        found.append(1.0 / float(x[0]) if felt and x[0] != 0.0 else np.nan)
+    gains = np.array(found)
+    middle = float(np.nanmedian(gains)) if np.isfinite(gains).any() else 1.0
+    return np.where(np.isfinite(gains), gains, middle)
 
 
 def next_stage(setting: Setting, before: Stage) -> Stage:
@@ -321,7 +340,6 @@ def stage_of(setting: Setting, guess: Guess, products: Products, seen: Residuals
     sigma = np.where(silent, np.inf, np.maximum(np.sqrt(power / count), floor))
     folds = folds_of(products.bag, setting.fitted)
     active = np.ones((len(sigma), len(FAMILIES)), bool)
-    active[:, -1] = setting.settings.gains
     active[silent] = False
     choice = Choice(0, 0, active)
     for round_ in range(ROUNDS):
@@ -344,18 +362,23 @@ def stage_of(setting: Setting, guess: Guess, products: Products, seen: Residuals
         coefficients_of(problem, setting.layout, choice, solution),
         robust,
         np.maximum(terms["coulomb"] + terms["stribeck"], 0.0),
-        guess.gain * (1.0 + terms["gain"]),
+        guess.gain,
     )
+    gains = Gains(np.ones(len(sigma)), np.zeros(len(sigma)))
+    if setting.settings.gains:
+        each = 1.0 if seen is None else seen.samples_each()
+        gains = fitted_gains(problem, choice, validation.whole, each)
+        fresh = fresh._replace(gain=guess.gain * gains.factor)
     correlated = (1, 1.0) if seen is None else (seen.memory(), seen.samples_each())
-    return Stage(fresh, products, problem, validation, choice, correlated, guess.gain)
+    return Stage(fresh, products, problem, validation, choice, correlated, guess.gain, gains)
 
 
 def coefficients_of(problem: Problem, layout: Layout, choice: Choice, solution: Solution) -> Array:
     """The coefficients of a joint's row, (n, base + TERMS); those of widths that were not chosen are 0."""
     coefficients = np.zeros((problem.joints, layout.base + len(TERMS)))
     coefficients[:, : layout.base] = layout.map @ inertial_of(problem, solution.y).ravel()
-    places = [layout.base + k - problem.free for k in columns_of(problem, choice)[:-1]]
-    coefficients[:, places] = solution.terms[:, :-1]
+    places = [layout.base + k - problem.free for k in columns_of(problem, choice)]
+    coefficients[:, places] = solution.terms
     return coefficients
 
 
@@ -374,7 +397,6 @@ def finished(setting: Setting, stage: Stage, say: Callable[[str], object]) -> Id
     passed = judged(setting, stage, choice, solution, plain)
     covariance = covariance_of(setting, stage, choice, normal, solution, weight, passed.scores)
     inertial = inertial_of(problem, solution.y)
-    gain = stage.used_gain * (1.0 + solution.terms[:, -1])
     basis = block_diagonal([body.basis for body in problem.bodies])
     size = problem.free + problem.joints * len(FAMILIES)
     errors = covariance.errors(np.pad(basis, ((0, 0), (0, size - problem.free))))
@@ -390,7 +412,8 @@ def finished(setting: Setting, stage: Stage, say: Callable[[str], object]) -> Id
         terms=solution.terms,
         terms_error=own.reshape(-1, len(FAMILIES)),
         plain=plain,
-        gain=gain,
+        gain=stage.used_gain,
+        gain_error=stage.gains.error * np.abs(stage.used_gain),
         sigma=problem.sigma,
         weight=weight,
         weights=tuple(zip(LAMBDAS, (compared / compared.min()).tolist(), strict=True)),
@@ -421,7 +444,7 @@ def plain_terms(problem: Problem, choice: Choice, gram: Array, solution: Solutio
     again beside a constant, which is then dropped: neither a URDF nor the node has one.
     """
     plain = np.where([family in PLAIN_FAMILIES for family in FAMILIES], solution.terms, 0.0)
-    beyond = choice.active & ~np.array([family in (*PLAIN_FAMILIES, "offset", "gain") for family in FAMILIES])
+    beyond = choice.active & ~np.array([family in (*PLAIN_FAMILIES, "offset") for family in FAMILIES])
     again = [FAMILIES.index(name) for name in ("viscous", "coulomb", "offset")]
     for j in np.flatnonzero(beyond.any(axis=1)):
         (part,) = normal_by_joint(problem, choice, gram)[j : j + 1]
@@ -430,9 +453,8 @@ def plain_terms(problem: Problem, choice: Choice, gram: Array, solution: Solutio
             problem, Solution(solution.y, np.tile(problem.drawing.terms[0] * 0, (problem.joints, 1)))
         )
         fixed[problem.free :] = -problem.drawing.terms.ravel()  # no friction at all,
-        for name in ("rotor", "gain"):  # but what moves with the rotor
-            f = FAMILIES.index(name)
-            fixed[place + f] = solution.terms[j, f] - problem.drawing.terms[j, f]
+        rotor = FAMILIES.index("rotor")
+        fixed[place + rotor] = solution.terms[j, rotor] - problem.drawing.terms[j, rotor]  # but what moves with it
         at = [place + f for f in again]
         H, g = part.H[np.ix_(at, at)], part.g[at] - part.H[at] @ fixed
         size = np.sqrt(np.maximum(np.diag(H), 1e-300))
@@ -459,7 +481,7 @@ def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, p
         inertial=inertial_of(problem, solution.y).ravel(),
         rotors=solution.terms[:, 0],
         coefficients=coefficients_of(problem, layout, choice, solution),
-        gain=stage.used_gain * (1.0 + solution.terms[:, -1]),
+        gain=stage.used_gain,
     )
     drawn = Solution(np.zeros(problem.free), setting.drawing.terms)
     models = [
@@ -476,7 +498,7 @@ def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, p
     expected = sum(track.seconds for track in setting.store.tracks) * row_rate(setting.store)
     stride = max(1, int(expected / POINTS))
     basis = layout.map @ block_diagonal([body.basis for body in problem.bodies])
-    own = [k - problem.free + layout.base for k in columns_of(problem, choice)[:-1]]
+    own = [k - problem.free + layout.base for k in columns_of(problem, choice)]
     starts = block_starts(setting.store.tracks, setting.blocks)
 
     def each(b: int, rows: Rows, weight: Array) -> None:
@@ -493,12 +515,11 @@ def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, p
         score = np.zeros((len(u), size))
         score[:, : problem.free] = np.einsum("tj,tjb->tb", u, rows.Z[..., : layout.base]) @ basis
         terms = np.zeros((len(u), n, len(FAMILIES)))
-        terms[..., :-1] = u[..., None] * rows.Z[..., own]
-        terms[..., -1] = -u * rows.Z[..., -1]
+        terms[:] = u[..., None] * rows.Z[..., own]
         score[:, problem.free :] = terms.reshape(len(u), -1)
         scores[:] += bartlett(score, stage.correlated[0])
         some = slice(0, len(rows.time), stride)
-        friction = residuals[1] + np.einsum("tjk,jk->tj", rows.Z[..., own[1:]], solution.terms[:, 1:-1])
+        friction = residuals[1] + np.einsum("tjk,jk->tj", rows.Z[..., own[1:]], solution.terms[:, 1:])
         kept.append(
             (
                 np.full(len(rows.time[some]), b),

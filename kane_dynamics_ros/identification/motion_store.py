@@ -35,7 +35,7 @@ MOVING_SHARE = 0.98  # of the acceleration's power that lies below the frequency
 CUTOFF_OVER_MOTION = 4.0  # the cut-off over that frequency
 LOWEST_CUTOFF = 4.0  # [Hz]
 SATURATED = 0.995  # of the effort limit
-OFTEN = 0.2  # share of samples at one and the same effort that is no clipping
+OFTEN = 0.7  # share of samples at one and the same effort that is rest, not clipping
 FEWEST = 64  # samples from which noise is judged
 PLATEAU = 5  # samples in a row at the very same largest effort: clipped
 

@@ -31,11 +31,7 @@ def write_report(robot: Robot, found: Identified, notes: Sequence[str], file: Pa
         robot=robot,
         found=found,
         joints=joints,
-        families=[
-            (f, family)
-            for f, family in enumerate(FAMILIES)
-            if family != "gain" or found.choice.active[:, f].any()
-        ],
+        families=list(enumerate(FAMILIES)),
         names=COEFFICIENTS,
         parameters=PARAMETERS,
         told=TOLD,

@@ -21,11 +21,10 @@ COEFFICIENTS = {
     "coulomb": "Coulomb friction",
     "load": "friction by load",
     "stribeck": "change of friction towards rest",
-    "gain": "correction of the gain",
 }
 UNITS = {
-    "revolute": ("kg m^2", "N m s/rad", "N m", "N m", "1", "N m", "1"),
-    "prismatic": ("kg", "N s/m", "N", "N", "1", "N", "1"),
+    "revolute": ("kg m^2", "N m s/rad", "N m", "N m", "1", "N m"),
+    "prismatic": ("kg", "N s/m", "N", "N", "1", "N"),
 }
 
 
@@ -86,6 +85,7 @@ def as_data(robot: Robot, found: Identified, files: Mapping[str, str], notes: Se
                 "name": joint,
                 "noise": found.sigma[j],
                 "effort_scale": robot.effort_scale[j] * found.gain[j],
+                "effort_scale_error": robot.effort_scale[j] * found.gain_error[j] if found.gain_error[j] else None,
                 "terms": [
                     {
                         "name": COEFFICIENTS[family],
