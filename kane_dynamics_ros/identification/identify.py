@@ -52,6 +52,7 @@ from kane_dynamics_ros.identification.motion_store import MotionStore
 from kane_dynamics_ros.identification.regression import (
     COULOMB_WIDTHS,
     PER_CUTOFF,
+    STANDS,
     STRIBECK_WIDTHS,
     TERMS,
     Guess,
@@ -78,7 +79,6 @@ NOISE_FLOOR = 1e-9  # of the largest joint's effort: a perfect fit has no scale
 POINTS = 3000  # kept for figures
 PLAIN_FAMILIES = ("rotor", "viscous", "coulomb")  # what a URDF and the node can carry
 FELT = 0.1  # of a recording's power that the drawing's effort must make up to tell a gain
-STANDS = 0.01  # [rad/s] or [m/s]: a joint that is usually slower hardly moves
 ALIKE = 0.8  # correlation of the URDF's and the recorded effort from which on their ratio means something
 UNIT_DOUBT = 2.5  # ratio of the URDF's efforts to the recorded ones beyond which their unit is doubted
 PARAMETERS = ("m", "hx", "hy", "hz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")

@@ -14,6 +14,7 @@ from typing import IO
 
 import numpy as np
 from scipy import signal
+from scipy.ndimage import median_filter
 
 from kane_dynamics_ros.identification.errors import NoEffortError
 from kane_dynamics_ros.replay.errors import (
@@ -36,6 +37,8 @@ CUTOFF_OVER_MOTION = 4.0  # the cut-off over that frequency
 LOWEST_CUTOFF = 4.0  # [Hz]
 SATURATED = 0.995  # of the effort limit
 OFTEN = 0.7  # share of samples at one and the same effort that is rest, not clipping
+NEIGHBOURS = 7  # samples whose median a sample is compared with
+SPIKE, SPIKE_PART = 20.0, 0.5  # usual deviations from it, and parts of the joint's effort, beyond which it is a spike
 FEWEST = 64  # samples from which noise is judged
 PLATEAU = 5  # samples in a row at the very same largest effort: clipped
 
@@ -326,7 +329,17 @@ def _recording(request: Request, topic: str, states: JointStates) -> Recording:
 
 
 def _scaled(states: JointStates, scale: Sequence[float]) -> JointStates:
-    return replace(states, effort=states.effort * np.array(scale))
+    """Efforts in N m or N, and lone samples far from their neighbours left out: no effort jumps there and back."""
+    effort = states.effort * np.array(scale)
+    near = median_filter(np.nan_to_num(effort), size=(NEIGHBOURS, 1), mode="nearest")
+    away = np.abs(effort - near)
+    told = np.isfinite(effort).any(axis=0)
+    bounds = np.full(effort.shape[1], np.inf)
+    bounds[told] = np.maximum(
+        SPIKE * 1.4826 * np.nanmedian(away[:, told], axis=0),
+        SPIKE_PART * np.nanquantile(np.abs(effort[:, told]), 0.99, axis=0),
+    )
+    return replace(states, effort=np.where(away > bounds, np.nan, effort))
 
 
 def _tail(states: JointStates, cutoff: float | None) -> JointStates:

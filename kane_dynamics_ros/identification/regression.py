@@ -14,7 +14,7 @@ becomes products, joint by joint and in blocks of time: that is all that fitting
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.identification.motion_store import MotionStore, Piece, Track
-from kane_dynamics_ros.replay.estimation.correlation import UNCORRELATED
+from kane_dynamics_ros.replay.estimation.correlation import SPAN, UNCORRELATED
 from kane_dynamics_ros.replay.estimation.filters import decimated, low_pass
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
@@ -31,6 +31,7 @@ PER_CUTOFF = 4  # samples kept a period of the cut-off: the low-pass leaves noth
 COULOMB_WIDTHS = (0.01, 0.03, 0.1)  # [rad/s] or [m/s]; the first is the run-time model's default
 STRIBECK_WIDTHS = (0.05, 0.15, 0.4)  # of the joint's usual largest speed
 SIMPLE = ("rotor", "viscous", "offset")
+STANDS = 0.01  # [rad/s] or [m/s]: a joint that is usually slower stands still
 FINER = 8  # samples for one at which terms with a sign are evaluated
 HUBER = 3.0  # residuals beyond so many standard deviations count only by their size, not by its square
 
@@ -125,6 +126,8 @@ def rows_of(
 
 
 def _rows(piece: Piece, model: DynamicsModel, layout: Layout, guess: Guess, payload: Array) -> Rows:
+    moving = layout.speeds >= STANDS  # what remains of a joint at rest is noise, which would pass for motion
+    piece = replace(piece, qd=np.where(moving, piece.qd, 0.0), qdd=np.where(moving, piece.qdd, 0.0))
     Y = model.regressor(piece.q, piece.qd, piece.qdd)
     N, n = piece.q.shape
     rigid = Y @ guess.inertial + guess.rotors * piece.qdd
@@ -291,14 +294,14 @@ class Residuals:
         return np.asarray(np.median(known, axis=0)) if len(known) else np.eye(1, self.LAGS)[0]
 
     def memory(self) -> int:
-        """Samples after which a residual says nothing of the next: twice where the correlation first ends."""
+        """Samples after which a residual says nothing of the next: ``SPAN`` times the lag at which the correlation ends."""
         ended = np.flatnonzero(self.correlations() < UNCORRELATED)
-        return max(2 * PER_CUTOFF, 2 * int(ended[0] if len(ended) else self.LAGS // 2))
+        return max(SPAN * PER_CUTOFF, SPAN * int(ended[0] if len(ended) else self.LAGS // SPAN))
 
     def samples_each(self) -> float:
         """How many samples are worth one independent one: 1 + 2 (sum of the correlations until they end)."""
         correlation = self.correlations()
-        return float(max(1.0, 1.0 + 2.0 * correlation[1 : self.memory() // 2].sum()))
+        return float(max(1.0, 1.0 + 2.0 * correlation[1 : self.memory() // SPAN].sum()))
 
 
 Visit = Callable[[int, Rows, Array], None]

@@ -9,6 +9,7 @@ import numpy as np
 from kane_dynamics_ros.replay.reading.messages import Doubles
 
 UNCORRELATED = 0.05  # correlation that counts as none
+SPAN = 3  # times the lag at which the correlation ends: Bartlett's weights fall to zero over it
 LONGEST = 0.1  # of the samples: correlations over more cannot be told
 
 
@@ -22,7 +23,7 @@ def bartlett(scores: Doubles, lags: int) -> Doubles:
 
 
 def memory(residual: Doubles, least: int) -> int:
-    """Twice the lag at which the autocorrelation of (N,) ends; ``least`` at least, a tenth of the samples at most."""
+    """``SPAN`` times the lag at which the autocorrelation of (N,) ends; ``least`` at least, a tenth of the samples at most."""
     size = len(residual)
     most = max(least, int(LONGEST * size))
     power = np.abs(np.fft.rfft(residual, 2 * size)) ** 2
@@ -30,4 +31,4 @@ def memory(residual: Doubles, least: int) -> int:
     if not correlation[0] > 0.0:
         return least
     ended = np.flatnonzero(correlation < UNCORRELATED * correlation[0])
-    return int(min(most, max(least, 2 * (ended[0] if len(ended) else most))))
+    return int(min(most, max(least, SPAN * (ended[0] if len(ended) else most))))
