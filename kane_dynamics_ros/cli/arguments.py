@@ -5,7 +5,7 @@ import math
 import os
 from typing import NamedTuple, TextIO
 
-from kane_dynamics_ros.description import Chain, load_robot, serial_chain
+from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 # Text for a terminal: colour where it shows, and only characters that it has.
@@ -111,9 +111,21 @@ def read_chain(
     Raises:
         DescriptionError, LockArgumentError, XacroArgumentError, NoXacroError.
     """
+    return chain_of(robot_of(urdf, xacro), tip, locks, root, strict=strict)
+
+
+def robot_of(urdf: str, xacro: list[str]) -> Robot:
+    """The robot in a file. Raises ``DescriptionError``, ``XacroArgumentError``, ``NoXacroError``."""
     robot = load_robot(urdf, xacro_arguments=xacro_arguments(xacro))
     if xacro and not any(finding.code == EXPANDED for finding in robot.findings):
         raise NoXacroError(urdf)
+    return robot
+
+
+def chain_of(
+    robot: Robot, tip: str | None, locks: list[str], root: str | None = None, *, strict: bool = False
+) -> Chain:
+    """The chain of a robot that the arguments mean. Raises ``DescriptionError``, ``LockArgumentError``."""
     return serial_chain(robot, tip, root=root, lock=dict(_lock(text) for text in locks), strict=strict)
 
 

@@ -39,6 +39,16 @@ COMMANDS = {
         "derive a robot's equations and write the module",
         "generate my_robot.urdf --name my_robot -o models",
     ),
+    "excite": Command(
+        "excite",
+        "find a trajectory worth recording for identify, within all limits",
+        "excite my_robot.urdf -o trajectory.yaml",
+    ),
+    "identify": Command(
+        "identify",
+        "fit masses, inertias and friction to recorded motion: a corrected URDF, a module, a report",
+        "identify my_bag --urdf my_robot.urdf -o identified",
+    ),
     "inspect": Command(
         "inspect",
         "show the chain, the lumped bodies and every doubt about a URDF",

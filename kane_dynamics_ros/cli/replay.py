@@ -16,6 +16,7 @@ from tqdm import tqdm
 from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
 from kane_dynamics_ros.replay.jobs import Job, Outcome, find_bags, run_job, run_jobs
 from kane_dynamics_ros.replay.live import SAME, LiveComparison, read_answers, write_playlist
+from kane_dynamics_ros.replay.renaming import read_renamings
 from kane_dynamics_ros.replay.report.report import table
 from kane_dynamics_ros.replay.verdict.verdict import Verdict
 from kane_dynamics_ros.runtime import load_model
@@ -175,6 +176,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--topic", help="the joint states, when the bag has several topics of them")
     add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
+    add(
+        "--rename",
+        action="append",
+        default=[],
+        metavar="BAG_NAME=MODEL_NAME",
+        help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
+    )
     add("--cutoff", metavar="HZ", help="of the low-pass; chosen from the recording by default")
     add("--jobs", default=str(os.cpu_count() or 1), metavar="N", help="bags at once; default: all cores")
     add("--dask", metavar="ADDRESS", help="share the bags out on this Dask cluster")
@@ -205,6 +213,7 @@ def _job(arguments: argparse.Namespace, bag: Path, report: Path | None) -> Job:
         cutoff=None if arguments.cutoff is None else positive_number("--cutoff", arguments.cutoff, "Hz"),
         urdf=arguments.urdf,
         report=report,
+        rename=read_renamings(arguments.rename),
     )
 
 

@@ -121,13 +121,21 @@ class MissingFieldError(BagError):
 
 
 class JointMismatchError(BagError):
-    """Joints of the model that no message names."""
+    """Joints of the model that no message names; ``proposed`` is a renaming that would make all of them fit."""
 
-    def __init__(self, bag: Path, topic: str, missing: Sequence[str], found: Sequence[str]) -> None:
+    def __init__(
+        self, bag: Path, topic: str, missing: Sequence[str], found: Sequence[str], proposed: object = None
+    ) -> None:
+        self.missing, self.found, self.proposed = tuple(missing), tuple(found), proposed
+        way_out = (
+            "use the model of the robot that was recorded, or --rename BAG_NAME=MODEL_NAME"
+            if proposed is None
+            else f"all joints fit with --rename '{proposed}'"
+        )
         super().__init__(
             bag,
             f"topic {topic!r}: the model's joint {_listed(missing)} never appears; found joints "
-            f"{_listed(found)}; use the model of the robot that was recorded",
+            f"{_listed(found)}; {way_out}",
         )
 
 

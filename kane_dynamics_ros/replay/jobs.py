@@ -13,6 +13,7 @@ from kane_dynamics_ros.replay.errors import DaskAddressError, DaskMissingError
 from kane_dynamics_ros.replay.estimation.motion import observe
 from kane_dynamics_ros.replay.reading.bag import bag_files
 from kane_dynamics_ros.replay.reading.recording import read_recording
+from kane_dynamics_ros.replay.renaming import Renaming
 from kane_dynamics_ros.replay.robot_check import robot_note
 from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
 from kane_dynamics_ros.runtime import load_model
@@ -31,6 +32,7 @@ class Job:
     cutoff: float | None = None  # [Hz]
     urdf: Path | None = None
     report: Path | None = None
+    rename: tuple[Renaming, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,9 @@ def _judge(job: Job, progress: Callable[[int], object] | None) -> Verdict:
     if job.urdf_friction:
         model = model.with_urdf_friction()
     # the recording is never named, so that its samples are gone before the model's efforts need their memory
-    observation = observe(read_recording(job.bag, model.joint_names, job.topic, progress), job.cutoff)
+    observation = observe(
+        read_recording(job.bag, model.joint_names, job.topic, progress, job.rename), job.cutoff
+    )
     note = robot_note(observation.description, job.urdf, model)
     analysis = analyse(observation, model)
     analysis = replace(analysis, verdict=replace(analysis.verdict, notes=(note, *analysis.verdict.notes)))
@@ -100,8 +104,8 @@ def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iter
     if dask is None and (workers == 1 or len(jobs) == 1):
         yield from map(run_job, jobs)
         return
-    with _executor(workers, dask) as executor:
-        futures = {executor.submit(run_job, job): job for job in jobs}
+    with executor(workers, dask) as pool:
+        futures = {pool.submit(run_job, job): job for job in jobs}
         for future in as_completed(futures):
             error = future.exception()
             yield (
@@ -112,7 +116,8 @@ def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iter
 
 
 @contextmanager
-def _executor(workers: int, dask: str | None) -> Iterator[Executor]:
+def executor(workers: int, dask: str | None) -> Iterator[Executor]:
+    """Processes of this machine, or a Dask cluster's workers. Raises ``DaskMissingError``, ``DaskAddressError``."""
     if dask is None:
         # spawn: a forked child would inherit the threads' locks of the numerical libraries
         with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:

@@ -160,5 +160,5 @@ def test_joints_of_another_robot(tmp_path: Path) -> None:
     messages = [(int(other.received[i]), joint_state(other, i)) for i in range(200)]
     assert refusal(tmp_path, {("/joint_states", JOINT_STATE): messages}) == (
         "topic '/joint_states': the model's joint 'joint_2', 'joint_3' never appears; found joints "
-        "'joint_1', 'a', 'b'; use the model of the robot that was recorded"
+        "'joint_1', 'a', 'b'; use the model of the robot that was recorded, or --rename BAG_NAME=MODEL_NAME"
     )

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +27,7 @@ from kane_dynamics_ros.replay.reading.messages import (
     JointStates,
     MalformedMessageError,
 )
+from kane_dynamics_ros.replay.renaming import Renaming, names_in_bag, proposal
 
 COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
 DESCRIPTION_TYPE = "std_msgs/msg/String"
@@ -56,8 +57,10 @@ def read_recording(
     joints: Sequence[str],
     topic: str | None = None,
     progress: Callable[[int], object] | None = None,
+    renamings: Sequence[Renaming] = (),
 ) -> Recording:
     """Read a bag for a model with these joints. ``topic``: the joint states, when there are several.
+    ``renamings``: of joints that the bag calls by other names; in the recording they have the model's.
 
     ``robot_description`` is searched in the whole bag, for it is latched and recorded once.
     Raises a ``BagError`` when there is nothing to judge; damage with a readable part is in ``damages``.
@@ -68,14 +71,15 @@ def read_recording(
         if bag.damages and not topics:
             raise bag.damages[0]
         chosen = joint_state_topic(path, topics, topic)
-        states, commands, description = _read(bag, topics, chosen, joints, progress)
+        names = names_in_bag(joints, renamings)
+        states, commands, description = _read(bag, topics, chosen, names, progress)
         if bag.damages and not len(states.stamps):
             raise bag.damages[0]
-    _check(path, chosen, states)
+    _check(path, chosen, states, joints)
     return Recording(
         bag=path,
         topic=chosen,
-        states=states,
+        states=replace(states, joints=tuple(joints)),
         commands=commands,
         description=description,
         notes=tuple(_notes(topics, states)),
@@ -124,12 +128,31 @@ def joint_state_topic(path: Path, topics: Iterable[Topic], wanted: str | None) -
     return named[0]
 
 
-def _check(path: Path, topic: str, states: JointStates) -> None:
+def recorded_joints(path: Path, topic: str | None = None, blocks: int = 4) -> tuple[str, tuple[str, ...]]:
+    """The topic of the joint states, and the joints named in its first some thousand messages.
+
+    Raises a ``BagError`` where there are none.
+    """
+    with open_bag(path) as bag:
+        topics = bag.topics()
+        if bag.damages and not topics:
+            raise bag.damages[0]
+        chosen = joint_state_topic(path, topics, topic)
+        decoder = JointStateDecoder(())
+        for _, block in zip(range(blocks), bag.blocks({chosen}), strict=False):
+            decoder.add(block)
+        states = decoder.result()
+    if not len(states.stamps):
+        raise EmptyTopicError(path, chosen, states.dropped)
+    return chosen, states.found
+
+
+def _check(path: Path, topic: str, states: JointStates, joints: Sequence[str]) -> None:
     if not len(states.stamps):
         raise EmptyTopicError(path, topic, states.dropped)
     missing = [joint for joint in states.joints if joint not in states.found]
     if missing:
-        raise JointMismatchError(path, topic, missing, states.found)
+        raise JointMismatchError(path, topic, missing, states.found, proposal(joints, states.found))
     for field in ("position", "effort"):
         never = np.isnan(getattr(states, field)).all(axis=0)
         if never.any():

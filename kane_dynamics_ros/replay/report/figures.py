@@ -43,7 +43,7 @@ def joint_figure(comparison: Comparison, joint: int, unit: str, rate: float) -> 
     for axes in (efforts, residuals, terms, spectra):
         axes.grid(alpha=0.25)
         axes.legend(loc="upper right", fontsize="small", ncols=4, framealpha=0.8)
-    return _svg(figure)
+    return svg(figure)
 
 
 def _curve(
@@ -73,7 +73,7 @@ def _spectrum(axes: Axes, values: Doubles, rate: float, label: str, colour: str)
     axes.loglog(frequency[1:][shown], power[1:][shown], color=colour, linewidth=1, label=label)
 
 
-def _svg(figure: Figure) -> str:
+def svg(figure: Figure) -> str:
     """The figure as an <svg> element; text stays text, and equal input gives equal bytes."""
     buffer = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "kane_dynamics_ros"}):

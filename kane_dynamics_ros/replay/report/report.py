@@ -132,7 +132,7 @@ def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
     text = environment.get_template("report.html.j2").render(
         verdict=verdict,
         done=verdict.processing,
-        blamed=[joint for joint in verdict.joints if joint.blames],
+        blamed=[joint for joint in verdict.joints if joint.findings],
         figures=figures,
         viewed=viewed,
     )

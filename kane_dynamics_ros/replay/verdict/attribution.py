@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kane_dynamics_ros.replay.estimation.correlation import bartlett, memory
 from kane_dynamics_ros.replay.estimation.motion import Motion
 from kane_dynamics_ros.replay.reading.messages import Doubles
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, smoothed
@@ -20,6 +21,11 @@ from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload, Vector
 # that it lacks, o a constant. All six at once would share an error out among terms that resemble each other;
 # so terms are taken one by one, each time the one that explains most of what is left (forward
 # selection, all coefficients fitted anew), and only as long as the gain is worth telling.
+#
+# A term that explains much need not be the cause. It is named only if
+# - it can be told from all others together: they do not imitate it in this motion;
+# - its size is possible: no arm has ten times the gravity, or less than none, of its drawing;
+# - it holds where it was not fitted: a fit to nine tenths of the recording improves the last tenth, in turns.
 
 
 SMALLEST_SHARE = 0.05  # of the residual's power that a term must explain,
@@ -27,6 +33,14 @@ SMALLEST_REST = 0.5  # or else of the power that the terms before it leave
 SMALLEST_EFFORT = 0.005  # of the measured effort (RMS) that a term's error must amount to
 STANDARD_ERRORS = 5.0  # a coefficient must be this many from zero
 ALIKE = 0.95  # correlation above which the motion cannot tell two terms apart
+IMITATED = 0.98  # of a term's power that all others together may make up
+MOST_TOO_SMALL, MOST_TOO_LARGE = (
+    1.0,
+    1.0,
+)  # parts by which a model's term can be off: a link twice as heavy, or none
+REVERSED = 0.1  # how near to -2 a part must be for an effort that was measured with the wrong sign
+FOLDS = 10  # parts of the recording that are left out in turn
+HOLDS = 2.0  # standard errors, over the parts, by which a term must improve what was left out
 AS_GOOD = 0.9  # of the best term's gain that such a term must reach to be named beside it
 
 
@@ -48,81 +62,161 @@ class Blame:
 
 
 def blame(
-    residual: Doubles, contributions: Mapping[str, Doubles], measured_rms: float, independent: float
+    residual: Doubles,
+    contributions: Mapping[str, Doubles],
+    measured_rms: float,
+    independent: float,
+    bounded: bool = True,
 ) -> list[Blame]:
     """The terms to blame for a residual (N,), greatest first; empty when none is worth telling.
 
     contributions: (N,) each, by term; independent: how many of the N samples count as independent
-    (a low-passed signal has fewer than samples).
+    (a low-passed signal has fewer than samples); bounded: whether the size of a term must be one that an arm can
+    have, as it must unless a cause is known.
     """
-    problem = _Problem.of(residual, contributions)
+    problem = _Problem.of(residual, contributions, max(1, round(len(residual) / max(independent, 1.0))))
+    refused: set[int] = set()
+    while True:
+        chosen, found = _selected(problem, measured_rms, refused)
+        values, errors = problem.solved(chosen)
+        blames = [
+            Blame(problem.names[i], value / problem.rms[i], error / problem.rms[i], abs(value), share, alike)
+            for i, value, error, (share, alike) in zip(
+                chosen, values.tolist(), errors.tolist(), found, strict=True
+            )
+        ]
+        impossible = {i for i, one in zip(chosen, blames, strict=True) if bounded and not _possible(one)}
+        if not impossible:
+            return sorted(blames, key=lambda one: -one.effort)
+        refused |= impossible  # the others must explain the residual without it
+
+
+def _possible(one: Blame) -> bool:
+    """Whether an arm can differ so much from its model."""
+    if one.term not in RIGID:
+        return True
+    return -MOST_TOO_LARGE <= one.coefficient <= MOST_TOO_SMALL or abs(one.coefficient + 2.0) < REVERSED
+
+
+def _selected(
+    problem: "_Problem", measured_rms: float, refused: set[int]
+) -> tuple[list[int], list[tuple[float, tuple[str, ...]]]]:
+    """Columns one after another, with the share that each adds and the columns that do as well."""
     chosen: list[int] = []
     found: list[tuple[float, tuple[str, ...]]] = []
-    while len(chosen) < len(problem.names):
-        rest = [i for i in range(len(problem.names)) if i not in chosen]
+    out = set(refused)
+    while rest := [i for i in range(len(problem.names)) if i not in out and i not in chosen]:
         before = problem.explained(chosen)
         gains = {i: problem.explained([*chosen, i]) - before for i in rest}
         best = max(gains, key=lambda i: gains[i])
-        enough = gains[best] > min(SMALLEST_SHARE, SMALLEST_REST * (1 - before))
-        if not (enough and problem.stands_out([*chosen, best], measured_rms, independent)):
+        if not gains[best] > min(SMALLEST_SHARE, SMALLEST_REST * (1 - before)):
             break
-        alike = [i for i in rest if i != best and abs(problem.gram[i, best]) > ALIKE]
-        names = tuple(problem.names[i] for i in alike if gains[i] > AS_GOOD * gains[best])
+        twins = [i for i in rest if i != best and abs(problem.gram[i, best]) > ALIKE]
+        alike = tuple(problem.names[i] for i in twins if gains[i] > AS_GOOD * gains[best])
+        if (
+            problem.imitated(best, twins) > IMITATED
+            or not problem.stands_out([*chosen, best], measured_rms)
+            or not problem.holds(chosen, best)
+        ):
+            out.add(best)
+            continue
         chosen.append(best)
-        found.append((gains[best], names))
-    values, errors = problem.solved(chosen, independent)
-    blames = [
-        Blame(problem.names[i], value / problem.rms[i], error / problem.rms[i], abs(value), share, alike)
-        for i, value, error, (share, alike) in zip(
-            chosen, values.tolist(), errors.tolist(), found, strict=True
-        )
-    ]
-    return sorted(blames, key=lambda one: -one.effort)
+        found.append((gains[best], alike))
+    return chosen, found
 
 
 @dataclass(frozen=True)
 class _Problem:
-    """The least-squares problem in its normal form; columns are scaled to an RMS of 1."""
+    """The least-squares problem with columns scaled to an RMS of 1, whole and in parts of the recording."""
 
     names: tuple[str, ...]
     rms: tuple[float, ...]  # of each column before scaling
-    gram: Doubles  # mean products of the columns
-    towards: Doubles  # mean products with the residual
-    power: float  # mean square of the residual
+    columns: Doubles  # (N, k)
+    residual: Doubles  # (N,)
+    parts: Doubles  # (folds, k + 1, k + 1): mean products of columns and residual, each over N
+    least_memory: int  # samples that a filter makes alike
 
     @classmethod
-    def of(cls, residual: Doubles, contributions: Mapping[str, Doubles]) -> "_Problem":
+    def of(cls, residual: Doubles, contributions: Mapping[str, Doubles], least_memory: int) -> "_Problem":
         rms = {name: float(np.sqrt(np.mean(column**2))) for name, column in contributions.items()}
         names = tuple(name for name in contributions if rms[name] > 0)
         columns = np.stack([contributions[name] / rms[name] for name in names], axis=1)
-        samples = len(residual)
+        both = np.column_stack([columns, residual])
+        parts = [part.T @ part / len(residual) for part in np.array_split(both, FOLDS)]
         return cls(
-            names,
-            tuple(rms[name] for name in names),
-            columns.T @ columns / samples,
-            columns.T @ residual / samples,
-            float(np.mean(residual**2)),
+            names, tuple(rms[name] for name in names), columns, residual, np.stack(parts), least_memory
         )
+
+    @property
+    def gram(self) -> Doubles:
+        """Mean products of the columns, (k, k)."""
+        return np.asarray(self.parts.sum(axis=0)[:-1, :-1])
+
+    @property
+    def towards(self) -> Doubles:
+        """Mean products of the columns with the residual, (k,)."""
+        return np.asarray(self.parts.sum(axis=0)[:-1, -1])
+
+    @property
+    def power(self) -> float:
+        """Mean square of the residual."""
+        return float(self.parts.sum(axis=0)[-1, -1])
 
     def explained(self, chosen: list[int]) -> float:
         """The part of the residual's power that some columns explain together, 0 to 1."""
         if not chosen or not self.power:
             return 0.0
-        values = np.linalg.lstsq(self.gram[np.ix_(chosen, chosen)], self.towards[chosen], rcond=1e-9)[0]
-        return float(values @ self.towards[chosen] / self.power)
+        return float(_fitted(self.parts.sum(axis=0), chosen) @ self.towards[chosen] / self.power)
 
-    def solved(self, chosen: list[int], independent: float) -> tuple[Doubles, Doubles]:
-        """Coefficients of the scaled columns and their standard errors."""
-        inverse = np.linalg.pinv(self.gram[np.ix_(chosen, chosen)], rcond=1e-9)
-        left = self.power * max(0.0, 1 - self.explained(chosen))
-        errors = np.sqrt(left / max(independent, 1.0) * np.diag(inverse))
-        return inverse @ self.towards[chosen], errors
+    def imitated(self, column: int, twins: list[int]) -> float:
+        """The part of a column's power that all others make up together, its twins apart, 0 to 1."""
+        others = [i for i in range(len(self.names)) if i != column and i not in twins]
+        if not others:
+            return 0.0
+        values = np.linalg.lstsq(self.gram[np.ix_(others, others)], self.gram[others, column], rcond=1e-9)[0]
+        return float(values @ self.gram[others, column])
 
-    def stands_out(self, chosen: list[int], measured_rms: float, independent: float) -> bool:
+    def solved(self, chosen: list[int]) -> tuple[Doubles, Doubles]:
+        """Coefficients of the scaled columns and their standard errors, for residuals that follow each other."""
+        if not chosen:
+            return np.zeros(0), np.zeros(0)
+        values = _fitted(self.parts.sum(axis=0), chosen)
+        columns = self.columns[:, chosen]
+        left = self.residual - columns @ values
+        inverse = np.linalg.pinv(self.gram[np.ix_(chosen, chosen)], rcond=1e-9) / len(left)
+        scores = bartlett(columns * left[:, None], memory(left, self.least_memory))
+        return values, np.sqrt(np.maximum(np.diag(inverse @ scores @ inverse), 0.0))
+
+    def stands_out(self, chosen: list[int], measured_rms: float) -> bool:
         """Whether the last of the chosen columns weighs enough, and surely enough."""
-        values, errors = self.solved(chosen, independent)
+        values, errors = self.solved(chosen)
         value, error = abs(float(values[-1])), float(errors[-1])
         return value > SMALLEST_EFFORT * measured_rms and value > STANDARD_ERRORS * error
+
+    def holds(self, chosen: list[int], column: int) -> bool:
+        """Whether a column improves what is left out, when it is fitted beside the chosen ones to the rest."""
+        whole = self.parts.sum(axis=0)
+        gains = []
+        for part in self.parts:
+            rest = whole - part
+            gains.append(_left(part, chosen, rest) - _left(part, [*chosen, column], rest))
+        spread = float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
+        return float(np.mean(gains)) > HOLDS * spread
+
+
+def _fitted(products: Doubles, chosen: list[int]) -> Doubles:
+    """Coefficients of some columns from products of columns and residual."""
+    some = products[np.ix_(chosen, chosen)]
+    return np.asarray(np.linalg.lstsq(some, products[chosen, -1], rcond=1e-9)[0], float)
+
+
+def _left(products: Doubles, chosen: list[int], fitted_to: Doubles) -> float:
+    """The power that a fit to other data leaves."""
+    x = np.zeros(len(products))
+    x[-1] = 1.0
+    if chosen:
+        x[chosen] = -_fitted(fitted_to, chosen)
+    return float(x @ products @ x)
 
 
 # Causes that act on all joints at once: a body at the tip, or one link's mass.
@@ -138,6 +232,8 @@ SAMPLES = 20_000  # of the motion that are looked at: minutes at the analysis ra
 SMALLEST_CAUSE_SHARE = 0.3  # of the residuals' power, friction taken out, that a cause must explain
 ALONE = 0.95  # of what all causes explain together, noise apart, that the one to tell must explain alone
 SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must beat a link, which has one
+HEAVIEST_LINK = 3.0  # times what the model says; more is no slip of a drawing
+FARTHEST_TIP = 2.0  # [m] from the tip frame to the centre of what it may carry
 ZERO: Vector = (0.0, 0.0, 0.0)
 PIECE = 2000  # samples whose regressor is held at once: some MB
 RANK = 1e-3  # singular values below this part of the greatest are directions the motion does not show
@@ -168,7 +264,9 @@ def whole_arm_cause(
     model: DynamicsModel, motion: Motion, comparison: Comparison
 ) -> TipBody | LinkError | None:
     """The cause that explains the residuals of all joints best, if one explains nearly all of them."""
-    stacked = _stacked(_columns_of_some(model, motion), comparison)
+    some = _columns_of_some(model, motion)
+    samples = some.shape[1]
+    stacked = _stacked(some, comparison, slice(0, samples))
     if not len(stacked):
         return None  # no joint measures any effort
     columns, residual = stacked[:, :-1], stacked[:, -1]
@@ -177,11 +275,27 @@ def whole_arm_cause(
         return None
     tip = _tip_body(columns[:, :4], residual)
     links = [_link_error(name, columns[:, 4 + k, None], residual) for k, name in enumerate(model.bodies)]
-    causes: list[TipBody | LinkError] = [one for one in links if one.factor > 0]
-    if tip.mass + model.inertial_parameters[-10] > 0:  # else more would be missing than the last link weighs
+    causes: list[TipBody | LinkError] = [one for one in links if 0 < one.factor < HEAVIEST_LINK]
+    lightest, heaviest = -model.inertial_parameters[-10], float(model.inertial_parameters[::10].sum())
+    if lightest < tip.mass < heaviest and float(np.linalg.norm(tip.com)) < FARTHEST_TIP:
         causes.append(tip)
     best = max(causes, key=lambda one: one.share - SIMPLER * isinstance(one, TipBody), default=None)
-    return best if best is not None and best.share > max(SMALLEST_CAUSE_SHARE, ALONE * everything) else None
+    if best is None or best.share <= max(SMALLEST_CAUSE_SHARE, ALONE * everything):
+        return None
+    chosen = slice(0, 4) if isinstance(best, TipBody) else slice(4 + model.bodies.index(best.link), None)
+    halves = slice(0, samples // 2), slice(samples // 2, samples)
+    return best if _holds(some[chosen][: 4 if isinstance(best, TipBody) else 1], comparison, halves) else None
+
+
+def _holds(columns: Doubles, comparison: Comparison, halves: tuple[slice, slice]) -> bool:
+    """Whether a cause that is fitted to one half of the motion explains the other as well, both ways."""
+    for fitted, judged in (halves, halves[::-1]):
+        learnt, asked = (_stacked(columns[:, half], comparison, half) for half in (fitted, judged))
+        unknowns, _ = _solved(learnt[:, :-1], learnt[:, -1])
+        left = asked[:, -1] - asked[:, :-1] @ unknowns
+        if float(left @ left) > (1 - SMALLEST_CAUSE_SHARE) * float(asked[:, -1] @ asked[:, -1]):
+            return False
+    return True
 
 
 def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkError) -> Doubles:
@@ -222,16 +336,19 @@ def _solved(columns: Doubles, residual: Doubles) -> tuple[Doubles, float]:
     return unknowns, 1 - left / power if power else 0.0
 
 
-def _stacked(columns: Doubles, comparison: Comparison) -> Doubles:
-    """Columns (unknowns, N, n) and the residual, joint under joint, scaled, without friction and offset."""
+def _stacked(columns: Doubles, comparison: Comparison, part: slice) -> Doubles:
+    """Columns (unknowns, N, n) and the residual of the same part, joint under joint, without friction and offset.
+
+    Each joint counts in units of its measured effort.
+    """
     samples = columns.shape[1]
     scale = np.sqrt(np.mean(comparison.measured**2, axis=0))
     joints = [np.empty((0, len(columns) + 1))]
     for j in np.flatnonzero(scale):
         friction = np.stack(
-            [comparison.speed[:samples, j], comparison.direction[:samples, j], np.ones(samples)], axis=1
+            [comparison.speed[part, j], comparison.direction[part, j], np.ones(samples)], axis=1
         )
-        both = np.column_stack([columns[:, :, j].T, comparison.residual[:samples, j]]) / scale[j]
+        both = np.column_stack([columns[:, :, j].T, comparison.residual[part, j]]) / scale[j]
         joints.append(both - friction @ np.linalg.lstsq(friction, both, rcond=None)[0])
     return np.concatenate(joints)
 
@@ -309,7 +426,7 @@ def blame_joint(
     if common is None:
         return blame(residual, {**rigid, **other}, measured_rms, independent)
     found = [
-        *_of_part(common, residual, blame(common, rigid, measured_rms, independent)),
+        *_of_part(common, residual, blame(common, rigid, measured_rms, independent, bounded=False)),
         *_of_part(residual - common, residual, blame(residual - common, other, measured_rms, independent)),
     ]
     return sorted(found, key=lambda one: -one.effort)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from kane_dynamics_ros.replay.estimation.motion import Motion
 from kane_dynamics_ros.replay.verdict.attribution import Blame, LinkError, TipBody
+from kane_dynamics_ros.replay.verdict.comparison import Fit
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 TERM_NAMES = {
@@ -16,8 +17,19 @@ TERM_NAMES = {
 }
 
 
-def joint_findings(model: DynamicsModel, joint: int, blames: Sequence[Blame]) -> tuple[str, ...]:
-    """One sentence a blamed term, the most weighty first."""
+UNEXPLAINED = 0.1  # of a joint's measured effort (RMS) that must have a cause, known or not
+
+
+def joint_findings(
+    model: DynamicsModel, joint: int, blames: Sequence[Blame], figures: Fit
+) -> tuple[str, ...]:
+    """One sentence a blamed term, the most weighty first; or that a large residual has no cause that is sure."""
+    if not blames and figures.rmse > UNEXPLAINED * figures.measured_rms:
+        part = 100 * figures.rmse / figures.measured_rms if figures.measured_rms else 100.0
+        return (
+            f"residual of {part:.0f} % of the effort, without a single term that is surely its cause; "
+            "kane_dynamics identify fits all of them together",
+        )
     return tuple(_sentence(model, joint, one) for one in blames)
 
 

@@ -112,5 +112,5 @@ def _joint(
         unit="N" if model.joints[j].kind == "prismatic" else "N m",
         fit=figures,
         blames=tuple(blames),
-        findings=joint_findings(model, j, blames),
+        findings=joint_findings(model, j, blames, figures),
     )

@@ -1,0 +1,242 @@
+"""``kane_dynamics excite``: a trajectory worth recording for ``identify``, within all limits."""
+
+import argparse
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from tqdm import tqdm
+
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, chain_of, robot_of
+from kane_dynamics_ros.cli.generate import print_warnings
+from kane_dynamics_ros.cli.identify import drawn_model, urdf_bytes, vector
+from kane_dynamics_ros.cli.replay import positive_number
+from kane_dynamics_ros.control.trajectory_file import TrajectoryFileError, trajectory_text
+from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.identification.excitation import (
+    UNLIMITED_RANGE,
+    Excitation,
+    Limits,
+    Points,
+    body_points,
+    excite,
+    limits_of,
+)
+from kane_dynamics_ros.identification.link_boxes import link_boxes
+from kane_dynamics_ros.identification.small_matrices import one_thread_each
+from kane_dynamics_ros.replay.report.figures import svg
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+
+POINT = 0.05  # [s] between points; quintics join them
+LEAD = 2.0  # [s] at least, of the way to the first point
+QUINTIC = 1.875  # peak over mean speed of a quintic from rest to rest
+
+
+class PartError(KaneDynamicsError):
+    """``--part`` is no part of the limits."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(f"--part {found!r}: give the part of all limits to use, above 0 and at most 1")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The URDF, and what may be left to choose."""
+    add = parser.add_argument
+    add("urdf", metavar="URDF", help="a URDF or xacro file")
+    add_chain_arguments(parser)
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("trajectory.yaml"),
+        metavar="FILE",
+        help="default: %(default)s",
+    )
+    add("--period", default="20", metavar="S", help="length of the motion [s]; default: %(default)s")
+    add("--harmonics", type=int, default=6, metavar="N", help="of each joint; default: %(default)s")
+    add("--repeat", type=int, default=1, metavar="N", help="periods one after another; default: %(default)s")
+    add("--part", default="0.9", metavar="X", help="of every limit to use; default: %(default)s")
+    add(
+        "--range",
+        default=f"{UNLIMITED_RANGE:g}",
+        metavar="X",
+        help="widest motion to each side of a joint's middle [rad or m]; default: %(default)s",
+    )
+    add("--acceleration", metavar="X", help="limit of every joint; default: the velocity limit within 0.25 s")
+    add(
+        "--floor",
+        metavar="Z",
+        help="height of the floor in the root link [m], or none; default: where that link stands",
+    )
+    add(
+        "--clearance",
+        default="0.05",
+        metavar="M",
+        help="of everything that moves over the floor; default: %(default)s",
+    )
+    add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        help="another one gives another trajectory, to judge by; default: %(default)s",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Search, write trajectory and figure, print what it is worth."""
+    began = time.perf_counter()
+    robot = robot_of(arguments.urdf, arguments.xacro)
+    chain = chain_of(robot, arguments.tip, arguments.lock, arguments.root)
+    part = positive_number("--part", arguments.part, "a part of the limits")
+    if part > 1.0:
+        raise PartError(arguments.part)
+    acceleration = None
+    if arguments.acceleration is not None:
+        acceleration = positive_number("--acceleration", arguments.acceleration, "rad/s^2 or m/s^2")
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics_excite_") as folder, one_thread_each():
+        model = drawn_model(chain, arguments.gravity, Path(folder))
+        limits = limits_of(model, positive_number("--range", arguments.range, "rad or m"), acceleration, part)
+        with tqdm(bar_format="{desc}", disable=None, leave=False) as bar:
+            found = excite(
+                model,
+                chain,
+                model.base_parameters(),
+                limits,
+                floor_points(arguments, chain),
+                positive_number("--period", arguments.period, "s"),
+                max(2, arguments.harmonics),
+                seed=arguments.seed,
+                say=bar.set_description_str,
+            )
+        request = trajectory(model, limits, found, max(1, arguments.repeat))
+        figure = arguments.output.with_suffix(".svg")
+        write(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
+        write(figure, excitation_figure(model, limits, found))
+    print_warnings(chain)
+    print("\n".join(lines(chain, found, request)))
+    print(f"found in {time.perf_counter() - began:.1f} s; written: {arguments.output}, {figure}")
+    print(f"see it: kane_dynamics view {arguments.urdf} --trajectory {arguments.output}", file=sys.stdout)
+    return 0
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file. Raises ``TrajectoryFileError``."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise TrajectoryFileError(path, "", f"cannot be written: {error.strerror}") from None
+
+
+def floor_points(arguments: argparse.Namespace, chain: Chain) -> Points | None:
+    """What stays above the floor; None where there is none."""
+    if arguments.floor == "none":
+        return None
+    clearance = number("--clearance", arguments.clearance)
+    gravity = np.array(
+        (0.0, 0.0, -9.81) if arguments.gravity is None else vector("--gravity", arguments.gravity)
+    )
+    up = -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, 1.0])
+    boxes = link_boxes(urdf_bytes(arguments), Path(arguments.urdf).parent)
+    floor = (
+        standing_height(boxes.get(chain.root), up)
+        if arguments.floor is None
+        else number("--floor", arguments.floor)
+    )
+    return body_points(chain, boxes, clearance, floor, up)
+
+
+def standing_height(box: Array | None, up: Array) -> float:
+    """The lowest corner of the root link's box, 0 where that is higher or where it has none [m]."""
+    if box is None:
+        return 0.0
+    x, y, z = box.T
+    return min(0.0, min(float(np.array([a, b, c]) @ up) for a in x for b in y for c in z))
+
+
+def number(option: str, text: str) -> float:
+    """A finite number of an option. Raises ``HeightError``."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise HeightError(option, text)
+    return value
+
+
+class HeightError(KaneDynamicsError):
+    """A height that is no number."""
+
+    def __init__(self, option: str, found: str) -> None:
+        super().__init__(f"{option} {found!r}: give a height in m, or --floor none")
+
+
+def trajectory(model: DynamicsModel, limits: Limits, found: Excitation, repeat: int) -> TrajectoryRequest:
+    """Points of the series, behind the time that the way to its first point takes from anywhere in the range."""
+    period = found.series.period
+    steps = round(period / POINT)
+    time = np.arange(repeat * steps + 1) * (period / steps)
+    q, qd, qdd = found.series.at(time)
+    start = np.array([joint.initial_position or 0.0 for joint in model.joints])
+    way = np.maximum(np.abs(q[0] - start), (limits.upper - limits.lower) / 2)
+    lead = max(LEAD, float(np.ceil((QUINTIC * way / (0.8 * limits.velocity)).max())))
+    points = tuple(
+        RequestPoint(round(1e9 * (lead + t)), *(tuple((x + 0.0).tolist()) for x in states))
+        for t, *states in zip(time, q, qd, qdd, strict=True)
+    )
+    return TrajectoryRequest(model.joint_names, points)
+
+
+def lines(chain: Chain, found: Excitation, request: TrajectoryRequest) -> Sequence[str]:
+    """What the trajectory is worth."""
+    last = request.points[-1].time_ns * 1e-9
+    used = ", ".join(f"{name} {100 * part:.0f} %" for name, part in found.used.items())
+    floor = (
+        ""
+        if found.lowest is None
+        else f"; at least {1e3 * found.lowest:.0f} mm more over the floor than asked for"
+    )
+    return [
+        f"joints (root to tip): {', '.join(chain.coordinates)}",
+        f"condition of the base regressor, columns of unit length: {found.condition:.3g} "
+        f"({len(found.singular)} base parameters; a random motion within the limits: {found.start_condition:.3g})",
+        f"largest use of the limits: {used}{floor}",
+        f"{len(request.points)} points, {last:.1f} s, of which {request.points[0].time_ns * 1e-9:.1f} s lead to the start",
+    ]
+
+
+def excitation_figure(model: DynamicsModel, limits: Limits, found: Excitation) -> str:
+    """Positions, velocities and efforts over one period in parts of their limits, and the singular values."""
+    figure = Figure(figsize=(10, 10))
+    figure.subplots_adjust(left=0.08, right=0.995, bottom=0.05, top=0.98, hspace=0.35)
+    axes = figure.subplots(4, 1)
+    time = np.linspace(0.0, found.series.period, 401)
+    q, qd, qdd = found.series.at(time)
+    middle, half = (limits.upper + limits.lower) / 2, (limits.upper - limits.lower) / 2
+    effort = np.where(np.isfinite(limits.effort), limits.effort, 1.0)
+    curves: list[tuple[str, Array]] = [
+        ("position", (q - middle) / half),
+        ("velocity", qd / limits.velocity),
+        ("effort", model.inverse_dynamics(q, qd, qdd) / effort),
+    ]
+    for axis, (name, values) in zip(axes, curves, strict=False):
+        axis.plot(time, values, linewidth=1.0, label=model.joint_names)
+        axis.set(xlabel="time [s]", ylabel=f"{name}, part of its limit")
+        axis.margins(x=0)
+        axis.grid(alpha=0.25)
+    axes[0].legend(loc="upper right", fontsize="x-small", ncols=4)
+    axes[3].bar(np.arange(1, len(found.singular) + 1), found.singular / found.singular[0])
+    axes[3].set(
+        xlabel=f"singular values of the base regressor, over the largest: condition {found.condition:.3g}",
+        yscale="log",
+    )
+    return svg(figure)

@@ -1,0 +1,433 @@
+"""``kane_dynamics identify``: from recorded motion to a URDF whose numbers are the arm's."""
+
+import argparse
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from kane_dynamics_ros.cli.arguments import EXPANDED, add_chain_arguments, chain_of, robot_of, xacro_arguments
+from kane_dynamics_ros.cli.generate import print_compilation
+from kane_dynamics_ros.cli.replay import positive_number
+from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
+from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
+from kane_dynamics_ros.description.load import expand_xacro, read_bytes
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.identification.errors import EffortScaleError, PayloadError
+from kane_dynamics_ros.identification.estimation import FAMILIES, Constraints, Drawing
+from kane_dynamics_ros.identification.identify import Identified, Settings, identify
+from kane_dynamics_ros.identification.link_boxes import link_boxes
+from kane_dynamics_ros.identification.motion_store import MotionStore, Request, read_bags
+from kane_dynamics_ros.identification.report import write_report
+from kane_dynamics_ros.identification.results import Robot as Named
+from kane_dynamics_ros.identification.results import as_data, json_text, lines, parameters_text
+from kane_dynamics_ros.identification.small_matrices import one_thread_each
+from kane_dynamics_ros.identification.urdf_text import (
+    Carrier,
+    JointNumbers,
+    carrier_inertia,
+    carriers,
+    rewritten,
+)
+from kane_dynamics_ros.replay.errors import JointMismatchError
+from kane_dynamics_ros.replay.jobs import executor, find_bags
+from kane_dynamics_ros.replay.reading.recording import recorded_joints
+from kane_dynamics_ros.replay.renaming import Renaming, names_in_bag, proposal, read_renamings
+from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
+from kane_dynamics_ros.runtime.interface import Array
+
+EXCEEDED = 1  # exit code
+HOLDOUT = "1/3"
+
+
+class HoldoutError(KaneDynamicsError):
+    """``--holdout`` is no part of a bag."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(f"--holdout {found!r}: give the part of each bag to be judged, above 0 and below 1")
+
+
+class VectorArgumentError(KaneDynamicsError):
+    """An option is not three numbers."""
+
+    def __init__(self, option: str, found: str) -> None:
+        super().__init__(f"{option} {found!r}: give three finite numbers, X,Y,Z")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """BAG..., the URDF, and what may be left to choose."""
+    add = parser.add_argument
+    add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
+    add("--urdf", required=True, metavar="FILE", help="the drawing: URDF or xacro")
+    add_chain_arguments(parser, tip="the last link that the bag's joints lead to")
+    add(
+        "--validate",
+        nargs="+",
+        action="extend",
+        default=[],
+        type=Path,
+        metavar="BAG",
+        help="bags only to judge by",
+    )
+    add(
+        "--holdout",
+        default=HOLDOUT,
+        metavar="PART",
+        help="of each bag's end to judge by; default: %(default)s",
+    )
+    add(
+        "--rename",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="BAG_NAME=MODEL_NAME",
+        help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
+    )
+    add("--topic", help="the joint states, when a bag has several topics of them")
+    add("--cutoff", metavar="HZ", help="of the low-pass; chosen from the recording by default")
+    add(
+        "--effort-scale",
+        action="append",
+        default=[],
+        metavar="[JOINT=]X",
+        help="N m or N a recorded unit, for efforts in ampere or per cent",
+    )
+    add(
+        "--payload",
+        action="append",
+        default=[],
+        metavar="BAG=MASS[,X,Y,Z]",
+        help="a known body at the tip during that bag [kg, m]; the drives' gains are estimated from it",
+    )
+    add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
+    add("--total-mass", metavar="KG", help="of everything that moves, if it is known")
+    add(
+        "--com-in-geometry",
+        action="store_true",
+        help="keep centres of mass in the boxes of the links' shapes",
+    )
+    add(
+        "--max-residual",
+        metavar="X",
+        help="exit code 1 when the held-out residual is above; 0.05 is 5 %% of the effort",
+    )
+    add("--add-dynamics", action="store_true", help="add <dynamics> attributes that the URDF lacks")
+    add("--name", help="of the generated module; default: the robot's and _identified")
+    add("--no-compile", action="store_true", help="do not call the C compiler for it")
+    add("-o", "--output", type=Path, default=Path("identified"), metavar="DIR", help="default: %(default)s")
+    add("--jobs", default=str(os.cpu_count() or 1), metavar="N", help="bags read at once; default: all cores")
+    add("--dask", metavar="ADDRESS", help="read the bags on this Dask cluster")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Identify, write, print; 1 when the held-out residual exceeds ``--max-residual``."""
+    bound = None
+    if arguments.max_residual is not None:
+        bound = positive_number("--max-residual", arguments.max_residual, "a part of the effort: 0.05 is 5 %")
+    fitted = [bag for path in arguments.bags for bag in find_bags(path)]
+    judged = [bag for path in arguments.validate for bag in find_bags(path)]
+    renamings = read_renamings(arguments.rename)
+    robot = robot_of(arguments.urdf, arguments.xacro)
+    chain, chosen = chain_for(robot, fitted[0], arguments, renamings)
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder, one_thread_each():
+        model = drawn_model(chain, arguments.gravity, Path(folder))
+        with read(model, fitted + judged, arguments, renamings) as store:
+            return identified(arguments, robot, chain, model, store, len(judged), bound, chosen)
+
+
+def chain_for(
+    robot: Robot, bag: Path, arguments: argparse.Namespace, renamings: Sequence[Renaming]
+) -> tuple[Chain, list[str]]:
+    """The chain, to the tip that was asked for, or else as far as the bag knows its joints; and a note on that.
+
+    Raises ``JointMismatchError`` with a proposal where other names are the likely reason.
+    """
+    topic, found = recorded_joints(bag, arguments.topic)
+    chain = chain_of(robot, arguments.tip, arguments.lock, arguments.root)
+    names = names_in_bag(chain.coordinates, renamings)
+    missing = [k for k, name in enumerate(names) if name not in found]
+    if not missing:
+        return chain, []
+    known = chain.coordinates[: missing[0]]
+    proposed = proposal(chain.coordinates, found)
+    if arguments.tip is None and proposed is None and missing == list(range(missing[0], len(names))):
+        proposed = None if known else _proposal_of_part(chain, found)
+        if known:
+            joints = {joint.name: joint for joint in robot.joints}
+            tip = joints[chain.coordinates[missing[0]]].parent
+            last = ", ".join(chain.coordinates[k] for k in missing)
+            note = f"tip {tip!r} was chosen: the bag has no {last}, which stand still with it; --tip chooses another"
+            return serial_chain(robot, tip, lock=dict(chain.locked)), [note]
+    raise JointMismatchError(bag, topic, [names[k] for k in missing], found, proposed)
+
+
+def _proposal_of_part(chain: Chain, found: Sequence[str]) -> Renaming | None:
+    """A renaming with which the bag has at least the joints before the last ones: a gripper's may be missing."""
+    for count in range(len(chain.coordinates) - 1, 1, -1):
+        proposed = proposal(chain.coordinates[:count], found)
+        if proposed is not None:
+            return proposed
+    return None
+
+
+def drawn_model(chain: Chain, gravity: str | None, folder: Path) -> DynamicsModel:
+    """The equations of the chain as it is drawn."""
+    module, *_ = write_module(derive(chain), "drawing", folder)
+    model = load_model(module)
+    return model if gravity is None else model.with_parameters(gravity=vector("--gravity", gravity))
+
+
+def vector(option: str, text: str) -> tuple[float, float, float]:
+    """Three numbers. Raises ``VectorArgumentError``."""
+    try:
+        x, y, z = (float(part) for part in text.split(","))
+    except ValueError:
+        raise VectorArgumentError(option, text) from None
+    if not all(map(math.isfinite, (x, y, z))):
+        raise VectorArgumentError(option, text)
+    return x, y, z
+
+
+def read(
+    model: DynamicsModel, bags: Sequence[Path], arguments: argparse.Namespace, renamings: Sequence[Renaming]
+) -> MotionStore:
+    """The filtered motion of all bags."""
+    workers = int(positive_number("--jobs", arguments.jobs, "a number of processes, 1 or more", 1.0))
+    cutoff = None if arguments.cutoff is None else positive_number("--cutoff", arguments.cutoff, "Hz")
+    scale = effort_scale(arguments.effort_scale, model.joint_names)
+    unknown_units = bool(arguments.payload) and not arguments.effort_scale
+    limits = tuple(math.inf if unknown_units else joint.effort or math.inf for joint in model.joints)
+    names = names_in_bag(model.joint_names, renamings)
+    requests = [
+        Request(bag, names, model.joint_names, arguments.topic, cutoff, scale, limits) for bag in bags
+    ]
+    many = len(bags) > 1 and (workers > 1 or arguments.dask is not None)
+    with (
+        executor(workers, arguments.dask) if many else nullcontext() as pool,
+        tqdm(unit=" messages", unit_scale=True, disable=None, leave=False) as bar,
+    ):
+        return read_bags(requests, pool, bar.update)
+
+
+def effort_scale(texts: Sequence[str], joints: Sequence[str]) -> tuple[float, ...]:
+    """N m or N a recorded unit of each joint. Raises ``EffortScaleError``."""
+    scale = dict.fromkeys(joints, 1.0)
+    for text in texts:
+        joint, equals, value = text.rpartition("=")
+        try:
+            factor = float(value)
+        except ValueError:
+            factor = 0.0
+        if not math.isfinite(factor) or factor == 0.0 or (equals and joint not in scale):
+            raise EffortScaleError(text, joints)
+        scale.update({joint: factor} if equals else dict.fromkeys(joints, factor))
+    return tuple(scale.values())
+
+
+def payloads_of(
+    texts: Sequence[str], bags: Sequence[Path], model: DynamicsModel
+) -> tuple[tuple[Array, ...], bool]:
+    """Of each bag the known body's parameters in the last body's frame, and whether any was given.
+
+    Raises ``PayloadError``.
+    """
+    known = [np.zeros(10) for _ in bags]
+    for text in texts:
+        name, _, numbers = text.rpartition("=")
+        places = [
+            i for i, bag in enumerate(bags) if bag == Path(name) or bag.resolve() == Path(name).resolve()
+        ]
+        try:
+            mass, *com = (float(part) for part in numbers.split(","))
+        except ValueError:
+            raise PayloadError(text) from None
+        if not places or len(com) not in (0, 3) or not all(map(math.isfinite, (mass, *com))) or mass < 0.0:
+            raise PayloadError(text)
+        for i in places:
+            known[i] = tip_body(model, mass, tuple(com) or (0.0, 0.0, 0.0))
+    return tuple(known), bool(texts)
+
+
+def tip_body(model: DynamicsModel, mass: float, com: tuple[float, ...]) -> Array:
+    """A point mass in the tip frame as parameters of the last body: (10,)."""
+    x, y, z = com
+    loaded = model.with_parameters(payload=Payload(mass, (x, y, z)))
+    return np.asarray(loaded.inertial_parameters - model.inertial_parameters)[-10:]
+
+
+class Output(NamedTuple):
+    """The files that are written, by their role."""
+
+    urdf: Path
+    parameters: Path
+    data: Path
+    report: Path
+    module: Path
+
+
+def identified(
+    arguments: argparse.Namespace,
+    robot: Robot,
+    chain: Chain,
+    model: DynamicsModel,
+    store: MotionStore,
+    judged: int,
+    bound: float | None,
+    chosen: list[str],
+) -> int:
+    """Identify and write everything."""
+    bodies = carriers(robot, chain)
+    bags = [track.bag for track in store.tracks]
+    payloads, gains = payloads_of(arguments.payload, bags, model)
+    constraints = Constraints(
+        None if arguments.total_mass is None else positive_number("--total-mass", arguments.total_mass, "kg"),
+        boxes_of(arguments, chain) if arguments.com_in_geometry else (),
+    )
+    drawing = drawing_of(chain, model, bodies)
+    settings = Settings(
+        holdout(arguments.holdout) if not judged else 0.0, judged, payloads, constraints, gains
+    )
+    with tqdm(bar_format="{desc}", disable=None, leave=False) as bar:
+        found = identify(store, model, drawing, settings, bar.set_description_str)
+    return written(arguments, robot, chain, model, store, judged, bound, bodies, found, chosen)
+
+
+def holdout(text: str) -> float:
+    """A part, as a number or a fraction. Raises ``HoldoutError``."""
+    top, _, bottom = text.partition("/")
+    try:
+        part = float(top) / float(bottom or 1)
+    except (ValueError, ZeroDivisionError):
+        part = 0.0
+    if not 0.0 < part < 1.0:
+        raise HoldoutError(text)
+    return part
+
+
+def drawing_of(chain: Chain, model: DynamicsModel, bodies: Sequence[Carrier]) -> Drawing:
+    """What the URDF says."""
+    terms = np.zeros((len(chain.coordinates), len(FAMILIES)))
+    for family, values in (
+        ("rotor", chain.rotor_inertia),
+        ("viscous", chain.damping),
+        ("coulomb", chain.friction),
+    ):
+        terms[:, FAMILIES.index(family)] = values
+    return Drawing(
+        model.inertial_parameters.reshape(-1, 10), terms, np.stack([body.others for body in bodies])
+    )
+
+
+def boxes_of(arguments: argparse.Namespace, chain: Chain) -> tuple[tuple[int, Array], ...]:
+    """The boxes of the links' shapes, by the number of the body."""
+    boxes = link_boxes(urdf_bytes(arguments), Path(arguments.urdf).parent)
+    return tuple((b, boxes[joint.body]) for b, joint in enumerate(chain.joints) if joint.body in boxes)
+
+
+def urdf_bytes(arguments: argparse.Namespace) -> bytes:
+    """The URDF's text, expanded where it is xacro."""
+    data = read_bytes(arguments.urdf)
+    expanded = arguments.urdf.endswith(".xacro") or b"<xacro:" in data
+    if not expanded:
+        return data
+    return expand_xacro(arguments.urdf, data, xacro_arguments(arguments.xacro)).encode()
+
+
+def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
+    """What each joint of the file must say, so that its coordinate has what was found: followers keep their share."""
+    numbers = {}
+    drawn = {"damping": chain.damping, "friction": chain.friction, "rotor_inertia": chain.rotor_inertia}
+    families = {"damping": "viscous", "friction": "coulomb", "rotor_inertia": "rotor"}
+    leaders = {joint.name: joint.coordinate for joint in chain.joints if joint.name in chain.coordinates}
+    for joint in chain.joints:
+        if joint.back:
+            continue
+        values = {}
+        for key, family in families.items():
+            wanted = float(found.plain[joint.coordinate, FAMILIES.index(family)])
+            old = drawn[key][joint.coordinate]
+            own = float(getattr(joint, key))
+            values[key] = own * wanted / old if old > 0.0 else (wanted if joint.name in leaders else 0.0)
+        numbers[joint.name] = JointNumbers(**values)
+    return numbers
+
+
+def written(
+    arguments: argparse.Namespace,
+    robot: Robot,
+    chain: Chain,
+    model: DynamicsModel,
+    store: MotionStore,
+    judged: int,
+    bound: float | None,
+    bodies: Sequence[Carrier],
+    found: Identified,
+    chosen: list[str],
+) -> int:
+    """Write the files, print the table; the exit code."""
+    notes = [*chosen, *found.notes]
+    source = Path(arguments.urdf)
+    expanded = any(finding.code == EXPANDED for finding in robot.findings)
+    if expanded:
+        notes.append(f"{source.name} is xacro: the identified URDF is its expansion, with other numbers")
+    links = {
+        body.link: carrier_inertia(found.inertial[b], body)
+        for b, body in enumerate(bodies)
+        if body.link is not None
+    }
+    text = rewritten(
+        urdf_bytes(arguments), links, joint_numbers(chain, found), str(source), arguments.add_dynamics
+    )
+    stem = source.name.removesuffix(".xacro").removesuffix(".urdf")
+    name = checked_name(arguments.name) if arguments.name else f"{module_name(chain.robot)}_identified"
+    folder: Path = arguments.output
+    folder.mkdir(parents=True, exist_ok=True)
+    output = Output(
+        folder / f"{stem}.identified.urdf",
+        folder / "parameters.yaml",
+        folder / "identified.json",
+        folder / "report.html",
+        folder / f"{name}.py",
+    )
+    output.urdf.write_bytes(text.text)
+    again = serial_chain(load_robot(str(output.urdf)), chain.tip, lock=dict(chain.locked))
+    write_module(derive(again), name, folder)
+    notes += [
+        f"{each} has no place in the URDF: in {output.parameters.name} only (--add-dynamics adds it)"
+        for each in text.homeless
+    ]
+    notes += [
+        f"link {chain.joints[b].body!r} is at the edge of what a body can be: does {', '.join(chain.joints[b].lumped)}, "
+        "which the URDF fixes to it, carry its true mass?"
+        for b in found.at_bound
+        if chain.joints[b].lumped and bodies[b].others.any()
+    ]
+    named = Named(
+        model,
+        str(source),
+        store.tracks,
+        judged,
+        np.array(effort_scale(arguments.effort_scale, model.joint_names)),
+        None if arguments.gravity is None else vector("--gravity", arguments.gravity),
+    )
+    data = as_data(named, found, {key: path.name for key, path in output._asdict().items()}, notes)
+    output.data.write_text(json_text(data), encoding="utf-8")
+    output.parameters.write_text(parameters_text(named, found, output.module.name), encoding="utf-8")
+    write_report(named, found, notes, output.report)
+    print("\n".join(lines(named, found, notes)))
+    if not arguments.no_compile:
+        print_compilation(output.module)
+    print("written: " + ", ".join(str(path) for path in output))
+    residual = found.held.relative(found.held.identified)
+    if bound is not None and residual > bound:
+        print(f"held-out residual {residual:.4g} exceeds --max-residual {bound:g}", file=sys.stderr)
+        return EXCEEDED
+    return 0

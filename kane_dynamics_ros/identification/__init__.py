@@ -1,0 +1,1 @@
+"""From recorded motion to physically consistent parameters; motion worth recording. No rclpy, no SymPy."""

@@ -1,0 +1,440 @@
+"""Trajectories worth recording: every base parameter shows, and no limit is touched.
+
+Each joint follows a finite Fourier series [Swevers1997]
+
+    q_j(t) = c_j + sum_k (a_jk sin(k w t) - b_jk cos(k w t))
+
+whose coefficients leave no velocity and no acceleration at the ends of a period: two linear conditions, so that the
+coefficients are c + N z with N a basis of what the conditions allow. z is found by a quasi-Newton method (L-BFGS) with
+gradients. What is minimised, for the base regressor W over a period with its columns brought to unit length, is
+
+    F = (log tr C^p + log tr C^-p) / 2p - m log det G / columns,    C = W' W scaled,  G = W' W
+
+The first term approaches the logarithm of the condition of W as p grows, and is smooth; the second asks for large motion.
+Gradients by q, qd and qdd come from central differences of the regressor, all samples in one batch; limits enter as
+squared penalties that grow until every sample keeps them.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import null_space
+from scipy.optimize import minimize
+
+from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.identification.errors import NoTrajectoryFoundError
+from kane_dynamics_ros.runtime.base_parameters import BaseParameters
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+
+SAMPLES = 160  # of a period, while searching
+DENSE = 100.0  # [Hz] at which the result is checked
+NORM = 4  # p
+LARGE = 0.15  # m
+STEP = 1e-6  # of central differences, times 1 rad, 1 rad/s, 1 rad/s^2
+PENALTIES = (1e1, 1e2, 1e3, 1e4)
+INSIDE = 0.97  # of each limit is used while searching
+SHRINK = 0.97  # of the amplitudes at a time, when a dense check finds a limit broken
+SHRINKS = 100
+POSES = 1000  # tried for one at which the arm can stand
+UNLIMITED_RANGE = 2.0  # [rad] or [m] to each side, where the URDF gives no narrower limits
+ACCELERATION_TIME = 0.25  # [s] in which a joint may reach its largest velocity: no URDF tells accelerations
+
+
+class Limits(NamedTuple):
+    """What the trajectory keeps: ``lower``, ``upper``, ``velocity``, ``acceleration``, ``effort``, each (n,)."""
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+
+
+@dataclass(frozen=True)
+class Points:
+    """Points fixed to bodies that stay above the floor: ``body`` (P,) numbers, ``place`` (P, 3) in the body's frame.
+
+    ``up`` (3,): away from the floor, in the root's frame; ``height`` [m]: the least allowed along it.
+    """
+
+    body: Array
+    place: Array
+    up: Array
+    height: float
+
+
+@dataclass(frozen=True)
+class Series:
+    """A Fourier series of n joints: ``centre`` (n,), ``coefficients`` (n, 2 H), ``period`` [s]."""
+
+    centre: Array
+    coefficients: Array
+    period: float
+
+    def at(self, time: Array) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration, (N, n) each."""
+        return tuple(  # type: ignore[return-value]
+            basis @ self.coefficients.T + (self.centre if order == 0 else 0.0)
+            for order, basis in enumerate(fourier(time, self.coefficients.shape[1] // 2, self.period))
+        )
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """A trajectory, and what it is worth.
+
+    ``condition``: of the base regressor with columns of unit length, rows in N m or N; ``singular`` (b,): its singular
+    values; ``used``: the largest part of each limit that is used, by name.
+    """
+
+    series: Series
+    condition: float
+    start_condition: float
+    singular: Array
+    used: dict[str, float]
+    lowest: float | None
+
+
+def fourier(time: Array, harmonics: int, period: float) -> tuple[Array, Array, Array]:
+    """sin(k w t) and -cos(k w t) for k = 1 .. H, and their first two derivatives: (N, 2 H) each."""
+    k = np.arange(1, harmonics + 1) * 2 * np.pi / period
+    angle = np.multiply.outer(time, k)
+    sine, cosine = np.sin(angle), np.cos(angle)
+    return (
+        np.concatenate([sine, -cosine], axis=1),
+        np.concatenate([k * cosine, k * sine], axis=1),
+        np.concatenate([-(k**2) * sine, k**2 * cosine], axis=1),
+    )
+
+
+def at_rest_basis(harmonics: int, period: float) -> Array:
+    """Coefficients with neither velocity nor acceleration at t = 0: (2 H, 2 H - 2).
+
+    Columns are scaled so that all harmonics have about the same share in the velocity.
+    """
+    _, velocity, acceleration = fourier(np.zeros(1), harmonics, period)
+    scale = np.tile(1.0 / np.arange(1, harmonics + 1), 2)
+    conditions = np.concatenate([velocity, acceleration]) * scale
+    return np.asarray(
+        scale[:, None] * null_space(conditions / np.linalg.norm(conditions, axis=1, keepdims=True))
+    )
+
+
+def limits_of(model: DynamicsModel, widest: float, acceleration: float | None, part: float) -> Limits:
+    """``part`` of the model's limits; ``widest`` [rad] or [m]: to each side of the middle.
+
+    ``acceleration``: of every joint; else what reaches the velocity limit in a quarter of a second.
+    """
+    middle = np.array([_middle(joint.lower, joint.upper) for joint in model.joints])
+    half = np.array([_half(joint.lower, joint.upper, widest) for joint in model.joints]) * part
+    velocity = np.array([joint.velocity or np.inf for joint in model.joints]) * part
+    velocity = np.where(np.isfinite(velocity), velocity, 1.0)
+    quick = velocity / ACCELERATION_TIME if acceleration is None else np.full(len(middle), acceleration)
+    effort = np.array([joint.effort or np.inf for joint in model.joints]) * part
+    return Limits(middle - half, middle + half, velocity, quick, effort)
+
+
+def _middle(lower: float | None, upper: float | None) -> float:
+    return 0.0 if lower is None or upper is None else (lower + upper) / 2
+
+
+def _half(lower: float | None, upper: float | None, widest: float) -> float:
+    return widest if lower is None or upper is None else min(widest, (upper - lower) / 2)
+
+
+def body_points(chain: Chain, boxes: dict[str, Array], clearance: float, floor: float, up: Array) -> Points:
+    """The joints' origins, the tip, and the corners of the links' boxes where they are known."""
+    body: list[int] = []
+    place: list[Array] = []
+    for b, joint in enumerate(chain.joints):
+        points = [np.zeros(3)]
+        if b + 1 < len(chain.joints):
+            points.append(np.array(chain.joints[b + 1].p_PoJo_P))
+        else:
+            points.append(np.array(chain.p_BoTo_B))
+        if joint.body in boxes:
+            x, y, z = boxes[joint.body].T
+            points += [np.array([a, c, d]) for a in x for c in y for d in z]
+        body += [b] * len(points)
+        place += points
+    return Points(np.array(body), np.array(place), up, floor + clearance)
+
+
+def heights(chain: Chain, points: Points, q: Array) -> tuple[Array, Array]:
+    """Heights of all points, (N, P), and their derivatives by the coordinates, (N, P, n)."""
+    N, n = q.shape
+    R = np.broadcast_to(np.eye(3), (N, 3, 3))
+    p = np.zeros((N, 3))
+    height = np.zeros((N, len(points.body)))
+    slope = np.zeros((N, len(points.body), n))
+    passed: list[
+        tuple[Array, Array, int, float, bool]
+    ] = []  # axis, origin, coordinate, multiplier, prismatic
+    for b, joint in enumerate(chain.joints):
+        p = p + R @ np.array(joint.p_PoJo_P)
+        R = R @ np.array(joint.R_PJ)
+        axis = R @ np.array(joint.axis)
+        passed.append((axis, p, joint.coordinate, joint.multiplier, joint.kind == "prismatic"))
+        value = joint.multiplier * q[:, joint.coordinate] + joint.offset
+        if joint.kind == "prismatic":
+            p = p + axis * value[:, None]
+        else:
+            R = R @ rotations(np.array(joint.axis), value)
+        for k in np.flatnonzero(points.body == b):
+            x = p + R @ points.place[k]
+            height[:, k] = x @ points.up
+            for a, origin, coordinate, multiplier, slides in passed:
+                moved = a if slides else np.cross(a, x - origin)
+                slope[:, k, coordinate] += multiplier * (moved @ points.up)
+    return height, slope
+
+
+def rotations(axis: Array, angle: Array) -> Array:
+    """Rodrigues' formula for many angles: (N, 3, 3)."""
+    x, y, z = axis
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    s, c = np.sin(angle)[:, None, None], np.cos(angle)[:, None, None]
+    return np.asarray(np.eye(3) + s * K + (1.0 - c) * (K @ K))
+
+
+class Cost(NamedTuple):
+    """A value, and its gradient by q, qd and qdd, (N, n) each."""
+
+    value: float
+    by_q: Array
+    by_qd: Array
+    by_qdd: Array
+
+
+def information(
+    model: DynamicsModel, base: BaseParameters, q: Array, qd: Array, qdd: Array, gradient: bool = True
+) -> Cost:
+    """F of the module's docstring over samples."""
+    N, n = q.shape
+    W = base.regressor(model.regressor(q, qd, qdd))
+    G = np.einsum("tib,tic->bc", W, W)
+    value, by_G = objective(G)
+    zero = np.zeros((N, n))
+    if not gradient:
+        return Cost(value, zero, zero, zero)
+    by_W = 2 * W @ by_G  # (N, n, b)
+    slopes = []
+    for k in range(3):
+        slope = np.zeros((N, n))
+        for j in range(n):
+            ends = []
+            for sign in (1.0, -1.0):
+                states = [q, qd, qdd]
+                states[k] = states[k].copy()
+                states[k][:, j] += sign * STEP
+                ends.append(np.einsum("tib,tib->t", by_W, base.regressor(model.regressor(*states))))
+            slope[:, j] = (ends[0] - ends[1]) / (2 * STEP)
+        slopes.append(slope)
+    return Cost(value, *slopes)
+
+
+def objective(G: Array) -> tuple[float, Array]:
+    """F of W' W, (b, b), and its gradient by G."""
+    b = len(G)
+    d = np.sqrt(np.diag(G))
+    C = G / np.outer(d, d)
+    values, vectors = np.linalg.eigh(C)
+    values = np.maximum(values, 1e-14)
+    high, low = (values**NORM).sum(), (values**-NORM).sum()
+    F = (np.log(high) + np.log(low)) / (2 * NORM)
+    of_values = (values ** (NORM - 1) / high - values ** (-NORM - 1) / low) / 2
+    by_C = (vectors * of_values) @ vectors.T
+    # C_ij = G_ij / (d_i d_j) with d_i^2 = G_ii
+    by_G = by_C / np.outer(d, d)
+    by_G[np.diag_indices(b)] -= (by_C * C).sum(axis=1) / d**2
+    sign, logarithm = np.linalg.slogdet(C)
+    large = logarithm + 2 * np.log(d).sum() if sign > 0 else -1e3
+    inverse = (vectors / values) @ vectors.T / np.outer(d, d)
+    return float(F - LARGE * large / b), np.asarray(by_G - LARGE * inverse / b)
+
+
+def penalty(
+    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, q: Array, qd: Array, qdd: Array
+) -> Cost:
+    """The mean squares of what exceeds the limits, each in units of its limit."""
+    N = len(q)
+    half = np.maximum((limits.upper - limits.lower) / 2, 1e-6)
+    over = np.maximum(q - limits.upper, 0.0) / half - np.maximum(limits.lower - q, 0.0) / half
+    value, by_q = (over**2).sum(), 2 * over / half
+    parts = []
+    for x, most in ((qd, limits.velocity), (qdd, limits.acceleration)):
+        excess = np.sign(x) * np.maximum(np.abs(x) / most - 1.0, 0.0)
+        value += (excess**2).sum()
+        parts.append(2 * excess / most)
+    by_qd, by_qdd = parts
+    tau = model.inverse_dynamics(q, qd, qdd)
+    excess = np.sign(tau) * np.maximum(np.abs(tau) / limits.effort - 1.0, 0.0)
+    if excess.any():
+        value += (excess**2).sum()
+        by_tau = 2 * excess / limits.effort
+        slopes = model.inverse_dynamics_derivatives(q, qd, qdd)  # type: ignore[attr-defined]
+        by_q = by_q + np.einsum("ti,tij->tj", by_tau, slopes[0])
+        by_qd = by_qd + np.einsum("ti,tij->tj", by_tau, slopes[1])
+        by_qdd = by_qdd + np.einsum("ti,tij->tj", by_tau, model.mass_matrix(q))
+    if points is not None:
+        height, slope = heights(chain, points, q)
+        below = np.maximum(points.height - height, 0.0) / 0.1
+        value += (below**2).sum()
+        by_q = by_q - 2 * np.einsum("tp,tpj->tj", below, slope) / 0.1
+    return Cost(float(value) / N, by_q / N, by_qd / N, by_qdd / N)
+
+
+def excite(
+    model: DynamicsModel,
+    chain: Chain,
+    base: BaseParameters,
+    limits: Limits,
+    points: Points | None,
+    period: float = 20.0,
+    harmonics: int = 6,
+    iterations: int = 30,
+    seed: int = 0,
+    say: Callable[[str], object] = lambda text: None,
+) -> Excitation:
+    """A trajectory of one period. Raises ``NoTrajectoryFoundError``."""
+    n = len(model.joint_names)
+    random = np.random.default_rng(seed)
+    N = at_rest_basis(harmonics, period)
+    time = np.arange(SAMPLES) * period / SAMPLES
+    bases = [part @ N for part in fourier(time, harmonics, period)]
+    inner = Limits(
+        *(
+            c * INSIDE + m * (1 - INSIDE)
+            for c, m in zip(limits[:2], [(limits.lower + limits.upper) / 2] * 2, strict=True)
+        ),
+        *(INSIDE * each for each in limits[2:]),
+    )
+
+    def unpacked(x: Array) -> tuple[Array, Array, Array]:
+        centre, z = x[:n], x[n:].reshape(n, -1)
+        q, qd, qdd = (part @ z.T for part in bases)
+        return q + centre, qd, qdd
+
+    def cost(x: Array, weight: float) -> tuple[float, Array]:
+        states = unpacked(x)
+        inform = information(model, base, *states)
+        broken = penalty(model, chain, inner, points, *states)
+        slopes = [a + weight * b for a, b in zip(inform[1:], broken[1:], strict=True)]
+        by_z = np.sum([slope.T @ part for slope, part in zip(slopes, bases, strict=True)], axis=0)
+        return inform.value + weight * broken.value, np.concatenate([slopes[0].sum(axis=0), by_z.ravel()])
+
+    if points is not None:
+        points = clearable(chain, limits, points, random)
+    safe = safe_pose(model, chain, limits, points, random)
+    x = started(limits, safe, bases, n, random)
+    start = condition_of(model, base, unpacked(x))[0]
+    for stage, weight in enumerate(PENALTIES):
+        found = minimize(
+            cost,
+            x,
+            args=(weight,),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": iterations, "maxcor": 30},
+        )
+        x = found.x
+        say(
+            f"stage {stage + 1} of {len(PENALTIES)}: condition {condition_of(model, base, unpacked(x))[0]:.3g}"
+        )
+    series = Series(x[:n], x[n:].reshape(n, -1) @ N.T, period)
+    series = kept(model, chain, limits, points, series, safe)
+    dense = np.arange(round(period * DENSE)) / DENSE
+    condition, singular = condition_of(model, base, series.at(dense))
+    used, lowest = usage(model, chain, limits, points, series)
+    return Excitation(series, condition, start, singular, used, lowest)
+
+
+def clearable(chain: Chain, limits: Limits, points: Points, random: np.random.Generator) -> Points:
+    """The points that move up and down, and that some pose lifts over the floor: a shoulder's lower edge may not."""
+    poses = random.uniform(limits.lower, limits.upper, (POSES, len(limits.lower)))
+    height, slope = heights(chain, points, poses)
+    chosen = (np.abs(slope).sum(axis=(0, 2)) > 1e-9) & (np.quantile(height, 0.9, axis=0) > points.height)
+    return Points(points.body[chosen], points.place[chosen], points.up, points.height)
+
+
+def safe_pose(
+    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, random: np.random.Generator
+) -> Array:
+    """The middle of the limits where the arm can stand there, else of many poses the one with most room: (n,).
+
+    Raises ``NoTrajectoryFoundError`` where it cannot stand in any.
+    """
+    middle = (limits.lower + limits.upper) / 2
+    poses = np.concatenate([middle[None], random.uniform(limits.lower, limits.upper, (POSES, len(middle)))])
+    room = np.min(1.0 - np.abs(model.gravity(poses)) / limits.effort, axis=1)
+    if points is not None:
+        height, _ = heights(chain, points, poses)
+        room = np.minimum(room, (height - points.height).min(axis=1, initial=np.inf))
+    if room[0] > 0.0:
+        return np.asarray(middle)
+    best = int(np.argmax(room))
+    if not room[best] > 0.0:
+        raise NoTrajectoryFoundError("the floor, or an effort limit, at every pose that was tried")
+    return np.asarray(poses[best])
+
+
+def started(
+    limits: Limits, safe: Array, bases: Sequence[Array], n: int, random: np.random.Generator
+) -> Array:
+    """A random trajectory about a pose that uses half of the room and of the speed."""
+    z = random.normal(size=(n, bases[0].shape[1]))
+    half = np.maximum(
+        np.minimum(limits.upper - safe, safe - limits.lower), 0.05 * (limits.upper - limits.lower)
+    )
+    sizes = [np.abs(part @ z.T).max(axis=0) for part in bases]
+    room = np.minimum.reduce([half / sizes[0], limits.velocity / sizes[1], limits.acceleration / sizes[2]])
+    return np.concatenate([safe, (0.5 * room[:, None] * z).ravel()])
+
+
+def condition_of(
+    model: DynamicsModel, base: BaseParameters, states: tuple[Array, Array, Array]
+) -> tuple[float, Array]:
+    """The condition of the base regressor with columns of unit length, and its singular values (b,)."""
+    W = base.regressor(model.regressor(*states)).reshape(-1, len(base.columns))
+    size = np.linalg.norm(W, axis=0)
+    singular = np.linalg.svd(W / np.where(size > 0.0, size, 1.0), compute_uv=False)
+    return float(singular[0] / singular[-1]) if singular[-1] > 0.0 else float("inf"), singular
+
+
+def usage(
+    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, series: Series
+) -> tuple[dict[str, float], float | None]:
+    """The largest part of each kind of limit that is used, and the lowest point's height over what is allowed [m]."""
+    time = np.arange(round(series.period * DENSE)) / DENSE
+    q, qd, qdd = series.at(time)
+    middle, half = (limits.upper + limits.lower) / 2, (limits.upper - limits.lower) / 2
+    used = {
+        "position": float((np.abs(q - middle) / half).max()),
+        "velocity": float((np.abs(qd) / limits.velocity).max()),
+        "acceleration": float((np.abs(qdd) / limits.acceleration).max()),
+        "effort": float((np.abs(model.inverse_dynamics(q, qd, qdd)) / limits.effort).max()),
+    }
+    if points is None:
+        return used, None
+    height, _ = heights(chain, points, q)
+    return used, float((height - points.height).min(initial=np.inf))
+
+
+def kept(
+    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, series: Series, safe: Array
+) -> Series:
+    """The series shrunk towards a safe pose until a dense check finds every limit kept.
+
+    Raises ``NoTrajectoryFoundError`` when even a small motion breaks one.
+    """
+    for _ in range(SHRINKS):
+        used, lowest = usage(model, chain, limits, points, series)
+        broken = [f"{part * 100:.0f} % of a {name} limit" for name, part in used.items() if part > 1.0]
+        if lowest is not None and lowest < 0.0:
+            broken.append(f"{-lowest:.3f} m into the floor")
+        if not broken:
+            return series
+        series = Series(safe + SHRINK * (series.centre - safe), SHRINK * series.coefficients, series.period)
+    raise NoTrajectoryFoundError("; ".join(broken))

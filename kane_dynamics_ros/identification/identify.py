@@ -1,0 +1,692 @@
+"""From bags to an identified robot: passes over the motion, choices, the estimate, and what it is worth.
+
+1. A first pass takes the load from the drawing and counts every sample alike; the scale of each joint's noise
+   follows from its residual (generalised least squares, repeated until the scales stand).
+2. Two more passes take the load from the estimate and weigh samples by their residuals (Huber), by
+   stiction at rest, and not at all where the effort was clipped.
+3. Widths, terms and the weight of the drawing are chosen by cross-validation over blocks of time, or over bags.
+4. The constrained estimate; a last pass judges it on data that were not fitted, and gathers what standard
+   errors need: residuals follow each other in time, so that neighbouring samples are no independent
+   witnesses. The middle of the sandwich is therefore Newey and West's sum over lags [NeweyWest1987].
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import lsq_linear
+
+from kane_dynamics_ros.identification.errors import NothingToJudgeError
+from kane_dynamics_ros.identification.estimation import (
+    FAMILIES,
+    LAMBDAS,
+    START_LAMBDA,
+    Choice,
+    Constraints,
+    Drawing,
+    Gains,
+    Normal,
+    Problem,
+    Solution,
+    Validation,
+    bodies_at_bound,
+    choose_lambda,
+    choose_terms,
+    choose_widths,
+    columns_of,
+    constrained_solution,
+    fitted_gains,
+    folds_of,
+    inertial_of,
+    nearest_consistent,
+    normal_by_joint,
+    problem_of,
+    ridge_of,
+    total,
+    unknowns,
+    validation_of,
+    vector_of,
+)
+from kane_dynamics_ros.identification.motion_store import MotionStore
+from kane_dynamics_ros.identification.regression import (
+    COULOMB_WIDTHS,
+    PER_CUTOFF,
+    STANDS,
+    STRIBECK_WIDTHS,
+    TERMS,
+    Guess,
+    Layout,
+    Products,
+    Residuals,
+    Rows,
+    Term,
+    accumulate,
+    block_starts,
+    layout_of,
+    residual,
+    visit,
+)
+from kane_dynamics_ros.replay.estimation.correlation import bartlett
+from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+
+BLOCKS = 60  # of time, of each bag
+FEWEST_BLOCKS = 12  # of each bag where there are many
+ROUNDS = 3  # of reweighting by joint
+ROBUST_PASSES, GAIN_PASSES = 2, 3
+NOISE_FLOOR = 1e-9  # of the largest joint's effort: a perfect fit has no scale
+POINTS = 3000  # kept for figures
+PLAIN_FAMILIES = ("rotor", "viscous", "coulomb")  # what a URDF and the node can carry
+FELT = 0.1  # of a recording's power that the drawing's effort must make up to tell a gain
+ALIKE = 0.8  # correlation of the URDF's and the recorded effort from which on their ratio means something
+UNIT_DOUBT = 2.5  # ratio of the URDF's efforts to the recorded ones beyond which their unit is doubted
+PARAMETERS = ("m", "hx", "hy", "hz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
+TOLD = (
+    0.5  # of the drawing's uncertainty that the motion must take away for a parameter to count as identified
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``holdout``: the last part of each bag that is judged instead of fitted, 0 where other bags are.
+
+    ``validate``: how many of the bags, the last ones, are only judged. ``payloads``: of each bag, the ten parameters of a
+    known body at the tip in the last body's frame. ``gains``: estimate the effort per recorded unit.
+    ``weight``: of the drawing, chosen where it is None.
+    """
+
+    holdout: float
+    validate: int
+    payloads: tuple[Array, ...]
+    constraints: Constraints = Constraints()
+    gains: bool = False
+    weight: float | None = None
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Root mean squares (n,) [N m] or [N] of one part of the data: of the measured effort and of residuals.
+
+    ``drawing``: by the URDF; ``identified``: with every chosen term; ``plain``: with those that a URDF and
+    the node carry.
+    """
+
+    effort: Array
+    drawing: Array
+    identified: Array
+    plain: Array
+    samples: int
+
+    def relative(self, residual: Array) -> float:
+        """RMS of a residual over all joints, over the RMS of the effort."""
+        power = float((self.effort**2).sum())
+        return float(np.sqrt((residual**2).sum() / power)) if power else 0.0
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Samples for figures: ``time`` (N,), ``bag`` (N,), ``held`` (N,) bool, the rest (N, n).
+
+    ``friction``: measured effort minus everything rigid, offset and load included in ``predicted_friction``.
+    """
+
+    bag: Array
+    time: Array
+    held: Array
+    qd: Array
+    measured: Array
+    drawing: Array
+    identified: Array
+    friction: Array
+
+
+@dataclass(frozen=True)
+class BaseParameter:
+    """A combination of parameters that efforts can tell from the others, and what it is.
+
+    ``parts``: (name, factor) of what is combined, the first the one that gives it its name.
+    """
+
+    name: str
+    parts: tuple[tuple[str, float], ...]
+    drawing: float
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Identified:
+    """Everything that was found.
+
+    ``inertial`` (bodies, 10) and ``terms`` (n, families of ``FAMILIES``), with standard errors; ``plain`` (n, families):
+    the terms where only those of a URDF are allowed. ``told`` (bodies, 10): the part of the drawing's uncertainty that the
+    motion took away, 0 to 1. ``condition``: of the base regressor with columns of unit length, over the
+    fitted data.
+    """
+
+    problem: Problem
+    choice: Choice
+    drawing: Drawing
+    inertial: Array
+    inertial_error: Array
+    told: Array
+    terms: Array
+    terms_error: Array
+    plain: Array
+    gain: Array
+    gain_error: Array
+    sigma: Array
+    weight: float
+    weights: tuple[
+        tuple[float, float], ...
+    ]  # each candidate and its cross-validated error over the best one's
+    memory: float  # [s] over which residuals hang together
+    independent: float
+    condition: float
+    base: tuple[BaseParameter, ...]
+    fitted: Errors
+    held: Errors
+    curves: Curves
+    seconds: tuple[float, float]  # fitted, held
+    stribeck_velocity: Array  # (n,) [rad/s] or [m/s]
+    at_bound: tuple[int, ...]  # bodies that would be inconsistent but for the constraint
+    notes: tuple[str, ...]
+
+    @property
+    def coulomb_velocity(self) -> float:
+        """Width of the smooth sign [rad/s] or [m/s]."""
+        return COULOMB_WIDTHS[self.choice.width]
+
+
+def identify(
+    store: MotionStore,
+    model: DynamicsModel,
+    drawing: Drawing,
+    settings: Settings,
+    say: Callable[[str], object] = lambda text: None,
+) -> Identified:
+    """Identify a robot. Raises ``NothingToJudgeError``, and the solver's errors."""
+    blocks = max(FEWEST_BLOCKS, BLOCKS // len(store.tracks))
+    setting = Setting(
+        store,
+        model,
+        layout_of(model, usual_speeds(store)),
+        drawing,
+        settings,
+        blocks,
+        fitted_blocks(store, blocks, settings),
+    )
+    say("first estimate")
+    stage = first_stage(setting)
+    passes = ROBUST_PASSES + GAIN_PASSES * settings.gains
+    for number in range(passes):
+        say(f"robust estimate {number + 1} of {passes}")
+        stage = next_stage(setting, stage)
+    say("choosing terms and the weight of the drawing")
+    return finished(setting, stage, say)
+
+
+def usual_speeds(store: MotionStore) -> Array:
+    """The speed that each joint exceeds in 5 % of the time: (n,)."""
+    found = [
+        np.quantile(np.abs(piece.qd[piece.edge : -piece.edge]), 0.95, axis=0)
+        for track in store.tracks
+        for piece in store.pieces(track, 65_536)
+    ]
+    return np.asarray(np.max(found, axis=0))
+
+
+def fitted_blocks(store: MotionStore, blocks: int, settings: Settings) -> Array:
+    """Which blocks are fitted: (bags * blocks,) bool. Raises ``NothingToJudgeError``."""
+    bags = len(store.tracks)
+    part = np.arange(blocks) < round(blocks * (1.0 - settings.holdout))
+    chosen = np.concatenate(
+        [part if b < bags - settings.validate else np.zeros(blocks, bool) for b in range(bags)]
+    )
+    seconds = sum(track.seconds for track in store.tracks)
+    if not chosen.any():
+        raise NothingToJudgeError("to fit", seconds)
+    if chosen.all():
+        raise NothingToJudgeError("to judge", seconds)
+    return chosen
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What stays the same through all passes: ``fitted`` (bags * blocks,) tells the blocks that are fitted."""
+
+    store: MotionStore
+    model: DynamicsModel
+    layout: Layout
+    drawing: Drawing
+    settings: Settings
+    blocks: int
+    fitted: Array
+
+    def accumulated(self, guess: Guess, seen: Residuals | None = None) -> Products:
+        """One pass."""
+        return accumulate(
+            self.store, self.model, self.layout, guess, self.settings.payloads, self.blocks, seen
+        )
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one pass has taught.
+
+    ``correlated``: samples until residuals forget, and samples worth one. ``used_gain`` (n,): the products'; ``gains``: by
+    which factor it would be better.
+    """
+
+    guess: Guess
+    products: Products
+    problem: Problem
+    validation: Validation
+    choice: Choice
+    correlated: tuple[int, float]
+    used_gain: Array
+    gains: Gains
+
+
+def first_stage(setting: Setting) -> Stage:
+    """Every sample counts alike; load, and gains where they are sought, by the drawing."""
+    n = len(setting.model.joint_names)
+    rest = np.zeros(n)
+    inertial, rotors = setting.drawing.inertial.ravel(), setting.drawing.terms[:, 0]
+    guess = Guess(inertial, rotors, None, rest, rest, np.ones(n))
+    products = setting.accumulated(guess)
+    if setting.settings.gains:
+        guess = guess._replace(gain=gains_by_drawing(setting, products))
+        products = setting.accumulated(guess)
+    return stage_of(setting, guess, products, None)
+
+
+def gains_by_drawing(setting: Setting, products: Products) -> Array:
+    """Effort per recorded unit by which the drawing's effort, with some friction beside it, explains the recording.
+
+    The recording is fitted with the drawing's effort, viscous and Coulomb friction and a constant: (n,). A joint
+    that does not feel the drawing's bodies takes the middle of the others.
+    """
+    layout = setting.layout
+    beside = [layout.base + TERMS.index(Term(name)) for name in ("viscous", "coulomb", "offset")]
+    v = np.zeros((layout.width, 4))
+    v[: layout.base, 0], v[-2, 0] = layout.map @ setting.drawing.inertial.ravel(), 1.0
+    v[beside, [1, 2, 3]] = 1.0
+    found = []
+    for G in products.gram[setting.fitted].sum(axis=0):
+        H, g = v.T @ G @ v, v.T @ G[:, -1]
+        x = np.linalg.lstsq(H, g, rcond=1e-12)[0]
+        felt = x[0] ** 2 * H[0, 0] > FELT * G[-1, -1]
+        found.append(1.0 / float(x[0]) if felt and x[0] != 0.0 else np.nan)
+    gains = np.array(found)
+    middle = float(np.nanmedian(gains)) if np.isfinite(gains).any() else 1.0
+    return np.where(np.isfinite(gains), gains, middle)
+
+
+def next_stage(setting: Setting, before: Stage) -> Stage:
+    """Load, weights and noise by the estimate before."""
+    seen = Residuals(len(before.guess.sigma))
+    return stage_of(setting, before.guess, setting.accumulated(before.guess, seen), seen)
+
+
+def stage_of(setting: Setting, guess: Guess, products: Products, seen: Residuals | None) -> Stage:
+    """An estimate with all terms, and the scales of the noise that belong to it."""
+    count = np.maximum(products.count[setting.fitted].sum(axis=0), 1.0)
+    power = products.gram[setting.fitted].sum(axis=0)[:, -1, -1]
+    floor = NOISE_FLOOR * np.sqrt(power / count).max()
+    silent = power <= 0.0  # a joint that measures nothing says nothing
+    sigma = np.where(silent, np.inf, np.maximum(np.sqrt(power / count), floor))
+    folds = folds_of(products.bag, setting.fitted)
+    active = np.ones((len(sigma), len(FAMILIES)), bool)
+    active[silent] = False
+    choice = Choice(0, 0, active)
+    for round_ in range(ROUNDS):
+        problem = problem_of(products, setting.layout, setting.drawing, setting.settings.constraints, sigma)
+        validation = validation_of(problem, folds)
+        if round_ == ROUNDS - 1:
+            choice = choose_widths(problem, validation, active)
+        parts = normal_by_joint(problem, choice, validation.whole)
+        solution = constrained_solution(problem, choice, total(parts), START_LAMBDA)
+        left = [max(part.power(vector_of(problem, solution)), 0.0) for part in parts]
+        scale = np.where(silent, 0.0, sigma)
+        sigma = np.where(silent, np.inf, np.maximum(np.sqrt(np.array(left) * scale**2 / count), floor))
+    problem = problem_of(products, setting.layout, setting.drawing, setting.settings.constraints, sigma)
+    validation = validation_of(problem, folds)
+    robust = sigma if seen is None else np.where(silent, np.inf, np.maximum(seen.sigma(), floor))
+    terms = dict(zip(FAMILIES, solution.terms.T, strict=True))
+    fresh = Guess(
+        inertial_of(problem, solution.y).ravel(),
+        terms["rotor"],
+        coefficients_of(problem, setting.layout, choice, solution),
+        robust,
+        np.maximum(terms["coulomb"] + terms["stribeck"], 0.0),
+        guess.gain,
+    )
+    gains = Gains(np.ones(len(sigma)), np.zeros(len(sigma)))
+    if setting.settings.gains:
+        each = 1.0 if seen is None else seen.samples_each()
+        gains = fitted_gains(problem, choice, validation.whole, each)
+        fresh = fresh._replace(gain=guess.gain * gains.factor)
+    correlated = (1, 1.0) if seen is None else (seen.memory(), seen.samples_each())
+    return Stage(fresh, products, problem, validation, choice, correlated, guess.gain, gains)
+
+
+def coefficients_of(problem: Problem, layout: Layout, choice: Choice, solution: Solution) -> Array:
+    """The coefficients of a joint's row, (n, base + TERMS); those of widths that were not chosen are 0."""
+    coefficients = np.zeros((problem.joints, layout.base + len(TERMS)))
+    coefficients[:, : layout.base] = layout.map @ inertial_of(problem, solution.y).ravel()
+    places = [layout.base + k - problem.free for k in columns_of(problem, choice)]
+    coefficients[:, places] = solution.terms
+    return coefficients
+
+
+def finished(setting: Setting, stage: Stage, say: Callable[[str], object]) -> Identified:
+    """Choose, estimate within the constraints, and judge."""
+    problem, validation = stage.problem, stage.validation
+    weight, _ = choose_lambda(problem, stage.choice, validation)
+    choice = choose_terms(problem, stage.choice, validation, setting.settings.weight or weight)
+    weight, compared = choose_lambda(problem, choice, validation)
+    weight = setting.settings.weight or weight
+    normal = total(normal_by_joint(problem, choice, validation.whole))
+    solution = constrained_solution(problem, choice, normal, weight)
+    solution = Solution(nearest_consistent(problem, solution.y), solution.terms)
+    plain = plain_terms(problem, choice, validation.whole, solution)
+    say("judging by data that were not fitted")
+    passed = judged(setting, stage, choice, solution, plain)
+    covariance = covariance_of(setting, stage, choice, normal, solution, weight, passed.scores)
+    inertial = inertial_of(problem, solution.y)
+    basis = block_diagonal([body.basis for body in problem.bodies])
+    size = problem.free + problem.joints * len(FAMILIES)
+    errors = covariance.errors(np.pad(basis, ((0, 0), (0, size - problem.free))))
+    own = covariance.errors(np.eye(size)[problem.free :])
+    prior = np.sqrt(covariance.spread * (basis**2).sum(axis=1))
+    return Identified(
+        problem=problem,
+        choice=choice,
+        drawing=setting.drawing,
+        inertial=inertial,
+        inertial_error=errors.reshape(-1, 10),
+        told=np.clip(1.0 - (errors / prior) ** 2, 0.0, 1.0).reshape(-1, 10),
+        terms=solution.terms,
+        terms_error=own.reshape(-1, len(FAMILIES)),
+        plain=plain,
+        gain=stage.used_gain,
+        gain_error=stage.gains.error * np.abs(stage.used_gain),
+        sigma=problem.sigma,
+        weight=weight,
+        weights=tuple(zip(LAMBDAS, (compared / compared.min()).tolist(), strict=True)),
+        memory=stage.correlated[0] / row_rate(setting.store),
+        independent=covariance.independent,
+        condition=condition_of(problem, setting.layout, stage.products, setting.fitted),
+        base=base_parameters(setting, problem, choice, solution, covariance),
+        fitted=passed.fitted,
+        held=passed.held,
+        curves=passed.curves,
+        seconds=passed.seconds,
+        stribeck_velocity=STRIBECK_WIDTHS[choice.stribeck] * setting.layout.speeds,
+        at_bound=bodies_at_bound(problem, solution.y),
+        notes=tuple(notes_of(setting, stage)),
+    )
+
+
+def row_rate(store: MotionStore) -> float:
+    """Rows a second of the first bag [Hz]."""
+    track = store.tracks[0]
+    return track.rate / max(1, int(track.rate / (PER_CUTOFF * track.cutoff)))
+
+
+def plain_terms(problem: Problem, choice: Choice, gram: Array, solution: Solution) -> Array:
+    """The terms (n, families) where only rotor inertia, viscous and Coulomb friction are allowed.
+
+    The bodies and rotors keep what was found; where a term beyond was chosen, viscous and Coulomb friction are fitted
+    again beside a constant, which is then dropped: neither a URDF nor the node has one.
+    """
+    plain = np.where([family in PLAIN_FAMILIES for family in FAMILIES], solution.terms, 0.0)
+    beyond = choice.active & ~np.array([family in (*PLAIN_FAMILIES, "offset") for family in FAMILIES])
+    again = [FAMILIES.index(name) for name in ("viscous", "coulomb", "offset")]
+    for j in np.flatnonzero(beyond.any(axis=1)):
+        (part,) = normal_by_joint(problem, choice, gram)[j : j + 1]
+        place = problem.free + len(FAMILIES) * int(j)
+        fixed = vector_of(
+            problem, Solution(solution.y, np.tile(problem.drawing.terms[0] * 0, (problem.joints, 1)))
+        )
+        fixed[problem.free :] = -problem.drawing.terms.ravel()  # no friction at all,
+        rotor = FAMILIES.index("rotor")
+        fixed[place + rotor] = (
+            solution.terms[j, rotor] - problem.drawing.terms[j, rotor]
+        )  # but what moves with it
+        at = [place + f for f in again]
+        H, g = part.H[np.ix_(at, at)], part.g[at] - part.H[at] @ fixed
+        size = np.sqrt(np.maximum(np.diag(H), 1e-300))
+        root = np.linalg.cholesky(H / size / size[:, None] + 1e-9 * np.eye(3))
+        found = lsq_linear(root.T, np.linalg.solve(root, g / size), ([0.0, 0.0, -np.inf], np.inf))
+        plain[j, again[:2]] = found.x[:2] / size[:2]
+    return plain
+
+
+class Passed(NamedTuple):
+    """What the last pass saw."""
+
+    fitted: Errors
+    held: Errors
+    curves: Curves
+    scores: Array
+    seconds: tuple[float, float]
+
+
+def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, plain: Array) -> Passed:
+    """The errors of drawing, identified and plain model, samples for figures, and the sum of scores over lags."""
+    problem, layout = stage.problem, setting.layout
+    guess = stage.guess._replace(
+        inertial=inertial_of(problem, solution.y).ravel(),
+        rotors=solution.terms[:, 0],
+        coefficients=coefficients_of(problem, layout, choice, solution),
+        gain=stage.used_gain,
+    )
+    drawn = Solution(np.zeros(problem.free), setting.drawing.terms)
+    models = [
+        coefficients_of(problem, layout, Choice(0, 0, choice.active), drawn),
+        coefficients_of(problem, layout, choice, solution),
+        coefficients_of(problem, layout, choice, Solution(solution.y, plain)),
+    ]
+    n, size = problem.joints, problem.free + len(FAMILIES) * problem.joints
+    powers = np.zeros((2, 1 + len(models), n))  # fitted and held; effort and residuals
+    counts = np.zeros(2, int)
+    spans = np.zeros(2)
+    scores = np.zeros((size, size))
+    kept: list[tuple[Array, ...]] = []
+    expected = sum(track.seconds for track in setting.store.tracks) * row_rate(setting.store)
+    stride = max(1, int(expected / POINTS))
+    basis = layout.map @ block_diagonal([body.basis for body in problem.bodies])
+    own = [k - problem.free + layout.base for k in columns_of(problem, choice)]
+    starts = block_starts(setting.store.tracks, setting.blocks)
+
+    def each(b: int, rows: Rows, weight: Array) -> None:
+        residuals = [residual(rows, model) for model in models]
+        block = b * setting.blocks + np.searchsorted(starts[b], rows.time, "right") - 1
+        held = ~setting.fitted[block]
+        for part, chosen in enumerate((~held, held)):
+            good = chosen[:, None] & (rows.usable > 0)
+            for k, values in enumerate((rows.Z[..., -1], *residuals)):
+                powers[part, k] += (np.where(good, values, 0.0) ** 2).sum(axis=0)
+            counts[part] += int(chosen.sum())
+            spans[part] += float(chosen.sum()) / row_rate(setting.store)
+        u = np.where(held[:, None], 0.0, weight * residuals[1] / problem.sigma**2)
+        score = np.zeros((len(u), size))
+        score[:, : problem.free] = np.einsum("tj,tjb->tb", u, rows.Z[..., : layout.base]) @ basis
+        terms = np.zeros((len(u), n, len(FAMILIES)))
+        terms[:] = u[..., None] * rows.Z[..., own]
+        score[:, problem.free :] = terms.reshape(len(u), -1)
+        scores[:] += bartlett(score, stage.correlated[0])
+        some = slice(0, len(rows.time), stride)
+        friction = residuals[1] + np.einsum("tjk,jk->tj", rows.Z[..., own[1:]], solution.terms[:, 1:])
+        kept.append(
+            (
+                np.full(len(rows.time[some]), b),
+                rows.time[some],
+                held[some],
+                rows.qd[some],
+                rows.Z[some, :, -1],
+                rows.Z[some, :, -1] - residuals[0][some],
+                rows.Z[some, :, -1] - residuals[1][some],
+                friction[some],
+            )
+        )
+
+    visit(setting.store, setting.model, layout, guess, setting.settings.payloads, each)
+    errors = [
+        Errors(*(np.sqrt(power / max(count, 1)) for power in part), int(count))
+        for part, count in zip(powers, counts, strict=True)
+    ]
+    curves = Curves(*(np.concatenate(arrays) for arrays in zip(*kept, strict=True)))
+    return Passed(errors[0], errors[1], curves, scores, (float(spans[0]), float(spans[1])))
+
+
+def block_diagonal(parts: Sequence[Array]) -> Array:
+    """Square matrices along the diagonal."""
+    size = sum(len(part) for part in parts)
+    whole = np.zeros((size, size))
+    at = 0
+    for part in parts:
+        whole[at : at + len(part), at : at + len(part)] = part
+        at += len(part)
+    return whole
+
+
+class Covariance(NamedTuple):
+    """Of all unknowns, twice: by the sums over lags, and as if residuals were alike in all of the motion.
+
+    ``spread``: variance of the drawing's coordinates; ``independent``: how many independent residuals there are.
+    """
+
+    matrices: tuple[Array, Array]
+    spread: float
+    independent: float
+
+    def errors(self, combinations: Array) -> Array:
+        """Standard errors (k,) of combinations (k, unknowns): the larger of both."""
+        variances = [np.einsum("ia,ab,ib->i", combinations, M, combinations) for M in self.matrices]
+        return np.asarray(np.sqrt(np.maximum(np.max(variances, axis=0), 0.0)))
+
+
+def covariance_of(
+    setting: Setting,
+    stage: Stage,
+    choice: Choice,
+    normal: Normal,
+    solution: Solution,
+    weight: float,
+    scores: Array,
+) -> Covariance:
+    """H^-1 S H^-1 for the scatter by noise, and b b' + lambda^2 s^2 H^-2 for what the pull of the drawing hides.
+
+    H = A + lambda 1. S: the sums of the scores over lags [NeweyWest1987], enlarged for the unknowns that were fitted; or
+    A times the samples that are worth one, which is less noisy, but blind to residuals that grow with the motion. The
+    pull moves the estimate by about b = lambda H^-1 y; what it keeps from moving at all is as uncertain as the drawing,
+    s^2: 1/lambda, or what the estimate has moved for each direction that data decide, whichever is more.
+    """
+    problem = stage.problem
+    used = unknowns(problem, choice)
+    ridge = ridge_of(problem, normal.H, weight)[used]
+    A = normal.H[np.ix_(used, used)]
+    inverse = np.linalg.inv(A + np.diag(ridge))
+    decides = np.diag(inverse @ A)
+    independent = float(stage.products.count[setting.fitted].sum()) / stage.correlated[1]
+    enlarged = independent / max(independent - float(decides.sum()), 0.2 * independent)
+    moved = float(decides[: problem.free].sum())
+    spread = max(1.0 / weight, float(solution.y @ solution.y) / max(moved, 1.0))
+    inertial = used < problem.free
+    bias = inverse @ np.where(inertial, weight * vector_of(problem, solution)[used], 0.0)
+    pull = np.outer(bias, bias) + inverse @ np.diag(np.where(inertial, weight**2 * spread, 0.0)) @ inverse
+    matrices = []
+    for middle in (scores[np.ix_(used, used)], A * stage.correlated[1]):
+        matrix = np.zeros_like(normal.H)
+        matrix[np.ix_(used, used)] = enlarged * inverse @ middle @ inverse + pull
+        matrices.append(matrix)
+    return Covariance((matrices[0], matrices[1]), spread, independent)
+
+
+def condition_of(problem: Problem, layout: Layout, products: Products, fitted: Array) -> float:
+    """Of the base regressor over the fitted data, rows in units of each joint's noise, columns of unit length."""
+    noisy = np.where(np.isfinite(problem.sigma), problem.sigma, np.inf)
+    gram = products.gram[fitted].sum(axis=0)[:, : layout.base, : layout.base]
+    G = (gram / noisy[:, None, None] ** 2).sum(axis=0)
+    size = np.sqrt(np.diag(G))
+    if not (size > 0.0).all():
+        return float("inf")
+    values = np.linalg.eigvalsh(G / size / size[:, None])
+    return float(np.sqrt(values[-1] / values[0])) if values[0] > 0.0 else float("inf")
+
+
+def base_parameters(
+    setting: Setting, problem: Problem, choice: Choice, solution: Solution, covariance: Covariance
+) -> tuple[BaseParameter, ...]:
+    """The combinations of inertial parameters and rotor inertias that efforts can tell apart [Gautier1991]."""
+    model, n = setting.model, problem.joints
+
+    def regressor(q: Array, qd: Array, qdd: Array) -> Array:
+        Y = model.regressor(q, qd, qdd)
+        return np.concatenate([Y, qdd[..., None] * np.eye(n)], axis=-1)
+
+    found = find_base_parameters(regressor, n)
+    names = [f"{body} {name}" for body in model.bodies for name in PARAMETERS]
+    names += [f"{joint} rotor" for joint in model.joint_names]
+    to_x = np.zeros((len(names), problem.free + n * len(FAMILIES)))
+    to_x[: 10 * len(problem.bodies), : problem.free] = block_diagonal([body.basis for body in problem.bodies])
+    for j in range(n):
+        to_x[10 * len(problem.bodies) + j, problem.free + len(FAMILIES) * j] = 1.0
+    drawn = np.concatenate([setting.drawing.inertial.ravel(), setting.drawing.terms[:, 0]])
+    value = np.concatenate([inertial_of(problem, solution.y).ravel(), solution.terms[:, 0]])
+    error = covariance.errors(found.map @ to_x)
+    return tuple(
+        BaseParameter(
+            names[column],
+            tuple((names[k], float(row[k])) for k in np.flatnonzero(row)),
+            float(row @ drawn),
+            float(row @ value),
+            float(error[i]),
+        )
+        for i, (column, row) in enumerate(zip(found.columns.tolist(), found.map, strict=True))
+    )
+
+
+def notes_of(setting: Setting, stage: Stage) -> Iterator[str]:
+    """What was odd about the recordings, in words."""
+    joints = setting.model.joint_names
+    for track in setting.store.tracks:
+        if track.derived:
+            yield f"{track.bag}: no velocity of {', '.join(track.derived)}: derived from the position"
+        if track.gaps:
+            yield f"{track.bag}: {track.gaps} gaps, across which nothing was filtered"
+        for joint, clipped in zip(joints, track.clipped, strict=True):
+            if clipped:
+                yield f"{track.bag}: effort of {joint} clipped: {clipped / track.rate:.2g} s were set aside"
+        yield from track.damages
+    still = [joint for joint, speed in zip(joints, setting.layout.speeds, strict=True) if speed < STANDS]
+    if still:
+        yield f"hardly any motion of {', '.join(still)}: what only that motion shows stays as the URDF says"
+    silent = [
+        joint for joint, sigma in zip(joints, stage.problem.sigma, strict=True) if not np.isfinite(sigma)
+    ]
+    if silent:
+        yield f"the effort of {', '.join(silent)} is always 0: its rows say nothing and were left out"
+    ratio = units_ratio(setting, stage)
+    if not setting.settings.gains and ratio is not None and not 1 / UNIT_DOUBT < ratio < UNIT_DOUBT:
+        yield (
+            f"the URDF's efforts are about {ratio:.3g} times the recorded ones: are those in N m, and positive "
+            "along the axis? Give --effort-scale, N m a recorded unit"
+        )
+
+
+def units_ratio(setting: Setting, stage: Stage) -> float | None:
+    """The URDF's effort over the recorded one, the median over joints where they run alike; None where none do."""
+    v = np.zeros(setting.layout.width)
+    v[: setting.layout.base] = setting.layout.map @ setting.drawing.inertial.ravel()
+    v[-2] = 1.0
+    ratios = []
+    for G in stage.products.gram[setting.fitted].sum(axis=0):
+        drawn, recorded, both = float(v @ G @ v), float(G[-1, -1]), float(v @ G[:, -1])
+        if drawn > 0.0 and recorded > 0.0 and abs(both) > ALIKE * np.sqrt(drawn * recorded):
+            ratios.append(both / recorded)
+    return float(np.median(ratios)) if ratios else None

@@ -1,0 +1,323 @@
+"""The linear model of joint efforts, and its normal equations over bags of any length.
+
+Effort of joint j at one instant,
+
+    tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + v_j qd_j + c_j s_j + o_j + b_j s_j exp(-(qd_j/v_s)^2) + l_j s_j |tau_rigid,j|
+
+is linear in the inertial parameters pi (Y in its base columns [GautierKhalil1990]) and in the coefficients of the
+joint's own terms: rotor inertia, viscous and Coulomb friction, an offset, Stribeck's rise towards rest, and
+friction that grows with the load. s = tanh(qd / v_c) is the smooth sign of the run-time model. Widths v_c
+and v_s are no coefficients: every candidate is a column of its own, and data choose among them.
+
+Every column goes through the filter that the measured effort went through. A window of the motion at a time
+becomes products, joint by joint and in blocks of time: that is all that fitting, choosing and cross-validating need.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+
+from kane_dynamics_ros.identification.motion_store import MotionStore, Piece, Track
+from kane_dynamics_ros.replay.estimation.correlation import SPAN, UNCORRELATED
+from kane_dynamics_ros.replay.estimation.filters import decimated, low_pass
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+
+WINDOW = 4096  # samples whose regressor is held at once: some ten MB
+PER_CUTOFF = 4  # samples kept a period of the cut-off: the low-pass leaves nothing between them
+COULOMB_WIDTHS = (0.01, 0.03, 0.1)  # [rad/s] or [m/s]; the first is the run-time model's default
+STRIBECK_WIDTHS = (0.05, 0.15, 0.4)  # of the joint's usual largest speed
+SIMPLE = ("rotor", "viscous", "offset")
+STANDS = 0.01  # [rad/s] or [m/s]: a joint that is usually slower stands still
+FINER = 8  # samples for one at which terms with a sign are evaluated
+HUBER = 3.0  # residuals beyond so many standard deviations count only by their size, not by its square
+
+
+class Term(NamedTuple):
+    """One kind of column of a joint: ``width`` tells apart the candidates of v_c, ``stribeck`` those of v_s."""
+
+    name: str
+    width: int = 0
+    stribeck: int = 0
+
+
+def all_terms() -> tuple[Term, ...]:
+    """Every candidate column of a joint, in order."""
+    widths, fractions = range(len(COULOMB_WIDTHS)), range(len(STRIBECK_WIDTHS))
+    return (
+        *(Term(name) for name in SIMPLE),
+        *(Term("coulomb", width) for width in widths),
+        *(Term("load", width) for width in widths),
+        *(Term("stribeck", width, fraction) for width in widths for fraction in fractions),
+    )
+
+
+TERMS = all_terms()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where columns lie. A joint's row is [base columns | ``TERMS`` | known effort | measured effort].
+
+    ``columns`` (b,): the base columns among the 10 a body; ``map`` (b, 10 bodies); ``felt`` (n, b): which
+    base columns a joint feels at all; ``speeds`` (n,): each joint's usual largest speed.
+    """
+
+    columns: Array
+    map: Array
+    felt: Array
+    speeds: Array
+
+    @property
+    def base(self) -> int:
+        """How many base columns."""
+        return len(self.columns)
+
+    @property
+    def width(self) -> int:
+        """Columns of a row, the last two included."""
+        return self.base + len(TERMS) + 2
+
+
+def layout_of(model: DynamicsModel, speeds: Array) -> Layout:
+    """The layout for a model."""
+    base = model.base_parameters()
+    n = len(model.joint_names)
+    states = np.random.default_rng(1).uniform(-np.pi, np.pi, (3, 8 * n, n))
+    felt = np.abs(model.regressor(*states)[..., base.columns]).max(axis=0)
+    return Layout(base.columns, base.map, felt > 1e-9 * felt.max(initial=0.0), np.asarray(speeds))
+
+
+class Rows(NamedTuple):
+    """Filtered rows of a window: ``time`` (N,), ``Z`` (N, n, width), ``qd``, ``usable``, ``resting`` (N, n)."""
+
+    time: Array
+    Z: Array
+    qd: Array
+    usable: Array
+    resting: Array
+
+
+class Guess(NamedTuple):
+    """What a pass knows from the one before: ``inertial`` (10 bodies,) and rotors (n,) give the load.
+
+    ``coefficients`` (n, base + terms), or None at first; ``sigma`` (n,): scale of each joint's residual;
+    ``stiction`` (n,): the friction at rest, which may be anything up to it; ``gain`` (n,): effort per unit of
+    what was recorded.
+    """
+
+    inertial: Array
+    rotors: Array
+    coefficients: Array | None
+    sigma: Array
+    stiction: Array
+    gain: Array
+
+
+def rows_of(
+    store: MotionStore, track: Track, model: DynamicsModel, layout: Layout, guess: Guess, payload: Array
+) -> Iterator[Rows]:
+    """All rows of a bag, a window at a time. ``payload`` (10,): a known body at the tip, in the last body's frame."""
+    for piece in store.pieces(track, WINDOW):
+        yield _rows(piece, model, layout, guess, payload)
+
+
+def _rows(piece: Piece, model: DynamicsModel, layout: Layout, guess: Guess, payload: Array) -> Rows:
+    moving = layout.speeds >= STANDS  # what remains of a joint at rest is noise, which would pass for motion
+    piece = replace(piece, qd=np.where(moving, piece.qd, 0.0), qdd=np.where(moving, piece.qdd, 0.0))
+    Y = model.regressor(piece.q, piece.qd, piece.qdd)
+    N, n = piece.q.shape
+    rigid = Y @ guess.inertial + guess.rotors * piece.qdd
+    Z = np.zeros((N, n, layout.width))
+    Z[..., : layout.base] = Y[..., layout.columns]
+    for k, name in enumerate(SIMPLE):
+        Z[..., layout.base + k] = {"rotor": piece.qdd, "viscous": piece.qd, "offset": 1.0}[name]
+    Z[..., -2] = Y[..., -10:] @ payload
+    signed = len(TERMS) - len(SIMPLE)
+    felt = np.ones((n, layout.width), bool)
+    felt[:, : layout.base] = layout.felt
+    felt[:, layout.base + len(SIMPLE) :] = [
+        payload.any() if k == signed else False for k in range(signed + 2)
+    ]
+    flat = Z.reshape(N, -1)
+    chosen = np.flatnonzero(felt.ravel())
+    inside = slice(piece.edge, N - piece.edge, max(1, int(piece.rate / (PER_CUTOFF * piece.cutoff))))
+    filtered = np.zeros((len(piece.time[inside]), flat.shape[1]))
+    filtered[:, chosen] = low_pass(flat[:, chosen], piece.rate, piece.cutoff)[inside]
+    Z = filtered.reshape(-1, n, layout.width)
+    first = layout.base + len(SIMPLE)
+    Z[..., first : first + signed] = _friction(piece, layout, rigid)[inside]
+    Z[..., -1] = guess.gain * piece.effort[inside]
+    slow = np.abs(piece.qd) < COULOMB_WIDTHS[0]
+    resting = np.clip(low_pass(slow.astype(float), piece.rate, piece.cutoff), 0.0, 1.0)
+    return Rows(piece.time[inside], Z, piece.qd[inside], piece.usable[inside], resting[inside])
+
+
+def _friction(piece: Piece, layout: Layout, rigid: Array) -> Array:
+    """The terms that change with the sign of the speed, filtered: (N, n, terms).
+
+    The sign turns within milliseconds, faster than samples follow each other after decimation. So the speed, which
+    is smooth, is interpolated back to the recorded rate, or ``FINER`` times the rate where that is less, and the terms
+    are decimated and filtered as the measured effort was.
+    """
+    N, n = piece.qd.shape
+    finer = min(FINER, max(1, round(piece.sampled / piece.rate)))
+    smooth = np.concatenate([piece.qd, np.abs(rigid)], axis=1)
+    if finer > 1:
+        smooth = CubicSpline(np.arange(N), smooth)(np.arange(finer * N) / finer)
+    qd, load = smooth[:, :n], smooth[:, n:]
+    speed = np.where(layout.speeds > 0.0, layout.speeds, 1.0)
+    rises = [np.exp(-((qd / (share * speed)) ** 2)) for share in STRIBECK_WIDTHS]
+    signs = [np.tanh(qd / width) for width in COULOMB_WIDTHS]
+    columns = [*signs, *(sign * load for sign in signs), *(sign * rise for sign in signs for rise in rises)]
+    fine = np.concatenate(columns, axis=1)
+    filtered = low_pass(decimated(fine, finer), piece.rate, piece.cutoff)
+    return np.asarray(filtered.reshape(N, len(columns), n).swapaxes(1, 2))
+
+
+@dataclass(frozen=True)
+class Products:
+    """``gram`` (blocks, n, width, width): sums of w z z' over each block of time of each bag.
+
+    ``count`` (blocks, n): sums of w. ``plain`` (blocks, n): how many samples. ``bag`` (blocks,) and ``start``
+    (blocks,) [s] say which block it is.
+    """
+
+    gram: Array
+    count: Array
+    plain: Array
+    bag: Array
+    start: Array
+
+
+def block_starts(tracks: Sequence[Track], blocks: int) -> list[Array]:
+    """The starts [s] of each bag's blocks of equal length."""
+    return [np.linspace(0.0, track.seconds, blocks + 1)[:-1] for track in tracks]
+
+
+def accumulate(
+    store: MotionStore,
+    model: DynamicsModel,
+    layout: Layout,
+    guess: Guess,
+    payloads: Sequence[Array],
+    blocks: int,
+    seen: "Residuals | None" = None,
+) -> Products:
+    """One pass over all bags: products with the weights that the guess gives; ``seen`` learns the residuals."""
+    starts = block_starts(store.tracks, blocks)
+    n = len(model.joint_names)
+    shape = (len(starts) * blocks, n)
+    gram = np.zeros((*shape, layout.width, layout.width))
+    count, plain = np.zeros(shape), np.zeros(shape)
+    for b, track in enumerate(store.tracks):
+        for rows in rows_of(store, track, model, layout, guess, payloads[b]):
+            weight = weights(rows, guess)
+            if seen is not None and guess.coefficients is not None:
+                seen.add(residual(rows, guess.coefficients), weight)
+            at = np.searchsorted(starts[b], rows.time, "right") - 1
+            edges = [0, *(np.flatnonzero(np.diff(at)) + 1).tolist(), len(at)]
+            for first, last in pairwise(edges):
+                if first == last:
+                    continue
+                k = b * blocks + int(at[first])
+                for j in range(n):
+                    Z = rows.Z[first:last, j]
+                    gram[k, j] += Z.T @ (weight[first:last, j, None] * Z)
+                count[k] += weight[first:last].sum(axis=0)
+                plain[k] += last - first
+    return Products(gram, count, plain, np.repeat(np.arange(len(starts)), blocks), np.concatenate(starts))
+
+
+def weights(rows: Rows, guess: Guess) -> Array:
+    """How much each sample of each joint counts, 0 to 1: (N, n).
+
+    0 where the effort was clipped. At rest friction may be anything between plus and minus the stiction f, a
+    variance of f^2/3 beside the noise's. Elsewhere Huber's weight of the residual.
+    """
+    weight = np.array(rows.usable)
+    variance = guess.sigma**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        told = (variance > 0) & np.isfinite(variance)
+        still = np.where(told, variance / (variance + guess.stiction**2 / 3), 1.0)
+    weight *= 1.0 - rows.resting * (1.0 - still)
+    if guess.coefficients is not None:
+        size = np.abs(residual(rows, guess.coefficients))
+        bound = HUBER * np.sqrt(variance + rows.resting * guess.stiction**2 / 3)
+        weight *= np.minimum(1.0, bound / np.maximum(size, 1e-300))
+    return weight
+
+
+def residual(rows: Rows, coefficients: Array) -> Array:
+    """Measured minus known minus modelled effort: (N, n)."""
+    predicted = np.einsum("tjk,jk->tj", rows.Z[..., :-2], coefficients)
+    return np.asarray(rows.Z[..., -1] - rows.Z[..., -2] - predicted)
+
+
+class Residuals:
+    """What must be known of residuals, in constant memory: their robust scale, and for how long they hang together.
+
+    The scale is the median of |r| times 1.4826, the standard deviation of a normal distribution, from a
+    histogram of log |r| that is a percent exact. Autocovariances are summed over windows.
+    """
+
+    PER_DECADE, LOWEST, DECADES, LAGS = 200, -9, 15, 256
+
+    def __init__(self, joints: int) -> None:
+        self._counts = np.zeros((joints, self.PER_DECADE * self.DECADES))
+        self._products = np.zeros((joints, self.LAGS))
+
+    def add(self, residuals: Array, weight: Array) -> None:
+        """Residuals (N, n) of one window and their weights."""
+        with np.errstate(divide="ignore"):
+            place = (np.log10(np.abs(residuals)) - self.LOWEST) * self.PER_DECADE
+        bins = np.clip(np.nan_to_num(place, neginf=0.0), 0, self._counts.shape[1] - 1).astype(int)
+        for j in range(len(self._counts)):
+            chosen = bins[weight[:, j] > 0, j]
+            self._counts[j] += np.bincount(chosen, minlength=self._counts.shape[1])
+        size = len(residuals)
+        spectrum = np.fft.rfft(weight * residuals, 2 * size, axis=0)
+        lags = min(self.LAGS, size)
+        self._products[:, :lags] += np.fft.irfft(np.abs(spectrum) ** 2, axis=0)[:lags].T
+
+    def sigma(self) -> Array:
+        """The robust scale of each joint: (n,)."""
+        total = np.cumsum(self._counts, axis=1)
+        half = np.array([np.searchsorted(row, row[-1] / 2) if row[-1] else 0 for row in total])
+        return np.asarray(1.4826 * 10 ** ((half + 0.5) / self.PER_DECADE + self.LOWEST))
+
+    def correlations(self) -> Array:
+        """The autocorrelation at each lag, the median over joints: (lags,)."""
+        power = self._products[:, 0]
+        known = self._products[power > 0] / power[power > 0, None]
+        return np.asarray(np.median(known, axis=0)) if len(known) else np.eye(1, self.LAGS)[0]
+
+    def memory(self) -> int:
+        """Samples after which a residual says nothing of the next: ``SPAN`` times the lag at which the correlation ends."""
+        ended = np.flatnonzero(self.correlations() < UNCORRELATED)
+        return max(SPAN * PER_CUTOFF, SPAN * int(ended[0] if len(ended) else self.LAGS // SPAN))
+
+    def samples_each(self) -> float:
+        """How many samples are worth one independent one: 1 + 2 (sum of the correlations until they end)."""
+        correlation = self.correlations()
+        return float(max(1.0, 1.0 + 2.0 * correlation[1 : self.memory() // SPAN].sum()))
+
+
+Visit = Callable[[int, Rows, Array], None]
+
+
+def visit(
+    store: MotionStore,
+    model: DynamicsModel,
+    layout: Layout,
+    guess: Guess,
+    payloads: Sequence[Array],
+    each: Visit,
+) -> None:
+    """One more pass: ``each`` gets the bag's index, the rows and their weights."""
+    for b, track in enumerate(store.tracks):
+        for rows in rows_of(store, track, model, layout, guess, payloads[b]):
+            each(b, rows, weights(rows, guess))

@@ -1,0 +1,185 @@
+"""The estimate on small cases against scipy, against its definition, and against solving again."""
+
+import numpy as np
+import pytest
+from planted_arm import JOINTS, MODEL, drawing, planted, recorded, store_of
+from scipy.optimize import minimize
+
+from kane_dynamics_ros.identification import estimation
+from kane_dynamics_ros.identification.estimation import (
+    FAMILIES,
+    Choice,
+    Constraints,
+    Drawing,
+    Problem,
+    bodies_at_bound,
+    constrained_solution,
+    folds_of,
+    free_solution,
+    inertial_of,
+    normal_by_joint,
+    problem_of,
+    total,
+    validation_of,
+)
+from kane_dynamics_ros.identification.identify import usual_speeds
+from kane_dynamics_ros.identification.pseudo_inertia import pseudo_inertia
+from kane_dynamics_ros.identification.regression import TERMS, Guess, accumulate, layout_of
+
+N = len(JOINTS)
+FREE = np.zeros((N, len(FAMILIES)), bool)
+FREE[:, [FAMILIES.index(name) for name in ("viscous", "coulomb", "offset")]] = True
+
+
+@pytest.fixture(scope="module")
+def problem(tmp_path_factory):
+    """Real products of a planted arm, in 12 blocks."""
+    truth = planted(11)
+    bag, _ = recorded(tmp_path_factory.mktemp("bag") / "bag", truth, 20.0)
+    drawn = drawing()
+    with store_of(bag) as store:
+        layout = layout_of(MODEL, usual_speeds(store))
+        guess = Guess(drawn.inertial.ravel(), drawn.terms[:, 0], None, np.zeros(N), np.zeros(N), np.ones(N))
+        products = accumulate(store, MODEL, layout, guess, [np.zeros(10)], 12)
+    return problem_of(products, layout, drawn, Constraints(), np.linspace(0.1, 0.5, N))
+
+
+def test_the_cost_is_the_sum_of_squares_of_the_residuals(problem):
+    """The normal equations' power at any x, against the quadratic form of the products with the residual's row."""
+    choice = Choice(0, 0, FREE)
+    x = 0.1 * np.random.default_rng(0).normal(size=problem.free + N * len(FAMILIES))
+    gram = problem.gram.sum(axis=0)
+    expected = 0.0
+    places = {
+        "rotor": 0, "viscous": 1, "offset": 2, "coulomb": 3, "load": 6, "stribeck": 9,
+    }  # fmt: skip
+    for j in range(N):
+        row = np.zeros(gram.shape[-1])
+        row[: problem.free], row[-1] = -x[: problem.free], 1.0
+        for f, family in enumerate(FAMILIES):
+            row[problem.free + places[family]] = -x[problem.free + len(FAMILIES) * j + f]
+        expected += row @ gram[j] @ row / problem.sigma[j] ** 2
+    assert total(normal_by_joint(problem, choice, gram)).power(x) == pytest.approx(expected, rel=1e-9)
+
+
+def test_without_constraints_it_is_ridge_regression(problem):
+    choice = Choice(0, 0, FREE)
+    normal = total(normal_by_joint(problem, choice, problem.gram.sum(axis=0)))
+    x = free_solution(problem, choice, normal, 3.0)
+
+    def cost(y):
+        return normal.power(y) + 3.0 * y[: problem.free] @ y[: problem.free]
+
+    rng = np.random.default_rng(1)
+    used = np.concatenate([np.ones(problem.free, bool), FREE.ravel()])
+    for _ in range(20):
+        aside = np.where(used, 1e-3 * rng.normal(size=len(x)), 0.0)
+        assert cost(x + aside) > cost(x) - 1e-6 * cost(x)
+
+
+def test_inside_the_constraints_the_solver_finds_the_same(problem):
+    choice = Choice(0, 0, FREE)
+    normal = total(normal_by_joint(problem, choice, problem.gram.sum(axis=0)))
+    free = free_solution(problem, choice, normal, 10.0)
+    solution = constrained_solution(problem, choice, normal, 10.0)
+    assert (free[problem.free :] >= -1e-9).all() or True
+    if not bodies_at_bound(problem, solution.y) and (solution.terms[FREE] > 1e-6).all():
+        np.testing.assert_allclose(solution.y, free[: problem.free], atol=1e-4)
+    assert np.linalg.eigvalsh(pseudo_inertia(inertial_of(problem, solution.y))).min() > 0
+
+
+def one_body(pull):
+    """One joint, one body, whose data ask for parameters that no body has: |y - pull|^2, and a mass of 1 kg."""
+    size = 10 + len(TERMS) + 2
+    gram = np.zeros((1, 1, size, size))
+    rows = np.zeros((10, size))
+    rows[:, :10], rows[:, -1] = np.eye(10), pull
+    gram[0, 0] = rows.T @ rows
+    ball = np.array([[1.0, 0, 0, 0, 0.1, 0, 0, 0.1, 0, 0.1]])
+    drawn = Drawing(ball, np.zeros((1, len(FAMILIES))), np.zeros((1, 10)))
+    bodies = (estimation.body_at(ball[0], 1.0),)
+    return Problem(bodies, drawn, Constraints(), gram, np.ones((1, 1)), np.ones(1))
+
+
+def test_the_nearest_consistent_body_is_scipys():
+    """min |y - pull|^2 with 1 + D(y) positive definite has the closed form of clipped eigenvalues; SLSQP agrees."""
+    from kane_dynamics_ros.identification.pseudo_inertia import coordinates_of, matrix_of
+
+    pull = np.array([-2.0, 0.5, 0.1, 0.3, -1.0, -1.6, 0.2, 0.0, 0.4, 0.3])
+    problem = one_body(pull)
+    choice = Choice(0, 0, np.zeros((1, len(FAMILIES)), bool))
+    normal = total(normal_by_joint(problem, choice, problem.gram[0]))
+    solution = constrained_solution(problem, choice, normal, 1e-9)
+    # eigenvalues of 1 + D clipped at the margin: the projection onto the cone in the Frobenius norm
+    values, axes = np.linalg.eigh(np.eye(4) + matrix_of(pull))
+    projected = coordinates_of((axes * np.maximum(values, estimation.MARGIN)) @ axes.T - np.eye(4))
+    np.testing.assert_allclose(solution.y, projected, atol=1e-5)
+
+    def slack(y):
+        return np.linalg.eigvalsh(np.eye(4) + matrix_of(y))[0] - estimation.MARGIN
+
+    scipys = minimize(
+        lambda y: (y - pull) @ (y - pull), np.zeros(10), method="SLSQP",
+        constraints=[{"type": "ineq", "fun": slack}], options={"maxiter": 500},
+    )  # fmt: skip
+    assert (solution.y - pull) @ (solution.y - pull) <= scipys.fun + 1e-4
+
+
+def test_total_mass_and_boxes_are_kept(problem):
+    drawn = problem.drawing.inertial
+    mass = 0.95 * drawn[:, 0].sum()
+    box = np.array([[-0.01, 0.3, -0.01], [0.01, 0.45, 0.01]])
+    asked = Problem(
+        problem.bodies, problem.drawing, Constraints(mass, ((1, box),)), problem.gram, problem.count, problem.sigma
+    )
+    choice = Choice(0, 0, FREE)
+    normal = total(normal_by_joint(asked, choice, asked.gram.sum(axis=0)))
+    inertial = inertial_of(asked, constrained_solution(asked, choice, normal, 1.0).y)
+    assert inertial[:, 0].sum() == pytest.approx(mass, rel=1e-6)
+    centre = inertial[1, 1:4] / inertial[1, 0]
+    assert (centre > box[0] - 1e-6).all()
+    assert (centre < box[1] + 1e-6).all()
+
+
+def test_what_is_fixed_to_a_link_is_never_taken_from_it(problem):
+    """Three quarters of the hand are other links: what is left for the hand itself is a body of its own."""
+    carried = problem.drawing.inertial.copy()
+    carried[:-1] = 0.0
+    carried[-1] *= 0.75
+    held = Problem(
+        problem.bodies,
+        Drawing(problem.drawing.inertial, problem.drawing.terms, carried),
+        Constraints(), problem.gram, problem.count, problem.sigma,
+    )  # fmt: skip
+    choice = Choice(0, 0, FREE)
+    normal = total(normal_by_joint(held, choice, held.gram.sum(axis=0)))
+    inertial = inertial_of(held, constrained_solution(held, choice, normal, 1e-3).y)
+    assert np.linalg.eigvalsh(pseudo_inertia(inertial - carried)).min() > 0
+
+
+def test_leaving_a_term_out_is_judged_as_if_it_were_solved_again(problem):
+    choice = Choice(0, 0, FREE)
+    folds = folds_of(np.zeros(12, int), np.ones(12, bool))
+    validation = validation_of(problem, folds)
+    whole = total(normal_by_joint(problem, choice, validation.whole))
+    held = [[normal_by_joint(problem, choice, problem.gram[b]) for b in fold] for fold in folds]
+    losses, _ = estimation._losses(problem, choice, whole, held, 1.0)
+    for column, (j, f) in enumerate(np.argwhere(FREE)[:6]):
+        less = FREE.copy()
+        less[j, f] = False
+        expected = []
+        for fold in held:
+            blocks = [total(parts) for parts in fold]
+            left = whole - total(blocks)
+            with_it = free_solution(problem, choice, left, 1.0)
+            without = free_solution(problem, Choice(0, 0, less), left, 1.0)
+            expected += [block.power(without) - block.power(with_it) for block in blocks]
+        np.testing.assert_allclose(losses[:, column], expected, rtol=1e-3, atol=1e-3)
+
+
+def test_folds_are_neighbours_in_time_or_whole_bags():
+    one = folds_of(np.zeros(10, int), np.arange(10) < 7)
+    assert [len(fold) for fold in one] == [2, 2, 1, 1, 1]
+    assert sorted(b for fold in one for b in fold) == list(range(7))
+    many = folds_of(np.repeat(np.arange(6), 3), np.ones(18, bool))
+    assert all({b // 3 for b in fold} and len(fold) % 3 == 0 for fold in many)

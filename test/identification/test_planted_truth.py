@@ -1,0 +1,171 @@
+"""A simulated arm that differs from its URDF: what is found must be what was planted, as sure as is claimed."""
+
+import numpy as np
+import pytest
+from planted_arm import (
+    JOINTS,
+    MODEL,
+    drawing,
+    motion,
+    planted,
+    recorded,
+    standard_errors_off,
+    store_of,
+    write,
+)
+
+from kane_dynamics_ros.identification.estimation import FAMILIES
+from kane_dynamics_ros.identification.identify import Settings, identify
+from kane_dynamics_ros.identification.pseudo_inertia import pseudo_inertia
+from kane_dynamics_ros.replay.estimation.filters import low_pass
+
+NOTHING = np.zeros(10)
+ROTOR, VISCOUS, OFFSET, COULOMB, LOAD, STRIBECK = range(len(FAMILIES))
+
+
+def found_in(*bags, settings=None, drawn=None, limits=np.inf):
+    settings = settings or Settings(1 / 3, 0, (NOTHING,) * len(bags))
+    with store_of(*bags, limits=limits) as store:
+        return identify(store, MODEL, drawn or drawing(), settings)
+
+
+@pytest.fixture(scope="module", params=[0, 1])
+def recovered(request, tmp_path_factory):
+    """A planted arm, what was found of it, and the noise."""
+    truth = planted(request.param)
+    bag, sigma = recorded(tmp_path_factory.mktemp("planted") / "bag", truth, seed=request.param)
+    return truth, found_in(bag), sigma
+
+
+def test_base_parameters_are_within_three_standard_errors(recovered):
+    truth, found, _ = recovered
+    off = standard_errors_off(found, truth)
+    assert np.abs(off).max() < 3.0
+    assert np.sqrt((off**2).mean()) > 0.2  # and the errors are no excuse
+
+
+def test_friction_and_rotors_are_found(recovered):
+    truth, found, _ = recovered
+    for family, true in ((VISCOUS, truth.viscous), (COULOMB, truth.coulomb)):
+        assert (np.abs(found.terms[:, family] - true) < 4 * found.terms_error[:, family]).all()
+        assert found.terms[:, family] == pytest.approx(true, rel=0.1, abs=0.02)
+
+
+def test_terms_that_the_arm_does_not_have_stay_out(recovered):
+    _, found, _ = recovered
+    assert found.choice.active[:, [VISCOUS, COULOMB]].all()
+    assert found.choice.active[:, [OFFSET, LOAD, STRIBECK]].mean() < 0.15
+
+
+def test_what_was_not_fitted_is_explained_to_the_noise(recovered):
+    """The floor is white noise through the same filter: 5 % over all joints, each in units of its own noise."""
+    _, found, sigma = recovered
+    white = np.random.default_rng(0).normal(size=200_000)
+    share = np.sqrt((low_pass(white, 250.0, 4.0) ** 2).mean())
+    ratio = found.held.identified / (sigma * share)
+    assert np.sqrt((ratio**2).mean()) < 1.05 + 0.05  # of which 5 % for the sample's own scatter over 20 s
+    assert found.held.relative(found.held.identified) < 0.05 * found.held.relative(found.held.drawing)
+
+
+def test_every_body_is_consistent(recovered):
+    _, found, _ = recovered
+    assert np.linalg.eigvalsh(pseudo_inertia(found.inertial)).min() > 0
+    assert (found.terms[:, [ROTOR, VISCOUS, COULOMB, LOAD]] >= 0).all()
+
+
+def test_a_wrong_parameter_that_no_motion_shows_stays_as_drawn(tmp_path):
+    """The mass of the first link, which only turns about the vertical, is off by a third: nobody can know."""
+    truth = planted(2, error=0.0)
+    body = truth.arm.inertias[1]
+    body.mass *= 1.5
+    truth.arm.inertias[1] = body
+    bag, _ = recorded(tmp_path / "bag", truth)
+    found = found_in(bag)
+    drawn = drawing().inertial[0, 0]
+    assert found.inertial[0, 0] == pytest.approx(drawn, rel=1e-2)
+    assert found.told[0, 0] < 0.1
+    assert found.inertial_error[0, 0] > 0.1 * drawn
+
+
+def test_plain_least_squares_is_worse_on_another_motion(tmp_path):
+    """Ten seconds in a corner of the workspace are fitted; the whole range judges. Without the drawing's weight, what
+    was fitted is a little better and what was not is worse."""
+    truth = planted(3, error=0.1)
+    q, qd, qdd = (0.3 * x for x in motion(15.0, 250.0, 3))
+    q = q + 0.5
+    tau = truth.effort(q, qd, qdd)
+    noisy = tau + 0.05 * np.random.default_rng(0).normal(size=tau.shape) * np.sqrt((tau**2).mean(axis=0))
+    small = write(tmp_path / "small", q, qd, noisy, 250.0)
+    large, _ = recorded(tmp_path / "large", truth, 20.0, seed=4)
+    payloads = (NOTHING, NOTHING)
+    weighed = found_in(small, large, settings=Settings(0.0, 1, payloads))
+    plain = found_in(small, large, settings=Settings(0.0, 1, payloads, weight=1e-6))
+    assert weighed.held.relative(weighed.held.identified) < plain.held.relative(plain.held.identified)
+    assert weighed.held.relative(weighed.held.identified) < weighed.held.relative(weighed.held.drawing)
+
+
+def test_spikes_in_the_effort_hardly_count(tmp_path):
+    truth = planted(4)
+    q, qd, qdd = motion(40.0, 250.0, 4)
+    tau = truth.effort(q, qd, qdd)
+    clean = tau + 0.01 * np.sqrt((tau**2).mean(axis=0)) * np.random.default_rng(0).normal(size=tau.shape)
+    spiked = clean.copy()
+    random = np.random.default_rng(1)
+    for j in range(len(JOINTS)):
+        spiked[random.integers(0, len(tau), 8), j] = 30 * np.abs(tau[:, j]).max()
+    a, b = (found_in(write(tmp_path / name, q, qd, x, 250.0)) for name, x in (("a", clean), ("b", spiked)))
+    assert b.terms[:, COULOMB] == pytest.approx(truth.coulomb, rel=0.2, abs=0.1)
+    for one, other in zip(a.base, b.base, strict=True):
+        assert abs(one.value - other.value) < 6 * (one.error + other.error)
+
+
+def test_clipped_efforts_are_set_aside(tmp_path):
+    truth = planted(5)
+    q, qd, qdd = motion(40.0, 250.0, 5)
+    tau = truth.effort(q, qd, qdd)
+    limit = 0.8 * np.abs(tau).max(axis=0)
+    found = found_in(write(tmp_path / "bag", q, qd, np.clip(tau, -limit, limit), 250.0))
+    assert np.abs(standard_errors_off(found, truth)).max() < 6
+    assert any("clipped" in note for note in found.notes)
+
+
+def test_a_joint_without_measured_effort_keeps_what_only_it_would_show(tmp_path):
+    truth = planted(6)
+    q, qd, qdd = motion(30.0, 250.0, 6)
+    tau = truth.effort(q, qd, qdd)
+    tau[:, -1] = 0.0
+    found = found_in(write(tmp_path / "bag", q, qd, tau, 250.0))
+    assert not found.choice.active[-1].any()
+    assert np.isfinite(found.inertial).all()
+    assert any("always 0" in note for note in found.notes)
+
+
+def test_an_arm_that_stands_still_keeps_its_drawing(tmp_path):
+    random = np.random.default_rng(0)
+    q = np.array([0.0, 0.6, -0.8, 0.0, 0.0]) + 1e-5 * random.normal(size=(4000, 5))
+    tau = MODEL.gravity(q) + 0.01 * random.normal(size=q.shape)
+    found = found_in(write(tmp_path / "bag", q, None, tau, 250.0))
+    np.testing.assert_allclose(found.inertial, drawing().inertial, rtol=0.02, atol=0.05)
+    assert any("hardly any motion" in note for note in found.notes)
+
+
+def test_drive_gains_come_from_a_run_with_a_known_payload(tmp_path):
+    """Efforts in ampere: nothing but the 2 kg tells how many N m one is. Roll about the load's axis cannot."""
+    from kane_dynamics_ros.runtime import Payload
+
+    truth = planted(7, error=0.1)
+    ampere = np.array([8.0, 9.0, 4.0, 0.5, 0.5])
+    load = Payload(2.0, (0.05, 0.0, 0.05))
+    heavier = MODEL.with_parameters(payload=load)
+    known = np.asarray(heavier.inertial_parameters - MODEL.inertial_parameters)[-10:]
+    bags = []
+    for seed, loaded in ((8, False), (9, True)):
+        q, qd, qdd = motion(40.0, 250.0, seed)
+        tau = truth.effort(q, qd, qdd)
+        if loaded:
+            tau += heavier.inverse_dynamics(q, qd, qdd) - MODEL.inverse_dynamics(q, qd, qdd)
+        noise = 0.01 * np.sqrt((tau**2).mean(axis=0)) * np.random.default_rng(seed).normal(size=tau.shape)
+        bags.append(write(tmp_path / f"bag_{seed}", q, None, (tau + noise) / ampere, 250.0))
+    found = found_in(*bags, settings=Settings(1 / 3, 0, (NOTHING, known), gains=True))
+    assert found.gain[:4] == pytest.approx(ampere[:4], rel=0.03)
+    assert (np.abs(found.gain - ampere)[:4] < 4 * found.gain_error[:4] + 1e-9).all()
