@@ -18,7 +18,7 @@ import numpy as np
 from kane_dynamics_ros.description import Chain, Robot
 from kane_dynamics_ros.description.bodies import attached_links, take_apart
 from kane_dynamics_ros.description.geometry import (
-    Placement,
+    Pose,
     inverse,
     lump,
     moved_inertia,
@@ -29,7 +29,7 @@ from kane_dynamics_ros.description.geometry import (
     transpose,
 )
 from kane_dynamics_ros.description.model import Inertia, Vector
-from kane_dynamics_ros.description.tree import stand
+from kane_dynamics_ros.description.tree import hold
 from kane_dynamics_ros.identification.errors import UrdfTextError
 from kane_dynamics_ros.runtime.interface import Array
 
@@ -47,14 +47,16 @@ class Carrier(NamedTuple):
     """
 
     link: str | None
-    placement: Placement
+    placement: Pose
     others: Array
 
 
 def carriers(robot: Robot, chain: Chain) -> list[Carrier]:
     """The carrier of each body of a chain, root to tip."""
     parts = take_apart(
-        robot, (joint.name for joint in chain.joints if not joint.back), stand(robot, dict(chain.locked))
+        robot,
+        (joint.name for joint in chain.joints if not joint.back),
+        hold(robot, dict(chain.locked), chain.root),
     )
     found = []
     for joint in chain.joints:
@@ -64,15 +66,13 @@ def carriers(robot: Robot, chain: Chain) -> list[Carrier]:
             else [p for p in attached_links(parts, joint.body) if _mass(p.link.inertia) > 0.0]
         )
         if not heavy:
-            found.append(Carrier(None, Placement(), np.zeros(10)))
+            found.append(Carrier(None, Pose(), np.zeros(10)))
             continue
         own = (
             heavy[0] if heavy[0].link.name == joint.body else max(heavy, key=lambda p: _mass(p.link.inertia))
         )
-        rest = lump(
-            moved_inertia(p.placement, p.link.inertia) for p in heavy if p is not own and p.link.inertia
-        )
-        found.append(Carrier(own.link.name, own.placement, standard(rest)))
+        rest = lump(moved_inertia(p.pose, p.link.inertia) for p in heavy if p is not own and p.link.inertia)
+        found.append(Carrier(own.link.name, own.pose, standard(rest)))
     return found
 
 
