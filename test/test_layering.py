@@ -22,6 +22,7 @@ ROOMS = {
     "control": {"runtime"},
     "simulation": {"runtime", "elastic"},
     "replay": {"runtime", "description"},
+    "identification": {"replay", "runtime", "description"},
     "elastic": {"description", "codegen", "runtime"},
     "nodes": {"control", "simulation", "runtime", "description", "elastic"},
     "cli": {
@@ -33,6 +34,7 @@ ROOMS = {
         "simulation",
         "replay",
         "elastic",
+        "identification",
         "papers",
     },
     "papers": {
