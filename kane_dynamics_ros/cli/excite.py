@@ -32,6 +32,7 @@ from kane_dynamics_ros.identification.excitation import (
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.identification.small_matrices import one_thread_each
 from kane_dynamics_ros.replay.report.figures import svg
+from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 POINT = 0.05  # [s] between points; quintics join them
@@ -108,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
             found = excite(
                 model,
                 chain,
-                model.base_parameters(),
+                find_base_parameters(model.regressor, len(model.joint_names)),
                 limits,
                 floor_points(arguments, chain),
                 positive_number("--period", arguments.period, "s"),
@@ -181,10 +182,12 @@ class HeightError(KaneDynamicsError):
 
 
 def trajectory(model: DynamicsModel, limits: Limits, found: Excitation, repeat: int) -> TrajectoryRequest:
-    """Points of the series, behind the time that the way to its first point takes from anywhere in the range."""
+    """Points of the series, behind the time that the way to its first point takes from anywhere in the
+    range.
+    """
     period = found.series.period
     steps = round(period / POINT)
-    time = np.arange(repeat * steps + 1) * (period / steps)
+    time: Array = np.arange(repeat * steps + 1, dtype=np.float64) * (period / steps)
     q, qd, qdd = found.series.at(time)
     start = np.array([joint.initial_position or 0.0 for joint in model.joints])
     way = np.maximum(np.abs(q[0] - start), (limits.upper - limits.lower) / 2)
@@ -198,7 +201,7 @@ def trajectory(model: DynamicsModel, limits: Limits, found: Excitation, repeat: 
 
 def lines(chain: Chain, found: Excitation, request: TrajectoryRequest) -> Sequence[str]:
     """What the trajectory is worth."""
-    last = request.points[-1].time_ns * 1e-9
+    lead, last = (1e-9 * request.points[i].time_ns for i in (0, -1))
     used = ", ".join(f"{name} {100 * part:.0f} %" for name, part in found.used.items())
     floor = (
         ""
@@ -208,9 +211,9 @@ def lines(chain: Chain, found: Excitation, request: TrajectoryRequest) -> Sequen
     return [
         f"joints (root to tip): {', '.join(chain.coordinates)}",
         f"condition of the base regressor, columns of unit length: {found.condition:.3g} "
-        f"({len(found.singular)} base parameters; a random motion within the limits: {found.start_condition:.3g})",
+        f"({len(found.singular)} base parameters; a random motion: {found.start_condition:.3g})",
         f"largest use of the limits: {used}{floor}",
-        f"{len(request.points)} points, {last:.1f} s, of which {request.points[0].time_ns * 1e-9:.1f} s lead to the start",
+        f"{len(request.points)} points, {last:.1f} s, of which {lead:.1f} s lead to the start",
     ]
 
 
@@ -219,7 +222,7 @@ def excitation_figure(model: DynamicsModel, limits: Limits, found: Excitation) -
     figure = Figure(figsize=(10, 10))
     figure.subplots_adjust(left=0.08, right=0.995, bottom=0.05, top=0.98, hspace=0.35)
     axes = figure.subplots(4, 1)
-    time = np.linspace(0.0, found.series.period, 401)
+    time: Array = np.arange(401, dtype=np.float64) * (found.series.period / 400)
     q, qd, qdd = found.series.at(time)
     middle, half = (limits.upper + limits.lower) / 2, (limits.upper - limits.lower) / 2
     effort = np.where(np.isfinite(limits.effort), limits.effort, 1.0)

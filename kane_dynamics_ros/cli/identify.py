@@ -146,7 +146,8 @@ def run(arguments: argparse.Namespace) -> int:
 def chain_for(
     robot: Robot, bag: Path, arguments: argparse.Namespace, renamings: Sequence[Renaming]
 ) -> tuple[Chain, list[str]]:
-    """The chain, to the tip that was asked for, or else as far as the bag knows its joints; and a note on that.
+    """The chain, to the tip that was asked for, or else as far as the bag knows its joints; and a note on
+    that.
 
     Raises ``JointMismatchError`` with a proposal where other names are the likely reason.
     """
@@ -164,13 +165,15 @@ def chain_for(
             joints = {joint.name: joint for joint in robot.joints}
             tip = joints[chain.coordinates[missing[0]]].parent
             last = ", ".join(chain.coordinates[k] for k in missing)
-            note = f"tip {tip!r} was chosen: the bag has no {last}, which stand still with it; --tip chooses another"
+            note = f"tip {tip!r} was chosen, for the bag has no {last}; --tip chooses another"
             return serial_chain(robot, tip, lock=dict(chain.locked)), [note]
     raise JointMismatchError(bag, topic, [names[k] for k in missing], found, proposed)
 
 
 def _proposal_of_part(chain: Chain, found: Sequence[str]) -> Renaming | None:
-    """A renaming with which the bag has at least the joints before the last ones: a gripper's may be missing."""
+    """A renaming with which the bag has at least the joints before the last ones: a gripper's may be
+    missing.
+    """
     for count in range(len(chain.coordinates) - 1, 1, -1):
         proposed = proposal(chain.coordinates[:count], found)
         if proposed is not None:
@@ -342,7 +345,9 @@ def urdf_bytes(arguments: argparse.Namespace) -> bytes:
 
 
 def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
-    """What each joint of the file must say, so that its coordinate has what was found: followers keep their share."""
+    """What each joint of the file must say, so that its coordinate has what was found: followers keep their
+    share.
+    """
     numbers = {}
     drawn = {"damping": chain.damping, "friction": chain.friction, "rotor_inertia": chain.rotor_inertia}
     families = {"damping": "viscous", "friction": "coulomb", "rotor_inertia": "rotor"}
@@ -405,8 +410,8 @@ def written(
         for each in text.homeless
     ]
     notes += [
-        f"link {chain.joints[b].body!r} is at the edge of what a body can be: does {', '.join(chain.joints[b].lumped)}, "
-        "which the URDF fixes to it, carry its true mass?"
+        f"link {chain.joints[b].body!r} is at the edge of what a body can be: does "
+        f"{', '.join(chain.joints[b].lumped)}, which the URDF fixes to it, carry its true mass?"
         for b in found.at_bound
         if chain.joints[b].lumped and bodies[b].others.any()
     ]

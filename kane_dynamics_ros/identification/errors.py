@@ -60,8 +60,8 @@ class PayloadError(KaneDynamicsError):
 
     def __init__(self, found: str) -> None:
         super().__init__(
-            f"--payload {found!r}: give BAG=MASS or BAG=MASS,X,Y,Z, with the mass in kg and its centre in the "
-            "tip frame in m"
+            f"--payload {found!r}: give BAG=MASS or BAG=MASS,X,Y,Z, with the mass in kg and its centre in "
+            "the tip frame in m"
         )
 
 

@@ -1,15 +1,18 @@
 """Parameters from products of the linear model: chosen terms, regularisation, constraints, standard errors.
 
-With residual r = tau - Z x, standard deviations sigma_j and the coordinates y_b of each body about the drawing
-(``pseudo_inertia``), the estimate is
+With residual r = tau - Z x, standard deviations sigma_j and the coordinates y_b of each body about the
+drawing (``pseudo_inertia``), the estimate is
 
-    min  sum_j sum_t w (r_tj / sigma_j)^2 + lambda sum_b |y_b|^2,    P_b > 0, friction >= 0, rotor inertia >= 0
+    min  sum_j sum_t w (r_tj / sigma_j)^2 + lambda sum_b |y_b|^2,    P_b > 0, friction >= 0, rotor inertia >=
+    0
 
-a convex quadratic programme with semidefinite cones [Wensing2018, Sousa2014, Lee2020]. Everything about data comes from
+a convex quadratic programme with semidefinite cones [Wensing2018, Sousa2014, Lee2020]. Everything about data
+comes from
 sums over blocks of time, so that fitting without some of them and judging by these costs next to nothing:
 
 * terms of friction are taken out one by one for as long as data that were not fitted do not miss them,
-* lambda is the largest that is as good as the best, within one standard error of the difference block by block.
+* lambda is the largest that is as good as the best, within one standard error of the difference block by
+block.
 """
 
 from collections.abc import Sequence
@@ -17,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize
 
@@ -36,6 +40,7 @@ from kane_dynamics_ros.identification.regression import (
     Products,
     Term,
 )
+from kane_dynamics_ros.replay.reading.messages import Mask
 from kane_dynamics_ros.runtime.interface import Array
 
 FAMILIES = ("rotor", "viscous", "offset", "coulomb", "load", "stribeck")
@@ -72,7 +77,8 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Constraints:
-    """What is asked for beyond physical consistency: the mass of all moving bodies [kg], boxes for the centres.
+    """What is asked for beyond physical consistency: the mass of all moving bodies [kg], boxes for the
+    centres.
 
     ``boxes``: for a body's number, the least and greatest coordinates (2, 3) of its centre of mass [m].
     """
@@ -99,8 +105,8 @@ class Choice(NamedTuple):
 class Problem:
     """Products in the coordinates of the estimate.
 
-    ``gram`` (blocks, n, size, size): columns [y of all bodies | ``TERMS`` | measured | target], where the target is the
-    measured effort without what is known and without what the drawing's bodies take.
+    ``gram`` (blocks, n, size, size): columns [y of all bodies | ``TERMS`` | measured | target], where the
+    target is the measured effort without what is known and without what the drawing's bodies take.
     """
 
     bodies: tuple[Body, ...]
@@ -122,7 +128,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solution:
-    """``y`` (10 bodies,) and ``terms`` (n, families): what the joints' own terms are, the drawing's where not fitted."""
+    """``y`` (10 bodies,) and ``terms`` (n, families): what the joints' own terms are, the drawing's where
+    not fitted.
+    """
 
     y: Array
     terms: Array
@@ -210,7 +218,7 @@ def total(parts: Sequence[Normal]) -> Normal:
     )
 
 
-def unknowns(problem: Problem, choice: Choice) -> Array:
+def unknowns(problem: Problem, choice: Choice) -> NDArray[np.intp]:
     """The numbers of the unknowns that take part: all coordinates, and active terms."""
     return np.flatnonzero(np.concatenate([np.ones(problem.free, bool), choice.active.ravel()]))
 
@@ -234,14 +242,16 @@ def free_solution(problem: Problem, choice: Choice, normal: Normal, weight: floa
 
 
 class Validation(NamedTuple):
-    """The products of each fold, and of each block, joint by joint: everything that cross-validation needs."""
+    """The products of each fold, and of each block, joint by joint: everything that cross-validation
+    needs.
+    """
 
     folds: tuple[tuple[int, ...], ...]
     whole: Array  # (n, size, size)
     by_fold: Array  # (folds, n, size, size)
 
 
-def folds_of(bags: Array, fitted: Array) -> tuple[tuple[int, ...], ...]:
+def folds_of(bags: NDArray[np.intp], fitted: Mask) -> tuple[tuple[int, ...], ...]:
     """Blocks that are left out together: whole bags where there are enough, else neighbours in time.
 
     bags (blocks,): each block's bag; fitted (blocks,): those that are fitted at all.
@@ -271,7 +281,9 @@ def difference(a: Array, b: Array) -> tuple[float, float]:
 
 
 def block_errors(problem: Problem, choice: Choice, blocks: Sequence[int], x: Array) -> Array:
-    """The weighted squares of the residuals of some blocks for an estimate: (blocks, n), in units of sigma^2."""
+    """The weighted squares of the residuals of some blocks for an estimate: (blocks, n), in units of
+    sigma^2.
+    """
     columns = columns_of(problem, choice)
     F = len(FAMILIES)
     errors = np.zeros((len(blocks), problem.joints))
@@ -310,7 +322,8 @@ def choose_widths(problem: Problem, validation: Validation, active: Array) -> Ch
 
 
 def choose_terms(problem: Problem, choice: Choice, validation: Validation, weight: float) -> Choice:
-    """Take out, one after another, the term that data miss least that were not fitted, until they miss each one.
+    """Take out, one after another, the term that data miss least that were not fitted, until they miss each
+    one.
 
     Leaving out unknown i of a least-squares estimate x changes it by -H^-1 e_i x_i / (H^-1)_ii: every removal
     is judged without solving again. A term that is negative where it cannot be goes first.
@@ -341,7 +354,9 @@ def choose_terms(problem: Problem, choice: Choice, validation: Validation, weigh
 
 
 def _most_negative(problem: Problem, active: Array, x: Array) -> tuple[int, int] | None:
-    """The joint and family of the term that is farthest below zero where it cannot be, in units of its effort."""
+    """The joint and family of the term that is farthest below zero where it cannot be, in units of its
+    effort.
+    """
     terms = problem.drawing.terms + x[problem.free :].reshape(-1, len(FAMILIES))
     terms[:, STRIBECK] = np.minimum(0.0, terms[:, COULOMB] + terms[:, STRIBECK])  # friction at rest
     bounded = np.array([family in (*NOT_NEGATIVE, "stribeck") for family in FAMILIES])
@@ -360,7 +375,8 @@ def _losses(
     held: Sequence[Sequence[Sequence[Normal]]],
     weight: float,
 ) -> tuple[Array, Array]:
-    """For each block and active term: by how much the held-out error grows without it; each joint's error (n,).
+    """For each block and active term: by how much the held-out error grows without it; each joint's error
+    (n,).
 
     held: the equations of each fold's blocks, joint by joint.
     """
@@ -442,8 +458,12 @@ def vector_of(problem: Problem, solution: Solution) -> Array:
     return np.concatenate([solution.y, (solution.terms - problem.drawing.terms).ravel()])
 
 
-def _cones(problem: Problem, choice: Choice, used: Array, clarabel: Any) -> tuple[Array, Array, list[Any]]:
-    """Constraints as right - rows @ x in cones: positive definite bodies, terms above zero, what was asked for."""
+def _cones(
+    problem: Problem, choice: Choice, used: NDArray[np.intp], clarabel: Any
+) -> tuple[Array, Array, list[Any]]:
+    """Constraints as right - rows @ x in cones: positive definite bodies, terms above zero, what was asked
+    for.
+    """
     rows: list[Array] = []
     right: list[float] = []
     cones: list[Any] = []
@@ -503,8 +523,10 @@ def inertial_of(problem: Problem, y: Array) -> Array:
 
 
 def nearest_consistent(problem: Problem, y: Array) -> Array:
-    """``y`` with every body moved, if rounding has left it on the wrong side, just inside what a body can have."""
-    fixed = y.copy()
+    """``y`` with every body moved, if rounding has left it on the wrong side, just inside what a body can
+    have.
+    """
+    fixed: Array = np.array(y)
     for b, body in enumerate(problem.bodies):
         if not body.basis.any():
             continue
@@ -532,18 +554,24 @@ def bodies_at_bound(problem: Problem, y: Array) -> tuple[int, ...]:
 
 
 class Gains(NamedTuple):
-    """Effort per recorded unit, over what it was taken for, of each joint (n,); and standard errors of its logarithm."""
+    """Effort per recorded unit, over what it was taken for, of each joint (n,); and standard errors of its
+    logarithm.
+    """
 
     factor: Array
     error: Array
 
 
 def fitted_gains(problem: Problem, choice: Choice, gram: Array, samples_each: float) -> Gains:
-    """By which factors k_j recorded efforts must be taken so that bodies, frictions and known payloads fit them best.
+    """By which factors k_j recorded efforts must be taken so that bodies, frictions and known payloads fit
+    them best.
 
-    The cost is min over all else of sum (k_j tau_j - known - Z x)^2 / (k_j sigma_j)^2 + lambda |y|^2: in the units of the
-    recording, or k = 0 would fit best. Only the known bodies and the URDF tell one k from another, and some joints feel
-    neither: a weak pull holds each k where it was. A factor less than ``CLEARLY`` standard errors from 1 is 1.
+    The cost is min over all else of sum (k_j tau_j - known - Z x)^2 / (k_j sigma_j)^2 + lambda |y|^2: in the
+    units of the
+    recording, or k = 0 would fit best. Only the known bodies and the URDF tell one k from another, and some
+    joints feel
+    neither: a weak pull holds each k where it was. A factor less than ``CLEARLY`` standard errors from 1 is
+    1.
     """
     measured = problem.free + len(TERMS)
     n = problem.joints

@@ -4,15 +4,19 @@ Each joint follows a finite Fourier series [Swevers1997]
 
     q_j(t) = c_j + sum_k (a_jk sin(k w t) - b_jk cos(k w t))
 
-whose coefficients leave no velocity and no acceleration at the ends of a period: two linear conditions, so that the
-coefficients are c + N z with N a basis of what the conditions allow. z is found by a quasi-Newton method (L-BFGS) with
-gradients. What is minimised, for the base regressor W over a period with its columns brought to unit length, is
+whose coefficients leave no velocity and no acceleration at the ends of a period: two linear conditions, so
+that the
+coefficients are c + N z with N a basis of what the conditions allow. z is found by a quasi-Newton method
+(L-BFGS) with
+gradients. What is minimised, for the base regressor W over a period with its columns brought to unit length,
+is
 
     F = (log tr C^p + log tr C^-p) / 2p - m log det G / columns,    C = W' W scaled,  G = W' W
 
-The first term approaches the logarithm of the condition of W as p grows, and is smooth; the second asks for large motion.
-Gradients by q, qd and qdd come from central differences of the regressor, all samples in one batch; limits enter as
-squared penalties that grow until every sample keeps them.
+The first term approaches the logarithm of the condition of W as p grows, and is smooth; the second asks for
+large motion.
+Gradients by q, qd and qdd come from central differences of the regressor, all samples in one batch; limits
+enter as squared penalties that grow until every sample keeps them.
 """
 
 from collections.abc import Callable, Sequence
@@ -43,7 +47,9 @@ ACCELERATION_TIME = 0.25  # [s] in which a joint may reach its largest velocity:
 
 
 class Limits(NamedTuple):
-    """What the trajectory keeps: ``lower``, ``upper``, ``velocity``, ``acceleration``, ``effort``, each (n,)."""
+    """What the trajectory keeps: ``lower``, ``upper``, ``velocity``, ``acceleration``, ``effort``, each
+    (n,).
+    """
 
     lower: Array
     upper: Array
@@ -54,7 +60,8 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True)
 class Points:
-    """Points fixed to bodies that stay above the floor: ``body`` (P,) numbers, ``place`` (P, 3) in the body's frame.
+    """Points fixed to bodies that stay above the floor: ``body`` (P,) numbers, ``place`` (P, 3) in the
+    body's frame.
 
     ``up`` (3,): away from the floor, in the root's frame; ``height`` [m]: the least allowed along it.
     """
@@ -75,7 +82,7 @@ class Series:
 
     def at(self, time: Array) -> tuple[Array, Array, Array]:
         """Position, velocity and acceleration, (N, n) each."""
-        return tuple(  # type: ignore[return-value]
+        return tuple(
             basis @ self.coefficients.T + (self.centre if order == 0 else 0.0)
             for order, basis in enumerate(fourier(time, self.coefficients.shape[1] // 2, self.period))
         )
@@ -85,8 +92,8 @@ class Series:
 class Excitation:
     """A trajectory, and what it is worth.
 
-    ``condition``: of the base regressor with columns of unit length, rows in N m or N; ``singular`` (b,): its singular
-    values; ``used``: the largest part of each limit that is used, by name.
+    ``condition``: of the base regressor with columns of unit length, rows in N m or N; ``singular`` (b,):
+    its singular values; ``used``: the largest part of each limit that is used, by name.
     """
 
     series: Series
@@ -340,9 +347,7 @@ def excite(
             options={"maxiter": iterations, "maxcor": 30},
         )
         x = found.x
-        say(
-            f"stage {stage + 1} of {len(PENALTIES)}: condition {condition_of(model, base, unpacked(x))[0]:.3g}"
-        )
+        say(f"stage {stage + 1} of {len(PENALTIES)}")
     series = Series(x[:n], x[n:].reshape(n, -1) @ N.T, period)
     series = kept(model, chain, limits, points, series, safe)
     dense = np.arange(round(period * DENSE)) / DENSE
@@ -352,7 +357,9 @@ def excite(
 
 
 def clearable(chain: Chain, limits: Limits, points: Points, random: np.random.Generator) -> Points:
-    """The points that move up and down, and that some pose lifts over the floor: a shoulder's lower edge may not."""
+    """The points that move up and down, and that some pose lifts over the floor: a shoulder's lower edge may
+    not.
+    """
     poses = random.uniform(limits.lower, limits.upper, (POSES, len(limits.lower)))
     height, slope = heights(chain, points, poses)
     chosen = (np.abs(slope).sum(axis=(0, 2)) > 1e-9) & (np.quantile(height, 0.9, axis=0) > points.height)
@@ -362,7 +369,8 @@ def clearable(chain: Chain, limits: Limits, points: Points, random: np.random.Ge
 def safe_pose(
     model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, random: np.random.Generator
 ) -> Array:
-    """The middle of the limits where the arm can stand there, else of many poses the one with most room: (n,).
+    """The middle of the limits where the arm can stand there, else of many poses the one with most room:
+    (n,).
 
     Raises ``NoTrajectoryFoundError`` where it cannot stand in any.
     """
@@ -399,14 +407,16 @@ def condition_of(
     """The condition of the base regressor with columns of unit length, and its singular values (b,)."""
     W = base.regressor(model.regressor(*states)).reshape(-1, len(base.columns))
     size = np.linalg.norm(W, axis=0)
-    singular = np.linalg.svd(W / np.where(size > 0.0, size, 1.0), compute_uv=False)
+    singular: Array = np.linalg.svd(W / np.where(size > 0.0, size, 1.0), compute_uv=False).astype(np.float64)
     return float(singular[0] / singular[-1]) if singular[-1] > 0.0 else float("inf"), singular
 
 
 def usage(
     model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, series: Series
 ) -> tuple[dict[str, float], float | None]:
-    """The largest part of each kind of limit that is used, and the lowest point's height over what is allowed [m]."""
+    """The largest part of each kind of limit that is used, and the lowest point's height over what is
+    allowed [m].
+    """
     time = np.arange(round(series.period * DENSE)) / DENSE
     q, qd, qdd = series.at(time)
     middle, half = (limits.upper + limits.lower) / 2, (limits.upper - limits.lower) / 2

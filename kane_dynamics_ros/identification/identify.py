@@ -4,7 +4,8 @@
    follows from its residual (generalised least squares, repeated until the scales stand).
 2. Two more passes take the load from the estimate and weigh samples by their residuals (Huber), by
    stiction at rest, and not at all where the effort was clipped.
-3. Widths, terms and the weight of the drawing are chosen by cross-validation over blocks of time, or over bags.
+3. Widths, terms and the weight of the drawing are chosen by cross-validation over blocks of time, or over
+bags.
 4. The constrained estimate; a last pass judges it on data that were not fitted, and gathers what standard
    errors need: residuals follow each other in time, so that neighbouring samples are no independent
    witnesses. The middle of the sandwich is therefore Newey and West's sum over lags [NeweyWest1987].
@@ -12,9 +13,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from kane_dynamics_ros.identification.errors import NothingToJudgeError
@@ -68,6 +70,7 @@ from kane_dynamics_ros.identification.regression import (
     visit,
 )
 from kane_dynamics_ros.replay.estimation.correlation import bartlett
+from kane_dynamics_ros.replay.reading.messages import Mask
 from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
@@ -87,11 +90,15 @@ TOLD = (
 )
 
 
+NO_CONSTRAINTS = Constraints()
+
+
 @dataclass(frozen=True)
 class Settings:
     """``holdout``: the last part of each bag that is judged instead of fitted, 0 where other bags are.
 
-    ``validate``: how many of the bags, the last ones, are only judged. ``payloads``: of each bag, the ten parameters of a
+    ``validate``: how many of the bags, the last ones, are only judged. ``payloads``: of each bag, the ten
+    parameters of a
     known body at the tip in the last body's frame. ``gains``: estimate the effort per recorded unit.
     ``weight``: of the drawing, chosen where it is None.
     """
@@ -99,7 +106,7 @@ class Settings:
     holdout: float
     validate: int
     payloads: tuple[Array, ...]
-    constraints: Constraints = Constraints()
+    constraints: Constraints = NO_CONSTRAINTS
     gains: bool = False
     weight: float | None = None
 
@@ -159,8 +166,10 @@ class BaseParameter:
 class Identified:
     """Everything that was found.
 
-    ``inertial`` (bodies, 10) and ``terms`` (n, families of ``FAMILIES``), with standard errors; ``plain`` (n, families):
-    the terms where only those of a URDF are allowed. ``told`` (bodies, 10): the part of the drawing's uncertainty that the
+    ``inertial`` (bodies, 10) and ``terms`` (n, families of ``FAMILIES``), with standard errors; ``plain``
+    (n, families):
+    the terms where only those of a URDF are allowed. ``told`` (bodies, 10): the part of the drawing's
+    uncertainty that the
     motion took away, 0 to 1. ``condition``: of the base regressor with columns of unit length, over the
     fitted data.
     """
@@ -237,7 +246,7 @@ def usual_speeds(store: MotionStore) -> Array:
     return np.asarray(np.max(found, axis=0))
 
 
-def fitted_blocks(store: MotionStore, blocks: int, settings: Settings) -> Array:
+def fitted_blocks(store: MotionStore, blocks: int, settings: Settings) -> Mask:
     """Which blocks are fitted: (bags * blocks,) bool. Raises ``NothingToJudgeError``."""
     bags = len(store.tracks)
     part = np.arange(blocks) < round(blocks * (1.0 - settings.holdout))
@@ -254,7 +263,9 @@ def fitted_blocks(store: MotionStore, blocks: int, settings: Settings) -> Array:
 
 @dataclass(frozen=True)
 class Setting:
-    """What stays the same through all passes: ``fitted`` (bags * blocks,) tells the blocks that are fitted."""
+    """What stays the same through all passes: ``fitted`` (bags * blocks,) tells the blocks that are
+    fitted.
+    """
 
     store: MotionStore
     model: DynamicsModel
@@ -262,7 +273,7 @@ class Setting:
     drawing: Drawing
     settings: Settings
     blocks: int
-    fitted: Array
+    fitted: Mask
 
     def accumulated(self, guess: Guess, seen: Residuals | None = None) -> Products:
         """One pass."""
@@ -275,8 +286,8 @@ class Setting:
 class Stage:
     """What one pass has taught.
 
-    ``correlated``: samples until residuals forget, and samples worth one. ``used_gain`` (n,): the products'; ``gains``: by
-    which factor it would be better.
+    ``correlated``: samples until residuals forget, and samples worth one. ``used_gain`` (n,): the products';
+    ``gains``: by which factor it would be better.
     """
 
     guess: Guess
@@ -303,10 +314,11 @@ def first_stage(setting: Setting) -> Stage:
 
 
 def gains_by_drawing(setting: Setting, products: Products) -> Array:
-    """Effort per recorded unit by which the drawing's effort, with some friction beside it, explains the recording.
+    """Effort per recorded unit by which the drawing's effort, with some friction beside it, explains the
+    recording.
 
-    The recording is fitted with the drawing's effort, viscous and Coulomb friction and a constant: (n,). A joint
-    that does not feel the drawing's bodies takes the middle of the others.
+    The recording is fitted with the drawing's effort, viscous and Coulomb friction and a constant: (n,). A
+    joint that does not feel the drawing's bodies takes the middle of the others.
     """
     layout = setting.layout
     beside = [layout.base + TERMS.index(Term(name)) for name in ("viscous", "coulomb", "offset")]
@@ -439,8 +451,8 @@ def row_rate(store: MotionStore) -> float:
 def plain_terms(problem: Problem, choice: Choice, gram: Array, solution: Solution) -> Array:
     """The terms (n, families) where only rotor inertia, viscous and Coulomb friction are allowed.
 
-    The bodies and rotors keep what was found; where a term beyond was chosen, viscous and Coulomb friction are fitted
-    again beside a constant, which is then dropped: neither a URDF nor the node has one.
+    The bodies and rotors keep what was found; where a term beyond was chosen, viscous and Coulomb friction
+    are fitted again beside a constant, which is then dropped: neither a URDF nor the node has one.
     """
     plain = np.where([family in PLAIN_FAMILIES for family in FAMILIES], solution.terms, 0.0)
     beyond = choice.active & ~np.array([family in (*PLAIN_FAMILIES, "offset") for family in FAMILIES])
@@ -476,7 +488,9 @@ class Passed(NamedTuple):
 
 
 def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, plain: Array) -> Passed:
-    """The errors of drawing, identified and plain model, samples for figures, and the sum of scores over lags."""
+    """The errors of drawing, identified and plain model, samples for figures, and the sum of scores over
+    lags.
+    """
     problem, layout = stage.problem, setting.layout
     guess = stage.guess._replace(
         inertial=inertial_of(problem, solution.y).ravel(),
@@ -495,7 +509,7 @@ def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, p
     counts = np.zeros(2, int)
     spans = np.zeros(2)
     scores = np.zeros((size, size))
-    kept: list[tuple[Array, ...]] = []
+    kept: list[tuple[NDArray[Any], ...]] = []
     expected = sum(track.seconds for track in setting.store.tracks) * row_rate(setting.store)
     stride = max(1, int(expected / POINTS))
     basis = layout.map @ block_diagonal([body.basis for body in problem.bodies])
@@ -535,12 +549,15 @@ def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, p
         )
 
     visit(setting.store, setting.model, layout, guess, setting.settings.payloads, each)
-    errors = [
-        Errors(*(np.sqrt(power / max(count, 1)) for power in part), int(count))
-        for part, count in zip(powers, counts, strict=True)
-    ]
+    errors = [errors_of(part, int(count)) for part, count in zip(powers, counts, strict=True)]
     curves = Curves(*(np.concatenate(arrays) for arrays in zip(*kept, strict=True)))
     return Passed(errors[0], errors[1], curves, scores, (float(spans[0]), float(spans[1])))
+
+
+def errors_of(powers: Array, samples: int) -> Errors:
+    """Root mean squares from sums of squares (effort and three residuals, n)."""
+    effort, drawing, identified, plain = np.sqrt(powers / max(samples, 1))
+    return Errors(effort, drawing, identified, plain, samples)
 
 
 def block_diagonal(parts: Sequence[Array]) -> Array:
@@ -557,7 +574,8 @@ def block_diagonal(parts: Sequence[Array]) -> Array:
 class Covariance(NamedTuple):
     """Of all unknowns, twice: by the sums over lags, and as if residuals were alike in all of the motion.
 
-    ``spread``: variance of the drawing's coordinates; ``independent``: how many independent residuals there are.
+    ``spread``: variance of the drawing's coordinates; ``independent``: how many independent residuals there
+    are.
     """
 
     matrices: tuple[Array, Array]
@@ -579,11 +597,15 @@ def covariance_of(
     weight: float,
     scores: Array,
 ) -> Covariance:
-    """H^-1 S H^-1 for the scatter by noise, and b b' + lambda^2 s^2 H^-2 for what the pull of the drawing hides.
+    """H^-1 S H^-1 for the scatter by noise, and b b' + lambda^2 s^2 H^-2 for what the pull of the drawing
+    hides.
 
-    H = A + lambda 1. S: the sums of the scores over lags [NeweyWest1987], enlarged for the unknowns that were fitted; or
-    A times the samples that are worth one, which is less noisy, but blind to residuals that grow with the motion. The
-    pull moves the estimate by about b = lambda H^-1 y; what it keeps from moving at all is as uncertain as the drawing,
+    H = A + lambda 1. S: the sums of the scores over lags [NeweyWest1987], enlarged for the unknowns that
+    were fitted; or
+    A times the samples that are worth one, which is less noisy, but blind to residuals that grow with the
+    motion. The
+    pull moves the estimate by about b = lambda H^-1 y; what it keeps from moving at all is as uncertain as
+    the drawing,
     s^2: 1/lambda, or what the estimate has moved for each direction that data decide, whichever is more.
     """
     problem = stage.problem
@@ -607,8 +629,10 @@ def covariance_of(
     return Covariance((matrices[0], matrices[1]), spread, independent)
 
 
-def condition_of(problem: Problem, layout: Layout, products: Products, fitted: Array) -> float:
-    """Of the base regressor over the fitted data, rows in units of each joint's noise, columns of unit length."""
+def condition_of(problem: Problem, layout: Layout, products: Products, fitted: Mask) -> float:
+    """Of the base regressor over the fitted data, rows in units of each joint's noise, columns of unit
+    length.
+    """
     noisy = np.where(np.isfinite(problem.sigma), problem.sigma, np.inf)
     gram = products.gram[fitted].sum(axis=0)[:, : layout.base, : layout.base]
     G = (gram / noisy[:, None, None] ** 2).sum(axis=0)
@@ -622,7 +646,9 @@ def condition_of(problem: Problem, layout: Layout, products: Products, fitted: A
 def base_parameters(
     setting: Setting, problem: Problem, choice: Choice, solution: Solution, covariance: Covariance
 ) -> tuple[BaseParameter, ...]:
-    """The combinations of inertial parameters and rotor inertias that efforts can tell apart [Gautier1991]."""
+    """The combinations of inertial parameters and rotor inertias that efforts can tell apart
+    [Gautier1991].
+    """
     model, n = setting.model, problem.joints
 
     def regressor(q: Array, qd: Array, qdd: Array) -> Array:
@@ -674,13 +700,15 @@ def notes_of(setting: Setting, stage: Stage) -> Iterator[str]:
     ratio = units_ratio(setting, stage)
     if not setting.settings.gains and ratio is not None and not 1 / UNIT_DOUBT < ratio < UNIT_DOUBT:
         yield (
-            f"the URDF's efforts are about {ratio:.3g} times the recorded ones: are those in N m, and positive "
-            "along the axis? Give --effort-scale, N m a recorded unit"
+            f"the URDF's efforts are about {ratio:.3g} times the recorded ones: are those in N m, and "
+            "positive along the axis? Give --effort-scale, N m a recorded unit"
         )
 
 
 def units_ratio(setting: Setting, stage: Stage) -> float | None:
-    """The URDF's effort over the recorded one, the median over joints where they run alike; None where none do."""
+    """The URDF's effort over the recorded one, the median over joints where they run alike; None where none
+    do.
+    """
     v = np.zeros(setting.layout.width)
     v[: setting.layout.base] = setting.layout.map @ setting.drawing.inertial.ravel()
     v[-2] = 1.0

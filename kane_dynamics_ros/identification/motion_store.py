@@ -1,6 +1,8 @@
-"""Bags of any length to filtered motion in a file: read once in pieces, then walked through as often as needed.
+"""Bags of any length to filtered motion in a file: read once in pieces, then walked through as often as
+needed.
 
-Memory does not grow with a bag: some ten thousand messages are decoded, filtered and written to an unnamed temporary
+Memory does not grow with a bag: some ten thousand messages are decoded, filtered and written to an unnamed
+temporary
 file, then the next; what stays in memory is a list of where the pieces lie. Neighbouring pieces overlap by
 what filtering spoils at their ends, so that nothing is lost in between.
 """
@@ -10,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from scipy import signal
@@ -25,7 +27,7 @@ from kane_dynamics_ros.replay.errors import (
 )
 from kane_dynamics_ros.replay.estimation.motion import EDGE_CYCLES, SHORTEST, Motion, Stretch, estimate
 from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
+from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates, Mask
 from kane_dynamics_ros.replay.reading.recording import Recording, joint_state_topic
 from kane_dynamics_ros.replay.renaming import proposal
 from kane_dynamics_ros.runtime.interface import Array
@@ -51,7 +53,8 @@ class Piece:
     """A part of a bag without gaps, uniform in time: (N, n) each, ``time`` (N,) [s] from the bag's start.
 
     ``usable``: False where the effort was clipped, or no sample is near.
-    ``edge``: samples at each end that filtering spoils. ``sampled``, the recorded rate, ``rate`` and ``cutoff`` in Hz.
+    ``edge``: samples at each end that filtering spoils. ``sampled``, the recorded rate, ``rate`` and
+    ``cutoff`` in Hz.
     """
 
     time: Array
@@ -81,7 +84,9 @@ class Request:
 
 @dataclass
 class Track:
-    """One bag's filtered motion. ``seconds`` from its first to its last sample; the rest describes the recording."""
+    """One bag's filtered motion. ``seconds`` from its first to its last sample; the rest describes the
+    recording.
+    """
 
     bag: Path
     topic: str = ""
@@ -145,7 +150,8 @@ def read_bags(
 ) -> MotionStore:
     """The motion of all bags; ``executor`` reads them side by side.
 
-    Raises a ``BagError`` for a bag that cannot be used, ``NoEffortError`` where no joint of any bag measures one.
+    Raises a ``BagError`` for a bag that cannot be used, ``NoEffortError`` where no joint of any bag measures
+    one.
     """
     store = MotionStore(len(requests[0].joints))
     try:
@@ -244,8 +250,8 @@ def choose_cutoff(recording: Recording) -> float:
 def noisy_velocities(states: JointStates, cutoff: float) -> Array:
     """Joints whose recorded velocity is noisier, as an acceleration, than what the position gives: (n,) bool.
 
-    White noise of density S in the velocity becomes an acceleration of power S (2 pi)^2 f^3/3 below the cut-off
-    f, in the position S (2 pi)^4 f^5/5. The densities are those of the upper half of the band.
+    White noise of density S in the velocity becomes an acceleration of power S (2 pi)^2 f^3/3 below the
+    cut-off f, in the position S (2 pi)^4 f^5/5. The densities are those of the upper half of the band.
     """
     densities = np.full((2, len(states.joints)), np.inf)
     for k, values in enumerate((states.position, states.velocity)):
@@ -322,10 +328,10 @@ def _recordings(
             )
 
 
-def _note_fields(states: JointStates, found: dict[str, None], told: Mapping[str, Array]) -> None:
+def _note_fields(states: JointStates, found: dict[str, None], told: Mapping[str, Mask]) -> None:
     found.update(dict.fromkeys(states.found))
     for name, ever in told.items():
-        ever |= np.isfinite(getattr(states, name)).any(axis=0)
+        np.logical_or(ever, np.isfinite(getattr(states, name)).any(axis=0), out=ever)
 
 
 def _recording(request: Request, topic: str, states: JointStates) -> Recording:
@@ -334,7 +340,9 @@ def _recording(request: Request, topic: str, states: JointStates) -> Recording:
 
 
 def _scaled(states: JointStates, scale: Sequence[float]) -> JointStates:
-    """Efforts in N m or N, and lone samples far from their neighbours left out: no effort jumps there and back."""
+    """Efforts in N m or N, and lone samples far from their neighbours left out: no effort jumps there and
+    back.
+    """
     effort = states.effort * np.array(scale)
     near = median_filter(np.nan_to_num(effort), size=(NEIGHBOURS, 1), mode="nearest")
     away = np.abs(effort - near)
@@ -348,7 +356,9 @@ def _scaled(states: JointStates, scale: Sequence[float]) -> JointStates:
 
 
 def _tail(states: JointStates, cutoff: float | None) -> JointStates:
-    """The end of a part that the next one needs: twice what filtering spoils, and the stencil's few samples."""
+    """The end of a part that the next one needs: twice what filtering spoils, and the stencil's few
+    samples.
+    """
     overlap = 2 * EDGE_CYCLES / (cutoff or LOWEST_CUTOFF) + SHORTEST
     kept = states.stamps >= states.stamps[-1] - round(overlap * 1e9) if len(states.stamps) else slice(0)
     return _chosen(states, kept)
@@ -362,7 +372,7 @@ def _chosen(states: JointStates, kept: Array | slice) -> JointStates:
 def _joined(a: JointStates, b: JointStates) -> JointStates:
     arrays = ("stamps", "received", "position", "velocity", "effort")
     found = tuple(dict.fromkeys((*a.found, *b.found)))
-    both = {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in arrays}
+    both: dict[str, Any] = {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in arrays}
     return replace(b, found=found, **both)
 
 

@@ -5,14 +5,15 @@ A rigid body with mass m, first moment h and inertia J about its frame's origin 
     P = [[S, h], [h', m]],    S = tr(J)/2 1 - J                       [Wensing2018] eq. (7)
 
 the second moments of its mass in homogeneous coordinates. Some distribution of mass has these parameters
-if and only if P is positive definite (or, of mass on a plane, line or point, semidefinite). Around a reference P0
-every symmetric 4 x 4 matrix D stands for one set of parameters,
+if and only if P is positive definite (or, of mass on a plane, line or point, semidefinite). Around a
+reference P0 every symmetric 4 x 4 matrix D stands for one set of parameters,
 
     P = R (1 + D) R',    R R' = P0
 
-and |D|^2 = tr((P0^-1 (P - P0))^2) is the squared distance of P from P0 in the pull-back of the affine-invariant metric,
-taken as constant at P0 [Lee2020] eq. (18): it knows no units and no frames. ``y`` are the ten entries of D with off-diagonal ones
-times sqrt(2), so that |y| = |D|.
+and |D|^2 = tr((P0^-1 (P - P0))^2) is the squared distance of P from P0 in the pull-back of the
+affine-invariant metric,
+taken as constant at P0 [Lee2020] eq. (18): it knows no units and no frames. ``y`` are the ten entries of D
+with off-diagonal ones times sqrt(2), so that |y| = |D|.
 """
 
 from typing import NamedTuple
@@ -70,8 +71,8 @@ def coordinates_of(D: Array) -> Array:
 def reference(parameters: Array, heaviest: float) -> Array:
     """The nearest usable pseudo-inertia (4, 4) to a drawing's: positive definite, no thinner than a finger.
 
-    Second moments about the centre of mass below m r^2, r = ``SMALLEST_GYRATION``, are raised to it: a drawing
-    that gives a point mass, or an inertia that no body has, would otherwise hold its parameters fast.
+    Second moments about the centre of mass below m r^2, r = ``SMALLEST_GYRATION``, are raised to it: a
+    drawing that gives a point mass, or an inertia that no body has, would otherwise hold its parameters fast.
     """
     mass = max(float(parameters[0]), SMALLEST_MASS * heaviest)
     P = pseudo_inertia(parameters)
@@ -90,7 +91,7 @@ def body_at(parameters: Array, heaviest: float) -> Body:
     if not np.any(parameters):
         return Body(np.zeros(10), np.zeros((10, 10)), np.eye(4))
     P0 = reference(parameters, heaviest)
-    root = np.linalg.cholesky(P0)
+    root: Array = np.linalg.cholesky(P0).astype(np.float64)
     columns = [parameters_of(root @ matrix_of(unit) @ root.T) for unit in np.eye(10)]
     consistent = np.linalg.eigvalsh(pseudo_inertia(parameters)).min() > 0.0
     return Body(np.array(parameters if consistent else parameters_of(P0)), np.stack(columns, axis=1), root)

@@ -2,15 +2,18 @@
 
 Effort of joint j at one instant,
 
-    tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + v_j qd_j + c_j s_j + o_j + b_j s_j exp(-(qd_j/v_s)^2) + l_j s_j |tau_rigid,j|
+    tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + v_j qd_j + c_j s_j + o_j + b_j s_j exp(-(qd_j/v_s)^2) + l_j s_j
+    |tau_rigid,j|
 
-is linear in the inertial parameters pi (Y in its base columns [GautierKhalil1990]) and in the coefficients of the
+is linear in the inertial parameters pi (Y in its base columns [GautierKhalil1990]) and in the coefficients
+of the
 joint's own terms: rotor inertia, viscous and Coulomb friction, an offset, Stribeck's rise towards rest, and
 friction that grows with the load. s = tanh(qd / v_c) is the smooth sign of the run-time model. Widths v_c
 and v_s are no coefficients: every candidate is a column of its own, and data choose among them.
 
 Every column goes through the filter that the measured effort went through. A window of the motion at a time
-becomes products, joint by joint and in blocks of time: that is all that fitting, choosing and cross-validating need.
+becomes products, joint by joint and in blocks of time: that is all that fitting, choosing and
+cross-validating need.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,11 +22,14 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.identification.motion_store import MotionStore, Piece, Track
 from kane_dynamics_ros.replay.estimation.correlation import SPAN, UNCORRELATED
 from kane_dynamics_ros.replay.estimation.filters import decimated, low_pass
+from kane_dynamics_ros.replay.reading.messages import Mask
+from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 WINDOW = 4096  # samples whose regressor is held at once: some ten MB
@@ -37,7 +43,9 @@ HUBER = 3.0  # residuals beyond so many standard deviations count only by their 
 
 
 class Term(NamedTuple):
-    """One kind of column of a joint: ``width`` tells apart the candidates of v_c, ``stribeck`` those of v_s."""
+    """One kind of column of a joint: ``width`` tells apart the candidates of v_c, ``stribeck`` those of
+    v_s.
+    """
 
     name: str
     width: int = 0
@@ -66,9 +74,9 @@ class Layout:
     base columns a joint feels at all; ``speeds`` (n,): each joint's usual largest speed.
     """
 
-    columns: Array
+    columns: NDArray[np.intp]
     map: Array
-    felt: Array
+    felt: Mask
     speeds: Array
 
     @property
@@ -84,15 +92,17 @@ class Layout:
 
 def layout_of(model: DynamicsModel, speeds: Array) -> Layout:
     """The layout for a model."""
-    base = model.base_parameters()
     n = len(model.joint_names)
+    base = find_base_parameters(model.regressor, n)
     states = np.random.default_rng(1).uniform(-np.pi, np.pi, (3, 8 * n, n))
     felt = np.abs(model.regressor(*states)[..., base.columns]).max(axis=0)
     return Layout(base.columns, base.map, felt > 1e-9 * felt.max(initial=0.0), np.asarray(speeds))
 
 
 class Rows(NamedTuple):
-    """Filtered rows of a window: ``time`` (N,), ``Z`` (N, n, width), ``qd``, ``usable``, ``resting`` (N, n)."""
+    """Filtered rows of a window: ``time`` (N,), ``Z`` (N, n, width), ``qd``, ``usable``, ``resting`` (N,
+    n).
+    """
 
     time: Array
     Z: Array
@@ -120,7 +130,9 @@ class Guess(NamedTuple):
 def rows_of(
     store: MotionStore, track: Track, model: DynamicsModel, layout: Layout, guess: Guess, payload: Array
 ) -> Iterator[Rows]:
-    """All rows of a bag, a window at a time. ``payload`` (10,): a known body at the tip, in the last body's frame."""
+    """All rows of a bag, a window at a time. ``payload`` (10,): a known body at the tip, in the last body's
+    frame.
+    """
     for piece in store.pieces(track, WINDOW):
         yield _rows(piece, model, layout, guess, payload)
 
@@ -134,7 +146,9 @@ def _rows(piece: Piece, model: DynamicsModel, layout: Layout, guess: Guess, payl
     Z = np.zeros((N, n, layout.width))
     Z[..., : layout.base] = Y[..., layout.columns]
     for k, name in enumerate(SIMPLE):
-        Z[..., layout.base + k] = {"rotor": piece.qdd, "viscous": piece.qd, "offset": 1.0}[name]
+        Z[..., layout.base + k] = np.asarray(
+            {"rotor": piece.qdd, "viscous": piece.qd, "offset": np.ones_like(piece.qd)}[name]
+        )
     Z[..., -2] = Y[..., -10:] @ payload
     signed = len(TERMS) - len(SIMPLE)
     felt = np.ones((n, layout.width), bool)
@@ -159,9 +173,10 @@ def _rows(piece: Piece, model: DynamicsModel, layout: Layout, guess: Guess, payl
 def _friction(piece: Piece, layout: Layout, rigid: Array) -> Array:
     """The terms that change with the sign of the speed, filtered: (N, n, terms).
 
-    The sign turns within milliseconds, faster than samples follow each other after decimation. So the speed, which
-    is smooth, is interpolated back to the recorded rate, or ``FINER`` times the rate where that is less, and the terms
-    are decimated and filtered as the measured effort was.
+    The sign turns within milliseconds, faster than samples follow each other after decimation. So the speed,
+    which
+    is smooth, is interpolated back to the recorded rate, or ``FINER`` times the rate where that is less, and
+    the terms are decimated and filtered as the measured effort was.
     """
     N, n = piece.qd.shape
     finer = min(FINER, max(1, round(piece.sampled / piece.rate)))
@@ -189,7 +204,7 @@ class Products:
     gram: Array
     count: Array
     plain: Array
-    bag: Array
+    bag: NDArray[np.intp]
     start: Array
 
 
@@ -207,7 +222,9 @@ def accumulate(
     blocks: int,
     seen: "Residuals | None" = None,
 ) -> Products:
-    """One pass over all bags: products with the weights that the guess gives; ``seen`` learns the residuals."""
+    """One pass over all bags: products with the weights that the guess gives; ``seen`` learns the
+    residuals.
+    """
     starts = block_starts(store.tracks, blocks)
     n = len(model.joint_names)
     shape = (len(starts) * blocks, n)
@@ -258,7 +275,8 @@ def residual(rows: Rows, coefficients: Array) -> Array:
 
 
 class Residuals:
-    """What must be known of residuals, in constant memory: their robust scale, and for how long they hang together.
+    """What must be known of residuals, in constant memory: their robust scale, and for how long they hang
+    together.
 
     The scale is the median of |r| times 1.4826, the standard deviation of a normal distribution, from a
     histogram of log |r| that is a percent exact. Autocovariances are summed over windows.
@@ -296,7 +314,9 @@ class Residuals:
         return np.asarray(np.median(known, axis=0)) if len(known) else np.eye(1, self.LAGS)[0]
 
     def memory(self) -> int:
-        """Samples after which a residual says nothing of the next: ``SPAN`` times the lag at which the correlation ends."""
+        """Samples after which a residual says nothing of the next: ``SPAN`` times the lag at which the
+        correlation ends.
+        """
         ended = np.flatnonzero(self.correlations() < UNCORRELATED)
         return max(SPAN * PER_CUTOFF, SPAN * int(ended[0] if len(ended) else self.LAGS // SPAN))
 

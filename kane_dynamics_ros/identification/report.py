@@ -43,7 +43,9 @@ def write_report(robot: Robot, found: Identified, notes: Sequence[str], file: Pa
 
 
 def joint_figure(found: Identified, joint: int, unit: str) -> str:
-    """Residuals over time and against speed, before and after, and the friction curve with the data behind it."""
+    """Residuals over time and against speed, before and after, and the friction curve with the data behind
+    it.
+    """
     curves = found.curves
     figure = Figure(figsize=(10, 8.2))
     figure.subplots_adjust(left=0.08, right=0.995, bottom=0.06, top=0.985, hspace=0.3, wspace=0.2)

@@ -29,7 +29,9 @@ UNITS = {
 
 
 class Robot(NamedTuple):
-    """The names that results are told in. ``effort_scale`` (n,): N m or N a recorded unit, as it was given."""
+    """The names that results are told in. ``effort_scale`` (n,): N m or N a recorded unit, as it was
+    given.
+    """
 
     model: DynamicsModel
     urdf: str
@@ -76,8 +78,8 @@ def as_data(
         "weight_of_urdf": found.weight,
         "weights_tried": [{"weight": w, "relative_error": e} for w, e in found.weights],
         "standard_errors": {
-            "method": "the larger of Newey-West over the lags below and independent residuals of equal power; "
-            "enlarged for the unknowns that were fitted, and for the pull towards the URDF",
+            "method": "the larger of Newey-West over the lags below and independent residuals of equal "
+            "power; enlarged for the unknowns that were fitted, and for the pull towards the URDF",
             "residuals_correlate_for_seconds": found.memory,
             "independent_residuals": found.independent,
         },
@@ -223,7 +225,9 @@ def lines(robot: Robot, found: Identified, notes: Sequence[str]) -> Iterator[str
         f"condition of the base regressor {found.condition:.3g}"
     )
     yield ""
-    rows = [("joint", "effort", "URDF", "identified", "URDF and node", "unit", "fitted terms")]
+    rows: list[tuple[str, ...]] = [
+        ("joint", "effort", "URDF", "identified", "URDF and node", "unit", "fitted terms")
+    ]
     for j, joint in enumerate(robot.model.joint_names):
         names = [
             COEFFICIENTS[f] for f, active in zip(FAMILIES, found.choice.active[j], strict=True) if active

@@ -1,8 +1,10 @@
 """The identified numbers in the URDF's own text: nothing else of it changes, not a byte.
 
-A moving link's body may be several links of the file, fixed to each other. One of them carries what was identified (the
+A moving link's body may be several links of the file, fixed to each other. One of them carries what was
+identified (the
 moving link itself, where it has a mass); the others keep what the file says, so that their sum is the body.
-The text is walked by expat, which tells where each element begins; only attribute values are replaced. What the file has
+The text is walked by expat, which tells where each element begins; only attribute values are replaced. What
+the file has
 no place for (a friction where there is no ``<dynamics>``) is left out, unless places may be added.
 """
 
@@ -43,7 +45,8 @@ TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1,
 class Carrier(NamedTuple):
     """The link of a body that carries what is identified; None where the body has no mass.
 
-    ``placement``: its frame in the body's. ``others`` (10,): the parameters of the body's other links, in the body's frame.
+    ``placement``: its frame in the body's. ``others`` (10,): the parameters of the body's other links, in
+    the body's frame.
     """
 
     link: str | None
@@ -229,7 +232,9 @@ def _numbers(text: str | None, count: int) -> list[float]:
 
 
 def _inertial_edits(text: bytes, inertial: _Node, inertia: Inertia) -> Iterator[_Edit]:
-    """Mass, centre and tensor; the orientation of the inertial frame stays, and the tensor is turned into it."""
+    """Mass, centre and tensor; the orientation of the inertial frame stays, and the tensor is turned into
+    it.
+    """
     origin, mass, tensor = inertial.first("origin"), inertial.first("mass"), inertial.first("inertia")
     if mass is None or tensor is None:
         raise UrdfTextError(
@@ -270,11 +275,12 @@ def _joint_edits(
     """Damping, friction and rotor inertia where the file has them."""
     name = joint.attributes["name"]
     dynamics = joint.first("dynamics")
-    transmission = list(_rotor_edits(text, root, name, numbers.rotor_inertia))
+    transmission = _rotor_edits(text, root, name, numbers.rotor_inertia)
     wanted = {"damping": numbers.damping, "friction": numbers.friction}
-    if not transmission:
+    if transmission is None:
         wanted["armature"] = numbers.rotor_inertia
-    yield from transmission
+    else:
+        yield from transmission
     missing: dict[str, float] = {}
     for attribute, value in wanted.items():
         written = None if dynamics is None else dynamics.attributes.get(attribute)
@@ -300,8 +306,10 @@ def _joint_edits(
         yield _Edit(after, after, f"<dynamics{inside}/>")
 
 
-def _rotor_edits(text: bytes, root: _Node, joint: str, reflected: float) -> Iterator[_Edit]:
-    """The motor-side inertia J of the joint's transmission, J r^2 being the reflected one."""
+def _rotor_edits(text: bytes, root: _Node, joint: str, reflected: float) -> list[_Edit] | None:
+    """The motor-side inertia J of the joint's transmission, J r^2 being the reflected one; None where it has
+    none.
+    """
     blocks = [
         *root.all("transmission"),
         *(t for c in root.all("ros2_control") for t in c.all("transmission")),
@@ -313,15 +321,14 @@ def _rotor_edits(text: bytes, root: _Node, joint: str, reflected: float) -> Iter
         inner = [part for child in block.children for part in (child, *child.children)]
         inertias = [part for part in inner if part.tag in INERTIA_TAGS]
         reductions = {_element_number(text, part) for part in inner if part.tag in REDUCTION_TAGS} or {1.0}
-        if len(inertias) == 1 and len(reductions) == 1:
-            ratio = reductions.pop()
-            span = _number_span(text, inertias[0])
-            if (
-                span is not None
-                and ratio
-                and not math.isclose(_element_number(text, inertias[0]) * ratio**2, reflected, rel_tol=SAME)
-            ):
-                yield _Edit(*span, number(reflected / ratio**2))
+        span = _number_span(text, inertias[0]) if len(inertias) == 1 and len(reductions) == 1 else None
+        ratio = reductions.pop()
+        if span is None or ratio == 0.0:
+            continue
+        written = _element_number(text, inertias[0]) * ratio**2
+        same = math.isclose(written, reflected, rel_tol=SAME)
+        return [] if same else [_Edit(*span, number(reflected / ratio**2))]
+    return None
 
 
 def _number_span(text: bytes, node: _Node) -> tuple[int, int] | None:

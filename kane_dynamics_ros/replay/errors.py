@@ -121,7 +121,9 @@ class MissingFieldError(BagError):
 
 
 class JointMismatchError(BagError):
-    """Joints of the model that no message names; ``proposed`` is a renaming that would make all of them fit."""
+    """Joints of the model that no message names; ``proposed`` is a renaming that would make all of them
+    fit.
+    """
 
     def __init__(
         self, bag: Path, topic: str, missing: Sequence[str], found: Sequence[str], proposed: object = None

@@ -117,7 +117,9 @@ def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iter
 
 @contextmanager
 def executor(workers: int, dask: str | None) -> Iterator[Executor]:
-    """Processes of this machine, or a Dask cluster's workers. Raises ``DaskMissingError``, ``DaskAddressError``."""
+    """Processes of this machine, or a Dask cluster's workers. Raises ``DaskMissingError``,
+    ``DaskAddressError``.
+    """
     if dask is None:
         # spawn: a forked child would inherit the threads' locks of the numerical libraries
         with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:

@@ -13,8 +13,8 @@ class RenameError(KaneDynamicsError):
 
     def __init__(self, found: str) -> None:
         super().__init__(
-            f"--rename {found!r}: write BAG_NAME=MODEL_NAME, as often as needed; one * on each side stands for what "
-            "both names share: --rename 'left_*=*'"
+            f"--rename {found!r}: write BAG_NAME=MODEL_NAME, as often as needed; one * on each side stands "
+            "for what both names share: --rename 'left_*=*'"
         )
 
 

@@ -49,7 +49,9 @@ class Truth:
     @property
     def inertial(self) -> Array:
         """(bodies, 10) in this package's order."""
-        return np.array([self.arm.inertias[i].toDynamicParameters()[OURS] for i in range(1, self.arm.njoints)])
+        return np.array(
+            [self.arm.inertias[i].toDynamicParameters()[OURS] for i in range(1, self.arm.njoints)]
+        )
 
 
 def planted(seed: int, error: float = 0.2) -> Truth:
@@ -68,7 +70,9 @@ def planted(seed: int, error: float = 0.2) -> Truth:
 
 @cache
 def motion(seconds: float, rate: float, seed: int) -> tuple[Array, Array, Array]:
-    """Six sines a joint of 0.1 to 0.6 Hz about a pose that shows gravity both ways: q, qd, qdd, (N, n) each."""
+    """Six sines a joint of 0.1 to 0.6 Hz about a pose that shows gravity both ways: q, qd, qdd, (N, n)
+    each.
+    """
     random = np.random.default_rng(seed)
     time = np.arange(round(seconds * rate)) / rate
     omega = 2 * np.pi * np.arange(1, 7) * 0.1
@@ -100,7 +104,9 @@ def write(
 def recorded(
     folder: Path, truth: Truth, seconds: float = 60.0, rate: float = 250.0, seed: int = 0, noise: float = 0.01
 ) -> tuple[Path, Array]:
-    """A bag with an encoder's steps and white noise on every effort, and that noise's standard deviations (n,)."""
+    """A bag with an encoder's steps and white noise on every effort, and that noise's standard deviations
+    (n,).
+    """
     q, qd, qdd = motion(seconds, rate, seed)
     tau = truth.effort(q, qd, qdd)
     sigma = noise * np.sqrt((tau**2).mean(axis=0))
@@ -124,11 +130,10 @@ def standard_errors_off(found: Identified, truth: Truth) -> Array:
     """(identified - true) / standard error of every base parameter."""
     values = dict(
         zip(
-            [f"{body} {name}" for body in MODEL.bodies for name in PARAMETERS] + [f"{j} rotor" for j in JOINTS],
+            [f"{body} {name}" for body in MODEL.bodies for name in PARAMETERS]
+            + [f"{j} rotor" for j in JOINTS],
             [*truth.inertial.ravel(), *truth.rotor],
             strict=True,
         )
     )
-    return np.array(
-        [(b.value - sum(f * values[name] for name, f in b.parts)) / b.error for b in found.base]
-    )
+    return np.array([(b.value - sum(f * values[name] for name, f in b.parts)) / b.error for b in found.base])

@@ -1,4 +1,6 @@
-"""A simulated arm that differs from its URDF: what is found must be what was planted, as sure as is claimed."""
+"""A simulated arm that differs from its URDF: what is found must be what was planted, as sure as is
+claimed.
+"""
 
 import numpy as np
 import pytest
@@ -58,7 +60,9 @@ def test_terms_that_the_arm_does_not_have_stay_out(recovered):
 
 
 def test_what_was_not_fitted_is_explained_to_the_noise(recovered):
-    """The floor is white noise through the same filter: 5 % over all joints, each in units of its own noise."""
+    """The floor is white noise through the same filter: 5 % over all joints, each in units of its own
+    noise.
+    """
     _, found, sigma = recovered
     white = np.random.default_rng(0).normal(size=200_000)
     share = np.sqrt((low_pass(white, 250.0, 4.0) ** 2).mean())
@@ -88,8 +92,8 @@ def test_a_wrong_parameter_that_no_motion_shows_stays_as_drawn(tmp_path):
 
 
 def test_plain_least_squares_is_worse_on_another_motion(tmp_path):
-    """Ten seconds in a corner of the workspace are fitted; the whole range judges. Without the drawing's weight, what
-    was fitted is a little better and what was not is worse."""
+    """Ten seconds in a corner of the workspace are fitted; the whole range judges. Without the drawing's
+    weight, what was fitted is a little better and what was not is worse."""
     truth = planted(3, error=0.1)
     q, qd, qdd = (0.3 * x for x in motion(15.0, 250.0, 3))
     q = q + 0.5
@@ -150,7 +154,9 @@ def test_an_arm_that_stands_still_keeps_its_drawing(tmp_path):
 
 
 def test_drive_gains_come_from_a_run_with_a_known_payload(tmp_path):
-    """Efforts in ampere: nothing but the 2 kg tells how many N m one is. Roll about the load's axis cannot."""
+    """Efforts in ampere: nothing but the 2 kg tells how many N m one is. Roll about the load's axis
+    cannot.
+    """
     from kane_dynamics_ros.runtime import Payload
 
     truth = planted(7, error=0.1)

@@ -16,7 +16,9 @@ def cloud(seed: int, points: int = 6) -> np.ndarray:
     """The ten parameters of point masses, summed one by one."""
     random = np.random.default_rng(seed)
     total = np.zeros(10)
-    for mass, (x, y, z) in zip(random.uniform(0.1, 2.0, points), random.normal(size=(points, 3)), strict=True):
+    for mass, (x, y, z) in zip(
+        random.uniform(0.1, 2.0, points), random.normal(size=(points, 3)), strict=True
+    ):
         J = mass * np.array([y * y + z * z, -x * y, -x * z, x * x + z * z, -y * z, x * x + y * y])
         total += [mass, mass * x, mass * y, mass * z, *J]
     return total
@@ -46,7 +48,9 @@ def test_a_negative_mass_or_an_impossible_inertia_has_not():
 
 
 def test_coordinates_measure_the_pull_back_distance_in_any_frame():
-    """|y|^2 = tr((P0^-1 dP)^2), computed here without the factorisation; and the same after a rigid motion."""
+    """|y|^2 = tr((P0^-1 dP)^2), computed here without the factorisation; and the same after a rigid
+    motion.
+    """
     first, second = cloud(1), cloud(1) + 0.05 * cloud(2)
     distances = []
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]

@@ -62,7 +62,10 @@ def test_base_columns_give_pinocchios_regressor(tmp_path):
         theirs = pinocchio.computeJointTorqueRegressor(truth.arm, data, q[i], qd[i], qdd[i])
         theirs = theirs.reshape(N, N, 10)[..., OURS].reshape(N, -1)
         np.testing.assert_allclose(
-            ours[i] @ layout.map @ truth.inertial.ravel(), theirs @ truth.inertial.ravel(), rtol=1e-9, atol=1e-9
+            ours[i] @ layout.map @ truth.inertial.ravel(),
+            theirs @ truth.inertial.ravel(),
+            rtol=1e-9,
+            atol=1e-9,
         )
 
 
@@ -73,7 +76,7 @@ def test_blocks_add_up_to_the_whole_and_hold_plain_sums_of_squares(tmp_path):
         layout = layout_of(MODEL, usual_speeds(store))
         guess = guess_of(truth)
         whole, parts = (accumulate(store, MODEL, layout, guess, [NOTHING], k) for k in (1, 12))
-        rows = [r for r in rows_of(store, store.tracks[0], MODEL, layout, guess, NOTHING)]
+        rows = list(rows_of(store, store.tracks[0], MODEL, layout, guess, NOTHING))
     np.testing.assert_allclose(parts.gram.sum(axis=0), whole.gram[0], rtol=1e-9, atol=1e-9)
     efforts = np.concatenate([r.Z[..., -1] for r in rows])
     np.testing.assert_allclose(whole.gram[0, :, -1, -1], (efforts**2).sum(axis=0))

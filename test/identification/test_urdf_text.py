@@ -26,12 +26,15 @@ TEXT = """<?xml version='1.0' encoding="utf-8"?>
       <inertia ixx="0.02" ixy = "0" ixz="0"  iyy="0.03" iyz='0' izz="0.025" /></inertial>
   </link>
   <link name="hand"><inertial><mass value="0.5"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3"/></inertial></link>
-  <link name="camera"><inertial><origin xyz="0 0.05 0"/><mass value="0.1"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4"/></inertial></link>
+  <link name="camera"><inertial><origin xyz="0 0.05 0"/><mass value="0.1"/><inertia ixx="1e-4" iyy="1e-4"
+  izz="1e-4"/></inertial></link>
   <joint type="revolute" name="a&amp;b"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
-    <limit lower="-1" upper="1" effort="10" velocity="1"/><dynamics friction="0.1" damping='0.2' spring="7"/></joint>
+    <limit lower="-1" upper="1" effort="10" velocity="1"/><dynamics friction="0.1" damping='0.2'
+    spring="7"/></joint>
   <joint type="revolute" name="wrist"><parent link="upper"/><child link="hand"/><origin xyz="0 0 0.5"/>
     <axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="10" velocity="1"/></joint>
-  <joint type="fixed" name="mount"><origin xyz="0.02 0 0.1" rpy="0 0.5 0"/><parent link="hand"/><child link="camera"/></joint>
+  <joint type="fixed" name="mount"><origin xyz="0.02 0 0.1" rpy="0 0.5 0"/><parent link="hand"/><child
+  link="camera"/></joint>
   <transmission name="t"><joint name="wrist"/><actuator name="m"><rotorInertia>1e-5</rotorInertia>
     <mechanicalReduction>50</mechanicalReduction></actuator></transmission>
   <gazebo><mass value="9"/></gazebo>
@@ -60,7 +63,9 @@ def changed(factor=1.3, joints=None, add=False):
 
 
 def test_the_chain_read_back_has_what_was_asked_for():
-    """Lumped bodies, an inertial frame that is turned, a missing origin: all come back to the last written digit."""
+    """Lumped bodies, an inertial frame that is turned, a missing origin: all come back to the last written
+    digit.
+    """
     text, asked = changed()
     _, chain = robot_and_chain(text.text)
     for joint, parameters in zip(chain.joints, asked, strict=True):

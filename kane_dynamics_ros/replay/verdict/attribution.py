@@ -71,8 +71,8 @@ def blame(
     """The terms to blame for a residual (N,), greatest first; empty when none is worth telling.
 
     contributions: (N,) each, by term; independent: how many of the N samples count as independent
-    (a low-passed signal has fewer than samples); bounded: whether the size of a term must be one that an arm can
-    have, as it must unless a cause is known.
+    (a low-passed signal has fewer than samples); bounded: whether the size of a term must be one that an arm
+    can have, as it must unless a cause is known.
     """
     problem = _Problem.of(residual, contributions, max(1, round(len(residual) / max(independent, 1.0))))
     refused: set[int] = set()
@@ -177,7 +177,9 @@ class _Problem:
         return float(values @ self.gram[others, column])
 
     def solved(self, chosen: list[int]) -> tuple[Doubles, Doubles]:
-        """Coefficients of the scaled columns and their standard errors, for residuals that follow each other."""
+        """Coefficients of the scaled columns and their standard errors, for residuals that follow each
+        other.
+        """
         if not chosen:
             return np.zeros(0), np.zeros(0)
         values = _fitted(self.parts.sum(axis=0), chosen)
@@ -194,7 +196,9 @@ class _Problem:
         return value > SMALLEST_EFFORT * measured_rms and value > STANDARD_ERRORS * error
 
     def holds(self, chosen: list[int], column: int) -> bool:
-        """Whether a column improves what is left out, when it is fitted beside the chosen ones to the rest."""
+        """Whether a column improves what is left out, when it is fitted beside the chosen ones to the
+        rest.
+        """
         whole = self.parts.sum(axis=0)
         gains = []
         for part in self.parts:
@@ -337,7 +341,8 @@ def _solved(columns: Doubles, residual: Doubles) -> tuple[Doubles, float]:
 
 
 def _stacked(columns: Doubles, comparison: Comparison, part: slice) -> Doubles:
-    """Columns (unknowns, N, n) and the residual of the same part, joint under joint, without friction and offset.
+    """Columns (unknowns, N, n) and the residual of the same part, joint under joint, without friction and
+    offset.
 
     Each joint counts in units of its measured effort.
     """

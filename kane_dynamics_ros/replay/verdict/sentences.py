@@ -23,7 +23,9 @@ UNEXPLAINED = 0.1  # of a joint's measured effort (RMS) that must have a cause, 
 def joint_findings(
     model: DynamicsModel, joint: int, blames: Sequence[Blame], figures: Fit
 ) -> tuple[str, ...]:
-    """One sentence a blamed term, the most weighty first; or that a large residual has no cause that is sure."""
+    """One sentence a blamed term, the most weighty first; or that a large residual has no cause that is
+    sure.
+    """
     if not blames and figures.rmse > UNEXPLAINED * figures.measured_rms:
         part = 100 * figures.rmse / figures.measured_rms if figures.measured_rms else 100.0
         return (

@@ -1,0 +1,179 @@
+"""Trajectories to record: gradients by differences, limits by Pinocchio, the condition by another base
+regressor.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+import yaml
+
+from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.control.trajectory_file import read_trajectory
+from kane_dynamics_ros.description import load_robot, serial_chain
+from kane_dynamics_ros.identification import excitation
+from kane_dynamics_ros.identification.errors import NoTrajectoryFoundError
+from kane_dynamics_ros.identification.excitation import (
+    Points,
+    body_points,
+    excite,
+    fourier,
+    heights,
+    information,
+    limits_of,
+    penalty,
+)
+from kane_dynamics_ros.identification.link_boxes import link_boxes
+from kane_dynamics_ros.runtime import load_model
+
+URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
+MODEL = load_model("manipulator_5dof")
+CHAIN = serial_chain(load_robot(str(URDF)))
+UP = np.array([0.0, 0.0, 1.0])
+FLOOR, CLEARANCE = -0.8, 0.05  # [m] the underside of its pedestal
+
+
+@cache
+def found():
+    """One search, short: the tests need a good trajectory, not the best."""
+    limits = limits_of(MODEL, 2.0, None, 0.9)
+    points = body_points(CHAIN, link_boxes(URDF.read_bytes(), URDF.parent), CLEARANCE, FLOOR, UP)
+    result = excite(MODEL, CHAIN, MODEL.base_parameters(), limits, points, 10.0, 5, iterations=6)
+    return result, limits
+
+
+def states(count=40, seed=0):
+    return np.random.default_rng(seed).normal(size=(3, count, len(MODEL.joint_names)))
+
+
+@pytest.mark.parametrize("k", range(3))
+def test_gradients_are_those_of_finite_differences(k):
+    base = MODEL.base_parameters()
+    limits = limits_of(MODEL, 0.5, 1.0, 0.3)  # tight: every penalty is active
+    points = body_points(CHAIN, {}, 0.5, 0.0, UP)
+    x = states()
+    for cost in (
+        lambda *s: information(MODEL, base, *s),
+        lambda *s: penalty(MODEL, CHAIN, limits, points, *s),
+    ):
+        step = 1e-6 * states(seed=1)[0]
+        ends = []
+        for sign in (1, -1):
+            moved = x.copy()
+            moved[k] += sign * step
+            ends.append(cost(*moved).value)
+        slope = cost(*x)[1 + k]
+        assert (ends[0] - ends[1]) / 2 == pytest.approx((slope * step).sum(), rel=1e-4)
+
+
+def test_velocity_and_acceleration_are_derivatives_and_vanish_at_the_ends():
+    series = found()[0].series
+    ends = series.at(np.array([0.0, series.period]))
+    assert ends[1] == pytest.approx(0, abs=1e-9)
+    assert ends[2] == pytest.approx(0, abs=1e-8)
+    time, h = np.linspace(0, series.period, 50), 1e-5
+    _, qd, qdd = series.at(time)
+    before, after = series.at(time - h), series.at(time + h)
+    np.testing.assert_allclose(qd, (after[0] - before[0]) / (2 * h), atol=1e-7)
+    np.testing.assert_allclose(qdd, (after[1] - before[1]) / (2 * h), atol=1e-7)
+
+
+def test_the_basis_is_fouriers():
+    position, _, _ = fourier(np.array([0.7]), 2, 4.0)
+    w = np.pi / 2
+    expected = [np.sin(0.7 * w), np.sin(1.4 * w), -np.cos(0.7 * w), -np.cos(1.4 * w)]
+    np.testing.assert_allclose(position[0], expected)
+
+
+def test_every_limit_is_kept_by_pinocchios_account():
+    result, limits = found()
+    arm = pinocchio.buildModelFromUrdf(str(URDF))
+    data = arm.createData()
+    q, qd, qdd = result.series.at(np.linspace(0, result.series.period, 997))  # not the grid of the search
+    slack = 1.002  # between the samples of the check
+    assert (q > arm.lowerPositionLimit - 1e-9).all()
+    assert (q < arm.upperPositionLimit + 1e-9).all()
+    assert (np.abs(qd) < slack * limits.velocity).all()
+    assert (np.abs(qdd) < slack * limits.acceleration).all()
+    efforts = np.array([pinocchio.rnea(arm, data, *row) for row in zip(q, qd, qdd, strict=True)])
+    assert (np.abs(efforts) < slack * limits.effort).all()
+    names = [frame.name for frame in arm.frames if frame.type == pinocchio.FrameType.BODY][2:]
+    for row in q:
+        pinocchio.framesForwardKinematics(arm, data, row)
+        heights = [data.oMf[arm.getFrameId(name)].translation[2] for name in names]
+        assert min(heights) > FLOOR + CLEARANCE - 1e-3
+
+
+def test_heights_are_pinocchios():
+    arm = pinocchio.buildModelFromUrdf(str(URDF))
+    data = arm.createData()
+    points = Points(np.array([2, 4]), np.array([[0.1, 0.2, 0.3], [0.0, 0.1, 0.0]]), UP, 0.0)
+    q = states(10)[0]
+    ours, slopes = heights(CHAIN, points, q)
+    for i, row in enumerate(q):
+        pinocchio.forwardKinematics(arm, data, row)
+        theirs = [data.oMi[int(b) + 1].act(p)[2] for b, p in zip(points.body, points.place, strict=True)]
+        np.testing.assert_allclose(ours[i], theirs, atol=1e-12)
+    shift = 1e-6 * states(10, 1)[0]
+    change = heights(CHAIN, points, q + shift)[0] - heights(CHAIN, points, q - shift)[0]
+    np.testing.assert_allclose(change / 2, np.einsum("tpj,tj->tp", slopes, shift), atol=1e-11)
+
+
+def test_the_condition_is_that_of_pinocchios_regressor():
+    """Its columns that independent rows of a QR decomposition choose, brought to unit length."""
+    result, _ = found()
+    arm = pinocchio.buildModelFromUrdf(str(URDF))
+    data = arm.createData()
+
+    def regressor(*motion):
+        rows = [pinocchio.computeJointTorqueRegressor(arm, data, *row) for row in zip(*motion, strict=True)]
+        return np.concatenate(rows)
+
+    everywhere = regressor(*states(200, 5))
+    size = np.linalg.norm(everywhere, axis=0)
+    felt = np.flatnonzero(size > 1e-12 * size.max())
+    R = np.linalg.qr(everywhere[:, felt] / size[felt], mode="r")
+    columns = felt[np.abs(np.diag(R)) > 1e-9]
+    assert len(columns) == len(result.singular)
+    W = regressor(*result.series.at(np.arange(200) * result.series.period / 200))[:, columns]
+    condition = np.linalg.cond(W / np.linalg.norm(W, axis=0))
+    # other columns stand for the same groups, so that the number is not the same, but of its kind
+    assert condition < 4 * result.condition
+    assert result.condition < 10
+    assert result.condition < 0.5 * result.start_condition
+
+
+def test_an_arm_without_room_is_told_so():
+    limits = limits_of(MODEL, 2.0, None, 0.9)
+    ceiling = body_points(CHAIN, {}, 0.0, 5.0, UP)
+    everywhere = Points(
+        ceiling.body[-1:], ceiling.place[-1:], UP, 1.9
+    )  # the tip above almost its whole reach
+    with pytest.raises(NoTrajectoryFoundError, match="floor"):
+        excitation.safe_pose(
+            MODEL, CHAIN, limits._replace(effort=limits.effort * 1e-6), everywhere, np.random.default_rng(0)
+        )
+
+
+def test_the_command_writes_what_the_other_commands_take(tmp_path, capsys, monkeypatch):
+    from kane_dynamics_ros.cli import excite as command
+
+    monkeypatch.setattr(command, "excite", lambda *a, **k: found()[0])
+    monkeypatch.setattr(command, "drawn_model", lambda *a: MODEL)
+    file = tmp_path / "trajectory.yaml"
+    assert main(["excite", str(URDF), "-o", str(file), "--repeat", "2"]) == 0
+    request = read_trajectory(file)
+    assert tuple(request.names) == MODEL.joint_names
+    assert set(yaml.safe_load(file.read_text())) == {"header", "joint_names", "points"}
+    first, last = request.points[0], request.points[-1]
+    assert first.time_ns >= 2e9  # the way to the start takes its time
+    assert last.time_ns - first.time_ns == pytest.approx(2 * 10.0 * 1e9)
+    assert first.velocities == pytest.approx([0.0] * 5, abs=1e-9)
+    assert last.accelerations == pytest.approx([0.0] * 5, abs=1e-7)
+    assert (tmp_path / "trajectory.svg").read_text().startswith("<svg")
+    assert "condition" in capsys.readouterr().out
+    annotated = tmp_path / "annotated.yaml"
+    assert main(["annotate", "manipulator_5dof", str(file), "-o", str(annotated), "--error", "1"]) == 0
+    assert len(read_trajectory(annotated).points[0].effort) == 5
