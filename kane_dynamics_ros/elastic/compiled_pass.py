@@ -123,8 +123,8 @@ def compiled_pass(model: ArmModel) -> CompiledPass | None:
 def _function() -> Any:
     """``kd_arm_equations``, built where it is absent; None when it cannot be had."""
     try:
-        function = ctypes.CDLL(str(shared_library(SOURCE))).kd_arm_equations
-    except (OSError, CompileError) as error:
+        function = shared_library(SOURCE).kd_arm_equations
+    except CompileError as error:
         log.warning("%s cannot be compiled (%s); NumPy gives the same, slower", SOURCE.name, error)
         return None
     function.restype = None

@@ -1,38 +1,334 @@
-"""Compile a generated NAME.c into a Python extension, once for each source and processor, and import it."""
+"""Compile C into a library, once for each source, kind of processor and Python, and open it.
 
+A library is code that runs with the user's rights, so that it is opened only where nobody else could have put
+it: file and folder belong to the user or to root, and neither the group nor others may write to them. It is
+looked for beside its source, and in the user's cache (``$XDG_CACHE_HOME/kane_dynamics_ros/compiled``, 0700).
+
+Beside each library NAME.KEY.HASH lies a record with its size, its hash and the processor's features that it
+was compiled for. KEY says what it was made from, HASH what it holds, so that what is mapped into a process is
+never replaced. A library that is damaged, or that this processor lacks features for, is passed over.
+"""
+
+import contextlib
+import ctypes
+import errno
+import fcntl
 import hashlib
 import importlib.machinery
 import importlib.util
+import json
 import logging
 import os
 import platform
+import re
 import shutil
+import signal
+import stat
 import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.errors import CompileError
+from kane_dynamics_ros.runtime.errors import BuildInterruptedError, CompileError
 
-# The C compiler, and the processor that it compiles for.
-
-
-FLAGS = (
-    "-std=c99",
-    "-O3",
-    "-march=native",
-    "-ffp-contract=fast",
-    "-fno-math-errno",
-    "-fPIC",
-    "-shared",
-    "-pthread",
-)
+FLAGS = ("-std=c99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared", "-pthread")
+NATIVE = "-march=native"
 MOST_SECONDS = 900  # for a compiler that hangs
+RECORD = ".json"  # after the library's name
+SUPERVISOR = Path(__file__).with_name("supervised.py")
+BINDING = Path(__file__).with_name("extension.c")
+BINDING_PARTS = (BINDING, BINDING.with_name("run-batches.h"))
+# Python enters extensions in sys.modules: a bare `json` would hide its own.
+PACKAGE = "kane_dynamics_ros.compiled"
+
+Opened = TypeVar("Opened")
+log = logging.getLogger(__name__)
+
+
+class Wanted(NamedTuple):
+    """A library that is to be had."""
+
+    source: Path  # of C: what messages name; libraries may be beside it
+    key: str  # hash of all that it depends on
+    suffix: str
+    prepare: Callable[[Path], Sequence[str]]  # puts sources into the build folder; the compiler's arguments
+
+    @property
+    def stem(self) -> str:
+        """What the names of the library, its record and its lock begin with."""
+        return f"{self.source.stem}.{self.key}"
+
+
+# What is wanted: the extension of a generated module, or a C file of this package for ctypes.
+
+
+def load_library(source: Path, c_sha256: str) -> ModuleType:
+    """The imported extension for NAME.c, with NAME.h beside it; compiled where there is none.
+
+    ``c_sha256`` is the hash of both texts, as NAME.py states it.
+
+    Raises:
+        CompileError: it cannot be compiled, or what was compiled cannot be imported.
+    """
+    return _obtain(_extension(source, c_sha256), lambda path: _import(source.stem, path))[1]
+
+
+def library_path(source: Path, c_sha256: str) -> Path:
+    """Where the extension for NAME.c is; it was compiled where it was absent. Raises ``CompileError``."""
+    return _obtain(_extension(source, c_sha256), lambda path: _import(source.stem, path))[0]
+
+
+def shared_library(source: Path) -> ctypes.CDLL:
+    """The library of a C file of ours that needs libm only; compiled where it is absent.
+
+    Raises ``CompileError``.
+    """
+    key = _key(source.read_text(encoding="utf-8"))
+    wanted = Wanted(source, key, ".so", lambda folder: [str(source)])
+    return _obtain(wanted, lambda path: ctypes.CDLL(str(path)))[1]
+
+
+def _extension(source: Path, c_sha256: str) -> Wanted:
+    """The extension of a generated module, compiled from copies of the texts whose hash was compared."""
+
+    def prepare(folder: Path) -> list[str]:
+        names = [source.with_suffix(suffix) for suffix in (".h", ".c")]
+        if not all(path.is_file() for path in names):
+            raise CompileError(source, "NAME.c and NAME.h are not beside NAME.py")
+        texts = [path.read_bytes() for path in names]
+        if hashlib.sha256(b"".join(texts).replace(b"\r\n", b"\n")).hexdigest() != c_sha256:
+            raise CompileError(source, "it was changed after it was generated")
+        include = sysconfig.get_path("include")
+        if not (Path(include) / "Python.h").is_file():
+            raise CompileError(source, f"Python.h is not in {include} (Debian and Ubuntu: python3-dev)")
+        for path, text in zip(names, texts, strict=True):
+            (folder / path.name).write_bytes(text)
+        name = source.stem
+        return [
+            f"-DKD(function)={name}_##function",
+            f"-DKD_SIZE(size)={name.upper()}_##size",
+            f"-DKD_INIT=PyInit_{name}",
+            f'-DKD_TITLE="{name}"',
+            f'-DKD_HEADER="{name}.h"',
+            "-iquote",
+            str(folder),
+            f"-I{include}",
+            f"-I{np.get_include()}",
+            str(BINDING),
+            str(folder / source.name),
+        ]
+
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    binding = (path.read_text(encoding="utf-8") for path in BINDING_PARTS)
+    key = _key(c_sha256, *binding, np.__version__.split(".")[0], str(suffix))
+    return Wanted(source, key, str(suffix), prepare)
+
+
+def _key(*parts: str) -> str:
+    facts = (*parts, FLAGS, sys.platform, platform.machine())
+    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+
+
+# Finding, opening, building.
+
+
+def _obtain(wanted: Wanted, opener: Callable[[Path], Opened]) -> tuple[Path, Opened]:
+    """The first library that is intact and opens; one is built if need be. Raises ``CompileError``."""
+    failed: set[Path] = set()
+    found = _first_that_opens(wanted, opener, failed)
+    if found is None:
+        with _interruptible(wanted.source), _alone(wanted):
+            found = _first_that_opens(wanted, opener, failed)  # another process may have built it meanwhile
+            if found is None:
+                found = _build(wanted, opener, failed)
+    return found
+
+
+def _first_that_opens(
+    wanted: Wanted, opener: Callable[[Path], Opened], failed: set[Path]
+) -> tuple[Path, Opened] | None:
+    for folder in folders(wanted.source):
+        for path in _intact(folder, wanted):
+            if path in failed:
+                continue
+            try:
+                return path, opener(path)
+            except (ImportError, OSError) as error:
+                failed.add(path)
+                log.warning("%s; another is looked for, or built", error)
+    return None
+
+
+def _build(wanted: Wanted, opener: Callable[[Path], Opened], failed: set[Path]) -> tuple[Path, Opened]:
+    """Compile in a folder of its own, then rename: no process meets half a library."""
+    command = compiler()
+    if command is None:
+        raise CompileError(wanted.source, "no C compiler was found ($CC, cc, gcc, clang)")
+    reasons = []
+    for folder in folders(wanted.source):
+        reason = _why_unusable(folder)
+        if reason:
+            reasons.append(f"{folder}: {reason}")
+            continue
+        try:
+            with _build_folder(folder, wanted) as work:
+                log.info("compiling %s with %s: once, and it takes a while", wanted.source, command)
+                library = work / "library"
+                features = processor_features()
+                flags = [NATIVE] if features else []
+                arguments = [*flags, *wanted.prepare(work)]
+                run_compiler(command, wanted.source, arguments, library)
+                path = _install(library, folder, wanted, features)
+            if path in failed:
+                raise CompileError(wanted.source, f"{path} cannot be opened, and is built so again")
+            return path, opener(path)
+        except (ImportError, OSError) as error:  # a full disk; a system that opens no library from here
+            reasons.append(f"{folder}: {error}")
+    raise CompileError(wanted.source, "; ".join(reasons))
+
+
+def _intact(folder: Path, wanted: Wanted) -> list[Path]:
+    """The libraries there that nobody else could have changed and this processor can run; fastest first."""
+    present, found = processor_features(), []
+    try:
+        if not _is_trusted(os.stat(folder)):
+            return []
+        records = [name for name in os.listdir(folder) if name.startswith(f"{wanted.stem}.")]
+    except OSError:  # absent, or not ours to enter
+        return []
+    for name in sorted(records):
+        if name.endswith(wanted.suffix + RECORD):
+            path = folder / name.removesuffix(RECORD)
+            try:
+                record = json.loads(_read_trusted(folder / name))
+                needed = set(record["features"])
+                if needed <= present and _read_trusted(path, record["size"], record["sha256"]):
+                    found.append((-len(needed), path))
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                log.warning("%s is not used: %s", path, error)
+    return [path for _, path in sorted(found)]
+
+
+def _read_trusted(path: Path, size: int | None = None, sha256: str | None = None) -> bytes:
+    """A file's content, once its owner, mode, size and hash are found right. Raises ``OSError``."""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or not _is_trusted(status):
+            raise OSError(errno.EPERM, "it belongs to another user, or others may write to it")
+        content = file.read() if size in (None, status.st_size) else b""
+    if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+        raise OSError(errno.EIO, "it is damaged")
+    return content
+
+
+def _is_trusted(status: os.stat_result) -> bool:
+    """Whether only the user and root may have written there."""
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def folders(source: Path) -> list[Path]:
+    """Where a library may be: beside the source, then the user's cache, where the user has a home."""
+    cache = cache_folder()
+    return [source.parent] if cache is None else [source.parent, cache]
+
+
+def cache_folder() -> Path | None:
+    """The user's own folder for libraries; ``None`` for a user without a home, as in containers."""
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # no $HOME, and a user without a name
+        return None
+    return Path(base) / "kane_dynamics_ros" / "compiled"
+
+
+def _why_unusable(folder: Path) -> str:
+    """Why no library may be put there; "" where one may. Makes the cache where it is absent."""
+    try:
+        if folder == cache_folder():
+            folder.mkdir(parents=True, exist_ok=True)
+            if os.stat(folder).st_uid == os.geteuid():
+                folder.chmod(0o700)
+        if not _is_trusted(os.stat(folder)):
+            return "it belongs to another user, or others may write to it"
+        if os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0):
+            return "it is mounted noexec"
+    except OSError as error:
+        return str(error.strerror)
+    return "" if os.access(folder, os.W_OK | os.X_OK) else "it cannot be written"
+
+
+@contextlib.contextmanager
+def _alone(wanted: Wanted) -> Iterator[None]:
+    """One process of the user's builds, the others wait; without a cache nobody waits."""
+    cache = cache_folder()
+    if cache is None or _why_unusable(cache) not in ("", "it is mounted noexec"):
+        yield
+        return
+    lock = os.open(
+        cache / f"{wanted.stem}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+    )
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            log.info("waiting for another process that compiles %s", wanted.source)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(lock)
+
+
+@contextlib.contextmanager
+def _build_folder(folder: Path, wanted: Wanted) -> Iterator[Path]:
+    """A folder of one's own to compile in; what a build left that lost its power is removed."""
+    prefix = f".build-{wanted.stem}-{os.geteuid()}-"
+    for name in os.listdir(folder):
+        if name.startswith(prefix):
+            shutil.rmtree(folder / name, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=prefix, ignore_cleanup_errors=True) as work:
+        yield Path(work)
+
+
+def _install(library: Path, folder: Path, wanted: Wanted, features: frozenset[str]) -> Path:
+    """Move a library and, last, its record into place; both are on the disk before they have names."""
+    content = library.read_bytes()
+    sha256 = hashlib.sha256(content).hexdigest()
+    name = f"{wanted.stem}.{sha256[:16]}{wanted.suffix}"
+    record = library.with_name("record")
+    facts = {"size": len(content), "sha256": sha256, "features": sorted(features)}
+    record.write_text(json.dumps(facts), encoding="utf-8")
+    for built, target in ((library, folder / name), (record, folder / (name + RECORD))):
+        built.chmod(0o755 if built is library else 0o644)
+        with built.open("rb") as file:
+            os.fsync(file.fileno())
+        built.replace(target)
+    return folder / name
+
+
+def _import(name: str, path: Path) -> ModuleType:
+    """Import an extension; one already imported from this path is used again. Raises ``ImportError``."""
+    key = f"{PACKAGE}.{path}"
+    if key not in sys.modules:
+        loader = importlib.machinery.ExtensionFileLoader(f"{PACKAGE}.{name}", str(path))
+        spec = importlib.util.spec_from_file_location(f"{PACKAGE}.{name}", path, loader=loader)
+        if spec is None:
+            raise ImportError(f"{path} has no loader")
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+        sys.modules[key] = module
+    return sys.modules[key]
+
+
+# The compiler, and the processor that it compiles for.
 
 
 def compiler() -> str | None:
@@ -48,19 +344,48 @@ def _answers(path: str) -> bool:
         return False
 
 
-def processor() -> str:
-    """What -march=native depends on: the machine, and the first processor's features where it tells."""
-    features = ""
+# What a compiler uses of the flags in /proc/cpuinfo; the others come and go with the kernel.
+X86_FEATURES = re.compile(
+    r"mmx|sse|ssse|pni|avx|amx|fma|f16c|bmi|abm|popcnt|movbe|adx|aes|vaes|pclmul|vpclmul|sha|gfni|xop|tbm|3dnow"
+    r"|cx16|lahf|rdrand|rdseed|xsave|fsgsbase|clflushopt|clwb|prefetchw|movdir|serialize|lzcnt"
+)
+
+
+def processor_features() -> frozenset[str]:
+    """The instruction sets of this processor; empty where the system does not tell.
+
+    They decide what a library of ``-march=native`` runs on. Where they are unknown (RISC-V, POWER, others)
+    the compiler's portable default is used, which runs on every machine of the kind.
+    """
+    machine = platform.machine().lower()
+    x86 = machine in ("x86_64", "amd64", "i386", "i686")
+    if not x86 and not machine.startswith(("aarch64", "arm")):
+        return frozenset()
+    if sys.platform == "darwin":
+        return _features_of_darwin()
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        features = next((line for line in lines if line.lower().startswith(("flags", "features"))), "")
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
-        pass
-    return f"{platform.machine()} {platform.processor()} {features}"
+        return frozenset()
+    line = re.search(r"^(?:flags|features)\s*:(.*)$", text, re.IGNORECASE | re.MULTILINE)
+    words = line.group(1).split() if line else []
+    return frozenset(word for word in words if not x86 or X86_FEATURES.match(word))
+
+
+def _features_of_darwin() -> frozenset[str]:
+    """``hw.optional`` of macOS: names whose value is 1, on Intel's processors and Apple's."""
+    try:
+        run = subprocess.run(["sysctl", "hw.optional"], capture_output=True, text=True, check=False)
+    except OSError:
+        return frozenset()
+    pairs = (line.rpartition(":") for line in run.stdout.splitlines())
+    return frozenset(name for name, _, value in pairs if value.strip() == "1")
 
 
 def run_compiler(command: str, source: Path, arguments: Sequence[str], target: Path) -> None:
-    """Compile ``source`` into a shared library.
+    """Compile ``source`` into a shared library, in the target's folder.
+
+    The compiler ends with this process, however that ends, and leaves nothing in the folder.
 
     Args:
         command: from ``compiler``.
@@ -69,176 +394,61 @@ def run_compiler(command: str, source: Path, arguments: Sequence[str], target: P
         target: the library.
 
     Raises:
-        CompileError: the compiler's words, or that it did not end.
+        CompileError: the compiler's words, or that it did not end. OSError: the disk is full.
     """
+    words = [command, *FLAGS, *arguments, "-o", str(target), "-lm"]
+    theirs, ours = os.pipe()  # when ours is closed, by whatever ends this process, the compiler is killed
     try:
-        result = subprocess.run(
-            [command, *FLAGS, *arguments, "-o", str(target), "-lm"],
-            capture_output=True,
+        with subprocess.Popen(
+            [sys.executable, "-I", "-S", str(SUPERVISOR), str(target.parent), *words],
+            stdin=theirs,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # apart from the terminal's Ctrl-C, which this process handles
             text=True,
             errors="replace",
-            timeout=MOST_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise CompileError(source, str(error)) from error
-    if result.returncode != 0:
-        raise CompileError(source, f"the compiler says: {result.stderr.strip()[-800:]}")
+        ) as process:
+            try:
+                _, said = process.communicate(timeout=MOST_SECONDS)
+            except subprocess.TimeoutExpired:
+                raise CompileError(source, f"the compiler did not end within {MOST_SECONDS} s") from None
+            finally:
+                os.close(ours)
+    finally:
+        os.close(theirs)
+    if os.strerror(errno.ENOSPC) in said:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target.parent))
+    if process.returncode > 128 and not said.strip():
+        name = signal.Signals(process.returncode - 128).name
+        raise CompileError(source, f"the compiler was ended by {name}; is there enough memory?")
+    if process.returncode != 0:
+        raise CompileError(source, f"the compiler says: {said.strip()[-800:] or 'nothing'}")
 
 
-# Compile a generated NAME.c into a Python extension, once for each source, processor and Python.
-#
-# The library's name carries a hash of everything that it depends on, so that one of another machine,
-# processor, Python or source is never loaded but built again. It is put beside NAME.c or, where that folder
-# cannot be written, into the user's cache.
-
-
-BINDING = Path(__file__).with_name("extension.c")
-BINDING_PARTS = (BINDING, BINDING.with_name("run-batches.h"))
-
-
-def find_library(source: Path, c_sha256: str) -> Path | None:
-    """The extension built earlier for this source, machine and Python."""
-    return _find(source, library_name(source.stem, c_sha256))
-
-
-def build_library(source: Path, c_sha256: str) -> Path:
-    """Compile the extension; returns its path.
-
-    Args:
-        source: NAME.c, with NAME.h beside it.
-        c_sha256: hash of both, as NAME.py states it.
+@contextlib.contextmanager
+def _interruptible(source: Path) -> Iterator[None]:
+    """Let the first SIGINT or SIGTERM end a build at once, also where its handler only takes a note.
 
     Raises:
-        CompileError: no compiler, no Python.h, files that do not match the hash, or the compiler's words.
+        BuildInterruptedError: after the handler, which may raise its own exception.
     """
-    texts = [source.with_suffix(suffix) for suffix in (".h", ".c")]
-    if not all(path.is_file() for path in texts):
-        raise CompileError(source, "NAME.c and NAME.h are not beside NAME.py")
-    found = hashlib.sha256("".join(path.read_text(encoding="utf-8") for path in texts).encode()).hexdigest()
-    if found != c_sha256:
-        raise CompileError(source, "it was changed after it was generated")
-    include = sysconfig.get_path("include")
-    if not (Path(include) / "Python.h").is_file():
-        raise CompileError(source, f"Python.h is not in {include} (Debian and Ubuntu: python3-dev)")
-    name = source.stem
-    arguments = [
-        f"-DKD(function)={name}_##function",
-        f"-DKD_SIZE(size)={name.upper()}_##size",
-        f"-DKD_INIT=PyInit_{name}",
-        f'-DKD_TITLE="{name}"',
-        f'-DKD_HEADER="{name}.h"',
-        "-iquote",
-        str(source.parent),
-        f"-I{include}",
-        f"-I{np.get_include()}",
-        str(BINDING),
-        str(source),
-    ]
-    return _build(source, library_name(name, c_sha256), arguments)
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        handler = kept[signal.Signals(number)]
+        if callable(handler):
+            handler(number, frame)
+        raise BuildInterruptedError(source)
 
-def shared_library(source: Path) -> Path:
-    """The library of a C file of ours that needs libm only, for ctypes; built where it is absent.
-
-    Raises ``CompileError``.
-    """
-    name = f"{source.stem}.{_key(source.read_text(encoding='utf-8'))}.so"
-    return _find(source, name) or _build(source, name, [str(source)])
-
-
-def library_name(name: str, c_sha256: str) -> str:
-    """The file name of the extension for this source on this machine and Python."""
-    binding = (path.read_text(encoding="utf-8") for path in BINDING_PARTS)
-    key = _key(c_sha256, *binding, np.__version__.split(".")[0])
-    return f"{name}.{key}{sysconfig.get_config_var('EXT_SUFFIX')}"
-
-
-def folders(source: Path) -> list[Path]:
-    """Where a library may be: beside the source, then the user's cache, where the user has a home."""
+    for number, handler in kept.items():
+        if callable(handler):
+            signal.signal(number, interrupt)
     try:
-        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    except RuntimeError:  # no $HOME, and a user without a name, as in containers
-        return [source.parent]
-    return [source.parent, Path(cache) / "kane_dynamics_ros"]
-
-
-def writable(folder: Path) -> bool:
-    """Whether files can be written there; makes the folder where it is absent."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
-
-
-def _key(*facts: str) -> str:
-    """A hash of what a library depends on, the flags and the processor included."""
-    return hashlib.sha256(repr((*facts, FLAGS, processor())).encode()).hexdigest()[:16]
-
-
-def _find(source: Path, name: str) -> Path | None:
-    """``os.path``, because a folder that may not be entered has no file for us."""
-    return next((folder / name for folder in folders(source) if os.path.isfile(folder / name)), None)
-
-
-def _build(source: Path, name: str, arguments: Sequence[str]) -> Path:
-    """Compile beside, then rename: no process meets half a library."""
-    command = compiler()
-    if command is None:
-        raise CompileError(source, "no C compiler was found ($CC, cc, gcc, clang)")
-    folder = next((folder for folder in folders(source) if writable(folder)), None)
-    if folder is None:
-        raise CompileError(source, "neither its folder nor the user's cache can be written")
-    try:
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".build-") as temporary:
-            built = Path(temporary) / name
-            run_compiler(command, source, arguments, built)
-            return built.replace(folder / name)
-    except OSError as error:
-        raise CompileError(source, str(error)) from error
-
-
-# Import the compiled form of a generated module.
-
-
-PACKAGE = (
-    "kane_dynamics_ros.compiled"  # Python enters extensions in sys.modules: a bare `json` would hide its own
-)
-log = logging.getLogger(__name__)
-
-
-def load_library(source: Path, c_sha256: str) -> ModuleType:
-    """The imported library for NAME.c; built where there is none, or none that can be imported.
-
-    Raises:
-        CompileError: it cannot be built, or what was built cannot be imported.
-    """
-    found = find_library(source, c_sha256)
-    if found:
-        try:
-            return import_library(source.stem, found)
-        except ImportError as error:
-            log.warning("%s; it is built again", error)
-    try:
-        return import_library(source.stem, build_library(source, c_sha256))
-    except ImportError as error:
-        raise CompileError(source, f"what was built cannot be imported: {error}") from error
-
-
-def import_library(name: str, path: Path) -> ModuleType:
-    """Import a built library; one already imported from this path is used again.
-
-    Raises:
-        ImportError: the file is damaged, or no library for this machine.
-    """
-    key = f"{PACKAGE}.{path}"
-    if key not in sys.modules:
-        loader = importlib.machinery.ExtensionFileLoader(f"{PACKAGE}.{name}", str(path))
-        spec = importlib.util.spec_from_file_location(f"{PACKAGE}.{name}", path, loader=loader)
-        if spec is None:
-            raise ImportError(f"{path} has no loader")
-        module = importlib.util.module_from_spec(spec)
-        loader.exec_module(module)
-        sys.modules[key] = module
-    return sys.modules[key]
+        yield
+    finally:
+        for number, handler in kept.items():
+            if callable(handler):
+                signal.signal(number, handler)

@@ -30,6 +30,13 @@ class CompileError(KaneDynamicsError):
         super().__init__(f"{path}: cannot be compiled: {reason}; use backend='python' or fix the cause")
 
 
+class BuildInterruptedError(KaneDynamicsError):
+    """A signal ended the process's wait for the compiler."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: interrupted while it was compiled; the next start compiles it")
+
+
 class NoMassError(KaneDynamicsError):
     """The centre of mass of nothing was asked for."""
 

@@ -19,7 +19,7 @@ from kane_dynamics_ros.errors import (
     ShapeError,
     SingularMassMatrixError,
 )
-from kane_dynamics_ros.runtime.compilation import build_library, find_library, load_library
+from kane_dynamics_ros.runtime.compilation import library_path, load_library
 from kane_dynamics_ros.runtime.errors import (
     BackendError,
     CompileError,
@@ -136,8 +136,7 @@ def compile_model(source: str | os.PathLike[str]) -> Path:
     """
     path = find_module(source)
     c_sha256: str = read_module(path).model["c_sha256"]
-    c_file = path.with_suffix(".c")
-    return find_library(c_file, c_sha256) or build_library(c_file, c_sha256)
+    return library_path(path.with_suffix(".c"), c_sha256)
 
 
 def _kernel_maker(module: CheckedModule, metadata: ModelMetadata, backend: Backend) -> tuple[MakeKernel, str]:

@@ -69,8 +69,8 @@ def compiled_step(
 def _step_function() -> Any:
     """``kd_plant_step``, built where it is absent; None when it cannot be had."""
     try:
-        function = ctypes.CDLL(str(shared_library(SOURCE))).kd_plant_step
-    except (OSError, CompileError) as error:
+        function = shared_library(SOURCE).kd_plant_step
+    except CompileError as error:
         log.warning("%s cannot be compiled (%s); NumPy gives the same steps, slower", SOURCE.name, error)
         return None
     function.restype = ctypes.c_int

@@ -1,6 +1,18 @@
-"""Building libraries: hostile compilers, names, homes, and files that are no libraries."""
+"""Building libraries: hostile compilers, names, homes; damaged and planted files; builds at once, and killed."""
 
+import ctypes
+import errno
+import hashlib
+import json
+import logging
+import os
+import platform
+import shutil
+import signal
+import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -40,19 +52,6 @@ def test_a_model_named_like_a_module_of_pythons_does_not_hide_it(tmp_path: Path)
     assert sys.modules["json"] is json
 
 
-@pytest.mark.parametrize("content", [b"", b"no library"])
-def test_a_file_that_is_no_library_is_built_again(content: bytes, tmp_path: Path) -> None:
-    module = module_named("arm", tmp_path)
-    source = module.with_suffix(".c")
-    library = compilation.build_library(
-        source, load_model(module, backend="python")._metadata.model["c_sha256"]
-    )
-    good = library.read_bytes()
-    library.write_bytes(content)
-    assert load_model(module, backend="c").backend == "c"
-    assert len(library.read_bytes()) == len(good)
-
-
 @pytest.mark.parametrize(
     "content", [b"#!/bin/sh\nexit 1\n", b"\x7fELF and then rubbish", b"#!/no/such/shell\n"]
 )
@@ -84,3 +83,341 @@ def test_a_user_without_a_home_needs_none(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setattr(Path, "home", homeless)
     assert load_model(module_named("arm", tmp_path), backend="c").backend == "c"
+
+
+# A small C file, and a compiler that keeps count, for what concerns libraries of every kind.
+
+PATIENCE = 60.0  # [s] on a busy machine
+LOAD = "import sys, pathlib; from kane_dynamics_ros.runtime.compilation import shared_library; "
+LOAD += "print(shared_library(pathlib.Path(sys.argv[1])).answer())"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "sources"
+    folder.mkdir(mode=0o755)
+    path = folder / "small.c"
+    path.write_text("int answer(void) { return 42; }\n")
+    return path
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home/kane_dynamics_ros/compiled"
+
+
+@pytest.fixture
+def compilations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Callable[[], list[str]]:
+    """What the compiler was called with, a line for each call."""
+    calls = tmp_path / "calls"
+    calls.touch()
+    real = compilation.compiler()
+    script = f'#!/bin/sh\n[ "$1" = --version ] || echo "$@" >> {calls}\nexec {real} "$@"\n'
+    monkeypatch.setenv("CC", program(tmp_path, script.encode()))
+    return lambda: calls.read_text().splitlines()
+
+
+def answer(source: Path) -> int:
+    return int(compilation.shared_library(source).answer())
+
+
+def answer_of_another_process(source: Path) -> bytes:
+    return subprocess.run([sys.executable, "-c", LOAD, source], capture_output=True).stdout
+
+
+def library_of(folder: Path) -> Path:
+    (found,) = folder.glob("*.so")
+    return found
+
+
+def record_of(library: Path) -> Path:
+    return Path(f"{library}{compilation.RECORD}")
+
+
+def plant(text: str, library: Path, tmp_path: Path) -> None:
+    """Put other code in a library's place, with a record that fits."""
+    evil = tmp_path / "evil.c"
+    evil.write_text(text)
+    command = [str(compilation.compiler()), "-shared", "-fPIC", str(evil), "-o", str(tmp_path / "evil.so")]
+    subprocess.run(command, check=True)
+    library.unlink(missing_ok=True)
+    shutil.move(tmp_path / "evil.so", library)
+    library.chmod(0o755)
+    content = library.read_bytes()
+    facts = {"size": len(content), "sha256": hashlib.sha256(content).hexdigest(), "features": []}
+    record_of(library).write_text(json.dumps(facts))
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "one byte", "no record", "record is no JSON"])
+def test_a_damaged_library_is_built_again_and_never_opened(
+    damage: str, source: Path, compilations: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening a library that was cut short ends the process with SIGBUS."""
+    assert answer(source) == 42
+    library = library_of(source.parent)
+    good = library.read_bytes()
+    if damage == "no record":
+        record_of(library).unlink()
+    elif damage == "record is no JSON":
+        record_of(library).write_text("{")
+    else:
+        bad = {"empty": b"", "cut": good[: len(good) // 2], "one byte": good[:-1] + bytes([good[-1] ^ 1])}
+        library.with_name("new").write_bytes(bad[damage])
+        library.with_name("new").replace(library)  # the old one is mapped into this process
+    opened: list[bytes] = []
+
+    class Recorded(ctypes.CDLL):
+        def __init__(self, path: str) -> None:
+            opened.append(Path(path).read_bytes())
+            super().__init__(path)
+
+    monkeypatch.setattr(ctypes, "CDLL", Recorded)
+    assert answer(source) == 42
+    assert opened == [good]
+    assert len(compilations()) == 2
+    assert library_of(source.parent).read_bytes() == good
+
+
+def test_a_library_that_opens_and_cannot_be_imported_is_built_again_under_another_name(
+    tmp_path: Path, cache: Path
+) -> None:
+    module = module_named("arm", tmp_path)
+    assert load_model(module, backend="c").backend == "c"
+    (library,) = tmp_path.glob("arm.*.so")
+    name, key, _, *suffixes = library.name.split(".")
+    planted = library.with_name(".".join([name, key, "0" * 16, *suffixes]))
+    plant("int nothing;\n", planted, tmp_path)
+    library.unlink()
+    assert load_model(module, backend="c").backend == "c"
+    assert planted.is_file()
+    assert library.is_file()
+
+
+@pytest.mark.parametrize("how", ["folder for all", "folder for the group", "file for all", "record for all"])
+def test_a_library_that_others_could_have_planted_is_not_opened(
+    how: str, source: Path, tmp_path: Path, cache: Path, compilations: Callable[[], list[str]]
+) -> None:
+    assert answer_of_another_process(source) == b"42\n"
+    library = library_of(source.parent)
+    plant("int answer(void) { return 666; }\n", library, tmp_path)
+    assert answer_of_another_process(source) == b"666\n"  # the plant is good
+    if how.startswith("folder"):
+        source.parent.chmod(0o777 if how == "folder for all" else 0o775)
+    else:
+        (library if how.startswith("file") else record_of(library)).chmod(0o666)
+    assert answer_of_another_process(source) == b"42\n"
+    if how.startswith("folder"):
+        assert cache.stat().st_mode & 0o777 == 0o700
+        assert library_of(cache).is_file()
+    before = len(compilations())
+    assert answer_of_another_process(source) == b"42\n"
+    assert len(compilations()) == before
+
+
+def test_a_library_of_another_user_is_not_opened(
+    source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert answer(source) == 42
+    library = library_of(source.parent)
+    wanted = compilation.Wanted(source, library.name.split(".")[1], ".so", lambda folder: [])
+    assert compilation._intact(source.parent, wanted) == [library]
+    if os.geteuid() == 0:
+        os.chown(library, 54321, 54321)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    assert compilation._intact(source.parent, wanted) == []
+
+
+def test_a_link_in_a_librarys_place_is_not_followed(source: Path, tmp_path: Path, cache: Path) -> None:
+    assert answer(source) == 42
+    library = library_of(source.parent)
+    library.rename(tmp_path / "elsewhere")
+    library.symlink_to(tmp_path / "elsewhere")
+    wanted = compilation.Wanted(source, library.name.split(".")[1], ".so", lambda folder: [])
+    assert compilation._intact(source.parent, wanted) == []
+
+
+def test_what_lies_in_the_cache_is_used_when_the_folder_of_the_source_fails(
+    source: Path, cache: Path, compilations: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk: each load compiled again."""
+    really = compilation.run_compiler
+
+    def full(command: str, file: Path, arguments: list[str], target: Path) -> None:
+        if target.is_relative_to(source.parent):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+        really(command, file, arguments, target)
+
+    monkeypatch.setattr(compilation, "run_compiler", full)
+    for _ in range(2):
+        assert answer(source) == 42
+    assert len(compilations()) == 1
+    assert library_of(cache).is_file()
+    assert [path.name for path in source.parent.iterdir()] == ["small.c"]
+
+
+def test_a_compiler_that_finds_the_disk_full_is_followed_by_the_next_folder(
+    source: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = b"#!/bin/sh\n[ $1 = --version ] || { echo 'as: No space left on device' >&2; exit 1; }\n"
+    monkeypatch.setenv("CC", program(tmp_path, script))
+    with pytest.raises(CompileError) as raised:
+        answer(source)
+    for folder in (source.parent, cache):
+        assert str(folder) in str(raised.value)
+
+
+def test_libraries_are_put_only_where_they_may_be_opened(
+    source: Path, cache: Path, compilations: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noexec = [source.parent]
+
+    class Status:
+        def __init__(self, folder: Path) -> None:
+            self.f_flag = 8 if folder in noexec else 0
+
+    monkeypatch.setattr(os, "statvfs", Status)
+    monkeypatch.setattr(os, "ST_NOEXEC", 8, raising=False)
+    for _ in range(2):
+        assert answer(source) == 42
+    library_of(cache).unlink()
+    noexec.append(cache)
+    with pytest.raises(CompileError):
+        answer(source)
+    assert len(compilations()) == 1
+
+
+def test_one_process_compiles_and_the_others_wait(
+    source: Path, compilations: Callable[[], list[str]]
+) -> None:
+    command = [sys.executable, "-c", LOAD, str(source)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(4)]
+    assert [process.communicate(timeout=PATIENCE)[0] for process in processes] == [b"42\n"] * 4
+    assert len(compilations()) == 1
+
+
+@pytest.fixture
+def slow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
+    """A compiler that never ends, as a driver with a child; where both write their process ids."""
+    pids = tmp_path / "pids"
+    script = f'#!/bin/sh\n[ "$1" = --version ] && exit 0\nsleep 600 & echo $$ $! > {pids}.new\n'
+    script += f"mv {pids}.new {pids}; wait\n"
+    monkeypatch.setenv("CC", program(tmp_path, script.encode()))
+    return pids
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that ended and that nobody has asked for yet does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_build_that_is_killed_leaves_no_folder_and_no_compiler(
+    number: int, source: Path, slow: Path, cache: Path
+) -> None:
+    process = subprocess.Popen([sys.executable, "-c", LOAD, source], stderr=subprocess.DEVNULL)
+    wait_until(slow.is_file)
+    pids = [int(word) for word in slow.read_text().split()]
+    assert all(map(alive, pids))
+    process.send_signal(number)
+    process.wait(PATIENCE)
+    wait_until(lambda: not any(map(alive, pids)))
+    wait_until(lambda: [path.name for path in source.parent.iterdir()] == ["small.c"])
+    assert list(cache.glob(".build*")) == []
+
+
+def test_a_signal_whose_handler_only_takes_a_note_ends_the_build(source: Path, slow: Path) -> None:
+    """As nodes handle SIGINT: the flag is set, and the start ends."""
+    code = """
+import pathlib, signal, sys
+from kane_dynamics_ros.runtime.compilation import shared_library
+from kane_dynamics_ros.runtime.errors import BuildInterruptedError
+noted = []
+def handler(number, frame):
+    noted.append(number)
+signal.signal(signal.SIGINT, handler)
+try:
+    shared_library(pathlib.Path(sys.argv[1]))
+except BuildInterruptedError:
+    print(len(noted), signal.getsignal(signal.SIGINT) is handler)
+"""
+    process = subprocess.Popen([sys.executable, "-c", code, source], stdout=subprocess.PIPE, text=True)
+    wait_until(slow.is_file)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=PATIENCE)[0] == "1 True\n"
+
+
+def test_that_it_compiles_is_said_at_info_level(
+    source: Path, cache: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        answer(source)
+        answer(source)
+    assert [(record.levelname, str(source) in record.getMessage()) for record in caplog.records] == [
+        ("INFO", True)
+    ]
+
+
+def test_what_is_compiled_is_a_copy_of_the_text_whose_hash_was_compared(
+    tmp_path: Path, compilations: Callable[[], list[str]]
+) -> None:
+    module = module_named("arm", tmp_path)
+    load_model(module, backend="c")
+    (call,) = compilations()
+    assert str(module.with_suffix(".c")) not in call.split()
+    assert any(word.endswith("/arm.c") for word in call.split())
+
+
+def test_a_library_is_used_by_every_processor_that_has_its_features(
+    source: Path, compilations: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kernel update that adds a flag must not cost a robot without a compiler its compiled form."""
+    real = compilation.processor_features()
+    assert answer(source) == 42
+    assert (compilation.NATIVE in compilations()[0].split()) == bool(real)
+    monkeypatch.setattr(compilation, "processor_features", lambda: real | {"avx99"})
+    monkeypatch.setattr(compilation, "compiler", lambda: None)
+    assert answer(source) == 42
+    if real:
+        monkeypatch.setattr(compilation, "processor_features", lambda: real - {min(real)})
+        with pytest.raises(CompileError):
+            answer(source)
+
+
+def test_where_the_processor_is_unknown_portable_code_is_made_that_all_may_run(
+    source: Path, compilations: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compilation, "processor_features", frozenset)
+    assert answer(source) == 42
+    assert compilation.NATIVE not in compilations()[0].split()
+    monkeypatch.setattr(compilation, "processor_features", lambda: frozenset({"avx99"}))
+    assert answer(source) == 42
+    assert len(compilations()) == 1
+
+
+CPUINFO = {
+    "x86_64": ("flags\t\t: fpu sse4_2 avx2 md_clear ibpb fma", {"sse4_2", "avx2", "fma"}),
+    "aarch64": ("Features\t: fp asimd sve", {"fp", "asimd", "sve"}),
+    "ppc64le": ("cpu\t\t: POWER9, altivec supported", set()),
+    "riscv64": ("isa\t\t: rv64imafdc", set()),
+}
+
+
+@pytest.mark.parametrize("machine", CPUINFO)
+def test_features_are_those_that_a_compiler_uses(machine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, features = CPUINFO[machine]
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: f"processor\t: 0\n{text}\n\n")
+    assert compilation.processor_features() == features
