@@ -8,20 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.description.algebra import apply, cross, dot, transpose
 from kane_dynamics_ros.description.checks import frames_at, position
 from kane_dynamics_ros.description.findings import NoInertiaMovedError, Notes, UnphysicalInertiaError, listed
 from kane_dynamics_ros.description.geometry import (
     ROUNDING,
     Pose,
-    apply,
-    cross,
-    dot,
     failed_condition,
     lump,
     moment_about,
     moved_inertia,
     principal_moments,
-    transpose,
 )
 from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
 from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, refuse_loose
