@@ -134,8 +134,8 @@ def judge_faults(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Rob
 
 
 def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: Notes) -> None:
-    """Refuse inertias that no body has where they make the mass matrix indefinite, doubt them where they act
-    at all, and warn of the others.
+    """Refuse inertias that no body has where they make the mass matrix indefinite, and warn of the others,
+    seriously where they act at all.
 
     Judged are the principal moments of the body that moves: the link with all that is fixed to it.
     """
@@ -158,7 +158,7 @@ def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: 
         if indefinite:
             notes.refuse(error)
         else:
-            notes.doubt(error)
+            notes.warn_unless_strict(error)
 
 
 def has_negative_moment(link: Link) -> bool:
@@ -190,7 +190,7 @@ PARALLEL = 1e-9  # sine of the angle between axes that are taken as parallel
 
 
 def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge", notes: Notes) -> None:
-    """Doubt the joints that move no inertia, the nearest to the tip first; refuse where no joint moves any.
+    """Warn of the joints that move no inertia, the nearest to the tip first; refuse where no joint moves any.
 
     Only joints from the last heavy body on can be such; a massless body before it is harmless. A follower
     and its leader are one coordinate, which moves when either meets inertia.
@@ -204,7 +204,7 @@ def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge",
             bodies = (joint.body, *joint.lumped)
             error = NoInertiaMovedError(place, joint.name, bodies, judge.suggestion(joint.body))
             if busy:
-                notes.doubt(error)
+                notes.warn_unless_strict(error)
             else:
                 notes.refuse(error)
 
