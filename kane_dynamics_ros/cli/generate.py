@@ -113,9 +113,9 @@ def check_module(text: str, name: str, chain: Chain) -> None:
 
 
 def print_warnings(chain: Chain) -> None:
-    """The doubts about the URDF, as ``inspect`` prints them."""
-    doubts = [finding for finding in chain.findings if finding.severity == "warning"]
-    for line in finding_lines(doubts, palette_for(sys.stdout)) if doubts else ():
+    """The warnings about the URDF, as ``inspect`` prints them."""
+    warnings = [finding for finding in chain.findings if finding.severity == "warning"]
+    for line in finding_lines(warnings, palette_for(sys.stdout)) if warnings else ():
         print(printable(line, sys.stdout))
 
 

@@ -166,7 +166,7 @@ def chain_for(
             tip = joints[chain.coordinates[missing[0]]].parent
             last = ", ".join(chain.coordinates[k] for k in missing)
             note = f"tip {tip!r} was chosen, for the bag has no {last}; --tip chooses another"
-            return serial_chain(robot, tip, lock=dict(chain.locked)), [note]
+            return serial_chain(robot, tip, root=chain.root, lock=dict(chain.locked)), [note]
     raise JointMismatchError(bag, topic, [names[k] for k in missing], found, proposed)
 
 
@@ -403,7 +403,8 @@ def written(
         folder / f"{name}.py",
     )
     output.urdf.write_bytes(text.text)
-    again = serial_chain(load_robot(str(output.urdf)), chain.tip, lock=dict(chain.locked))
+    read_again = load_robot(str(output.urdf))
+    again = serial_chain(read_again, chain.tip, root=chain.root, lock=dict(chain.locked))
     write_module(derive(again), name, folder)
     notes += [
         f"{each} has no place in the URDF: in {output.parameters.name} only (--add-dynamics adds it)"

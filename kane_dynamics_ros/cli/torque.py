@@ -2,9 +2,11 @@
 
 import argparse
 import json
+import sys
 
 import numpy as np
 
+from kane_dynamics_ros.control.limits import far_outside
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, Terms, load_model
 
@@ -50,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     q, qd, qdd = (numbers(f"--{name}", getattr(arguments, name), joints) for name in ("q", "qd", "qdd"))
     tau = model.inverse_dynamics(q, qd, qdd)
     terms = model.terms(q, qd, qdd)
+    for outside in far_outside(np.array(q), model.joints):
+        print(f"warning: {outside} [rad or m]: degrees written for radians?", file=sys.stderr)
     if arguments.json:
         columns = {"torque": tau, **terms._asdict()}
         values = {name: np.asarray(column).tolist() for name, column in columns.items()}

@@ -12,7 +12,9 @@ import numpy as np
 
 from kane_dynamics_ros.checksum import RECORD
 from kane_dynamics_ros.cli.arguments import add_chain_arguments, read_chain
-from kane_dynamics_ros.description import Chain, Inertia, physics_hash
+from kane_dynamics_ros.description import Chain, Inertia
+from kane_dynamics_ros.description.geometry import about_origin
+from kane_dynamics_ros.description.physics_hash import compare_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.formulation.kane import chain_dynamics
 from kane_dynamics_ros.formulation.loads import Actuation
@@ -265,7 +267,7 @@ def _with_other_conditions(
     }
     if model.parameters.inertial is not None:  # generated with --inertial runtime
         chain = _with_other_inertias(chain, rng)
-        changes["inertial"] = _standard_parameters(chain)
+        changes["inertial"] = tuple(value for joint in chain.joints for value in about_origin(joint.inertia))
     return model.with_parameters(**changes), chain
 
 
@@ -274,16 +276,6 @@ def _with_other_inertias(chain: Chain, rng: np.random.Generator) -> Chain:
     bodies = (_as_inertia(_random_payload(rng)) for _ in chain.joints)
     joints = tuple(replace(joint, inertia=body) for joint, body in zip(chain.joints, bodies, strict=True))
     return replace(chain, joints=joints)
-
-
-def _standard_parameters(chain: Chain) -> tuple[float, ...]:
-    """m, h, J about the link frame's origin of each body, in the module's order."""
-    values: list[float] = []
-    for joint in chain.joints:
-        m, c = joint.inertia.mass, np.array(joint.inertia.com)
-        J = np.array(joint.inertia.tensor) + m * (c @ c * np.eye(3) - np.outer(c, c))
-        values += [m, *(m * c), *J[np.triu_indices(3)]]
-    return tuple(float(value) for value in values)
 
 
 def _random_payload(rng: np.random.Generator) -> Payload:
@@ -355,9 +347,9 @@ def run(arguments: argparse.Namespace) -> int:
     locks = arguments.lock or [f"{joint}={position!r}" for joint, position in model.locked.items()]
     tip, root = arguments.tip or model.tip, arguments.root or model.root
     chain = read_chain(arguments.urdf, tip, locks, arguments.xacro, root)
-    expected = physics_hash(chain)
-    if model.urdf_hash != expected:
-        raise AnotherRobotError(arguments.module, arguments.urdf, model.urdf_hash, expected)
+    origin = compare_origin(model, chain)
+    if not origin.matches:
+        raise AnotherRobotError(arguments.module, arguments.urdf, model.urdf_hash, origin.hash)
     largest = largest_differences(model, chain, arguments.states, arguments.seed)
     print(f"{model.name}, backend {model.backend}: largest relative difference at {arguments.states} states")
     print("\n".join(lines_of(largest)))

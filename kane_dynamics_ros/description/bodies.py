@@ -8,20 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.description.algebra import apply, cross, dot, transpose
 from kane_dynamics_ros.description.checks import frames_at, position
 from kane_dynamics_ros.description.findings import NoInertiaMovedError, Notes, UnphysicalInertiaError, listed
 from kane_dynamics_ros.description.geometry import (
     ROUNDING,
     Pose,
-    apply,
-    cross,
-    dot,
     failed_condition,
     lump,
     moment_about,
     moved_inertia,
     principal_moments,
-    transpose,
 )
 from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
 from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, refuse_loose
@@ -137,8 +134,8 @@ def judge_faults(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Rob
 
 
 def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: Notes) -> None:
-    """Refuse inertias that no body has where they make the mass matrix indefinite, doubt them where they act
-    at all, and warn of the others.
+    """Refuse inertias that no body has where they make the mass matrix indefinite, and warn of the others,
+    seriously where they act at all.
 
     Judged are the principal moments of the body that moves: the link with all that is fixed to it.
     """
@@ -161,7 +158,7 @@ def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: 
         if indefinite:
             notes.refuse(error)
         else:
-            notes.doubt(error)
+            notes.warn_unless_strict(error)
 
 
 def has_negative_moment(link: Link) -> bool:
@@ -193,7 +190,7 @@ PARALLEL = 1e-9  # sine of the angle between axes that are taken as parallel
 
 
 def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge", notes: Notes) -> None:
-    """Doubt the joints that move no inertia, the nearest to the tip first; refuse where no joint moves any.
+    """Warn of the joints that move no inertia, the nearest to the tip first; refuse where no joint moves any.
 
     Only joints from the last heavy body on can be such; a massless body before it is harmless. A follower
     and its leader are one coordinate, which moves when either meets inertia.
@@ -207,7 +204,7 @@ def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge",
             bodies = (joint.body, *joint.lumped)
             error = NoInertiaMovedError(place, joint.name, bodies, judge.suggestion(joint.body))
             if busy:
-                notes.doubt(error)
+                notes.warn_unless_strict(error)
             else:
                 notes.refuse(error)
 

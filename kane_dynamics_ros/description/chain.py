@@ -137,17 +137,17 @@ def serial_chain(
     for body in bodies:
         note_lumped(body, parts, notes)
     coordinates, joints = chain_joints(steps, bodies, path, parts, notes)
-    doubts = Notes(robot.source, strict=strict)
-    judge_faults(bodies, fixing_joints(carried, path, parts), carried, doubts)
+    judged = Notes(robot.source, strict=strict)
+    judge_faults(bodies, fixing_joints(carried, path, parts), carried, judged)
     judge = Judge(joints, default_tip)
-    if not doubts.errors:  # else there are no numbers to judge
-        judge_resistance(joints, carried, judge, doubts)
-        note_weak_limits(joints, coordinates, {joint.name: joint.line for joint in robot.joints}, doubts)
-    judge_inertias(bodies, carried, judge, doubts)
-    note_doubts(bodies, carried, doubts)
-    doubts.findings.sort(key=lambda finding: finding.line or 0)
-    doubts.findings = [*carried.findings, *doubts.findings, *notes.findings]
-    doubts.raise_errors()
+    if not judged.errors:  # else there are no numbers to judge
+        judge_resistance(joints, carried, judge, judged)
+        note_weak_limits(joints, coordinates, {joint.name: joint.line for joint in robot.joints}, judged)
+    judge_inertias(bodies, carried, judge, judged)
+    note_warnings(bodies, carried, judged)
+    judged.findings.sort(key=lambda finding: finding.line or 0)
+    judged.findings = [*carried.findings, *judged.findings, *notes.findings]
+    judged.raise_errors()
     return Chain(
         robot=robot.name,
         root=carried.root,
@@ -156,7 +156,7 @@ def serial_chain(
         coordinates=coordinates,
         R_BT=tip_pose.R,
         p_BoTo_B=tip_pose.p,
-        findings=tuple(doubts.findings),
+        findings=tuple(judged.findings),
         locked=tuple(lock.items()),
     )
 
@@ -173,7 +173,7 @@ def fixing_joints(robot: Robot, path: Sequence[Joint], parts: Parts) -> list[Joi
     return list(found.values())
 
 
-def note_doubts(bodies: Sequence[Body], robot: Robot, notes: Notes) -> None:
+def note_warnings(bodies: Sequence[Body], robot: Robot, notes: Notes) -> None:
     """Note what is doubtful about limits, placements, masses and inertias of what moves."""
     attached = [part for body in bodies for part in body.links]
     note_joints([body.joint for body in bodies], [part.joint for part in attached if part.joint], notes)

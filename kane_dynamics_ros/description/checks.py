@@ -6,18 +6,9 @@ import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from kane_dynamics_ros.description.algebra import add, apply, cross, dot, scale, subtract
 from kane_dynamics_ros.description.findings import Notes, listed
-from kane_dynamics_ros.description.geometry import (
-    Pose,
-    add,
-    apply,
-    cross,
-    dot,
-    principal_moments,
-    rotation_about,
-    scale,
-    subtract,
-)
+from kane_dynamics_ros.description.geometry import Pose, principal_moments, rotation_about
 from kane_dynamics_ros.description.model import MOVING, ZERO, ChainJoint, Inertia, Joint, Link, Robot, Vector
 
 # Names that tools trip over; here they are data, and all of them work.

@@ -547,7 +547,7 @@ class Notes:
         message = f"{error.found}; {why}" if why else f"{error.found}; {error.remedy}"
         self.findings.append(Finding(error.code, "warning", message, *error.place))
 
-    def doubt(self, error: DescriptionError) -> None:
+    def warn_unless_strict(self, error: DescriptionError) -> None:
         """Refuse where ``strict`` is asked for, else warn."""
         if self.strict:
             self.refuse(error)

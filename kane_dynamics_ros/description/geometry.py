@@ -1,4 +1,4 @@
-"""Rotations, placements and inertia sums on plain tuples: the same bits on every machine and NumPy."""
+"""Rotations, poses and sums of inertia on plain tuples: the same bits on every machine, whatever NumPy."""
 
 import math
 from collections.abc import Iterable
@@ -6,10 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.description.algebra import add, apply, cross, dot, multiply, scale, subtract, transpose
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Inertia, Matrix, Vector
-
-# Rotations, placements and inertia sums on plain tuples: the same bits on every machine and NumPy.
-
 
 # sin and cos of the double nearest to pi/2 leave 6e-17 where the file means 0. An angle that misses a quarter
 # turn by less than this is taken as exact; with 12 digits it misses by 5e-12 and stays as written. [rad]
@@ -24,45 +22,7 @@ class Pose(NamedTuple):
 
     def then(self, other: "Pose") -> "Pose":
         """Frame C in A, for C given in B."""
-        return Pose(product(self.R, other.R), add(self.p, apply(self.R, other.p)))
-
-
-def dot(a: Vector, b: Vector) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def add(a: Vector, b: Vector) -> Vector:
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
-
-
-def subtract(a: Vector, b: Vector) -> Vector:
-    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
-
-
-def scale(factor: float, a: Vector) -> Vector:
-    return (factor * a[0], factor * a[1], factor * a[2])
-
-
-def cross(a: Vector, b: Vector) -> Vector:
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-def transpose(M: Matrix) -> Matrix:
-    return ((M[0][0], M[1][0], M[2][0]), (M[0][1], M[1][1], M[2][1]), (M[0][2], M[1][2], M[2][2]))
-
-
-def apply(M: Matrix, a: Vector) -> Vector:
-    return (dot(M[0], a), dot(M[1], a), dot(M[2], a))
-
-
-def product(A: Matrix, B: Matrix) -> Matrix:
-    x, y, z = transpose(B)
-    a, b, c = A
-    return (
-        (dot(a, x), dot(a, y), dot(a, z)),
-        (dot(b, x), dot(b, y), dot(b, z)),
-        (dot(c, x), dot(c, y), dot(c, z)),
-    )
+        return Pose(multiply(self.R, other.R), add(self.p, apply(self.R, other.p)))
 
 
 def sine_cosine(angle: float) -> tuple[float, float]:
@@ -116,7 +76,7 @@ def rotated_tensor(R_AB: Matrix, I_B: Matrix) -> Matrix:
     """I_A = R_AB I_B R_AB^T, exactly symmetric."""
     if R_AB == IDENTITY:
         return I_B
-    full = product(product(R_AB, I_B), transpose(R_AB))
+    full = multiply(multiply(R_AB, I_B), transpose(R_AB))
     return symmetric(full[0][0], full[1][1], full[2][2], full[0][1], full[0][2], full[1][2])
 
 
@@ -164,6 +124,17 @@ def lump(parts: Iterable[Inertia]) -> Inertia:
         shift = point_mass_tensor(part.mass, subtract(part.com, com))
         tensor = add_matrices(tensor, add_matrices(part.tensor, shift))
     return Inertia(mass, com, tensor)
+
+
+def about_origin(inertia: Inertia) -> tuple[float, ...]:
+    """(m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz) about the frame's origin.
+
+    The inertial parameters of a model: h = m c, and J by the parallel-axis theorem.
+    """
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = add_matrices(
+        inertia.tensor, point_mass_tensor(inertia.mass, inertia.com)
+    )
+    return (inertia.mass, *scale(inertia.mass, inertia.com), xx, xy, xz, yy, yz, zz)
 
 
 def moment_about(inertia: Inertia, axis: Vector) -> float:

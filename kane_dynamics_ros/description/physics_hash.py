@@ -122,8 +122,12 @@ class OriginCheck(NamedTuple):
 def check_origin(model: Origin, robot: Robot) -> OriginCheck:
     """Whether ``model`` was generated from ``robot``: the same physics from root to tip, with its locks.
 
-    The only place that decides this. Raises ``DescriptionError`` where the robot has no such chain.
+    Raises ``DescriptionError`` where the robot has no such chain.
     """
-    chain = serial_chain(robot, model.tip, root=model.root, lock=model.locked)
+    return compare_origin(model, serial_chain(robot, model.tip, root=model.root, lock=model.locked))
+
+
+def compare_origin(model: Origin, chain: Chain) -> OriginCheck:
+    """Whether ``model`` was generated from ``chain``. The only place that decides this."""
     found = physics_hash(chain)
     return OriginCheck(chain, found, found == model.urdf_hash)

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from kane_dynamics_ros.description.algebra import scale
 from kane_dynamics_ros.description.attributes import LARGEST
 from kane_dynamics_ros.description.extras import trace_mimics
 from kane_dynamics_ros.description.findings import (
@@ -20,7 +21,7 @@ from kane_dynamics_ros.description.findings import (
     UnknownNameError,
     UnsupportedJointError,
 )
-from kane_dynamics_ros.description.geometry import Pose, rotation_about, scale
+from kane_dynamics_ros.description.geometry import Pose, rotation_about
 from kane_dynamics_ros.description.model import IDENTITY, MOVING, ZERO, Joint, Link, Mimic, Robot
 
 # Whether links and joints form one tree.

@@ -1,48 +1,32 @@
-"""Vectors and matrices as tuples of scalars of any kind: floats, arrays, SymPy, code expressions."""
+"""Vectors and matrices of the formulations: tuples of scalars of any kind, and what turns them.
+
+Sums and products are those of ``description.algebra``: all scalars take the same path.
+"""
 
 from collections.abc import Callable
 from typing import Any
 
-Scalar = Any  # anything with + - *: the formulations are generic over it
+from kane_dynamics_ros.description.algebra import add, apply, cross, dot, multiply, scale, transpose
+
+__all__ = [
+    "Matrix",
+    "Scalar",
+    "Vector",
+    "add",
+    "apply",
+    "cross",
+    "cross_columns",
+    "dot",
+    "multiply",
+    "rotate_about",
+    "scale",
+    "transpose",
+    "turned",
+]
+
+Scalar = Any  # as ``description.algebra.Scalar`` says
 Vector = tuple[Scalar, Scalar, Scalar]
 Matrix = tuple[Vector, Vector, Vector]  # rows
-
-
-def add(*vectors: Vector) -> Vector:
-    """Sum of vectors, from the left."""
-    x, y, z = vectors[0]
-    for vector in vectors[1:]:
-        x, y, z = x + vector[0], y + vector[1], z + vector[2]
-    return x, y, z
-
-
-def scale(factor: Scalar, v: Vector) -> Vector:
-    return factor * v[0], factor * v[1], factor * v[2]
-
-
-def dot(a: Vector, b: Vector) -> Scalar:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
-
-
-def cross(a: Vector, b: Vector) -> Vector:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-def apply(matrix: Matrix, v: Vector) -> Vector:
-    """matrix v."""
-    return dot(matrix[0], v), dot(matrix[1], v), dot(matrix[2], v)
-
-
-def transpose(matrix: Matrix) -> Matrix:
-    a, b, c = matrix
-    return (a[0], b[0], c[0]), (a[1], b[1], c[1]), (a[2], b[2], c[2])
-
-
-def multiply(a: Matrix, b: Matrix) -> Matrix:
-    """a b."""
-    columns = transpose(b)
-    x, y, z = ((dot(row, columns[0]), dot(row, columns[1]), dot(row, columns[2])) for row in a)
-    return x, y, z
 
 
 def cross_columns(p: Vector, matrix: Matrix) -> Matrix:

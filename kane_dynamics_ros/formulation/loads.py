@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from kane_dynamics_ros.description.model import Chain, Inertia, Vector
+from kane_dynamics_ros.description.geometry import Pose, moved_inertia
+from kane_dynamics_ros.description.model import Chain, Inertia
 
 
 @dataclass(frozen=True)
@@ -39,18 +40,5 @@ def body_inertias(chain: Chain, payload: Inertia | None) -> list[list[Inertia]]:
     """
     inertias = [[joint.inertia] for joint in chain.joints]
     if payload is not None and inertias:
-        inertias[-1].append(_in_last_body(chain, payload))
+        inertias[-1].append(moved_inertia(Pose(chain.R_BT, chain.p_BoTo_B), payload))
     return inertias
-
-
-def _in_last_body(chain: Chain, payload: Inertia) -> Inertia:
-    R_BT = np.array(chain.R_BT)
-    com = np.array(chain.p_BoTo_B) + R_BT @ np.array(payload.com)
-    tensor = R_BT @ np.array(payload.tensor) @ R_BT.T
-    x, y, z = (_vector(row) for row in tensor)
-    return Inertia(payload.mass, _vector(com), (x, y, z))
-
-
-def _vector(row: Any) -> Vector:
-    x, y, z = row
-    return (x, y, z)

@@ -45,3 +45,24 @@ def test_a_table_has_a_row_a_joint_with_its_unit(capsys):
     assert head.split() == ["torque", "inertia", "coriolis", "gravity", "friction", "unit"]
     assert [row.split()[0] for row in rows] == list(load_model("manipulator_5dof").joint_names)
     assert all(row.endswith("  N m") for row in rows)
+
+
+def test_positions_far_outside_the_limits_are_warned_of_with_joint_value_and_limits(capsys):
+    """Degrees for radians; the torque is that of the position as given, and JSON stays JSON."""
+    found = printed(capsys, "--q", "0,76.8,197.2,0,0")
+    model = load_model("manipulator_5dof")
+    still = np.zeros(5)
+    np.testing.assert_array_equal(
+        found["torque"], model.inverse_dynamics([0, 76.8, 197.2, 0, 0], still, still)
+    )
+    main(["torque", "manipulator_5dof", "--q", "0,76.8,197.2,0,0"])
+    warnings = capsys.readouterr().err.splitlines()
+    assert len(warnings) == 2
+    for name, value, line in zip(("alpha_2", "alpha_3"), ("76.8", "197.2"), warnings, strict=True):
+        (joint,) = (joint for joint in model.joints if joint.name == name)
+        assert all(part in line for part in (name, value, f"{joint.lower:g}", f"{joint.upper:g}"))
+
+
+def test_positions_within_the_limits_are_not(capsys):
+    main(["torque", "manipulator_5dof", "--q", "0.1,0.2,-0.3,0.4,0.5"])
+    assert capsys.readouterr().err == ""

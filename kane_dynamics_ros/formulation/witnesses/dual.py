@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import sympy
 
-Scalar = Any  # float, SymPy expression or Dual
+Number = Any  # float, SymPy expression or Dual
 Array = Any  # ndarray of floats or SymPy expressions, or Dual of such
 
 
@@ -65,14 +65,14 @@ def _product(a: Dual, b: Any, times: Callable[[Any, Any], Any]) -> Dual:
     return Dual(times(a.value, b), times(a.slope, b))
 
 
-def sin(x: Scalar) -> Scalar:
+def sin(x: Number) -> Number:
     """Sine of a float, a SymPy expression or a Dual."""
     if isinstance(x, Dual):
         return Dual(sin(x.value), cos(x.value) * x.slope)
     return sympy.sin(x) if isinstance(x, sympy.Basic) else math.sin(x)
 
 
-def cos(x: Scalar) -> Scalar:
+def cos(x: Number) -> Number:
     """Cosine of a float, a SymPy expression or a Dual."""
     if isinstance(x, Dual):
         return Dual(cos(x.value), -(sin(x.value) * x.slope))

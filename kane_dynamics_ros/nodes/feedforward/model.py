@@ -14,7 +14,7 @@ import numpy as np
 
 from kane_dynamics_ros import __version__
 from kane_dynamics_ros.description import Chain, check_origin, parse_robot
-from kane_dynamics_ros.description.model import Inertia
+from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.parameters import Values
 from kane_dynamics_ros.runtime import load_model
@@ -77,19 +77,12 @@ def _joint_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
 def _body_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
     ours = model.inertial_parameters.reshape(-1, len(PER_BODY))
     for joint, row in zip(chain.joints, ours, strict=False):
-        theirs = _about_link_origin(joint.inertia)
+        theirs = np.array(about_origin(joint.inertia))
         scale = max(np.abs(row).max(), np.abs(theirs).max())
         for what, a, b in zip(PER_BODY, row, theirs, strict=True):
             if abs(a - b) > ROUNDING * scale:
                 yield f"{what} of body {joint.body!r} is {a:g}, the description's {b:g}"
                 break
-
-
-def _about_link_origin(inertia: Inertia) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """m, h = m c, and J = J_cm + m (c^2 1 - c c^T): xx, xy, xz, yy, yz, zz about the link frame's origin."""
-    c = np.array(inertia.com)
-    J = np.array(inertia.tensor) + inertia.mass * (c @ c * np.eye(3) - np.outer(c, c))
-    return np.array([inertia.mass, *(inertia.mass * c), *J[np.triu_indices(3)]])
 
 
 # The model that the node uses: loaded, checked against ``robot_description``, made afresh when asked.
