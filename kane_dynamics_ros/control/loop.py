@@ -246,15 +246,17 @@ class ControlLoop:
     def stop(self, now_ns: int, longest: float) -> float:
         """Come to rest along the reference; how long that takes [s], 0 where nothing moves by itself.
 
-        Of some durations up to ``longest`` [s] the shortest for which the efforts are within their limits.
+        Of some durations up to ``longest`` [s] the shortest for which the efforts are within their limits;
+        the longest where a limit is not known.
         """
         plan = self.plan
         still = plan is None or now_ns >= plan.end_ns or self.settings.law.mode == "gravity_compensation"
         if plan is None or still or self.alarm is not None or self._suspended is not None or longest <= 0.0:
             return 0.0
         law = replace(self.settings.law, mode="feedforward")
+        known = np.isfinite(self.settings.effort_limits).all()
         duration = longest
-        for halvings in (4, 3, 2, 1, 0):
+        for halvings in (4, 3, 2, 1, 0) if known else (0,):
             duration = longest / 2**halvings
             self.plan = slowed(plan, now_ns, duration)
             times = np.linspace(now_ns, self.plan.end_ns, 4 * STOP_KNOTS)

@@ -17,11 +17,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.control.outcomes import Ticket, refusal
+from kane_dynamics_ros.control.outcomes import Outcome, Ticket, refusal
 from kane_dynamics_ros.control.rejections import NotActiveError, TrajectoryError
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.clocks import NANOSECONDS, NodeClock, on_jump_back
+from kane_dynamics_ros.nodes.feedforward.action import TrajectoryAction
 from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, Neighbours
 from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC, Controller
 from kane_dynamics_ros.nodes.feedforward.model import CheckError, DescriptionCheck
@@ -77,6 +78,7 @@ class FeedforwardNode(LifecycleNode):
             event_callbacks=subscription_events(self.get_logger(), "joint_states"),
         )
         self._intake = TrajectoryIntake(self, self._prepare)
+        self._action = TrajectoryAction(self, lambda: self._active, self._intake.submit)
         self._annotation = BackgroundAnnotation(self, self._annotate)
         self.create_subscription(
             String,
@@ -98,6 +100,7 @@ class FeedforwardNode(LifecycleNode):
         if self._active and self.context.ok():
             self.trigger_deactivate()
         self._intake.finish()
+        self._action.destroy()
         self._annotation.finish()
         self._spin.shutdown()
         self.destroy_node()
@@ -199,12 +202,12 @@ class FeedforwardNode(LifecycleNode):
             self._controller.loop.suspend(obstacle)
             self._tell_outcomes()
 
-    def _prepare(self, request: TrajectoryRequest, number: int) -> Candidate:
+    def _prepare(self, request: TrajectoryRequest, number: int, goal: Any) -> Candidate:
         """In a thread of the intake's."""
         controller = self._controller
         if controller is None or not self._active:
             return Candidate(Ticket(number, request.stamp_ns, request.label), NotActiveError())
-        return controller.prepare_trajectory(request, number)
+        return controller.prepare_trajectory(request, number, goal)
 
     def _take_trajectories(self) -> None:
         """Follow what is ready, if it was prepared for this controller."""
@@ -217,7 +220,7 @@ class FeedforwardNode(LifecycleNode):
                 why = (
                     candidate.outcome if isinstance(candidate.outcome, TrajectoryError) else NotActiveError()
                 )
-                self._status.tell(refusal(candidate.ticket, why))
+                self._tell(refusal(candidate.ticket, why))
 
     def _annotate(self, request: TrajectoryRequest) -> TrajectoryRequest | None:
         """In the thread of annotations."""
@@ -227,7 +230,11 @@ class FeedforwardNode(LifecycleNode):
         """Publish and log what has become of trajectories."""
         if self._controller is not None:
             for outcome in self._controller.loop.goals.taken():
-                self._status.tell(outcome)
+                self._tell(outcome)
+
+    def _tell(self, outcome: Outcome) -> None:
+        self._status.tell(outcome)
+        self._action.tell(outcome)
 
     def _on_description(self, message: String) -> None:
         """Remember the robot; one that comes after configuration is compared with the model in use."""
@@ -291,6 +298,7 @@ class FeedforwardNode(LifecycleNode):
         self._take_trajectories()
         if self._active and self._controller is not None:
             self._controller.watch()
+            self._action.feed_back(self._controller.loop.last, self._controller.model.joint_names)
             self._log.look(self._controller, time.monotonic())
             self._tell_outcomes()
         self._watches += 1

@@ -237,7 +237,16 @@ class StateFirstSpin:
             "add_service": list(node.services),
         }
         self._others = [(kind, each.handle) for kind, entities in kinds.items() for each in entities]
-        self._others_wait_set = new_wait_set(node.context, [len(entities) for entities in kinds.values()])
+        counts = [len(entities) for entities in kinds.values()]
+        self._waitables = []  # actions; quality of service events are served now and then
+        for waitable in node.waitables:
+            needed = waitable.get_num_entities()
+            if not needed.num_events:
+                self._waitables.append(waitable)
+                more = [needed.num_subscriptions, needed.num_guard_conditions, needed.num_timers]
+                more += [needed.num_clients, needed.num_services]
+                counts = [count + extra for count, extra in zip(counts, more, strict=True)]
+        self._others_wait_set = new_wait_set(node.context, counts)
 
     def _others_ready(self) -> bool:
         """Look, without waiting, whether there is anything to do besides states."""
@@ -245,6 +254,8 @@ class StateFirstSpin:
         wait_set.clear_entities()
         for kind, handle in self._others:
             getattr(wait_set, kind)(handle)
+        for waitable in self._waitables:
+            waitable.add_to_wait_set(wait_set)
         wait_set.wait(0)
         return any(wait_set.get_ready_entities(kind) for kind in READY_KINDS)
 

@@ -6,7 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law, efforts, efforts_by_term
+from kane_dynamics_ros.control.law import (
+    MODES,
+    TermSwitches,
+    build_law,
+    critical_gains,
+    damping_ratio,
+    efforts,
+    efforts_by_term,
+    feedback_gains,
+)
 from kane_dynamics_ros.runtime import load_model
 
 N = 5
@@ -93,3 +102,57 @@ def test_a_continuous_joint_takes_the_shorter_way(model):
     q[0] = q[1] = math.tau - 0.1
     tau = efforts(turning, reference, q, np.zeros(N))
     np.testing.assert_allclose(tau[:2], [KP[0] * 0.1, KP[1] * (0.1 - math.tau)], rtol=1e-12)  # rounding
+
+
+# Feedback at a finite rate.
+
+
+def envelope(kp, kd, period, delay, steps=4000):
+    """How fast the error of a double integrator grows [1/s], stepped as controller and arm do it."""
+    q, qd, waiting = 1.0, 0.0, [0.0] * delay
+    sizes = []
+    for _ in range(steps):
+        waiting.append(-kp * q - kd * qd)
+        u = waiting.pop(0)
+        q, qd = q + period * qd + 0.5 * period**2 * u, qd + period * u
+        size = np.hypot(q, qd)
+        sizes.append(size)
+        q, qd, waiting = q / size, qd / size, [each / size for each in waiting]
+    return np.log(sizes[steps // 2 :]).mean() / period
+
+
+@pytest.mark.parametrize("period", [0.001, 0.005, 0.01, 0.02])
+@pytest.mark.parametrize("delay", [0, 1, 2, 3])
+def test_a_negative_damping_ratio_is_a_loop_that_diverges(period, delay):
+    damping = damping_ratio(400.0, 40.0, period, delay)
+    assert (damping < 0.0) == (envelope(400.0, 40.0, period, delay) > 0.0)
+
+
+def test_the_default_gains_at_the_default_rate_of_controller_manager():
+    # as measured beside ros2_control at 100 Hz: 0.17 with two periods of delay, unstable with three
+    assert damping_ratio(400.0, 40.0, 0.01, 2) == pytest.approx(0.17, abs=0.005)
+    assert damping_ratio(400.0, 40.0, 0.01, 3) < 0.0
+
+
+def test_without_delay_and_at_a_high_rate_the_ratio_is_the_textbooks():
+    assert damping_ratio(400.0, 12.0, 1e-5, 0) == pytest.approx(12.0 / (2.0 * 20.0), rel=1e-3)
+
+
+@pytest.mark.parametrize("period", [0.001, 0.01])
+def test_gains_for_a_rate_are_the_largest_that_are_damped_so_well(period):
+    kp, kd = critical_gains(period, 0.25)
+    assert kd == pytest.approx(2.0 * np.sqrt(kp))
+    assert damping_ratio(kp, kd, period) == pytest.approx(0.25, abs=1e-3)
+    assert damping_ratio(1.1 * kp, kd * np.sqrt(1.1), period) < 0.25
+
+
+def test_pd_gains_are_judged_by_the_inertia_that_each_joint_moves_alone(model):
+    q = np.array([0.1, 0.8, -0.9, 0.2, 0.1])
+    law = build_law("feedforward_pd", model, np.full(5, 300.0), np.full(5, 30.0), TermSwitches())
+    kp, kd = feedback_gains(law, q)
+    for j in range(5):
+        effort = np.zeros(5)
+        effort[j] = 300.0
+        alone = model.forward_dynamics(q, np.zeros(5), model.gravity(q) + effort)
+        assert kp[j] == pytest.approx(alone[j])
+    np.testing.assert_allclose(kd, kp / 10.0)

@@ -8,6 +8,7 @@ from kane_dynamics_ros.control.limits import (
     clamp,
     clamp_reference,
     effort_limits,
+    far_outside,
     limit_rate,
     motion_limits,
     overloaded_by_gravity,
@@ -93,3 +94,9 @@ def test_a_clamped_reference_rests_at_the_limit():
 
 def test_joints_of_the_arm_without_limits_accept_everything():
     check(point(0.1, (90.0, -90.0)), joints=ARM)
+
+
+def test_positions_in_degrees_are_far_outside_the_limits_and_a_push_is_not():
+    joints = (*LIMITED, joint("wrist", "continuous"))
+    assert far_outside(np.array([1.1, 500.0, 500.0]), joints) == ()
+    assert far_outside(np.array([76.8, 0.0, 0.0]), joints) == ("shoulder is at 76.8, its limits are -1 to 1",)

@@ -521,3 +521,59 @@ def test_no_effort_is_reached_no_faster_than_the_rate_allows():
     after = arm.loop.watch(arm.time + 0.2)
     assert np.abs(after - before).max() == pytest.approx(100.0 * 0.2)
     np.testing.assert_array_equal(arm.loop.last_effort("zero"), REST)
+
+
+# A stop on the way.
+
+
+def test_a_stop_comes_to_rest_on_the_path_without_a_jump_and_within_the_effort_limits():
+    limits = np.full(N, 1e3)
+    arm = moving_arm(tolerances=None, effort_limits=limits)
+    arm.steps(0.5)
+    before, path = arm.loop.last, arm.loop.plan
+    seconds = arm.loop.stop(arm.now_ns, 0.8)
+    assert seconds == 0.8 / 16  # nothing but the limits keeps it from the shortest
+    stopped = [(arm.step(), arm.loop.last)[1] for _ in range(round(seconds / STEP) + 5)]
+    # a step of the motion: 1 rad/s, 3 rad/s^2, and of the stop, whose jerk is 6 v / T^2
+    jerk = 6.0 * 1.0 / seconds**2
+    change = np.abs(stopped[0].reference - before.reference).max(axis=1)
+    assert change[0] < STEP * 1.0
+    assert change[1] < STEP * 50.0
+    assert change[2] < STEP * jerk
+    np.testing.assert_allclose(stopped[-1].reference[1:], 0.0, atol=1e-9)
+    direction = sample(path, path.end_ns)[0] - Q
+    for step in stopped:
+        moved = step.reference[0] - Q
+        np.testing.assert_allclose(
+            moved, direction * (moved @ direction) / (direction @ direction), atol=1e-6
+        )
+    assert arm.loop.rests
+
+
+def test_a_stop_is_slow_where_an_effort_limit_is_not_known():
+    arm = moving_arm(tolerances=None, effort_limits=np.array([1e3, 1e3, np.inf, 1e3, 1e3]))
+    arm.steps(0.5)
+    assert arm.loop.stop(arm.now_ns, 0.8) == 0.8
+
+
+def test_a_stop_takes_longer_where_the_effort_limits_ask_for_it():
+    arm = moving_arm(tolerances=None)
+    arm.steps(0.5)
+    limits = np.abs(MODEL.inverse_dynamics(*arm.loop.last.reference)) + 20.0
+    arm.loop.settings = replace(arm.loop.settings, effort_limits=limits)
+    seconds = arm.loop.stop(arm.now_ns, 0.8)
+    assert seconds > 0.8 / 16
+    law = replace(arm.loop.settings.law, mode="feedforward")
+    for share in np.linspace(0.0, 1.0, 50):
+        q, qd, qdd = sample(arm.loop.plan, arm.now_ns + round(share * seconds * SECOND))
+        assert (np.abs(law.rigid.inverse_dynamics(q, qd, qdd)) <= limits * 1.001).all()
+
+
+def test_there_is_nothing_to_stop_at_rest_or_after_a_fault():
+    arm = Arm()
+    arm.step()
+    assert arm.loop.stop(arm.now_ns, 0.8) == 0.0
+    arm.loop.follow(goal(Q + 0.5), arm.now_ns)
+    arm.steps(0.2)
+    arm.loop.watch(arm.time + 0.5)
+    assert arm.loop.stop(arm.now_ns, 0.8) == 0.0

@@ -103,7 +103,7 @@ def test_a_count_of_points_that_cannot_be_is_refused_without_filling_the_memory(
 def test_a_stop_overtakes_a_trajectory_that_is_being_prepared():
     begun, go_on = threading.Event(), threading.Event()
 
-    def prepare(request, number):
+    def prepare(request, number, goal):
         if request.points:
             begun.set()
             assert go_on.wait(20.0)
@@ -126,7 +126,7 @@ def test_a_stop_overtakes_a_trajectory_that_is_being_prepared():
 def test_a_short_trajectory_does_not_overtake_a_long_one():
     go_on = threading.Event()
 
-    def prepare(request, number):
+    def prepare(request, number, goal):
         if number == 1:
             assert go_on.wait(20.0)
         return Candidate(Ticket(number), None)
@@ -140,7 +140,7 @@ def test_a_short_trajectory_does_not_overtake_a_long_one():
 
 
 def test_a_fault_while_preparing_refuses_the_trajectory_and_is_logged_with_its_traceback():
-    def prepare(request, number):
+    def prepare(request, number, goal):
         raise ZeroDivisionError("of the test")
 
     intake = intake_without_ros(prepare)

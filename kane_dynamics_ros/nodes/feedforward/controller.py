@@ -4,6 +4,7 @@ import time
 from array import array
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.nodes.clocks import NANOSECONDS, Meter, NodeClock
+from kane_dynamics_ros.nodes.feedforward.action import EmptyGoalError, tolerances_from
 from kane_dynamics_ros.nodes.feedforward.parameters import Values, build_settings
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
 from kane_dynamics_ros.nodes.messages import COMMANDS, OUTPUT, publisher_events
@@ -165,9 +167,19 @@ class Controller:
                 self.sources.clear()
             self.sources[publisher["data"]] = (names, arrival)
 
-    def prepare_trajectory(self, request: TrajectoryRequest, number: int) -> Candidate:
-        """All that takes long about a trajectory, in any thread."""
-        return self.loop.prepare(request, self._clock.now_ns(), number)
+    def prepare_trajectory(self, request: TrajectoryRequest, number: int, goal: Any) -> Candidate:
+        """All that takes long about a trajectory, in any thread; ``goal`` is an action's, or None."""
+        candidate = self.loop.prepare(request, self._clock.now_ns(), number)
+        defaults = self.loop.settings.tolerances
+        if goal is None or defaults is None:
+            return candidate
+        try:
+            if candidate.outcome is None:
+                raise EmptyGoalError
+            own = tolerances_from(goal, self.model.joint_names, defaults)
+        except TrajectoryError as error:
+            return Candidate(candidate.ticket, error)
+        return replace(candidate, tolerances=own)
 
     def follow(self, candidate: Candidate) -> None:
         """Take a prepared trajectory; the loop's goals tell what becomes of it."""

@@ -27,7 +27,7 @@ from kane_dynamics_ros.nodes.messages import OUTPUT, STATUS, TRAJECTORY, subscri
 from kane_dynamics_ros.nodes.process import OwnSpin, new_wait_set
 from kane_dynamics_ros.nodes.serialized import bytes_from_request, request_from_bytes, take
 
-Prepare = Callable[[TrajectoryRequest, int], Candidate]
+Prepare = Callable[[TrajectoryRequest, int, Any], Candidate]
 
 
 class StoppedMeanwhileError(TrajectoryError):
@@ -48,7 +48,8 @@ class TrajectoryIntake:
     """Takes ``joint_trajectory``; what was prepared is in ``ready``, in the order in which it came.
 
     A trajectory without points, a request to stop, overtakes those that are still being prepared; they are
-    refused. ``prepare`` is called in other threads.
+    refused. ``prepare`` is called in other threads, with the request, its number and the action's goal that
+    it came with.
     """
 
     def __init__(self, node: Node, prepare: Prepare) -> None:
@@ -78,20 +79,21 @@ class TrajectoryIntake:
         self._stop: int | None = None  # the newest trajectory that asked to stop
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="prepare")
 
-    def submit(self, request: TrajectoryRequest) -> int:
-        """Prepare a request, at once if it is short; its number."""
+    def submit(self, request: TrajectoryRequest, goal: Any = None) -> int:
+        """Prepare a request, at once if it is short; its number. ``goal`` is the action's, or None."""
         with self._lock:
             self._received += 1
             number = self._received
-            if not request.points:
+            stop = not request.points and goal is None
+            if stop:
                 self._stop = number
-            at_once = not request.points or (not self._pending and len(request.points) <= BLOCK)
+            at_once = stop or (not self._pending and len(request.points) <= BLOCK)
             if not at_once:
                 self._pending += 1
         if at_once:
-            self.ready.append(self._prepared(request, number))
+            self.ready.append(self._prepared(request, number, goal))
         else:
-            self._worker.submit(self._prepare_later, request, number)
+            self._worker.submit(self._prepare_later, request, number, goal)
         return number
 
     def finish(self) -> None:
@@ -122,17 +124,17 @@ class TrajectoryIntake:
         except Exception as error:  # a fault here must not end the thread
             log_fault(self._logger, "joint_trajectory", error)
 
-    def _prepare_later(self, request: TrajectoryRequest, number: int) -> None:
-        candidate = self._prepared(request, number)
+    def _prepare_later(self, request: TrajectoryRequest, number: int, goal: Any) -> None:
+        candidate = self._prepared(request, number, goal)
         with self._lock:
             self._pending -= 1
             if self._stop is not None and self._stop > number:
                 candidate = Candidate(candidate.ticket, StoppedMeanwhileError(self._stop))
             self.ready.append(candidate)
 
-    def _prepared(self, request: TrajectoryRequest, number: int) -> Candidate:
+    def _prepared(self, request: TrajectoryRequest, number: int, goal: Any) -> Candidate:
         try:
-            return self._prepare(request, number)
+            return self._prepare(request, number, goal)
         except Exception as error:
             log_fault(self._logger, "joint_trajectory", error)
             return Candidate(Ticket(number, request.stamp_ns, request.label), PreparationError(error))

@@ -1,0 +1,222 @@
+"""Goals of FollowJointTrajectory, with stand-ins for the action's types and server."""
+
+import asyncio
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+from rclpy.action.server import CancelResponse, GoalResponse
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from kane_dynamics_ros.control import rejections
+from kane_dynamics_ros.control.loop import Step
+from kane_dynamics_ros.control.outcomes import Outcome, Ticket, refusal
+from kane_dynamics_ros.control.tolerances import Tolerances
+from kane_dynamics_ros.nodes.feedforward.action import (
+    Ended,
+    TrajectoryAction,
+    UnknownToleranceJointError,
+    ended_by,
+    tolerances_from,
+)
+
+JOINTS = ("shoulder", "elbow")
+DEFAULTS = Tolerances(np.array([0.5, 0.5]), np.array([0.1, 0.1]), goal_time=2.0, stopped_velocity=0.1)
+
+
+def tolerance(name, position):
+    return SimpleNamespace(name=name, position=position, velocity=0.0, acceleration=0.0)
+
+
+def goal(path=(), at_goal=(), time=0.0, trajectory=None):
+    seconds = int(time // 1)
+    return SimpleNamespace(
+        path_tolerance=path,
+        goal_tolerance=at_goal,
+        goal_time_tolerance=SimpleNamespace(sec=seconds, nanosec=round((time - seconds) * 1e9)),
+        trajectory=trajectory or JointTrajectory(points=[JointTrajectoryPoint()]),
+    )
+
+
+def test_tolerances_of_a_goal_replace_the_parameters_joint_by_joint():
+    asked = goal(path=[tolerance("elbow", 0.2)], at_goal=[tolerance("shoulder", -1.0)], time=0.5)
+    found = tolerances_from(asked, JOINTS, DEFAULTS)
+    np.testing.assert_array_equal(found.trajectory, [0.5, 0.2])
+    np.testing.assert_array_equal(found.goal, [0.0, 0.1])  # negative: none
+    assert found.goal_time == pytest.approx(0.5)
+    np.testing.assert_array_equal(DEFAULTS.trajectory, [0.5, 0.5])
+
+
+def test_tolerances_that_are_not_given_are_the_parameters():
+    found = tolerances_from(goal(path=[tolerance("elbow", 0.0)]), JOINTS, DEFAULTS)
+    np.testing.assert_array_equal(found.trajectory, DEFAULTS.trajectory)
+    assert found.goal_time == 2.0
+    assert tolerances_from(goal(time=-1.0), JOINTS, DEFAULTS).goal_time == 0.0  # for ever
+
+
+def test_a_tolerance_for_an_unknown_joint_is_refused():
+    with pytest.raises(UnknownToleranceJointError):
+        tolerances_from(goal(path=[tolerance("wheel", 0.1)]), JOINTS, DEFAULTS)
+
+
+TICKET = Ticket(7)
+# joint_trajectory_controller's codes, from control_msgs/action/FollowJointTrajectory
+ENDINGS = {
+    "accepted": (Outcome(TICKET, "accepted", ""), False, None),
+    "finished": (Outcome(TICKET, "finished", "done"), False, Ended("succeeded", 0, "done")),
+    "bad joints": (
+        refusal(TICKET, rejections.UnknownTrajectoryJointError("x", JOINTS)),
+        False,
+        Ended("aborted", -2, "unknown joint 'x'; the model's joints are 'shoulder', 'elbow'"),
+    ),
+    "too late": (
+        refusal(TICKET, rejections.AlreadyPastError(10**9)),
+        False,
+        Ended("aborted", -3, str(rejections.AlreadyPastError(10**9))),
+    ),
+    "bad points": (
+        refusal(TICKET, rejections.AccelerationWithoutVelocityError(0)),
+        False,
+        Ended("aborted", -1, str(rejections.AccelerationWithoutVelocityError(0))),
+    ),
+    "path": (Outcome(TICKET, "dropped", "far", "path_tolerance"), False, Ended("aborted", -4, "far")),
+    "goal": (
+        Outcome(TICKET, "dropped", "not there", "goal_tolerance"),
+        False,
+        Ended("aborted", -5, "not there"),
+    ),
+    "fault": (Outcome(TICKET, "dropped", "stale_state", "fault"), False, Ended("aborted", -1, "stale_state")),
+    "cancelled": (Outcome(TICKET, "dropped", "stopped", "stopped"), True, Ended("canceled", 0, "stopped")),
+}
+
+
+@pytest.mark.parametrize(("outcome", "cancelling", "ended"), ENDINGS.values(), ids=ENDINGS)
+def test_each_outcome_ends_a_goal_with_its_code(outcome, cancelling, ended):
+    assert ended_by(outcome, cancelling) == ended
+
+
+class Handle:
+    """A goal handle that notes what is done with it."""
+
+    def __init__(self, request):
+        self.request, self.is_cancel_requested = request, False
+        self.ending, self.feedback = None, []
+
+    def succeed(self):
+        self.ending = "succeeded"
+
+    def canceled(self):
+        self.ending = "canceled"
+
+    def abort(self):
+        self.ending = "aborted"
+
+    def publish_feedback(self, feedback):
+        self.feedback.append(feedback)
+
+
+class Action:
+    """The action's types."""
+
+    @staticmethod
+    def Result():
+        return SimpleNamespace()
+
+    @staticmethod
+    def Feedback():
+        return SimpleNamespace(
+            joint_names=[], desired=SimpleNamespace(), actual=SimpleNamespace(), error=SimpleNamespace()
+        )
+
+
+class Server:
+    """The server's callbacks, as the middleware would call them."""
+
+    def __init__(self, node, action, name, *, execute_callback, goal_callback, cancel_callback):
+        self.name, self.execute, self.judge, self.cancel = (
+            name,
+            execute_callback,
+            goal_callback,
+            cancel_callback,
+        )
+
+
+@pytest.fixture
+def action():
+    submitted = []
+
+    def submit(request, goal):
+        submitted.append((request, goal))
+        return len(submitted)
+
+    made = TrajectoryAction(None, lambda: made.is_active, submit, Action, Server)
+    made.is_active, made.submitted = True, submitted
+    return made
+
+
+async def run(action, handle, *events):
+    """Execute the goal while events happen, and give its result."""
+    task = asyncio.ensure_future(asyncio.wait_for(as_coroutine(action._server.execute(handle)), 20.0))
+    for event in events:
+        await asyncio.sleep(0)
+        event()
+    return await task
+
+
+async def as_coroutine(awaitable):
+    """rclpy's futures yield until they are done; an event loop wants a plain yield."""
+    steps = awaitable.__await__()
+    try:
+        while True:
+            next(steps)
+            await asyncio.sleep(0)
+    except StopIteration as stop:
+        return stop.value
+
+
+def test_a_goal_is_a_trajectory_and_succeeds_with_it(action):
+    handle = Handle(goal())
+    step = Step(np.array([[1.0, 2.0], [0.1, 0.2], [0.0, 0.0]]), None, None, np.array([0.9, 2.0]), np.zeros(2))
+    result = asyncio.run(
+        run(
+            action,
+            handle,
+            lambda: action.tell(Outcome(Ticket(1), "accepted", "")),
+            lambda: action.feed_back(step, JOINTS),
+            lambda: action.tell(Outcome(Ticket(2), "refused", "another's")),
+            lambda: action.tell(Outcome(Ticket(1), "finished", "there")),
+        )
+    )
+    assert action.submitted[0][1] is handle.request
+    assert (handle.ending, result.error_code, result.error_string) == ("succeeded", 0, "there")
+    (feedback,) = handle.feedback
+    assert feedback.joint_names == ["shoulder", "elbow"]
+    np.testing.assert_allclose(feedback.error.positions, [0.1, 0.0])
+    np.testing.assert_allclose(feedback.error.velocities, [0.1, 0.2])
+
+
+def test_cancelling_a_goal_stops_the_arm(action):
+    handle = Handle(goal())
+
+    def cancel():
+        assert action._server.cancel(handle) == CancelResponse.ACCEPT
+        handle.is_cancel_requested = True
+        action.tell(Outcome(Ticket(1), "dropped", "stopped by trajectory 2", "stopped"))
+
+    result = asyncio.run(run(action, handle, lambda: None, cancel))
+    stop, of_goal = action.submitted[1]
+    assert (tuple(stop.points), of_goal) == ((), None)
+    assert (handle.ending, result.error_code) == ("canceled", 0)
+
+
+def test_goals_are_rejected_while_the_node_is_not_active(action):
+    assert action._server.judge(goal()) == GoalResponse.ACCEPT
+    action.is_active = False
+    assert action._server.judge(goal()) == GoalResponse.REJECT
+
+
+def test_without_control_msgs_there_is_no_server():
+    assert TrajectoryAction(None, lambda: True, lambda request, goal: 1, None, Server)._server is None
