@@ -59,7 +59,7 @@ def solid_box(solid: Element, folder: Path) -> Array | None:
         half = np.array([radius, radius, float(solid.attributes["length"]) / 2])
     elif solid.tag == "mesh":
         path = next(
-            (p for p in candidates(solid.attributes.get("filename", ""), folder) if p.is_file()), None
+            (p for p, _ in candidates(solid.attributes.get("filename", ""), folder) if p.is_file()), None
         )
         points = None if path is None else mesh_points(path)
         if points is None or not len(points):
