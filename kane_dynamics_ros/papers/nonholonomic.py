@@ -140,7 +140,7 @@ def cart() -> System:
     """A two-wheeled cart: q = (x, y, phi) of the axle's middle, u = (forward speed, phi').
 
     Mass m with its centre d before the axle, moment J about the vertical; two wheels of radius r at b to
-    either side with moment I about the axle (the rest of their inertia belongs to the body), torques T_L and T_R.
+    either side with moment I about the axle (their other inertia is the body's), torques T_L, T_R.
     """
     x, y, phi = sympy.symbols("x y phi")
     u, du = sympy.symbols("u_1:3"), sympy.symbols("du_1:3")
