@@ -25,7 +25,7 @@ g, m, r = sympy.symbols("g m r", positive=True)
 class Body:
     """A rigid body: all vectors are in the fixed frame N.
 
-    ``v`` velocity of the mass centre and ``omega`` angular velocity, of q and u; ``J`` (3, 3) central inertia,
+    ``v`` velocity of the mass centre and ``omega`` angular velocity, of q and u; ``J`` (3, 3) inertia,
     of q; ``force`` and ``torque`` those that act on it, of q and u.
     """
 
