@@ -16,6 +16,7 @@ from std_msgs.msg import Float64MultiArray
 
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term
+from kane_dynamics_ros.control.limits import motion_limits
 from kane_dynamics_ros.control.loop import Candidate, ControlLoop, Reaction, Settings, Step
 from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.control.splines import Array
@@ -202,8 +203,9 @@ class Controller:
     def annotate(self, request: TrajectoryRequest) -> TrajectoryRequest:
         """The trajectory with efforts. Raises ``TrajectoryError``."""
         settings = self.loop.settings
-        accuracy = Accuracy(self.values["annotate.error"], int(self.values["annotate.max_points"]))
-        return annotate(request, settings.law, settings.effort_limits, accuracy)
+        accuracy = Accuracy(self.values["annotate.error"] or None, int(self.values["annotate.max_points"]))
+        limits = motion_limits(self.model.joints, None) if settings.reference_limits == "reject" else None
+        return annotate(request, settings.law, settings.effort_limits, accuracy, limits)
 
     def shift_clock(self, step_ns: int) -> bool:
         """After a step of the system clock; whether the motion was dropped."""
