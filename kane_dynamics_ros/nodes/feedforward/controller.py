@@ -56,8 +56,8 @@ class CommandOutput:
     def leave(self, tau: Array) -> None:
         """Publish the last command until even a best-effort reader of depth 1 must have it.
 
-        A forward command controller is such a reader: of single commands that were sent right before the
-        publisher went it lost one in twelve, of five over 0.3 s none.
+        A forward command controller is such a reader: of commands that were sent once, right before the
+        publisher went, it lost 3 of 38; of those sent five times over 0.3 s none of 18.
         """
         for _ in range(LAST_REPEATS):
             self.publish(tau)
