@@ -8,7 +8,7 @@ import numpy as np
 
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
-from kane_dynamics_ros.control.limits import effort_limits
+from kane_dynamics_ros.control.limits import effort_limits, motion_limits
 from kane_dynamics_ros.control.trajectory_file import TrajectoryFileError, read_trajectory, trajectory_text
 from kane_dynamics_ros.runtime import load_model
 
@@ -25,13 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--error",
         type=positive,
-        default=0.01,
-        help="largest error of linear interpolation [N m]; default: %(default)s",
+        help="largest error of linear interpolation [N m]; default: of each joint a hundredth of its largest "
+        "effort, or a thousandth of its limit where that is less",
     )
     parser.add_argument("--max-points", type=int, default=20000, help="default: %(default)s")
     parser.add_argument("--friction", action="store_true", help="with the URDF's damping and friction")
     parser.add_argument(
-        "--no-limits", action="store_true", help="do not refuse efforts beyond the URDF's limits"
+        "--no-limits",
+        action="store_true",
+        help="do not refuse positions, velocities and efforts beyond the URDF's limits",
     )
 
 
@@ -52,7 +54,8 @@ def run(arguments: argparse.Namespace) -> int:
     law = build_law("feedforward", model, none, none, TermSwitches())
     limits = np.full_like(none, math.inf) if arguments.no_limits else effort_limits(model.joints)
     request = read_trajectory(arguments.trajectory)
-    annotated = annotate(request, law, limits, Accuracy(arguments.error, arguments.max_points))
+    motion = None if arguments.no_limits else motion_limits(model.joints, None)
+    annotated = annotate(request, law, limits, Accuracy(arguments.error, arguments.max_points), motion)
     target: Path | None = arguments.output
     source = arguments.trajectory if target is None else target
     text = trajectory_text(annotated, source.suffix.lower() == ".json")

@@ -138,7 +138,7 @@ class FeedforwardNode(LifecycleNode):
     def _declare_for_joints(self, joint_names: Sequence[str]) -> None:
         """Declare what each joint has; a name of no joint is warned of."""
         own = joint_table(joint_names)
-        declare(self, own)
+        declare(self, own, more=True)
         self._table = TABLE + own
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:

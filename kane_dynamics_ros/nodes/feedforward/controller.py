@@ -16,6 +16,7 @@ from std_msgs.msg import Float64MultiArray
 
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term
+from kane_dynamics_ros.control.limits import motion_limits
 from kane_dynamics_ros.control.loop import Candidate, ControlLoop, Reaction, Settings, Step
 from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.control.splines import Array
@@ -55,8 +56,8 @@ class CommandOutput:
     def leave(self, tau: Array) -> None:
         """Publish the last command until even a best-effort reader of depth 1 must have it.
 
-        A forward command controller is such a reader: of single commands that were sent right before the
-        publisher went it lost one in twelve, of five over 0.3 s none.
+        A forward command controller is such a reader: of commands that were sent once, right before the
+        publisher went, it lost 3 of 38; of those sent five times over 0.3 s none of 18.
         """
         for _ in range(LAST_REPEATS):
             self.publish(tau)
@@ -202,8 +203,9 @@ class Controller:
     def annotate(self, request: TrajectoryRequest) -> TrajectoryRequest:
         """The trajectory with efforts. Raises ``TrajectoryError``."""
         settings = self.loop.settings
-        accuracy = Accuracy(self.values["annotate.error"], int(self.values["annotate.max_points"]))
-        return annotate(request, settings.law, settings.effort_limits, accuracy)
+        accuracy = Accuracy(self.values["annotate.error"] or None, int(self.values["annotate.max_points"]))
+        limits = motion_limits(self.model.joints, None) if settings.reference_limits == "reject" else None
+        return annotate(request, settings.law, settings.effort_limits, accuracy, limits)
 
     def shift_clock(self, step_ns: int) -> bool:
         """After a step of the system clock; whether the motion was dropped."""
