@@ -79,6 +79,19 @@ def add_chain_arguments(
     lock: str = "none",
 ) -> None:
     """``--root``, ``--tip`` and, as often as wanted, ``--lock`` and ``--xacro``; with defaults in words."""
+    add_root_tip_lock(parser, root, tip, lock)
+    parser.add_argument(
+        "--xacro", metavar="NAME=VALUE", action="append", default=[], help="an argument of the xacro file"
+    )
+
+
+def add_root_tip_lock(
+    parser: argparse.ArgumentParser,
+    root: str = "the robot's",
+    tip: str = "the one most joints lead to",
+    lock: str = "none",
+) -> None:
+    """``--root``, ``--tip`` and, as often as wanted, ``--lock``, for a robot that is read elsewhere."""
     parser.add_argument(
         "--root",
         metavar="LINK",
@@ -92,9 +105,6 @@ def add_chain_arguments(
         action="append",
         default=[],
         help=f"hold a joint still [rad or m]; default: {lock}",
-    )
-    parser.add_argument(
-        "--xacro", metavar="NAME=VALUE", action="append", default=[], help="an argument of the xacro file"
     )
 
 
@@ -126,7 +136,12 @@ def chain_of(
     robot: Robot, tip: str | None, locks: list[str], root: str | None = None, *, strict: bool = False
 ) -> Chain:
     """The chain of a robot that the arguments mean. Raises ``DescriptionError``, ``LockArgumentError``."""
-    return serial_chain(robot, tip, root=root, lock=dict(_lock(text) for text in locks), strict=strict)
+    return serial_chain(robot, tip, root=root, lock=read_locks(locks), strict=strict)
+
+
+def read_locks(texts: list[str]) -> dict[str, float]:
+    """``--lock JOINT=VALUE`` as a mapping. Raises ``LockArgumentError``."""
+    return dict(_lock(text) for text in texts)
 
 
 def xacro_arguments(texts: list[str]) -> dict[str, str]:

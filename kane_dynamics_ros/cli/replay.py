@@ -56,6 +56,8 @@ def read_limits(nrmse: str | None, rmse: Sequence[str], joints: Sequence[str]) -
 def exceeded(verdict: Verdict, limits: Limits) -> Iterator[str]:
     """A sentence for each limit that a joint exceeds."""
     for joint in verdict.joints:
+        if not joint.judged:
+            continue
         found, unit = joint.fit, joint.unit
         # a measured effort that never changes has no range: any error is then too much
         nrmse = math.inf if found.nrmse is None and found.rmse else found.nrmse or 0.0
@@ -244,9 +246,19 @@ def _show(outcome: Outcome, limits: Limits) -> int:
         print(f"error: {outcome.error}", file=sys.stderr)
         return FAILED
     above = list(exceeded(outcome.verdict, limits))
-    print("\n".join([*table(outcome.verdict), *above, ""]))
-    for damage in outcome.verdict.damages:
-        print(f"error: {damage}", file=sys.stderr)
-    if outcome.verdict.damages:
+    print("\n".join([*table(outcome.verdict), *above, ""]), flush=True)
+    for warning in outcome.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    still = [joint.name for joint in outcome.verdict.joints if not joint.judged]
+    errors = [*outcome.verdict.damages, *([] if outcome.error is None else [outcome.error])]
+    if still:
+        errors.append(
+            f"{outcome.bag}: hardly any motion of joint {', '.join(map(repr, still))}, of which nothing "
+            "can be said; move it while recording, or judge with a model in which it is locked (generate --lock "
+            "JOINT=VALUE)"
+        )
+    for error in errors:
+        print(f"error: {error}", file=sys.stderr)
+    if errors:
         return FAILED
     return EXCEEDED if above else 0

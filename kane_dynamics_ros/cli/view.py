@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.cli.arguments import add_root_tip_lock, read_locks
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.plan import hold_at, replace, sample
@@ -16,7 +17,8 @@ from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.replay.viewing.page import Record, Series, page, robot_from_file
+from kane_dynamics_ros.replay.output import write_file
+from kane_dynamics_ros.replay.viewing.page import Record, Series, ViewOptions, page, robot_from_file
 from kane_dynamics_ros.replay.viewing.records import record_of_bag
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 
@@ -31,14 +33,17 @@ RULES = Rules(
 )  # joints that the trajectory does not name, say a gripper's, stay where they are
 
 
-def record_of_trajectory(urdf: Path, trajectory: Path, tip: str | None) -> tuple[Record, list[str]]:
-    """The record, and the names of meshes that were not found.
+def record_of_trajectory(
+    urdf: Path, trajectory: Path, options: ViewOptions | None = None
+) -> tuple[Record, list[str]]:
+    """The record, and warnings about meshes.
 
     The arm starts at the URDF's initial positions. Raises ``TrajectoryError``, ``DescriptionError``.
     """
-    robot = robot_from_file(urdf, tip)
+    request = read_trajectory(trajectory)
+    robot = robot_from_file(urdf, options or ViewOptions())
     model = derived_model(robot.chain)
-    times, q, qd, qdd = sampled(model, read_trajectory(trajectory))
+    times, q, qd, qdd = sampled(model, request)
     torque = model.inverse_dynamics(q, qd, qdd)
     record = Record(
         title=f"{robot.chain.robot}: {trajectory.name}",
@@ -54,15 +59,16 @@ def record_of_trajectory(urdf: Path, trajectory: Path, tip: str | None) -> tuple
             robot.effort(Series("inverse dynamics", "motion", torque.T)),
             robot.position("position", Series("trajectory", "motion", q.T)),
         ),
+        locked=robot.locked,
     )
-    return record, robot.missing
+    return record, robot.warnings
 
 
 def derived_model(chain: Chain) -> DynamicsModel:
     """The chain's equations, derived here and now and evaluated in pure Python."""
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_view_") as folder:
         module, *_ = write_module(derive(chain), "viewed_robot", Path(folder))
-        return load_model(module)
+        return load_model(module, backend="python")  # some seconds sooner than any compiler
 
 
 def sampled(model: DynamicsModel, request: TrajectoryRequest) -> tuple[Array, Array, Array, Array]:
@@ -77,6 +83,7 @@ def sampled(model: DynamicsModel, request: TrajectoryRequest) -> tuple[Array, Ar
 URDF_SUFFIXES = (".urdf", ".xacro")
 MESH_HINT = "meshes are looked for in the folders above the URDF or bag, and in AMENT_PREFIX_PATH"
 OUTPUT_HELP = "where the page goes; default: %(default)s"
+HEAVY = 8e6  # [bytes] of a page that takes a browser seconds
 
 
 class NoTrajectoryError(KaneDynamicsError):
@@ -92,23 +99,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("source", type=Path, metavar="BAG|URDF", help="a recorded bag; or a robot, with --trajectory")
     add("--trajectory", type=Path, metavar="FILE", help="YAML of a JointTrajectory to play on the URDF")
     add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
-    add("--tip", metavar="LINK", help="last link of the chain; default: the one most joints lead to")
+    add_root_tip_lock(parser)
+    add(
+        "--meshes-from-anywhere",
+        action="store_true",
+        help="show meshes that lie outside of the robot's package too; the page then holds a copy of them",
+    )
     add("-o", "--output", type=Path, default=Path("view.html"), metavar="PAGE", help=OUTPUT_HELP)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the page and print where it is; warn of meshes that were not found."""
+    """Write the page and print where it is; warn of meshes that are not shown as they are."""
+    options = ViewOptions(
+        arguments.root, arguments.tip, read_locks(arguments.lock), arguments.meshes_from_anywhere
+    )
     if arguments.trajectory is not None:
-        record, missing = record_of_trajectory(arguments.source, arguments.trajectory, arguments.tip)
+        record, warnings = record_of_trajectory(arguments.source, arguments.trajectory, options)
     elif arguments.source.suffix in URDF_SUFFIXES:
         raise NoTrajectoryError(arguments.source)
     else:
-        record, missing = record_of_bag(arguments.source, arguments.urdf, arguments.tip)
-    for name in missing:
-        print(f"warning: mesh {name!r} was not found and is not shown", file=sys.stderr)
-    if missing:
+        record, warnings = record_of_bag(arguments.source, arguments.urdf, options)
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if any("not found" in warning for warning in warnings):
         print(MESH_HINT, file=sys.stderr)
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    arguments.output.write_text(page(record), encoding="utf-8")
+    text = page(record)
+    if len(text) > HEAVY:
+        heaviest = max(record.meshes, key=lambda name: len(record.meshes[name].base64), default="")
+        print(
+            f"warning: the page has {len(text) / 1e6:.0f} MB; the largest mesh is {heaviest!r}",
+            file=sys.stderr,
+        )
+    write_file(arguments.output, text)
     print(arguments.output)
     return 0

@@ -101,6 +101,93 @@ class AmbiguousTopicError(BagError):
         )
 
 
+class OwnOutputError(BagError):
+    """The topic asked for carries efforts that this package computed."""
+
+    def __init__(self, bag: Path, topic: str) -> None:
+        super().__init__(
+            bag,
+            f"topic {topic!r}: its efforts were computed by a model, not measured, and say nothing about it; "
+            "record joint_states and give that topic",
+        )
+
+
+class NoMeasurementError(BagError):
+    """All topics of type JointState carry commands or computed efforts."""
+
+    def __init__(self, bag: Path, own: Sequence[str], commanded: Sequence[str]) -> None:
+        way_out = "record joint_states"
+        if commanded:
+            way_out += f"; should {_listed(commanded)} be measured, name it with --topic"
+        super().__init__(
+            bag,
+            f"no measured joint states: by their names the topics {_listed([*own, *commanded])} carry "
+            f"computed or commanded efforts, which a model explains whatever the robot did; {way_out}",
+        )
+
+
+class ImpossibleSamplesError(BagError):
+    """Too many values of one joint that no robot has."""
+
+    def __init__(self, bag: Path, topic: str, joint: str, field: str, count: int, told: int) -> None:
+        super().__init__(
+            bag,
+            f"topic {topic!r}: {count} of {told} values for the {field} of joint {joint!r} are impossible "
+            "(infinite, or beyond any robot's); correct what publishes them, and record again",
+        )
+
+
+class NotFiniteError(BagError):
+    """The figures of a joint are not finite."""
+
+    def __init__(self, bag: Path, joints: Sequence[str]) -> None:
+        super().__init__(
+            bag,
+            f"no verdict: the figures of joint {_listed(joints)} are not finite; look for values in the bag "
+            "that the robot cannot have had",
+        )
+
+
+class NoMotionError(BagError):
+    """Nothing moves, so that nothing can be said."""
+
+    def __init__(self, bag: Path, topic: str, travel: Mapping[str, str]) -> None:
+        joints = ", ".join(f"{joint!r} ({size})" for joint, size in list(travel.items())[:LISTED])
+        super().__init__(
+            bag,
+            f"topic {topic!r}: hardly any motion of joints {joints}; without motion no term of the model can "
+            "be judged: record a motion of every joint, fast and slow, up and down",
+        )
+
+
+class TooSlowError(BagError):
+    """Samples too far apart to estimate accelerations."""
+
+    def __init__(self, bag: Path, topic: str, found: float, lowest: float) -> None:
+        super().__init__(
+            bag,
+            f"topic {topic!r}: recorded at {found:.3g} Hz; at least {lowest:g} Hz are needed to estimate "
+            "accelerations, 100 Hz or more are better",
+        )
+
+
+class ReportFolderError(BagError):
+    """The report's folder holds what the report would replace, or the bag itself."""
+
+    def __init__(self, bag: Path, path: Path, reason: str) -> None:
+        super().__init__(bag, f"--report: {path} {reason}; give another folder")
+
+
+class OutputFileError(KaneDynamicsError):
+    """A file could not be written; nothing of it is left."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: cannot be written: {error.strerror or error}; make room, or give another path"
+        )
+
+
 class EmptyTopicError(BagError):
     """The topic is there without a usable message."""
 

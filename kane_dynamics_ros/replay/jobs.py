@@ -10,12 +10,12 @@ from pathlib import Path
 
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.replay.errors import DaskAddressError, DaskMissingError
-from kane_dynamics_ros.replay.estimation.motion import observe
+from kane_dynamics_ros.replay.estimation.motion import Observation, observe
 from kane_dynamics_ros.replay.reading.bag import bag_files
 from kane_dynamics_ros.replay.reading.recording import read_recording
 from kane_dynamics_ros.replay.renaming import Renaming
 from kane_dynamics_ros.replay.robot_check import robot_note
-from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
+from kane_dynamics_ros.replay.verdict.verdict import Analysis, Verdict, analyse
 from kane_dynamics_ros.runtime import load_model
 
 # One bag from file to report: the unit of work that processes and clusters share out.
@@ -37,39 +37,55 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A verdict, or the reason why there is none."""
+    """A verdict, or the reason why there is none; both where the verdict could not be reported.
+
+    ``warnings`` are about the report.
+    """
 
     bag: Path
     verdict: Verdict | None
     error: str | None
+    warnings: tuple[str, ...] = ()
 
 
 def run_job(job: Job, progress: Callable[[int], object] | None = None) -> Outcome:
     """Read, judge and report one bag; an error of ours, or of the file system, becomes the outcome's."""
+    verdict: Verdict | None = None
     try:
-        return Outcome(job.bag, _judge(job, progress), None)
+        if job.report is not None:
+            from kane_dynamics_ros.replay.report.report import (
+                check_folder,
+                write_report,
+            )  # imports matplotlib
+
+            check_folder(job.bag, job.report)
+        observation, analysis = _judge(job, progress)
+        verdict = analysis.verdict
+        warnings = []
+        if job.report is not None:
+            warnings = write_report(observation, analysis, job.report, job.urdf)
+        return Outcome(job.bag, verdict, None, tuple(warnings))
     except KaneDynamicsError as error:
-        return Outcome(job.bag, None, str(error))
+        return Outcome(job.bag, verdict, str(error))
     except OSError as error:
-        return Outcome(job.bag, None, str(PathError(error) if error.filename else error))
+        return Outcome(job.bag, verdict, str(PathError(error) if error.filename else f"{job.bag}: {error}"))
 
 
-def _judge(job: Job, progress: Callable[[int], object] | None) -> Verdict:
+def _judge(job: Job, progress: Callable[[int], object] | None) -> tuple[Observation, Analysis]:
     model = load_model(job.model)
     if job.urdf_friction:
         model = model.with_urdf_friction()
+    revolving = [joint.name for joint in model.joints if joint.kind != "prismatic"]
     # the recording is never named, so that its samples are gone before the model's efforts need their memory
     observation = observe(
-        read_recording(job.bag, model.joint_names, job.topic, progress, job.rename), job.cutoff
+        read_recording(job.bag, model.joint_names, job.topic, progress, job.rename, revolving=revolving),
+        job.cutoff,
     )
     note = robot_note(observation.description, job.urdf, model)
     analysis = analyse(observation, model)
-    analysis = replace(analysis, verdict=replace(analysis.verdict, notes=(note, *analysis.verdict.notes)))
-    if job.report is not None:
-        from kane_dynamics_ros.replay.report.report import write_report  # spares others matplotlib's import
-
-        write_report(observation, analysis, job.report, job.urdf)
-    return analysis.verdict
+    return observation, replace(
+        analysis, verdict=replace(analysis.verdict, notes=(note, *analysis.verdict.notes))
+    )
 
 
 # Many bags: which there are, and all of them at once on this machine or on a Dask cluster.

@@ -126,11 +126,11 @@ def test_two_arms_in_one_bag_need_a_choice(tmp_path: Path) -> None:
 
 def test_joint_states_are_preferred_to_other_topics_of_their_type(tmp_path: Path) -> None:
     topics = {
-        ("/feedforward", JOINT_STATE): states(3),
+        ("/measured", JOINT_STATE): states(3),
         ("/joint_states", JOINT_STATE): states(),
     }
     assert len(read(tmp_path, topics).states.stamps) == 200
-    assert len(read(tmp_path / "other", topics, "/feedforward").states.stamps) == 3
+    assert len(read(tmp_path / "other", topics, "/measured").states.stamps) == 3
 
 
 def test_zero_messages(tmp_path: Path) -> None:

@@ -43,7 +43,9 @@ def test_report_folder_that_is_a_file_is_named(
     taken = tmp_path / "taken"
     taken.touch()
     assert replay(good, "--report", taken) == 2
-    assert capsys.readouterr().err == (f"error: {taken}: File exists; give another path, or mend this one\n")
+    assert capsys.readouterr().err == (
+        f"error: {good}: --report: {taken} is no folder; give another folder\n"
+    )
 
 
 def test_the_table_says_what_was_read_how_and_what_is_to_blame(

@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{label} ...", flush=True)
         bag = record({**gains, **settings}, trajectory, folder_of(label, output), arguments.wall_clock)
         runs[label] = read_run(bag, model.joint_names, start)
-        shown, _ = record_of_bag(bag, urdf=None, tip=None)
+        shown, _ = record_of_bag(bag, urdf=None)
         bag.with_name("view.html").write_text(page(shown), encoding="utf-8")
     return conclude(model.joint_names, runs, output)
 

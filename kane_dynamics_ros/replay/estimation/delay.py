@@ -9,6 +9,8 @@ from kane_dynamics_ros.replay.reading.messages import Commands, Doubles, JointSt
 
 LONGEST = 0.5  # [s] delay that is searched
 LOOKED_AT = 120.0  # [s] of the recording that is compared
+FINEST = 1e-4  # [s] between samples that are compared
+LARGEST_COMMAND = 1e7  # [N m] or [N]; commands beyond, and those that are no numbers, are left out
 CLEAR = 0.5  # correlation below which no delay is told
 
 
@@ -26,10 +28,15 @@ def command_delay(commands: Commands, states: JointStates) -> Delay | None:
     of the effort from sample to sample, summed over the joints: slow gravity torques would make the
     peak flat. A parabola through the peak gives the fraction of a sample.
     """
+    sane = (np.abs(commands.effort) <= LARGEST_COMMAND).all(axis=1)
+    commands = Commands(commands.received[sane], commands.effort[sane])
+    if len(commands.received) < 2:
+        return None
     order = np.argsort(states.received, kind="stable")
     received, effort = states.received[order], states.effort[order]
-    start, end = max(received[0], commands.received[0]), min(received[-1], commands.received[-1])
-    step = float(np.median(np.diff(received))) * 1e-9
+    start = float(max(received[0], commands.received[0]))
+    end = float(min(received[-1], commands.received[-1]))
+    step = max(float(np.median(np.diff(received))) * 1e-9, FINEST) if len(received) > 1 else 0.0
     samples = int(min((end - start) * 1e-9, LOOKED_AT) / step) if step > 0 else 0
     lags = int(LONGEST / step) if step > 0 else 0
     if samples < 4 * lags or lags < 2:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import Akima1DInterpolator
 
-from kane_dynamics_ros.replay.errors import CutoffError, TooShortError
+from kane_dynamics_ros.replay.errors import CutoffError, TooShortError, TooSlowError
 from kane_dynamics_ros.replay.estimation.delay import Delay, command_delay
 from kane_dynamics_ros.replay.estimation.filters import (
     PER_CUTOFF,
@@ -37,14 +37,33 @@ class Ordered:
     reordered: int
 
 
-def passes(states: JointStates) -> Iterator[Ordered]:
-    """The recording cut where stamps jump back by over a second, each part sorted by stamp."""
+def passes(states: JointStates, revolving: Sequence[str] = ()) -> Iterator[Ordered]:
+    """The recording cut where stamps jump back by over a second, each part sorted by stamp.
+
+    The angles of ``revolving`` joints are unwrapped: between two samples none turns by over half a turn.
+    """
+    columns = [j for j, joint in enumerate(states.joints) if joint in revolving]
     ends = np.flatnonzero(np.diff(states.stamps) < -RESTART) + 1
     bounds = [0, *ends.tolist(), len(states.stamps)]
     for start, stop in pairwise(bounds):
         chosen = slice(start, stop)
         late = int((np.diff(states.stamps[chosen]) < 0).sum())
-        yield Ordered(_part(states, _order(states.stamps[chosen], start) if late else chosen), late)
+        part = _part(states, _order(states.stamps[chosen], start) if late else chosen)
+        yield Ordered(replace(part, position=unwrapped(part.position, columns)), late)
+
+
+def unwrapped(position: Doubles, columns: Sequence[int]) -> Doubles:
+    """Positions (N, n) with the jumps by 2 pi taken out of some columns; what is not told stays so.
+
+    A driver that tells angles from -pi to pi makes such jumps; filtered or differentiated they are enormous.
+    """
+    result = position
+    for j in columns:
+        told = np.isfinite(position[:, j])
+        if (np.abs(np.diff(position[told, j])) > np.pi).any():
+            result = position.copy() if result is position else result
+            result[told, j] = np.unwrap(position[told, j])
+    return result
 
 
 def _order(stamps: Integers, start: int) -> Integers:
@@ -178,8 +197,14 @@ def spans(parts: Iterable[JointStates], derived: Sequence[bool]) -> Iterator[Spa
 
 def sampling_step(span: Span) -> float:
     """The sampling period [s]: the slowest joint's, averaged over the span, so that no grid drifts."""
-    usual = max(period(one.time) for one in (*span.position, *span.effort))
-    return span.seconds / max(1, round(span.seconds / usual))
+    every = (*span.position, *span.effort)
+    usual = max(period(one.time) for one in every)
+    samples = (np.diff(np.searchsorted(one.time, (span.start, span.end))) for one in every)
+    most = CROWDED * max(int(number[0]) for number in samples)
+    return span.seconds / max(1, min(round(span.seconds / usual), most))
+
+
+CROWDED = 4  # samples are taken at most so many times as often as they come on average, however they cluster
 
 
 def silences(found: list[Span]) -> list[float]:
@@ -190,6 +215,7 @@ def silences(found: list[Span]) -> list[float]:
 # From joint states to what the model needs: position, velocity, acceleration and measured effort.
 
 
+SLOWEST = 5.0  # [Hz] at which joint states must come
 SHORTEST = 1.0  # [s] of a stretch that is worth filtering, beside its ends
 EDGE_CYCLES = 3.0  # periods of the cut-off after which less than 1e-3 of a filter's end effects is left
 LOOKED_AT = 120.0  # [s] of motion from which the cut-off is chosen
@@ -237,9 +263,9 @@ class Motion:
 def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     """Resample, filter and differentiate a recording; ``cutoff`` [Hz] is chosen unless given.
 
-    Raises ``TooShortError`` when no part without gaps is long enough, and ``CutoffError``.
+    Raises ``TooShortError`` when no part without gaps is long enough, ``TooSlowError`` and ``CutoffError``.
     """
-    ordered = list(passes(recording.states))
+    ordered = list(passes(recording.states, recording.revolving))
     joints = recording.states.joints
     derived = [_share_of_velocity(recording.states, j) < TOLD for j in range(len(joints))]
     found = list(spans((part.states for part in ordered), derived))
@@ -247,6 +273,8 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     if longest is None or longest.seconds < SHORTEST:
         raise TooShortError(recording.bag, recording.topic, longest.seconds if longest else 0.0, SHORTEST)
     step = sampling_step(longest)
+    if 1 / step < SLOWEST:
+        raise TooSlowError(recording.bag, recording.topic, 1 / step, SLOWEST)
     highest = 1 / step / PER_CUTOFF
     if cutoff is not None and cutoff > highest:
         raise CutoffError(recording.bag, recording.topic, cutoff, highest)

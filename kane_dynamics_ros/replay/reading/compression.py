@@ -1,7 +1,8 @@
 """zstd and LZ4 undone within bounds: a few kilobytes of a stranger's bag can claim to be gigabytes.
 
 What is unpacked is never larger than its own header states, than an absolute limit, nor than
-``LARGEST_RATIO`` times what was packed. Joint states of a robot at rest shrink some hundred times; bombs shrink 30,000 times.
+``LARGEST_RATIO`` times what was packed. Joint states of a robot at rest shrink some hundred times, bombs
+30,000 times.
 """
 
 import shutil

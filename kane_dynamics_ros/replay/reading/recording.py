@@ -1,5 +1,6 @@
 """What a bag says about one robot: joint states, commands, trajectories, the description."""
 
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +13,12 @@ from kane_dynamics_ros.replay.errors import (
     JOINT_STATE_TYPE,
     AmbiguousTopicError,
     EmptyTopicError,
+    ImpossibleSamplesError,
     JointMismatchError,
     MissingFieldError,
     NoJointStatesError,
+    NoMeasurementError,
+    OwnOutputError,
     UnknownTopicError,
 )
 from kane_dynamics_ros.replay.reading.bag import Bag, open_bag
@@ -35,7 +39,11 @@ DESCRIPTION_TYPE = "std_msgs/msg/String"
 
 @dataclass(frozen=True)
 class Recording:
-    """Everything of a bag that a verdict uses. ``seconds`` is the time that reading took."""
+    """Everything of a bag that a verdict uses.
+
+    ``seconds`` is the time that reading took; ``revolving`` are the joints whose position is an angle, which
+    a driver may tell modulo 2 pi.
+    """
 
     bag: Path
     topic: str
@@ -45,6 +53,7 @@ class Recording:
     notes: tuple[str, ...]
     damages: tuple[str, ...]
     seconds: float
+    revolving: tuple[str, ...] = ()
 
     @property
     def rate(self) -> float:
@@ -58,9 +67,12 @@ def read_recording(
     topic: str | None = None,
     progress: Callable[[int], object] | None = None,
     renamings: Sequence[Renaming] = (),
+    *,
+    revolving: Sequence[str] = (),
 ) -> Recording:
-    """Read a bag for a model with these joints. ``topic``: the joint states, when there are several.
+    """Read a bag for a model with these joints. ``topic``: the joint states, when there are several;
     ``renamings``: of joints that the bag calls by other names; in the recording they have the model's.
+    ``revolving``: the joints that turn, see ``Recording``.
 
     ``robot_description`` is searched in the whole bag, for it is latched and recorded once.
     Raises a ``BagError`` when there is nothing to judge; damage with a readable part is in ``damages``.
@@ -76,16 +88,63 @@ def read_recording(
         if bag.damages and not len(states.stamps):
             raise bag.damages[0]
     _check(path, chosen, states, joints)
+    states = replace(states, joints=tuple(joints))
+    impossible = set_aside(states)
+    for one in impossible:
+        if one.count > MOST_IMPOSSIBLE * one.told:
+            raise ImpossibleSamplesError(path, chosen, one.joint, one.field, one.count, one.told)
     return Recording(
         bag=path,
         topic=chosen,
-        states=replace(states, joints=tuple(joints)),
+        states=states,
         commands=commands,
         description=description,
-        notes=tuple(_notes(topics, states)),
+        notes=(*_notes(topics, states, chosen), *map(str, impossible)),
         damages=tuple(map(str, bag.damages)),
         seconds=time.perf_counter() - start,
+        revolving=tuple(joint for joint in joints if joint in revolving),
     )
+
+
+# Values that no robot has: a driver's overflow, a damaged bag.
+LARGEST = {"position": 1e5, "velocity": 1e5, "effort": 1e7}  # [rad, rad/s, N m] or [m, m/s, N]
+MOST_IMPOSSIBLE = 0.01  # of a joint's values that may be set aside
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """``count`` of ``told`` values of a joint, set aside; the first was ``value``, at ``time`` [s]."""
+
+    joint: str
+    field: str
+    count: int
+    told: int
+    value: float
+    time: float
+
+    def __str__(self) -> str:
+        values = "value" if self.count == 1 else "values"
+        return (
+            f"{self.count} impossible {values} for the {self.field} of joint {self.joint!r} set aside, the "
+            f"first {self.value:.3g} at {self.time:.2f} s"
+        )
+
+
+def set_aside(states: JointStates) -> list[Impossible]:
+    """Make NaN, "not told", of every value that is infinite or beyond any robot's; tells which."""
+    found = []
+    for field, largest in LARGEST.items():
+        values = getattr(states, field)
+        for j, joint in enumerate(states.joints):
+            column = values[:, j]
+            chosen = np.flatnonzero(np.abs(column) > largest)
+            if len(chosen):
+                first = int(chosen[0])
+                time = (int(states.stamps[first]) - int(states.stamps[0])) * 1e-9
+                told = len(column) - int(np.isnan(column).sum())
+                found.append(Impossible(joint, field, len(chosen), told, float(column[first]), time))
+                column[chosen] = np.nan
+    return found
 
 
 def _read(
@@ -113,15 +172,48 @@ def _read(
     return states.result(), commands.result(), description
 
 
+# Topics whose efforts this package computed: feedforward_node's, the observer's, those of a report.
+OWN_OUTPUT = re.compile(r"(^|/)(feedforward|external_torque|terms/[^/]+)$|(^|/)kane_dynamics/replay/[^/]+$")
+# Words in the names of JointState topics by which other tools send commands or tell what they plan.
+COMMAND_WORDS = frozenset(
+    """
+    command commands commanded cmd cmds desired reference references target targets goal goals setpoint setpoints
+    planned predicted expected requested ideal nominal feedforward
+    """.split()
+)
+
+
+def is_own_output(topic: str) -> bool:
+    """Whether a topic's efforts were computed by this package."""
+    return OWN_OUTPUT.search(topic) is not None
+
+
+def is_command(topic: str) -> bool:
+    """Whether a topic, by its name, carries what was asked of a robot instead of what it did."""
+    *parents, last = topic.lower().strip("/").split("/")
+    return any(word in COMMAND_WORDS for word in (*parents, last, *last.split("_")))
+
+
 def joint_state_topic(path: Path, topics: Iterable[Topic], wanted: str | None) -> str:
-    """The topic asked for; else the only one named ``joint_states``; else the only one of the type."""
-    candidates = [topic.name for topic in topics if topic.type == JOINT_STATE_TYPE]
+    """The topic asked for; else the only one named ``joint_states``; else the only one that may be measured.
+
+    Raises ``OwnOutputError``, ``UnknownTopicError``, ``NoJointStatesError``, ``NoMeasurementError``,
+    ``AmbiguousTopicError``.
+    """
+    every = list(dict.fromkeys(topic.name for topic in topics if topic.type == JOINT_STATE_TYPE))
+    own = [name for name in every if is_own_output(name)]
+    others = [name for name in every if name not in own]
     if wanted is not None:
-        if wanted not in candidates:
-            raise UnknownTopicError(path, wanted, candidates)
+        if wanted in own:
+            raise OwnOutputError(path, wanted)
+        if wanted not in others:
+            raise UnknownTopicError(path, wanted, others)
         return wanted
-    if not candidates:
+    if not every:
         raise NoJointStatesError(path, dict(topics))
+    candidates = [name for name in others if not is_command(name)]
+    if not candidates:
+        raise NoMeasurementError(path, own, others)
     named = [name for name in candidates if name.rsplit("/", 1)[-1] == "joint_states"] or candidates
     if len(named) > 1:
         raise AmbiguousTopicError(path, named)
@@ -175,7 +267,9 @@ def _text(block: Block) -> str | None:
         return None
 
 
-def _notes(topics: Iterable[Topic], states: JointStates) -> Iterable[str]:
+def _notes(topics: Iterable[Topic], states: JointStates, chosen: str) -> Iterable[str]:
+    if is_command(chosen):
+        yield f"topic {chosen!r} is named like a command; --topic says that it was measured"
     others = [
         topic for topic in topics if topic.type not in (JOINT_STATE_TYPE, COMMAND_TYPE, DESCRIPTION_TYPE)
     ]

@@ -1,6 +1,5 @@
 """An MCAP bag with the recorded joint states and commands, and the predicted efforts beside them."""
 
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -60,13 +59,12 @@ COPIED = (JOINT_STATE_TYPE, COMMAND_TYPE)  # types whose topics are taken over a
 
 
 def write_prediction_bag(observation: Observation, comparison: Comparison, folder: Path) -> None:
-    """Write a rosbag2 folder; one that is there is replaced.
+    """Write a rosbag2 folder, which must not be there.
 
     Added are ``PREFIX/measured`` (filtered), ``PREFIX/predicted``, ``PREFIX/residual`` and a topic per term,
     each a JointState whose effort is the figure's, stamped like the samples compared. As receive time they
     get the first message's plus the time since then, so that they lie beside the originals.
     """
-    shutil.rmtree(folder, ignore_errors=True)
     with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
         _copy(observation.bag, writer)
         received = observation.first_received + np.rint(comparison.time * 1e9).astype(np.int64)
@@ -84,12 +82,12 @@ def write_prediction_bag(observation: Observation, comparison: Comparison, folde
 
 
 def _copy(bag: Path, writer: Writer) -> None:
-    """The originals, byte for byte."""
+    """The originals, byte for byte; without what an earlier report added."""
     with open_bag(bag) as opened:
         connections = {
             topic.name: writer.add_connection(topic.name, topic.type, typestore=STORE)
             for topic in opened.topics()
-            if topic.type in COPIED
+            if topic.type in COPIED and not topic.name.startswith(PREFIX)
         }
         for block in opened.blocks(connections):
             for i, time in enumerate(block.received.tolist()):

@@ -2,15 +2,19 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+import os
+import shutil
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from kane_dynamics_ros.replay.errors import OutputFileError, ReportFolderError
 from kane_dynamics_ros.replay.estimation.delay import Delay
 from kane_dynamics_ros.replay.estimation.motion import Observation
+from kane_dynamics_ros.replay.output import write_file
 from kane_dynamics_ros.replay.report.figures import joint_figure
 from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Verdict
@@ -25,7 +29,7 @@ FORMAT = 1  # rises when a field changes its name or meaning
 def write_json(verdict: Verdict, file: Path) -> None:
     """Write the verdict; figures that are not finite become null."""
     data = {"format": FORMAT, **as_data(verdict)}
-    file.write_text(json.dumps(data, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    write_file(file, json.dumps(data, indent=2, allow_nan=False) + "\n")
 
 
 def as_data(verdict: Verdict) -> dict[str, object]:
@@ -136,7 +140,51 @@ def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
         figures=figures,
         viewed=viewed,
     )
-    file.write_text(text, encoding="utf-8")
+    write_file(file, text)
+
+
+# The folder, in which nothing is replaced but what an earlier report wrote.
+
+
+MARKER = ".kane_dynamics_replay.json"  # lists the files that a report wrote
+PAGES = ("report.json", "report.html", "view.html")
+PREDICTED = "predicted"
+
+
+def check_folder(bag: Path, folder: Path) -> None:
+    """Raise ``ReportFolderError`` where a report would replace the bag, or what no report wrote."""
+    recorded, target = bag.resolve(), folder.resolve()
+    if recorded.is_relative_to(target) or target.is_relative_to(recorded):
+        raise ReportFolderError(bag, folder, "and the bag lie one in the other")
+    if folder.exists() and not folder.is_dir():
+        raise ReportFolderError(bag, folder, "is no folder")
+    written = _written(folder)
+    for path in _outputs(folder):
+        if path.relative_to(folder).as_posix() not in written:
+            raise ReportFolderError(bag, path, "is there already, and no earlier report wrote it")
+
+
+def _outputs(folder: Path) -> Iterator[Path]:
+    """What lies where a report goes: pages, and all in the bag of predictions."""
+    yield from (folder / name for name in PAGES if os.path.lexists(folder / name))
+    predicted = folder / PREDICTED
+    if predicted.is_dir() and not predicted.is_symlink():
+        yield from sorted(predicted.iterdir())
+    elif os.path.lexists(predicted):
+        yield predicted
+
+
+def _written(folder: Path) -> frozenset[str]:
+    """The files that the last report says it wrote; none where nothing says so."""
+    try:
+        return frozenset(map(str, json.loads((folder / MARKER).read_text(encoding="utf-8"))["files"]))
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return frozenset()
+
+
+def _mark(folder: Path, files: Collection[str]) -> None:
+    content = {"written by": "kane_dynamics replay", "files": sorted(files)}
+    write_file(folder / MARKER, json.dumps(content, indent=2) + "\n")
 
 
 # The report of one bag: ``report.json``, ``report.html``, ``view.html`` and the bag ``predicted``.
@@ -144,13 +192,42 @@ def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
 
 def write_report(
     observation: Observation, analysis: Analysis, folder: Path, urdf: Path | None = None
-) -> None:
-    """Write all of it into a folder, which is made when it is not there.
+) -> list[str]:
+    """Write all of it into a folder, which is made when it is not there; returns warnings.
 
     ``urdf`` stands in for a description that the bag lacks; without either there is no ``view.html``.
+    Raises ``ReportFolderError`` before anything is written, and ``OutputFileError``.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    check_folder(observation.bag, folder)
+    before = _written(folder)
+    _mark(folder, before.union(PAGES))
     write_json(analysis.verdict, folder / "report.json")
-    viewed = write_view(observation, analysis, urdf, folder / "view.html")
+    viewed, warnings = write_view(observation, analysis, urdf, folder / "view.html")
+    if not viewed:
+        (folder / "view.html").unlink(missing_ok=True)
     write_page(analysis, folder / "report.html", viewed)
-    write_prediction_bag(observation, analysis.comparison, folder / "predicted")
+    bag = _replace_predicted(observation, analysis, folder, before)
+    _mark(folder, [name for name in PAGES if viewed or name != "view.html"] + bag)
+    return warnings
+
+
+def _replace_predicted(
+    observation: Observation, analysis: Analysis, folder: Path, before: frozenset[str]
+) -> list[str]:
+    """The bag of predictions: written beside the old one, which goes when the new one is whole."""
+    target, part = folder / PREDICTED, folder / f".{PREDICTED}.{os.getpid()}.part"
+    try:
+        try:
+            write_prediction_bag(observation, analysis.comparison, part / PREDICTED)
+            files = [f"{PREDICTED}/{path.name}" for path in sorted((part / PREDICTED).iterdir())]
+            _mark(folder, before.union(PAGES, files))
+            if target.is_dir():
+                for path in target.iterdir():
+                    path.unlink()
+                target.rmdir()
+            (part / PREDICTED).replace(target)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    except OSError as error:
+        raise OutputFileError(target, error) from error
+    return files

@@ -35,6 +35,24 @@ def joint_findings(
     return tuple(_sentence(model, joint, one) for one in blames)
 
 
+LEAST_EXPLAINED = 0.9  # R^2 below which a model does not explain an effort
+SMALLEST_RESIDUAL = 1e-6  # [N m] or [N]; below, a residual is nothing but rounding
+
+
+def unexplained(figures: Fit) -> tuple[str, ...]:
+    """What is said of a joint that the model does not explain, though no term is to blame."""
+    if figures.rmse < SMALLEST_RESIDUAL:
+        return ()
+    if figures.r_squared is None:
+        return ("the measured effort never changes, the model's does: it may not be measured at all",)
+    if figures.r_squared >= LEAST_EXPLAINED:
+        return ()
+    part = f"{_percent(figures.r_squared)} %" if figures.r_squared > 0 else "nothing"
+    return (
+        f"the model explains {part} of how the measured effort varies, and no single term is surely the cause",
+    )
+
+
 def _sentence(model: DynamicsModel, joint: int, one: Blame) -> str:
     text = f"{TERM_NAMES[one.term]} {_amount(model, joint, one)}"
     if one.alike:

@@ -1,8 +1,13 @@
 """The verdict on one bag: everything that the table, the report and the exit code say."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
+from kane_dynamics_ros.replay.errors import NoMotionError, NotFiniteError
 from kane_dynamics_ros.replay.estimation.delay import Delay
 from kane_dynamics_ros.replay.estimation.motion import Motion, Observation
 from kane_dynamics_ros.replay.reading.messages import Doubles
@@ -15,19 +20,29 @@ from kane_dynamics_ros.replay.verdict.attribution import (
     whole_arm_cause,
 )
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, Fit, compare, fit
-from kane_dynamics_ros.replay.verdict.sentences import arm_findings, joint_findings, notes
+from kane_dynamics_ros.replay.verdict.sentences import arm_findings, joint_findings, notes, unexplained
 from kane_dynamics_ros.runtime.interface import DynamicsModel
+
+LEAST_TRAVEL = (0.05, 0.01)  # [rad], [m] that a joint must move; encoder noise is far below
+LEAST_CHANGE = 0.05  # of its measured effort (RMS) that the others must change at a joint that stands still
+SMALLEST_EFFORT = 1e-6  # [N m] or [N]; below, an effort is nothing but rounding
 
 
 @dataclass(frozen=True)
 class JointVerdict:
-    """One joint: its figures, the terms to blame, and the same in words."""
+    """One joint: its figures, the terms to blame, and the same in words.
+
+    ``travel`` [rad] or [m] is how far it moved. A joint that hardly moved, and whose effort the others did
+    not change either, is not ``judged``: nothing follows from its figures.
+    """
 
     name: str
     unit: str  # of effort: "N m" or "N"
     fit: Fit
     blames: tuple[Blame, ...]
     findings: tuple[str, ...]
+    travel: float = math.inf
+    judged: bool = True
 
 
 @dataclass(frozen=True)
@@ -71,9 +86,26 @@ class Analysis:
 
 
 def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
-    """Judge a model by what a recording shows."""
+    """Judge a model by what a recording shows.
+
+    Raises ``NoMotionError`` where no joint moves, and ``NotFiniteError`` where a figure is not finite.
+    """
     motion = observation.motion
+    travel = np.max([np.ptp(stretch.q, axis=0) for stretch in motion.stretches], axis=0)
+    kinds = [joint.kind for joint in model.joints]
+    moves = travel >= [LEAST_TRAVEL[kind == "prismatic"] for kind in kinds]
+    if not moves.any():
+        sizes = {
+            name: f"{size:.2g} {'m' if kind == 'prismatic' else 'rad'}"
+            for name, size, kind in zip(model.joint_names, travel, kinds, strict=True)
+        }
+        raise NoMotionError(observation.bag, observation.topic, sizes)
     comparison = compare(model, motion)
+    joints = [fit(comparison.time, *columns) for columns in _columns(comparison)]
+    odd = [name for name, one in zip(model.joint_names, joints, strict=True) if not _is_finite(one)]
+    if odd:
+        raise NotFiniteError(observation.bag, odd)
+    judged = moves | (np.ptp(comparison.predicted, axis=0) > LEAST_CHANGE * _size(comparison.measured))
     cause = whole_arm_cause(model, motion, comparison)
     explained = None if cause is None else cause_effort(model, motion, cause)
     processing = Processing(
@@ -89,7 +121,10 @@ def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
         bag=observation.bag,
         topic=observation.topic,
         model=model.name,
-        joints=tuple(_joint(model, motion, comparison, explained, j) for j in range(len(model.joint_names))),
+        joints=tuple(
+            _joint(model, motion, comparison, explained, j, one, float(travel[j]), bool(judged[j]))
+            for j, one in enumerate(joints)
+        ),
         cause=cause,
         findings=arm_findings(cause, model.tip),
         processing=processing,
@@ -99,18 +134,44 @@ def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
     return Analysis(verdict, motion, comparison)
 
 
+def _columns(comparison: Comparison) -> Iterator[tuple[Doubles, Doubles]]:
+    """Measured and predicted effort of each joint, (N,) each."""
+    return zip(comparison.measured.T, comparison.predicted.T, strict=True)
+
+
+def _size(effort: Doubles) -> Doubles:
+    """RMS of each column of (N, n), never quite 0."""
+    return np.asarray(np.maximum(np.sqrt(np.mean(effort**2, axis=0)), SMALLEST_EFFORT))
+
+
+def _is_finite(figures: Fit) -> bool:
+    return all(value is None or math.isfinite(value) for value in figures)
+
+
 def _joint(
-    model: DynamicsModel, motion: Motion, comparison: Comparison, explained: Doubles | None, j: int
+    model: DynamicsModel,
+    motion: Motion,
+    comparison: Comparison,
+    explained: Doubles | None,
+    j: int,
+    figures: Fit,
+    travel: float,
+    judged: bool,
 ) -> JointVerdict:
     """One joint; ``explained`` is what the cause common to all joints adds to their efforts, (N, n)."""
-    figures = fit(comparison.time, comparison.measured[:, j], comparison.predicted[:, j])
     independent = len(comparison.time) * 2 * motion.cutoff / motion.rate
     common = None if explained is None else explained[:, j]
-    blames = blame_joint(comparison, j, common, figures.measured_rms, independent)
+    blames = blame_joint(comparison, j, common, figures.measured_rms, independent) if judged else []
+    linear = model.joints[j].kind == "prismatic"
+    findings = joint_findings(model, j, blames, figures) or unexplained(figures)
+    if not judged:
+        findings = (f"hardly any motion ({travel:.2g} {'m' if linear else 'rad'}): not judged",)
     return JointVerdict(
         name=model.joint_names[j],
-        unit="N" if model.joints[j].kind == "prismatic" else "N m",
+        unit="N" if linear else "N m",
         fit=figures,
         blames=tuple(blames),
-        findings=joint_findings(model, j, blames, figures),
+        findings=findings,
+        travel=travel,
+        judged=judged,
     )

@@ -1,23 +1,26 @@
 """Records to play: a bag beside its reference, and a verdict's curves."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.description import DescriptionError
+from kane_dynamics_ros.description import Chain, DescriptionError
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
-from kane_dynamics_ros.replay.estimation.motion import Observation
+from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, JointMismatchError
+from kane_dynamics_ros.replay.estimation.motion import Observation, unwrapped
+from kane_dynamics_ros.replay.output import write_file
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
-from kane_dynamics_ros.replay.reading.recording import Recording, read_recording
+from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, set_aside
 from kane_dynamics_ros.replay.verdict.verdict import Analysis
 from kane_dynamics_ros.replay.viewing.page import (
     Quantity,
     Record,
     Series,
     ShownRobot,
+    ViewOptions,
     page,
     robot_from_file,
     robot_from_text,
@@ -41,14 +44,19 @@ class NoDescriptionError(KaneDynamicsError):
         super().__init__(f"{bag}: no robot_description was recorded; give the robot with --urdf FILE")
 
 
-def record_of_bag(bag: Path, urdf: Path | None, tip: str | None) -> tuple[Record, list[str]]:
-    """The record, and the names of meshes that were not found. Raises ``BagError``, ``DescriptionError``."""
+def record_of_bag(
+    bag: Path, urdf: Path | None, options: ViewOptions | None = None
+) -> tuple[Record, list[str]]:
+    """The record, and warnings about the bag and the meshes. Raises ``BagError``, ``DescriptionError``."""
     recording = read_recording(bag, joints=())
-    robot = shown_robot(recording, urdf, tip)
-    states, reference = read_states(recording, robot.chain.coordinates)
+    robot = shown_robot(recording, urdf, options or ViewOptions())
+    states, reference = read_states(recording, robot.chain)
+    warnings = [*recording.damages, *map(str, set_aside(states)), *robot.warnings]
+    set_aside(reference)
     times = time_grid(states.stamps)
-    motion = Samples(states, times)
-    wanted = Samples(reference, times) if len(reference.stamps) else None
+    revolving = [joint.name for joint in robot.chain.joints if joint.kind != "prismatic"]
+    motion = Samples(states, times, revolving)
+    wanted = Samples(reference, times, revolving) if len(reference.stamps) else None
     record = Record(
         title=f"{robot.chain.robot}: {bag.resolve().parent.name}/{bag.resolve().name}",
         urdf=robot.urdf,
@@ -60,22 +68,27 @@ def record_of_bag(bag: Path, urdf: Path | None, tip: str | None) -> tuple[Record
         position=motion.position,
         reference=wanted.position if wanted else None,
         quantities=quantities(robot, motion, wanted),
+        locked=robot.locked,
     )
-    return record, robot.missing
+    return record, warnings
 
 
-def shown_robot(recording: Recording, urdf: Path | None, tip: str | None) -> ShownRobot:
+def shown_robot(recording: Recording, urdf: Path | None, options: ViewOptions) -> ShownRobot:
     """The robot that the user gave, else the one recorded. Raises ``NoDescriptionError``."""
     if urdf is not None:
-        return robot_from_file(urdf, tip)
+        return robot_from_file(urdf, options)
     if recording.description is None:
         raise NoDescriptionError(recording.bag)
     source = f"robot_description in {recording.bag}"
-    return robot_from_text(recording.description, source, recording.bag.parent, tip)
+    return robot_from_text(recording.description, source, recording.bag.parent, options)
 
 
-def read_states(recording: Recording, joints: tuple[str, ...]) -> tuple[JointStates, JointStates]:
-    """The joint states, and the reference that ``feedforward_node`` stated (empty when there is none)."""
+def read_states(recording: Recording, chain: Chain) -> tuple[JointStates, JointStates]:
+    """The joint states, and the reference that ``feedforward_node`` stated (empty when there is none).
+
+    Raises ``JointMismatchError`` where the bag has no joint of the robot.
+    """
+    joints = chain.coordinates
     states, reference = JointStateDecoder(joints), JointStateDecoder(joints)
     with open_bag(recording.bag) as bag:
         decoders = {
@@ -86,12 +99,15 @@ def read_states(recording: Recording, joints: tuple[str, ...]) -> tuple[JointSta
         decoders[recording.topic] = states
         for block in bag.blocks(decoders):
             decoders[block.topic].add(block)
-    return states.result(), reference.result()
+    found = states.result()
+    if not set(found.found) & set(joints):
+        raise JointMismatchError(recording.bag, recording.topic, joints, found.found)
+    return found, reference.result()
 
 
 def time_grid(stamps: NDArray[np.int64]) -> NDArray[np.float64]:
     """Even times [ns] from the first stamp to the last, no closer and no more than a page needs."""
-    first, last = stamps.min(), stamps.max()
+    first, last = float(stamps.min()), float(stamps.max())
     count = min(MOST_SAMPLES, int((last - first) / (1e9 * FINEST_STEP)) + 2)
     return np.linspace(first, last, count)
 
@@ -99,10 +115,12 @@ def time_grid(stamps: NDArray[np.int64]) -> NDArray[np.float64]:
 class Samples:
     """Joint states at given times [ns]: ``position`` and ``effort`` (n, N); NaN where never told."""
 
-    def __init__(self, states: JointStates, times: Array) -> None:
+    def __init__(self, states: JointStates, times: Array, revolving: Sequence[str]) -> None:
         order = np.argsort(states.stamps, kind="stable")
         stamps = states.stamps[order]
-        self.position = np.array([at(times, stamps, column) for column in states.position[order].T])
+        turning = [j for j, joint in enumerate(states.joints) if joint in revolving]
+        position = unwrapped(states.position[order], turning)
+        self.position = np.array([at(times, stamps, column) for column in position.T])
         self.effort = np.array([at(times, stamps, column) for column in states.effort[order].T])
 
 
@@ -134,27 +152,32 @@ def quantities(robot: ShownRobot, motion: Samples, wanted: Samples | None) -> tu
 POSITION_UNITS = {"N m": "rad", "N": "m"}
 
 
-def write_view(observation: Observation, analysis: Analysis, urdf: Path | None, file: Path) -> bool:
+def write_view(
+    observation: Observation, analysis: Analysis, urdf: Path | None, file: Path
+) -> tuple[bool, list[str]]:
     """Write the page; False, and no page, where nothing usable says what the robot looks like.
 
-    ``urdf`` stands in for a description that the bag has lost.
+    ``urdf`` stands in for a description that the bag has lost. Returns warnings too, of meshes not shown.
+    Raises ``OutputFileError``.
     """
     try:
         robot = recorded_robot(observation, urdf)
-    except DescriptionError:
-        return False
+    except DescriptionError as error:
+        return False, [f"{file.name} is not written: {error}"]
     if robot is None:
-        return False
-    file.write_text(page(record_of_analysis(observation, analysis, robot)), encoding="utf-8")
-    return True
+        return False, []
+    write_file(file, page(record_of_analysis(observation, analysis, robot)))
+    return True, robot.warnings
 
 
 def recorded_robot(observation: Observation, urdf: Path | None) -> ShownRobot | None:
     """The robot that the bag describes, else the user's file. Raises ``DescriptionError``."""
     bag = observation.bag
     if observation.description is not None:
-        return robot_from_text(observation.description, f"robot_description in {bag}", bag.parent, None)
-    return None if urdf is None else robot_from_file(urdf, None)
+        return robot_from_text(
+            observation.description, f"robot_description in {bag}", bag.parent, ViewOptions()
+        )
+    return None if urdf is None else robot_from_file(urdf, ViewOptions())
 
 
 def record_of_analysis(observation: Observation, analysis: Analysis, robot: ShownRobot) -> Record:

@@ -1,0 +1,30 @@
+"""Files written whole or not at all."""
+
+import os
+from pathlib import Path
+
+from kane_dynamics_ros.replay.errors import OutputFileError
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write UTF-8 beside the file, then rename: what was there before stays until all of the new is on disk.
+
+    Folders are made as needed; devices and pipes are written to as they are. Raises ``OutputFileError``.
+    """
+    target = path.resolve()  # a link stays one
+    part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists() and not target.is_file():
+            target.write_text(text, encoding="utf-8")
+            return
+        try:
+            with part.open("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputFileError(path, error) from error
