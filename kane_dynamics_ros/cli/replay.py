@@ -254,8 +254,8 @@ def _show(outcome: Outcome, limits: Limits) -> int:
     if still:
         errors.append(
             f"{outcome.bag}: hardly any motion of joint {', '.join(map(repr, still))}, of which nothing "
-            "can be said; move it while recording, or judge with a model in which it is locked (generate --lock "
-            "JOINT=VALUE)"
+            "can be said; move it while recording, or judge with a model in which it is locked (generate "
+            "--lock JOINT=VALUE)"
         )
     for error in errors:
         print(f"error: {error}", file=sys.stderr)

@@ -71,7 +71,11 @@ def test_arm_and_reference_stand_where_pinocchio_puts_them(viewer, time):
 
 def test_play_button_starts_and_stops_the_motion(viewer):
     viewer.click("#play")
-    viewer.wait_for_function("viewer.time() > 0.2")
+    for _ in range(1000):  # the page forbids eval, and with it playwright's own way to wait
+        if viewer.evaluate("viewer.time()") > 0.2:
+            break
+        viewer.wait_for_timeout(20)
+    assert viewer.evaluate("viewer.time()") > 0.2
     assert viewer.text_content("#play") == "Pause"
     viewer.click("#play")
     stopped_at = viewer.evaluate("viewer.time()")

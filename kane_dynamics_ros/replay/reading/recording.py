@@ -175,11 +175,9 @@ def _read(
 # Topics whose efforts this package computed: feedforward_node's, the observer's, those of a report.
 OWN_OUTPUT = re.compile(r"(^|/)(feedforward|external_torque|terms/[^/]+)$|(^|/)kane_dynamics/replay/[^/]+$")
 # Words in the names of JointState topics by which other tools send commands or tell what they plan.
-COMMAND_WORDS = frozenset(
-    """
-    command commands commanded cmd cmds desired reference references target targets goal goals setpoint setpoints
-    planned predicted expected requested ideal nominal feedforward
-    """.split()
+COMMAND_WORD = re.compile(
+    "commands?|commanded|cmds?|desired|references?|targets?|goals?|setpoints?|planned|predicted|expected|requested"
+    "|ideal|nominal|feedforward"
 )
 
 
@@ -191,7 +189,7 @@ def is_own_output(topic: str) -> bool:
 def is_command(topic: str) -> bool:
     """Whether a topic, by its name, carries what was asked of a robot instead of what it did."""
     *parents, last = topic.lower().strip("/").split("/")
-    return any(word in COMMAND_WORDS for word in (*parents, last, *last.split("_")))
+    return any(COMMAND_WORD.fullmatch(word) for word in (*parents, *last.split("_")))
 
 
 def joint_state_topic(path: Path, topics: Iterable[Topic], wanted: str | None) -> str:

@@ -49,7 +49,7 @@ def unexplained(figures: Fit) -> tuple[str, ...]:
         return ()
     part = f"{_percent(figures.r_squared)} %" if figures.r_squared > 0 else "nothing"
     return (
-        f"the model explains {part} of how the measured effort varies, and no single term is surely the cause",
+        f"the model explains {part} of how the measured effort varies; no single term is surely the cause",
     )
 
 

@@ -4,6 +4,7 @@ import base64
 import html
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import resources
@@ -195,10 +196,8 @@ def _package_of(folder: Path) -> Path:
 POSITION_UNITS = {"prismatic": "m"}  # else rad
 EFFORT_UNITS = {"prismatic": "N"}  # else N m
 # What the page's own reader of URDFs needs; anything else, of any prefix, stays out.
-SHOWN = frozenset(
-    """
-    robot link visual geometry mesh box cylinder sphere origin material color joint parent child axis limit mimic
-    """.split()
+SHOWN = re.compile(
+    "robot|link|visual|geometry|mesh|box|cylinder|sphere|origin|material|color|joint|parent|child|axis|limit|mimic"
 )
 
 
@@ -263,7 +262,7 @@ def shown_urdf(tree: Element) -> str:
 
     def text(element: Element) -> str:
         tag = element.tag.removeprefix(prefix)
-        if tag not in SHOWN:
+        if SHOWN.fullmatch(tag) is None:
             return ""
         attributes = "".join(
             f" {name}={quoteattr(value)}" for name, value in element.attributes.items() if ":" not in name

@@ -14,10 +14,39 @@ function loadMesh(path, manager, material, done) {
   const mesh = record.meshes[path];
   if (!mesh) return done(null, new Error(`mesh ${path} was not found`));
   const bytes = Uint8Array.from(atob(mesh.base64), (c) => c.charCodeAt(0));
+  if (mesh.format === "quantized") return done(new THREE.Mesh(quantizedGeometry(bytes.buffer), material));
   if (mesh.format === "stl") return done(new THREE.Mesh(new STLLoader().parse(bytes.buffer), material));
   const text = new TextDecoder().decode(bytes);
-  if (mesh.format === "dae") return done(new ColladaLoader(manager).parse(text, "").scene);
+  if (mesh.format === "dae") return done(opaque(new ColladaLoader(manager).parse(text, "").scene));
   done(new OBJLoader(manager).parse(text));
+}
+
+// What meshes.py writes: counts, origin and step of a grid, points and corners as small integers. Flat faces.
+function quantizedGeometry(buffer) {
+  const head = new DataView(buffer);
+  const points = head.getUint32(0, true), triangles = head.getUint32(4, true);
+  const float = (i) => head.getFloat32(8 + 4 * i, true);
+  const places = new Uint16Array(buffer, 32, 3 * points);
+  const start = Math.ceil((32 + 6 * points) / 4) * 4;
+  const corners = new (points <= 65535 ? Uint16Array : Uint32Array)(buffer, start, 3 * triangles);
+  const positions = new Float32Array(9 * triangles);
+  corners.forEach((corner, i) => {
+    for (let k = 0; k < 3; k++) positions[3 * i + k] = float(k) + float(3 + k) * places[3 * corner + k];
+  });
+  const geometry = new THREE.BufferGeometry();
+  geometry.setAttribute("position", new THREE.BufferAttribute(positions, 3));
+  geometry.computeVertexNormals();
+  return geometry;
+}
+
+// Old COLLADA files say <transparency>0.0</transparency> of opaque materials, which other viewers show too.
+function opaque(scene) {
+  scene.traverse((part) => {
+    for (const material of [part.material ?? []].flat()) {
+      if (material.opacity === 0) Object.assign(material, { opacity: 1, transparent: false });
+    }
+  });
+  return scene;
 }
 
 function hasShape(link) {
@@ -50,6 +79,7 @@ function loadArm() {
     if (!hasShape(link)) addRods(link, 0.008);
   }
   for (const joint of Object.values(arm.joints)) joint.ignoreLimits = true; // show what was recorded
+  for (const [name, value] of Object.entries(record.locked)) arm.setJointValue(name, value);
   return arm;
 }
 
@@ -162,23 +192,36 @@ function plotRange(_, low, high) {
   return uPlot.rangeNum(low - wider, high + wider, 0.1, true);
 }
 
-function plotOptions(title, quantity, width, height) {
+// The widest even steps of 1, 2 or 5 that give two labels at least, however low the plot is.
+function plotTicks(_, __, low, high) {
+  for (let exponent = Math.ceil(Math.log10(high - low)); exponent > -9; exponent--) {
+    for (const digit of [5, 2, 1]) {
+      const step = digit * 10 ** exponent, first = Math.ceil(low / step);
+      const count = Math.floor(high / step) - first + 1;
+      if (count >= 2) return Array.from({ length: count }, (_, i) => Number(((first + i) * step).toPrecision(9)));
+    }
+  }
+  return [low];
+}
+
+function plotOptions(title, quantity, width, height, last) {
   const strokes = { motion: { stroke: MOTION, width: 1.5 }, reference: { stroke: REFERENCE, width: 1.5, dash: [6, 4] } };
   return {
     title: `${title} [${quantity.units[record.joints.indexOf(title)]}]`,
     width, height, legend: { show: false }, cursor: { drag: { setScale: false } },
-    scales: { x: { time: false }, y: { range: plotRange } }, axes: [{ size: 28 }, { size: 60, space: 18 }],
+    scales: { x: { time: false }, y: { range: plotRange } },
+    axes: [last ? { size: 28 } : { size: 6, values: () => [] }, { size: 60, splits: plotTicks }],
     series: [{}, ...quantity.series.map((series) => ({ label: series.label, ...strokes[series.role] }))],
   };
 }
 
-function makePlot(name, i, quantity) {
+function makePlot(name, i, quantity, count, last) {
   const holder = element("plots");
-  const width = holder.clientWidth, height = Math.max(holder.clientHeight / record.joints.length - 24, 110);
+  const width = holder.clientWidth, height = Math.max((holder.clientHeight - 22) / count - 24, 72);
   const data = [record.times, ...quantity.series.map((series) => series.values[i])];
   const now = document.createElement("div");
   now.className = "now";
-  const options = plotOptions(name, quantity, width, height);
+  const options = plotOptions(name, quantity, width, height + (last ? 22 : 0), last);
   const plot = new uPlot({ ...options, hooks: { ready: [(ready) => placeNow(ready, now)] } }, data, holder);
   plot.over.append(now);
   plot.over.addEventListener("click", (event) => seek(plot.posToVal(event.offsetX, "x")));
@@ -191,8 +234,12 @@ function placeNow(plot, now) {
 
 function showQuantity() {
   plots.forEach(({ plot }) => plot.destroy());
+  element("plots").textContent = "";
   const quantity = record.quantities[element("quantity").selectedIndex];
-  plots = record.joints.map((name, i) => makePlot(name, i, quantity));
+  const told = (values) => values.some((value) => value !== null);
+  const joints = record.joints.map((_, i) => i).filter((i) => quantity.series.some(({ values }) => told(values[i])));
+  plots = joints.map((i, k) => makePlot(record.joints[i], i, quantity, joints.length, k === joints.length - 1));
+  if (!joints.length) element("plots").textContent = "nothing was recorded of this quantity";
   seek(time);
 }
 
