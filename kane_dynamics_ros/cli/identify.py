@@ -209,8 +209,10 @@ def read(
     unknown_units = bool(arguments.payload) and not arguments.effort_scale
     limits = tuple(math.inf if unknown_units else joint.effort or math.inf for joint in model.joints)
     names = names_in_bag(model.joint_names, renamings)
+    revolving = tuple(joint.name for joint in model.joints if joint.kind != "prismatic")
     requests = [
-        Request(bag, names, model.joint_names, arguments.topic, cutoff, scale, limits) for bag in bags
+        Request(bag, names, model.joint_names, arguments.topic, cutoff, scale, limits, revolving)
+        for bag in bags
     ]
     many = len(bags) > 1 and (workers > 1 or arguments.dask is not None)
     with (

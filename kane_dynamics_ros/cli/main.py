@@ -1,10 +1,12 @@
 """The ``kane_dynamics`` command: a table of subcommands, each imported only when it is called."""
 
 import argparse
+import errno
 import importlib
 import os
 import re
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -12,6 +14,8 @@ from kane_dynamics_ros import __version__
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 
 NEGATIVE_LIST = re.compile(r"-[\d.][^=]*,")  # numbers separated by commas, the first below zero
+FAULT = 70  # a fault of ours, as sysexits.h reports it; 1 is a command's own "no", 2 an error of the user's
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
@@ -88,7 +92,7 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one subcommand; returns its exit code, 2 for an error of ours."""
+    """Run one subcommand; returns its exit code, 2 for an error that a user can correct, ``FAULT`` else."""
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = parse(words)
     try:
@@ -100,14 +104,31 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:  # the reader, say `head`, has seen enough; spare it the flush at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader, say `head`, has seen enough
+        _silence_output()
         return 0
     except OSError as error:
-        if error.filename is None:  # no file that the user named: a fault of ours
-            raise
-        print(f"error: {PathError(error)}", file=sys.stderr)
-        return 2
+        if error.filename is not None:
+            print(f"error: {PathError(error)}", file=sys.stderr)
+            return 2
+        if error.errno in UNWRITABLE:
+            _silence_output()
+            print(f"error: the output cannot be written: {error.strerror}; make room for it", file=sys.stderr)
+            return 2
+        return _fault()
+    except Exception:
+        return _fault()
+
+
+def _fault() -> int:
+    traceback.print_exc()
+    print("error: this is a fault of kane_dynamics; please report it with the lines above", file=sys.stderr)
+    return FAULT
+
+
+def _silence_output() -> None:
+    """Spare the interpreter the flush at its exit, which would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:

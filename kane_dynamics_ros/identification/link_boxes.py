@@ -15,7 +15,7 @@ import numpy as np
 
 from kane_dynamics_ros.description.geometry import rotation_rpy
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
-from kane_dynamics_ros.replay.viewing.page import candidates
+from kane_dynamics_ros.replay.viewing.page import mesh_file
 from kane_dynamics_ros.runtime.interface import Array
 
 STL_HEAD, STL_TRIANGLE = 84, 50  # [bytes] of a binary STL file
@@ -58,9 +58,7 @@ def solid_box(solid: Element, folder: Path) -> Array | None:
         radius = float(solid.attributes["radius"])
         half = np.array([radius, radius, float(solid.attributes["length"]) / 2])
     elif solid.tag == "mesh":
-        path = next(
-            (p for p, _ in candidates(solid.attributes.get("filename", ""), folder) if p.is_file()), None
-        )
+        path = mesh_file(solid.attributes.get("filename", ""), folder)
         points = None if path is None else mesh_points(path)
         if points is None or not len(points):
             return None

@@ -28,7 +28,7 @@ from kane_dynamics_ros.replay.errors import (
 from kane_dynamics_ros.replay.estimation.motion import EDGE_CYCLES, SHORTEST, Motion, Stretch, estimate
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates, Mask
-from kane_dynamics_ros.replay.reading.recording import Recording, joint_state_topic
+from kane_dynamics_ros.replay.reading.recording import Recording, joint_state_topic, set_aside
 from kane_dynamics_ros.replay.renaming import proposal
 from kane_dynamics_ros.runtime.interface import Array
 
@@ -80,6 +80,7 @@ class Request:
     cutoff: float | None  # [Hz]
     scale: tuple[float, ...]  # effort per recorded unit
     limits: tuple[float, ...]  # largest effort [N m] or [N], infinite where unknown
+    revolving: tuple[str, ...] = ()  # joints (of ``joints``) whose position is an angle
 
 
 @dataclass
@@ -336,7 +337,8 @@ def _note_fields(states: JointStates, found: dict[str, None], told: Mapping[str,
 
 def _recording(request: Request, topic: str, states: JointStates) -> Recording:
     renamed = replace(states, joints=request.joints)
-    return Recording(request.bag, topic, renamed, None, None, (), (), 1.0)
+    set_aside(renamed)
+    return Recording(request.bag, topic, renamed, None, None, (), (), 1.0, request.revolving)
 
 
 def _scaled(states: JointStates, scale: Sequence[float]) -> JointStates:

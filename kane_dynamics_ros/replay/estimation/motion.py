@@ -94,7 +94,8 @@ class Series(NamedTuple):
         if len(near) == len(grid) and np.abs(near - grid).max() < ON_GRID * (grid[1] - grid[0]):
             return self.value[first : first + len(grid)]
         span = slice(max(first - 3, 0), int(np.searchsorted(self.time, grid[-1])) + 3)
-        return np.asarray(Akima1DInterpolator(self.time[span], self.value[span])(grid))
+        inside = np.clip(grid, self.time[span][0], self.time[span][-1])  # the last by rounding behind it
+        return np.asarray(Akima1DInterpolator(self.time[span], self.value[span])(inside))
 
 
 def series(stamps: Integers, origin: int, values: Doubles) -> list[Series]:

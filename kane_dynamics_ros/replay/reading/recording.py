@@ -70,7 +70,7 @@ def read_recording(
     *,
     revolving: Sequence[str] = (),
 ) -> Recording:
-    """Read a bag for a model with these joints. ``topic``: the joint states, when there are several.
+    """Read a bag for a model with these joints. ``topic``: the joint states, when there are several;
     ``renamings``: of joints that the bag calls by other names; in the recording they have the model's.
     ``revolving``: the joints that turn, see ``Recording``.
 
@@ -88,6 +88,7 @@ def read_recording(
         if bag.damages and not len(states.stamps):
             raise bag.damages[0]
     _check(path, chosen, states, joints)
+    states = replace(states, joints=tuple(joints))
     impossible = set_aside(states)
     for one in impossible:
         if one.count > MOST_IMPOSSIBLE * one.told:
@@ -95,7 +96,7 @@ def read_recording(
     return Recording(
         bag=path,
         topic=chosen,
-        states=replace(states, joints=tuple(joints)),
+        states=states,
         commands=commands,
         description=description,
         notes=(*_notes(topics, states, chosen), *map(str, impossible)),

@@ -155,7 +155,7 @@ def check_folder(bag: Path, folder: Path) -> None:
     """Raise ``ReportFolderError`` where a report would replace the bag, or what no report wrote."""
     recorded, target = bag.resolve(), folder.resolve()
     if recorded.is_relative_to(target) or target.is_relative_to(recorded):
-        raise ReportFolderError(bag, folder, "and the bag that it is about lie in each other")
+        raise ReportFolderError(bag, folder, "and the bag lie one in the other")
     if folder.exists() and not folder.is_dir():
         raise ReportFolderError(bag, folder, "is no folder")
     written = _written(folder)

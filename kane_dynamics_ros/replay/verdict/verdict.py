@@ -24,7 +24,9 @@ from kane_dynamics_ros.replay.verdict.sentences import arm_findings, joint_findi
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 LEAST_TRAVEL = (0.05, 0.01)  # [rad], [m] that a joint must move; encoder noise is far below
-LEAST_CHANGE = 0.05  # of its measured effort (RMS) that the others must change at a joint that stands still
+LEAST_CHANGE = (
+    0.2  # of the measured range that the others must change the effort of a joint that stands still
+)
 SMALLEST_EFFORT = 1e-6  # [N m] or [N]; below, an effort is nothing but rounding
 
 
@@ -105,7 +107,8 @@ def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
     odd = [name for name, one in zip(model.joint_names, joints, strict=True) if not _is_finite(one)]
     if odd:
         raise NotFiniteError(observation.bag, odd)
-    judged = moves | (np.ptp(comparison.predicted, axis=0) > LEAST_CHANGE * _size(comparison.measured))
+    predicted, measured = np.ptp(comparison.predicted, axis=0), np.ptp(comparison.measured, axis=0)
+    judged = moves | (predicted > np.maximum(LEAST_CHANGE * measured, SMALLEST_EFFORT))
     cause = whole_arm_cause(model, motion, comparison)
     explained = None if cause is None else cause_effort(model, motion, cause)
     processing = Processing(
@@ -137,11 +140,6 @@ def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
 def _columns(comparison: Comparison) -> Iterator[tuple[Doubles, Doubles]]:
     """Measured and predicted effort of each joint, (N,) each."""
     return zip(comparison.measured.T, comparison.predicted.T, strict=True)
-
-
-def _size(effort: Doubles) -> Doubles:
-    """RMS of each column of (N, n), never quite 0."""
-    return np.asarray(np.maximum(np.sqrt(np.mean(effort**2, axis=0)), SMALLEST_EFFORT))
 
 
 def _is_finite(figures: Fit) -> bool:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path, PurePosixPath
@@ -182,6 +183,15 @@ def candidates(name: str, folder: Path) -> Iterator[tuple[Path, Path | None]]:
         share = Path(prefix) / "share"
         # links in an install space, which colcon --symlink-install makes, are the user's own
         yield share / relative, share / relative.parts[0] if ".." in relative.parts else None
+
+
+def mesh_file(name: str, folder: Path) -> Path | None:
+    """The first file, of those that a mesh of that name may be, that is there."""
+    for path, _ in candidates(name, folder):
+        with suppress(OSError, ValueError):  # too long a name, a zero byte
+            if path.is_file():
+                return path
+    return None
 
 
 def _package_of(folder: Path) -> Path:
