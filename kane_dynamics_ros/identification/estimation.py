@@ -6,7 +6,7 @@ drawing (``pseudo_inertia``), the estimate is
     min  sum_j sum_t w (r_tj / sigma_j)^2 + lambda sum_b |y_b|^2,    P_b > 0, friction >= 0, rotor inertia >=
     0
 
-a convex quadratic programme with semidefinite cones [Wensing2018, Sousa2014, Lee2020]. Everything about data
+a convex quadratic programme with semidefinite cones [Wensing2018, SousaCortesao2014, Lee2020]. Everything about data
 comes from
 sums over blocks of time, so that fitting without some of them and judging by these costs next to nothing:
 
