@@ -49,6 +49,7 @@ COULOMB, STRIBECK = FAMILIES.index("coulomb"), FAMILIES.index("stribeck")
 LAMBDAS = tuple(10.0 ** np.arange(-3.0, 5.01, 0.5))
 START_LAMBDA = 1.0
 FOLDS = 5
+ENOUGH_BAGS = 3  # fitted ones, to leave out whole bags: another motion is the harder judge
 USUAL = (
     "rotor",
     "viscous",
@@ -258,7 +259,7 @@ def folds_of(bags: NDArray[np.intp], fitted: Mask) -> tuple[tuple[int, ...], ...
     """
     blocks = np.flatnonzero(fitted)
     names = np.unique(bags[blocks])
-    if len(names) >= FOLDS - 1:
+    if len(names) >= ENOUGH_BAGS:
         groups = np.array_split(names, min(FOLDS, len(names)))
         return tuple(tuple(int(b) for b in blocks if bags[b] in group) for group in groups)
     parts: list[list[int]] = [[] for _ in range(FOLDS)]

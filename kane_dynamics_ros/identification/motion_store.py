@@ -195,7 +195,7 @@ def read_pieces(
     track.clipped = [0] * len(request.joints)
     for recording in _recordings(request, track, progress):
         clock = clock or _Clock(int(recording.states.stamps[0]))
-        recording = replace(recording, states=_scaled(recording.states, request.scale))
+        recording = replace(recording, states=_unwound(_scaled(recording.states, request.scale)))
         try:
             if cutoff is None:
                 cutoff = choose_cutoff(recording)
@@ -353,6 +353,15 @@ def _scaled(states: JointStates, scale: Sequence[float]) -> JointStates:
         SPIKE_PART * np.nanquantile(np.abs(effort[:, told]), 0.99, axis=0),
     )
     return replace(states, effort=np.where(away > bounds, np.nan, effort))
+
+
+def _unwound(states: JointStates) -> JointStates:
+    """Positions without the jumps of a whole turn that some drivers publish for joints without end."""
+    position = np.array(states.position)
+    for column in position.T:
+        told = np.isfinite(column)
+        column[told] = np.unwrap(column[told])
+    return replace(states, position=position)
 
 
 def _tail(states: JointStates, cutoff: float | None) -> JointStates:
