@@ -1,10 +1,8 @@
-"""Bags of any length to filtered motion in a file: read once in pieces, then walked through as often as
-needed.
+"""Bags of any length to filtered motion in a file: read once in pieces, then walked through many times.
 
 Memory does not grow with a bag: some ten thousand messages are decoded, filtered and written to an unnamed
-temporary
-file, then the next; what stays in memory is a list of where the pieces lie. Neighbouring pieces overlap by
-what filtering spoils at their ends, so that nothing is lost in between.
+temporary file, then the next; what stays in memory is a list of where the pieces lie. Neighbouring pieces
+overlap by what filtering spoils at their ends, so that nothing is lost in between.
 """
 
 import tempfile
@@ -52,9 +50,8 @@ PLATEAU = 5  # samples in a row at the very same largest effort: clipped
 class Piece:
     """A part of a bag without gaps, uniform in time: (N, n) each, ``time`` (N,) [s] from the bag's start.
 
-    ``usable``: False where the effort was clipped, or no sample is near.
-    ``edge``: samples at each end that filtering spoils. ``sampled``, the recorded rate, ``rate`` and
-    ``cutoff`` in Hz.
+    ``usable``: False where the effort was clipped, or no sample is near. ``edge``: samples at each end that
+    filtering spoils. ``sampled``, the recorded rate, ``rate`` and ``cutoff`` in Hz.
     """
 
     time: Array

@@ -11,9 +11,8 @@ reference P0 every symmetric 4 x 4 matrix D stands for one set of parameters,
     P = R (1 + D) R',    R R' = P0
 
 and |D|^2 = tr((P0^-1 (P - P0))^2) is the squared distance of P from P0 in the pull-back of the
-affine-invariant metric,
-taken as constant at P0 [Lee2020]: it knows no units and no frames. ``y`` are the ten entries of D
-with off-diagonal ones times sqrt(2), so that |y| = |D|.
+affine-invariant metric, taken as constant at P0 [Lee2020]: it knows no units and no frames. ``y`` are the ten
+entries of D with off-diagonal ones times sqrt(2), so that |y| = |D|.
 """
 
 from typing import NamedTuple
