@@ -6,6 +6,7 @@ compared with it, the parameter files read as the nodes will read them. Whatever
 beside a failed launch could move a robot. ``launch_actions`` turns a plan into actions of ROS's launch.
 """
 
+import math
 import re
 import shlex
 import sys
@@ -13,11 +14,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import yaml
 
 from kane_dynamics_ros.description import parse_robot
-from kane_dynamics_ros.description.load import expand_xacro, read_bytes
+from kane_dynamics_ros.description.load import urdf_text
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.model import check_model
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE as FEEDFORWARD_TABLE
@@ -28,11 +30,14 @@ from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, chec
 from kane_dynamics_ros.runtime.load import find_module, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.share import share_directory
+from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES
 
 PACKAGE = "kane_dynamics_ros"
 SHIPPED = "manipulator_5dof"
 SHARE = share_directory()
 COMMAND_TOPIC = "forward_effort_controller/commands"
+TOPIC_PLUGIN = "joint_state_topic_hardware_interface/JointStateTopicSystem"
+ARM_TOPICS = "simulated_arm"  # where the arm's own topics are, apart from joint_state_broadcaster's
 ROS_NAME = re.compile(r"/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*")
 
 
@@ -74,6 +79,22 @@ SIMULATION_ARGUMENTS = (
         str(SHARE / "config" / "simulated_hardware.yaml"),
         "parameters of the simulated hardware, under /**:",
     ),
+)
+ROS2_CONTROL_ARGUMENTS = (
+    Argument("urdf", str(SHARE / "urdf" / f"{SHIPPED}.urdf.xacro"), "URDF or xacro file of the robot"),
+    Argument("xacro_arguments", "", "arguments of the xacro file: 'name:=value other:=value'"),
+    Argument("model", SHIPPED, "generated module: a path, or the name of the shipped one"),
+    Argument("interface", "effort", "command interface of every joint: effort, position or velocity"),
+    Argument(
+        "controllers_file",
+        str(SHARE / "config" / "joint_trajectory_controller.yaml"),
+        "controller_manager's parameters and those of its controllers, under /**:",
+    ),
+    Argument(
+        "controllers", "joint_state_broadcaster joint_trajectory_controller", "controllers that are started"
+    ),
+    Argument("hardware_params_file", "", "more parameters of the simulated hardware, under /**:"),
+    Argument("rate", "", "seconds of /clock in a second of the wall; empty: no /clock, the wall's time"),
 )
 REPLAY_ARGUMENTS = (
     Argument("bag", None, "bag folder or file"),
@@ -148,16 +169,82 @@ def plan_simulation(values: Mapping[str, str]) -> Plan:
     return Plan((hardware, *plan.nodes), plan.namespace, notes=plan.notes)
 
 
+def plan_ros2_control(values: Mapping[str, str]) -> Plan:
+    """The simulated arm as ros2_control's hardware, controller_manager and its controllers."""
+    interface = values["interface"]
+    if interface not in COMMAND_INTERFACES:
+        raise LaunchArgumentError("interface", interface, f"one of {', '.join(COMMAND_INTERFACES)}")
+    description = urdf_of_arguments(values)
+    model = load_model(values["model"], backend="python")
+    check_model(model, description)
+    described = with_topic_hardware(description, model, interface)
+    controllers = _file(values, "controllers_file")
+    parameters_of(controllers, "controller_manager", "")
+    more = (_file(values, "hardware_params_file"),) if values["hardware_params_file"] else ()
+    own: dict[str, Any] = {
+        "model": values["model"],
+        "robot_description": description,
+        "command.type": "joint_state",
+        "command.interface": interface,
+        "publish_rate": 1000.0,
+        "time.mode": "clock" if values["rate"] else "wall",
+    }
+    if values["rate"]:
+        own["time.rate"] = _number(values, "rate", above=0.0)
+    given = _parameters(more[0] if more else None, "simulated_hardware", "", HARDWARE_TABLE) | own
+    build_hardware(model, _defaults(HARDWARE_TABLE) | _checked(HARDWARE_TABLE, given))
+    sim_time = {"use_sim_time": bool(values["rate"])}
+    topics = tuple((name, f"{ARM_TOPICS}/{name}") for name in ("joint_commands", "joint_states"))
+    return Plan(
+        (
+            NodePlan(PACKAGE, "simulated_hardware_node", (*map(str, more), own), topics),
+            NodePlan(
+                "robot_state_publisher",
+                "robot_state_publisher",
+                ({"robot_description": described, **sim_time},),
+            ),
+            NodePlan("controller_manager", "ros2_control_node", (str(controllers), sim_time)),
+            NodePlan(
+                "controller_manager",
+                "spawner",
+                arguments=(*shlex.split(values["controllers"]), "--param-file", str(controllers)),
+                required=False,
+            ),
+        )
+    )
+
+
+def with_topic_hardware(description: str, model: GeneratedModel, interface: str) -> str:
+    """The URDF with its <ros2_control> replaced by one whose hardware is the simulated arm, over topics."""
+    root = ElementTree.fromstring(description)
+    initial = {joint.name: joint.initial_position or 0.0 for joint in model.joints}
+    for each in root.findall("ros2_control"):
+        root.remove(each)
+    control = ElementTree.SubElement(root, "ros2_control", name=model.name, type="system")
+    hardware = ElementTree.SubElement(control, "hardware")
+    ElementTree.SubElement(hardware, "plugin").text = TOPIC_PLUGIN
+    for name, value in (
+        ("joint_commands_topic", f"/{ARM_TOPICS}/joint_commands"),
+        ("joint_states_topic", f"/{ARM_TOPICS}/joint_states"),
+        ("trigger_joint_command_threshold", "-1"),  # an effort that equals the measured one is a command too
+    ):
+        ElementTree.SubElement(hardware, "param", name=name).text = value
+    for joint in model.joint_names:
+        element = ElementTree.SubElement(control, "joint", name=joint)
+        ElementTree.SubElement(element, "command_interface", name=interface)
+        for state in ("position", "velocity", "effort"):
+            reported = ElementTree.SubElement(element, "state_interface", name=state)
+            if state == "position":
+                ElementTree.SubElement(reported, "param", name="initial_value").text = repr(initial[joint])
+    ElementTree.indent(control)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
 def plan_replay(values: Mapping[str, str]) -> Plan:
     """A node of its own, and the player whose end ends the launch; ``values``: ``REPLAY_ARGUMENTS``."""
     if not values["bag"] or not Path(values["bag"]).exists():
         raise LaunchArgumentError("bag", values["bag"], "the path of a bag folder or file that exists")
-    try:
-        rate = float(values["rate"])
-    except ValueError:
-        rate = -1.0
-    if not 0.0 <= rate < float("inf"):
-        raise LaunchArgumentError("rate", values["rate"], "a number from 0 on")
+    _number(values, "rate")
     model = load_model(values["model"], backend="python")
     own = {"model": values["model"], "mode": values["mode"], "use_sim_time": True}
     build_settings(_defaults(FEEDFORWARD_TABLE) | _checked(FEEDFORWARD_TABLE, own), model)
@@ -175,8 +262,7 @@ class _Robot:
         self.rviz_config = _file(values, "rviz_config") if self.rviz else None
         self.publish_description = _switch(values, "publish_description")
         self.remappings = ((COMMAND_TOPIC, f"{_name(values, 'controller')}/commands"),)
-        self.description = urdf_text(values["urdf"], values["xacro_arguments"])
-        parse_robot(self.description, values["urdf"])
+        self.description = urdf_of_arguments(values)
         self.params_file = _file(values, "params_file") if values["params_file"] else None
         asked = {key: values[key] for key in ("model", "mode") if values[key]}
         if self.params_file is None and is_shipped(asked.get("model", SHIPPED)):
@@ -221,20 +307,20 @@ def is_shipped(model: str) -> bool:
     return find_module(model).resolve() == find_module(SHIPPED).resolve()
 
 
-def urdf_text(path: str, xacro_arguments: str) -> str:
-    """The URDF's text, xacro expanded with arguments ``name:=value ...``. Raises ``KaneDynamicsError``."""
+def urdf_of_arguments(values: Mapping[str, str]) -> str:
+    """The text of the URDF that ``urdf`` and ``xacro_arguments`` mean. Raises ``KaneDynamicsError``."""
+    path, given = values["urdf"], values["xacro_arguments"]
     try:
-        pairs = [word.partition(":=") for word in shlex.split(xacro_arguments)]
+        pairs = [word.partition(":=") for word in shlex.split(given)]
     except ValueError as error:  # a quotation that does not end
-        raise LaunchArgumentError("xacro_arguments", xacro_arguments, f"name:=value ...: {error}") from None
+        raise LaunchArgumentError("xacro_arguments", given, f"name:=value ...: {error}") from None
     if not all(name and separator for name, separator, _ in pairs):
-        raise LaunchArgumentError("xacro_arguments", xacro_arguments, "name:=value other:=value ...")
-    data = read_bytes(path)
-    if path.endswith(".xacro"):
-        return expand_xacro(path, data, {name: value for name, _, value in pairs})
-    if pairs:
-        raise LaunchArgumentError("xacro_arguments", xacro_arguments, f"none: {path} is not a xacro file")
-    return data.decode("utf-8", "replace")
+        raise LaunchArgumentError("xacro_arguments", given, "name:=value other:=value ...")
+    if pairs and not path.endswith(".xacro"):
+        raise LaunchArgumentError("xacro_arguments", given, f"none: {path} is not a xacro file")
+    text = urdf_text(path, {name: value for name, _, value in pairs})
+    parse_robot(text, path)
+    return text
 
 
 # Arguments and parameter files, as the nodes will read them.
@@ -245,6 +331,18 @@ def _switch(values: Mapping[str, str], name: str) -> bool:
     if text not in ("true", "false"):
         raise LaunchArgumentError(name, values[name], "true or false")
     return text == "true"
+
+
+def _number(values: Mapping[str, str], name: str, above: float = -1e-300) -> float:
+    try:
+        number = float(values[name])
+    except ValueError:
+        number = math.nan
+    if not above < number < math.inf:
+        raise LaunchArgumentError(
+            name, values[name], "a number above 0" if above == 0.0 else "a number from 0 on"
+        )
+    return number
 
 
 def _name(values: Mapping[str, str], name: str) -> str:

@@ -123,10 +123,17 @@ def run_node(build: Callable[[], Spinning]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     finally:
+        ignore_signals()
         rclpy.try_shutdown()
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C while Python ends
     return 0
+
+
+def ignore_signals() -> None:
+    """From now on: the interpreter's own end restores the default, by which a second Ctrl-C would kill."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 # A spin that answers one subscription before everything else, and cheaply.

@@ -7,18 +7,21 @@ commands to its end and, from a controller that tells (``~/trajectory_status``),
 1, with the reason, for everything else. Whatever waits has a deadline in the wall's time.
 """
 
-import signal
 import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from rclpy.duration import Duration
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.parameter_client import AsyncParameterClient
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSDurabilityPolicy, QoSProfile
 from rclpy.serialization import deserialize_message
@@ -31,9 +34,10 @@ from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.description.load import urdf_text
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.nodes.bag_recorder import BagRecorder, Topic
-from kane_dynamics_ros.nodes.messages import NANOSECONDS, trajectory_from
+from kane_dynamics_ros.nodes.clocks import NANOSECONDS
+from kane_dynamics_ros.nodes.messages import trajectory_from
 from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
-from kane_dynamics_ros.nodes.process import StopRequest
+from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
 
 NEEDED = ("trajectory", "bag")
 STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
@@ -49,6 +53,7 @@ TOPICS = (
 )
 LARGEST_OFFSET = 5.0  # [s] between the stamps of states and this node's clock
 GONE_FOR = 1.0  # [s] without a publisher before it counts as ended
+ANSWERED_WITHIN = 5.0  # [s] for a service of another node
 TOLERANCE = 0.1  # [s] by which the last command may come before the last point is due
 
 
@@ -152,6 +157,7 @@ class Recording:
         self._timeout, self._stopped = timeout, stopped
         self._label = f"recorder_{uuid.uuid4().hex[:12]}"
         self._outcome: dict[str, str] = {}
+        self._simulated = bool(node.get_parameter("use_sim_time").value)
         self._gone_since: dict[str, float] = {}
         self._progress = (-1, 0.0)  # newest stamp [ns], and since when it has been [s]
         qos = QoSProfile(depth=10, durability=QoSDurabilityPolicy.TRANSIENT_LOCAL)
@@ -165,10 +171,12 @@ class Recording:
         publisher = self._node.create_publisher(JointTrajectory, "joint_trajectory", 1)
         self._await_others(publisher)
         self._bag.open()
-        start_ns = self._now_ns() + round(lead * NANOSECONDS)
-        trajectory.header.stamp.sec, trajectory.header.stamp.nanosec = divmod(start_ns, NANOSECONDS)
-        trajectory.header.frame_id = self._label
-        publisher.publish(trajectory)
+        with self._standing_still():
+            start_ns = max(self._now_ns(), self._newest_state_ns()) + round(lead * NANOSECONDS)
+            trajectory.header.stamp.sec, trajectory.header.stamp.nanosec = divmod(start_ns, NANOSECONDS)
+            trajectory.header.frame_id = self._label
+            publisher.publish(trajectory)
+            self._await_answer(publisher)
         last_ns = start_ns + length_ns(trajectory)
         self._record_until(last_ns + round(settle * NANOSECONDS), last_ns)
 
@@ -189,6 +197,39 @@ class Recording:
         if silent:
             return f"nothing came on {' and '.join(silent)}"
         return "" if publisher.get_subscription_count() > 1 else "no controller listens to joint_trajectory"
+
+    @contextmanager
+    def _standing_still(self) -> Iterator[None]:
+        """Pause a simulated robot in lock step: the trajectory comes at one moment of its time, however long
+        the controller's process takes it. Other robots go on."""
+        robots = self._node.get_publishers_info_by_topic(STATES) if self._simulated else []
+        clients = [
+            AsyncParameterClient(self._node, f"{each.node_namespace.rstrip('/')}/{each.node_name}")
+            for each in robots
+        ]
+        paused = [client for client in clients if self._set_paused(client, True)]
+        try:
+            yield
+        finally:
+            for client in paused:
+                self._set_paused(client, False)
+
+    def _set_paused(self, client: AsyncParameterClient, paused: bool) -> bool:
+        """Whether the robot's node has taken it."""
+        if not client.wait_for_services(timeout_sec=ANSWERED_WITHIN):
+            return False
+        future = client.set_parameters([Parameter("time.paused", value=paused)])
+        deadline = time.monotonic() + ANSWERED_WITHIN
+        self._spin_until(lambda: future.done() or time.monotonic() > deadline)
+        result = future.result() if future.done() else None
+        return result is not None and all(each.successful for each in result.results)
+
+    def _await_answer(self, publisher: "Publisher[JointTrajectory]") -> None:
+        """Until the controller says what it makes of the trajectory, where it says such things."""
+        publisher.wait_for_all_acked(Duration(seconds=ANSWERED_WITHIN))
+        deadline = time.monotonic() + self._timeout
+        if self._simulated and self._node.count_publishers(STATUS):
+            self._spin_until(lambda: bool(self._outcome) or time.monotonic() > deadline)
 
     def _record_until(self, end_ns: int, last_ns: int) -> None:
         """Until states are past ``end_ns``; commands must reach ``last_ns``, when the last point is due."""
@@ -305,8 +346,7 @@ def main(args: list[str] | None = None) -> int:
     except ExternalShutdownException:
         return 1
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)  # the interpreter's end would restore the default: death
+        ignore_signals()
         rclpy.try_shutdown()
 
 

@@ -32,7 +32,7 @@ def of_kind(kind, actions):
     return [each for each in actions if type(each).__name__ == kind]
 
 
-@pytest.mark.parametrize("name", [*FILES, "replay"])
+@pytest.mark.parametrize("name", [*FILES, "replay", "ros2_control"])
 def test_nothing_is_started_outside_the_function_that_checks_everything(monkeypatch, name):
     install(monkeypatch)
     declared, _ = described(name)

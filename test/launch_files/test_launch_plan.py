@@ -2,23 +2,30 @@
 
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
+
+from kane_dynamics_ros.description import parse_robot, physics_hash, serial_chain
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.launch_plan import (
     REPLAY_ARGUMENTS,
+    ROS2_CONTROL_ARGUMENTS,
     SHARE,
     SIMULATION_ARGUMENTS,
     parameters_of,
     plan_feedforward,
     plan_replay,
+    plan_ros2_control,
     plan_simulation,
 )
+from kane_dynamics_ros.runtime import load_model
 
+MODEL = load_model("manipulator_5dof")
 URDF = SHARE / "urdf" / "manipulator_5dof.urdf"
 
 
@@ -162,3 +169,45 @@ def test_replay_needs_a_bag_that_exists(tmp_path):
         plan_replay(values(REPLAY_ARGUMENTS, bag=str(tmp_path), rate="fast"))
     plan = plan_replay(values(REPLAY_ARGUMENTS, bag=str(tmp_path), rate="2"))
     assert plan.last[-4:] == ("manipulator_5dof", "--live", "--rate", "2")
+
+
+def test_ros2_control_gets_the_simulated_arm_as_its_hardware():
+    plan = plan_ros2_control(values(ROS2_CONTROL_ARGUMENTS))
+    arm = settings(plan, "simulated_hardware_node")
+    described = settings(plan, "robot_state_publisher")["robot_description"]
+    control = ElementTree.fromstring(described).findall("ros2_control")
+    assert len(control) == 1
+    hardware = {each.get("name"): each.text for each in control[0].find("hardware").findall("param")}
+    topics = {own: f"/{other}" for own, other in node(plan, "simulated_hardware_node").remappings}
+    assert topics == {name: hardware[f"{name}_topic"] for name in ("joint_commands", "joint_states")}
+    joints = control[0].findall("joint")
+    assert tuple(each.get("name") for each in joints) == MODEL.joint_names
+    assert {each.find("command_interface").get("name") for each in joints} == {arm["command.interface"]}
+    chain = serial_chain(parse_robot(described, "described"), MODEL.tip)
+    assert physics_hash(chain) == MODEL.urdf_hash  # nothing else of the robot has changed
+
+
+def test_the_clock_of_the_arm_is_everybodys_clock_or_nobodys():
+    for rate, simulated in (("", False), ("0.2", True)):
+        plan = plan_ros2_control(values(ROS2_CONTROL_ARGUMENTS, rate=rate))
+        assert settings(plan, "simulated_hardware_node")["time.mode"] == ("clock" if simulated else "wall")
+        assert settings(plan, "ros2_control_node")["use_sim_time"] is simulated
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("interface", "torque"), ("rate", "0"), ("controllers_file", "nope.yaml")]
+)
+def test_ros2_control_arguments_that_are_wrong_are_named(name, value):
+    with pytest.raises(KaneDynamicsError, match=name):
+        plan_ros2_control(values(ROS2_CONTROL_ARGUMENTS, **{name: value}))
+
+
+def test_the_shipped_trajectory_controller_holds_the_shipped_arm():
+    content = yaml.safe_load((SHARE / "config" / "joint_trajectory_controller.yaml").read_text())["/**"]
+    controller = content["joint_trajectory_controller"]["ros__parameters"]
+    assert tuple(controller["joints"]) == MODEL.joint_names
+    M = MODEL.mass_matrix([joint.initial_position or 0.0 for joint in MODEL.joints])
+    for joint, inertia in zip(MODEL.joint_names, M.diagonal(), strict=True):
+        gains = controller["gains"][joint]
+        assert gains["p"] == pytest.approx(10.0**2 * inertia, rel=5e-3)
+        assert gains["d"] == pytest.approx(2.0 * 10.0 * inertia, rel=5e-3)
