@@ -69,6 +69,11 @@ COMMANDS = {
         "run a paper's simulations again, and check what it says",
         "paper manipulator_5dof --output figures",
     ),
+    "trajectory": Command(
+        "trajectory",
+        "write a smooth motion within all limits, to drive, record and test with",
+        "trajectory my_robot.urdf --duration 8 -o trajectory.yaml",
+    ),
     "torque": Command(
         "torque",
         "joint torques of one state, term by term",
