@@ -58,7 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--assessment", action="store_true", help="measure the formulations on 3, 5 and 7 joints instead"
     )
     parser.add_argument(
-        "--output", metavar="DIR", type=Path, default=Path("."), help="where the figures go (default: here)"
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=Path,
+        default=Path("."),
+        help="where the figures go (default: here)",
     )
 
 

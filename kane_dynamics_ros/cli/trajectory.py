@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, read_chain
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, counted, read_chain
 from kane_dynamics_ros.cli.excite import write
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(table(model, motion))
     lead = 1e-9 * request.points[0].time_ns
     print(
-        f"\n{arguments.output}: {len(request.points)} points, {lead + duration:.1f} s, of which {lead:.1f} s "
+        f"\n{arguments.output}: {counted(len(request.points), 'point')}, {lead + duration:.1f} s, of which {lead:.1f} s "
         "lead to the start"
     )
     print(f"see it: kane_dynamics view {arguments.urdf} --trajectory {arguments.output}")

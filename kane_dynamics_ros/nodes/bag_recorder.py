@@ -84,15 +84,19 @@ class BagRecorder:
     Nothing is written before ``open``, so that a start that is refused leaves no bag; latched messages that
     came before are then written first. ``look`` is to be called while spinning: it subscribes to topics as
     their publishers offer them, reliably where all of them do. A context manager: the bag is complete, with
-    its metadata, when it closes. Raises ``BagExistsError``, ``BagWriteError``.
+    its metadata, when it closes. ``without_namespace`` leaves the node's namespace out of the names in the
+    bag. Raises ``BagExistsError``, ``BagWriteError``.
     """
 
-    def __init__(self, node: Node, path: Path, topics: tuple[Topic, ...]) -> None:
+    def __init__(
+        self, node: Node, path: Path, topics: tuple[Topic, ...], without_namespace: bool = False
+    ) -> None:
         if path.exists():
             raise BagExistsError(path)
         self.path = path
         self._node = node
         self._topics = {topic.name: topic for topic in topics}
+        self._prefix = node.get_namespace().rstrip("/") if without_namespace else ""
         self._writer: Writer | None = None
         self._connections: dict[str, Connection] = {}
         self._subscriptions: dict[str, Subscription[Any]] = {}
@@ -200,7 +204,7 @@ class BagRecorder:
     def _connection(self, writer: Writer, topic: Topic) -> Connection:
         package, kind = topic.message.__module__.partition(".")[0], topic.message.__name__
         return writer.add_connection(
-            self._node.resolve_topic_name(topic.name),
+            self._node.resolve_topic_name(topic.name).removeprefix(self._prefix),
             f"{package}/msg/{kind}",
             typestore=get_typestore(Stores.ROS2_JAZZY),
             offered_qos_profiles=[LATCHED] if topic.latched else [],

@@ -6,6 +6,7 @@ compared with it, the parameter files read as the nodes will read them. Whatever
 beside a failed launch could move a robot. ``launch_actions`` turns a plan into actions of ROS's launch.
 """
 
+import importlib.util
 import math
 import re
 import shlex
@@ -20,7 +21,7 @@ import yaml
 
 from kane_dynamics_ros.description import parse_robot
 from kane_dynamics_ros.description.load import urdf_text
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.errors import KaneDynamicsError, missing_package
 from kane_dynamics_ros.nodes.feedforward.model import check_model
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE as FEEDFORWARD_TABLE
 from kane_dynamics_ros.nodes.feedforward.parameters import build_settings
@@ -35,6 +36,7 @@ from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES
 PACKAGE = "kane_dynamics_ros"
 SHIPPED = "manipulator_5dof"
 SHARE = share_directory()
+BAG_PACKAGES = ("rosbags", "mcap", "apsw")  # which rosdep does not know
 COMMAND_TOPIC = "forward_effort_controller/commands"
 TOPIC_PLUGIN = "joint_state_topic_hardware_interface/JointStateTopicSystem"
 ARM_TOPICS = "simulated_arm"  # where the arm's own topics are, apart from joint_state_broadcaster's
@@ -245,6 +247,11 @@ def plan_replay(values: Mapping[str, str]) -> Plan:
     if not values["bag"] or not Path(values["bag"]).exists():
         raise LaunchArgumentError("bag", values["bag"], "the path of a bag folder or file that exists")
     _number(values, "rate")
+    for package in BAG_PACKAGES:
+        if importlib.util.find_spec(package) is None and (
+            missing := missing_package(ImportError(name=package))
+        ):
+            raise missing
     model = load_model(values["model"], backend="python")
     own = {"model": values["model"], "mode": values["mode"], "use_sim_time": True}
     build_settings(_defaults(FEEDFORWARD_TABLE) | _checked(FEEDFORWARD_TABLE, own), model)

@@ -116,7 +116,8 @@ class SimulatedHardwareNode(Node):
 
     def finish(self) -> None:
         """Say what went wrong during the run, if anything did."""
-        dropped = f"{self.dropped_commands} commands were dropped" if self.dropped_commands else ""
+        count = self.dropped_commands
+        dropped = f"{count} command{' was' if count == 1 else 's were'} dropped" if count else ""
         words = "; ".join(filter(None, (dropped, self._time.lost())))
         if words:
             self.get_logger().warning(words)

@@ -115,6 +115,12 @@ PARAMETERS = (
     Declaration(
         "robot_description", "text", "", "URDF or xacro file to publish on robot_description; empty: none"
     ),
+    Declaration(
+        "without_namespace",
+        "switch",
+        False,
+        "leave the node's namespace out of the names of topics in the bag",
+    ),
     Declaration("lead_time", "number", 0.5, "from sending the trajectory to its start", "s", 0.0, 60.0),
     Declaration("settle_time", "number", 0.5, "recorded after the last point", "s", 0.0, 3600.0),
     Declaration(
@@ -315,7 +321,7 @@ def record(node: Node, executor: Executor, options: Mapping[str, Any], stopped: 
     """The whole run. Raises ``KaneDynamicsError``; what was recorded until then is readable."""
     check_given(options)
     trajectory = trajectory_from(read_trajectory(Path(options["trajectory"])), "")
-    with BagRecorder(node, Path(options["bag"]), TOPICS) as bag:
+    with BagRecorder(node, Path(options["bag"]), TOPICS, options["without_namespace"]) as bag:
         if options["robot_description"]:
             publish_description(node, Path(options["robot_description"]))
         recording = Recording(node, executor, bag, options["timeout"], stopped)

@@ -155,7 +155,8 @@ class WallTime:
 
     def lost(self) -> str:
         dropped = self._pacer.dropped
-        return f"{dropped} steps were left out because the machine was too slow" if dropped else ""
+        steps = f"{dropped} step{' was' if dropped == 1 else 's were'}"
+        return f"{steps} left out because the machine was too slow" if dropped else ""
 
     def _on_timer(self) -> None:
         dropped = self._pacer.dropped
@@ -245,7 +246,8 @@ class LockStepTime:
 
     def lost(self) -> str:
         timeouts = self._lock_step.timeouts
-        return f"{timeouts} states stayed without a command: this run is not repeatable" if timeouts else ""
+        states = f"{timeouts} state{'' if timeouts == 1 else 's'}"
+        return f"{states} stayed without a command: this run is not repeatable" if timeouts else ""
 
     def _on_timer(self) -> None:
         waiting = self._lock_step.waiting(time.monotonic_ns())
