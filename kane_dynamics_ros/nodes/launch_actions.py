@@ -3,12 +3,26 @@
 import importlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.launch_plan import Argument, NodeEndedError, NodePlan, Plan
 
 COMPLAINT = re.compile(r"^error: |\[(ERROR|FATAL)\]|^\w+Error: ")  # ours, ROS's log, Python's
+
+
+class NotInstalledError(KaneDynamicsError):
+    """A ROS package that the launch needs is not there."""
+
+    def __init__(self, package: str, executable: str) -> None:
+        self.package, self.executable = package, executable
+        super().__init__(
+            f"executable {executable!r} of ROS package {package!r} is not there: install it and source its "
+            f"setup.bash (apt install ros-$ROS_DISTRO-{package.replace('_', '-')}); nothing was started"
+        )
+
+
 MakePlan = Callable[[Mapping[str, str]], Plan]
 
 
@@ -30,6 +44,9 @@ def description_of(arguments: Sequence[Argument], plan: MakePlan) -> Any:
 def actions_of(plan: Plan) -> list[Any]:
     """The actions that carry the plan out. Notes come first, the command that ends the launch last."""
     actions = importlib.import_module("launch.actions")
+    for node in plan.nodes:  # all of them before the first one starts: launch would leave that behind
+        if not (node.optional and not _installed(node.package)):
+            _check_installed(node)
     words = [actions.LogInfo(msg=note) for note in plan.notes]
     nodes = [action for node in plan.nodes for action in _node_actions(node, plan.namespace)]
     if not plan.last:
@@ -102,10 +119,21 @@ def _raiser(error: KaneDynamicsError) -> Callable[[Any], None]:
     return raise_it
 
 
-def _installed(package: str) -> bool:
+def _prefix(package: str) -> Path | None:
+    """Where a ROS package is installed."""
     index = importlib.import_module("ament_index_python.packages")
     try:
-        index.get_package_prefix(package)
+        return Path(index.get_package_prefix(package))
     except LookupError:  # PackageNotFoundError is one
-        return False
-    return True
+        return None
+
+
+def _installed(package: str) -> bool:
+    return _prefix(package) is not None
+
+
+def _check_installed(node: NodePlan) -> None:
+    """Raise ``NotInstalledError`` where a node's package or executable is missing."""
+    prefix = _prefix(node.package)
+    if prefix is None or not (prefix / "lib" / node.package / node.executable).is_file():
+        raise NotInstalledError(node.package, node.executable)

@@ -102,7 +102,7 @@ REPLAY_ARGUMENTS = (
     Argument("bag", None, "bag folder or file"),
     Argument("model", SHIPPED, "generated module: a path, or the name of the shipped one"),
     Argument("mode", "computed_torque", "mode of the node"),
-    Argument("rate", "1", "times the recorded rate; 0: as fast as the node answers"),
+    Argument("rate", "1", "times the recorded rate"),
 )
 
 
@@ -192,7 +192,7 @@ def plan_ros2_control(values: Mapping[str, str]) -> Plan:
         "time.mode": "clock" if values["rate"] else "wall",
     }
     if values["rate"]:
-        own["time.rate"] = _number(values, "rate", above=0.0)
+        own["time.rate"] = _number(values, "rate")
     given = _parameters(more[0] if more else None, "simulated_hardware", "", HARDWARE_TABLE) | own
     build_hardware(model, _defaults(HARDWARE_TABLE) | _checked(HARDWARE_TABLE, given))
     sim_time = {"use_sim_time": bool(values["rate"])}
@@ -340,15 +340,13 @@ def _switch(values: Mapping[str, str], name: str) -> bool:
     return text == "true"
 
 
-def _number(values: Mapping[str, str], name: str, above: float = -1e-300) -> float:
+def _number(values: Mapping[str, str], name: str) -> float:
     try:
         number = float(values[name])
     except ValueError:
         number = math.nan
-    if not above < number < math.inf:
-        raise LaunchArgumentError(
-            name, values[name], "a number above 0" if above == 0.0 else "a number from 0 on"
-        )
+    if not 0.0 < number < math.inf:
+        raise LaunchArgumentError(name, values[name], "a number above 0")
     return number
 
 

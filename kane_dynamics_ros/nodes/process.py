@@ -120,6 +120,8 @@ def run_node(build: Callable[[], Spinning]) -> int:
     except (ExternalShutdownException, Stopped):
         return 0
     except KaneDynamicsError as error:
+        if stop.made:  # what a signal interrupted, such as a compilation, is no fault
+            return 0
         print(f"error: {error}", file=sys.stderr)
         return 2
     finally:

@@ -26,8 +26,19 @@ NAMES = {
 }
 
 
-def install(monkeypatch, installed=()):
-    """Put the stand-in where ``import launch`` finds it; ``installed`` are ROS packages besides ours."""
+OURS = {"kane_dynamics_ros": ["feedforward_node", "simulated_hardware_node"]}
+
+
+def install(monkeypatch, folder, installed=()):
+    """Put the stand-in where ``import launch`` finds it; ``installed`` are ROS packages besides ours.
+
+    Each has an executable of its own name, in ``folder``.
+    """
+    for package, executables in {**OURS, **{name: [name] for name in installed}}.items():
+        for executable in executables:
+            path = folder / "lib" / package / executable
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
     for name, classes in NAMES.items():
         module = ModuleType(name)
         for each in classes:
@@ -35,8 +46,9 @@ def install(monkeypatch, installed=()):
         monkeypatch.setitem(sys.modules, name, module)
 
     def prefix(package):
-        if package not in installed:
+        if package not in {*OURS, *installed}:
             raise LookupError(package)
+        return str(folder)
 
     packages = ModuleType("ament_index_python.packages")
     packages.get_package_prefix = prefix
