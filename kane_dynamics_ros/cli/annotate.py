@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kane_dynamics_ros.cli.arguments import add_model_argument, counted, named_model
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, motion_limits
@@ -15,7 +16,7 @@ from kane_dynamics_ros.runtime import load_model
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("module", metavar="MODULE", help="a generated NAME.py, or a shipped model's name")
+    add_model_argument(parser)
     parser.add_argument(
         "trajectory", metavar="FILE", type=Path, help="a trajectory_msgs/JointTrajectory in YAML or JSON"
     )
@@ -47,7 +48,7 @@ def positive(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, annotate, write."""
-    model = load_model(arguments.module)
+    model = load_model(named_model(arguments))
     if arguments.friction:
         model = model.with_urdf_friction()
     none = np.zeros(len(model.joint_names))
@@ -66,5 +67,5 @@ def run(arguments: argparse.Namespace) -> int:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise TrajectoryFileError(target, "", f"cannot be written: {error.strerror}") from None
-    print(f"{target}: {len(annotated.points)} points with effort, from {len(request.points)}")
+    print(f"{target}: {counted(len(annotated.points), 'point')} with effort, from {len(request.points)}")
     return 0

@@ -154,10 +154,15 @@ class Controller:
         reader, loop = self.reader, self.loop
         for message, about in taken:
             self._note_source(about, message.name, arrival)
-        if not reader.take_all([message for message, _ in taken], now_ns, arrival):
+        messages = [message for message, _ in taken]
+        simulated = self._clock.simulated
+        if simulated:
+            now_ns = self._moment_of(messages, now_ns)
+        steady = now_ns * 1e-9 if simulated else arrival
+        if not reader.take_all(messages, now_ns, steady):
             return
-        now_ns = max(now_ns, now_ns - reader.age_ns)  # /clock may be heard after the state of its time
-        tau = loop.step(reader.q, reader.qd, now_ns, arrival)
+        now_ns = max(now_ns, now_ns - reader.age_ns)
+        tau = loop.step(reader.q, reader.qd, now_ns, steady)
         if tau is not None:
             self._commands.publish(tau)
             self.meter.count(time.monotonic() - arrival)
@@ -166,6 +171,14 @@ class Controller:
         if self.external.running:  # after the command, which must not wait for it
             effort = reader.effort if self.external.measured else tau
             self.external.take(reader.q, reader.qd, effort, now_ns - reader.age_ns)
+
+    def _moment_of(self, messages: Sequence[Any], now_ns: int) -> int:
+        """Simulated time [ns]: /clock may be heard after the states of its time, or not yet at all."""
+        stamps = (message.header.stamp for message in messages)
+        newest = max(stamp.sec * NANOSECONDS + stamp.nanosec for stamp in stamps)
+        timeout = self.reader.timeout
+        from_the_future = now_ns and timeout and newest - now_ns > timeout * NANOSECONDS
+        return now_ns if from_the_future else max(now_ns, newest)
 
     def _note_source(self, about: Any, names: list[str], arrival: float) -> None:
         """Remember who sends which joints; Jazzy's middleware does not say who."""
@@ -194,9 +207,13 @@ class Controller:
         with suppress(TrajectoryError):
             self.loop.accept(candidate, self._clock.now_ns())
 
+    def missing(self) -> list[str]:
+        """The joints of which there is no fresh state."""
+        return self.reader.missing(self._clock.steady())
+
     def watch(self) -> None:
         """Between states: react to missing ones, and look who listens."""
-        self._publish(self.loop.watch(time.monotonic()))
+        self._publish(self.loop.watch(self._clock.steady()))
         self._steps.look_for_listeners(self.values["terms.publish"])
         self.external.look_for_listeners()
 
@@ -239,10 +256,11 @@ class Controller:
         asked = self.values["safety.on_deactivate"]
         reaction: Reaction = "hold" if asked == "stop_and_hold" else asked
         last, end = self.loop.last_effort(reaction), time.monotonic() + RAMP_TIME
+        ahead = self._clock.steady() - time.monotonic()  # simulated time may stand still meanwhile
         if last is None:
             return
         while (now := time.monotonic()) < end:
-            tau = self.loop.safe_effort(reaction, now)
+            tau = self.loop.safe_effort(reaction, now + ahead)
             if tau is None or np.array_equal(tau, last):
                 break
             self._commands.publish(tau)
