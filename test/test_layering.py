@@ -23,6 +23,7 @@ ROOMS = {
     "simulation": {"runtime", "elastic"},
     "replay": {"runtime", "description"},
     "identification": {"replay", "runtime", "description"},
+    "contact": {"control", "replay", "runtime"},
     "elastic": {"description", "codegen", "runtime"},
     "nodes": {"control", "simulation", "runtime", "description", "elastic"},
     "cli": {
@@ -33,6 +34,7 @@ ROOMS = {
         "control",
         "simulation",
         "replay",
+        "contact",
         "elastic",
         "identification",
         "papers",
@@ -58,7 +60,7 @@ EVERYWHERE = {"errors", "share", "checksum", "ros_domain", "__init__"}
 SYMPY_ROOMS = {"formulation", "codegen", "papers"}
 SYMPY_FOLDERS = {"kane_dynamics_ros.elastic.derivation"}  # offline parts of other rooms
 SYMPY_COMMANDS = {"generate", "verify", "paper"}  # cli/NAME.py
-RUN_TIME_ROOMS = ["runtime", "control", "simulation", "replay", "nodes", "description"]
+RUN_TIME_ROOMS = ["runtime", "control", "simulation", "replay", "contact", "nodes", "description"]
 
 
 def module_name(path: Path) -> str:

@@ -91,9 +91,14 @@ def test_code_without_its_data_says_where_it_looked_and_what_to_do(tmp_path):
 
 
 # Import name: distribution on PyPI. ROS's own packages have rosdep keys, and wheels in the extras `ros`.
-DISTRIBUTIONS = {"ruamel": "ruamel.yaml", "yaml": "PyYAML", "jinja2": "Jinja2", "urdf_parser_py": "urdf-parser-py"}
+DISTRIBUTIONS = {
+    "ruamel": "ruamel.yaml",
+    "yaml": "PyYAML",
+    "jinja2": "Jinja2",
+    "urdf_parser_py": "urdf-parser-py",
+}
 PROCESSES = {"xacro"}  # run, not imported
-ROS_PACKAGES = ("rclpy", "launch", "_msgs", "_interfaces")
+ROS_PACKAGES = ("rclpy", "launch", "_msgs", "_srvs", "_interfaces")
 
 
 def third_party() -> set[str]:

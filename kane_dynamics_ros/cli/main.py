@@ -63,6 +63,11 @@ COMMANDS = {
         "every witness against a generated module, at random states",
         "verify models/my_robot.py --urdf my_robot.urdf",
     ),
+    "observe": Command(
+        "observe",
+        "find contacts in bags, and the node's thresholds for a rate of false alarms from bags without any",
+        "observe my_bag --model models/my_robot.py --report report",
+    ),
     "paper": Command(
         "paper",
         "run a paper's simulations again, and check what it says",

@@ -15,7 +15,7 @@ from kane_dynamics_ros.cli.arguments import add_chain_arguments, read_chain
 from kane_dynamics_ros.description import Chain, Inertia
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.physics_hash import compare_origin
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
 from kane_dynamics_ros.formulation.kane import chain_dynamics
 from kane_dynamics_ros.formulation.loads import Actuation
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
@@ -96,8 +96,18 @@ def _coriolis(t: Trial) -> Pair:
     return C_qd + t.model.gravity(t.q) + t.model.friction(t.qd), t.model.bias(t.q, t.qd)
 
 
+SINGULAR = 1e-12  # of the largest eigenvalue of M, the least that is not rounding
+
+
 def _forward_dynamics(t: Trial) -> Pair:
-    return t.model.forward_dynamics(t.q, t.qd, t.effort), t.qdd
+    """It inverts inverse dynamics; where it refuses, M must be singular indeed."""
+    try:
+        return t.model.forward_dynamics(t.q, t.qd, t.effort), t.qdd
+    except SingularMassMatrixError:
+        eigenvalues = np.linalg.eigvalsh(t.model.mass_matrix(t.q))
+        if eigenvalues[0] > SINGULAR * eigenvalues[-1]:
+            raise
+        return 0.0, 0.0
 
 
 def _terms(t: Trial) -> Pair:

@@ -35,15 +35,19 @@ from kane_dynamics_ros.errors import NonFiniteError
 # What to do when something is wrong, and when to go on.
 #
 # A fault leads to a reaction that its rule chooses. The reaction lasts until the states have been good
-# again for the recovery time; then control resumes by holding the measured position.
+# again for the recovery time; then control resumes by holding the measured position. The reaction to a
+# collision lasts until somebody resets it.
 
 
-Reaction = Literal["ignore", "hold", "zero", "stop"]
+Reaction = Literal["ignore", "comply", "hold", "zero", "stop"]
 REACTIONS: tuple[Reaction, ...] = get_args(Reaction)
 """``hold`` gives gravity's effort at the last good position, ``zero`` no effort, ``stop`` no commands;
+``comply`` gives gravity's effort at the measured position and damping, so that the arm can be pushed away;
 ``ignore`` only counts."""
 
-Fault = Literal["stale_state", "position_jump", "saturation", "overrun", "non_finite", "tracking_error"]
+Fault = Literal[
+    "stale_state", "position_jump", "saturation", "overrun", "non_finite", "tracking_error", "collision"
+]
 FAULTS: tuple[Fault, ...] = get_args(Fault)
 
 
@@ -71,6 +75,7 @@ class Safety:
             "overrun": "ignore",
             "non_finite": "hold",
             "tracking_error": "hold",
+            "collision": "ignore",
         }
     )
 
@@ -118,6 +123,7 @@ class Settings:
     reference_limits: str  # "reject", "clamp" or "ignore"
     tolerances: Tolerances | None = None  # None: the arm may be anywhere
     fastest: Array | None = None  # (n,) [rad/s or m/s]
+    comply_damping: float = 5.0  # [1/s] of the momentum, in the reaction ``comply``
 
 
 class Step(NamedTuple):
@@ -161,6 +167,7 @@ class ControlLoop:
         self._sent: tuple[Array, float] | None = None  # the last effort, and when [s]
         self._last_ns = 0  # of the last state
         self._suspended: str | None = None
+        self.collided: Reaction | None = None  # what is done until the collision is reset
         self.lost = ""  # what the last tracking error was
         self._watched: deque[tuple[float, Array, Array]] = deque()  # time [s], reference and state of watches
         self._saturated_since: float | None = None
@@ -223,8 +230,9 @@ class ControlLoop:
         ticket, prepared = candidate.ticket, candidate.outcome
         if self._suspended is not None:
             raise NoEffectError(self._suspended)
-        if self.plan is None or self.alarm is not None:
-            raise NoStateError(None if self.alarm is None else self.alarm.fault)
+        if self.plan is None or self.alarm is not None or self.collided is not None:
+            collided = None if self.collided is None else "collision"
+            raise NoStateError(collided if self.alarm is None else self.alarm.fault)
         if isinstance(prepared, TrajectoryError):
             raise prepared
         if prepared is None:
@@ -302,6 +310,9 @@ class ControlLoop:
             self.plan = None
         if self._suspended is not None:
             return self.safe_effort("hold", time)
+        if self.collided is not None:
+            self.plan = None
+            return self._after_collision(self.collided, q, qd, time)
         if self.plan is None:
             self.plan, self._waiting = hold_at(q, now_ns), None
         else:
@@ -337,6 +348,30 @@ class ControlLoop:
         if not math.isfinite(gravity.sum()):  # of absurd parameters; no effort is all that is left
             return np.zeros(len(self._safe_q))
         return clamp(gravity, self.settings.effort_limits).tau
+
+    def collide(self, joint: str) -> None:
+        """A collision was found at a joint: react from the next state on, until ``reset_collision``."""
+        self.counts["collision"] += 1
+        reaction = self.settings.safety.reactions["collision"]
+        if reaction != "ignore":
+            self.collided, self._waiting = reaction, None
+            self.goals.drop(f"collision at joint {joint}: reaction is {reaction}")
+
+    def reset_collision(self) -> None:
+        """End the reaction to a collision; the measured position is held then."""
+        self.collided = None
+
+    def _after_collision(self, reaction: Reaction, q: Array, qd: Array, time: float) -> Array | None:
+        """The reaction's effort; ``comply``: g(q) - d M q', under which the momentum decays with rate d."""
+        if reaction != "comply":
+            return self.safe_effort(reaction, time)
+        law = self.settings.law
+        effort = -self.settings.comply_damping * (law.rigid.mass_matrix(q) @ qd)
+        if law.switches.gravity:
+            effort = effort + law.rigid.gravity(q)
+        if not math.isfinite(effort.sum()):
+            return self.safe_effort("hold", time)
+        return self._limited(effort, time)[0]
 
     def _start_waiting(self, plan: Plan, now_ns: int) -> None:
         """Begin the trajectory that waits for the next state, if there is one."""

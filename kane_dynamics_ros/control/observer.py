@@ -150,6 +150,11 @@ class MomentumObserver:
         return True
 
     @property
+    def seen(self) -> float:
+        """When the last state was [s]; minus infinity when there was none."""
+        return -math.inf if self._before is None else self._before.time
+
+    @property
     def contact(self) -> Array:
         """The residual without its adapted part."""
         return self.residual - self.offset

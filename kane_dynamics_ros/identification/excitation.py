@@ -29,8 +29,7 @@ from scipy.optimize import minimize
 
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.identification.errors import NoTrajectoryFoundError
-from kane_dynamics_ros.runtime.base_parameters import BaseParameters
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime.interface import Array, BaseParameters, DynamicsModel
 
 SAMPLES = 160  # of a period, while searching
 DENSE = 100.0  # [Hz] at which the result is checked
@@ -281,7 +280,7 @@ def penalty(
     if excess.any():
         value += (excess**2).sum()
         by_tau = 2 * excess / limits.effort
-        slopes = model.inverse_dynamics_derivatives(q, qd, qdd)  # type: ignore[attr-defined]
+        slopes = model.inverse_dynamics_derivatives(q, qd, qdd)
         by_q = by_q + np.einsum("ti,tij->tj", by_tau, slopes[0])
         by_qd = by_qd + np.einsum("ti,tij->tj", by_tau, slopes[1])
         by_qdd = by_qdd + np.einsum("ti,tij->tj", by_tau, model.mass_matrix(q))

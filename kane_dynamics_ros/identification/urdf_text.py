@@ -18,6 +18,7 @@ from xml.parsers import expat
 import numpy as np
 
 from kane_dynamics_ros.description import Chain, Robot
+from kane_dynamics_ros.description.algebra import transpose
 from kane_dynamics_ros.description.bodies import attached_links, take_apart
 from kane_dynamics_ros.description.geometry import (
     Pose,
@@ -28,7 +29,6 @@ from kane_dynamics_ros.description.geometry import (
     rotated_tensor,
     rotation_quaternion,
     rotation_rpy,
-    transpose,
 )
 from kane_dynamics_ros.description.model import Inertia, Vector
 from kane_dynamics_ros.description.tree import hold

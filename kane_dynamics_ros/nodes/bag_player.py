@@ -122,6 +122,8 @@ def offline_answers(
     loop = ControlLoop(build_settings(values, model))
     reader = JointStateReader(model.joint_names)
     reader.timeout = values["safety.state_timeout"]
+    reader.missing_velocity = values["velocity.missing"]
+    reader.cutoff = values["velocity.cutoff"]
     rows: list[Array] = []
     nothing = np.full(len(model.joint_names), np.nan)
     times = iter(clocks)

@@ -46,6 +46,7 @@ class JointStateReader:
         self.refusals: Counter[str] = Counter()
         self.refused_why = ""
         self.skipped = 0  # messages that waited behind a newer one of the same joints
+        self.wants_effort = False  # keep the measured efforts too
         self.age_ns = 0  # of the last state that was taken
         self.period_ns = 0  # between the last two stamps of one publisher
         self._joint_names = list(joint_names)
@@ -59,6 +60,7 @@ class JointStateReader:
         self._order: Order | None = None
         self._orders: dict[tuple[str, ...], Order | None] = {}
         self.q, self.qd = np.zeros(n), np.zeros(n)
+        self.effort = np.full(n, math.nan)  # NaN where none was reported, or none is wanted
         self._came: list[float] = [-math.inf] * n  # [s]
 
     def take_all(self, messages: Sequence[Any], now_ns: int, time: float) -> bool:
@@ -163,6 +165,8 @@ class JointStateReader:
             )
         q = _ours(position, order)
         qd = _ours(velocity, order) if len(velocity) else np.full_like(q, math.nan)
+        if self.wants_effort:
+            self._keep_effort(message.effort, order)
         if not math.isfinite(q.sum() + qd.sum()):
             return self._take_incomplete(q, qd, order, time)
         self._keep(q, qd, order, time)
@@ -199,6 +203,15 @@ class JointStateReader:
         self.q[ours], self.qd[ours] = q, qd
         for i in ours:
             self._came[i] = time
+
+    def _keep_effort(self, values: Any, order: Order) -> None:
+        """The measured efforts, which nothing but the observer uses: they may be missing or NaN."""
+        effort = _ours(values, order) if len(values) else math.nan
+        if order.ours is None:
+            self.effort = np.full(order.length, math.nan) if isinstance(effort, float) else effort
+        else:
+            self.effort = self.effort.copy()
+            self.effort[order.ours] = effort
 
     def _refuse(self, kind: str, why: str) -> bool:
         self.refusals[kind] += 1

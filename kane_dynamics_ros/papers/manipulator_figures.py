@@ -17,11 +17,16 @@ TORQUES = ("$T_1$", "$T_2$", "$T_3$")
 COLOURS = ("tab:blue", "tab:orange", "tab:green")
 
 
-def draw_inverse(result: Inverse, title: str, path: Path) -> None:
-    """Prescribed motion above, torques below: Maggi's as lines, Kane's as dots on them."""
+def draw_inverse(result: Inverse, static: Array, title: str, path: Path) -> None:
+    """Prescribed motion above, torques below: Maggi's as lines, Kane's as dots on them, static ones dashed.
+
+    ``static`` (N, 3) [N m]: what holds the arm still in each posture. What lies between is the motion's.
+    """
     figure, (above, below) = plt.subplots(2, 1, figsize=(7, 6), sharex=True, layout="constrained")
     _curves(above, result.t, result.motion.position, COORDINATES, "prescribed motion [rad]")
     _both_ways(below, result.t, result.maggi, result.kane, TORQUES, "torque [N m]")
+    for column, label, colour in zip(static.T, TORQUES, COLOURS, strict=True):
+        below.plot(result.t, column, color=colour, ls="--", lw=1, label=f"{label}, static")
     _finish(figure, (above, below), title, path)
 
 

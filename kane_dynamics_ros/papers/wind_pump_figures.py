@@ -1,64 +1,190 @@
 """The wind water pump's figures and table: what ``kane_dynamics paper wind_pump`` writes."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import ScalarFormatter
 
 from kane_dynamics_ros.papers.differentiation_counts import count_differentiations
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     CRANK_SPEED,
+    GRAVITY,
     LIAISON_FORCES,
     Lever,
     Mechanism,
+    Motion,
     close_loop,
     direction,
+    mass_centres,
 )
 from kane_dynamics_ros.papers.wind_pump_turn import Turn, lever_frequencies, steady_turn
-
-# Figures of the wind water pump.
-
+from kane_dynamics_ros.runtime.interface import Array
 
 BLUE, ORANGE, GREEN, GREY = "#1f5fa8", "#d9731a", "#3a8f4d", "#7a7a7a"
 
 
+POSITIONS = 8  # of the crank that the mechanism is drawn in
+WALL = 0.12  # [m] beyond the slide, where the drawing anchors its spring
+
+
+class Points(NamedTuple):
+    """Joints, the pendulum's corner C and mass centres of one position, (2,) each [m]."""
+
+    A: Array
+    B: Array
+    C: Array  # the pendulum's right angle
+    C_prime: Array
+    D: Array
+    centres: Array  # (3, 2), of crank, lever and pendulum
+
+
+def points(pump: Mechanism, motion: Motion) -> Points:
+    """Where everything is that the figures draw."""
+    angles = close_loop(pump, motion.phi_1, motion.x_D)
+    B = pump.l1 * direction(angles.phi_1)
+    C_prime = B + pump.l2 * direction(angles.phi_2)
+    to_D = angles.phi_3 - pump.psi
+    # C'C = f and CD = g at a right angle: C'C turns from C'D by the angle whose tangent is g / f
+    C = C_prime + pump.f * direction(to_D - math.atan2(pump.g, pump.f))
+    D = C_prime + pump.h * direction(to_D)
+    return Points(np.zeros(2), B, C, C_prime, D, mass_centres(pump, angles))
+
+
 def draw_mechanism(pump: Mechanism, turn: Turn) -> Figure:
-    """The mechanism at eight crank angles (figure 2 and A1)."""
-    figure = Figure(figsize=(8, 4.6), layout="constrained")
+    """The mechanism at eight crank angles, with slide and spring (figures 2 and A1)."""
+    figure = Figure(figsize=(8, 4.9), layout="constrained")
     axes = figure.add_subplot()
-    for i, motion in enumerate(turn.motions[:-1]):
-        if i % (len(turn.motions) // 8):
-            continue
-        angles = close_loop(pump, motion.phi_1, motion.x_D)
-        B = pump.l1 * direction(angles.phi_1)
-        C = B + pump.l2 * direction(angles.phi_2)
-        D = np.array([motion.x_D, pump.e])
-        centre = C + pump.hg * direction(angles.phi_3 - pump.psi - pump.xi)
-        shade: dict[str, Any] = {"alpha": 1.0 if i == 0 else 0.28, "solid_capstyle": "round"}
-        axes.plot(*np.array([[0, 0], B]).T, color=GREEN, lw=4, **shade)
-        axes.plot(*np.array([B, C]).T, color=BLUE, lw=2.5, **shade)
-        axes.plot(*np.array([C, D]).T, color=ORANGE, lw=4, **shade)
-        axes.plot(*np.array([C, centre]).T, color=ORANGE, lw=2, marker="o", ms=7, markevery=[1], **shade)
-        if i == 0:
-            for name, point in (("A", 0 * B), ("B", B), ("C'", C), ("D", D)):
-                axes.annotate(
-                    name, (point[0], point[1]), xytext=(8, 8), textcoords="offset points", fontsize=12
-                )
+    chosen = [turn.motions[k * (len(turn.motions) - 1) // POSITIONS] for k in range(POSITIONS)]
+    for motion in reversed(chosen):
+        shade: dict[str, Any] = {"alpha": 1.0 if motion is chosen[0] else 0.22, "solid_capstyle": "round"}
+        at = points(pump, motion)
+        _line(axes, "crank", at.A, at.B, color=GREEN, lw=4, **shade)
+        _line(axes, "lever", at.B, at.C_prime, color=BLUE, lw=2.5, **shade)
+        _line(axes, "pendulum", at.C_prime, at.C, at.D, color=ORANGE, lw=4, **shade)
+        _line(
+            axes, "weight", at.C_prime, at.centres[2], color=ORANGE, lw=2, marker="o", markevery=[1], **shade
+        )
+    at = points(pump, chosen[0])
+    anchor, up = at.D + np.array([WALL, 0.0]), np.array([0.0, 0.025])
+    _line(axes, "spring", *_coil(at.D, anchor), color=GREY, lw=1.2)
+    _line(axes, "wall", anchor - up, anchor + up, color=GREY, lw=3)
+    slide = Rectangle(tuple(at.D - (0.018, 0.012)), 0.036, 0.024, fc="white", ec=GREY, lw=1.5, zorder=3)
+    slide.set_label("slide")
+    axes.add_patch(slide)
+    names = (("A", at.A), ("B", at.B), ("C", at.C), ("C'", at.C_prime), ("D", at.D))
+    for name, point in names:
+        axes.annotate(name, tuple(point), xytext=(9, 9), textcoords="offset points", fontsize=12)
     axes.axhline(pump.e, color=GREY, lw=0.8, ls=":")
     axes.set(
-        xlabel="x [m]", ylabel="y [m]", title="Wind water pump: crank AB, lever BC', pendulum C'D, slide D"
+        xlabel="x [m]", ylabel="y [m]", title="Crank AB, lever BC', pendulum C'CD, slide D on its spring"
     )
     axes.set_aspect("equal")
-    axes.set(xlim=(-0.09, 0.62), ylim=(-0.12, 0.33))
+    axes.margins(0.08)
     return figure
 
 
+def _line(axes: Axes, label: str, *through: Array, **style: Any) -> None:
+    axes.plot(*np.array(through).T, label=label, **style)
+
+
+def _coil(start: Array, end: Array) -> list[Array]:
+    """A spring's zigzag."""
+    across = 0.010 * np.array([-(end - start)[1], (end - start)[0]]) / math.dist(start, end)
+    inner = [
+        start + s * (end - start) + (-1) ** k * across for k, s in enumerate(np.linspace(0.15, 0.85, 11))
+    ]
+    return [start, start + 0.1 * (end - start), *inner, start + 0.9 * (end - start), end]
+
+
+# The forces of each free body, eqs. (A32) to (A41): the joint, the liaison force's place in LIAISON_FORCES,
+# and the signs with which the body bears its two components; the slide's guide bears the vertical one.
+FREE_BODIES: dict[str, tuple[tuple[str, int, tuple[int, int]], ...]] = {
+    "crank AB": (("A", 0, (1, 1)), ("B", 2, (1, 1))),
+    "lever BC'": (("B", 2, (-1, -1)), ("C_prime", 4, (1, -1))),
+    "pendulum DCC'": (("C_prime", 4, (-1, 1)), ("D", 6, (1, -1))),
+    "slide D": (("D", 6, (-1, 1)),),
+}
+DRAWN = 16  # a part of the turn, at which no force happens to vanish
+
+
+def draw_free_bodies(pump: Mechanism, turn: Turn) -> Figure:
+    """Each body by itself with the forces on it, early in the turn (figure 4).
+
+    Arrows show the directions in which the forces act there, names and sizes stand beside them.
+    """
+    figure = Figure(figsize=(10, 8), layout="constrained")
+    k = len(turn.motions) // DRAWN
+    motion, loads = turn.motions[k], turn.loads[k]
+    at = points(pump, motion)
+    outlines = ((at.A, at.B), (at.B, at.C_prime), (at.C_prime, at.C, at.D), (at.D,))
+    weights = GRAVITY * np.array([pump.m1, pump.m2, pump.m3, pump.mD])
+    for n, (axes, (name, forces)) in enumerate(
+        zip(figure.subplots(2, 2).ravel(), FREE_BODIES.items(), strict=True)
+    ):
+        ends = np.array(outlines[n])
+        middle, reach = (
+            (ends.min(axis=0) + ends.max(axis=0)) / 2,
+            max(float(np.ptp(ends, axis=0).max()), 0.04),
+        )
+        style = {"marker": "s", "ms": 16} if len(ends) == 1 else {}
+        _line(axes, "body", *outlines[n], color=(GREEN, BLUE, ORANGE, GREY)[n], lw=4, **style)
+        for joint, first, signs in forces:
+            for axis, unit in enumerate(np.eye(2)):
+                size = signs[axis] * loads.liaison[first + axis]
+                label = f"${_tex(LIAISON_FORCES[first + axis])}$ {abs(size):.0f} N"
+                _arrow(axes, getattr(at, joint), 0.3 * reach * np.sign(size) * unit, label, BLUE)
+        centre = at.D if n == 3 else at.centres[n]
+        down = np.array([0.0, -(0.55 if n == 3 else 0.22) * reach])
+        _arrow(axes, centre, down, f"$G_{'123D'[n]}$ {weights[n]:.0f} N", GREY)
+        if n == 0:
+            axes.set_title(f"{name}, driven by $M_m$ = {loads.torque:.1f} N m")
+        elif n == 3:
+            spring = -pump.k * (motion.x_D - pump.x0)
+            _arrow(
+                axes,
+                at.D,
+                np.array([0.45 * reach * np.sign(spring), 0.0]),
+                f"spring {abs(spring):.0f} N",
+                GREEN,
+            )
+            axes.set_title(f"{name}, held up by its guide")
+        else:
+            axes.set_title(name)
+        axes.set(xlim=middle[0] + np.array([-1, 1]) * reach, ylim=middle[1] + np.array([-1, 1]) * reach)
+        axes.set_aspect("equal")
+        axes.set(xlabel="x [m]", ylabel="y [m]")
+    return figure
+
+
+def _arrow(axes: Axes, at: Array, vector: Array, label: str, colour: str) -> None:
+    """A force that acts on a point in the direction of ``vector``."""
+    axes.annotate(
+        label,
+        xy=tuple(at),
+        xytext=tuple(at + vector),
+        ha="center",
+        va="center",
+        color=colour,
+        fontsize=9,
+        arrowprops={"arrowstyle": "<|-", "color": colour, "shrinkA": 0, "shrinkB": 0},
+    )
+
+
+def _tex(name: str) -> str:
+    """X_A as X_{A}."""
+    letter, _, index = name.partition("_")
+    return f"{letter}_{{{index}}}"
+
+
 def draw_forces(turn: Turn) -> Figure:
-    """Liaison forces and the motor's torque over the turn of the crank."""
+    """Liaison forces and the motor's torque over the turn of the crank (the paper has none such)."""
     figure = Figure(figsize=(9, 5.6), layout="constrained")
     panels = figure.subplots(2, 3, sharex=True).ravel()
     degrees = 360 * turn.time / turn.time[-1]
@@ -81,23 +207,21 @@ def draw_forces(turn: Turn) -> Figure:
 
 
 def draw_frequencies(turn: Turn, plain: np.ndarray, stiffened: np.ndarray) -> Figure:
-    """The lever's first two natural frequencies over the turn (figure 6)."""
+    """The lever's first two natural frequencies over the time of a turn, as figure 6 its eigenvalues."""
     figure = Figure(figsize=(9, 5.6), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True)
-    degrees = 360 * turn.time / turn.time[-1]
     rows = ((plain, "as in the paper", BLUE), (stiffened, "with the axial load", ORANGE))
     for column, (frequencies, name, colour) in enumerate(rows):
         for mode in range(2):
             axes = panels[mode, column]
-            axes.plot(degrees, frequencies[:, mode], color=colour)
-            axes.set_title(f"mode {mode + 1}, {name}")
+            axes.plot(turn.time, frequencies[:, mode], color=colour)
+            axes.set_title(f"natural frequency {mode + 1} of BC', {name}")
             axes.grid(alpha=0.3)
-            axes.set_xticks(range(0, 361, 90))
             formatter = ScalarFormatter(useOffset=False)
             axes.yaxis.set_major_formatter(formatter)
             axes.set_ylabel("frequency [rad/s]")
     for axes in panels[1]:
-        axes.set_xlabel("crank angle [deg]")
+        axes.set_xlabel("time [s]")
     return figure
 
 
@@ -116,15 +240,16 @@ TABLE_1 = (
 )
 
 
-def wind_pump(output: Path) -> int:
+def wind_pump(output: Path, pump: Mechanism | None = None) -> int:
     """Write the figures to ``output`` and print the liaison forces, frequencies and table 1."""
-    pump, lever = Mechanism(), Lever()
+    pump, lever = pump or Mechanism(), Lever()
     turn = steady_turn(pump)
     plain = lever_frequencies(pump, lever, turn)
     stiffened = lever_frequencies(pump, lever, turn, stiffened=True)
     output.mkdir(parents=True, exist_ok=True)
     figures = {
         "wind_pump_mechanism.png": draw_mechanism(pump, turn),
+        "wind_pump_free_bodies.png": draw_free_bodies(pump, turn),
         "wind_pump_liaison_forces.png": draw_forces(turn),
         "wind_pump_frequencies.png": draw_frequencies(turn, plain, stiffened),
     }

@@ -1,6 +1,8 @@
-"""``--tip``, ``--lock`` and ``--xacro`` as every command reads them."""
+"""``--root``, ``--tip``, ``--lock`` and ``--xacro`` as every command reads them."""
 
 import argparse
+import json
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,9 @@ from kane_dynamics_ros.cli.arguments import (
     add_chain_arguments,
     read_chain,
 )
+from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.replay.robot_check import robot_note
+from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
 
 URDF = str(share_directory() / "urdf" / "manipulator_5dof.urdf")
@@ -74,3 +79,41 @@ def test_xacro_arguments_for_a_plain_urdf_are_refused():
     with pytest.raises(NoXacroError) as error:
         read_chain(URDF, None, [], ["mass=2"])
     assert str(error.value) == f"{URDF}: nothing in it is xacro, so that --xacro has no effect; leave it out"
+
+
+ON_A_CART = """<robot name="rover">
+  <link name="floor"/>
+  <link name="cart">
+    <inertial><mass value="20"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+  </link>
+  <link name="body">
+    <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+  </link>
+  <joint name="drive" type="planar"><parent link="floor"/><child link="cart"/></joint>
+  <joint name="j" type="continuous"><parent link="cart"/><child link="body"/></joint>
+</robot>"""
+
+
+def test_a_chain_from_a_root_is_inspected_generated_verified_and_recognised(tmp_path, monkeypatch, capsys):
+    """The planar joint below the root, which no chain can hold, is none of the arm's business."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rover.urdf").write_text(ON_A_CART)
+    assert main(["inspect", "rover.urdf", "--json"]) == 2
+    capsys.readouterr()
+    assert main(["inspect", "rover.urdf", "--root", "cart", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["root"], data["tip"], data["coordinates"]) == ("cart", "body", ["j"])
+    assert main(["generate", "rover.urdf", "--root", "cart", "--no-compile", "--name", "arm"]) == 0
+    assert load_model(tmp_path / "arm.py", backend="python").root == "cart"
+    assert main(["verify", "arm.py", "--urdf", "rover.urdf", "--states", "1", "--backend", "python"]) == 0
+    note = robot_note(None, tmp_path / "rover.urdf", load_model(tmp_path / "arm.py", backend="python"))
+    assert note.startswith("the model was generated from ")
+
+
+def test_the_replay_recognises_a_model_with_locked_joints(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["generate", URDF, "--lock", "beta_4=0.5", "--no-compile", "--name", "held"]) == 0
+    held = load_model(tmp_path / "held.py", backend="python")
+    assert robot_note(Path(URDF).read_text(), None, held).startswith("the model was generated from ")
+    heavier = Path(URDF).read_text().replace('<mass value="3"/>', '<mass value="4"/>', 1)
+    assert "NOT generated" in robot_note(heavier, None, held)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from compilers import C_COMPILER
 from example_robots import ROBOTS
-from small_urdf import LIMIT, joint, link, robot
+from small_urdf import LIMIT, joint, link, robot, two_joints
 
 from kane_dynamics_ros.checksum import MARK, with_checksum
 from kane_dynamics_ros.cli.arguments import read_chain
@@ -15,7 +15,9 @@ from kane_dynamics_ros.cli.verify import RecordError, random_trials, write_recor
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, physics_hash, serial_chain
+from kane_dynamics_ros.errors import SingularMassMatrixError
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.share import share_directory
 
 REFERENCE = share_directory() / "urdf" / "manipulator_5dof.urdf"
@@ -73,6 +75,26 @@ def test_inertial_parameters_at_run_time_are_verified_with_other_bodies(tmp_path
     _, loaded = random_trials(model, chain, 1, seed=0)
     assert loaded.model.parameters.inertial != model.parameters.inertial
     assert verify(module, REFERENCE) == 0
+
+
+def test_a_robot_without_forward_dynamics_is_verified_as_far_as_it_goes(tmp_path, capsys):
+    """Its last link has a mass on the axis and no tensor: every torque is right, and M is singular."""
+    point = '<inertial><origin xyz="0 0 0.1"/><mass value="1"/></inertial>'
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(two_joints(second=point, inside=f'<axis xyz="0 1 0"/>{LIMIT}'))
+    assert verify(generate(urdf, tmp_path), urdf) == 0
+    assert capsys.readouterr().out.endswith("verified\n")
+
+
+def test_a_module_that_refuses_forward_dynamics_without_reason_fails(tmp_path, monkeypatch, capsys):
+    module = generate(REFERENCE, tmp_path)
+
+    def refusing(*arguments):
+        raise SingularMassMatrixError(("gamma_1",))
+
+    monkeypatch.setattr(GeneratedModel, "forward_dynamics", refusing)
+    assert verify(module, REFERENCE) == 2
+    assert "singular" in capsys.readouterr().err
 
 
 def test_a_module_with_a_changed_number_fails(tmp_path, capsys):

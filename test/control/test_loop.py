@@ -1,5 +1,6 @@
 """The control loop: each fault with its reaction, recovery, limits, and changes between two steps."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +13,11 @@ from kane_dynamics_ros.control.loop import FAULTS, ControlLoop, Safety, Settings
 from kane_dynamics_ros.control.plan import sample
 from kane_dynamics_ros.control.rejections import NoEffectError, NoStateError, OutsideLimitsError
 from kane_dynamics_ros.control.tolerances import Tolerances
-from kane_dynamics_ros.control.validation import Rules
+from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Payload
+from kane_dynamics_ros.simulation.friction import Friction
+from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 
 N = 5
 MODEL = load_model("manipulator_5dof")
@@ -577,3 +580,54 @@ def test_there_is_nothing_to_stop_at_rest_or_after_a_fault():
     arm.steps(0.2)
     arm.loop.watch(arm.time + 0.5)
     assert arm.loop.stop(arm.now_ns, 0.8) == 0.0
+
+
+@pytest.mark.parametrize("reaction", ["comply", "hold", "zero", "stop"])
+def test_the_reaction_to_a_collision_lasts_until_it_is_reset(reaction):
+    arm = Arm(reactions={"collision": reaction})
+    arm.step()
+    arm.loop.collide("gamma_1")
+    away, qd = Q + 0.1, np.full(N, 0.2)
+    gravity = MODEL.gravity(away)
+    expected = {
+        "comply": gravity - 5.0 * MODEL.mass_matrix(away) @ qd,
+        "hold": gravity,
+        "zero": REST,
+        "stop": None,
+    }[reaction]
+    for _ in range(1000):  # far beyond the recovery time
+        found = arm.step(away, qd)
+    if expected is None:
+        assert found is None
+    else:
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    with pytest.raises(NoStateError, match="collision"):
+        arm.loop.follow(TrajectoryRequest(tuple(MODEL.joint_names), (), 0), 0)
+    arm.loop.reset_collision()
+    np.testing.assert_allclose(arm.step(away), gravity, atol=1e-9)  # held where it is
+    assert arm.loop.counts["collision"] == 1
+
+
+def test_a_collision_that_is_ignored_is_counted_alone():
+    arm = Arm(reactions={"collision": "ignore"})
+    arm.step()
+    before = arm.loop.plan
+    arm.loop.collide("gamma_1")
+    arm.step()
+    assert arm.loop.plan is before
+    assert arm.loop.counts["collision"] == 1
+
+
+def test_an_arm_that_complies_loses_its_momentum_at_the_rate_asked_for():
+    """p decays as exp(-d t): free of friction, gravity compensated, nothing else acts."""
+    arm = Arm(reactions={"collision": "comply"}, comply_damping=8.0)
+    plant = Plant(MODEL, PlantOptions(friction=Friction.none(N), hard_stops=False))
+    plant.reset(Q, np.array([0.3, -0.2, 0.2, 0.1, 0.1]))
+    arm.step(plant.q.copy(), plant.qd.copy())
+    arm.loop.collide("gamma_1")
+    energy = [plant.qd @ MODEL.mass_matrix(plant.q) @ plant.qd]
+    for _ in range(250):
+        plant.step(arm.step(plant.q.copy(), plant.qd.copy()))
+        energy.append(plant.qd @ MODEL.mass_matrix(plant.q) @ plant.qd)
+    # the energy's rate is qd . (-d M qd), twice the momentum's; the command lasts a millisecond
+    np.testing.assert_allclose(energy[-1] / energy[0], math.exp(-2 * 8.0 * 0.25), rtol=0.02)

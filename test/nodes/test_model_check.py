@@ -6,6 +6,9 @@ import pytest
 
 pytest.importorskip("rclpy", reason="the room of the nodes needs the ROS 2 wheels")
 
+from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import write_module
+from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.nodes.feedforward.model import (
     GenerationError,
     StaleModelError,
@@ -72,3 +75,17 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path):
     text = str(caught.value)
     assert text.startswith(f"cannot generate a fresh model from robot_description: {occupied}/")
     assert text.endswith(": Not a directory; set model_cache to a folder to write in")
+
+
+def test_a_model_with_a_root_and_locked_joints_is_recognised(tmp_path: Path):
+    """And made afresh with the same root and locks, where the description has changed."""
+    locked = serial_chain(parse_robot(URDF), "hand", root="limb_1", lock={"beta_4": 0.5})
+    files = write_module(derive(locked), "arm", tmp_path)
+    model = load_model(files[0], backend="python")
+    check_model(model, URDF)
+    heavier = changed('<mass value="3"/>', '<mass value="4"/>')
+    with pytest.raises(StaleModelError):
+        check_model(model, heavier)
+    fresh = checked_model(str(files[0]), heavier, generate=True, cache=str(tmp_path / "cache"))
+    assert (fresh.root, fresh.tip, fresh.locked) == (model.root, model.tip, model.locked)
+    check_model(fresh, heavier)

@@ -1,5 +1,7 @@
 """``kane_dynamics paper wind_pump``: figures written, numbers printed."""
 
+import pytest
+
 from kane_dynamics_ros.cli.main import main
 
 
@@ -7,6 +9,7 @@ def test_the_command_writes_the_figures_and_prints_table_1(tmp_path, capsys):
     assert main(["paper", "wind_pump", "--output", str(tmp_path / "new folder")]) == 0
     printed = capsys.readouterr().out
     names = [
+        "wind_pump_free_bodies.png",
         "wind_pump_frequencies.png",
         "wind_pump_liaison_forces.png",
         "wind_pump_mechanism.png",
@@ -18,9 +21,32 @@ def test_the_command_writes_the_figures_and_prints_table_1(tmp_path, capsys):
     assert "liaison forces over a turn at 140 rpm (dimensions: ours)" in printed
 
 
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        (
+            "zz=1",
+            "names are l1, l2, f, g, psi, e, a1, a2, hg, xi, m1, J1, m2, J2, m3, J3, mD, k, x0, Fr, v_Fr",
+        ),
+        ("l2=long", "the value must be a finite number, as in l2=0.5"),
+        ("l2=nan", "the value must be a finite number, as in l2=0.5"),
+    ],
+)
+def test_other_dimensions_are_names_and_numbers(setting, reason, capsys):
+    assert main(["paper", "wind_pump", "--set", setting]) == 2
+    assert capsys.readouterr().err == f"error: --set {setting}: {reason}\n"
+
+
+def test_dimensions_change_the_motion(tmp_path, capsys):
+    assert main(["paper", "wind_pump", "--output", str(tmp_path)]) == 0
+    ours = capsys.readouterr().out
+    assert main(["paper", "wind_pump", "--set", "m3=9", "--set", "l1=0.05", "--output", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines()[1] != ours.splitlines()[1]
+
+
 def test_an_assessment_is_refused(capsys):
     assert main(["paper", "wind_pump", "--assessment"]) == 2
     assert capsys.readouterr().err == (
-        "error: wind_pump has no assessment of its own: without --assessment it counts table 1; "
+        "error: wind_pump has no assessment of its own: without --assessment it prints what it counts; "
         "write paper manipulator_5dof --assessment for table 3 of [Malvezzi2017]\n"
     )

@@ -1,4 +1,4 @@
-"""Building libraries: hostile compilers, names, homes; damaged and planted files; builds at once, and killed."""
+"""Building libraries: hostile compilers, names, homes; damaged and planted files; builds at once."""
 
 import ctypes
 import errno

@@ -14,7 +14,8 @@ from rclpy.node import Node
 
 from kane_dynamics_ros.control.law import DELAY, critical_gains, damping_ratio, feedback_gains
 from kane_dynamics_ros.control.limits import far_outside, overloaded_by_gravity
-from kane_dynamics_ros.control.loop import Alarm
+from kane_dynamics_ros.control.loop import Alarm, Reaction
+from kane_dynamics_ros.control.observer import Collision
 from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC, Controller
 from kane_dynamics_ros.nodes.messages import OUTPUT
 
@@ -76,6 +77,7 @@ def _status(name: str, controller: Controller, active: bool, news: News) -> Diag
         "model hash": controller.model.urdf_hash,
         "backend": controller.model.backend,
         "skipped states": str(reader.skipped),
+        **_of_contact(controller),
         **{f"fault {fault}": str(count) for fault, count in sorted(loop.counts.items())},
         **{f"refused {kind}": str(count) for kind, count in sorted(reader.refusals.items())},
         **{f"clamped {joint}": str(count) for joint, count in sorted(loop.clamped.items())},
@@ -86,10 +88,28 @@ def _status(name: str, controller: Controller, active: bool, news: News) -> Diag
     )
 
 
+def _of_contact(controller: Controller) -> dict[str, str]:
+    """The joint that collided, and what of the tip's wrench the posture does not tell."""
+    collision, untold = controller.external.collision, controller.external.untold
+    figures = {} if collision is None else {"collision joint": collision.joint}
+    return figures | ({"external wrench not told": ", ".join(untold)} if untold else {})
+
+
+def collision_text(collision: Collision, reaction: Reaction | None) -> str:
+    """A collision that was not reset yet, and what is done about it."""
+    return (
+        f"collision: joint {collision.joint}, external effort {collision.residual:.3g}, "
+        f"threshold {collision.threshold:.3g}: reaction is {reaction or 'ignore'}, until ~/reset_collision"
+    )
+
+
 def _condition(controller: Controller, now: float, news: News) -> tuple[bytes, str]:
     loop, missing = controller.loop, controller.reader.missing(now)
     if loop.alarm is not None:
         return DiagnosticStatus.ERROR, f"{loop.alarm.fault}: reaction is {loop.alarm.reaction}"
+    collision = controller.external.collision
+    if collision is not None:
+        return DiagnosticStatus.ERROR, collision_text(collision, loop.collided)
     if loop.suspended is not None:
         return DiagnosticStatus.ERROR, f"commands have no effect: {loop.suspended}"
     if news.lost:
@@ -161,6 +181,7 @@ class ConditionLog:
     def __init__(self, logger: RcutilsLogger) -> None:
         self._logger = logger
         self._alarm: Alarm | None = None
+        self._collision: Collision | None = None
         self._refused = 0
         self._lost = 0
         self._judged: object = None  # the settings whose gains were held against the rate
@@ -183,6 +204,7 @@ class ConditionLog:
     def look(self, controller: Controller, time: float) -> None:
         """Say what is new at ``time`` [s], a steady clock's."""
         self._log_alarm(controller.loop.alarm)
+        self._log_collision(controller)
         self._log_lost(controller)
         self._log_refusals(controller)
         missing = controller.reader.missing(time) if time - controller.created > GRACE else []
@@ -190,6 +212,13 @@ class ConditionLog:
             self._logger.warning(
                 f"no fresh state of joint {', '.join(missing)} on joint_states", throttle_duration_sec=REPEAT
             )
+
+    def _log_collision(self, controller: Controller) -> None:
+        before, self._collision = self._collision, controller.external.collision
+        if self._collision is not None and self._collision is not before:
+            self._logger.error(collision_text(self._collision, controller.loop.collided))
+        elif self._collision is None and before is not None:
+            self._logger.info(f"the collision at joint {before.joint} was reset")
 
     def _log_alarm(self, alarm: Alarm | None) -> None:
         before, self._alarm = self._alarm, alarm

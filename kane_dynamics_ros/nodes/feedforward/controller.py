@@ -22,7 +22,8 @@ from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.nodes.clocks import NANOSECONDS, Meter, NodeClock
 from kane_dynamics_ros.nodes.feedforward.action import EmptyGoalError, tolerances_from
-from kane_dynamics_ros.nodes.feedforward.parameters import Values, build_settings
+from kane_dynamics_ros.nodes.feedforward.observer import ObserverOutput
+from kane_dynamics_ros.nodes.feedforward.parameters import Values, build_observer, build_settings
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
 from kane_dynamics_ros.nodes.messages import COMMANDS, OUTPUT, publisher_events
 from kane_dynamics_ros.runtime.model import GeneratedModel
@@ -122,20 +123,24 @@ class Controller:
         )
         self.sources: dict[bytes, tuple[list[str], float]] = {}  # names and arrival [s], by publisher
         self.rate = 0.0  # of commands [Hz], as it was measured last
-        self._configure_reader(values)
         self.created = time.monotonic()
         self.meter = Meter(self.created)
         self._clock = clock
         self._commands = CommandOutput(node, len(model.joint_names))
         self._steps = StepOutput(node, model.joint_names)
+        self.external = ObserverOutput(node, self.loop, values)
+        self._configure_reader(values)
 
     def prepare(self, values: Values) -> Settings:
         """Settings for other parameter values. Raises ``KaneDynamicsError``."""
-        return build_settings(values, self.model)
+        settings = build_settings(values, self.model)
+        build_observer(values, settings)
+        return settings
 
     def apply(self, values: Values, settings: Settings) -> None:
         """Use other parameter values from the next state on."""
         self.values, self.loop.settings = values, settings
+        self.external.configure(values)
         self._configure_reader(values)
 
     def on_states(self, taken: Sequence[tuple[Any, Any]]) -> None:
@@ -152,12 +157,14 @@ class Controller:
             return
         now_ns = max(now_ns, now_ns - reader.age_ns)  # /clock may be heard after the state of its time
         tau = loop.step(reader.q, reader.qd, now_ns, arrival)
-        if tau is None:
-            return
-        self._commands.publish(tau)
-        self.meter.count(time.monotonic() - arrival)
-        if self._steps.heard and loop.last is not None:
-            self._steps.publish(loop.last, loop.settings.law, now_ns)
+        if tau is not None:
+            self._commands.publish(tau)
+            self.meter.count(time.monotonic() - arrival)
+            if self._steps.heard and loop.last is not None:
+                self._steps.publish(loop.last, loop.settings.law, now_ns)
+        if self.external.running:  # after the command, which must not wait for it
+            effort = reader.effort if self.external.measured else tau
+            self.external.take(reader.q, reader.qd, effort, now_ns - reader.age_ns)
 
     def _note_source(self, about: Any, names: list[str], arrival: float) -> None:
         """Remember who sends which joints; Jazzy's middleware does not say who."""
@@ -190,6 +197,7 @@ class Controller:
         """Between states: react to missing ones, and look who listens."""
         self._publish(self.loop.watch(time.monotonic()))
         self._steps.look_for_listeners(self.values["terms.publish"])
+        self.external.look_for_listeners()
 
     def annotate(self, request: TrajectoryRequest) -> TrajectoryRequest:
         """The trajectory with efforts. Raises ``TrajectoryError``."""
@@ -200,12 +208,14 @@ class Controller:
     def shift_clock(self, step_ns: int) -> bool:
         """After a step of the system clock; whether the motion was dropped."""
         self.reader.forget()
+        self.external.forget()
         return self.loop.shift_clock(step_ns, self._clock.now_ns())
 
     def forget(self, reason: str) -> None:
         """Drop the motion and the states; the next complete state is held."""
         self.loop.forget(reason)
         self.reader.forget()
+        self.external.forget()
 
     def begin_stop(self) -> float:
         """Come to rest along the reference where ``safety.on_deactivate`` says so; how long it takes [s]."""
@@ -241,6 +251,7 @@ class Controller:
     def destroy(self, node: Node) -> None:
         for publisher in (self._commands.publisher, *self._steps.publishers):
             node.destroy_publisher(publisher)
+        self.external.destroy()
 
     def _publish(self, tau: Array | None) -> None:
         if tau is not None:
@@ -250,3 +261,6 @@ class Controller:
         self.reader.timeout = values["safety.state_timeout"]
         self.reader.missing_velocity = values["velocity.missing"]
         self.reader.cutoff = values["velocity.cutoff"]
+        self.reader.wants_effort = (
+            values["observer.effort"] == "measured" and values["observer.run"] != "never"
+        )

@@ -8,6 +8,7 @@ import numpy as np
 from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, position_limits, velocity_limits
 from kane_dynamics_ros.control.loop import FAULTS, REACTIONS, Safety, Settings
+from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds, default_thresholds
 from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.control.validation import Rules
@@ -18,7 +19,7 @@ from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
 
 
 SAFE_STATES = ("hold", "zero", "stop")
-ACTIVE_REACTIONS = tuple(REACTIONS)
+ACTIVE_REACTIONS = tuple(each for each in REACTIONS if each != "comply")
 
 START = (
     Declaration(
@@ -210,6 +211,13 @@ SAFETY = (
     ),
     Declaration("safety.on_position_jump", "text", "hold", "Reaction to a jump", choices=ACTIVE_REACTIONS),
     Declaration("safety.on_saturation", "text", "ignore", "Reaction to clamping", choices=ACTIVE_REACTIONS),
+    Declaration(
+        "safety.on_collision",
+        "text",
+        "ignore",
+        "Reaction to a collision, until ~/reset_collision; comply compensates gravity and damps",
+        choices=REACTIONS,
+    ),
     Declaration("safety.on_overrun", "text", "ignore", "Reaction to an overrun", choices=ACTIVE_REACTIONS),
     Declaration(
         "safety.on_non_finite",
@@ -246,6 +254,97 @@ SAFETY = (
     ),
 )
 
+OBSERVER = (
+    Declaration(
+        "observer.run",
+        "text",
+        "when_needed",
+        "Observe external efforts while somebody listens or safety.on_collision needs it, always, never",
+        choices=("when_needed", "always", "never"),
+    ),
+    Declaration(
+        "observer.effort",
+        "text",
+        "measured",
+        "The efforts that act: those in the joint states, or the commands where none are measured",
+        choices=("measured", "commanded"),
+    ),
+    Declaration(
+        "observer.gain",
+        "numbers",
+        [GAIN],
+        "Rate at which the external effort is followed",
+        "1/s",
+        minimum=0.1,
+        maximum=1e4,
+    ),
+    Declaration(
+        "observer.adaptation",
+        "number",
+        0.0,
+        "Time constant with which a lasting residual is taken for an error of the model; 0: never",
+        "s",
+        0.0,
+        1e4,
+    ),
+    Declaration(
+        "observer.cutoff", "number", 0.0, "Low-pass of what is published; 0: none more", "Hz", 0.0, 1e4
+    ),
+    Declaration(
+        "observer.wrench",
+        "text",
+        "wrench",
+        "What acts at the tip: a wrench, or a force alone, which fewer joints tell",
+        choices=("wrench", "force"),
+    ),
+    Declaration(
+        "observer.untold",
+        "text",
+        "nan",
+        "Components of the wrench that the posture does not tell: NaN, or those of the least wrench",
+        choices=("nan", "least"),
+    ),
+    Declaration(
+        "collision.constant",
+        "numbers",
+        [],
+        "External effort that is a collision, at least; empty: 2.5 % of the effort limit",
+        "N m",
+        minimum=0.0,
+    ),
+    Declaration(
+        "collision.speed", "numbers", [0.0], "Added for each rad/s of the joint", "N m s/rad", minimum=0.0
+    ),
+    Declaration(
+        "collision.acceleration",
+        "numbers",
+        [0.0],
+        "Added for each rad/s^2 of the joint",
+        "N m s^2/rad",
+        minimum=0.0,
+    ),
+    Declaration(
+        "collision.rest",
+        "numbers",
+        [],
+        "Added while the joint is too slow to know which way its friction acts; empty: the Coulomb friction",
+        "N m",
+        minimum=0.0,
+    ),
+    Declaration(
+        "collision.confirmation", "number", 0.0, "It must last so long to be a collision", "s", 0.0, 60.0
+    ),
+    Declaration(
+        "collision.damping",
+        "number",
+        5.0,
+        "Rate at which the arm comes to rest in the reaction comply",
+        "1/s",
+        0.0,
+        1e3,
+    ),
+)
+
 CONSTRAINTS = (
     Declaration(
         "constraints.goal_time",
@@ -277,7 +376,7 @@ ROS2_CONTROL = (
     ),
 )
 
-TABLE = START + CONTROL + MODEL + INPUT + SAFETY + CONSTRAINTS + ROS2_CONTROL
+TABLE = START + CONTROL + MODEL + INPUT + SAFETY + OBSERVER + CONSTRAINTS + ROS2_CONTROL
 
 TRAJECTORY_TOLERANCE = 0.5  # [rad] or [m]
 GOAL_TOLERANCE = 0.2  # [rad] or [m]
@@ -329,6 +428,38 @@ def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
         reference_limits=values["trajectory.limits"],
         tolerances=_tolerances(values, shipped.joint_names),
         fastest=fastest if np.isfinite(fastest).any() else None,
+        comply_damping=values["collision.damping"],
+    )
+
+
+def build_observer(values: Values, settings: Settings) -> ObserverSettings:
+    """The observer for ``values`` and the settings made of them. Raises ``ParameterError``.
+
+    A command without gravity is one to which the robot adds it: then the observer leaves it out too.
+    """
+    law, n = settings.law, len(settings.law.rigid.joint_names)
+    defaults = default_thresholds(law.friction, settings.effort_limits)
+
+    def part(name: str) -> Array:
+        given = values[f"collision.{name}"]
+        chosen: Array = (
+            np.array(per_joint(f"collision.{name}", given, n)) if given else getattr(defaults, name)
+        )
+        return chosen
+
+    held = values["observer.effort"] == "commanded"
+    rigid = law.rigid
+    if held and not law.switches.gravity:
+        rigid = rigid.with_parameters(gravity=(0.0, 0.0, 0.0))
+    return ObserverSettings(
+        rigid=rigid,
+        friction=law.friction,
+        gain=np.array(per_joint("observer.gain", values["observer.gain"], n)),
+        thresholds=Thresholds(*(part(name) for name in ("constant", "speed", "acceleration", "rest"))),
+        held=held,
+        wrench=True,
+        adaptation=values["observer.adaptation"],
+        confirmation=values["collision.confirmation"],
     )
 
 

@@ -20,18 +20,8 @@ TERM_NAMES = {
 UNEXPLAINED = 0.1  # of a joint's measured effort (RMS) that must have a cause, known or not
 
 
-def joint_findings(
-    model: DynamicsModel, joint: int, blames: Sequence[Blame], figures: Fit
-) -> tuple[str, ...]:
-    """One sentence a blamed term, the most weighty first; or that a large residual has no cause that is
-    sure.
-    """
-    if not blames and figures.rmse > UNEXPLAINED * figures.measured_rms:
-        part = 100 * figures.rmse / figures.measured_rms if figures.measured_rms else 100.0
-        return (
-            f"residual of {part:.0f} % of the effort, without a single term that is surely its cause; "
-            "kane_dynamics identify fits all of them together",
-        )
+def joint_findings(model: DynamicsModel, joint: int, blames: Sequence[Blame]) -> tuple[str, ...]:
+    """One sentence a blamed term, the most weighty first."""
     return tuple(_sentence(model, joint, one) for one in blames)
 
 
@@ -45,11 +35,13 @@ def unexplained(figures: Fit) -> tuple[str, ...]:
         return ()
     if figures.r_squared is None:
         return ("the measured effort never changes, the model's does: it may not be measured at all",)
-    if figures.r_squared >= LEAST_EXPLAINED:
+    if figures.r_squared >= LEAST_EXPLAINED and figures.rmse <= UNEXPLAINED * figures.measured_rms:
         return ()
     part = f"{_percent(figures.r_squared)} %" if figures.r_squared > 0 else "nothing"
+    rest = f"{_percent(figures.rmse / figures.measured_rms)} % of it" if figures.measured_rms else "all"
     return (
-        f"the model explains {part} of how the measured effort varies; no single term is surely the cause",
+        f"the model explains {part} of how the measured effort varies, and leaves {rest}; no single term is "
+        "surely the cause: kane_dynamics identify fits all of them together",
     )
 
 

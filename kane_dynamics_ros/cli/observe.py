@@ -1,0 +1,157 @@
+"""``kane_dynamics observe``: contacts in recorded bags, and thresholds for the node from bags without any."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from kane_dynamics_ros.cli.replay import positive_number, report_folders
+from kane_dynamics_ros.contact.calibration import calibrated, observed, parameters_text
+from kane_dynamics_ros.contact.events import find_contacts
+from kane_dynamics_ros.contact.report import calibration_lines, collision_lines, contact_lines, write_report
+from kane_dynamics_ros.contact.residual import external_efforts
+from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.replay.estimation.motion import estimate
+from kane_dynamics_ros.replay.jobs import find_bags
+from kane_dynamics_ros.replay.reading.recording import Recording, read_recording
+from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.model import GeneratedModel
+
+DAMAGED = 2  # exit code
+GAIN_PER_RATE = 1 / 3  # of the recorded rate: a faster observer than its samples sees noise alone
+
+
+class ThresholdFileError(KaneDynamicsError):
+    """``--thresholds`` is no file that ``--calibrate`` wrote for this model."""
+
+    def __init__(self, file: Path, reason: str) -> None:
+        super().__init__(
+            f"{file}: {reason}; give a file that kane_dynamics observe --calibrate wrote for this model"
+        )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """BAG..., the model, and what may be left to choose."""
+    add = parser.add_argument
+    add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
+    add("--model", required=True, metavar="MODULE.py", help="generated module, or the shipped one's name")
+    add("--urdf-friction", action="store_true", help="switch on the damping and friction of the URDF")
+    add("--topic", help="the joint states, when a bag has several topics of them")
+    add("--cutoff", metavar="HZ", help="of the low-pass; chosen from the recording by default")
+    add("--false-alarms", default="1", metavar="X", help="to be expected in an hour; default: 1")
+    add("--uncorrected", action="store_true", help="leave the model's own errors in the external efforts")
+    add("--report", type=Path, metavar="DIR", help="write contacts.json and contacts.html")
+    add("--thresholds", type=Path, metavar="FILE", help="decide as the node does with this parameter file")
+    add("--calibrate", action="store_true", help="the bags hold no contact: find the node's thresholds")
+    add("-o", "--output", type=Path, metavar="FILE", help="of --calibrate; default: thresholds.yaml")
+    add(
+        "--gain",
+        metavar="K",
+        help=f"of the node's observer [1/s]; default: {GAIN:g}, at most a third of the rate",
+    )
+    add("--adaptation", metavar="S", help="time constant [s] after which a lasting residual is an error")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what was found in each bag, or the thresholds; 2 when a bag is damaged."""
+    model = load_model(arguments.model)
+    if arguments.urdf_friction:
+        model = model.with_urdf_friction()
+    rate = positive_number(
+        "--false-alarms", arguments.false_alarms, "a number an hour: 0.1 is one in ten hours"
+    )
+    bags = [bag for path in arguments.bags for bag in find_bags(path)]
+    damaged = False
+    recordings = []
+    for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True):
+        recording = read_recording(bag, model.joint_names, arguments.topic)
+        damaged |= bool(recording.damages)
+        for damage in recording.damages:
+            print(f"error: {damage}", file=sys.stderr)
+        if arguments.calibrate:
+            recordings.append(recording)
+        elif arguments.thresholds is not None:
+            settings = read_thresholds(arguments.thresholds, model)
+            print("\n".join(collision_lines(bag, observed(recording.states, settings)[1], model)))
+        else:
+            _show_contacts(arguments, recording, model, rate, folder)
+    if arguments.calibrate:
+        _calibrate(arguments, recordings, model, rate)
+    return DAMAGED if damaged else 0
+
+
+def _show_contacts(
+    arguments: argparse.Namespace,
+    recording: Recording,
+    model: GeneratedModel,
+    rate: float,
+    folder: Path | None,
+) -> None:
+    cutoff = None if arguments.cutoff is None else positive_number("--cutoff", arguments.cutoff, "Hz")
+    residual = external_efforts(estimate(recording, cutoff), model, correct=not arguments.uncorrected)
+    contacts = find_contacts(residual, model, rate)
+    print("\n".join(contact_lines(recording.bag, residual, contacts, model)))
+    if folder is not None:
+        write_report(folder, recording.bag, residual, contacts, model)
+        print(f"written: {folder / 'contacts.html'}, {folder / 'contacts.json'}")
+
+
+def _calibrate(
+    arguments: argparse.Namespace, recordings: Sequence[Recording], model: GeneratedModel, rate: float
+) -> None:
+    steps = [float(np.median(np.diff(each.states.stamps))) * 1e-9 for each in recordings]
+    gain = min(GAIN, GAIN_PER_RATE / max(steps))
+    if arguments.gain is not None:
+        gain = positive_number("--gain", arguments.gain, "1/s")
+    adaptation = 0.0
+    if arguments.adaptation is not None:
+        adaptation = positive_number("--adaptation", arguments.adaptation, "s")
+    n = len(model.joint_names)
+    zero = np.zeros(n)
+    never = Thresholds(np.full(n, np.inf), zero, zero, zero)
+    settings = _settings(model, np.full(n, gain), never, adaptation)
+    runs = [observed(each.states, settings)[0] for each in recordings]
+    calibration = calibrated(runs, settings, rate)
+    print("\n".join(calibration_lines(calibration, model)))
+    file = arguments.output or Path("thresholds.yaml")
+    names = [each.bag.name for each in recordings]
+    file.write_text(parameters_text(calibration, settings, names), encoding="utf-8")
+    print(f"written: {file}")
+
+
+def _settings(
+    model: GeneratedModel,
+    gain: np.ndarray[tuple[int], np.dtype[np.float64]],
+    thresholds: Thresholds,
+    adaptation: float,
+    confirmation: float = 0.0,
+) -> ObserverSettings:
+    n = len(model.joint_names)
+    rigid = model.with_parameters(viscous=(0.0,) * n, coulomb=(0.0,) * n)
+    return ObserverSettings(
+        rigid, model, gain, thresholds, adaptation=adaptation, confirmation=confirmation, longest_gap=0.2
+    )
+
+
+def read_thresholds(file: Path, model: GeneratedModel) -> ObserverSettings:
+    """The observer that a parameter file of ``--calibrate`` describes. Raises ``ThresholdFileError``."""
+    n = len(model.joint_names)
+    try:
+        values = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
+        observer, collision = values["observer"], values["collision"]
+        parts = [
+            np.array(collision[name], dtype=float) for name in ("constant", "speed", "acceleration", "rest")
+        ]
+        gain = np.array(observer["gain"], dtype=float)
+        adaptation, confirmation = float(observer["adaptation"]), float(collision["confirmation"])
+    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
+        raise ThresholdFileError(file, f"it cannot be read as thresholds ({error!r})") from None
+    if any(part.shape != (n,) for part in (*parts, gain)):
+        raise ThresholdFileError(
+            file, f"model {model.name!r} has {n} joints, the file's lists are not of that length"
+        )
+    return _settings(model, gain, Thresholds(*parts), adaptation, confirmation)

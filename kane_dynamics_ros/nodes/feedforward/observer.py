@@ -1,0 +1,161 @@
+"""What the environment does to the arm: external efforts, the tip's wrench, and collisions, on topics."""
+
+import math
+from array import array
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool
+from std_srvs.srv import Trigger
+
+from kane_dynamics_ros.control.loop import ControlLoop
+from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrench
+from kane_dynamics_ros.control.splines import Array
+from kane_dynamics_ros.nodes.clocks import NANOSECONDS
+from kane_dynamics_ros.nodes.feedforward.parameters import Values, build_observer
+from kane_dynamics_ros.nodes.messages import OUTPUT
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+COMPONENTS = ("force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z")
+
+
+class ObserverOutput:
+    """The momentum observer with its topics and its service, fed after each command.
+
+    It runs while somebody listens, and where a collision has consequences. ``collision`` is latched.
+    """
+
+    def __init__(self, node: Node, loop: ControlLoop, values: Values) -> None:
+        self._node, self._loop = node, loop
+        self._torque = node.create_publisher(JointState, "~/external_torque", OUTPUT)
+        self._wrench = node.create_publisher(WrenchStamped, "~/external_wrench", OUTPUT)
+        self._collision = node.create_publisher(Bool, "~/collision", LATCHED)
+        self._service = node.create_service(Trigger, "~/reset_collision", self._reset)
+        self._torque_heard = self._wrench_heard = self._collision_heard = False
+        self._smooth: Array | None = None
+        self._untold: tuple[str, ...] = ()
+        self.running = self._blind = False
+        self.configure(values)
+        self._collision.publish(Bool(data=False))
+
+    def configure(self, values: Values) -> None:
+        """Use other parameter values; the residual starts anew."""
+        self._values = values
+        self.observer = MomentumObserver(build_observer(values, self._loop.settings))
+        self.measured = values["observer.effort"] == "measured"
+        self._weights = _weights(self._loop.settings.effort_limits)
+        self.look_for_listeners()
+
+    @property
+    def collision(self) -> Collision | None:
+        """The collision that has not been reset."""
+        return self.observer.collision
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """The wrench's components that the arm's posture could not tell when one was published last."""
+        return self._untold if self._wrench_heard else ()
+
+    def look_for_listeners(self) -> None:
+        """Ask the middleware who listens; too slow to ask for every state."""
+        self._torque_heard = self._torque.get_subscription_count() > 0
+        self._wrench_heard = self._wrench.get_subscription_count() > 0
+        self._collision_heard = self._collision.get_subscription_count() > 0
+        heard = self._torque_heard or self._wrench_heard or self._collision_heard
+        run = self._values["observer.run"]
+        needed = heard or self._values["safety.on_collision"] != "ignore"
+        was_running, self.running = self.running, run == "always" or (run == "when_needed" and needed)
+        if self.running and not was_running:
+            self.forget()
+        if self.running and self.measured and self._blind:
+            self._node.get_logger().warning(
+                "joint_states have no measured efforts, so that no contact is seen; publish them, or set "
+                "observer.effort to commanded",
+                throttle_duration_sec=5.0,
+            )
+        settings = self.observer.settings
+        if settings.wrench != self._wrench_heard:  # the tip's Jacobian costs time
+            self.observer.settings = replace(settings, wrench=self._wrench_heard)
+
+    def forget(self) -> None:
+        """Start the residual anew, as after a jump of the clock; a collision stays latched."""
+        self.observer.forget()
+        self._smooth = None
+
+    def take(self, q: Array, qd: Array, effort: Array | None, stamp_ns: int) -> None:
+        """Take a state and its effort, measured or commanded; None or NaN is an effort that is not known."""
+        self._blind = effort is None or not math.isfinite(effort.sum())
+        if effort is None or self._blind:
+            self.forget()
+            return
+        observer, latched = self.observer, self.observer.collision
+        time = stamp_ns / NANOSECONDS
+        before = observer.seen
+        if not observer.update(q, qd, effort, time):
+            return
+        if observer.collision is not None and latched is None:
+            self._loop.collide(observer.collision.joint)
+            self._collision.publish(Bool(data=True))
+        if self._torque_heard or self._wrench_heard:
+            self._publish(q, stamp_ns, time - before)
+
+    def _publish(self, q: Array, stamp_ns: int, dt: float) -> None:
+        cutoff = self._values["observer.cutoff"]
+        effort = self.observer.contact
+        if cutoff:
+            share = -math.expm1(-math.tau * cutoff * dt)
+            effort = effort if self._smooth is None else self._smooth + share * (effort - self._smooth)
+            self._smooth = effort
+        if self._torque_heard:
+            names = list(self.observer.settings.rigid.joint_names)
+            message = JointState(name=names, effort=array("d", effort.tobytes()))
+            _stamp(message, stamp_ns)
+            self._torque.publish(message)
+        if self._wrench_heard and self.observer.jacobian is not None:
+            R_RT = self.observer.settings.rigid.tip_pose(q)[:3, :3]
+            assume = self._values["observer.wrench"]
+            found = tip_wrench(self.observer.jacobian, effort, R_RT, self._weights, assume=assume)
+            self._wrench.publish(self._message(found, stamp_ns))
+
+    def _message(self, found: TipWrench, stamp_ns: int) -> WrenchStamped:
+        """What the posture does not tell is NaN, unless the least wrench is asked for."""
+        told, value = found.told, found.value
+        self._untold = tuple(name for name, is_told in zip(COMPONENTS, told, strict=True) if not is_told)
+        if self._untold and self._values["observer.untold"] == "nan":
+            value = np.where(told, value, math.nan)
+        message = WrenchStamped()
+        _stamp(message, stamp_ns)
+        message.header.frame_id = self.observer.settings.rigid.tip
+        force, torque = message.wrench.force, message.wrench.torque
+        force.x, force.y, force.z, torque.x, torque.y, torque.z = value.tolist()
+        return message
+
+    def _reset(self, request: Any, response: Any) -> Any:
+        """Serve ~/reset_collision."""
+        found = self.collision
+        response.success = found is not None
+        response.message = "there was no collision" if found is None else f"collision at {found.joint} reset"
+        self.observer.reset()
+        self._loop.reset_collision()
+        self._collision.publish(Bool(data=False))
+        return response
+
+    def destroy(self) -> None:
+        for publisher in (self._torque, self._wrench, self._collision):
+            self._node.destroy_publisher(publisher)
+        self._node.destroy_service(self._service)
+
+
+def _weights(limits: Array) -> Array:
+    """1 over each joint's effort limit; of joints without one, of the largest there is."""
+    known = limits[np.isfinite(limits)]
+    return 1.0 / np.where(np.isfinite(limits), limits, known.max() if len(known) else 1.0)
+
+
+def _stamp(message: Any, stamp_ns: int) -> None:
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, NANOSECONDS)

@@ -1,0 +1,146 @@
+"""``kane_dynamics observe``: pushes found in bags of arms unlike their models, none else, and calibration."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pushed_arm import LIMITS, NAMES, Push, pushed
+from replay_bags import write_bag
+from simulated_arm import recorded
+
+from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.cli.observe import read_thresholds
+from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.interface import Payload
+
+MODEL = "manipulator_5dof"
+PUSHES = (Push(7.3, 8.0, (0.0, 60.0, 25.0)), Push(15.1, 15.5, (-70.0, 0.0, -30.0)))
+
+
+def contacts_in(bag: Path, report: Path, *options: str) -> list[dict[str, Any]]:
+    """The contacts that the command reports."""
+    assert main(["observe", str(bag), "--model", MODEL, "--report", str(report), *options]) == 0
+    found = json.loads((report / "contacts.json").read_text())
+    assert found["joints"] == list(NAMES)
+    contacts: list[dict[str, Any]] = found["contacts"]
+    return contacts
+
+
+@pytest.mark.parametrize("rate", [30.0, 125.0, 500.0])
+def test_both_pushes_are_found_and_none_else_though_the_model_is_wrong(tmp_path: Path, rate: float) -> None:
+    """Masses a fifth off, unmodelled gear friction, offsets; without a bag that is free of contact."""
+    bag = write_bag(tmp_path / "bag", pushed(24.0, rate, PUSHES))
+    found = contacts_in(bag, tmp_path / "report")
+    assert len(found) == 2
+    for contact, push in zip(found, PUSHES, strict=True):
+        slack = 0.3  # [s] of the low-pass, and of a push's slow ends
+        assert push.start - slack < contact["start"] < contact["end"] < push.end + slack
+        assert push.start < contact["peak"] < push.end
+        assert contact["joints"]
+    page = (tmp_path / "report" / "contacts.html").read_text()
+    assert all(name in page for name in NAMES)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_found_where_nothing_touched(tmp_path: Path, seed: int) -> None:
+    bag = write_bag(tmp_path / "bag", pushed(24.0, 125.0, seed=seed))
+    assert contacts_in(bag, tmp_path / "report") == []
+
+
+def test_the_force_at_the_tip_is_told_with_its_sign(tmp_path: Path) -> None:
+    """In tip axes; where the posture tells all of it, its magnitude within a fifth, as the model is wrong."""
+    model = load_model(MODEL)
+    record = pushed(24.0, 125.0, PUSHES)
+    bag = write_bag(tmp_path / "bag", record)
+    told = 0
+    for contact, push in zip(contacts_in(bag, tmp_path / "report"), PUSHES, strict=True):
+        i = round(contact["peak"] * 125.0)
+        force = model.tip_pose(record.position[i])[:3, :3] @ np.array(contact["tip_force"])
+        assert force @ np.array(push.force) > 0.0
+        if all(contact["tip_force_told"]):
+            told += 1
+            size = np.linalg.norm(push.force)
+            assert np.linalg.norm(force - push.force) < 0.25 * size
+    assert told
+
+
+def test_the_external_effort_opposes_what_the_drive_supplies(tmp_path: Path) -> None:
+    """A push along a joint is taken over from its drive: positive external effort, less measured effort."""
+    bag = write_bag(tmp_path / "bag", pushed(24.0, 125.0, (Push(10.0, 11.0, (60.0, 60.0, 0.0)),)))
+    (contact,) = contacts_in(bag, tmp_path / "report")
+    model = load_model(MODEL)
+    q = pushed(24.0, 125.0).position[round(contact["peak"] * 125.0)]
+    expected = model.external_effort(q, np.array([60.0, 60.0, 0.0, 0.0, 0.0, 0.0]), frame="root")
+    clear = np.abs(expected) > 0.04 * LIMITS
+    assert clear.any()
+    np.testing.assert_array_equal(np.sign(contact["efforts"])[clear], np.sign(expected)[clear])
+
+
+def test_calibrated_thresholds_hold_on_another_recording_and_find_the_pushes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Calibrated on one recording without contact, quiet on another, and both pushes found on a third."""
+    file = tmp_path / "thresholds.yaml"
+    free = write_bag(tmp_path / "free", pushed(60.0, 125.0, seed=1))
+    calibrate = [
+        "observe",
+        str(free),
+        "--model",
+        MODEL,
+        "--calibrate",
+        "--false-alarms",
+        "1",
+        "-o",
+        str(file),
+    ]
+    assert main(calibrate) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in NAMES)
+    settings = read_thresholds(file, load_model(MODEL))
+    assert (settings.thresholds.constant > 0.0).all()
+    quiet = write_bag(tmp_path / "quiet", pushed(60.0, 125.0, seed=2))
+    strong = tuple(push._replace(force=tuple(5.0 * f for f in push.force)) for push in PUSHES)
+    touched = write_bag(tmp_path / "touched", pushed(24.0, 125.0, strong, seed=3))
+    counts = []
+    for bag in (quiet, touched):
+        assert main(["observe", str(bag), "--model", MODEL, "--thresholds", str(file)]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        counts.append([float(line.split()[0]) for line in lines[1:]])
+    assert counts[0] == []
+    assert len(counts[1]) == 2
+    for time, push in zip(counts[1], PUSHES, strict=True):
+        assert push.start < time < push.end
+
+
+def test_the_simulated_arm_without_contact_has_none(tmp_path: Path) -> None:
+    """The plant's friction, which sticks, at 1 kHz, a payload that the model does not know."""
+    bag = write_bag(tmp_path / "bag", recorded(load_model(MODEL), Payload(0.4)))
+    assert contacts_in(bag, tmp_path / "report") == []
+
+
+@pytest.mark.parametrize("content", ["", "a: [", "/**: {ros__parameters: {observer: {gain: [1]}}}"])
+def test_a_file_that_holds_no_thresholds_is_refused(
+    tmp_path: Path, content: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bag = write_bag(tmp_path / "bag", pushed(3.0, 125.0))
+    file = tmp_path / "thresholds.yaml"
+    file.write_text(content)
+    assert main(["observe", str(bag), "--model", MODEL, "--thresholds", str(file)]) == 2
+    assert str(file) in capsys.readouterr().err
+
+
+REAL = os.environ.get("KANE_DYNAMICS_REAL_BAGS", "")
+
+
+@pytest.mark.skipif(not REAL, reason="KANE_DYNAMICS_REAL_BAGS names no folder of recorded bags and modules")
+def test_bags_of_real_robots_without_contact_have_none(tmp_path: Path) -> None:
+    """Every bag in the folder that has a module of the same name beside it."""
+    modules = sorted(Path(REAL).glob("*.py"))
+    assert modules
+    for module in modules:
+        for bag in Path(REAL).glob(f"{module.stem}*.db3"):
+            assert main(["observe", str(bag), "--model", str(module), "--report", str(tmp_path)]) == 0
+            assert json.loads((tmp_path / "contacts.json").read_text())["contacts"] == []
