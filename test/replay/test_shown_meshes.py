@@ -1,6 +1,7 @@
 """Which meshes a page shows, and how: inside the robot's package, small, and with a word where not."""
 
 import base64
+import json
 import os
 import struct
 import subprocess
@@ -106,7 +107,7 @@ def test_mesh_that_cannot_be_shown_is_a_warning_each(package):
         named("folder.stl"),
         named("no.stl"),
     ]
-    found, warnings = load_meshes(urdf_with(*names), package)
+    found, warnings = load_meshes(urdf_with("", *names), package)
     assert found == {}
     assert len(warnings) == 5  # two have no name
     assert all(len(warning) < 300 for warning in warnings)
@@ -189,7 +190,7 @@ def test_large_file_that_is_no_mesh_is_said_to_be_none(data):
     with pytest.raises(MeshError):
         made_small("stl", data)
     with pytest.raises(MeshError):
-        made_small("obj", b"v 0 0 0\nf 1 2 3\n" * 20_000)
+        made_small("obj", b"v 0 0 0\nf 1 2 99999999\n" * 20_000)
 
 
 def test_both_forms_of_stl_and_obj_read_alike():
@@ -223,8 +224,6 @@ def test_numbers_of_collada_get_shorter_and_stay_near():
 
 @pytest.fixture
 def trajectory(tmp_path):
-    import json
-
     path = tmp_path / "trajectory.yaml"
     path.write_text(json.dumps(recording.message(JOINTS, START)))
     return path
@@ -266,8 +265,6 @@ def test_locked_joint_stands_at_its_position(tmp_path, trajectory):
     words = ["view", str(URDF), "--trajectory", str(trajectory), "--lock", "gamma_4=0.7", "-o", str(page)]
     code = main(words)
     assert code == 2  # the trajectory names a joint that is locked
-    import json
-
     content = json.loads(trajectory.read_text())
     content["joint_names"] = list(JOINTS[:4])
     for point in content["points"]:
@@ -284,7 +281,7 @@ def test_locked_joint_stands_at_its_position(tmp_path, trajectory):
 LIMITED = """
 import resource, signal, sys
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (400000, 400000))
 from kane_dynamics_ros.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
