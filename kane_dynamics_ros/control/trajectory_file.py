@@ -40,7 +40,7 @@ def read_trajectory(path: Path) -> TrajectoryRequest:
         raise TrajectoryFileError(path, "", what) from None
     except UnicodeDecodeError as error:
         raise TrajectoryFileError(path, "", f"cannot be read: {error}") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # the last two: no date, too many brackets
         raise TrajectoryFileError(path, "", f"not YAML: {' '.join(str(error).split())}") from None
     return _Reader(path).request(content)
 

@@ -120,8 +120,10 @@ def offline_answers(
     never steps, which only timeouts use, is taken from the same clocks.
     """
     loop = ControlLoop(build_settings(values, model))
-    reader = JointStateReader(model.joint_names)
+    reader = JointStateReader(model.joint_names, [joint.kind == "continuous" for joint in model.joints])
     reader.timeout = values["safety.state_timeout"]
+    reader.missing_velocity = values["velocity.missing"]
+    reader.cutoff = values["velocity.cutoff"]
     rows: list[Array] = []
     nothing = np.full(len(model.joint_names), np.nan)
     times = iter(clocks)

@@ -1,14 +1,18 @@
 """The page in a real browser: the arm stands where Pinocchio puts it, and the plots follow the play bar."""
 
+import base64
 import re
 import shutil
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from view_samples import JOINTS, URDF, motion_at, sample_record
+from test_shown_meshes import sphere
+from view_samples import JOINTS, TIMES, URDF, motion_at, sample_record
 
-from kane_dynamics_ros.replay.viewing.page import page
+from kane_dynamics_ros.replay.viewing.meshes import QUANTIZED, quantized
+from kane_dynamics_ros.replay.viewing.page import Mesh, Quantity, Series, page
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--enable-unsafe-swiftshader"]
@@ -123,4 +127,119 @@ def test_links_whose_meshes_are_missing_are_drawn_as_rods(browser, tmp_path):
     ]
     # one rod to each joint that stands away from the joint before it, by more than a rod is thick
     assert opened.evaluate("viewer.shapes()") == sum(np.linalg.norm(xyz) > 0.016 for xyz in origins) > 0
+    opened.close()
+
+
+COLLADA = """<?xml version="1.0"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><up_axis>Z_UP</up_axis></asset>
+<library_images><image id="i"><init_from>{texture}</init_from></image></library_images>
+<library_effects><effect id="e"><profile_COMMON>
+<newparam sid="s"><surface type="2D"><init_from>i</init_from></surface></newparam>
+<newparam sid="t"><sampler2D><source>s</source></sampler2D></newparam>
+<technique sid="c"><phong><diffuse>{diffuse}</diffuse>
+<transparency><float>0.0</float></transparency></phong></technique></profile_COMMON></effect></library_effects>
+<library_materials><material id="m"><instance_effect url="#e"/></material></library_materials>
+<library_geometries><geometry id="g"><mesh>
+<source id="p"><float_array id="a" count="9">0 0 0 1 0 0 0 1 0</float_array><technique_common>
+<accessor source="#a" count="3" stride="3"><param name="X" type="float"/><param name="Y" type="float"/>
+<param name="Z" type="float"/></accessor></technique_common></source>
+<vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
+<triangles count="1" material="M"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles>
+</mesh></geometry></library_geometries>
+<library_visual_scenes>
+<visual_scene id="w"><node><instance_geometry url="#g"><bind_material><technique_common>
+<instance_material symbol="M" target="#m"/></technique_common></bind_material></instance_geometry></node>
+</visual_scene></library_visual_scenes><scene><instance_visual_scene url="#w"/></scene></COLLADA>"""
+MATERIALS = """(() => { const found = []; viewer.arm().traverse((part) => { for (const material of
+  [part.material ?? []].flat()) found.push(material.opacity); }); return found; })()"""
+
+
+def open_with_mesh(browser, folder, format_, content):
+    """The page of the arm whose links all look like one mesh; what it asked the network for, its failures."""
+    shape = '<geometry><mesh filename="shape"/></geometry>'
+    urdf = re.sub(r"<geometry>.*?</geometry>", shape, URDF.read_text(), flags=re.DOTALL)
+    mesh = Mesh(format_, base64.b64encode(content).decode())
+    path = folder / "view.html"
+    path.write_text(page(replace(sample_record(urdf=urdf), meshes={"shape": mesh})), encoding="utf-8")
+    opened, asked = browser.new_page(), []
+    opened.on("pageerror", lambda error: asked.append(str(error)))
+    opened.on("requestfinished", lambda request: asked.append(request.url))
+    opened.route("http://**/*", lambda route: asked.append(route.request.url) or route.abort())
+    opened.goto(path.as_uri())
+    return opened, [each for each in asked if each != path.as_uri()]
+
+
+def test_old_collada_files_are_opaque(browser, tmp_path):
+    content = COLLADA.format(texture="", diffuse="<color>1 0 0 1</color>").encode()
+    opened, asked = open_with_mesh(browser, tmp_path, "dae", content)
+    opacities = opened.evaluate(MATERIALS)
+    assert opacities
+    assert set(opacities) == {1}
+    assert asked == []
+    opened.close()
+
+
+@pytest.mark.parametrize("texture", ["http://example.org/spy.png", "../secret.png", "file:///etc/passwd"])
+def test_texture_of_a_mesh_is_fetched_from_nowhere(browser, tmp_path, texture):
+    content = COLLADA.format(texture=texture, diffuse='<texture texture="t" texcoord="u"/>').encode()
+    opened, asked = open_with_mesh(browser, tmp_path, "dae", content)
+    opened.wait_for_timeout(200)
+    assert asked == []
+    assert opened.evaluate("viewer.shapes()") > 0
+    opened.close()
+
+
+def test_quantized_mesh_is_drawn_where_its_points_are(browser, tmp_path):
+    points, triangles = sphere(12)
+    low, extent = points.min(axis=0), np.ptp(points, axis=0)
+    opened, asked = open_with_mesh(browser, tmp_path, QUANTIZED, quantized(points, triangles, low, extent))
+    radii = opened.evaluate(
+        """(() => { const found = []; viewer.arm().traverse((part) => { if (!part.isMesh) return;
+        const at = part.geometry.attributes.position; for (let i = 0; i < at.count; i++)
+        found.push(Math.hypot(at.getX(i), at.getY(i), at.getZ(i))); });
+        const some = found.slice(0, 5000);
+        return [Math.min(...some), Math.max(...some), found.length]; })()"""
+    )
+    assert asked == []
+    assert radii[0] == pytest.approx(1.0, abs=1e-4)
+    assert radii[1] == pytest.approx(1.0, abs=1e-4)
+    assert radii[2] % (3 * len(triangles)) == 0
+    opened.close()
+
+
+def test_joint_that_the_bag_lacks_has_no_plot(browser, tmp_path):
+    robot, _ = motion_at(TIMES)
+    robot[2] = np.nan
+    quantity = Quantity("position", ("rad",) * 5, (Series("robot", "motion", robot),))
+    path = tmp_path / "view.html"
+    record = replace(sample_record(), position=robot, reference=None, quantities=(quantity,))
+    path.write_text(page(record), encoding="utf-8")
+    opened = browser.new_page()
+    opened.goto(path.as_uri())
+    script = "[...document.querySelectorAll('#plots .u-title')].map((each) => each.textContent)"
+    titles = opened.evaluate(script)
+    assert titles == [f"{name} [rad]" for name in (*JOINTS[:2], *JOINTS[3:])]
+    opened.close()
+
+
+def test_controls_fit_a_phone(browser, address):
+    opened = browser.new_page(viewport={"width": 360, "height": 640})
+    opened.goto(address)
+    ends = opened.evaluate(
+        "[...document.querySelectorAll('footer *')].map((each) => each.getBoundingClientRect().right)"
+    )
+    assert max(ends) <= 360
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 360
+    opened.close()
+
+
+@pytest.mark.parametrize("low", [-90.0, 0.012, 1234.5])
+def test_axes_have_two_labels_at_least(browser, address, low):
+    opened = browser.new_page()
+    opened.goto(address)
+    for width in (0.004, 0.7, 33.0):
+        ticks = opened.evaluate(f"plotTicks(null, null, {low}, {low + width})")
+        assert 2 <= len(ticks) <= 12
+        assert low - 1e-9 <= ticks[0] < ticks[-1] <= low + width + 1e-9
     opened.close()

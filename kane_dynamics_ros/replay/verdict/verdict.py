@@ -24,9 +24,7 @@ from kane_dynamics_ros.replay.verdict.sentences import arm_findings, joint_findi
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 LEAST_TRAVEL = (0.05, 0.01)  # [rad], [m] that a joint must move; encoder noise is far below
-LEAST_CHANGE = (
-    0.2  # of the measured range that the others must change the effort of a joint that stands still
-)
+LEAST_CHANGE = 0.2  # of its measured range by which the others must change a resting joint's effort
 SMALLEST_EFFORT = 1e-6  # [N m] or [N]; below, an effort is nothing but rounding
 
 

@@ -309,4 +309,4 @@ function shapes() {
   return count;
 }
 
-window.viewer = { seek, setPlaying, time: () => time, shapes, tip: (which) => tipPosition(stage[which]).toArray() };
+window.viewer = { seek, setPlaying, time: () => time, arm: () => stage.arm, shapes, tip: (which) => tipPosition(stage[which]).toArray() };
