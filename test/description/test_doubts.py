@@ -174,3 +174,16 @@ def test_default_tip_is_the_leaf_that_most_joints_lead_to_and_the_first_of_equal
     assert [f.message for f in chain.findings if f.code == "KD602"] == [
         "no tip was asked for: 'y' was chosen, to which 2 moving joints lead"
     ]
+
+
+def test_names_that_need_care_are_one_finding_for_each_reason():
+    text = two_joints().replace('"one"', '"link-one"').replace('"two"', '"link-two"').replace('"a"', '"1st"')
+    text = text.replace('"b"', '"1ST"')
+    found = [(f.code, f.line, f.element) for f in parse_robot(text).findings]
+    assert found == [
+        ("KD214", 3, "link 'link-one'"),
+        ("KD214", 5, "joint '1st'"),
+        ("KD215", 5, "joint '1st'"),
+    ]
+    (links, *_) = (f.message for f in parse_robot(text).findings)
+    assert "'link-two'" in links
