@@ -41,9 +41,7 @@ def note_names(links: Iterable[Link], joints: Iterable[Joint], notes: Notes) -> 
         for found in cleaned.values():
             if found[1:]:
                 others = listed(thing.name for thing in found[1:])
-                message = (
-                    f"its name and {others} become the same word in tools that replace special characters"
-                )
+                message = f"its name and {others} become one word in tools that replace special characters"
                 notes.add("KD215", message, found[0].line, f"{kind} {found[0].name!r}")
 
 
