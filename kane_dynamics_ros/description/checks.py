@@ -22,21 +22,27 @@ _C_KEYWORDS = (
 
 
 def note_names(links: Iterable[Link], joints: Iterable[Joint], notes: Notes) -> None:
-    """Note names that other tools refuse or change, and names that become one after such a change."""
+    """Note names that other tools refuse or change, and names that become one after such a change.
+
+    One finding for each reason, at the first such link or joint, so that a file with many says so once.
+    """
     for kind, things in (("link", list(links)), ("joint", list(joints))):
-        cleaned: dict[str, str] = {}
+        odd: dict[str, list[Link | Joint]] = {}
+        cleaned: dict[str, list[Link | Joint]] = {}
         for thing in things:
-            element = f"{kind} {thing.name!r}"
             why = unusual(thing.name)
             if why:
-                message = f"its name {why}: used as written here, but other tools may trip"
-                notes.add("KD214", message, thing.line, element)
-            other = cleaned.setdefault(clean(thing.name), thing.name)
-            if other != thing.name:
-                message = (
-                    f"its name and {other!r} become the same word in tools that replace special characters"
-                )
-                notes.add("KD215", message, thing.line, element)
+                odd.setdefault(why, []).append(thing)
+            cleaned.setdefault(clean(thing.name), []).append(thing)
+        for why, found in odd.items():
+            message = f"its name {why}: used as written here, but other tools may trip"
+            others = f"; so do {listed(thing.name for thing in found[1:])}" if found[1:] else ""
+            notes.add("KD214", message + others, found[0].line, f"{kind} {found[0].name!r}")
+        for found in cleaned.values():
+            if found[1:]:
+                others = listed(thing.name for thing in found[1:])
+                message = f"its name and {others} become one word in tools that replace special characters"
+                notes.add("KD215", message, found[0].line, f"{kind} {found[0].name!r}")
 
 
 def clean(name: str) -> str:

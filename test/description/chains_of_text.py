@@ -8,7 +8,7 @@ def chain_of(text, **options) -> Chain:
 
 
 def codes(text) -> list[str]:
-    """The codes of the doubts about a URDF, without mere information."""
+    """The codes of the warnings about a URDF."""
     return [finding.code for finding in chain_of(text).findings if finding.severity != "info"]
 
 

@@ -77,7 +77,7 @@ def test_inertia_that_no_body_has_names_its_link(index):
     assert (caught.value.code, caught.value.place.line) == ("KD403", index + 3)
 
 
-def test_lost_decimal_point_is_doubted():
+def test_lost_decimal_point_is_warned_of():
     """Field report 9: 1.68 kg m^2 on a link of 1.56 kg and 0.3 m."""
     tensor = 'ixx="0.017" ixy="0" ixz="0" iyy="1.68" iyz="0" izz="1.68"'
     text = two_joints(first=inertial(mass="1.56", tensor=tensor))

@@ -152,7 +152,7 @@ def test_names_that_collide_after_cleaning_are_noted():
         .replace('joint name="b"', 'joint name="j-1"')
     )
     assert notes(text, "KD215") == [
-        "its name and 'j 1' become the same word in tools that replace special characters"
+        "its name and 'j-1' become one word in tools that replace special characters"
     ]
 
 

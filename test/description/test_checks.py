@@ -1,4 +1,4 @@
-"""What is doubted about a URDF, one tiny case for each kind, with the whole message."""
+"""What is warned of in a URDF, one tiny case for each kind, with the whole message."""
 
 import pytest
 from small_urdf import INERTIA, LIMIT, fixed, joint, link, robot, two_joints
@@ -6,7 +6,7 @@ from small_urdf import INERTIA, LIMIT, fixed, joint, link, robot, two_joints
 from kane_dynamics_ros.description import parse_robot, serial_chain
 
 
-def doubts(text, tip=None):
+def warnings(text, tip=None):
     findings = serial_chain(parse_robot(text, "arm.urdf"), tip).findings
     return [(f.code, f.line, f.message) for f in findings if f.severity != "info"]
 
@@ -22,7 +22,7 @@ def inertial(xyz="0.1 0 0", mass="1", moment="0.01"):
 
 BROKEN_BRANCH = link("x") + joint("c", "one", "x", inside=f'{LIMIT}<mimic joint="ghost"/>')
 CASES = {
-    "no doubt": (two_joints(), []),
+    "nothing to warn of": (two_joints(), []),
     "degrees for a limit": (
         limited(lower="-90", upper="90"),
         [
@@ -85,26 +85,26 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_doubt(name):
+def test_warning(name):
     text, expected = CASES[name]
-    assert doubts(text, tip="two") == expected
+    assert warnings(text, tip="two") == expected
 
 
-def test_effort_limit_below_the_gravity_torque_is_doubted():
+def test_effort_limit_below_the_gravity_torque_is_warned_of():
     """Field report 102: an arm of 1 kg at 0.4 m and one of 1 kg at 0.1 m about a level axis: 9.81 * 0.5 "
     "N m."""
     text = two_joints(inside='<limit lower="0" upper="0.1" velocity="1" effort="4"/><axis xyz="0 1 0"/>')
-    assert doubts(text) == [("KD505", 5, "its effort limit is 4 N m, but gravity alone asks for 4.905 N m")]
+    assert warnings(text) == [("KD505", 5, "its effort limit is 4 N m, but gravity alone asks for 4.905 N m")]
     strong = text.replace('effort="4"', 'effort="5"')
-    assert doubts(strong) == []
+    assert warnings(strong) == []
 
 
 def test_shapes_show_how_large_a_link_is():
     """A disc of 1 m radius may have a radius of gyration of 0.7 m, a link without a shape may not."""
     heavy = inertial(moment="0.5")
     disc = '<visual><geometry><cylinder radius="1" length="0.1"/></geometry></visual>'
-    assert [code for code, *_ in doubts(two_joints(first=heavy))] == ["KD407"]
-    assert doubts(two_joints(first=heavy + disc)) == []
+    assert [code for code, *_ in warnings(two_joints(first=heavy))] == ["KD407"]
+    assert warnings(two_joints(first=heavy + disc)) == []
 
 
 def test_elements_that_are_not_read_are_counted():
@@ -174,3 +174,16 @@ def test_default_tip_is_the_leaf_that_most_joints_lead_to_and_the_first_of_equal
     assert [f.message for f in chain.findings if f.code == "KD602"] == [
         "no tip was asked for: 'y' was chosen, to which 2 moving joints lead"
     ]
+
+
+def test_names_that_need_care_are_one_finding_for_each_reason():
+    text = two_joints().replace('"one"', '"link-one"').replace('"two"', '"link-two"').replace('"a"', '"1st"')
+    text = text.replace('"b"', '"1ST"')
+    found = [(f.code, f.line, f.element) for f in parse_robot(text).findings]
+    assert found == [
+        ("KD214", 3, "link 'link-one'"),
+        ("KD214", 5, "joint '1st'"),
+        ("KD215", 5, "joint '1st'"),
+    ]
+    (links, *_) = (f.message for f in parse_robot(text).findings)
+    assert "'link-two'" in links
