@@ -1,4 +1,4 @@
-"""Building libraries: hostile compilers, names, homes; damaged and planted files; builds at once."""
+"""Building libraries: hostile compilers and names; damaged and planted files; builds at once, and killed."""
 
 import ctypes
 import errno
