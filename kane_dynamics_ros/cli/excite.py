@@ -96,7 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Search, write trajectory and figure, print what it is worth."""
     began = time.perf_counter()
     robot = robot_of(arguments.urdf, arguments.xacro)
-    chain, notes = chain_of(robot, arguments.tip, arguments.lock, arguments.root), []
+    chain = chain_of(robot, arguments.tip, arguments.lock, arguments.root)
+    notes: list[str] = []
     if arguments.tip is None:
         chain, notes = without_gripper(robot, chain)
     part = positive_number("--part", arguments.part, "a part of the limits")

@@ -49,5 +49,6 @@ def test_the_last_third_is_explained_by_the_first_two(bag, urdf, words, most, dr
     assert held["urdf_and_node"] < most
     assert held["urdf"] == pytest.approx(drawn, rel=0.1)
     robot = load_robot(str(next(tmp_path.glob("*.identified.urdf"))))
-    inertias = [link.inertia for link in robot.links if link.inertia is not None]
-    assert all(failed_condition(inertia.tensor) is None and inertia.mass > 0 for inertia in inertias)
+    bodies = [link.inertia for link in robot.links if link.inertia is not None and link.inertia.mass > 0]
+    assert len(bodies) >= 7  # frames without mass stay such
+    assert all(failed_condition(body.tensor) is None for body in bodies)
