@@ -18,7 +18,7 @@ from kane_dynamics_ros.cli.identify import drawn_model, urdf_bytes, vector
 from kane_dynamics_ros.cli.replay import positive_number
 from kane_dynamics_ros.control.trajectory_file import TrajectoryFileError, trajectory_text
 from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
-from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.description import Chain, Joint, Robot, serial_chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.identification.excitation import (
     UNLIMITED_RANGE,
@@ -37,6 +37,7 @@ from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 POINT = 0.05  # [s] between points; quintics join them
 LEAD = 2.0  # [s] at least, of the way to the first point
+FINGER = 2  # moving joints that a finger has at most
 QUINTIC = 1.875  # peak over mean speed of a quintic from rest to rest
 
 
@@ -51,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The URDF, and what may be left to choose."""
     add = parser.add_argument
     add("urdf", metavar="URDF", help="a URDF or xacro file")
-    add_chain_arguments(parser)
+    add_chain_arguments(parser, tip="the one most joints lead to, without a gripper")
     add(
         "-o",
         "--output",
@@ -96,6 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
     began = time.perf_counter()
     robot = robot_of(arguments.urdf, arguments.xacro)
     chain = chain_of(robot, arguments.tip, arguments.lock, arguments.root)
+    notes: list[str] = []
+    if arguments.tip is None:
+        chain, notes = without_gripper(robot, chain)
     part = positive_number("--part", arguments.part, "a part of the limits")
     if part > 1.0:
         raise PartError(arguments.part)
@@ -122,10 +126,43 @@ def run(arguments: argparse.Namespace) -> int:
         write(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
         write(figure, excitation_figure(model, limits, found))
     print_warnings(chain)
-    print("\n".join(lines(chain, found, request)))
+    print("\n".join([*notes, *lines(chain, found, request)]))
     print(f"found in {time.perf_counter() - began:.1f} s; written: {arguments.output}, {figure}")
     print(f"see it: kane_dynamics view {arguments.urdf} --trajectory {arguments.output}", file=sys.stdout)
     return 0
+
+
+def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
+    """The chain up to a gripper at its end, which no arm's controller moves along, and a note on that.
+
+    A gripper is where several joints leave one rigid body, each with at most ``FINGER`` moving joints.
+    """
+    below: dict[str, list[Joint]] = {}
+    above = {joint.child: joint for joint in robot.joints}
+    for joint in robot.joints:
+        below.setdefault(joint.parent, []).append(joint)
+
+    def moving(joint: Joint) -> int:
+        return (joint.kind != "fixed") + sum(moving(each) for each in below.get(joint.child, ()))
+
+    def leaving(link: str) -> list[Joint]:
+        found = []
+        for joint in below.get(link, ()):
+            found += leaving(joint.child) if joint.kind == "fixed" else [joint]
+        return found
+
+    joints = {joint.name: joint for joint in robot.joints}
+    for name in chain.coordinates[1:]:
+        link = joints[name].parent
+        while link in above and above[link].kind == "fixed":
+            link = above[link].parent
+        fingers = leaving(link)
+        if len(fingers) > 1 and all(moving(finger) <= FINGER for finger in fingers):
+            tip = joints[name].parent
+            named = ", ".join(finger.name for finger in fingers)
+            note = f"tip {tip!r} was chosen: {named} are a gripper; --tip chooses another"
+            return serial_chain(robot, tip, lock=dict(chain.locked), root=chain.root), [note]
+    return chain, []
 
 
 def write(path: Path, text: str) -> None:

@@ -157,6 +157,21 @@ def test_an_arm_without_room_is_told_so():
         )
 
 
+def test_a_gripper_is_left_out_and_an_arm_is_not():
+    from example_robots import ROBOTS
+
+    from kane_dynamics_ros.cli.excite import without_gripper
+
+    robot = load_robot(str(ROBOTS / "panda_description/urdf/panda.urdf"))
+    chain, notes = without_gripper(robot, serial_chain(robot))
+    assert chain.coordinates == tuple(f"panda_joint{k}" for k in range(1, 8))
+    assert len(notes) == 1
+    for urdf in ("ur_description/urdf/ur5_robot.urdf", "xarm_description/urdf/xarm7.urdf"):
+        robot = load_robot(str(ROBOTS / urdf))
+        whole = serial_chain(robot)
+        assert without_gripper(robot, whole) == (whole, [])
+
+
 def test_the_command_writes_what_the_other_commands_take(tmp_path, capsys, monkeypatch):
     from kane_dynamics_ros.cli import excite as command
 

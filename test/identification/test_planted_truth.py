@@ -59,6 +59,30 @@ def test_terms_that_the_arm_does_not_have_stay_out(recovered):
     assert found.choice.active[:, [OFFSET, LOAD, STRIBECK]].mean() < 0.15
 
 
+def test_friction_by_load_offset_and_stribeck_are_found_where_they_are(tmp_path):
+    """Planted on one joint each; the load is the true rigid effort."""
+    truth = planted(8, error=0.1)
+    q, qd, qdd = motion(60.0, 250.0, 8)
+    sign = np.tanh(qd / 0.01)
+    tau = truth.effort(q, qd, qdd)
+    rigid = tau - truth.viscous * qd - truth.coulomb * sign
+    tau[:, 1] += 0.05 * np.abs(rigid[:, 1]) * sign[:, 1]
+    tau[:, 2] += 1.5
+    usual = np.quantile(np.abs(qd[:, 3]), 0.95)
+    tau[:, 3] += 0.5 * sign[:, 3] * np.exp(-((qd[:, 3] / (0.15 * usual)) ** 2))
+    noise = 0.01 * np.sqrt((tau**2).mean(axis=0)) * np.random.default_rng(0).normal(size=tau.shape)
+    found = found_in(write(tmp_path / "bag", q, None, tau + noise, 250.0))
+    assert found.choice.active[1, LOAD]
+    assert found.choice.active[2, OFFSET]
+    assert found.choice.active[3, STRIBECK]
+    assert found.terms[1, LOAD] == pytest.approx(0.05, rel=0.1)
+    assert found.terms[2, OFFSET] == pytest.approx(1.5, rel=0.1)
+    assert found.terms[3, STRIBECK] == pytest.approx(0.5, rel=0.15)
+    # a URDF can carry none of them: the friction that is written for it is fitted again, and told apart
+    assert found.held.plain[1] > found.held.identified[1]
+    assert not found.plain[:, [OFFSET, LOAD, STRIBECK]].any()
+
+
 def test_what_was_not_fitted_is_explained_to_the_noise(recovered):
     """The floor is white noise through the same filter: 5 % over all joints, each in units of its own
     noise.
