@@ -28,6 +28,7 @@ from rclpy.subscription import Subscription
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 from kane_dynamics_ros.nodes.parameters import uniform_arguments
+from kane_dynamics_ros.runtime.errors import BuildInterruptedError
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -117,7 +118,7 @@ def run_node(build: Callable[[], Spinning]) -> int:
             node.spin(lambda: stop.made)
         finally:
             node.finish()
-    except (ExternalShutdownException, Stopped):
+    except (ExternalShutdownException, Stopped, BuildInterruptedError):
         return 0
     except KaneDynamicsError as error:
         if stop.made:  # what a signal interrupted, such as a compilation, is no fault

@@ -91,7 +91,9 @@ class SimulatedHardwareNode(Node):
         super().__init__("simulated_hardware")
         declare(self, TABLE)
         self.values = read(self, TABLE)
-        self.hardware = build_hardware(load_model(self.values["model"]), self.values)
+        self.hardware = build_hardware(
+            load_model(self.values["model"], backend=self.values["backend"]), self.values
+        )
         self._reporter = build_reporter(self.hardware, self.values)
         self.dropped_commands = 0
         self._states = self.create_publisher(JointState, "joint_states", 10)

@@ -17,7 +17,7 @@ from kane_dynamics_ros.description import Chain, check_origin, parse_robot
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.parameters import Values
-from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime import Backend, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
 # Whether a model was generated from the robot that ``robot_description`` shows, and what differs if not.
@@ -107,12 +107,14 @@ class GenerationError(KaneDynamicsError):
         super().__init__(f"cannot generate a fresh model from robot_description: {reason}")
 
 
-def checked_model(name: str, description: str | None, generate: bool, cache: str) -> GeneratedModel:
+def checked_model(
+    name: str, description: str | None, generate: bool, cache: str, backend: Backend = "auto"
+) -> GeneratedModel:
     """The model of that path or name, or a fresh one where it is stale and ``generate`` allows that.
 
     ``description`` is the URDF's text; None leaves the check out. Raises ``KaneDynamicsError``.
     """
-    model = load_model(name)
+    model = load_model(name, backend=backend)
     if description is None:
         return model
     if "<" not in description:
@@ -122,7 +124,7 @@ def checked_model(name: str, description: str | None, generate: bool, cache: str
     except StaleModelError:
         if not generate:
             raise
-        model = load_model(_generated(model, description, _cache_folder(cache)))
+        model = load_model(_generated(model, description, _cache_folder(cache)), backend=backend)
         check_model(model, description)
     return model
 
@@ -214,7 +216,7 @@ class DescriptionCheck:
             raise NoDescriptionError
         description = None if check == "off" else self.text
         generate, cache = values["generate_when_stale"], values["model_cache"]
-        return checked_model(values["model"], description, generate, cache)
+        return checked_model(values["model"], description, generate, cache, values["backend"])
 
     def begin(self, values: Values) -> None:
         """Compare in the background: reading a robot takes longer than a command may wait."""

@@ -29,6 +29,14 @@ START = (
         "Generated module: a path, or the name of the shipped one",
         read_only=True,
     ),
+    Declaration(
+        "backend",
+        "text",
+        "auto",
+        "How the model is evaluated: compiled where that can be had, compiled or not at all, or pure Python",
+        choices=("auto", "c", "python"),
+        read_only=True,
+    ),
     Declaration("autostart", "switch", True, "Configure and activate by itself at the start", read_only=True),
     Declaration(
         "description_check",

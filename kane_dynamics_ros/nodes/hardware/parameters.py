@@ -27,6 +27,13 @@ _PLANT = (
     Declaration(
         "model", "text", "manipulator_5dof", "generated module: its path, or the name of a shipped one"
     ),
+    Declaration(
+        "backend",
+        "text",
+        "auto",
+        "how the model is evaluated: compiled if that can be had, compiled or not at all, or pure Python",
+        choices=("auto", "c", "python"),
+    ),
     Declaration("engine", "text", "own", "who computes the motion", choices=("own", "mujoco")),
     Declaration(
         "elastic",
