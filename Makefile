@@ -41,8 +41,7 @@ benchmark: venv  ## speed against other libraries, side by side
 	$(BIN)/python -m benchmark
 
 sdist: venv  ## the source distribution, in dist/, with tests, docs and examples
-	$(BIN)/python -m pip install --quiet build
-	$(BIN)/python -m build --sdist
+	$(BIN)/python setup.py --quiet sdist
 
 docs: venv  ## the documentation site, in site/
 	$(BIN)/mkdocs build --strict
