@@ -5,23 +5,32 @@ BIN := $(VENV)/bin
 ROS_VENV := .venv-ros
 BUILD_FILES := pyproject.toml setup.cfg setup.py package.xml
 
-.PHONY: help venv demo test lint benchmark docs colcon test-jazzy clean
+.PHONY: help venv demo test fuzz lint benchmark docs sdist colcon test-jazzy clean
+FUZZ ?= 2000
+FUZZ_SEED ?= 0
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 venv: $(VENV)/installed  ## the environment in .venv: the package (editable), ROS 2 Kilted, the test tools
 
-$(VENV)/installed: $(BUILD_FILES)
-	$(PYTHON) -m venv $(VENV)
+$(VENV)/installed: $(VENV)/runs
 	$(BIN)/python -m pip install --quiet --editable '.[ros,test,docs]'
 	touch $@
 
-demo: venv  ## both nodes over DDS, three controllers on one trajectory: table, plots and a bag
+$(VENV)/runs: $(BUILD_FILES)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[ros]'
+	touch $@
+
+demo: $(VENV)/runs  ## both nodes over DDS, three controllers on one trajectory: table, plots and a bag
 	$(BIN)/kane_dynamics demo --output demo_output
 
 test: venv  ## every test
 	$(BIN)/python -m pytest
+
+fuzz: venv  ## mutated URDFs: FUZZ=20000 for many, FUZZ_SEED=1 for others
+	$(BIN)/python test/description/fuzz_urdf.py --count $(FUZZ) --seed $(FUZZ_SEED)
 
 lint: venv  ## ruff and mypy
 	$(BIN)/ruff check .
@@ -30,6 +39,9 @@ lint: venv  ## ruff and mypy
 
 benchmark: venv  ## speed against other libraries, side by side
 	$(BIN)/python -m benchmark
+
+sdist: venv  ## the source distribution, in dist/, with tests, docs and examples
+	$(BIN)/python setup.py --quiet sdist
 
 docs: venv  ## the documentation site, in site/
 	$(BIN)/mkdocs build --strict
@@ -50,4 +62,4 @@ test-jazzy: $(ROS_VENV)/installed  ## the node tests against ROS 2 Jazzy (the re
 	$(ROS_VENV)/bin/python -m pytest test/nodes
 
 clean:  ## remove everything that make made
-	rm -rf $(VENV) $(ROS_VENV) build install log site demo_output *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(ROS_VENV) build dist install log site demo_output *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -70,10 +70,10 @@ def _libraries() -> list[str]:
 
 
 def _includes() -> list[Path]:
-    eigen = next((Path(path) for path in EIGEN if Path(path).exists()), None)
-    if eigen is None or shutil.which("g++") is None:
-        raise FileNotFoundError("the C++ rivals need g++ and Eigen's headers (Debian: libeigen3-dev)")
     wheels = site_file("cmeel.prefix/include")
+    eigen = next((path for path in (wheels / "eigen3", *map(Path, EIGEN)) if path.exists()), None)
+    if eigen is None or shutil.which("g++") is None:
+        raise FileNotFoundError("the C++ rivals need g++ and Eigen's headers (the wheel cmeel-eigen)")
     urdfdom = [wheels / name for name in ("urdfdom", "urdfdom_headers") if (wheels / name).exists()]
     return [eigen, wheels, *urdfdom, Path(mujoco.__file__).parent / "include"]
 

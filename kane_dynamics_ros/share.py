@@ -5,6 +5,8 @@ that holds the code in every installation: colcon, a distribution's, pip's (also
 search goes up from this file, and cannot end at the data of another installation.
 """
 
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -34,5 +36,10 @@ def share_directory(start: Path = HERE) -> Path:
 
 
 def package_version() -> str:
-    """The version that ``package.xml`` states, the only place that has it."""
+    """The installed version; in a checkout that is not installed, the one that ``package.xml`` states.
+
+    ``package.xml`` is the only source: the build takes it from there.
+    """
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(NAME)
     return str(ElementTree.parse(share_directory() / "package.xml").findtext("version"))

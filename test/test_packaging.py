@@ -4,8 +4,10 @@ import ast
 import configparser
 import importlib
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 from xml.etree import ElementTree
@@ -136,3 +138,20 @@ def test_what_the_package_imports_is_declared_and_what_is_declared_is_imported()
 def test_ros_packages_that_are_imported_have_rosdep_keys():
     keys = {element.text for element in MANIFEST.iter("exec_depend")}
     assert {name for name in third_party() if name.endswith(ROS_PACKAGES)} - keys == set()
+
+
+def test_the_source_distribution_holds_what_a_checkout_holds(tmp_path: Path) -> None:
+    """Tests, docs, examples and the changelog; built from a copy, because the build leaves files behind."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    names = {name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()}
+    for name in names:
+        (tmp_path / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / "copy" / name)
+    command = [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path)]
+    subprocess.run(command, cwd=tmp_path / "copy", check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as content:
+        held = {name.partition("/")[2] for name in content.getnames()}
+    assert {name for name in names if not name.endswith(".gitignore")} - held == set()

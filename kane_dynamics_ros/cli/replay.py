@@ -95,7 +95,7 @@ class RosMissingError(KaneDynamicsError):
     def __init__(self) -> None:
         super().__init__(
             "--live needs ROS 2's rclpy, which is not installed: source a ROS installation, or "
-            "pip install 'kane_dynamics_ros[ros]'"
+            "pip install '.[ros]' in a checkout"
         )
 
 

@@ -255,7 +255,7 @@ class DaskMissingError(KaneDynamicsError):
 
     def __init__(self) -> None:
         super().__init__(
-            "--dask needs Dask's client, which is not installed: pip install 'kane_dynamics_ros[dask]'"
+            "--dask needs Dask's client, which is not installed: pip install '.[dask]' in a checkout"
         )
 
 

@@ -2,7 +2,7 @@
 
 MuJoCo compiles the URDF itself; friction coefficients, rotor inertias, gravity and payload are then set
 from our side, so that both engines mean the same arm. Joints that the model does not have are removed,
-which fixes them at zero. Needs the ``mujoco`` package (``pip install 'kane_dynamics_ros[mujoco]'``).
+which fixes them at zero. Needs the ``mujoco`` package (``pip install '.[mujoco]' in a checkout``).
 
 Differences from our plant: dry friction and hard stops are MuJoCo's soft constraints, made as stiff as
 it allows (a joint at rest creeps a little; a stop gives a little and throws back 5 % of the speed, whatever
@@ -205,7 +205,7 @@ def _import_mujoco() -> Any:
     except ImportError:
         raise EngineError(
             "the mujoco package is not installed",
-            "pip install 'kane_dynamics_ros[mujoco]', or use the own engine",
+            "pip install '.[mujoco]' in a checkout, or use the own engine",
         ) from None
 
 

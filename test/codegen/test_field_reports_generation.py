@@ -34,11 +34,18 @@ def tree(files):
     return ast.parse(files[0].read_text(encoding="utf-8"))
 
 
-def test_62_five_joints_with_full_inertias_are_generated_within_two_seconds(five_joints, tmp_path):
-    """Processor time, so that a busy machine does not fail it; SymPy's way took minutes."""
-    start = time.process_time()
-    write_module(derive(five_joints), "timed", tmp_path)
-    assert time.process_time() - start < 2.0
+def test_62_generation_costs_some_times_what_python_takes_to_read_the_result(five_joints, files, tmp_path):
+    """Where SymPy's way took minutes. A ratio, so that no machine and no load fails it."""
+    text = files[0].read_text(encoding="utf-8")
+    generations, compilations = [], []
+    for _ in range(3):
+        start = time.process_time()
+        write_module(derive(five_joints), "timed", tmp_path)
+        middle = time.process_time()
+        compile(text, "five", "exec")
+        generations.append(middle - start)
+        compilations.append(time.process_time() - middle)
+    assert min(generations) < 80 * min(compilations)  # 23 were measured
 
 
 def test_64_generalized_speeds_are_the_rates_of_the_coordinates(model):

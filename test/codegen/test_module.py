@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -186,9 +187,17 @@ def test_generated_code_holds_no_symbols_of_the_derivation(tmp_path: Path) -> No
     assert [name for name in names if not known.fullmatch(name)] == []
 
 
-def test_the_reference_robot_is_generated_in_under_a_second_of_processor_time() -> None:
-    """Field report 62: a bound on generation; 0.3 s were measured with one core to itself."""
+def test_generation_costs_some_times_what_python_takes_to_read_the_result() -> None:
+    """Field report 62: a bound on generation that holds on every machine."""
     chain = serial_chain(load_robot(REFERENCE))
-    start = time.process_time()
-    derive(chain)
-    assert time.process_time() - start < 1.0
+    text = (ROOT / "kane_dynamics_ros/generated/manipulator_5dof.py").read_text(encoding="utf-8")
+
+    def seconds(work: Callable[[], object]) -> float:
+        start = time.process_time()
+        work()
+        return time.process_time() - start
+
+    pairs = [
+        (seconds(lambda: derive(chain)), seconds(lambda: compile(text, "model", "exec"))) for _ in range(3)
+    ]
+    assert min(ours for ours, _ in pairs) < 30 * min(python for _, python in pairs)

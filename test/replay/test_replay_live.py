@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,9 +43,7 @@ def test_the_committed_torques_are_pinocchios() -> None:
 def test_every_command_is_the_offline_answer_and_the_committed_torque(
     node: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    start = time.monotonic()
     code = main(["replay", str(BAG), "--model", "manipulator_5dof", "--live", "--report", str(tmp_path)])
-    assert time.monotonic() - start < 60
     out = capsys.readouterr().out
     assert code == 0, out
     assert out.splitlines()[-2:] == [

@@ -170,7 +170,7 @@ def test_without_mujoco_the_message_says_how_to_install_it(monkeypatch: pytest.M
     with pytest.raises(EngineError) as caught:
         MujocoEngine(URDF, MODEL)
     assert str(caught.value) == (
-        "engine mujoco: the mujoco package is not installed; pip install 'kane_dynamics_ros[mujoco]', or use "
+        "engine mujoco: the mujoco package is not installed; pip install '.[mujoco]' in a checkout, or use "
         "the own engine"
     )
 

@@ -170,7 +170,7 @@ def test_compiled_and_numpy_steps_agree(options: PlantOptions) -> None:
 
 
 @COMPILED
-def test_steps_are_a_hundred_times_faster_than_real_time() -> None:
+def test_a_step_costs_no_more_than_twenty_evaluations_from_python() -> None:
     arm = SimulatedHardware(Plant(MODEL))
     arm.write(MODEL.gravity(arm.engine.q))
 
@@ -180,8 +180,16 @@ def test_steps_are_a_hundred_times_faster_than_real_time() -> None:
             arm.step()
         return time.perf_counter() - start
 
-    fastest = min(seconds() for _ in range(200))  # short, so that some run without another process between
-    assert fastest < 0.1 / 100.0  # measured 0.1 s in 0.0003 s
+    state = np.full(N, 0.1)
+
+    def evaluations() -> float:
+        start = time.perf_counter()
+        for _ in range(100):
+            MODEL.inverse_dynamics(state, state, state)
+        return time.perf_counter() - start
+
+    pairs = [(seconds(), evaluations()) for _ in range(200)]  # short: some run with no other process between
+    assert min(ours for ours, _ in pairs) < 20 * min(call for _, call in pairs)  # 2 were measured
 
 
 def position_pd(rate: float, kp: float, kd: float) -> np.ndarray:
