@@ -76,3 +76,44 @@ class SingularMassMatrixError(KaneDynamicsError):
             "acceleration; lock it (--lock JOINT=VALUE), give the link an inertia, or give the joint a "
             "rotor inertia"
         )
+
+
+class MissingPackageError(KaneDynamicsError):
+    """A package that this part needs is not installed."""
+
+    def __init__(self, package: str, remedy: str) -> None:
+        self.package = package
+        super().__init__(f"the Python package {package!r} is not installed; {remedy}")
+
+
+FROM_PIP = ("apsw", "clarabel", "lz4", "mcap", "mujoco", "rosbags", "zstandard")
+FROM_BOTH = {  # the names of apt and of pip
+    "jinja2": ("python3-jinja2", "jinja2"),
+    "markupsafe": ("python3-markupsafe", "markupsafe"),
+    "matplotlib": ("python3-matplotlib", "matplotlib"),
+    "numpy": ("python3-numpy", "numpy"),
+    "scipy": ("python3-scipy", "scipy"),
+    "sympy": ("python3-sympy", "sympy"),
+    "tqdm": ("python3-tqdm", "tqdm"),
+    "xacro": ("ros-$ROS_DISTRO-xacro", "xacro"),
+    "yaml": ("python3-yaml", "PyYAML"),
+}
+FROM_ROS = ("rclpy", "ament_index_python", "launch", "launch_ros", "rosidl_runtime_py", "rpyutils")
+
+
+def missing_package(error: ImportError) -> MissingPackageError | None:
+    """What is missing and how to get it, of an import that failed; None where it is no package of others."""
+    package = (error.name or "").partition(".")[0]
+    if package in FROM_PIP:
+        return MissingPackageError(package, f"get it with: python3 -m pip install {package}")
+    if package in FROM_BOTH:
+        apt, pip = FROM_BOTH[package]
+        return MissingPackageError(
+            package, f"get it with: apt install {apt}, or python3 -m pip install {pip}"
+        )
+    if package in FROM_ROS or package.endswith(("_msgs", "_interfaces")):
+        return MissingPackageError(
+            package,
+            "it comes with ROS 2: source its setup.bash; without ROS: pip install '.[ros]' in the checkout",
+        )
+    return None

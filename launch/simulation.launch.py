@@ -3,48 +3,15 @@
     ros2 launch kane_dynamics_ros simulation.launch.py rviz:=true
 
 Takes feedforward.launch.py's arguments too. With ``use_sim_time:=true`` the simulation waits for every
-command and publishes /clock, so that the outcome does not depend on the machine's speed.
+command and publishes /clock, so that the outcome does not depend on the machine's speed. Everything is
+read and checked before anything starts; when a node ends, the launch ends.
 """
 
-from launch.actions import DeclareLaunchArgument, IncludeLaunchDescription
-from launch.launch_description_sources import PythonLaunchDescriptionSource
-from launch.substitutions import LaunchConfiguration, PythonExpression
-from launch_ros.actions import Node
-from launch_ros.parameter_descriptions import ParameterValue
-
-from kane_dynamics_ros.share import share_directory
+from kane_dynamics_ros.nodes.launch_actions import description_of
+from kane_dynamics_ros.nodes.launch_plan import SIMULATION_ARGUMENTS, plan_simulation
 from launch import LaunchDescription
-
-SHARE = share_directory()
-COMMAND_TOPIC = "forward_effort_controller/commands"
 
 
 def generate_launch_description() -> LaunchDescription:
-    """feedforward.launch.py, and the simulated hardware that it commands."""
-    source = PythonLaunchDescriptionSource(str(SHARE / "launch" / "feedforward.launch.py"))
-    hardware_file = DeclareLaunchArgument(
-        "hardware_params_file",
-        default_value=str(SHARE / "config" / "simulated_hardware.yaml"),
-        description="parameters of the simulated hardware, under /**:",
-    )
-    return LaunchDescription([hardware_file, IncludeLaunchDescription(source), simulated_hardware()])
-
-
-def simulated_hardware() -> Node:
-    """The plant with the same model, controller and namespace."""
-    use_sim_time = LaunchConfiguration("use_sim_time")
-    time_mode = PythonExpression(["'lock_step' if '", use_sim_time, "'.lower() == 'true' else 'wall'"])
-    return Node(
-        package="kane_dynamics_ros",
-        executable="simulated_hardware_node",
-        namespace=LaunchConfiguration("namespace"),
-        output="screen",
-        parameters=[
-            LaunchConfiguration("hardware_params_file"),
-            {
-                "model": ParameterValue(LaunchConfiguration("model"), value_type=str),
-                "time.mode": ParameterValue(time_mode, value_type=str),
-            },
-        ],
-        remappings=[(COMMAND_TOPIC, [LaunchConfiguration("controller"), "/commands"])],
-    )
+    """The arguments, then the simulated hardware and what commands it."""
+    return description_of(SIMULATION_ARGUMENTS, plan_simulation)

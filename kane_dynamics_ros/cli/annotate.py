@@ -6,16 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
+from kane_dynamics_ros.cli.arguments import add_model_argument, counted, named_model
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
-from kane_dynamics_ros.control.limits import effort_limits
+from kane_dynamics_ros.control.limits import effort_limits, motion_limits
 from kane_dynamics_ros.control.trajectory_file import TrajectoryFileError, read_trajectory, trajectory_text
 from kane_dynamics_ros.runtime import load_model
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("module", metavar="MODULE", help="a generated NAME.py, or a shipped model's name")
+    add_model_argument(parser)
     parser.add_argument(
         "trajectory", metavar="FILE", type=Path, help="a trajectory_msgs/JointTrajectory in YAML or JSON"
     )
@@ -25,13 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--error",
         type=positive,
-        default=0.01,
-        help="largest error of linear interpolation [N m]; default: %(default)s",
+        help="largest error of linear interpolation [N m]; default: of each joint a hundredth of its largest "
+        "effort, or a thousandth of its limit where that is less",
     )
     parser.add_argument("--max-points", type=int, default=20000, help="default: %(default)s")
     parser.add_argument("--friction", action="store_true", help="with the URDF's damping and friction")
     parser.add_argument(
-        "--no-limits", action="store_true", help="do not refuse efforts beyond the URDF's limits"
+        "--no-limits",
+        action="store_true",
+        help="do not refuse positions, velocities and efforts beyond the URDF's limits",
     )
 
 
@@ -45,14 +48,15 @@ def positive(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read, annotate, write."""
-    model = load_model(arguments.module)
+    model = load_model(named_model(arguments))
     if arguments.friction:
         model = model.with_urdf_friction()
     none = np.zeros(len(model.joint_names))
     law = build_law("feedforward", model, none, none, TermSwitches())
     limits = np.full_like(none, math.inf) if arguments.no_limits else effort_limits(model.joints)
     request = read_trajectory(arguments.trajectory)
-    annotated = annotate(request, law, limits, Accuracy(arguments.error, arguments.max_points))
+    motion = None if arguments.no_limits else motion_limits(model.joints, None)
+    annotated = annotate(request, law, limits, Accuracy(arguments.error, arguments.max_points), motion)
     target: Path | None = arguments.output
     source = arguments.trajectory if target is None else target
     text = trajectory_text(annotated, source.suffix.lower() == ".json")
@@ -63,5 +67,5 @@ def run(arguments: argparse.Namespace) -> int:
         target.write_text(text, encoding="utf-8")
     except OSError as error:
         raise TrajectoryFileError(target, "", f"cannot be written: {error.strerror}") from None
-    print(f"{target}: {len(annotated.points)} points with effort, from {len(request.points)}")
+    print(f"{target}: {counted(len(annotated.points), 'point')} with effort, from {len(request.points)}")
     return 0

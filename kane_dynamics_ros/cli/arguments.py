@@ -175,3 +175,33 @@ def _lock(text: str) -> tuple[str, float]:
     if not joint or not math.isfinite(position):
         raise LockArgumentError(text)
     return joint, position
+
+
+# What commands that take a generated module have in common.
+
+
+class NoModelError(KaneDynamicsError):
+    """No module was named, or two."""
+
+    def __init__(self, positional: str | None, option: str | None) -> None:
+        found = f"found {positional} and --model {option}" if positional and option else "found none"
+        super().__init__(f"a generated module is needed, once: MODULE, or --model MODULE; {found}")
+
+
+def add_model_argument(parser: argparse.ArgumentParser) -> None:
+    """The module as first argument or, as all commands take it, as ``--model``; see ``named_model``."""
+    text = "a generated NAME.py, or a shipped model's name"
+    parser.add_argument("module", metavar="MODULE", nargs="?", help=text)
+    parser.add_argument("--model", metavar="MODULE", help="the same as an option")
+
+
+def named_model(arguments: argparse.Namespace) -> str:
+    """The module that ``add_model_argument``'s arguments name. Raises ``NoModelError``."""
+    if bool(arguments.module) == bool(arguments.model):
+        raise NoModelError(arguments.module, arguments.model)
+    return str(arguments.module or arguments.model)
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 point``, ``2 points``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,6 +1,7 @@
 """The ``kane_dynamics`` command: a table of subcommands, each imported only when it is called."""
 
 import argparse
+import difflib
 import errno
 import importlib
 import os
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kane_dynamics_ros import __version__
-from kane_dynamics_ros.errors import KaneDynamicsError, PathError
+from kane_dynamics_ros.errors import KaneDynamicsError, PathError, missing_package
 
 NEGATIVE_LIST = re.compile(r"-[\d.][^=]*,")  # numbers separated by commas, the first below zero
 FAULT = 70  # a fault of ours, as sysexits.h reports it; 1 is a command's own "no", 2 an error of the user's
@@ -73,6 +74,11 @@ COMMANDS = {
         "run a paper's simulations again, and check what it says",
         "paper manipulator_5dof --output figures",
     ),
+    "trajectory": Command(
+        "trajectory",
+        "write a smooth motion within all limits, to drive, record and test with",
+        "trajectory my_robot.urdf --duration 8 -o trajectory.yaml",
+    ),
     "torque": Command(
         "torque",
         "joint torques of one state, term by term",
@@ -94,13 +100,22 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns its exit code, 2 for an error that a user can correct, ``FAULT`` else."""
     words = list(sys.argv[1:] if argv is None else argv)
-    arguments = parse(words)
+    if not words:
+        print(frame()[0].format_help(), end="")
+        return 0
     try:
+        arguments = parse(words)
         code = int(arguments.run(arguments))
         sys.stdout.flush()
         return code
     except KaneDynamicsError as error:
         print(f"error: {error}", file=sys.stderr)
+        return 2
+    except ImportError as error:
+        missing = missing_package(error)
+        if missing is None:
+            return _fault()
+        print(f"error: {missing}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -132,25 +147,43 @@ def _silence_output() -> None:
 
 
 def parse(words: Sequence[str]) -> argparse.Namespace:
-    """The arguments, with ``run`` of the subcommand that the first word names."""
+    """The arguments, with ``run`` of the subcommand that the first word names.
+
+    An option that the command does not know ends the process with the command's own usage.
+    """
+    parser, commands = frame()
+    chosen = commands.get(words[0]) if words else None
+    if chosen is not None:
+        module = importlib.import_module(f"kane_dynamics_ros.cli.{COMMANDS[words[0]].module}")
+        module.add_arguments(chosen)
+        chosen.set_defaults(run=module.run)
+    arguments, unknown = parser.parse_known_args(_with_negative_lists(words))
+    if unknown:
+        known = [option for action in (chosen or parser)._actions for option in action.option_strings]
+        close = difflib.get_close_matches(unknown[0].partition("=")[0], known, 1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        (chosen or parser).error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+    return arguments
+
+
+def frame() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """The parser, and those of the commands by name, which have no arguments yet."""
     parser = argparse.ArgumentParser(
         prog="kane_dynamics", description="Dynamics of serial manipulators by Kane's method."
     )
     parser.add_argument("--version", action="version", version=__version__)
     subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, command in COMMANDS.items():
-        subparser = subparsers.add_parser(
+    commands = {
+        name: subparsers.add_parser(
             name,
             help=command.help,
             description=command.help,
             epilog=f"example:\n  kane_dynamics {command.example}" if command.example else None,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name in words[:1]:
-            module = importlib.import_module(f"kane_dynamics_ros.cli.{command.module}")
-            module.add_arguments(subparser)
-            subparser.set_defaults(run=module.run)
-    return parser.parse_args(_with_negative_lists(words))
+        for name, command in COMMANDS.items()
+    }
+    return parser, commands
 
 
 def _with_negative_lists(words: Sequence[str]) -> list[str]:

@@ -76,7 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"a dimension of the wind pump, whose paper prints none: {', '.join(DIMENSIONS)}",
     )
     parser.add_argument(
-        "--output", metavar="DIR", type=Path, default=Path("."), help="where the figures go (default: here)"
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=Path,
+        default=Path("."),
+        help="where the figures go (default: here)",
     )
 
 

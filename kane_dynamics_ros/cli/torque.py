@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 
+from kane_dynamics_ros.cli.arguments import add_model_argument, named_model
 from kane_dynamics_ros.control.limits import far_outside
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, Terms, load_model
@@ -23,7 +24,7 @@ class NumbersError(KaneDynamicsError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("module", metavar="MODULE", help="a generated NAME.py, or a shipped model's name")
+    add_model_argument(parser)
     for option, unit in (("q", "rad or m"), ("qd", "rad/s or m/s"), ("qdd", "rad/s^2 or m/s^2")):
         parser.add_argument(
             f"--{option}", metavar="A,B,...", default="", help=f"one number a joint [{unit}]; default: zeros"
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate and print."""
-    model = load_model(arguments.module)
+    model = load_model(named_model(arguments))
     joints = model.joint_names
     if arguments.gravity is not None:
         model = model.with_parameters(gravity=numbers("--gravity", arguments.gravity, ("x", "y", "z")))
@@ -84,4 +85,8 @@ def print_table(model: DynamicsModel, tau: np.ndarray, terms: Terms) -> None:
     for i, joint in enumerate(model.joints):
         row = (tau[i], *(term[i] for term in terms))
         unit = "N" if joint.kind == "prismatic" else "N m"
-        print(f"{joint.name:<{width}}" + "".join(f"{value:14.6f}" for value in row) + f"  {unit}")
+        print(
+            f"{joint.name:<{width}}"
+            + "".join(f"{round(value, 6) + 0.0:14.6f}" for value in row)
+            + f"  {unit}"
+        )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from kane_dynamics_ros.checksum import RECORD
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, read_chain
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_model_argument, named_model, read_chain
 from kane_dynamics_ros.description import Chain, Inertia
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.physics_hash import compare_origin
@@ -336,7 +336,7 @@ def not_negative(text: str) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("module", metavar="MODULE", help="a generated NAME.py, or a shipped model's name")
+    add_model_argument(parser)
     parser.add_argument("--urdf", required=True, help="the URDF that it was generated from")
     add_chain_arguments(parser, root="the module's", tip="the module's", lock="the module's")
     parser.add_argument("--states", type=positive, default=20, metavar="N", help="random states (default 20)")
@@ -353,6 +353,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the largest relative difference of each check; 0 when all are below the limit, else 1."""
+    arguments.module = named_model(arguments)
     model = load_model(arguments.module, backend=arguments.backend)
     locks = arguments.lock or [f"{joint}={position!r}" for joint, position in model.locked.items()]
     tip, root = arguments.tip or model.tip, arguments.root or model.root

@@ -8,30 +8,38 @@ the effort after the jump. The last effort is the one that holds the arm at rest
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.control.law import Law, efforts_by_term
-from kane_dynamics_ros.control.plan import NANOSECOND
+from kane_dynamics_ros.control.limits import MotionLimits
+from kane_dynamics_ros.control.plan import NANOSECOND, Prepared, Stretch, prepare
 from kane_dynamics_ros.control.rejections import EffortBeyondLimitError, NoPointsError, TooManyPointsError
-from kane_dynamics_ros.control.splines import Array, constant, evaluate_many, segments
-from kane_dynamics_ros.control.validation import RequestPoint, Rules, TrajectoryRequest, Waypoints, checked
+from kane_dynamics_ros.control.splines import Array, evaluate_many
+from kane_dynamics_ros.control.validation import RequestPoint, Rules, TrajectoryRequest, Waypoints
 
 JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned
 CHECKS = np.linspace(0.0, 1.0, 9)[1:-1]  # where each interval is compared with the true effort
 MARGIN = 31.0 / 32.0  # of the error: half way between two checks a parabola's bulge is 1/64 higher
 FIRST_INTERVALS = 8  # of each segment, so that no bulge is overlooked
 SHORTEST_NS = 2 * JUMP_NS  # intervals are not split further
+OF_PEAK, OF_LIMIT = 1e-2, 1e-3
+FLOOR = (
+    0.1  # of what follows from the limit, or from the joint that has most to do: joints at rest need no less
+)
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Largest error of linear interpolation [N m or N], and how many points at most."""
+    """Largest error of linear interpolation [N m or N], and how many points at most.
 
-    error: float
+    Without an ``error`` each joint has its own: ``OF_PEAK`` of its largest effort in this motion, or
+    ``OF_LIMIT`` of its effort limit where that is less.
+    """
+
+    error: float | None
     max_points: int
 
 
@@ -58,39 +66,57 @@ class Row(NamedTuple):
     carried: int
 
 
-def annotate(request: TrajectoryRequest, law: Law, limits: Array, accuracy: Accuracy) -> TrajectoryRequest:
+def annotate(
+    request: TrajectoryRequest,
+    law: Law,
+    limits: Array,
+    accuracy: Accuracy,
+    motion: MotionLimits | None = None,
+) -> TrajectoryRequest:
     """The request with ``effort`` at every point and points added. Raises ``TrajectoryError``.
 
-    ``limits`` (n,) are the largest efforts. The terms that ``law`` has switched off are left out.
+    ``limits`` (n,) are the largest efforts, ``motion`` the limits on positions and velocities. The terms that
+    ``law`` has switched off are left out.
     """
     if not request.points:
         raise NoPointsError
-    joints = law.rigid.joints
-    waypoints = checked(request, joints, Rules())
+    prepared = prepare(request, law.rigid.joints, Rules(), None if motion is None else motion.check)
+    pieces = _pieces(prepared)
+    if motion is not None:
+        end = pieces[-1]
+        motion.check(Stretch(np.array([end.end_ns, end.end_ns + JUMP_NS]), end.coefficients[np.newaxis]))
     desired = replace(law, mode="feedforward")
+    errors = _allowed(pieces, desired, limits, accuracy.error)
     rows: list[Row] = []
-    for piece in (*_pieces(waypoints), _rest(waypoints)):
-        _extend(rows, piece, desired, accuracy)
+    for piece in pieces:
+        _extend(rows, piece, desired, errors, accuracy)
     _check_efforts(rows, limits, law)
     order = [law.rigid.joint_names.index(name) for name in request.names]
     given = {point.time_ns: point for point in request.points}
     return replace(request, points=tuple(_point(row, given.get(row.time_ns), order) for row in rows))
 
 
-def _pieces(waypoints: Waypoints) -> list[Piece]:
-    """The segments between the points of the request."""
-    times = waypoints.times_ns
-    durations = np.diff(times) * NANOSECOND
-    coefficients = segments(waypoints.q, waypoints.qd, waypoints.qdd, durations)
-    carried = np.minimum(_carried(waypoints)[:-1], _carried(waypoints)[1:])
-    ends = pairwise(times.tolist())
-    return [Piece(*end, c, int(k)) for end, c, k in zip(ends, coefficients, carried, strict=True)]
+def _pieces(prepared: Prepared) -> list[Piece]:
+    """The segments between the points of the request, and the hold at the end as one without duration."""
+    times = prepared.waypoints.times_ns.tolist()
+    carried = _carried(prepared.waypoints)
+    both = np.append(np.minimum(carried[:-1], carried[1:]), carried[-1])
+    ends = zip(times, (*times[1:], times[-1]), strict=True)
+    return [Piece(*end, c, int(k)) for end, c, k in zip(ends, prepared.segments, both, strict=True)]
 
 
-def _rest(waypoints: Waypoints) -> Piece:
-    """The hold after the last point, as a piece without duration."""
-    end = int(waypoints.times_ns[-1])
-    return Piece(end, end, constant(waypoints.q[-1]), int(_carried(waypoints)[-1]))
+def _allowed(pieces: Sequence[Piece], law: Law, limits: Array, error: float | None) -> Array:
+    """The largest error of each joint (n,)."""
+    if error is not None:
+        return np.full(len(limits), error)
+    peak = np.zeros(len(limits))
+    for piece in pieces:
+        times = np.linspace(piece.start_ns, piece.end_ns, FIRST_INTERVALS + 1).astype(np.int64)
+        peak = np.maximum(peak, np.abs(_efforts(law, piece.states(times))).max(axis=0))
+    of_limit = np.where(np.isfinite(limits), OF_LIMIT * limits, OF_PEAK * peak.max())
+    allowed: Array = np.maximum(np.minimum(OF_PEAK * peak, of_limit), FLOOR * of_limit)
+    least: Array = np.maximum(allowed, np.finfo(np.float64).tiny)  # an arm that needs no effort at all
+    return least
 
 
 def _carried(waypoints: Waypoints) -> NDArray[np.intp]:
@@ -99,12 +125,12 @@ def _carried(waypoints: Waypoints) -> NDArray[np.intp]:
     return carried
 
 
-def _extend(rows: list[Row], piece: Piece, law: Law, accuracy: Accuracy) -> None:
+def _extend(rows: list[Row], piece: Piece, law: Law, errors: Array, accuracy: Accuracy) -> None:
     """Append a piece's points; a second one at its start only where the effort jumps there."""
-    times = _refined(piece, law, accuracy)
+    times = _refined(piece, law, errors, accuracy)
     if rows:
         at_start = _efforts(law, piece.states(times[:1]))[0]
-        jumps = np.abs(at_start - rows[-1].tau).max() > accuracy.error
+        jumps = (np.abs(at_start - rows[-1].tau) > errors).any()
         times = np.concatenate((times[:1] + JUMP_NS, times[1:])) if jumps else times[1:]
     if not len(times):
         return
@@ -115,37 +141,37 @@ def _extend(rows: list[Row], piece: Piece, law: Law, accuracy: Accuracy) -> None
         raise TooManyPointsError(accuracy.max_points, accuracy.error)
 
 
-def _refined(piece: Piece, law: Law, accuracy: Accuracy) -> NDArray[Any]:
+def _refined(piece: Piece, law: Law, errors: Array, accuracy: Accuracy) -> NDArray[Any]:
     """Times [ns] at which the piece's effort is to be given."""
     if piece.end_ns == piece.start_ns:
         return np.array([piece.start_ns], dtype=np.int64)
     times = np.unique(np.linspace(piece.start_ns, piece.end_ns, FIRST_INTERVALS + 1).astype(np.int64))
     while True:
         begin, length = times[:-1], np.diff(times)
-        split = (_errors(piece, law, times) > MARGIN * accuracy.error) & (length > SHORTEST_NS)
+        split = (_shares(piece, law, times, errors) > MARGIN) & (length > SHORTEST_NS)
         if not split.any():
-            return _thinned(piece, law, times, accuracy.error)
+            return _thinned(piece, law, times, errors)
         times = np.sort(np.concatenate((times, (begin + length // 2)[split])))
         if len(times) > accuracy.max_points:
             raise TooManyPointsError(accuracy.max_points, accuracy.error)
 
 
-def _thinned(piece: Piece, law: Law, times: NDArray[Any], error: float) -> NDArray[Any]:
+def _thinned(piece: Piece, law: Law, times: NDArray[Any], errors: Array) -> NDArray[Any]:
     """Without the first division's times, when the whole piece is a straight line within the error."""
     ends = times[[0, -1]]
-    straight = len(times) == FIRST_INTERVALS + 1 and _errors(piece, law, ends).max() <= MARGIN * error
+    straight = len(times) == FIRST_INTERVALS + 1 and _shares(piece, law, ends, errors).max() <= MARGIN
     return ends if straight else times
 
 
-def _errors(piece: Piece, law: Law, times: NDArray[Any]) -> Array:
-    """Largest error of linear interpolation over each interval (N - 1,)."""
+def _shares(piece: Piece, law: Law, times: NDArray[Any], errors: Array) -> Array:
+    """Largest error of linear interpolation over each interval (N - 1,), as a share of ``errors`` (n,)."""
     inner = times[:-1, np.newaxis] + np.diff(times)[:, np.newaxis] * CHECKS
     ends = _efforts(law, piece.states(times))
     true = _efforts(law, piece.states(inner.ravel())).reshape(*inner.shape, -1)
     share = CHECKS[:, np.newaxis]
     linear = ends[:-1, np.newaxis] * (1.0 - share) + ends[1:, np.newaxis] * share
-    errors: Array = np.abs(linear - true).max(axis=(1, 2))
-    return errors
+    shares: Array = (np.abs(linear - true) / errors).max(axis=(1, 2))
+    return shares
 
 
 def _efforts(law: Law, states: Array) -> Array:

@@ -134,10 +134,11 @@ class NoPointsError(TrajectoryError):
 class TooManyPointsError(TrajectoryError):
     """The error asked for needs more points than allowed."""
 
-    def __init__(self, max_points: int, error: float) -> None:
+    def __init__(self, max_points: int, error: float | None) -> None:
+        within = "a hundredth of each joint's largest" if error is None else f"{error:g} of the true ones"
         super().__init__(
-            f"linear efforts within {error:g} of the true ones need more than {max_points} points; allow a "
-            "larger error, or more points"
+            f"linear efforts within {within} need more than {max_points} points; allow a larger error, or "
+            "more points"
         )
 
 

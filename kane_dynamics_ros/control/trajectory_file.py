@@ -1,6 +1,15 @@
-"""Trajectory files: a trajectory_msgs/JointTrajectory in YAML or JSON, as ``ros2 topic echo`` prints it."""
+"""Trajectory files: a trajectory_msgs/JointTrajectory in YAML or JSON, as ``ros2 topic echo`` prints it.
+
+By hand, a number of seconds does for ``time_from_start``, and what a point does not carry is left out::
+
+    joint_names: [shoulder, elbow]
+    points:
+    - {time_from_start: 2.0, positions: [0.0, 0.5]}
+    - {time_from_start: 3.5, positions: [0.4, 0.1]}
+"""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +20,7 @@ from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 NANOSECONDS = 1_000_000_000
+WIDTH = 1000  # characters: a list of numbers on one line
 FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 
@@ -41,12 +51,14 @@ def trajectory_text(request: TrajectoryRequest, as_json: bool) -> str:
         "header": {"stamp": _time(request.stamp_ns), "frame_id": ""},
         "joint_names": list(request.names),
         "points": [
-            {field: list(getattr(point, field)) for field in FIELDS}
-            | {"time_from_start": _time(point.time_ns)}
+            {"time_from_start": _time(point.time_ns)}
+            | {field: list(getattr(point, field)) for field in FIELDS if len(getattr(point, field))}
             for point in request.points
         ],
     }
-    return json.dumps(content, indent=1) + "\n" if as_json else yaml.safe_dump(content, sort_keys=False)
+    if as_json:
+        return json.dumps(content, indent=1) + "\n"
+    return yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=WIDTH)
 
 
 def _time(nanoseconds: int) -> dict[str, int]:
@@ -79,6 +91,8 @@ class _Reader:
         )
 
     def _nanoseconds(self, content: Any, where: str) -> int:
+        if isinstance(content, (int, float)) and not isinstance(content, bool) and math.isfinite(content):
+            return round(content * NANOSECONDS)
         time = self._mapping(content, where)
         seconds, rest = time.get("sec", 0), time.get("nanosec", 0)
         if type(seconds) is not int or type(rest) is not int:

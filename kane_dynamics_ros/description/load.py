@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kane_dynamics_ros.description.findings import (
+    DescriptionError,
     Notes,
     Place,
     TooLargeError,
@@ -113,3 +114,23 @@ def read_bytes(source: str) -> bytes:
     if len(data) > MAX_BYTES:
         raise TooLargeError(Place(source), "bytes", MAX_BYTES)
     return data
+
+
+def urdf_text(path: str | os.PathLike[str], xacro_arguments: Mapping[str, str] | None = None) -> str:
+    """The URDF's text as ``robot_description`` carries it: expanded where ``load_robot`` would expand it.
+
+    Whether it describes a robot that we can read is not asked. Raises ``UnreadableFileError``,
+    ``TooLargeError``, ``XacroError``.
+    """
+    source = os.fspath(path)
+    data = read_bytes(source)
+    if source.endswith(".xacro"):
+        return expand_xacro(source, data, xacro_arguments or {})
+    try:
+        parse_robot(data, source)
+    except UnrunXacroError as error:
+        if error.is_tag:
+            return expand_xacro(source, data, xacro_arguments or {})
+    except DescriptionError:
+        pass
+    return data.decode("utf-8", "replace")

@@ -3,16 +3,15 @@
 With residual r = tau - Z x, standard deviations sigma_j and the coordinates y_b of each body about the
 drawing (``pseudo_inertia``), the estimate is
 
-    min  sum_j sum_t w (r_tj / sigma_j)^2 + lambda sum_b |y_b|^2,    P_b > 0, friction >= 0, rotor inertia >=
-    0
+    min  sum_j sum_t w (r_tj / sigma_j)^2 + lambda sum_b |y_b|^2,    P_b > 0, frictions and rotors >= 0
 
-a convex quadratic programme with semidefinite cones [Wensing2018, Sousa2014, Lee2020]. Everything about data
-comes from
-sums over blocks of time, so that fitting without some of them and judging by these costs next to nothing:
+a convex quadratic programme with semidefinite cones [Wensing2018, SousaCortesao2014, Lee2020]. Everything
+about data comes from sums over blocks of time, so that fitting without some of them and judging by these
+costs next to nothing:
 
 * terms of friction are taken out one by one for as long as data that were not fitted do not miss them,
 * lambda is the largest that is as good as the best, within one standard error of the difference block by
-block.
+  block.
 """
 
 from collections.abc import Sequence
@@ -49,6 +48,7 @@ COULOMB, STRIBECK = FAMILIES.index("coulomb"), FAMILIES.index("stribeck")
 LAMBDAS = tuple(10.0 ** np.arange(-3.0, 5.01, 0.5))
 START_LAMBDA = 1.0
 FOLDS = 5
+ENOUGH_BAGS = 3  # fitted ones, to leave out whole bags: another motion is the harder judge
 USUAL = (
     "rotor",
     "viscous",
@@ -258,7 +258,7 @@ def folds_of(bags: NDArray[np.intp], fitted: Mask) -> tuple[tuple[int, ...], ...
     """
     blocks = np.flatnonzero(fitted)
     names = np.unique(bags[blocks])
-    if len(names) >= FOLDS - 1:
+    if len(names) >= ENOUGH_BAGS:
         groups = np.array_split(names, min(FOLDS, len(names)))
         return tuple(tuple(int(b) for b in blocks if bags[b] in group) for group in groups)
     parts: list[list[int]] = [[] for _ in range(FOLDS)]

@@ -5,18 +5,15 @@ Each joint follows a finite Fourier series [Swevers1997]
     q_j(t) = c_j + sum_k (a_jk sin(k w t) - b_jk cos(k w t))
 
 whose coefficients leave no velocity and no acceleration at the ends of a period: two linear conditions, so
-that the
-coefficients are c + N z with N a basis of what the conditions allow. z is found by a quasi-Newton method
-(L-BFGS) with
-gradients. What is minimised, for the base regressor W over a period with its columns brought to unit length,
-is
+that the coefficients are c + N z with N a basis of what the conditions allow. z is found by a quasi-Newton
+method (L-BFGS) with gradients. What is minimised, for the base regressor W over a period with its columns
+brought to unit length, is
 
     F = (log tr C^p + log tr C^-p) / 2p - m log det G / columns,    C = W' W scaled,  G = W' W
 
 The first term approaches the logarithm of the condition of W as p grows, and is smooth; the second asks for
-large motion.
-Gradients by q, qd and qdd come from central differences of the regressor, all samples in one batch; limits
-enter as squared penalties that grow until every sample keeps them.
+large motion. Gradients by q, qd and qdd come from central differences of the regressor, all samples in one
+batch; limits enter as squared penalties that grow until every sample keeps them.
 """
 
 from collections.abc import Callable, Sequence

@@ -4,8 +4,7 @@
    follows from its residual (generalised least squares, repeated until the scales stand).
 2. Two more passes take the load from the estimate and weigh samples by their residuals (Huber), by
    stiction at rest, and not at all where the effort was clipped.
-3. Widths, terms and the weight of the drawing are chosen by cross-validation over blocks of time, or over
-bags.
+3. Widths, terms and the weight of the drawing are chosen by cross-validation over blocks of time, or bags.
 4. The constrained estimate; a last pass judges it on data that were not fitted, and gathers what standard
    errors need: residuals follow each other in time, so that neighbouring samples are no independent
    witnesses. The middle of the sandwich is therefore Newey and West's sum over lags [NeweyWest1987].
@@ -98,9 +97,8 @@ class Settings:
     """``holdout``: the last part of each bag that is judged instead of fitted, 0 where other bags are.
 
     ``validate``: how many of the bags, the last ones, are only judged. ``payloads``: of each bag, the ten
-    parameters of a
-    known body at the tip in the last body's frame. ``gains``: estimate the effort per recorded unit.
-    ``weight``: of the drawing, chosen where it is None.
+    parameters of a known body at the tip in the last body's frame. ``gains``: estimate the effort per
+    recorded unit. ``weight``: of the drawing, chosen where it is None.
     """
 
     holdout: float
@@ -166,12 +164,10 @@ class BaseParameter:
 class Identified:
     """Everything that was found.
 
-    ``inertial`` (bodies, 10) and ``terms`` (n, families of ``FAMILIES``), with standard errors; ``plain``
-    (n, families):
-    the terms where only those of a URDF are allowed. ``told`` (bodies, 10): the part of the drawing's
-    uncertainty that the
-    motion took away, 0 to 1. ``condition``: of the base regressor with columns of unit length, over the
-    fitted data.
+    ``inertial`` (bodies, 10) and ``terms`` (n, families of ``FAMILIES``), with standard errors; ``plain`` (n,
+    families): the terms where only those of a URDF are allowed. ``told`` (bodies, 10): the part of the
+    drawing's uncertainty that the motion took away, 0 to 1. ``condition``: of the base regressor with columns
+    of unit length, over the fitted data.
     """
 
     problem: Problem
@@ -600,13 +596,11 @@ def covariance_of(
     """H^-1 S H^-1 for the scatter by noise, and b b' + lambda^2 s^2 H^-2 for what the pull of the drawing
     hides.
 
-    H = A + lambda 1. S: the sums of the scores over lags [NeweyWest1987], enlarged for the unknowns that
-    were fitted; or
-    A times the samples that are worth one, which is less noisy, but blind to residuals that grow with the
-    motion. The
-    pull moves the estimate by about b = lambda H^-1 y; what it keeps from moving at all is as uncertain as
-    the drawing,
-    s^2: 1/lambda, or what the estimate has moved for each direction that data decide, whichever is more.
+    H = A + lambda 1. S: the sums of the scores over lags [NeweyWest1987], enlarged for the unknowns that were
+    fitted; or A times the samples that are worth one, which is less noisy, but blind to residuals that grow
+    with the motion. The pull moves the estimate by about b = lambda H^-1 y; what it keeps from moving at all
+    is as uncertain as the drawing, s^2: 1/lambda, or what the estimate has moved for each direction that data
+    decide, whichever is more.
     """
     problem = stage.problem
     used = unknowns(problem, choice)

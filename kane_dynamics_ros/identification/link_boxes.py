@@ -1,9 +1,8 @@
 """The box that a link's shapes fill, in the link's frame: its centre of mass lies inside.
 
 Boxes, cylinders and spheres of ``<collision>`` and ``<visual>`` are taken from the URDF, meshes from STL and
-OBJ files, whose
-vertices are read, and from COLLADA files where no node moves its mesh. A link one of whose shapes is not
-known has no box.
+OBJ files, whose vertices are read, and from COLLADA files where no node moves its mesh. A link one of whose
+shapes is not known has no box.
 """
 
 import re

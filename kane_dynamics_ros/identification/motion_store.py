@@ -1,10 +1,8 @@
-"""Bags of any length to filtered motion in a file: read once in pieces, then walked through as often as
-needed.
+"""Bags of any length to filtered motion in a file: read once in pieces, then walked through many times.
 
 Memory does not grow with a bag: some ten thousand messages are decoded, filtered and written to an unnamed
-temporary
-file, then the next; what stays in memory is a list of where the pieces lie. Neighbouring pieces overlap by
-what filtering spoils at their ends, so that nothing is lost in between.
+temporary file, then the next; what stays in memory is a list of where the pieces lie. Neighbouring pieces
+overlap by what filtering spoils at their ends, so that nothing is lost in between.
 """
 
 import tempfile
@@ -52,9 +50,8 @@ PLATEAU = 5  # samples in a row at the very same largest effort: clipped
 class Piece:
     """A part of a bag without gaps, uniform in time: (N, n) each, ``time`` (N,) [s] from the bag's start.
 
-    ``usable``: False where the effort was clipped, or no sample is near.
-    ``edge``: samples at each end that filtering spoils. ``sampled``, the recorded rate, ``rate`` and
-    ``cutoff`` in Hz.
+    ``usable``: False where the effort was clipped, or no sample is near. ``edge``: samples at each end that
+    filtering spoils. ``sampled``, the recorded rate, ``rate`` and ``cutoff`` in Hz.
     """
 
     time: Array
@@ -196,7 +193,7 @@ def read_pieces(
     track.clipped = [0] * len(request.joints)
     for recording in _recordings(request, track, progress):
         clock = clock or _Clock(int(recording.states.stamps[0]))
-        recording = replace(recording, states=_scaled(recording.states, request.scale))
+        recording = replace(recording, states=_unwound(_scaled(recording.states, request.scale)))
         try:
             if cutoff is None:
                 cutoff = choose_cutoff(recording)
@@ -355,6 +352,15 @@ def _scaled(states: JointStates, scale: Sequence[float]) -> JointStates:
         SPIKE_PART * np.nanquantile(np.abs(effort[:, told]), 0.99, axis=0),
     )
     return replace(states, effort=np.where(away > bounds, np.nan, effort))
+
+
+def _unwound(states: JointStates) -> JointStates:
+    """Positions without the jumps of a whole turn that some drivers publish for joints without end."""
+    position = np.array(states.position)
+    for column in position.T:
+        told = np.isfinite(column)
+        column[told] = np.unwrap(column[told])
+    return replace(states, position=position)
 
 
 def _tail(states: JointStates, cutoff: float | None) -> JointStates:

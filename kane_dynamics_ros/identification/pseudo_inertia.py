@@ -2,7 +2,7 @@
 
 A rigid body with mass m, first moment h and inertia J about its frame's origin has the pseudo-inertia
 
-    P = [[S, h], [h', m]],    S = tr(J)/2 1 - J                       [Wensing2018] eq. (7)
+    P = [[S, h], [h', m]],    S = tr(J)/2 1 - J                       [Wensing2018]
 
 the second moments of its mass in homogeneous coordinates. Some distribution of mass has these parameters
 if and only if P is positive definite (or, of mass on a plane, line or point, semidefinite). Around a
@@ -11,9 +11,8 @@ reference P0 every symmetric 4 x 4 matrix D stands for one set of parameters,
     P = R (1 + D) R',    R R' = P0
 
 and |D|^2 = tr((P0^-1 (P - P0))^2) is the squared distance of P from P0 in the pull-back of the
-affine-invariant metric,
-taken as constant at P0 [Lee2020] eq. (18): it knows no units and no frames. ``y`` are the ten entries of D
-with off-diagonal ones times sqrt(2), so that |y| = |D|.
+affine-invariant metric, taken as constant at P0 [Lee2020]: it knows no units and no frames. ``y`` are the ten
+entries of D with off-diagonal ones times sqrt(2), so that |y| = |D|.
 """
 
 from typing import NamedTuple

@@ -2,13 +2,12 @@
 
 Effort of joint j at one instant,
 
-    tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + v_j qd_j + c_j s_j + o_j + b_j s_j exp(-(qd_j/v_s)^2) + l_j s_j
-    |tau_rigid,j|
+    tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + v_j qd_j + c_j s_j + o_j
+            + b_j s_j exp(-(qd_j / v_s)^2) + l_j s_j |tau_rigid,j|
 
-is linear in the inertial parameters pi (Y in its base columns [GautierKhalil1990]) and in the coefficients
-of the
-joint's own terms: rotor inertia, viscous and Coulomb friction, an offset, Stribeck's rise towards rest, and
-friction that grows with the load. s = tanh(qd / v_c) is the smooth sign of the run-time model. Widths v_c
+is linear in the inertial parameters pi (Y in its base columns [GautierKhalil1990]) and in the coefficients of
+the joint's own terms: rotor inertia, viscous and Coulomb friction, an offset, Stribeck's rise towards rest,
+and friction that grows with the load. s = tanh(qd / v_c) is the smooth sign of the run-time model. Widths v_c
 and v_s are no coefficients: every candidate is a column of its own, and data choose among them.
 
 Every column goes through the filter that the measured effort went through. A window of the motion at a time
@@ -174,9 +173,8 @@ def _friction(piece: Piece, layout: Layout, rigid: Array) -> Array:
     """The terms that change with the sign of the speed, filtered: (N, n, terms).
 
     The sign turns within milliseconds, faster than samples follow each other after decimation. So the speed,
-    which
-    is smooth, is interpolated back to the recorded rate, or ``FINER`` times the rate where that is less, and
-    the terms are decimated and filtered as the measured effort was.
+    which is smooth, is interpolated back to the recorded rate, or ``FINER`` times the rate where that is
+    less, and the terms are decimated and filtered as the measured effort was.
     """
     N, n = piece.qd.shape
     finer = min(FINER, max(1, round(piece.sampled / piece.rate)))
@@ -253,7 +251,7 @@ def weights(rows: Rows, guess: Guess) -> Array:
     """How much each sample of each joint counts, 0 to 1: (N, n).
 
     0 where the effort was clipped. At rest friction may be anything between plus and minus the stiction f, a
-    variance of f^2/3 beside the noise's. Elsewhere Huber's weight of the residual.
+    variance of f^2/3 beside the noise's. Elsewhere the weight of the residual after [Huber1964].
     """
     weight = np.array(rows.usable)
     variance = guess.sigma**2

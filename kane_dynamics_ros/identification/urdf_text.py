@@ -1,11 +1,10 @@
 """The identified numbers in the URDF's own text: nothing else of it changes, not a byte.
 
 A moving link's body may be several links of the file, fixed to each other. One of them carries what was
-identified (the
-moving link itself, where it has a mass); the others keep what the file says, so that their sum is the body.
-The text is walked by expat, which tells where each element begins; only attribute values are replaced. What
-the file has
-no place for (a friction where there is no ``<dynamics>``) is left out, unless places may be added.
+identified (the moving link itself, where it has a mass); the others keep what the file says, so that their
+sum is the body. The text is walked by expat, which tells where each element begins; only attribute values are
+replaced. What the file has no place for (a friction where there is no ``<dynamics>``) is left out, unless
+places may be added.
 """
 
 import math
@@ -45,12 +44,12 @@ TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1,
 class Carrier(NamedTuple):
     """The link of a body that carries what is identified; None where the body has no mass.
 
-    ``placement``: its frame in the body's. ``others`` (10,): the parameters of the body's other links, in
+    ``pose``: its frame in the body's. ``others`` (10,): the parameters of the body's other links, in
     the body's frame.
     """
 
     link: str | None
-    placement: Pose
+    pose: Pose
     others: Array
 
 
@@ -360,4 +359,4 @@ def _applied(text: bytes, edits: Iterable[_Edit]) -> bytes:
 def carrier_inertia(parameters: Array, carrier: Carrier) -> Inertia:
     """What the carrier of a body with ``parameters`` (10,) must say, in its own link's frame."""
     own = central(parameters - carrier.others)
-    return moved_inertia(inverse(carrier.placement), own)
+    return moved_inertia(inverse(carrier.pose), own)

@@ -11,7 +11,7 @@ from rclpy.duration import Duration
 #
 # Under system time the trajectory clock runs on the steady clock, from the system clock's reading; a
 # step of the system clock is noticed and reported, and does not disturb a running motion. Under
-# simulated time it is the ROS clock.
+# simulated time it is the ROS clock, and timeouts count its seconds.
 
 
 NANOSECONDS = 1_000_000_000  # in a second
@@ -34,6 +34,10 @@ class NodeClock:
             nanoseconds: int = self._clock.now().nanoseconds
             return nanoseconds
         return time.monotonic_ns() + self._offset_ns
+
+    def steady(self) -> float:
+        """The time of timeouts [s]. Under simulated time it is that: a slow machine times nothing out."""
+        return self.now_ns() * 1e-9 if self.simulated else time.monotonic()
 
     def check(self) -> int:
         """Follow the system clock; how far it was stepped since the last check [ns], 0 when it was not."""

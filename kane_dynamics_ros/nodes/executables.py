@@ -1,24 +1,45 @@
-"""What ``ros2 run`` starts. Ctrl-C and SIGTERM end a node quietly even while it is still importing rclpy."""
+"""What ``ros2 run`` starts.
 
+Ctrl-C and SIGTERM end a node quietly even while it is still importing rclpy, and a package that is missing is
+said in one line.
+"""
+
+import importlib
 import os
 import signal
+import sys
 from types import FrameType
+
+from kane_dynamics_ros.errors import missing_package
 
 
 def feedforward_node() -> int:
     """The process of the feedforward node; its exit code."""
-    _end_quietly_on_signals()
-    from kane_dynamics_ros.nodes.feedforward_node import main
-
-    return main()
+    return _run("feedforward_node")
 
 
 def simulated_hardware_node() -> int:
     """The process of the simulated arm; its exit code."""
-    _end_quietly_on_signals()
-    from kane_dynamics_ros.nodes.simulated_hardware_node import main
+    return _run("simulated_hardware_node")
 
-    return main()
+
+def trajectory_recorder_node() -> int:
+    """The process of the recorder; its exit code."""
+    return _run("trajectory_recorder_node")
+
+
+def _run(name: str) -> int:
+    """The node's ``main``; 2 where a package that it needs is not installed."""
+    _end_quietly_on_signals()
+    try:
+        module = importlib.import_module(f"kane_dynamics_ros.nodes.{name}")
+    except ImportError as error:
+        missing = missing_package(error)
+        if missing is None:
+            raise
+        print(f"error: {missing}", file=sys.stderr)
+        return 2
+    return int(module.main())
 
 
 def _end_quietly_on_signals() -> None:

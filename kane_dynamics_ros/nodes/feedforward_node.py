@@ -46,6 +46,7 @@ WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through
 DIAGNOSTICS_EVERY = 20  # watches
 STOP_PATIENCE = 0.3  # [s] for the states of a stop, beyond twice its time
+CLOCK_GRACE = 2.0  # [s] that the first /clock may take
 
 
 class FeedforwardNode(LifecycleNode):
@@ -138,7 +139,7 @@ class FeedforwardNode(LifecycleNode):
     def _declare_for_joints(self, joint_names: Sequence[str]) -> None:
         """Declare what each joint has; a name of no joint is warned of."""
         own = joint_table(joint_names)
-        declare(self, own)
+        declare(self, own, more=True)
         self._table = TABLE + own
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -291,7 +292,8 @@ class FeedforwardNode(LifecycleNode):
         step_ns = self._clock_of_node.check()
         if step_ns:
             self._on_clock_step(step_ns)
-        if self._clock_of_node.simulated and not self._clock_of_node.now_ns():
+        timeless = self._clock_of_node.simulated and not self._clock_of_node.now_ns()
+        if timeless and self._watches * WATCH_PERIOD > CLOCK_GRACE:
             self.get_logger().warning("use_sim_time is true and no /clock comes", throttle_duration_sec=2.0)
         if self._controller is not None:
             self._heed_description(self._controller)

@@ -29,6 +29,7 @@ class Order:
     ours: NDArray[np.intp] | None
     theirs: NDArray[np.intp] | None
     continuous: NDArray[np.bool_] | None = None
+    stamp_ns: int = 0
     newest_ns: int = 0
     filter: Differentiated | None = None
 
@@ -143,10 +144,10 @@ class JointStateReader:
             )
         if stamp_ns < order.newest_ns:
             return self._refuse("out_of_order", "the state is older than one that came before it")
-        newest_ns = min(stamp_ns, now_ns)  # one stamp from the future must not hide what follows
-        if order.newest_ns:
-            self.period_ns = newest_ns - order.newest_ns
-        order.newest_ns = newest_ns
+        if order.stamp_ns:
+            self.period_ns = stamp_ns - order.stamp_ns
+        order.stamp_ns = stamp_ns
+        order.newest_ns = min(stamp_ns, now_ns)  # one stamp from the future must not hide what follows
         self.age_ns = age_ns
         return True
 

@@ -66,11 +66,11 @@ class ParameterError(KaneDynamicsError):
         super().__init__(f"parameter {name!r}: found {found!r}; allowed is {allowed}")
 
 
-def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = ()) -> None:
+def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (), more: bool = False) -> None:
     """Declare every parameter of the table, with its descriptor. Raises ``ParameterError``.
 
     A parameter that is given but in no table is warned of: it may be a misspelt one. Those whose names begin
-    as one of ``later`` are declared later, by another call.
+    as one of ``later`` are declared later, by another call with ``more``.
 
     The value is checked before the descriptor gets its range: rclpy's own refusal names neither the
     value nor what is allowed.
@@ -81,7 +81,7 @@ def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = ())
         open_minded = ParameterDescriptor(dynamic_typing=True)
         checked(each, node.declare_parameter(each.name, each.default, open_minded).value)
         node.set_descriptor(each.name, _descriptor(each))
-    log_differences(node, table)
+    log_differences(node, table, more)
     for name in unknown_overrides(node):
         if name.startswith(tuple(later)):
             continue
@@ -91,11 +91,12 @@ def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = ())
         )
 
 
-def log_differences(node: Node, table: Sequence[Declaration]) -> None:
-    """Say which parameters differ from their defaults: in a file whose keys match no node none does."""
+def log_differences(node: Node, table: Sequence[Declaration], more: bool) -> None:
+    """Say which parameters differ from their defaults: of a file whose keys match no node, none does."""
     values = {each.name: node.get_parameter(each.name).value for each in table}
     texts = [f"{each.name}: {values[each.name]!r:.80}" for each in table if values[each.name] != each.default]
-    node.get_logger().info(f"parameters other than their defaults: {', '.join(texts) or 'none'}")
+    if texts or not more:
+        node.get_logger().info(f"parameters other than their defaults: {', '.join(texts) or 'none'}")
 
 
 def unknown_overrides(node: Node) -> list[str]:

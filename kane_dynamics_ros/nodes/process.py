@@ -120,13 +120,22 @@ def run_node(build: Callable[[], Spinning]) -> int:
     except (ExternalShutdownException, Stopped):
         return 0
     except KaneDynamicsError as error:
+        if stop.made:  # what a signal interrupted, such as a compilation, is no fault
+            return 0
         print(f"error: {error}", file=sys.stderr)
         return 2
     finally:
+        ignore_signals()
         rclpy.try_shutdown()
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C while Python ends
     return 0
+
+
+def ignore_signals() -> None:
+    """From now on: the interpreter's own end restores the default, by which a second Ctrl-C would kill."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 # A spin that answers one subscription before everything else, and cheaply.

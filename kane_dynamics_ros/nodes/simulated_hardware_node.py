@@ -1,29 +1,87 @@
 """The simulated arm as a ROS 2 node: joint commands in, joint states out."""
 
+import math
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.errors import KaneDynamicsError, NonFiniteError
 from kane_dynamics_ros.nodes.hardware.engine import build_hardware, build_reporter, faults, payload
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE
-from kane_dynamics_ros.nodes.hardware.time import LockStepTime, Outcome, SimulationTime, WallTime
+from kane_dynamics_ros.nodes.hardware.time import (
+    LockStepTime,
+    Outcome,
+    ScaledTime,
+    SimulationTime,
+    WallTime,
+)
 from kane_dynamics_ros.nodes.messages import subscription_events
-from kane_dynamics_ros.nodes.parameters import declare, read
+from kane_dynamics_ros.nodes.parameters import ParameterError, declare, read
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.simulation.sensors import Report
 
+Array = NDArray[np.float64]
+STEADY = ClockType.STEADY_TIME
+CLOCK_LOOK = 1.0  # [s] of the wall between looks for /clock
+CLOCK_REPORT = 5.0  # [s] between two warnings that there is none
 _LONGEST_WAIT = 0.1  # [s] for anything to do, before looking whether to stop
+UNANSWERED = ("nan", "stale", "lost", "freeze")  # faults whose joint states a controller may refuse
 _REPORT_PERIOD = 1.0  # [s] between two log messages of one kind
+
+
+class CommandShapeError(KaneDynamicsError):
+    """A JointState command whose values do not fit its names."""
+
+    def __init__(self, interface: str, found: int, names: int) -> None:
+        super().__init__(f"{interface}: found {found} values for {names} names; as many are needed, or none")
+
+
+class MergedCommand:
+    """Commands as sensor_msgs/JointState, as ros2_control's JointStateTopicSystem sends them.
+
+    Joints come by name, in any order; those that the arm lacks are not ours. NaN and joints that are not
+    named leave a joint's command as it was; before its first command a joint is asked to stay where it is
+    (its position, no velocity, or no effort, by the interface). The last command holds: the sender is silent
+    while its command equals the state.
+    """
+
+    def __init__(self, joint_names: Sequence[str], interface: str) -> None:
+        self._interface = interface
+        self._places = {name: i for i, name in enumerate(joint_names)}
+        self._values = np.full(len(joint_names), np.nan)
+
+    def take(self, message: JointState, position: Array) -> Array | None:
+        """The commands (n,) now; ``position`` (n,) is where the arm stands. None when nothing is commanded.
+
+        Raises ``CommandShapeError``, ``NonFiniteError``; the command before then stays.
+        """
+        values = getattr(message, self._interface)
+        if not values:
+            return None
+        if len(values) != len(message.name):
+            raise CommandShapeError(self._interface, len(values), len(message.name))
+        merged, ours = self._values.copy(), False
+        for name, value in zip(message.name, values, strict=True):
+            if name in self._places and not math.isnan(value):
+                merged[self._places[name]], ours = value, True
+        if not ours:
+            return None
+        if np.isinf(merged).any():
+            raise NonFiniteError("command")
+        self._values = merged
+        return np.where(np.isnan(merged), position if self._interface == "position" else 0.0, merged)
 
 
 class SimulatedHardwareNode(Node):
@@ -39,11 +97,7 @@ class SimulatedHardwareNode(Node):
         self._states = self.create_publisher(JointState, "joint_states", 10)
         self._message = JointState()
         self._time = self._build_time()
-        self._command_topic = f"forward_{self.values['command.interface']}_controller/commands"
-        events = subscription_events(self.get_logger(), self._command_topic)
-        self.create_subscription(
-            Float64MultiArray, self._command_topic, self._on_command, 10, event_callbacks=events
-        )
+        self._subscribe()
         self.add_on_set_parameters_callback(self._on_parameters)
         self.get_logger().info(
             f"simulating {', '.join(self.hardware.joint_names)} at {self.values['update_rate']:g} Hz; "
@@ -62,23 +116,70 @@ class SimulatedHardwareNode(Node):
 
     def finish(self) -> None:
         """Say what went wrong during the run, if anything did."""
-        dropped = f"{self.dropped_commands} commands were dropped" if self.dropped_commands else ""
+        count = self.dropped_commands
+        dropped = f"{count} command{' was' if count == 1 else 's were'} dropped" if count else ""
         words = "; ".join(filter(None, (dropped, self._time.lost())))
         if words:
             self.get_logger().warning(words)
         self.destroy_node()
 
     def _build_time(self) -> SimulationTime:
-        if self.values["time.mode"] == "wall":
-            return WallTime(self, self.hardware.engine.time_step, self._advance)
-        start = self.values["time.start"]
-        return LockStepTime(
-            self, lambda: start + self.hardware.time, self._advance, self._send, self.values["time.timeout"]
-        )
+        values, hardware, start = self.values, self.hardware, self.values["time.start"]
+        mode, step = values["time.mode"], hardware.engine.time_step
 
-    def _on_command(self, message: Float64MultiArray) -> None:
+        def now() -> float:
+            return float(start + hardware.time)
+
+        if mode == "wall":
+            if self.get_parameter("use_sim_time").value:
+                self.create_timer(CLOCK_LOOK, self._look_for_clock, clock=Clock(clock_type=STEADY))
+            return WallTime(self, step, self._advance)
+        if mode == "clock":
+            return ScaledTime(self, now, step, self._advance, values["time.rate"])
+        if values["command.type"] == "joint_state":
+            allowed = (
+                "wall or clock with command.type joint_state: controller_manager waits for /clock, and the "
+                "arm would wait for its command"
+            )
+            raise ParameterError("time.mode", mode, allowed)
+
+        def faulty() -> bool:
+            return any(fault.kind in UNANSWERED for fault in hardware.faults.active)
+
+        return LockStepTime(self, now, self._advance, self._send, faulty, values["time.timeout"])
+
+    def _look_for_clock(self) -> None:
+        """Stamps come from the clock that ``use_sim_time`` asks for: say that there is none."""
+        if not self.get_clock().now().nanoseconds:
+            self.get_logger().warning(
+                "use_sim_time is true and no /clock comes: joint states are stamped 0; leave it out, or set "
+                "time.mode to clock or lock_step for a clock of the arm's own",
+                throttle_duration_sec=CLOCK_REPORT,
+            )
+
+    def _subscribe(self) -> None:
+        interface = self.values["command.interface"]
+        kind: Any = Float64MultiArray
+        take: Callable[[Any], None] = self._on_array
+        self._command_topic = f"forward_{interface}_controller/commands"
+        if self.values["command.type"] == "joint_state":
+            kind, take, self._command_topic = JointState, self._on_joint_state, "joint_commands"
+            self._merged = MergedCommand(self.hardware.joint_names, interface)
+        events = subscription_events(self.get_logger(), self._command_topic)
+        self.create_subscription(kind, self._command_topic, take, 10, event_callbacks=events)
+
+    def _on_array(self, message: Float64MultiArray) -> None:
+        self._command(lambda: np.array(message.data))
+
+    def _on_joint_state(self, message: JointState) -> None:
+        self._command(lambda: self._merged.take(message, self.hardware.engine.q))
+
+    def _command(self, read_message: Callable[[], Array | None]) -> None:
         try:
-            self.hardware.write(np.array(message.data))
+            command = read_message()
+            if command is None:
+                return
+            self.hardware.write(command)
         except KaneDynamicsError as error:
             self.dropped_commands += 1
             self.get_logger().warning(
@@ -132,6 +233,8 @@ class SimulatedHardwareNode(Node):
     def _change(self, values: dict[str, Any], changed: set[str]) -> None:
         if any(name.startswith("payload.") for name in changed):
             self.hardware.engine.set_payload(payload(values))
+        if "time.paused" in changed:
+            self._time.pause(values["time.paused"])
         if "faults.active" in changed:
             self.hardware.switch_faults(faults(values, "faults.active"))
 

@@ -2,45 +2,59 @@
 
 For where there is no ``ros2 topic pub`` and no ``ros2 bag record``, and for runs that must start and end
 by themselves. It waits until the robot's states and commands flow, sends the trajectory with an absolute
-start time, records until it has ended, and exits: 0 when the bag is complete, 1 when something is missing.
+start time, records until it has ended, and exits: 0 when the whole motion is in the bag, with states and
+commands to its end and, from a controller that tells (``~/trajectory_status``), the trajectory finished;
+1, with the reason, for everything else. Whatever waits has a deadline in the wall's time.
 """
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import rclpy
-from diagnostic_msgs.msg import DiagnosticArray
-from rclpy.clock_type import ClockType
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.duration import Duration
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.parameter_client import AsyncParameterClient
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSDurabilityPolicy, QoSProfile
 from rclpy.serialization import deserialize_message
-from rclpy.time import Time
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
+from kane_dynamics_ros.description.load import urdf_text
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.nodes.bag_recorder import BagRecorder, Topic
+from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 from kane_dynamics_ros.nodes.messages import trajectory_from
 from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
+from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
 
 NEEDED = ("trajectory", "bag")
 STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
+STATUS = "feedforward_node/trajectory_status"
 TOPICS = (
     Topic(STATES, JointState),
     Topic(COMMANDS, Float64MultiArray),
     Topic("joint_trajectory", JointTrajectory),
     Topic("feedforward_node/feedforward", JointState),
+    Topic(STATUS, DiagnosticStatus, latched=True),
     Topic("robot_description", String, latched=True),
     Topic("/diagnostics", DiagnosticArray),
 )
+LARGEST_OFFSET = 5.0  # [s] between the stamps of states and this node's clock
+GONE_FOR = 1.0  # [s] without a publisher before it counts as ended
+ANSWERED_WITHIN = 5.0  # [s] for a service of another node
+TOLERANCE = 0.1  # [s] by which the last command may come before the last point is due
 
 
 class SilenceError(KaneDynamicsError):
@@ -62,14 +76,61 @@ class MissingParameterError(KaneDynamicsError):
         super().__init__(f"parameter {name!r} is missing; give it with -p {name}:=... ({what})")
 
 
+class OtherClockError(KaneDynamicsError):
+    """The robot lives in another time than this node."""
+
+    def __init__(self, stamp: float, now: float) -> None:
+        super().__init__(
+            f"{STATES} is stamped {stamp:.3f} s, and the clock here shows {now:.3f} s; set use_sim_time here "
+            "as in the controller, or mend the robot's stamps"
+        )
+
+
+class TrajectoryFailedError(KaneDynamicsError):
+    """The controller did not drive the whole trajectory, by its own word."""
+
+    def __init__(self, state: str, reason: str, bag: Path) -> None:
+        self.state, self.reason = state, reason
+        super().__init__(f"the controller says of the trajectory: {state}: {reason}; see the bag {bag}")
+
+
+class RunBrokenError(KaneDynamicsError):
+    """States, commands or time did not reach the end of the trajectory."""
+
+    def __init__(self, what: str, left: float, bag: Path) -> None:
+        super().__init__(f"{what}, {left:.3f} s before the end of the recording; the bag {bag} stops there")
+
+
+class StoppedError(KaneDynamicsError):
+    """Ctrl-C or SIGTERM came before the end."""
+
+    def __init__(self, bag: Path) -> None:
+        kept = f"the bag {bag} stops there" if bag.exists() else "nothing was recorded"
+        super().__init__(f"stopped by a signal before the trajectory ended; {kept}")
+
+
 PARAMETERS = (
     Declaration("trajectory", "text", "", "YAML file with a JointTrajectory, as ros2 topic pub takes it"),
     Declaration("bag", "text", "", "directory of the bag to write; must not exist"),
-    Declaration("robot_description", "text", "", "URDF file to publish on robot_description; empty: none"),
+    Declaration(
+        "robot_description", "text", "", "URDF or xacro file to publish on robot_description; empty: none"
+    ),
+    Declaration(
+        "without_namespace",
+        "switch",
+        False,
+        "leave the node's namespace out of the names of topics in the bag",
+    ),
     Declaration("lead_time", "number", 0.5, "from sending the trajectory to its start", "s", 0.0, 60.0),
     Declaration("settle_time", "number", 0.5, "recorded after the last point", "s", 0.0, 3600.0),
     Declaration(
-        "timeout", "number", 20.0, "how long to wait for the robot and the controller", "s", 0.0, 3600.0
+        "timeout",
+        "number",
+        20.0,
+        "how long, by the wall's clock, to wait for the robot and the controller, and for them to go on",
+        "s",
+        0.0,
+        3600.0,
     ),
 )
 
@@ -82,71 +143,205 @@ def check_given(options: Mapping[str, Any]) -> None:
 
 
 def publish_description(node: Node, path: Path) -> None:
-    """Publish a URDF's text as robot_state_publisher does: reliable, transient local."""
+    """Publish a URDF's text as robot_state_publisher does: expanded, reliable, transient local."""
     qos = QoSProfile(depth=1, durability=QoSDurabilityPolicy.TRANSIENT_LOCAL)
-    node.create_publisher(String, "robot_description", qos).publish(String(data=path.read_text("utf-8")))
+    node.create_publisher(String, "robot_description", qos).publish(String(data=urdf_text(path)))
 
 
-def what_is_missing(recorder: BagRecorder, publisher: "Publisher[JointTrajectory]") -> str:
-    """What the trajectory still has to wait for; empty when nothing."""
-    silent = [name for name in (STATES, COMMANDS) if not recorder.heard(name)]
-    if silent:
-        return f"nothing came on {' and '.join(silent)}"
-    return "" if publisher.get_subscription_count() > 1 else "no controller listens to joint_trajectory"
+class Recording:
+    """One run: the node, its bag, and what is known of the trajectory."""
+
+    def __init__(
+        self,
+        node: Node,
+        executor: Executor,
+        bag: BagRecorder,
+        timeout: float,
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._node, self._executor, self._bag = node, executor, bag
+        self._timeout, self._stopped = timeout, stopped
+        self._label = f"recorder_{uuid.uuid4().hex[:12]}"
+        self._outcome: dict[str, str] = {}
+        self._simulated = bool(node.get_parameter("use_sim_time").value)
+        self._gone_since: dict[str, float] = {}
+        self._progress = (-1, 0.0)  # newest stamp [ns], and since when it has been [s]
+        qos = QoSProfile(depth=10, durability=QoSDurabilityPolicy.TRANSIENT_LOCAL)
+        node.create_subscription(DiagnosticStatus, STATUS, self._on_status, qos)
+
+    def drive(self, trajectory: JointTrajectory, lead: float, settle: float) -> None:
+        """Wait for the others, send the trajectory, record until it has ended.
+
+        Raises ``KaneDynamicsError`` when anything is missing to the end.
+        """
+        publisher = self._node.create_publisher(JointTrajectory, "joint_trajectory", 1)
+        self._await_others(publisher)
+        self._bag.open()
+        with self._standing_still():
+            start_ns = max(self._now_ns(), self._newest_state_ns()) + round(lead * NANOSECONDS)
+            trajectory.header.stamp.sec, trajectory.header.stamp.nanosec = divmod(start_ns, NANOSECONDS)
+            trajectory.header.frame_id = self._label
+            publisher.publish(trajectory)
+            self._await_answer(publisher)
+        last_ns = start_ns + length_ns(trajectory)
+        self._record_until(last_ns + round(settle * NANOSECONDS), last_ns)
+
+    def _await_others(self, publisher: "Publisher[JointTrajectory]") -> None:
+        deadline = time.monotonic() + self._timeout
+        self._spin_until(lambda: not self._missing(publisher) or time.monotonic() > deadline)
+        if what := self._missing(publisher):
+            raise SilenceError(what, self._timeout)
+        stamp, now = self._newest_state_ns(), self._now_ns()
+        if abs(stamp - now) > LARGEST_OFFSET * NANOSECONDS:
+            raise OtherClockError(stamp / NANOSECONDS, now / NANOSECONDS)
+
+    def _missing(self, publisher: "Publisher[JointTrajectory]") -> str:
+        """What the trajectory still has to wait for; empty when nothing."""
+        if not self._now_ns():
+            return "use_sim_time is true, and no time came on /clock"
+        silent = [name for name in (STATES, COMMANDS) if not self._bag.heard(name)]
+        if silent:
+            return f"nothing came on {' and '.join(silent)}"
+        return "" if publisher.get_subscription_count() > 1 else "no controller listens to joint_trajectory"
+
+    @contextmanager
+    def _standing_still(self) -> Iterator[None]:
+        """Pause a simulated robot in lock step: the trajectory comes at one moment of its time, however long
+        the controller's process takes it. Other robots go on."""
+        robots = self._node.get_publishers_info_by_topic(STATES) if self._simulated else []
+        clients = [
+            AsyncParameterClient(self._node, f"{each.node_namespace.rstrip('/')}/{each.node_name}")
+            for each in robots
+        ]
+        paused = [client for client in clients if self._set_paused(client, True)]
+        try:
+            yield
+        finally:
+            for client in paused:
+                self._set_paused(client, False)
+
+    def _set_paused(self, client: AsyncParameterClient, paused: bool) -> bool:
+        """Whether the robot's node has taken it."""
+        if not client.wait_for_services(timeout_sec=ANSWERED_WITHIN):
+            return False
+        future = client.set_parameters([Parameter("time.paused", value=paused)])
+        deadline = time.monotonic() + ANSWERED_WITHIN
+        self._spin_until(lambda: future.done() or time.monotonic() > deadline)
+        result = future.result() if future.done() else None
+        return result is not None and all(each.successful for each in result.results)
+
+    def _await_answer(self, publisher: "Publisher[JointTrajectory]") -> None:
+        """Until the controller says what it makes of the trajectory, where it says such things."""
+        publisher.wait_for_all_acked(Duration(seconds=ANSWERED_WITHIN))
+        deadline = time.monotonic() + self._timeout
+        if self._simulated and self._node.count_publishers(STATUS):
+            self._spin_until(lambda: bool(self._outcome) or time.monotonic() > deadline)
+
+    def _record_until(self, end_ns: int, last_ns: int) -> None:
+        """Until states are past ``end_ns``; commands must reach ``last_ns``, when the last point is due."""
+
+        def over() -> bool:
+            if self._outcome.get("state") in ("refused", "dropped"):
+                raise TrajectoryFailedError(self._outcome["state"], self._outcome["reason"], self._bag.path)
+            left = (end_ns - self._newest_state_ns()) / NANOSECONDS
+            if left < 0.0:
+                return True
+            if trouble := self._trouble():
+                raise RunBrokenError(trouble, left, self._bag.path)
+            return False
+
+        self._spin_until(over)
+        behind = (last_ns - self._bag.last(COMMANDS).clock_ns) / NANOSECONDS
+        if behind > TOLERANCE:
+            raise RunBrokenError(f"the last message on {COMMANDS} came", behind, self._bag.path)
+        if self._outcome and not self._finished():
+            deadline = time.monotonic() + self._timeout
+            self._spin_until(lambda: self._finished() or time.monotonic() > deadline)
+            if not self._finished():
+                raise TrajectoryFailedError(self._outcome["state"], "and never finished", self._bag.path)
+
+    def _finished(self) -> bool:
+        return self._outcome.get("state") == "finished"
+
+    def _trouble(self) -> str:
+        """Why the run will not come to its end; empty as long as it may."""
+        now = time.monotonic()
+        for name in (STATES, COMMANDS):
+            if now - self._bag.last(name).steady > self._timeout:
+                return f"nothing came on {name} for {self._timeout:g} s"
+            if self._node.count_publishers(name):
+                self._gone_since.pop(name, None)
+            elif now - self._gone_since.setdefault(name, now) > GONE_FOR:
+                return f"the publisher of {name} has gone"
+        if self._progress_stalled(now):
+            return f"time did not advance for {self._timeout:g} s"
+        return ""
+
+    def _progress_stalled(self, now: float) -> bool:
+        newest = self._newest_state_ns()
+        if newest > self._progress[0]:
+            self._progress = (newest, now)
+        return now - self._progress[1] > self._timeout
+
+    def _on_status(self, message: DiagnosticStatus) -> None:
+        values = {each.key: each.value for each in message.values}
+        if values.get("frame_id") == self._label:
+            self._outcome = {"reason": message.message, **values}
+
+    def _newest_state_ns(self) -> int:
+        """The stamp of the newest recorded state [ns], or when it came where the robot does not stamp.
+
+        The node's clock may be ahead of what waits to be written.
+        """
+        heard = self._bag.last(STATES)
+        stamp = deserialize_message(heard.data, JointState).header.stamp
+        return int(stamp.sec * NANOSECONDS + stamp.nanosec) or heard.clock_ns
+
+    def _now_ns(self) -> int:
+        return int(self._node.get_clock().now().nanoseconds)
+
+    def _spin_until(self, over: Callable[[], bool]) -> None:
+        """Serve callbacks until ``over`` says so; it is asked at least every 50 ms."""
+        while not over():
+            if self._stopped():
+                raise StoppedError(self._bag.path)
+            self._bag.look()
+            self._executor.spin_once(timeout_sec=0.05)
 
 
-def spin_until(executor: Executor, over: Callable[[], bool]) -> None:
-    """Serve callbacks until ``over`` says so; it is asked at least every 50 ms."""
-    while not over():
-        executor.spin_once(timeout_sec=0.05)
+def length_ns(trajectory: JointTrajectory) -> int:
+    """From its start to its last point [ns]; without points, which means stop, none."""
+    if not trajectory.points:
+        return 0
+    last = trajectory.points[-1].time_from_start
+    return int(last.sec * NANOSECONDS + last.nanosec)
 
 
-def record(node: Node, executor: Executor, options: Mapping[str, Any]) -> None:
-    """Wait for the others, send the trajectory, and record until it has ended."""
+def record(node: Node, executor: Executor, options: Mapping[str, Any], stopped: Callable[[], bool]) -> None:
+    """The whole run. Raises ``KaneDynamicsError``; what was recorded until then is readable."""
     check_given(options)
     trajectory = trajectory_from(read_trajectory(Path(options["trajectory"])), "")
-    with BagRecorder(node, Path(options["bag"]), TOPICS) as recorder:
+    with BagRecorder(node, Path(options["bag"]), TOPICS, options["without_namespace"]) as bag:
         if options["robot_description"]:
             publish_description(node, Path(options["robot_description"]))
-        publisher = node.create_publisher(JointTrajectory, "joint_trajectory", 1)
-        await_others(executor, lambda: what_is_missing(recorder, publisher), options["timeout"])
-        start = node.get_clock().now() + Duration(seconds=options["lead_time"])
-        trajectory.header.stamp = start.to_msg()
-        publisher.publish(trajectory)
-        end = end_of(trajectory, start) + Duration(seconds=options["settle_time"])
-        latest = end + Duration(seconds=options["timeout"])  # for robots that stop, or do not stamp
-        spin_until(executor, lambda: last_stamp(recorder) > end or node.get_clock().now() > latest)
-
-
-def await_others(executor: Executor, missing: Callable[[], str], timeout: float) -> None:
-    """Serve callbacks until nothing is missing. Raises when that takes longer than the timeout [s]."""
-    deadline = time.monotonic() + timeout
-    spin_until(executor, lambda: not missing() or time.monotonic() > deadline)
-    if what := missing():
-        raise SilenceError(what, timeout)
-
-
-def last_stamp(recorder: BagRecorder) -> Time:
-    """The stamp of the newest recorded state; the node's clock may be ahead of what waits to be written."""
-    state = deserialize_message(recorder.last(STATES), JointState)
-    return Time.from_msg(state.header.stamp, clock_type=ClockType.ROS_TIME)
-
-
-def end_of(trajectory: JointTrajectory, start: Time) -> Time:
-    """When the last point is due; without points, which means stop, at once."""
-    points = trajectory.points
-    return start + Duration.from_msg(points[-1].time_from_start) if points else start
+        recording = Recording(node, executor, bag, options["timeout"], stopped)
+        recording.drive(trajectory, options["lead_time"], options["settle_time"])
 
 
 def main(args: list[str] | None = None) -> int:
     """Run the node; returns the exit code."""
-    rclpy.init(args=args)
-    node = rclpy.create_node("trajectory_recorder")
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
+    stop = StopRequest()
     try:
+        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    except RuntimeError as error:  # rclpy's, of ROS arguments that cannot be read
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    try:
+        node = rclpy.create_node("trajectory_recorder")
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
         declare(node, PARAMETERS)
-        record(node, executor, read(node, PARAMETERS))
+        record(node, executor, read(node, PARAMETERS), lambda: stop.made)
         return 0
     except KaneDynamicsError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -154,10 +349,10 @@ def main(args: list[str] | None = None) -> int:
     except OSError as error:
         print(f"error: {PathError(error) if error.filename else error}", file=sys.stderr)
         return 1
-    except (KeyboardInterrupt, ExternalShutdownException):
+    except ExternalShutdownException:
         return 1
     finally:
-        node.destroy_node()
+        ignore_signals()
         rclpy.try_shutdown()
 
 

@@ -203,7 +203,14 @@ class DynamicsModel(Protocol):
         """The combinations of inertial parameters that torques can tell apart."""
 
     def reaction_wrenches(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Array | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        out: Array | None = None,
+        *,
+        wrench: ArrayLike | None = None,
+        frame: WrenchFrame = "tip",
     ) -> Array:
         """Force, then torque about the joint, by which each joint moves its link, link axes."""
 

@@ -364,7 +364,14 @@ class GeneratedModel:
         return self._kernel.regressor(q, qd, qdd, out)
 
     def reaction_wrenches(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Array | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        out: Array | None = None,
+        *,
+        wrench: ArrayLike | None = None,
+        frame: WrenchFrame = "tip",
     ) -> Array:
         """The joint reactions (liaison forces), (bodies, 6) or (N, bodies, 6).
 
@@ -374,11 +381,19 @@ class GeneratedModel:
         Args:
             q, qd, qdd: position [rad or m], velocity and acceleration of each joint, (n,) or (N, n).
             out: array for the result.
+            wrench, frame: what the environment exerts on the tip, as in ``external_effort``: the joints need
+                not supply it.
 
         Raises:
             ShapeError, BatchError, NonFiniteError: naming the argument.
+            ParameterError: another frame than "tip" and "root".
         """
-        return self._kernel.reaction_wrenches(q, qd, qdd, out)
+        if wrench is None:
+            return self._kernel.reaction_wrenches(q, qd, qdd, out)
+        supplied = self._kernel.external_wrenches(q, self._in_tip_axes(q, wrench, frame))
+        found = self._kernel.reaction_wrenches(q, qd, qdd, out)
+        found -= supplied
+        return found
 
     def tip_pose(self, q: ArrayLike, out: Array | None = None) -> Array:
         """Homogeneous transform of the tip in the root link's frame [m], (4, 4) or (N, 4, 4).
@@ -487,20 +502,40 @@ class GeneratedModel:
         return Energy(both[..., 0] + rotors, both[..., 1])
 
     def inverse_dynamics_derivatives(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        *,
+        wrench: ArrayLike | None = None,
+        frame: WrenchFrame = "tip",
     ) -> tuple[Array, Array]:
-        """d tau / d q and d tau / d qd, each (n, n) or (N, n, n), friction included."""
+        """d tau / d q and d tau / d qd, each (n, n) or (N, n, n), friction included.
+
+        A ``wrench`` on the tip is constant in the axes of ``frame``, see ``external_effort``.
+        """
         both = self._kernel.inverse_dynamics_derivatives(q, qd, qdd)
         by_q, by_qd = both[..., 0, :, :], both[..., 1, :, :]
+        if wrench is not None:
+            by_q = by_q - self.external_effort_derivatives(q, wrench, frame=frame)
         return by_q, by_qd + self._friction_slope(np.asarray(qd, dtype=float))
 
     def forward_dynamics_derivatives(
-        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        *,
+        wrench: ArrayLike | None = None,
+        frame: WrenchFrame = "tip",
     ) -> tuple[Array, Array]:
-        """d qdd / d q and d qdd / d qd at fixed tau: -M^-1 times those of inverse dynamics."""
-        qdd = self.forward_dynamics(q, qd, tau)
+        """d qdd / d q and d qdd / d qd at fixed tau: -M^-1 times those of inverse dynamics.
+
+        A ``wrench`` on the tip is constant in the axes of ``frame``, see ``external_effort``.
+        """
+        qdd = self.forward_dynamics(q, qd, tau, wrench=wrench, frame=frame)
         M = self.mass_matrix(q)
-        by_q, by_qd = self.inverse_dynamics_derivatives(q, qd, qdd)
+        by_q, by_qd = self.inverse_dynamics_derivatives(q, qd, qdd, wrench=wrench, frame=frame)
         return _minus_solved(M, by_q), _minus_solved(M, by_qd)
 
     def _of_frame(self, function: str, frame: str) -> Callable[..., Array]:
@@ -509,6 +544,22 @@ class GeneratedModel:
             raise ParameterError("frame", frame, " or ".join(WRENCH_FRAMES))
         chosen: Callable[..., Array] = getattr(self._kernel, function.format(WRENCH_FRAMES[frame]))
         return chosen
+
+    def _in_tip_axes(self, q: ArrayLike, wrench: ArrayLike, frame: str) -> Array:
+        """A wrench (6,) or (N, 6) given in the axes of ``frame``, in those of the tip."""
+        self._of_frame("external_effort{}", frame)
+        given: Array = np.asarray(wrench)
+        if frame == "tip":
+            return given
+        pose = self.tip_pose(q)
+        (given,) = checked_arrays(len(self.joint_names), wrench=given)
+        if given.shape[:-1] != pose.shape[:-2]:
+            raise BatchError("wrench", given.shape, (*pose.shape[:-2], 6))
+        R_RT = pose[..., :3, :3]
+        parts = given.reshape(
+            *given.shape[:-1], 2, 3
+        )  # force, torque: rows, so that R_RT^T acts from the right
+        return np.asarray((parts @ R_RT).reshape(given.shape), dtype=np.float64)
 
     def _friction_slope(self, qd: Array) -> Array:
         """d friction / d qd, diagonal."""

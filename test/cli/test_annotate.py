@@ -78,15 +78,27 @@ def test_a_bad_file_is_refused_with_the_place(tmp_path, capsys, content, message
 
 def test_a_motion_beyond_the_effort_limits_is_refused_unless_told_otherwise(tmp_path, capsys):
     fast = json.loads(json.dumps(TRAJECTORY))
-    for point, q in zip(fast["points"], ([0.0] * 5, [3.0, 0.0, 0.0, 0.0, 0.0]), strict=True):
+    for point, q in zip(fast["points"], ([0.0] * 5, [0.3, 0.0, 0.0, 0.0, 0.0]), strict=True):
         point.update(positions=q, velocities=[0.0] * 5)
+    fast["points"][1]["time_from_start"] = {"sec": 1, "nanosec": 250_000_000}
     source = tmp_path / "in.yaml"
     source.write_text(yaml.safe_dump(fast))
     assert main(["annotate", "manipulator_5dof", str(source)]) == 2
-    # a cubic over 0.5 s and 3 rad begins with 72 rad/s^2
-    effort = MODEL.inverse_dynamics([0.0] * 5, [0.0] * 5, [72.0, 0.0, 0.0, 0.0, 0.0])[0]
+    # a cubic over 0.25 s and 0.3 rad, 1.8 rad/s at most, begins with 28.8 rad/s^2
+    effort = MODEL.inverse_dynamics([0.0] * 5, [0.0] * 5, [28.8, 0.0, 0.0, 0.0, 0.0])[0]
     assert capsys.readouterr().err == (
         f"error: joint 'gamma_1' needs an effort of {effort:g} at 1.000 s from the start; the limit is 250; "
         "move more slowly\n"
     )
+    assert main(["annotate", "manipulator_5dof", str(source), "--no-limits"]) == 0
+
+
+def test_positions_beyond_the_limits_are_refused_unless_told_otherwise(tmp_path, capsys):  # degrees
+    degrees = json.loads(json.dumps(TRAJECTORY))
+    for point in degrees["points"]:
+        point.update(positions=[0.0, 76.8, 0.0, 0.0, 0.0], velocities=[0.0] * 5)
+    source = tmp_path / "in.yaml"
+    source.write_text(yaml.safe_dump(degrees))
+    assert main(["annotate", "manipulator_5dof", str(source)]) == 2
+    assert "position of joint 'alpha_2' reaches 76.8" in capsys.readouterr().err
     assert main(["annotate", "manipulator_5dof", str(source), "--no-limits"]) == 0

@@ -4,7 +4,14 @@ import csv
 
 import numpy as np
 
-from kane_dynamics_ros.cli.demo.errors import TrackingError, shortcomings, table, tracking_error, write_errors
+from kane_dynamics_ros.cli.demo.errors import (
+    TrackingError,
+    gaps_found,
+    shortcomings,
+    table,
+    tracking_error,
+    write_errors,
+)
 from kane_dynamics_ros.cli.demo.recording import Run
 
 JOINTS = ("a", "b", "c")
@@ -62,3 +69,13 @@ def test_csv_holds_a_row_for_each_controller_and_joint(tmp_path):
     assert {row["controller"] for row in rows} == {"PD alone"}
     assert [float(row["rms_rad"]) for row in rows] == [0.1, 0.2, 0.3]
     assert [float(row["peak_rad"]) for row in rows] == [0.2, 0.4, 0.6]
+
+
+def test_missing_states_are_told_of_the_run_that_misses_them():
+    times = np.arange(0, 401) * 0.02
+    runs = {}
+    for label, kept in (("whole", times), ("torn", np.delete(times, [7, 8, 9]))):
+        values = np.zeros((len(kept), 3))
+        runs[label] = Run(kept, values, values, values)
+    [told] = gaps_found(runs)
+    assert told.startswith("torn: 3 of 401 joint states are missing, up to 0.080 s")

@@ -5,12 +5,14 @@ import os
 import sys
 
 import pytest
+from own_domain import own_domain
 
 from kane_dynamics_ros.cli.demo import processes
 from kane_dynamics_ros.cli.demo.processes import (
     NodeFailedError,
+    StrangersError,
+    guard_command,
     node_command,
-    private_environment,
     running,
     wait_for,
 )
@@ -25,26 +27,21 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); "
 def programs(monkeypatch):
     """Lets the names sleep, fail and stubborn stand for nodes."""
     codes = {"sleep": SLEEP, "fail": FAIL, "stubborn": STUBBORN, "end": ""}
-    monkeypatch.setattr(processes, "node_command", lambda name, _: [sys.executable, "-c", codes[name]])
     monkeypatch.setattr(processes, "PATIENCE", 0.5)
+    return {name: [sys.executable, "-c", code] for name, code in codes.items()}
 
 
 def test_command_line_sets_ros_parameters_as_yaml():
     parameters = {"mode": "feedforward_pd", "terms.gravity": False, "kp": [1.0, 2.0], "rate": 500.0}
-    assert node_command("some_node", parameters) == [
+    assert node_command("some_node", parameters, "/space") == [
         sys.executable,
         "-m",
         "kane_dynamics_ros.nodes.some_node",
         "--ros-args",
+        *["-r", "__ns:=/space", "-r", "/clock:=/space/clock", "-r", "/diagnostics:=/space/diagnostics"],
         *["-p", 'mode:="feedforward_pd"', "-p", "terms.gravity:=false"],
         *["-p", "kp:=[1.0, 2.0]", "-p", "rate:=500.0"],
     ]
-
-
-def test_environment_keeps_the_traffic_on_this_machine():
-    environment = private_environment()
-    assert int(environment["ROS_DOMAIN_ID"]) in processes.DOMAINS
-    assert environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] == "LOCALHOST"
 
 
 def test_missing_ros_is_said_at_once_with_two_ways_out(monkeypatch, capsys):
@@ -59,7 +56,7 @@ def test_missing_ros_is_said_at_once_with_two_ways_out(monkeypatch, capsys):
 @pytest.mark.parametrize("name", ["sleep", "stubborn"])
 def test_node_is_ended_when_something_fails(programs, tmp_path, name):
     def fail_while_it_runs():
-        with running(name, {}, os.environ, tmp_path) as node:
+        with running(name, programs[name], os.environ, tmp_path) as node:
             nodes.append(node)
             raise ZeroDivisionError
 
@@ -71,8 +68,8 @@ def test_node_is_ended_when_something_fails(programs, tmp_path, name):
 
 def test_waiting_ends_when_the_worker_has_ended(programs, tmp_path):
     with (
-        running("sleep", {}, os.environ, tmp_path) as node,
-        running("end", {}, os.environ, tmp_path) as worker,
+        running("sleep", programs["sleep"], os.environ, tmp_path) as node,
+        running("end", programs["end"], os.environ, tmp_path) as worker,
     ):
         wait_for(worker, while_running=[node])
         assert not node.ended()
@@ -82,10 +79,49 @@ def test_waiting_ends_when_the_worker_has_ended(programs, tmp_path):
 def test_failure_of_any_node_is_reported_with_the_end_of_its_log(programs, tmp_path, failing):
     first, second = ("fail", "sleep") if failing == "worker" else ("sleep", "fail")
     with (
-        running(first, {}, os.environ, tmp_path) as worker,
-        running(second, {}, os.environ, tmp_path) as other,
+        running(first, programs[first], os.environ, tmp_path) as worker,
+        running(second, programs[second], os.environ, tmp_path) as other,
         pytest.raises(NodeFailedError) as caught,
     ):
         wait_for(worker, while_running=[other])
     log = tmp_path / "fail.log"
     assert str(caught.value) == f"fail ended with exit code 3; its log {log} closes with:\nno such model"
+
+
+STRANGER = """
+import rclpy, time
+rclpy.init()
+node = rclpy.create_node("real_robot")
+time.sleep(60)
+"""
+
+
+def test_a_stranger_on_the_domain_ends_the_run_and_is_named(tmp_path):
+    pytest.importorskip("rclpy", reason="the guard is a node")
+    environment = processes.private_environment(own_domain())
+    stranger = [sys.executable, "-c", STRANGER]
+    worker = [sys.executable, "-c", SLEEP]
+    with (
+        running(processes.GUARD, guard_command("/demo"), environment, tmp_path) as guard,
+        running("worker", worker, environment, tmp_path) as working,
+        running("stranger", stranger, environment, tmp_path),
+        pytest.raises(StrangersError) as caught,
+    ):
+        wait_for(working, while_running=[guard])
+    assert "/real_robot" in str(caught.value)
+
+
+def test_a_run_is_alone_on_its_domain_and_in_its_namespace(monkeypatch, tmp_path):
+    started = []
+
+    def note(name, command, environment, logs):
+        started.append((name, command, environment["ROS_DOMAIN_ID"]))
+        return running(name, [sys.executable, "-c", "" if "recorder" in name else SLEEP], environment, logs)
+
+    monkeypatch.setattr(processes, "running", note)
+    processes.record({}, tmp_path / "trajectory.yaml", tmp_path / "run", wall_clock=False)
+    assert started[0][0] == processes.GUARD  # before anything is commanded
+    assert len({domain for *_, domain in started}) == 1
+    space = started[0][1][-1]
+    assert space.startswith("/demo_")
+    assert all(f"__ns:={space}" in command for _, command, _ in started[1:])

@@ -5,7 +5,14 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from kane_dynamics_ros.cli.demo.recording import DURATION, RecordingTooShortError, read_run, reference
+from kane_dynamics_ros.cli.demo.recording import (
+    DURATION,
+    NoTrajectoryError,
+    RecordingTooShortError,
+    Run,
+    read_run,
+    reference,
+)
 
 JOINTS = ("a", "b", "c", "d", "e")
 START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])
@@ -18,7 +25,7 @@ def header(seconds):
     return STORE.types["std_msgs/msg/Header"](time, "")
 
 
-def write_bag(path, times):
+def write_bag(path, times, with_trajectory=True):
     """A trajectory, and states that are 1 mrad off the reference, with the time as every effort."""
     kinds = ("trajectory_msgs/msg/JointTrajectory", "sensor_msgs/msg/JointState")
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
@@ -27,7 +34,8 @@ def write_bag(path, times):
             for topic, kind in zip(("/joint_trajectory", "/joint_states"), kinds, strict=True)
         )
         message = STORE.types[kinds[0]](header(BEGINNING), list(JOINTS), [])
-        writer.write(trajectory, BEGINNING * 10**9, STORE.serialize_cdr(message, kinds[0]))
+        if with_trajectory:
+            writer.write(trajectory, BEGINNING * 10**9, STORE.serialize_cdr(message, kinds[0]))
         for t, q in zip(times, reference(times, START).q, strict=True):
             message = STORE.types[kinds[1]](
                 header(BEGINNING + t), list(JOINTS), q + 1e-3, np.array([]), np.full(5, t)
@@ -53,3 +61,35 @@ def test_too_few_states_are_no_run(tmp_path):
         f"{tmp_path / 'bag'}: 10 joint states during the motion; at least 100 are needed; see the nodes' "
         "logs beside it, and whether the machine is too busy"
     )
+
+
+def test_a_bag_without_the_trajectory_is_no_run(tmp_path):
+    write_bag(tmp_path / "bag", np.arange(0.0, DURATION, 0.02), with_trajectory=False)
+    with pytest.raises(NoTrajectoryError):
+        read_run(tmp_path / "bag", JOINTS, START)
+
+
+def run_at(times):
+    values = np.repeat(times[:, None], 5, axis=1)
+    return Run(times, values, values, values)
+
+
+def test_gaps_are_counted_from_the_motions_start_to_its_end():
+    times = np.arange(0, 401) * 0.02
+    assert run_at(times).gaps.missing == 0
+    jittered = times + 0.002 * np.sin(np.arange(401))
+    assert run_at(np.clip(jittered, 0.0, DURATION)).gaps.missing == 0
+    kept = np.delete(times, [0, 1, 50, 200, 201, 202, 400])
+    gaps = run_at(kept).gaps
+    assert (gaps.missing, gaps.expected) == (7, 401)
+    assert gaps.longest == pytest.approx(0.08)
+
+
+def test_lines_are_broken_where_states_are_missing():
+    times = np.arange(0, 401) * 0.02
+    kept = np.delete(times, [50, 200, 201])
+    run = run_at(kept)
+    drawn, values = run.broken(run.position)
+    assert np.isnan(drawn).sum() == 2
+    np.testing.assert_array_equal(np.isnan(values).all(axis=1), np.isnan(drawn))
+    np.testing.assert_array_equal(drawn[~np.isnan(drawn)], kept)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kane_dynamics_ros.cli.demo.recording import DURATION, message, reference
+from kane_dynamics_ros.cli.demo.recording import DURATION, reference, request
 
 START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
@@ -28,15 +28,13 @@ def test_every_joint_moves():
 
 
 def test_message_carries_velocity_and_acceleration_at_increasing_times():
-    fields = message(JOINTS, START)
-    points = fields["points"]
-    times = np.array([p["time_from_start"]["sec"] + 1e-9 * p["time_from_start"]["nanosec"] for p in points])
+    points = request(JOINTS, START).points
+    times = np.array([1e-9 * point.time_ns for point in points])
     motion = reference(times, START)
-    assert fields["joint_names"] == list(JOINTS)
+    assert request(JOINTS, START).names == JOINTS
     assert times[0] == 0.0
     assert times[-1] == DURATION
     assert (np.diff(times) > 0.0).all()
-    assert all(0 <= p["time_from_start"]["nanosec"] < 1_000_000_000 for p in points)
-    np.testing.assert_allclose([p["positions"] for p in points], motion.q, atol=1e-7)  # times round to 1 ns
-    np.testing.assert_allclose([p["velocities"] for p in points], motion.qd, atol=1e-7)
-    np.testing.assert_allclose([p["accelerations"] for p in points], motion.qdd, atol=1e-7)
+    np.testing.assert_allclose([p.positions for p in points], motion.q, atol=1e-7)  # times round to 1 ns
+    np.testing.assert_allclose([p.velocities for p in points], motion.qd, atol=1e-7)
+    np.testing.assert_allclose([p.accelerations for p in points], motion.qdd, atol=1e-7)

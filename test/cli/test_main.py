@@ -1,6 +1,7 @@
 """The command's frame: exit codes, messages, and that a command is imported only when it is called."""
 
 import shlex
+import subprocess
 import sys
 import types
 
@@ -80,3 +81,78 @@ def test_example_of_the_command_is_one_that_its_parser_takes(name):
     words = shlex.split(cli.COMMANDS[name].example)
     assert words[0] == name
     assert callable(cli.parse(words).run)
+
+
+def test_without_a_command_all_of_them_are_listed(capsys):
+    assert cli.main([]) == 0
+    listed = capsys.readouterr().out
+    assert [name for name in cli.COMMANDS if f"\n    {name}" not in listed] == []
+
+
+def test_an_unknown_option_ends_with_the_commands_own_usage_and_the_nearest_option(command, capsys):
+    command.run = lambda arguments: 0
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["try", "--numbr", "3"])
+    assert caught.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith("usage: kane_dynamics try ")
+    assert "did you mean --number?" in error
+
+
+@pytest.mark.parametrize(
+    ("package", "remedy"), [("rosbags", "pip install rosbags"), ("yaml", "python3-yaml")]
+)
+def test_a_package_that_is_missing_is_one_line_with_the_way_to_get_it(command, capsys, package, remedy):
+    def fail(arguments):
+        raise ModuleNotFoundError(f"No module named '{package}.reader'", name=f"{package}.reader")
+
+    command.run = fail
+    assert cli.main(["try"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert package in error
+    assert remedy in error
+
+
+def test_a_missing_module_of_ours_is_a_fault(command):
+    def fail(arguments):
+        raise ModuleNotFoundError("no", name="kane_dynamics_ros.nowhere")
+
+    command.run = fail
+    with pytest.raises(ModuleNotFoundError):
+        cli.main(["try"])
+
+
+@pytest.mark.parametrize("words", [["torque"], ["annotate", "t.yaml"], ["verify", "--urdf", "a.urdf"]])
+def test_a_module_is_named_once_as_argument_or_as_option(words, capsys):
+    assert cli.main(words) == 2
+    assert "--model" in capsys.readouterr().err
+    parsed = cli.parse([words[0], *words[1:], "--model", "m.py"])
+    assert (parsed.module, parsed.model) == (None, "m.py")
+
+
+@pytest.mark.parametrize(
+    "name", ["annotate", "demo", "excite", "generate", "identify", "paper", "trajectory", "view"]
+)
+def test_whatever_writes_takes_its_target_as_o(name):
+    words = {"annotate": ["m.py", "t.yaml"], "paper": ["wind_pump"]}.get(name, ["a.urdf"] * (name != "demo"))
+    if name == "identify":
+        words += ["--urdf", "a.urdf"]
+    parsed = vars(cli.parse([name, *words, "-o", "somewhere"]))
+    assert "somewhere" in map(str, parsed.values())
+
+
+@pytest.mark.parametrize("package", ["rosbags", "mcap", "apsw"])
+@pytest.mark.parametrize("words", [["replay", "a_bag", "--model", "manipulator_5dof"], ["view", "a_bag"]])
+def test_commands_on_bags_say_which_of_pips_packages_is_missing(package, words, tmp_path):
+    (tmp_path / "a_bag").mkdir()
+    hide = f"import sys; sys.modules[{package!r}] = None; from kane_dynamics_ros.cli.main import main; "
+    run = subprocess.run(
+        [sys.executable, "-c", f"{hide}sys.exit(main({words!r}))"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 2
+    assert "Traceback" not in run.stderr
+    assert run.stderr.count("\n") == 1

@@ -9,7 +9,8 @@ from joints import SECOND, point, request
 
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
-from kane_dynamics_ros.control.rejections import TrajectoryError
+from kane_dynamics_ros.control.limits import motion_limits
+from kane_dynamics_ros.control.rejections import OutsideLimitsError, TrajectoryError
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
@@ -136,3 +137,36 @@ def test_a_trajectory_is_refused_with_the_reason(given, message):
     with pytest.raises(TrajectoryError) as caught:
         annotated(**given)
     assert str(caught.value) == message
+
+
+def test_without_an_error_each_joint_has_one_that_fits_its_own_effort():
+    limits = np.array([np.inf, 200.0, 1e3, np.inf, 0.5])
+    points = annotated(TRAJECTORIES["quintic"], Accuracy(None, 20000), NO_LIMITS).points
+    peaks = np.abs([p.effort for p in points]).max(axis=0)
+    limited = annotated(
+        TRAJECTORIES["quintic"], Accuracy(None, 20000), np.maximum(limits, 1.1 * peaks)
+    ).points
+    assert len(limited) > len(points)  # the limits ask for more
+    for found, bound in ((points, 0.01 * peaks.max()), (limited, 0.01 * peaks.max())):
+        for a, b in pairwise(found):
+            T = (b.time_ns - a.time_ns) / SECOND
+            if b.time_ns - a.time_ns <= 1000:
+                continue
+            states = [SPLINES[carried(a, b)](0.5 * T, T, a, b, j) for j in range(N)]
+            true = MODEL.inverse_dynamics(*np.array(states).T)
+            error = np.abs(0.5 * (np.array(a.effort) + np.array(b.effort)) - true)
+            own = np.maximum(0.01 * peaks, 0.1 * bound)
+            assert (error < own * 1.05 + 1e-3).all()
+
+
+def test_an_arm_that_needs_no_effort_is_annotated_with_none():
+    law = build_law("computed_torque", MODEL, np.zeros(N), np.zeros(N), TermSwitches(gravity=False))
+    points = annotated((point(1.0, START), point(2.0, START)), Accuracy(None, 100), law=law).points
+    np.testing.assert_allclose([p.effort for p in points], 0.0, atol=1e-12)  # rounding
+
+
+@pytest.mark.parametrize("points", [(point(1.0, START), point(2.0, END + 100.0)), (point(1.0, END + 100.0),)])
+def test_positions_outside_the_limits_are_refused_as_by_the_node(points):
+    limits = motion_limits(MODEL.joints, None)
+    with pytest.raises(OutsideLimitsError):
+        annotate(request(*points, names=NAMES), LAW, NO_LIMITS, ACCURACY, limits)

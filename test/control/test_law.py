@@ -17,6 +17,7 @@ from kane_dynamics_ros.control.law import (
     feedback_gains,
 )
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.share import share_directory
 
 N = 5
 RNG = np.random.default_rng(4)
@@ -156,3 +157,17 @@ def test_pd_gains_are_judged_by_the_inertia_that_each_joint_moves_alone(model):
         alone = model.forward_dynamics(q, np.zeros(5), model.gravity(q) + effort)
         assert kp[j] == pytest.approx(alone[j])
     np.testing.assert_allclose(kd, kp / 10.0)
+
+
+def test_the_gains_of_the_page_are_those_of_the_rate():
+    document = share_directory() / "docs" / "howto" / "ros2_control.md"
+    if not document.is_file():
+        pytest.skip("the documentation is not installed, it is in the source checkout")
+    rows = [
+        line.split("|")[1:5] for line in document.read_text().splitlines() if line.strip().startswith("|")
+    ]
+    figures = [[float(cell) for cell in row] for row in rows if row[0].strip().isdigit()]
+    assert [row[0] for row in figures] == [100, 200, 500, 1000]
+    for rate, damping, kp, kd in figures:
+        assert damping == pytest.approx(damping_ratio(400.0, 40.0, 1.0 / rate), abs=0.006)
+        assert (kp, kd) == pytest.approx(critical_gains(1.0 / rate, 0.25), rel=5e-3)

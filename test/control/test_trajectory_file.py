@@ -14,12 +14,14 @@ def test_fields_of_the_message_are_read(tmp_path):
         "points:\n"
         "- {positions: [0, 1], velocities: [0.5, 0], time_from_start: {sec: 1, nanosec: 500000000}}\n"
         "- {positions: [1, 2], effort: [3, 4], time_from_start: {sec: 2}}\n"
+        "- {positions: [2, 3], time_from_start: 2.75}\n"  # by hand, in seconds
     )
     assert read_trajectory(path) == TrajectoryRequest(
         ("a", "b"),
         (
             RequestPoint(1_500_000_000, (0.0, 1.0), (0.5, 0.0)),
             RequestPoint(2_000_000_000, (1.0, 2.0), effort=(3.0, 4.0)),
+            RequestPoint(2_750_000_000, (2.0, 3.0)),
         ),
         7_000_000_005,
     )

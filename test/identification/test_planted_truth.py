@@ -123,6 +123,18 @@ def test_spikes_in_the_effort_hardly_count(tmp_path):
         assert abs(one.value - other.value) < 6 * (one.error + other.error)
 
 
+def test_positions_that_jump_by_a_turn_change_nothing(tmp_path):
+    truth = planted(5)
+    q, qd, qdd = motion(20.0, 250.0, 5)
+    tau = truth.effort(q, qd, qdd)
+    wound = np.array(q)
+    wound[:, 0] = q[:, 0] % (2 * np.pi)  # the first joint has no end
+    assert np.abs(np.diff(wound[:, 0])).max() > 6
+    a, b = (found_in(write(tmp_path / name, x, None, tau, 250.0)) for name, x in (("a", q), ("b", wound)))
+    for one, other in zip(a.base, b.base, strict=True):
+        assert one.value == pytest.approx(other.value, rel=1e-6, abs=1e-6)
+
+
 def test_clipped_efforts_are_set_aside(tmp_path):
     truth = planted(5)
     q, qd, qdd = motion(40.0, 250.0, 5)

@@ -31,5 +31,10 @@ def test_rviz_shows_the_described_robot_in_its_root_frame():
 
 
 def test_parameter_files_keep_their_parameters_in_any_namespace():  # field report 132
-    for name in ("feedforward.yaml", "simulated_hardware.yaml", "controllers.yaml"):
+    for name in (
+        "feedforward.yaml",
+        "simulated_hardware.yaml",
+        "controllers.yaml",
+        "joint_trajectory_controller.yaml",
+    ):
         assert list(read(name)) == ["/**"]

@@ -26,3 +26,16 @@ builtins.__import__ = importing
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize(("package", "remedy"), [("rclpy", "setup.bash"), ("rosbags", "pip install rosbags")])
+def test_a_missing_package_is_said_in_one_line(package, remedy):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; "
+        "from kane_dynamics_ros.nodes.executables import trajectory_recorder_node as main; sys.exit(main())"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 2
+    assert run.stderr.count("\n") == 1
+    assert package in run.stderr
+    assert remedy in run.stderr

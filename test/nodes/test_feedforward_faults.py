@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from builtin_interfaces.msg import Time
-from feedforward_lab import MODEL, NAMES, FeedforwardProcess, Lab, Q, trajectory
+from diagnostic_msgs.msg import DiagnosticStatus
+from feedforward_lab import MODEL, NAMES, PATIENT, RELIABLE, STILL, FeedforwardProcess, Lab, Q, trajectory
 from own_domain import own_domain
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -159,3 +160,54 @@ def test_names_keep_their_meaning_in_a_namespace(start):
     _, lab = start(namespace="/left_arm")
     lab.wait_until_commanding()
     np.testing.assert_allclose(lab.commands[-1], GRAVITY, atol=ROUNDING)
+
+
+def test_a_clock_that_jitters_by_less_than_the_states_period_drops_nothing(start):
+    node, lab = start("-p", "use_sim_time:=true", "-p", "safety.state_timeout:=2.0", *STILL)
+    statuses = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status")
+    clock = lab.node.create_publisher(Clock, "/clock", 10)
+    now = [100.0]
+
+    def show(seconds):
+        clock.publish(Clock(clock=stamp_of(seconds)))
+
+    def tick():
+        now[0] += 0.01
+        show(now[0])
+        lab.spin(0.005)
+        lab.send(stamp=stamp_of(now[0]))
+        lab.spin(0.005)
+        show(now[0] - 0.004)  # another publisher of /clock, or one that reorders
+
+    lab.wait_for(lambda: lab.commands, tick)
+    lab.trajectories.publish(trajectory((0.5, Q + 0.2, np.zeros(5))))
+    lab.wait_for(lambda: len(statuses) > 1, tick)
+    messages = [each.message for each in statuses]
+    assert [text.partition(":")[0] for text in messages] == ["accepted", "finished"], messages
+    assert "time jumped back" not in node.log
+
+
+def stamp_of(seconds):
+    return Time(sec=int(seconds), nanosec=round(seconds % 1 * 1e9))
+
+
+def test_states_that_come_back_to_back_from_two_publishers_are_all_taken(start):
+    _, lab = start(*PATIENT, "-p", "mode:=gravity_compensation")
+    second = lab.node.create_publisher(JointState, "joint_states", RELIABLE)
+    lab.wait_for(lambda: lab.states.get_subscription_count() and second.get_subscription_count())
+    lab.wait_until_commanding()
+    begin = Q + 0.01
+    known = MODEL.gravity(begin)
+    lab.wait_for(  # both are known to the node
+        lambda: np.allclose(lab.commands[-1], known, atol=1e-6),
+        lambda: (
+            lab.send(begin[:3], names=NAMES[:3]),
+            lab.send(begin[3:], names=NAMES[3:], publisher=second),
+        ),
+    )
+    for k in range(300):
+        q = begin + 1e-3 * k
+        lab.send(q[:3], names=NAMES[:3])
+        lab.send(q[3:], names=NAMES[3:], publisher=second)
+        expected = MODEL.gravity(q)  # of both halves: neither is sent again
+        lab.wait_for(lambda expected=expected: np.allclose(lab.commands[-1], expected, atol=1e-6))

@@ -34,3 +34,29 @@ def test_a_joint_that_gravity_alone_overloads_is_named():
     (warning,) = told([1e3, 10.0, 1e3, 1e3, 1e3])
     assert warning.startswith("joint alpha_2: gravity alone needs up to ")
     assert warning.endswith(", the effort limit is 10")
+
+
+def seldom(q, names=MODEL.joint_names):
+    """What is warned of while an arm is at ``q``."""
+    warnings = []
+    settings = build_settings(
+        {each.name: each.default for each in TABLE} | {"mode": "gravity_compensation"}, MODEL
+    )
+    log = ConditionLog(SimpleNamespace(warning=lambda text, **_: warnings.append(text)))
+    reader = SimpleNamespace(q=np.array(q), missing=lambda time: [])
+    controller = SimpleNamespace(
+        loop=SimpleNamespace(settings=settings), model=MODEL, reader=reader, rate=500.0
+    )
+    for _ in range(5):
+        log.look_seldom(controller, "")
+    return warnings
+
+
+def test_positions_in_degrees_are_told_with_joint_value_and_limits():
+    text = seldom([0.0, 76.8, 0.0, 0.0, 0.0])[0]
+    joint = MODEL.joints[1]
+    assert f"joint alpha_2 is at 76.8, its limits are {joint.lower:g} to {joint.upper:g}" in text
+
+
+def test_positions_within_the_limits_are_not_worth_a_word():
+    assert seldom([0.1, 0.8, -0.9, 0.2, 0.1]) == []

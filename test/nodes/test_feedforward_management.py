@@ -212,3 +212,55 @@ def test_another_description_stops_the_output_safely(start, urdf):
     lab.commands.clear()
     lab.hold(0.2)
     assert lab.commands == []
+
+
+def change(lab, transition):
+    request = ChangeState.Request(transition=Transition(id=transition))
+    assert lab.call(ChangeState, "feedforward_node/change_state", request).success
+
+
+def test_a_node_that_an_operator_has_cleaned_up_stays_so_whatever_is_described(start, urdf):
+    _, lab = start(urdf=urdf)
+    lab.wait_until_commanding()
+    change(lab, Transition.TRANSITION_DEACTIVATE)
+    change(lab, Transition.TRANSITION_CLEANUP)
+    lab.describe(urdf.replace("</robot>", "<!-- the same robot, described again --></robot>"))
+    lab.hold(0.5)
+    lab.commands.clear()
+    lab.hold(0.3)
+    assert lab.commands == []
+    change(lab, Transition.TRANSITION_CONFIGURE)
+    change(lab, Transition.TRANSITION_ACTIVATE)
+    lab.wait_until_commanding()
+
+
+def test_parameters_other_than_their_defaults_are_told_at_the_start(start, tmp_path):
+    matched_nothing = tmp_path / "parameters.yaml"
+    matched_nothing.write_text(
+        "feedforward_node: {ros__parameters: {payload.mass: 2.0}}"
+    )  # not its namespace
+    node, lab = start("--params-file", str(matched_nothing), "-p", "velocity.cutoff:=30.0")
+    lab.wait_for(lambda: "parameters other than their defaults: " in node.log)
+    (line,) = [each for each in node.log.splitlines() if "parameters other than" in each]
+    assert "velocity.cutoff: 30.0" in line
+    assert "payload" not in line
+
+
+def test_a_joints_own_tolerance_is_a_parameter_and_one_of_no_joint_is_warned_of(start):
+    node, lab = start("-p", "constraints.beta_4.trajectory:=0.05", "-p", "constraints.beta_5.goal:=0.05")
+    lab.wait_until_commanding()
+    lab.wait_for(lambda: "parameter 'constraints.beta_5.goal' is given but not known" in node.log)
+    assert "'constraints.beta_4.trajectory' is given but" not in node.log
+    lab.hold(0.05)
+    moved = Q + np.array([0.0, 0.0, 0.0, 0.06, 0.0])  # pushed further than its own tolerance
+    lab.hold(0.1, q=moved)
+    lab.wait_for(
+        lambda: "tracking_error: joint 'beta_4' is 0.06 from its reference; allowed is 0.05" in node.log
+    )
+    np.testing.assert_allclose(lab.commands[-1], MODEL.gravity(moved), atol=ROUNDING)
+
+
+def test_a_path_where_the_description_should_be_is_said_so(start):
+    node, lab = start("-p", "description_check:=required", urdf="/opt/robots/arm.urdf")
+    lab.wait_for(lambda: "cannot configure" in node.log)
+    assert "it must be the file's text, not its path" in node.log

@@ -1,6 +1,12 @@
 """When a simulation in lock step advances; times in ns of a made-up clock."""
 
+import pytest
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
 from kane_dynamics_ros.nodes.hardware.time import LockStep
+
+SECOND = 1_000_000_000
 
 
 def test_each_state_waits_for_one_command() -> None:
@@ -12,23 +18,25 @@ def test_each_state_waits_for_one_command() -> None:
     assert lock_step.timeouts == 0
 
 
-def test_the_first_state_is_repeated_until_somebody_answers() -> None:
-    lock_step = LockStep(timeout=100, settle=50)
+@pytest.mark.parametrize("timeout", [0, 100])
+def test_the_first_state_is_repeated_until_somebody_answers(timeout: int) -> None:
+    lock_step = LockStep(timeout, settle=50)
     lock_step.reported(0, sent=True)
-    assert [lock_step.tick(now) for now in (50, 100, 150, 200)] == ["wait", "repeat", "wait", "repeat"]
+    moments = [each * SECOND // 2 for each in (1, 2, 3, 4)]
+    assert [lock_step.tick(now) for now in moments] == ["wait", "repeat", "wait", "repeat"]
     assert lock_step.timeouts == 0
 
 
 def test_the_answers_to_a_repeated_state_are_one_answer() -> None:
     lock_step = LockStep(timeout=100, settle=50)
     lock_step.reported(0, sent=True)
-    assert lock_step.tick(100) == "repeat"
-    assert lock_step.commanded(110) == "wait"
-    assert lock_step.commanded(120) == "wait"
-    assert lock_step.tick(159) == "wait"
-    assert lock_step.tick(160) == "advance"
-    lock_step.reported(161, sent=True)
-    assert lock_step.commanded(170) == "advance"
+    assert lock_step.tick(SECOND) == "repeat"
+    assert lock_step.commanded(SECOND + 10) == "wait"
+    assert lock_step.commanded(SECOND + 20) == "wait"
+    assert lock_step.tick(SECOND + 59) == "wait"
+    assert lock_step.tick(SECOND + 60) == "advance"
+    lock_step.reported(SECOND + 61, sent=True)
+    assert lock_step.commanded(SECOND + 70) == "advance"
 
 
 def test_a_missing_command_is_given_up_and_counted() -> None:
@@ -46,3 +54,49 @@ def test_a_state_that_a_fault_swallowed_waits_for_nobody() -> None:
     lock_step.reported(0, sent=False)
     assert lock_step.tick(1) == "advance"
     assert lock_step.timeouts == 0
+
+
+def answered_once(timeout: int) -> LockStep:
+    """In lock step with a controller that has answered the first state, and not the second, of time 2."""
+    lock_step = LockStep(timeout, settle=50)
+    lock_step.reported(0, sent=True)
+    assert lock_step.commanded(1) == "advance"
+    lock_step.reported(2, sent=True)
+    return lock_step
+
+
+def test_without_a_timeout_a_slow_answer_is_waited_for_and_reported() -> None:
+    lock_step = answered_once(timeout=0)
+    assert [lock_step.tick(hours * 3600 * SECOND) for hours in (1, 2)] == ["wait", "wait"]
+    assert lock_step.waiting(3600 * SECOND) == 3600 * SECOND - 2
+    assert lock_step.commanded(7200 * SECOND + 1) == "advance"
+    assert lock_step.timeouts == 0
+
+
+def test_a_state_with_a_fault_in_it_need_not_be_answered() -> None:
+    lock_step = answered_once(timeout=0)
+    assert lock_step.commanded(3) == "advance"
+    lock_step.reported(4, sent=True, faulty=True)
+    assert lock_step.tick(5) == "wait"
+    assert lock_step.tick(SECOND + 4) == "advance"
+    assert lock_step.timeouts == 0
+
+
+def test_nothing_advances_while_it_is_paused_and_the_answer_counts_afterwards() -> None:
+    lock_step = answered_once(timeout=100)
+    lock_step.pause(3)
+    assert lock_step.commanded(4) == "wait"
+    assert lock_step.tick(500) == "wait"
+    assert lock_step.resume(600) == "advance"
+    lock_step.reported(601, sent=True)
+    lock_step.pause(602)
+    assert lock_step.resume(603) == "wait"
+    assert lock_step.commanded(604) == "advance"
+
+
+def test_a_pause_that_nobody_ends_ends_by_itself() -> None:
+    lock_step = answered_once(timeout=0)
+    lock_step.pause(3)
+    assert lock_step.commanded(4) == "wait"
+    assert lock_step.tick(59 * SECOND) == "wait"
+    assert lock_step.tick(61 * SECOND) == "advance"

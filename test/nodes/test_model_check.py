@@ -1,20 +1,26 @@
 """A model against descriptions that differ from it in one thing each."""
 
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("rclpy", reason="the room of the nodes needs the ROS 2 wheels")
 
+import kane_dynamics_ros.nodes.feedforward.model as model_room
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.nodes.feedforward.model import (
+    CheckError,
+    DescriptionCheck,
     GenerationError,
     StaleModelError,
     check_model,
     checked_model,
 )
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
 
@@ -89,3 +95,55 @@ def test_a_model_with_a_root_and_locked_joints_is_recognised(tmp_path: Path):
     fresh = checked_model(str(files[0]), heavier, generate=True, cache=str(tmp_path / "cache"))
     assert (fresh.root, fresh.tip, fresh.locked) == (model.root, model.tip, model.locked)
     check_model(fresh, heavier)
+
+
+def test_a_fault_in_the_check_itself_is_an_outcome_with_its_traceback(monkeypatch):
+    def fault(*arguments):
+        raise ZeroDivisionError("of the test")
+
+    monkeypatch.setattr(model_room, "checked_model", fault)
+    check = DescriptionCheck()
+    check.text = URDF
+    check.begin({each.name: each.default for each in TABLE})
+    deadline = time.monotonic() + 20.0
+    while (found := check.outcome()) is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert isinstance(found, CheckError)
+    assert "ZeroDivisionError: of the test" in str(found)
+    assert "Traceback" in found.details
+
+
+def test_a_fresh_model_is_kept_apart_by_version_and_by_kind_of_inertial_parameters(
+    tmp_path: Path, monkeypatch
+):
+    runs = []
+    monkeypatch.setattr(model_room, "_run_generate", lambda urdf, model, folder: runs.append((model, folder)))
+    fixed = MODEL
+    runtime = SimpleNamespace(
+        name=MODEL.name,
+        root=MODEL.root,
+        tip=MODEL.tip,
+        locked={},
+        parameters=SimpleNamespace(inertial=(1.0,)),
+    )
+    model_room._generated(fixed, URDF, tmp_path)
+    model_room._generated(runtime, URDF, tmp_path)
+    monkeypatch.setattr(model_room, "__version__", "another")
+    model_room._generated(fixed, URDF, tmp_path)
+    assert len({folder for _, folder in runs}) == 3
+
+
+@pytest.mark.parametrize(("inertial", "option"), [(None, "fixed"), ((1.0,), "runtime")])
+def test_a_fresh_model_is_generated_with_the_same_kind_of_inertial_parameters(
+    tmp_path: Path, monkeypatch, inertial, option
+):
+    commands = []
+    done = SimpleNamespace(returncode=0)
+    monkeypatch.setattr(model_room.subprocess, "run", lambda command, **_: commands.append(command) or done)
+    model = SimpleNamespace(
+        name="arm", root="base", tip="tool", locked={}, parameters=SimpleNamespace(inertial=inertial)
+    )
+    model_room._run_generate(tmp_path / "arm.urdf", model, tmp_path)
+    (command,) = commands
+    assert command[command.index("--inertial") + 1] == option

@@ -28,6 +28,24 @@ PATIENCE = 20.0  # [s] for anything to happen on a busy machine
 DOMAIN = own_domain()
 
 
+class TopicSystem:
+    """ros2_control's JointStateTopicSystem: JointState commands, NaN where nothing is commanded.
+
+    ``names`` are its joints, in its order. It says nothing while a command equals the state.
+    """
+
+    def __init__(self, probe: Node, names: list[str]) -> None:
+        self._publisher = probe.create_publisher(JointState, "joint_commands", 10)
+        self._names = names
+        self.matched = self._publisher.get_subscription_count
+
+    def write(self, **commands: list[float]) -> None:
+        message = JointState(name=self._names)
+        for interface, values in commands.items():
+            setattr(message, interface, values)
+        self._publisher.publish(message)
+
+
 class Bench:
     """The node under test and a probe that hears its joint states, spun together."""
 
@@ -37,6 +55,7 @@ class Bench:
         remaps = ["-r", f"__ns:={space}", "-r", f"/clock:={space}/clock"]
         rclpy.init(args=["--ros-args", "--log-level", "error", *remaps, *arguments], domain_id=DOMAIN)
         interface = parameters.get("command.interface", "effort")
+        self.other_commands = parameters.get("command.type") == "joint_state"
         self.node = SimulatedHardwareNode()
         self.probe = Node("probe")
         self.states: list[JointState] = []
@@ -68,7 +87,8 @@ class Bench:
             self.executor.spin_once(timeout_sec=0.05)
 
     def connected(self) -> bool:
-        return self.commands.get_subscription_count() > 0 and len(self.states) > 0
+        listens = self.commands.get_subscription_count() > 0 or self.other_commands
+        return listens and len(self.states) > 0
 
     def set(self, name: str, value: Any) -> tuple[bool, str]:
         """Call the node's parameter service, as ``ros2 param set`` does."""
@@ -178,14 +198,10 @@ def test_wrong_changes_are_refused_with_the_reason(bench: Any) -> None:
         False,
         "unknown joint 'elbow'; the model's joints are 'gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'",
     )
-    assert arm.set("faults.active", ["melt"]) == (
-        False,
-        "parameter 'faults.active': found 'melt'; allowed is KIND[:JOINT][@START..[END]], times in s, KIND "
-        "one of freeze, dropout, nan, stale, lost, lock, blackout, contact; contact:CONTACT instead of "
-        "a joint, CONTACT one of wrench force=X,Y,Z [torque=X,Y,Z] [frame=root|tip], wall point=X,Y,Z "
-        "normal=X,Y,Z stiffness=N/m [damping=N s/m], or hand force=X,Y,Z [rise=s]; joint: by kind; "
-        "START < END",
-    )
+    taken, reason = arm.set("faults.active", ["melt"])
+    assert not taken
+    assert "'faults.active': found 'melt'" in reason
+    assert arm.set("time.paused", True)[0] is False  # the wall's clock does not stand still
     assert arm.set("payload.mass", -1.0)[0] is False
     assert arm.set("payload.com", [0.0, 1.0]) == (
         False,
@@ -279,3 +295,79 @@ def test_lock_step_stands_still_until_a_command_comes(bench: Any) -> None:
     start = arm.states[0].header.stamp
     states = arm.fresh(3)  # repetitions
     assert all(state.header.stamp == start for state in states)
+
+
+NAN = float("nan")
+
+
+def topic_system(arm: Bench, names: list[str]) -> TopicSystem:
+    system = TopicSystem(arm.probe, names)
+    arm.until(lambda: system.matched() > 0)
+    return system
+
+
+def test_joint_state_commands_move_the_joints_that_they_name(bench: Callable[..., Bench]) -> None:
+    arm = bench(**{"command.type": "joint_state", "command.interface": "position", "command.bandwidth": 10.0})
+    system = topic_system(arm, [*reversed(MODEL.joint_names), "finger"])
+    goal = [0.6, 0.3, -1.2, 0.9, 0.2, 0.03]  # reversed: gamma_4 ... gamma_1, and a joint that the arm lacks
+    system.write(position=goal)
+    expected = np.array(goal[4::-1])
+    arm.until(lambda: np.allclose(arm.states[-1].position, expected, atol=0.02))
+    system.write(position=[NAN, NAN, NAN, 1.0, NAN, NAN])  # then silence: the command holds
+    expected[1] = 1.0
+    arm.until(lambda: np.allclose(arm.states[-1].position, expected, atol=0.02))
+
+
+def test_before_its_first_command_a_joint_stays_where_it_is(bench: Callable[..., Bench]) -> None:
+    arm = bench(**{"command.type": "joint_state", "command.interface": "position", "command.bandwidth": 10.0})
+    system = topic_system(arm, list(MODEL.joint_names))
+    system.write(position=[NAN] * 5)
+    assert [list(state.position) for state in arm.fresh()] == [HOME.tolist()]
+    system.write(position=[0.3, NAN, NAN, NAN, NAN])
+    arm.until(lambda: np.allclose(arm.states[-1].position, [0.3, *HOME[1:]], atol=0.02))
+
+
+@pytest.mark.parametrize(
+    "message", [{"effort": [1.0]}, {"effort": [float("inf"), 0.0, 0.0, 0.0, 0.0]}], ids=["length", "infinite"]
+)
+def test_joint_state_commands_that_make_no_sense_are_counted(
+    bench: Callable[..., Bench], message: dict[str, list[float]]
+) -> None:
+    arm = bench(**{"command.type": "joint_state"})
+    topic_system(arm, list(MODEL.joint_names)).write(**message)
+    arm.until(lambda: arm.node.dropped_commands == 1)
+
+
+def test_lock_step_with_a_controller_that_waits_for_the_clock_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    try:
+        with pytest.raises(ParameterError, match=r"'time\.mode'"):
+            Bench({"command.type": "joint_state", "time.mode": "lock_step"})
+    finally:
+        rclpy.try_shutdown()
+
+
+@pytest.mark.parametrize("rate", [0.25, 4.0])
+def test_its_own_clock_runs_slower_or_faster_than_the_wall(bench: Callable[..., Bench], rate: float) -> None:
+    arm = bench(**{"time.mode": "clock", "time.rate": rate, "update_rate": 100.0, "publish_rate": 50.0})
+    arm.fresh(5)
+    seconds = [each.clock.sec + 1e-9 * each.clock.nanosec for each in arm.clocks]
+    began, first = time.monotonic(), seconds[-1]
+    arm.until(lambda: time.monotonic() > began + 1.0)
+    last = arm.clocks[-1].clock.sec + 1e-9 * arm.clocks[-1].clock.nanosec
+    elapsed = time.monotonic() - began
+    assert last - first < 1.2 * rate * elapsed + 0.1  # a busy machine makes it slower, never faster
+    assert last - first > 0.2 * rate * elapsed
+    np.testing.assert_allclose(np.diff(seconds), 0.01, atol=2e-9)  # no step is left out
+
+
+def test_simulated_time_without_a_clock_is_said(bench: Callable[..., Bench]) -> None:
+    arm = bench(use_sim_time="true")
+    said: list[str] = []
+    logger = arm.node.get_logger()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(logger), "warning", lambda self, text, **_: said.append(text))
+        arm.until(lambda: bool(said))
+    assert "/clock" in said[0]

@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 import time
@@ -11,14 +13,19 @@ from own_domain import own_domain
 
 rclpy = pytest.importorskip("rclpy", reason="the nodes need ROS 2")
 
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.context import Context
+from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
+STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
+STATES_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 TRAJECTORY = {
     "joint_names": ["a", "b"],
     "points": [
@@ -33,22 +40,51 @@ TRAJECTORY = {
 
 
 class Pretender(Node):
-    """Publishes joint states and commands at 50 Hz and keeps every trajectory that comes."""
+    """Publishes joint states and commands at 50 Hz and keeps every trajectory that comes.
+
+    ``answers`` are the states that it reports of a trajectory, one every 0.1 s; it falls silent on the
+    topics in ``silent``, and removes the publishers of those in ``gone``, 0.3 s after a trajectory came.
+    """
 
     def __init__(self, context):
-        super().__init__("pretender", context=context)
+        super().__init__("feedforward_node", context=context)
         self.trajectories = []
-        self._states = self.create_publisher(JointState, "joint_states", 1)
-        self._commands = self.create_publisher(Float64MultiArray, "forward_effort_controller/commands", 1)
-        self.create_subscription(JointTrajectory, "joint_trajectory", self.trajectories.append, 1)
+        self.answers, self.silent, self.gone = [], set(), set()
+        self.offset = 0.0  # [s] of the stamps
+        self.states = self.create_publisher(JointState, STATES, STATES_QOS)
+        self.commands = self.create_publisher(Float64MultiArray, COMMANDS, 1)
+        latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.status = self.create_publisher(DiagnosticStatus, "~/trajectory_status", latched)
+        self.create_subscription(JointTrajectory, "joint_trajectory", self.take, 1)
         self.create_timer(0.02, self.publish)
+        self.create_timer(0.1, self.answer)
+        self.came = None
+
+    def take(self, message):
+        self.trajectories.append(message)
+        self.came = time.monotonic()
+
+    def answer(self):
+        if self.trajectories and self.answers:
+            label = self.trajectories[-1].header.frame_id
+            values = {"state": self.answers.pop(0), "reason": "because", "frame_id": label}
+            pairs = [KeyValue(key=key, value=value) for key, value in values.items()]
+            self.status.publish(DiagnosticStatus(values=pairs, message=f"{values['state']}: because"))
 
     def publish(self):
-        stamp = self.get_clock().now().to_msg()
+        ending = self.came is not None and time.monotonic() - self.came > 0.3
         state = JointState(name=["a", "b"], position=[0.1, 0.2])
-        state.header.stamp = stamp
-        self._states.publish(state)
-        self._commands.publish(Float64MultiArray(data=[1.0, 2.0]))
+        state.header.stamp = (self.get_clock().now() + Duration(seconds=self.offset)).to_msg()
+        for publisher, name, message in (
+            (self.states, STATES, state),
+            (self.commands, COMMANDS, Float64MultiArray(data=[1.0, 2.0])),
+        ):
+            if ending and name in self.gone:
+                self.gone.remove(name)
+                self.silent.add(name)
+                self.destroy_publisher(publisher)
+            elif not (ending and name in self.silent):
+                publisher.publish(message)
 
 
 @pytest.fixture
@@ -60,14 +96,19 @@ def domain(monkeypatch):
     return number
 
 
-def run_recorder(tmp_path, pretender_executor=None, **parameters):
-    """The recorder as a process, while the pretender is served; returns exit code and standard error."""
+def run_recorder(tmp_path, pretender_executor=None, signal_at=None, prepare=None, **parameters):
+    """The recorder as a process, while the pretender is served; returns exit code and standard error.
+
+    ``signal_at`` is asked again and again; a signal is sent once it says true.
+    """
     trajectory = tmp_path / "trajectory.yaml"
     trajectory.write_text(json.dumps(TRAJECTORY))
     words = {"trajectory": trajectory, "bag": tmp_path / "bag", **parameters}
     settings = [word for name, value in words.items() for word in ("-p", f"{name}:={value}")]
     command = [sys.executable, "-m", "kane_dynamics_ros.nodes.trajectory_recorder_node", "--ros-args"]
-    process = subprocess.Popen([*command, *settings], env=os.environ, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*command, *settings], env=os.environ, stderr=subprocess.PIPE, text=True, preexec_fn=prepare
+    )
     deadline = time.monotonic() + 30.0
     try:
         while process.poll() is None and time.monotonic() < deadline:
@@ -75,6 +116,9 @@ def run_recorder(tmp_path, pretender_executor=None, **parameters):
                 pretender_executor.spin_once(timeout_sec=0.02)
             else:
                 time.sleep(0.02)
+            if signal_at is not None and signal_at():
+                process.send_signal(signal.SIGTERM)
+                signal_at = None
     finally:
         process.kill()
     return process.wait(), process.communicate()[1]
@@ -105,6 +149,7 @@ def test_trajectory_is_sent_once_and_everything_is_in_the_bag(tmp_path, pretende
     node, executor = pretender
     description = tmp_path / "robot.urdf"
     description.write_text("<robot name='r'/>")
+    node.answers = ["accepted", "finished"]
     assert run_recorder(tmp_path, executor, robot_description=description, settle_time=0.1) == (0, "")
 
     (sent,) = node.trajectories
@@ -160,3 +205,134 @@ def test_recorder_does_not_overwrite_a_bag(tmp_path, domain):
         f"error: {tmp_path / 'bag'}: exists already, and is not overwritten; name another directory for the "
         "bag\n",
     )
+
+
+def test_a_controller_that_tells_nothing_of_trajectories_is_recorded_too(tmp_path, pretender):
+    _, executor = pretender
+    assert run_recorder(tmp_path, executor) == (0, "")
+
+
+@pytest.mark.parametrize("answers", [["refused"], ["accepted", "dropped"]])
+def test_a_trajectory_that_is_not_driven_is_a_failure_with_the_controllers_reason(
+    tmp_path, pretender, answers
+):
+    node, executor = pretender
+    node.answers = list(answers)
+    code, error = run_recorder(tmp_path, executor)
+    assert code == 1
+    assert f"{answers[-1]}: because" in error
+    assert len(read(tmp_path / "bag")["/feedforward_node/trajectory_status"]) == len(answers)
+
+
+def test_a_trajectory_that_never_finishes_is_a_failure(tmp_path, pretender):
+    node, executor = pretender
+    node.answers = ["accepted"]
+    code, error = run_recorder(tmp_path, executor, timeout=5.0)
+    assert (code, "never finished" in error) == (1, True)
+
+
+@pytest.mark.parametrize(("how", "name"), [("silent", STATES), ("gone", STATES), ("gone", COMMANDS)])
+def test_a_run_that_breaks_off_is_a_failure_that_says_where(tmp_path, pretender, name, how):
+    node, executor = pretender
+    getattr(node, how).add(name)
+    code, error = run_recorder(tmp_path, executor, timeout=5.0, settle_time=8.0)
+    assert code == 1
+    assert name in error
+    assert "Traceback" not in error
+    assert read(tmp_path / "bag")["/joint_states"]
+
+
+def test_a_robot_in_another_time_is_refused_and_leaves_no_bag(tmp_path, pretender):
+    node, executor = pretender
+    node.offset = -1000.0
+    code, error = run_recorder(tmp_path, executor)
+    assert code == 1
+    assert "use_sim_time" in error
+    assert not (tmp_path / "bag").exists()
+
+
+def test_simulated_time_that_never_comes_ends_the_wait(tmp_path, pretender):
+    _, executor = pretender
+    code, error = run_recorder(tmp_path, executor, use_sim_time="true", timeout=1.0)
+    assert code == 1
+    assert "/clock" in error
+    assert not (tmp_path / "bag").exists()
+
+
+def test_nobody_there_leaves_no_bag(tmp_path, domain):
+    run_recorder(tmp_path, timeout=0.2)
+    assert not (tmp_path / "bag").exists()
+
+
+def test_a_signal_leaves_a_readable_bag_and_no_traceback(tmp_path, pretender):
+    node, executor = pretender
+    code, error = run_recorder(
+        tmp_path, executor, signal_at=lambda: node.came is not None and time.monotonic() > node.came + 0.2
+    )
+    assert code == 1
+    assert error.startswith("error: stopped by a signal")
+    assert (tmp_path / "bag" / "metadata.yaml").is_file()
+    assert read(tmp_path / "bag")["/joint_states"]
+
+
+def test_a_signal_while_it_waits_leaves_nothing(tmp_path, domain):
+    since = time.monotonic()
+    code, error = run_recorder(tmp_path, signal_at=lambda: time.monotonic() > since + 3.0)
+    assert "Traceback" not in error
+    assert code == 1
+    assert not (tmp_path / "bag").exists()
+
+
+def test_a_full_disk_is_said_with_the_bags_name(tmp_path, pretender):
+    _, executor = pretender
+
+    def small_files():  # stands for a full disk: writing beyond fails with an error of the system
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+
+    code, error = run_recorder(tmp_path, executor, prepare=small_files, settle_time=2.0)
+    assert code == 1
+    assert f"error: {tmp_path / 'bag'}: cannot be written: " in error  # after what DDS says of its own files
+    assert "Traceback" not in error
+
+
+def test_a_xacro_file_is_published_expanded(tmp_path, pretender):
+    _, executor = pretender
+    source = tmp_path / "robot.urdf.xacro"
+    source.write_text(
+        "<robot name='r' xmlns:xacro='http://www.ros.org/wiki/xacro'>"
+        "<xacro:property name='n' value='base'/><link name='${n}'/></robot>"
+    )
+    assert run_recorder(tmp_path, executor, robot_description=source) == (0, "")
+    [description] = read(tmp_path / "bag")["/robot_description"]
+    assert '<link name="base"/>' in description.data
+    assert "xacro:property" not in description.data
+
+
+def test_states_are_asked_for_as_reliably_as_they_are_offered(tmp_path, pretender):
+    node, executor = pretender
+    asked = {}
+
+    def look():
+        for name in (STATES, COMMANDS):
+            for each in node.get_subscriptions_info_by_topic(name):
+                asked[name] = each.qos_profile.reliability
+        return False
+
+    assert run_recorder(tmp_path, executor, signal_at=look) == (0, "")
+    assert asked == {STATES: ReliabilityPolicy.BEST_EFFORT, COMMANDS: ReliabilityPolicy.RELIABLE}
+
+
+def test_a_best_effort_publisher_that_joins_later_is_heard_too(tmp_path, pretender):
+    node, executor = pretender
+    joined = []
+
+    def join():
+        if node.came is not None and not joined:
+            unreliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+            joined.append(node.create_publisher(Float64MultiArray, COMMANDS, unreliable))
+        if joined:
+            joined[0].publish(Float64MultiArray(data=[7.0]))
+        return False
+
+    assert run_recorder(tmp_path, executor, signal_at=join, settle_time=1.0) == (0, "")
+    assert [7.0] in [list(each.data) for each in read(tmp_path / "bag")["/" + COMMANDS]]

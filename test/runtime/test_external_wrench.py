@@ -219,3 +219,77 @@ def test_a_wrench_enters_inverse_and_forward_dynamics(backend: Any, frame: Any, 
         np.testing.assert_allclose(tau, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
         back = model.forward_dynamics(q, qd, tau, wrench=wrench, frame=frame)
         np.testing.assert_allclose(back, qdd, atol=1e-8)  # M's condition number is about 1e5
+
+
+def loaded_in_pinocchio(robot: GeneratedRobot, tip: str, wrench: np.ndarray) -> Any:
+    """Pinocchio's external forces for a wrench in tip axes: on the body that carries the tip."""
+    theirs, _ = robot.pinocchio()
+    frame = theirs.frames[theirs.getFrameId(tip)]
+    forces = pinocchio.StdVec_Force()
+    forces.extend([pinocchio.Force.Zero() for _ in range(theirs.njoints)])
+    forces[frame.parentJoint] = frame.placement.act(pinocchio.Force(wrench[:3], wrench[3:]))
+    return forces
+
+
+@pytest.mark.parametrize("frame", ["tip", "root"])
+def test_reactions_under_a_wrench_agree_with_pinocchio(robot: GeneratedRobot, model: Any, frame: Any) -> None:
+    """The force that passes each joint, in the joint's frame, which is the link's; batch, single and out."""
+    theirs, data = robot.pinocchio()
+    q, qd, wrench = (rows[:20] for rows in states(theirs.nv))
+    qdd = qd[::-1] * 3.0
+    expected = []
+    for row in zip(q, qd, qdd, wrench, strict=True):
+        pinocchio.rnea(theirs, data, *row[:3], loaded_in_pinocchio(robot, model.tip, row[3]))
+        expected.append([[*data.f[i].linear, *data.f[i].angular] for i in range(1, theirs.njoints)])
+    given = wrench if frame == "tip" else in_root_axes(model, q, wrench)
+    found = model.reaction_wrenches(q, qd, qdd, wrench=given, frame=frame)
+    assert relative_error(found, expected) < AGREEMENT
+    out = np.empty_like(found[0])
+    single = model.reaction_wrenches(q[0], qd[0], qdd[0], out, wrench=given[0], frame=frame)
+    assert single is out
+    np.testing.assert_allclose(single, found[0], atol=1e-11)
+
+
+@pytest.mark.parametrize("frame", ["tip", "root"])
+@pytest.mark.parametrize("friction", [0.0, 0.4])
+def test_derivatives_under_a_wrench_agree_with_differences(model: Any, frame: Any, friction: float) -> None:
+    n = len(model.joint_names)
+    arm = model.with_parameters(viscous=[friction] * n)
+    q, qd, wrench = (rows[:10] for rows in states(n))
+    third = 5.0 * qd[::-1]
+    h = 1e-5
+    for function in (arm.inverse_dynamics, arm.forward_dynamics):
+        slopes = getattr(arm, f"{function.__name__}_derivatives")
+        by_q, by_qd = slopes(q, qd, third, wrench=wrench, frame=frame)
+        scale = max(np.abs(by_q).max(), np.abs(by_qd).max())
+        for j in range(n):
+            step = h * np.eye(n)[j]
+            along_q = function(q + step, qd, third, wrench=wrench, frame=frame)
+            along_q = along_q - function(q - step, qd, third, wrench=wrench, frame=frame)
+            along_qd = function(q, qd + step, third, wrench=wrench, frame=frame)
+            along_qd = along_qd - function(q, qd - step, third, wrench=wrench, frame=frame)
+            np.testing.assert_allclose(by_q[:, :, j], along_q / (2 * h), atol=1e-7 * scale, rtol=1e-6)
+            np.testing.assert_allclose(by_qd[:, :, j], along_qd / (2 * h), atol=1e-7 * scale, rtol=1e-6)
+
+
+def test_forward_dynamics_under_a_wrench_agree_with_pinocchio(robot: GeneratedRobot, model: Any) -> None:
+    theirs, data = robot.pinocchio()
+    q, qd, wrench = (rows[:20] for rows in states(theirs.nv))
+    tau = 7.0 * qd[::-1]
+    expected = [
+        pinocchio.aba(theirs, data, *row[:3], loaded_in_pinocchio(robot, model.tip, row[3])).copy()
+        for row in zip(q, qd, tau, wrench, strict=True)
+    ]
+    assert relative_error(model.forward_dynamics(q, qd, tau, wrench=wrench), expected) < AGREEMENT
+
+
+def test_a_wrench_of_wrong_shape_is_refused_by_the_reactions_too(model: Any) -> None:
+    n = len(model.joint_names)
+    q, qd, wrench = states(n)
+    for frame in ("tip", "root"):
+        with pytest.raises(BatchError, match="wrench"):
+            model.reaction_wrenches(q, qd, qd, wrench=wrench[0], frame=frame)
+        with pytest.raises(NonFiniteError, match="wrench"):
+            model.reaction_wrenches(q, qd, qd, wrench=wrench * np.inf, frame=frame)
+    with pytest.raises(ParameterError, match="world"):
+        model.reaction_wrenches(q, qd, qd, wrench=wrench, frame="world")

@@ -1,12 +1,12 @@
 """``kane_dynamics demo``: the real nodes over DDS, three controllers on the same trajectory.
 
 For each controller the simulated hardware and the feedforward node run as processes of their own, on a
-DDS domain of their own; a third sends the trajectory and records a bag, from which everything shown here
-is computed. So nothing in this process is in the control loop.
+DDS domain on which nobody else is; a third sends the trajectory and records a bag, from which everything
+shown here is computed. So nothing in this process is in the control loop. When anybody else appears on the
+domain, the demonstration stops: it could be a robot.
 """
 
 import argparse
-import json
 import signal
 import sys
 from collections.abc import Mapping
@@ -16,10 +16,11 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.cli.demo.errors import shortcomings, table, tracking_error, write_errors
+from kane_dynamics_ros.cli.demo.errors import gaps_found, shortcomings, table, tracking_error, write_errors
 from kane_dynamics_ros.cli.demo.plots import plot_all
 from kane_dynamics_ros.cli.demo.processes import Parameters, check_ros, record
-from kane_dynamics_ros.cli.demo.recording import Run, message, read_run
+from kane_dynamics_ros.cli.demo.recording import Run, read_run, request
+from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.replay.viewing.page import page
 from kane_dynamics_ros.replay.viewing.records import record_of_bag
 from kane_dynamics_ros.runtime import load_model
@@ -56,6 +57,7 @@ def pd_gains(model: DynamicsModel, q: NDArray[np.float64]) -> Parameters:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
     parser.add_argument(
+        "-o",
         "--output",
         type=Path,
         default=Path("demo_output"),
@@ -79,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model(MODEL)
     start = np.array([joint.initial_position or 0.0 for joint in model.joints])
     trajectory = output / "trajectory.yaml"
-    trajectory.write_text(json.dumps(message(model.joint_names, start)), encoding="utf-8")  # JSON is YAML
+    trajectory.write_text(trajectory_text(request(model.joint_names, start), as_json=False), encoding="utf-8")
     gains = pd_gains(model, start)
     runs = {}
     for label, settings in CONTROLLERS.items():
@@ -111,7 +113,10 @@ def conclude(joint_names: tuple[str, ...], runs: Mapping[str, Run], output: Path
         print(path)
     for folder in (folder_of(label, output) for label in runs):
         print(f"{folder / 'bag'}\n{folder / 'view.html'}")
-    found = shortcomings(joint_names, errors[PD_ALONE], errors[PD_FEEDFORWARD], errors[COMPUTED_TORQUE])
+    found = [
+        *gaps_found(runs),
+        *shortcomings(joint_names, errors[PD_ALONE], errors[PD_FEEDFORWARD], errors[COMPUTED_TORQUE]),
+    ]
     for shortcoming in found:
         print(f"not good enough: {shortcoming}", file=sys.stderr)
     return 1 if found else 0

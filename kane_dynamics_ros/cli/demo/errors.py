@@ -42,6 +42,16 @@ def table(joint_names: Sequence[str], errors: Mapping[str, TrackingError]) -> st
     return "\n".join(lines)
 
 
+def gaps_found(runs: Mapping[str, Run]) -> list[str]:
+    """Runs in which joint states are missing: what they show of those times is not known."""
+    return [
+        f"{label}: {gaps.missing} of {gaps.expected} joint states are missing, up to {gaps.longest:.3f} s "
+        "in a row; is the machine too busy for --wall-clock?"
+        for label, gaps in ((label, run.gaps) for label, run in runs.items())
+        if gaps.missing
+    ]
+
+
 def shortcomings(
     joint_names: Sequence[str], pd: TrackingError, feedforward: TrackingError, computed: TrackingError
 ) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from kane_dynamics_ros.cli.demo.recording import Run
+from kane_dynamics_ros.cli.demo.recording import Array, Run
 
 LINES: tuple[dict[str, Any], ...] = (  # the last two nearly coincide: a broad line under a narrow one
     {"color": "#c44e52", "linewidth": 1.4},
@@ -60,12 +60,18 @@ def joint_axes(
     return figure
 
 
+def column(run: Run, values: Array, joint: int) -> tuple[Array, Array]:
+    """Times and values of one joint to draw, with a hole where states are missing."""
+    times, broken = run.broken(values)
+    return times, broken[:, joint]
+
+
 def position_figure(joint_names: Sequence[str], runs: Mapping[str, Run]) -> Figure:
     def draw(axes: Any, i: int) -> None:
         for (label, run), line in zip(runs.items(), LINES, strict=True):
-            axes.plot(run.times, run.position[:, i], label=label, **line)
+            axes.plot(*column(run, run.position, i), label=label, **line)
         last = list(runs.values())[-1]
-        axes.plot(last.times, last.reference[:, i], "k:", label="reference", linewidth=1.2)
+        axes.plot(*column(last, last.reference, i), "k:", label="reference", linewidth=1.2)
         axes.set_ylabel("[rad]")
 
     return joint_axes(joint_names, runs, "Joint positions", draw)
@@ -74,7 +80,7 @@ def position_figure(joint_names: Sequence[str], runs: Mapping[str, Run]) -> Figu
 def error_figure(joint_names: Sequence[str], runs: Mapping[str, Run]) -> Figure:
     def draw(axes: Any, i: int) -> None:
         for (label, run), line in zip(runs.items(), LINES, strict=True):
-            axes.semilogy(run.times, 1e3 * np.abs(run.error[:, i]), label=label, **line)
+            axes.semilogy(*column(run, 1e3 * np.abs(run.error), i), label=label, **line)
         axes.set_ylim(bottom=SMALLEST_ERROR)
         axes.set_ylabel("[mrad]")
 
@@ -84,7 +90,7 @@ def error_figure(joint_names: Sequence[str], runs: Mapping[str, Run]) -> Figure:
 def torque_figure(joint_names: Sequence[str], runs: Mapping[str, Run]) -> Figure:
     def draw(axes: Any, i: int) -> None:
         for (label, run), line in zip(runs.items(), LINES, strict=True):
-            axes.plot(run.times, run.effort[:, i], label=label, **line)
+            axes.plot(*column(run, run.effort, i), label=label, **line)
         axes.set_ylabel("[N m]")
 
     return joint_axes(joint_names, runs, "Joint torques", draw)

@@ -2,24 +2,26 @@
 
 import importlib.util
 import json
-import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.ros_domain import free_domain, private_environment
 from kane_dynamics_ros.share import share_directory
 
-DOMAINS = range(60, 80)
+GUARD = "domain_guard"
+GUARD_TRIPPED = 2  # its exit code
+GLOBAL_TOPICS = ("/clock", "/diagnostics")  # which nodes name absolutely
 PATIENCE = 5.0  # [s] for a node to end after Ctrl-C, before it is killed
-LOCK_STEP_PATIENCE = 10.0  # [s] a busy machine may take to answer
+PATIENCE_WITH_NODES = 120.0  # [s] for the nodes to come up: the first ever may have to compile
 LOG_TAIL = 15  # lines shown of a node that failed
 
 Parameters = Mapping[str, bool | float | str | list[float]]  # of a ROS node
@@ -32,6 +34,13 @@ class NodeFailedError(KaneDynamicsError):
         self.node, self.code, self.log = node, code, log
         tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_TAIL:])
         super().__init__(f"{node} ended with exit code {code}; its log {log} closes with:\n{tail}")
+
+
+class StrangersError(KaneDynamicsError):
+    """Somebody else is on the domain of the demonstration: commands could reach a robot of theirs."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(f"the demonstration stops: {found}")
 
 
 class RosMissingError(KaneDynamicsError):
@@ -55,9 +64,17 @@ class NodeProcess(NamedTuple):
         """Whether it has ended."""
         return self.process.poll() is not None
 
-    def error(self) -> NodeFailedError:
+    def error(self) -> KaneDynamicsError:
         """That it ended, as an error."""
+        if self.name == GUARD and self.process.wait() == GUARD_TRIPPED:
+            return StrangersError(last_line(self.log).removeprefix("error: "))
         return NodeFailedError(self.name, self.process.wait(), self.log)
+
+
+def last_line(log: Path) -> str:
+    """The last line of a log that says something."""
+    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
+    return next((line for line in reversed(lines) if line.strip()), "")
 
 
 def check_ros() -> None:
@@ -66,31 +83,28 @@ def check_ros() -> None:
         raise RosMissingError
 
 
-def private_environment() -> dict[str, str]:
-    """This process's environment with a random DDS domain that does not leave the machine."""
-    domain = str(random.choice(DOMAINS))
-    return {**os.environ, "ROS_DOMAIN_ID": domain, "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
-
-
-def node_command(name: str, parameters: Parameters) -> list[str]:
-    """The command line that runs ``kane_dynamics_ros.nodes.NAME`` with ROS parameters."""
+def node_command(name: str, parameters: Parameters, space: str) -> list[str]:
+    """The command line that runs ``kane_dynamics_ros.nodes.NAME`` with ROS parameters in a namespace."""
     settings = [word for key, value in parameters.items() for word in ("-p", f"{key}:={json.dumps(value)}")]
-    return [sys.executable, "-m", f"kane_dynamics_ros.nodes.{name}", "--ros-args", *settings]
+    own = [word for topic in GLOBAL_TOPICS for word in ("-r", f"{topic}:={space}{topic}")]
+    command = [sys.executable, "-m", f"kane_dynamics_ros.nodes.{name}", "--ros-args"]
+    return [*command, "-r", f"__ns:={space}", *own, *settings]
+
+
+def guard_command(space: str) -> list[str]:
+    """The command line of a process that ends as soon as anybody outside the namespace is on the domain."""
+    return [sys.executable, "-m", "kane_dynamics_ros.nodes.domain", "--guard", space]
 
 
 @contextmanager
 def running(
-    name: str, parameters: Parameters, environment: Mapping[str, str], logs: Path
+    name: str, command: Sequence[str], environment: Mapping[str, str], logs: Path
 ) -> Iterator[NodeProcess]:
     """Run one node; on leaving, interrupt it as Ctrl-C does, and kill it when that does not help."""
     log = logs / f"{name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            node_command(name, parameters),
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
+            list(command), env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
         )
     try:
         yield NodeProcess(name, process, log)
@@ -123,24 +137,36 @@ def record(controller: Parameters, trajectory: Path, folder: Path, wall_clock: b
     """Run the trajectory on the simulated robot under a controller; returns the bag of what happened.
 
     What ``folder`` held is replaced. In lock step the nodes live in the robot's time; a state may then come
-    as late as it likes.
+    as late as it likes. The nodes are alone: a domain on which nobody listens, a namespace of their own,
+    and a guard that ends the run as soon as anybody else appears.
+
+    Raises:
+        NodeFailedError, StrangersError, NoFreeDomainError.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     robot: Parameters = {"time.mode": "wall" if wall_clock else "lock_step"}
-    timing: Parameters = {"safety.state_timeout": LOCK_STEP_PATIENCE, "use_sim_time": True}
-    node: Parameters = {**({} if wall_clock else timing), **controller}
+    node: Parameters = {"use_sim_time": not wall_clock, **controller}
     recorder: Parameters = {
         "trajectory": str(trajectory),
         "bag": str(folder / "bag"),
         "robot_description": str(share_directory() / "urdf" / "manipulator_5dof.urdf"),
         "use_sim_time": not wall_clock,
+        "without_namespace": True,
+        "timeout": PATIENCE_WITH_NODES,
     }
-    environment = private_environment()
-    with (
-        running("simulated_hardware_node", robot, environment, folder) as robot_process,
-        running("feedforward_node", node, environment, folder) as controller_process,
-        running("trajectory_recorder_node", recorder, environment, folder) as recorder_process,
-    ):
-        wait_for(recorder_process, while_running=(robot_process, controller_process))
+    space = f"/demo_{uuid.uuid4().hex[:12]}"
+    nodes = (
+        ("simulated_hardware_node", robot),
+        ("feedforward_node", node),
+        ("trajectory_recorder_node", recorder),
+    )
+    with free_domain() as domain, ExitStack() as stack:
+        environment = private_environment(domain)
+        guard = stack.enter_context(running(GUARD, guard_command(space), environment, folder))
+        others = [
+            stack.enter_context(running(name, node_command(name, parameters, space), environment, folder))
+            for name, parameters in nodes
+        ]
+        wait_for(others[-1], while_running=(guard, *others[:-1]))
     return folder / "bag"

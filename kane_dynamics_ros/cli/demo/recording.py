@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rosbags.highlevel import AnyReader
 
+from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.reading.recording import read_recording
 
@@ -54,26 +55,22 @@ def window_derivative(t: Array, order: int) -> Array:
     return total
 
 
-def message(joint_names: tuple[str, ...], start: ArrayLike) -> dict[str, Any]:
-    """The motion as the fields of a trajectory_msgs/JointTrajectory, with velocity and acceleration."""
+def request(joint_names: tuple[str, ...], start: ArrayLike) -> TrajectoryRequest:
+    """The motion as a trajectory, with velocity and acceleration."""
     times = np.linspace(0.0, DURATION, round(DURATION / POINT_SPACING) + 1)
     motion = reference(times, start)
-    points = [
-        {
-            "positions": q.tolist(),
-            "velocities": qd.tolist(),
-            "accelerations": qdd.tolist(),
-            "time_from_start": {"sec": int(t), "nanosec": round(1e9 * (t - int(t)))},
-        }
-        for t, q, qd, qdd in zip(times, *motion, strict=True)
-    ]
-    return {"joint_names": list(joint_names), "points": points}
+    points = tuple(
+        RequestPoint(round(1e9 * t), *(tuple(values.tolist()) for values in state))
+        for t, *state in zip(times, *motion, strict=True)
+    )
+    return TrajectoryRequest(joint_names, points)
 
 
 # One controller's run as arrays, read back from the bag that was recorded of it.
 
 
 FEWEST_STATES = 100
+LATE = 0.2  # of a period by which a state may be late before the next one counts as missing
 
 
 class RecordingTooShortError(KaneDynamicsError):
@@ -85,6 +82,22 @@ class RecordingTooShortError(KaneDynamicsError):
             f"{bag}: {found} joint states during the motion; at least {FEWEST_STATES} are needed; see the "
             "nodes' logs beside it, and whether the machine is too busy"
         )
+
+
+class NoTrajectoryError(KaneDynamicsError):
+    """The trajectory itself is not in the bag, so that its start is not known."""
+
+    def __init__(self, bag: Path) -> None:
+        self.bag = bag
+        super().__init__(f"{bag}: no trajectory was recorded; see the nodes' logs beside it")
+
+
+class Gaps(NamedTuple):
+    """Joint states that are missing in a run, and the longest time without one [s]."""
+
+    missing: int
+    expected: int
+    longest: float
 
 
 class Run(NamedTuple):
@@ -99,6 +112,22 @@ class Run(NamedTuple):
     def error(self) -> Array:
         """Position minus reference [rad]."""
         return self.position - self.reference
+
+    @property
+    def gaps(self) -> Gaps:
+        """Against the period that most states keep, from the motion's start to its end."""
+        inside = np.diff(self.times)
+        period = float(np.median(inside))
+        steps = np.concatenate([[self.times[0] + period], inside, [DURATION - self.times[-1] + period]])
+        missing = np.maximum(np.rint(steps / period - LATE) - 1, 0)  # a little late is not missing
+        return Gaps(int(missing.sum()), len(self.times) + int(missing.sum()), float(steps.max()))
+
+    def broken(self, values: Array) -> tuple[Array, Array]:
+        """Times (M,) and values (M, n) to draw: NaN between two states that are not neighbours."""
+        inside = np.diff(self.times)
+        after = np.flatnonzero(np.rint(inside / np.median(inside) - LATE) > 1) + 1
+        times = np.insert(self.times, after, np.nan)
+        return times, np.insert(values, after, np.nan, axis=0)
 
 
 def read_run(bag: Path, joint_names: tuple[str, ...], start_position: Array) -> Run:
@@ -116,6 +145,9 @@ def start_of_motion(bag: Path) -> int:
     """The start time [ns] that the recorded trajectory states."""
     with AnyReader([bag]) as reader:
         connections = [c for c in reader.connections if c.topic.endswith("joint_trajectory")]
-        connection, _, data = next(iter(reader.messages(connections)))
+        first = next(iter(reader.messages(connections)), None) if connections else None
+        if first is None:
+            raise NoTrajectoryError(bag)
+        connection, _, data = first
         message: Any = reader.deserialize(data, connection.msgtype)
     return int(message.header.stamp.sec) * 1_000_000_000 + int(message.header.stamp.nanosec)

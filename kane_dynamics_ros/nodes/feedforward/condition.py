@@ -65,7 +65,7 @@ def _status(name: str, controller: Controller, active: bool, news: News) -> Diag
     now = time.monotonic()
     loop, reader, reading = controller.loop, controller.reader, controller.meter.read(now)
     controller.rate = reading.rate
-    level, message = _condition(controller, now, news) if active else (DiagnosticStatus.OK, "inactive")
+    level, message = _condition(controller, news) if active else (DiagnosticStatus.OK, "inactive")
     figures = {
         "mode": loop.settings.law.mode,
         "rate [Hz]": f"{reading.rate:.1f}",
@@ -103,8 +103,8 @@ def collision_text(collision: Collision, reaction: Reaction | None) -> str:
     )
 
 
-def _condition(controller: Controller, now: float, news: News) -> tuple[bytes, str]:
-    loop, missing = controller.loop, controller.reader.missing(now)
+def _condition(controller: Controller, news: News) -> tuple[bytes, str]:
+    loop, missing = controller.loop, controller.missing()
     if loop.alarm is not None:
         return DiagnosticStatus.ERROR, f"{loop.alarm.fault}: reaction is {loop.alarm.reaction}"
     collision = controller.external.collision
@@ -207,7 +207,7 @@ class ConditionLog:
         self._log_collision(controller)
         self._log_lost(controller)
         self._log_refusals(controller)
-        missing = controller.reader.missing(time) if time - controller.created > GRACE else []
+        missing = controller.missing() if time - controller.created > GRACE else []
         if missing and controller.loop.alarm is None:
             self._logger.warning(
                 f"no fresh state of joint {', '.join(missing)} on joint_states", throttle_duration_sec=REPEAT
@@ -232,7 +232,7 @@ class ConditionLog:
         if neighbours:
             self._logger.warning(neighbours, throttle_duration_sec=REPEAT)
         outside = far_outside(controller.reader.q, controller.model.joints)
-        if outside and not controller.reader.missing(time.monotonic()):
+        if outside and not controller.missing():
             self._logger.warning(
                 f"far outside the limits: joint {'; joint '.join(outside)}; are the states in radians?",
                 throttle_duration_sec=30.0,

@@ -16,6 +16,7 @@ from std_msgs.msg import Float64MultiArray
 
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term
+from kane_dynamics_ros.control.limits import motion_limits
 from kane_dynamics_ros.control.loop import Candidate, ControlLoop, Reaction, Settings, Step
 from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.control.splines import Array
@@ -55,8 +56,8 @@ class CommandOutput:
     def leave(self, tau: Array) -> None:
         """Publish the last command until even a best-effort reader of depth 1 must have it.
 
-        A forward command controller is such a reader: of single commands that were sent right before the
-        publisher went it lost one in twelve, of five over 0.3 s none.
+        A forward command controller is such a reader: of commands that were sent once, right before the
+        publisher went, it lost 3 of 38; of those sent five times over 0.3 s none of 18.
         """
         for _ in range(LAST_REPEATS):
             self.publish(tau)
@@ -153,10 +154,15 @@ class Controller:
         reader, loop = self.reader, self.loop
         for message, about in taken:
             self._note_source(about, message.name, arrival)
-        if not reader.take_all([message for message, _ in taken], now_ns, arrival):
+        messages = [message for message, _ in taken]
+        simulated = self._clock.simulated
+        if simulated:
+            now_ns = self._moment_of(messages, now_ns)
+        steady = now_ns * 1e-9 if simulated else arrival
+        if not reader.take_all(messages, now_ns, steady):
             return
-        now_ns = max(now_ns, now_ns - reader.age_ns)  # /clock may be heard after the state of its time
-        tau = loop.step(reader.q, reader.qd, now_ns, arrival)
+        now_ns = max(now_ns, now_ns - reader.age_ns)
+        tau = loop.step(reader.q, reader.qd, now_ns, steady)
         if tau is not None:
             self._commands.publish(tau)
             self.meter.count(time.monotonic() - arrival)
@@ -165,6 +171,14 @@ class Controller:
         if self.external.running:  # after the command, which must not wait for it
             effort = reader.effort if self.external.measured else tau
             self.external.take(reader.q, reader.qd, effort, now_ns - reader.age_ns)
+
+    def _moment_of(self, messages: Sequence[Any], now_ns: int) -> int:
+        """Simulated time [ns]: /clock may be heard after the states of its time, or not yet at all."""
+        stamps = (message.header.stamp for message in messages)
+        newest = max(stamp.sec * NANOSECONDS + stamp.nanosec for stamp in stamps)
+        timeout = self.reader.timeout
+        from_the_future = now_ns and timeout and newest - now_ns > timeout * NANOSECONDS
+        return now_ns if from_the_future else max(now_ns, newest)
 
     def _note_source(self, about: Any, names: list[str], arrival: float) -> None:
         """Remember who sends which joints; Jazzy's middleware does not say who."""
@@ -193,17 +207,22 @@ class Controller:
         with suppress(TrajectoryError):
             self.loop.accept(candidate, self._clock.now_ns())
 
+    def missing(self) -> list[str]:
+        """The joints of which there is no fresh state."""
+        return self.reader.missing(self._clock.steady())
+
     def watch(self) -> None:
         """Between states: react to missing ones, and look who listens."""
-        self._publish(self.loop.watch(time.monotonic()))
+        self._publish(self.loop.watch(self._clock.steady()))
         self._steps.look_for_listeners(self.values["terms.publish"])
         self.external.look_for_listeners()
 
     def annotate(self, request: TrajectoryRequest) -> TrajectoryRequest:
         """The trajectory with efforts. Raises ``TrajectoryError``."""
         settings = self.loop.settings
-        accuracy = Accuracy(self.values["annotate.error"], int(self.values["annotate.max_points"]))
-        return annotate(request, settings.law, settings.effort_limits, accuracy)
+        accuracy = Accuracy(self.values["annotate.error"] or None, int(self.values["annotate.max_points"]))
+        limits = motion_limits(self.model.joints, None) if settings.reference_limits == "reject" else None
+        return annotate(request, settings.law, settings.effort_limits, accuracy, limits)
 
     def shift_clock(self, step_ns: int) -> bool:
         """After a step of the system clock; whether the motion was dropped."""
@@ -237,10 +256,11 @@ class Controller:
         asked = self.values["safety.on_deactivate"]
         reaction: Reaction = "hold" if asked == "stop_and_hold" else asked
         last, end = self.loop.last_effort(reaction), time.monotonic() + RAMP_TIME
+        ahead = self._clock.steady() - time.monotonic()  # simulated time may stand still meanwhile
         if last is None:
             return
         while (now := time.monotonic()) < end:
-            tau = self.loop.safe_effort(reaction, now)
+            tau = self.loop.safe_effort(reaction, now + ahead)
             if tau is None or np.array_equal(tau, last):
                 break
             self._commands.publish(tau)

@@ -159,10 +159,11 @@ INPUT = (
     Declaration(
         "annotate.error",
         "number",
-        0.01,
-        "Largest error of linear interpolation of the effort",
+        0.0,
+        "Largest error of linear interpolation of the effort; 0: of each joint a hundredth of its largest "
+        "effort in the motion, or a thousandth of its limit where that is less",
         "N m",
-        1e-9,
+        0.0,
         1e6,
     ),
     Declaration("annotate.max_points", "number", 20000, "Refuse to annotate with more points", "", 2, 1e6),

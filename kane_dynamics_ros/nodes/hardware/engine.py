@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kane_dynamics_ros.description.load import expand_xacro, read_bytes
+from kane_dynamics_ros.description.load import urdf_text
 from kane_dynamics_ros.nodes.parameters import ParameterError
 from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
 from kane_dynamics_ros.share import share_directory
@@ -85,8 +85,7 @@ def _urdf(values: Values) -> str:
         raise ParameterError(
             "urdf", "", "the URDF that the model was generated from, for engine mujoco and elastic links"
         )
-    data = read_bytes(name)
-    return expand_xacro(name, data, {}) if name.endswith(".xacro") else data.decode("utf-8", "replace")
+    return urdf_text(name)
 
 
 def _plant_options(model: DynamicsModel, values: Values) -> PlantOptions:

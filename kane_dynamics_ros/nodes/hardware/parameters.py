@@ -9,9 +9,19 @@ from kane_dynamics_ros.simulation.sensors import VELOCITY_SOURCES
 
 _TIME = (
     Declaration("update_rate", "number", 1000.0, "integration steps per second", "Hz", 10, 100000),
-    Declaration("time.mode", "text", "wall", "what makes time pass", choices=("wall", "lock_step")),
-    Declaration("time.start", "number", 1.0, "what /clock shows first, in lock step", "s", 0, 1e9),
-    Declaration("time.timeout", "number", 1.0, "how long lock step waits for a command", "s", 0.001, 3600),
+    Declaration("time.mode", "text", "wall", "what makes time pass", choices=("wall", "clock", "lock_step")),
+    Declaration("time.start", "number", 1.0, "what /clock shows first", "s", 0, 1e9),
+    Declaration("time.rate", "number", 1.0, "seconds of /clock in a second of the wall", "", 0.001, 1000),
+    Declaration(
+        "time.timeout",
+        "number",
+        0.0,
+        "how long, by the wall, lock step waits for a command before it goes on without; 0: for ever",
+        "s",
+        0,
+        3600,
+    ),
+    Declaration("time.paused", "switch", False, "lock step stands still, whatever is commanded"),
 )
 _PLANT = (
     Declaration(
@@ -150,6 +160,13 @@ _REPORT = (
     Declaration("report.seed", "integer", 0, "seed of jitter and order", "", 0, 2**31 - 1),
 )
 _COMMAND = (
+    Declaration(
+        "command.type",
+        "text",
+        "array",
+        "message of a command: std_msgs/Float64MultiArray, or sensor_msgs/JointState on joint_commands",
+        choices=("array", "joint_state"),
+    ),
     Declaration("command.interface", "text", "effort", "what a command means", choices=COMMAND_INTERFACES),
     Declaration(
         "command.bandwidth", "number", 25.0, "of the inner position or velocity loop", "Hz", 0.1, 10000
@@ -164,7 +181,7 @@ _FAULTS = (
     Declaration("faults.active", "texts", [""], "KIND[:JOINT], from now until removed"),
 )
 
-_CHANGEABLE = {"faults.active", *(each.name for each in _PAYLOAD)}
+_CHANGEABLE = {"faults.active", "time.paused", *(each.name for each in _PAYLOAD)}
 
 TABLE = tuple(
     replace(each, read_only=each.name not in _CHANGEABLE)

@@ -1,8 +1,7 @@
 """Residuals follow each other in time: for how long, and what that does to standard errors.
 
-Least squares with correlated residuals r has the covariance (X'X)^-1 S (X'X)^-1, in which S sums the
-products of the
-scores s_t = x_t r_t over all lags up to which residuals hang together, each with Bartlett's weight
+Least squares with correlated residuals r has the covariance (X'X)^-1 S (X'X)^-1, in which S sums the products
+of the scores s_t = x_t r_t over all lags up to which residuals hang together, each with Bartlett's weight
 [NeweyWest1987].
 """
 

@@ -1,0 +1,207 @@
+"""``kane_dynamics trajectory``: a smooth motion within all limits, to drive, record and test with."""
+
+import argparse
+import math
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, counted, read_chain
+from kane_dynamics_ros.cli.excite import write
+from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import write_module
+from kane_dynamics_ros.control.limits import effort_limits
+from kane_dynamics_ros.control.trajectory_file import trajectory_text
+from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
+from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
+
+POINT = 0.05  # [s] between points; quintics join them
+LEAD = 2.0  # [s] for the way to the first point, at least
+QUINTIC = 1.875  # peak over mean speed of a quintic from rest to rest
+PART = 0.8  # of a limit that is used
+WIDEST = 0.6  # [rad or m] to each side
+UNKNOWN_SPEED = 1.0  # [rad/s or m/s] where the URDF gives no velocity limit
+SWINGS = (1, 2, 3)  # in one duration, joint after joint
+SHRINK = 0.8
+LEAST = 1e-3  # of the first amplitude that is worth a motion
+
+
+class NoMotionError(KaneDynamicsError):
+    """No motion keeps the effort limits."""
+
+    def __init__(self, joint: str, effort: float, limit: float) -> None:
+        self.joint = joint
+        super().__init__(
+            f"joint {joint!r}: holding the start alone takes {effort:.3g} of the {limit:.3g} that it has; "
+            "correct the effort limit, or give another start (initial_value of the position's state "
+            "interface in <ros2_control>)"
+        )
+
+
+class DurationError(KaneDynamicsError):
+    """``--duration`` is no time for a motion."""
+
+    def __init__(self, found: float) -> None:
+        super().__init__(f"--duration {found:g}: give seconds, at least {4 * POINT:g}")
+
+
+class Motion(NamedTuple):
+    """Positions, velocities and accelerations, each (N, n), at times (N,) [s] from rest to rest."""
+
+    times: Array
+    q: Array
+    qd: Array
+    qdd: Array
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The URDF, and what may be left to choose."""
+    parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
+    add_chain_arguments(parser)
+    parser.add_argument("--joints", nargs="+", metavar="JOINT", help="joints that move; default: all")
+    parser.add_argument(
+        "--duration", type=float, default=8.0, metavar="S", help="of the motion [s]; default: %(default)s"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("trajectory.yaml"),
+        metavar="FILE",
+        help="NAME.yaml or NAME.json; default: %(default)s",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Choose amplitudes, write the points, print what of each limit is used."""
+    duration: float = arguments.duration
+    if not 4 * POINT <= duration < math.inf:
+        raise DurationError(duration)
+    chain = read_chain(arguments.urdf, arguments.tip, arguments.lock, arguments.xacro, root=arguments.root)
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics_trajectory_") as folder:
+        module, *_ = write_module(derive(chain), "trajectory", Path(folder))
+        model = load_model(module, backend="python").with_urdf_friction()  # not worth compiling
+        motion = smooth_motion(model, chosen(model, arguments.joints), duration)
+        request = trajectory(model, motion)
+        write(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
+        print(table(model, motion))
+    lead = 1e-9 * request.points[0].time_ns
+    print(
+        f"\n{arguments.output}: {counted(len(request.points), 'point')}, {lead + duration:.1f} s, of which "
+        f"{lead:.1f} s lead to the start"
+    )
+    print(f"see it: kane_dynamics view {arguments.urdf} --trajectory {arguments.output}")
+    return 0
+
+
+def chosen(model: DynamicsModel, names: Sequence[str] | None) -> list[bool]:
+    """Which joints move. Raises ``UnknownJointError``."""
+    for name in names or ():
+        if name not in model.joint_names:
+            raise UnknownJointError(name, model.joint_names)
+    return [names is None or name in names for name in model.joint_names]
+
+
+def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float) -> Motion:
+    """A motion of the chosen joints from rest to rest, which uses at most ``PART`` of every limit.
+
+    With T the duration, joint i swings n times about its start, or to one side of it where the start is at
+    a limit, under a window whose velocity and acceleration are 0 at both ends:
+
+        A sin^2(pi t / T) sin(2 pi n t / T)    or    A sin^2(pi t / T) (1 - cos(2 pi n t / T)) / 2
+
+    Raises ``NoMotionError`` where not even standing still keeps the effort limits.
+    """
+    times = np.linspace(0.0, duration, round(duration / POINT) + 1)
+    start = np.array([_start(joint) for joint in model.joints])
+    shapes = [_shape(joint, start[i], i, times, duration) for i, joint in enumerate(model.joints)]
+    unit = np.array(
+        [shape if moves else np.zeros_like(shape) for shape, moves in zip(shapes, moving, strict=True)]
+    )
+    q, qd, qdd = np.moveaxis(unit, 0, -1)  # (3, N, n), in full amplitude
+    limits = np.array(effort_limits(model.joints))
+    scale = 1.0
+    while True:
+        motion = Motion(times, start + scale * q, scale * qd, scale * qdd)
+        use = np.abs(model.inverse_dynamics(*motion[1:])).max(axis=0) / limits
+        if use.max() <= PART:
+            return motion
+        scale *= SHRINK
+        if scale < LEAST:
+            worst = int(np.argmax(use))
+            raise NoMotionError(model.joint_names[worst], use[worst] * limits[worst], limits[worst])
+
+
+def _start(joint: JointInfo) -> float:
+    """The URDF's initial position, moved into the limits; 0 where it gives none."""
+    lower, upper = _bounds(joint)
+    return float(min(max(joint.initial_position or 0.0, lower), upper))
+
+
+def _bounds(joint: JointInfo) -> tuple[float, float]:
+    lower = -math.inf if joint.lower is None else joint.lower
+    return lower, math.inf if joint.upper is None else joint.upper
+
+
+def _shape(joint: JointInfo, start: float, index: int, times: Array, duration: float) -> Array:
+    """Displacement of a joint and its first two derivatives (3, N), within position and velocity limits."""
+    lower, upper = _bounds(joint)
+    below, above = min(start - lower, WIDEST / PART), min(upper - start, WIDEST / PART)
+    n = SWINGS[index % len(SWINGS)]
+    one_sided = min(below, above) < 0.25 * max(below, above)
+    # Fourier series of the two shapes: (weight, cycles in the duration, phase)
+    if one_sided:
+        terms = [(0.25, 0, 0.5), (-0.25, 1, 0.5), (-0.25, n, 0.5), (0.125, n + 1, 0.5), (0.125, n - 1, 0.5)]
+        amplitude = PART * (above if above > below else -below)
+    else:
+        terms = [(0.5, n, 0.0), (-0.25, n + 1, 0.0), (-0.25, n - 1, 0.0)]
+        amplitude = PART * min(below, above)
+    rows = [
+        sum(
+            weight * omega**order * np.sin(omega * times + (phase + order / 2) * np.pi)
+            for weight, cycles, phase in terms
+            if (omega := 2.0 * np.pi * cycles / duration) or not order
+        )
+        for order in range(3)
+    ]
+    unit = np.array(rows)
+    fastest = PART * (joint.velocity or UNKNOWN_SPEED)
+    speed = abs(amplitude) * np.abs(unit[1]).max()
+    return amplitude * min(1.0, fastest / speed if speed else 1.0) * unit
+
+
+def trajectory(model: DynamicsModel, motion: Motion) -> TrajectoryRequest:
+    """The points, behind the time that the way to the first one takes from anywhere in the range."""
+    spans = [upper - lower for lower, upper in map(_bounds, model.joints)]
+    ways = [min(span, math.pi) for span in spans]
+    speeds = [PART * (joint.velocity or UNKNOWN_SPEED) for joint in model.joints]
+    lead = max(LEAD, *(math.ceil(QUINTIC * way / speed) for way, speed in zip(ways, speeds, strict=True)))
+    points = tuple(
+        RequestPoint(round(1e9 * (lead + t)), *(tuple((x.round(9) + 0.0).tolist()) for x in state))
+        for t, *state in zip(*motion, strict=True)
+    )
+    return TrajectoryRequest(model.joint_names, points)
+
+
+def table(model: DynamicsModel, motion: Motion) -> str:
+    """What the motion uses of each joint's limits."""
+    tau = np.asarray(model.inverse_dynamics(*motion[1:]))
+    width = max(map(len, (*model.joint_names, "joint")))
+    lines = [
+        f"{'joint':{width}}{'from':>9}{'to':>9}{'speed':>9}{'limit':>9}{'effort':>10}{'limit':>9}  units"
+    ]
+    for i, joint in enumerate(model.joints):
+        revolute = joint.kind != "prismatic"
+        units = "rad, rad/s, N m" if revolute else "m, m/s, N"
+        values = (motion.q[:, i].min(), motion.q[:, i].max(), np.abs(motion.qd[:, i]).max())
+        cells = "".join(f"{value + 0.0:9.3f}" for value in values)
+        speed = f"{joint.velocity:9.3g}" if joint.velocity else f"{'none':>9}"
+        effort = f"{joint.effort:9.3g}" if joint.effort else f"{'none':>9}"
+        largest = np.abs(tau[:, i]).max()
+        lines.append(f"{joint.name:{width}}{cells}{speed}{largest:10.3f}{effort}  {units}")
+    return "\n".join(lines)

@@ -1,0 +1,419 @@
+"""What the launch files start: decided, and checked, before anything starts.
+
+A plan is made of the launch arguments' texts alone: the URDF is read and expanded, the model loaded and
+compared with it, the parameter files read as the nodes will read them. Whatever is wrong raises
+``KaneDynamicsError`` here, so that a launch either starts everything or nothing: a controller that runs on
+beside a failed launch could move a robot. ``launch_actions`` turns a plan into actions of ROS's launch.
+"""
+
+import importlib.util
+import math
+import re
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import yaml
+
+from kane_dynamics_ros.description import parse_robot
+from kane_dynamics_ros.description.load import urdf_text
+from kane_dynamics_ros.errors import KaneDynamicsError, missing_package
+from kane_dynamics_ros.nodes.feedforward.model import check_model
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE as FEEDFORWARD_TABLE
+from kane_dynamics_ros.nodes.feedforward.parameters import build_settings
+from kane_dynamics_ros.nodes.hardware.engine import build_hardware
+from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
+from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, checked
+from kane_dynamics_ros.runtime.load import find_module, load_model
+from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.share import share_directory
+from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES
+
+PACKAGE = "kane_dynamics_ros"
+SHIPPED = "manipulator_5dof"
+SHARE = share_directory()
+BAG_PACKAGES = ("rosbags", "mcap", "apsw")  # which rosdep does not know
+COMMAND_TOPIC = "forward_effort_controller/commands"
+TOPIC_PLUGIN = "joint_state_topic_hardware_interface/JointStateTopicSystem"
+ARM_TOPICS = "simulated_arm"  # where the arm's own topics are, apart from joint_state_broadcaster's
+ROS_NAME = re.compile(r"/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*")
+
+
+class Argument(NamedTuple):
+    """A launch argument; ``default`` None where it has to be given."""
+
+    name: str
+    default: str | None
+    description: str
+
+
+ROBOT_ARGUMENTS = (
+    Argument("urdf", str(SHARE / "urdf" / f"{SHIPPED}.urdf.xacro"), "URDF or xacro file of the robot"),
+    Argument("xacro_arguments", "", "arguments of the xacro file: 'name:=value other:=value'"),
+    Argument("model", "", f"generated module: a path; empty: what params_file says, else {SHIPPED}"),
+    Argument(
+        "mode",
+        "",
+        "feedforward, feedforward_pd, computed_torque or gravity_compensation; empty: what params_file "
+        "says, else computed_torque",
+    ),
+    Argument(
+        "params_file",
+        "",
+        f"parameters of the node, under /**:; empty: config/feedforward.yaml for {SHIPPED}, for any other "
+        "model none: gains then follow from the joints' inertias",
+    ),
+    Argument("namespace", "", "namespace of every node"),
+    Argument("use_sim_time", "false", "take the time from /clock"),
+    Argument("controller", "forward_effort_controller", "controller whose commands topic gets the efforts"),
+    Argument("publish_description", "true", "start robot_state_publisher, where it is installed"),
+    Argument("rviz", "false", "start RViz, where it is installed"),
+    Argument("rviz_config", str(SHARE / "config" / f"{SHIPPED}.rviz"), "RViz configuration"),
+)
+SIMULATION_ARGUMENTS = (
+    *ROBOT_ARGUMENTS,
+    Argument(
+        "hardware_params_file",
+        str(SHARE / "config" / "simulated_hardware.yaml"),
+        "parameters of the simulated hardware, under /**:",
+    ),
+)
+ROS2_CONTROL_ARGUMENTS = (
+    Argument("urdf", str(SHARE / "urdf" / f"{SHIPPED}.urdf.xacro"), "URDF or xacro file of the robot"),
+    Argument("xacro_arguments", "", "arguments of the xacro file: 'name:=value other:=value'"),
+    Argument("model", SHIPPED, "generated module: a path, or the name of the shipped one"),
+    Argument("interface", "effort", "command interface of every joint: effort, position or velocity"),
+    Argument(
+        "controllers_file",
+        str(SHARE / "config" / "joint_trajectory_controller.yaml"),
+        "controller_manager's parameters and those of its controllers, under /**:",
+    ),
+    Argument(
+        "controllers", "joint_state_broadcaster joint_trajectory_controller", "controllers that are started"
+    ),
+    Argument("hardware_params_file", "", "more parameters of the simulated hardware, under /**:"),
+    Argument("rate", "", "seconds of /clock in a second of the wall; empty: no /clock, the wall's time"),
+)
+REPLAY_ARGUMENTS = (
+    Argument("bag", None, "bag folder or file"),
+    Argument("model", SHIPPED, "generated module: a path, or the name of the shipped one"),
+    Argument("mode", "computed_torque", "mode of the node"),
+    Argument("rate", "1", "times the recorded rate"),
+)
+
+
+class LaunchArgumentError(KaneDynamicsError):
+    """A launch argument has a value that is not allowed."""
+
+    def __init__(self, name: str, found: str, allowed: str) -> None:
+        self.name, self.found = name, found
+        super().__init__(f"launch argument {name}:={found!r}; allowed is {allowed}; nothing was started")
+
+
+class NodeEndedError(KaneDynamicsError):
+    """A node that the others need has ended, so the launch ends."""
+
+    def __init__(self, name: str, code: int, last_words: str) -> None:
+        self.name, self.code = name, code
+        why = f": {last_words}" if last_words else "; what it said stands above"
+        super().__init__(f"{name} ended with exit code {code}, so the launch ends{why}")
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """One node: ``parameters`` are files and mappings, the later ones win; ``required`` ends the launch."""
+
+    package: str
+    executable: str
+    parameters: tuple[str | dict[str, Any], ...] = ()
+    remappings: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
+    required: bool = True
+    optional: bool = False  # left out, with a word, where its package is not installed
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that a launch starts. ``last`` is a command whose end, well or not, ends the launch."""
+
+    nodes: tuple[NodePlan, ...]
+    namespace: str = ""
+    last: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+def plan_feedforward(values: Mapping[str, str]) -> Plan:
+    """The node beside a real robot's ros2_control; ``values`` are those of ``ROBOT_ARGUMENTS``.
+
+    Raises ``KaneDynamicsError`` with the argument, file or parameter that keeps it from starting.
+    """
+    return _robot_plan(_Robot(values))
+
+
+def plan_simulation(values: Mapping[str, str]) -> Plan:
+    """The same with a simulated arm; ``values`` are those of ``SIMULATION_ARGUMENTS``."""
+    robot = _Robot(values)
+    plan = _robot_plan(robot)
+    file = _file(values, "hardware_params_file")
+    own = {
+        "model": robot.model_name,
+        "robot_description": robot.description,
+        "time.mode": "lock_step" if robot.use_sim_time else "wall",
+    }
+    given = _parameters(file, "simulated_hardware", robot.namespace, HARDWARE_TABLE) | own
+    if given["engine"] == "own" and not given["elastic"]:  # the others need what is slow to load
+        build_hardware(robot.model, given)
+    hardware = NodePlan(PACKAGE, "simulated_hardware_node", (str(file), own), robot.remappings)
+    return Plan((hardware, *plan.nodes), plan.namespace, notes=plan.notes)
+
+
+def plan_ros2_control(values: Mapping[str, str]) -> Plan:
+    """The simulated arm as ros2_control's hardware, controller_manager and its controllers."""
+    interface = values["interface"]
+    if interface not in COMMAND_INTERFACES:
+        raise LaunchArgumentError("interface", interface, f"one of {', '.join(COMMAND_INTERFACES)}")
+    description = urdf_of_arguments(values)
+    model = load_model(values["model"], backend="python")
+    check_model(model, description)
+    described = with_topic_hardware(description, model, interface)
+    controllers = _file(values, "controllers_file")
+    parameters_of(controllers, "controller_manager", "")
+    more = (_file(values, "hardware_params_file"),) if values["hardware_params_file"] else ()
+    own: dict[str, Any] = {
+        "model": values["model"],
+        "robot_description": description,
+        "command.type": "joint_state",
+        "command.interface": interface,
+        "publish_rate": 1000.0,
+        "time.mode": "clock" if values["rate"] else "wall",
+    }
+    if values["rate"]:
+        own["time.rate"] = _number(values, "rate")
+    given = _parameters(more[0] if more else None, "simulated_hardware", "", HARDWARE_TABLE) | own
+    build_hardware(model, _defaults(HARDWARE_TABLE) | _checked(HARDWARE_TABLE, given))
+    sim_time = {"use_sim_time": bool(values["rate"])}
+    topics = tuple((name, f"{ARM_TOPICS}/{name}") for name in ("joint_commands", "joint_states"))
+    return Plan(
+        (
+            NodePlan(PACKAGE, "simulated_hardware_node", (*map(str, more), own), topics),
+            NodePlan(
+                "robot_state_publisher",
+                "robot_state_publisher",
+                ({"robot_description": described, **sim_time},),
+            ),
+            NodePlan("controller_manager", "ros2_control_node", (str(controllers), sim_time)),
+            NodePlan(
+                "controller_manager",
+                "spawner",
+                arguments=(*shlex.split(values["controllers"]), "--param-file", str(controllers)),
+                required=False,
+            ),
+        )
+    )
+
+
+def with_topic_hardware(description: str, model: GeneratedModel, interface: str) -> str:
+    """The URDF with its <ros2_control> replaced by one whose hardware is the simulated arm, over topics."""
+    root = ElementTree.fromstring(description)
+    initial = {joint.name: joint.initial_position or 0.0 for joint in model.joints}
+    for each in root.findall("ros2_control"):
+        root.remove(each)
+    control = ElementTree.SubElement(root, "ros2_control", name=model.name, type="system")
+    hardware = ElementTree.SubElement(control, "hardware")
+    ElementTree.SubElement(hardware, "plugin").text = TOPIC_PLUGIN
+    for name, value in (
+        ("joint_commands_topic", f"/{ARM_TOPICS}/joint_commands"),
+        ("joint_states_topic", f"/{ARM_TOPICS}/joint_states"),
+        ("trigger_joint_command_threshold", "-1"),  # an effort that equals the measured one is a command too
+    ):
+        ElementTree.SubElement(hardware, "param", name=name).text = value
+    for joint in model.joint_names:
+        element = ElementTree.SubElement(control, "joint", name=joint)
+        ElementTree.SubElement(element, "command_interface", name=interface)
+        for state in ("position", "velocity", "effort"):
+            reported = ElementTree.SubElement(element, "state_interface", name=state)
+            if state == "position":
+                ElementTree.SubElement(reported, "param", name="initial_value").text = repr(initial[joint])
+    ElementTree.indent(control)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def plan_replay(values: Mapping[str, str]) -> Plan:
+    """A node of its own, and the player whose end ends the launch; ``values``: ``REPLAY_ARGUMENTS``."""
+    if not values["bag"] or not Path(values["bag"]).exists():
+        raise LaunchArgumentError("bag", values["bag"], "the path of a bag folder or file that exists")
+    _number(values, "rate")
+    for package in BAG_PACKAGES:
+        if importlib.util.find_spec(package) is None and (
+            missing := missing_package(ImportError(name=package))
+        ):
+            raise missing
+    model = load_model(values["model"], backend="python")
+    own = {"model": values["model"], "mode": values["mode"], "use_sim_time": True}
+    build_settings(_defaults(FEEDFORWARD_TABLE) | _checked(FEEDFORWARD_TABLE, own), model)
+    player = [sys.executable, "-m", PACKAGE, "replay", values["bag"], "--model", values["model"], "--live"]
+    return Plan((NodePlan(PACKAGE, "feedforward_node", (own,)),), last=(*player, "--rate", values["rate"]))
+
+
+class _Robot:
+    """The arguments that both launch files have in common, read and checked."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self.namespace = _name(values, "namespace") if values["namespace"] else ""
+        self.use_sim_time = _switch(values, "use_sim_time")
+        self.rviz = _switch(values, "rviz")
+        self.rviz_config = _file(values, "rviz_config") if self.rviz else None
+        self.publish_description = _switch(values, "publish_description")
+        self.remappings = ((COMMAND_TOPIC, f"{_name(values, 'controller')}/commands"),)
+        self.description = urdf_of_arguments(values)
+        self.params_file = _file(values, "params_file") if values["params_file"] else None
+        asked = {key: values[key] for key in ("model", "mode") if values[key]}
+        if self.params_file is None and is_shipped(asked.get("model", SHIPPED)):
+            self.params_file = SHARE / "config" / "feedforward.yaml"
+        given = _parameters(self.params_file, "feedforward_node", self.namespace, FEEDFORWARD_TABLE)
+        given |= _checked(FEEDFORWARD_TABLE, asked)
+        self.model_name: str = given["model"]
+        self.model: GeneratedModel = load_model(self.model_name, backend="python")
+        if given["description_check"] != "off" and not given["generate_when_stale"]:
+            self._check_model(values)
+        build_settings(given, self.model)
+        self.own: dict[str, Any] = asked | {"use_sim_time": self.use_sim_time}
+
+    def _check_model(self, values: Mapping[str, str]) -> None:
+        try:
+            check_model(self.model, self.description)
+        except KaneDynamicsError:
+            if values["model"] or not is_shipped(self.model_name):
+                raise
+            allowed = f"the module generated from {values['urdf']} (kane_dynamics generate)"
+            raise LaunchArgumentError("model", "", allowed) from None
+
+
+def _robot_plan(robot: _Robot) -> Plan:
+    """The feedforward node, robot_state_publisher and RViz."""
+    files = () if robot.params_file is None else (str(robot.params_file),)
+    nodes = [NodePlan(PACKAGE, "feedforward_node", (*files, robot.own), robot.remappings)]
+    sim_time = {"use_sim_time": robot.use_sim_time}
+    if robot.publish_description:
+        described = {"robot_description": robot.description, **sim_time}
+        publisher = "robot_state_publisher"
+        nodes.append(NodePlan(publisher, publisher, (described,), optional=True))
+    if robot.rviz:
+        shown = ("-d", str(robot.rviz_config))
+        nodes.append(NodePlan("rviz2", "rviz2", (sim_time,), arguments=shown, required=False, optional=True))
+    notes = () if files else ("no params_file: every gain follows from the joints' inertias",)
+    return Plan(tuple(nodes), robot.namespace, notes=notes)
+
+
+def is_shipped(model: str) -> bool:
+    """Whether a module's name or path means the shipped one, which the shipped gains belong to."""
+    return find_module(model).resolve() == find_module(SHIPPED).resolve()
+
+
+def urdf_of_arguments(values: Mapping[str, str]) -> str:
+    """The text of the URDF that ``urdf`` and ``xacro_arguments`` mean. Raises ``KaneDynamicsError``."""
+    path, given = values["urdf"], values["xacro_arguments"]
+    try:
+        pairs = [word.partition(":=") for word in shlex.split(given)]
+    except ValueError as error:  # a quotation that does not end
+        raise LaunchArgumentError("xacro_arguments", given, f"name:=value ...: {error}") from None
+    if not all(name and separator for name, separator, _ in pairs):
+        raise LaunchArgumentError("xacro_arguments", given, "name:=value other:=value ...")
+    if pairs and not path.endswith(".xacro"):
+        raise LaunchArgumentError("xacro_arguments", given, f"none: {path} is not a xacro file")
+    text = urdf_text(path, {name: value for name, _, value in pairs})
+    parse_robot(text, path)
+    return text
+
+
+# Arguments and parameter files, as the nodes will read them.
+
+
+def _switch(values: Mapping[str, str], name: str) -> bool:
+    text = values[name].lower()
+    if text not in ("true", "false"):
+        raise LaunchArgumentError(name, values[name], "true or false")
+    return text == "true"
+
+
+def _number(values: Mapping[str, str], name: str) -> float:
+    try:
+        number = float(values[name])
+    except ValueError:
+        number = math.nan
+    if not 0.0 < number < math.inf:
+        raise LaunchArgumentError(name, values[name], "a number above 0")
+    return number
+
+
+def _name(values: Mapping[str, str], name: str) -> str:
+    if not ROS_NAME.fullmatch(values[name]):
+        raise LaunchArgumentError(name, values[name], "a ROS name: letters, digits and _, separated by /")
+    return values[name]
+
+
+def _file(values: Mapping[str, str], name: str) -> Path:
+    path = Path(values[name])
+    if not path.is_file():
+        raise LaunchArgumentError(name, values[name], "the path of a file that exists")
+    return path
+
+
+def _parameters(file: Path | None, node: str, namespace: str, table: Sequence[Declaration]) -> dict[str, Any]:
+    """Checked values of a node's whole table, with what a parameter file says of it."""
+    loaded = {} if file is None else parameters_of(file, node, namespace)
+    return _defaults(table) | _checked(table, loaded)
+
+
+def _defaults(table: Sequence[Declaration]) -> dict[str, Any]:
+    return {each.name: checked(each, each.default) for each in table}
+
+
+def _checked(table: Sequence[Declaration], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that the table knows, checked; the node itself warns of the others."""
+    return {each.name: checked(each, values[each.name]) for each in table if each.name in values}
+
+
+def parameters_of(file: Path, node: str, namespace: str) -> dict[str, Any]:
+    """What a ROS parameter file sets for a node, by dotted name; later entries win.
+
+    Raises ``ParameterError`` for a file that is no YAML, or not keyed by nodes.
+    """
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
+        why = " ".join(str(error).split())
+        raise ParameterError("params_file", str(file), f"a readable YAML file: {why}") from None
+    content = {} if content is None else content
+    if not isinstance(content, dict):
+        raise ParameterError("params_file", str(file), "a mapping of /** or node names to ros__parameters")
+    full = "/".join(("", *namespace.strip("/").split("/"), node)).replace("//", "/")
+    result: dict[str, Any] = {}
+    for key, entry in _by_node(content, ""):
+        pattern = re.escape(key if key.startswith("/") else f"/{key}")
+        pattern = pattern.replace(r"/\*\*", "(/[^/]+)*").replace(r"\*", "[^/]+")
+        if re.fullmatch(pattern, full):
+            result |= _flat(entry)
+    return result
+
+
+def _by_node(tree: Mapping[str, Any], above: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Node patterns with their ros__parameters; namespaces may be nested."""
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    for key, value in tree.items():
+        if isinstance(value, dict) and key == "ros__parameters":
+            found.append((above, value))
+        elif isinstance(value, dict):
+            found += _by_node(value, f"{above}/{str(key).lstrip('/')}")
+    return found
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in tree.items():
+        values |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return values

@@ -1,0 +1,17 @@
+"""joint_trajectory_controller, admittance, MoveIt against an arm with real torques and no robot.
+
+    ros2 launch kane_dynamics_ros ros2_control.launch.py
+
+controller_manager with the simulated arm as its hardware, over topics; needs the packages controller_manager,
+robot_state_publisher, joint_state_topic_hardware_interface and the controllers. docs/howto/ros2_control.md
+explains it. With ``rate:=0.2`` the arm publishes /clock, five times slower than the wall.
+"""
+
+from kane_dynamics_ros.nodes.launch_actions import description_of
+from kane_dynamics_ros.nodes.launch_plan import ROS2_CONTROL_ARGUMENTS, plan_ros2_control
+from launch import LaunchDescription
+
+
+def generate_launch_description() -> LaunchDescription:
+    """The arguments, then the arm, controller_manager and its controllers."""
+    return description_of(ROS2_CONTROL_ARGUMENTS, plan_ros2_control)

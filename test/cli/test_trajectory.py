@@ -1,0 +1,109 @@
+"""The motion that ``kane_dynamics trajectory`` writes keeps every limit, and starts and ends at rest."""
+
+import numpy as np
+import pytest
+
+from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.cli.trajectory import smooth_motion
+from kane_dynamics_ros.control.trajectory_file import read_trajectory
+from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.share import share_directory
+
+URDF = share_directory() / "urdf" / "manipulator_5dof.urdf"
+MODEL = load_model("manipulator_5dof")
+
+
+def written(tmp_path, *words, urdf=URDF):
+    file = tmp_path / "trajectory.yaml"
+    assert main(["trajectory", str(urdf), "-o", str(file), *words]) == 0
+    return read_trajectory(file)
+
+
+def columns(request):
+    return [
+        np.array([getattr(point, name) for point in request.points])
+        for name in ("positions", "velocities", "accelerations")
+    ]
+
+
+def test_every_limit_is_kept_and_every_joint_moves(tmp_path):
+    request = written(tmp_path)
+    assert request.names == MODEL.joint_names
+    q, qd, qdd = columns(request)
+    tau = MODEL.with_urdf_friction().inverse_dynamics(q, qd, qdd)
+    for i, joint in enumerate(MODEL.joints):
+        assert joint.lower is None or q[:, i].min() > joint.lower
+        assert joint.upper is None or q[:, i].max() < joint.upper
+        assert not joint.velocity or np.abs(qd[:, i]).max() <= 0.8001 * joint.velocity
+        assert not joint.effort or np.abs(tau[:, i]).max() <= 0.8001 * joint.effort
+        assert np.ptp(q[:, i]) > 0.05
+
+
+def test_velocities_and_accelerations_are_the_derivatives(tmp_path):
+    motion = smooth_motion(MODEL, [True] * 5, 400.0)  # slow: central differences err by h^2 q'''/6
+    h = motion.times[1] - motion.times[0]
+    np.testing.assert_allclose((motion.q[2:] - motion.q[:-2]) / (2 * h), motion.qd[1:-1], atol=1e-6)
+    np.testing.assert_allclose((motion.qd[2:] - motion.qd[:-2]) / (2 * h), motion.qdd[1:-1], atol=1e-7)
+
+
+def test_it_starts_and_ends_at_rest_after_a_way_from_anywhere(tmp_path):
+    request = written(tmp_path, "--duration", "3")
+    q, qd, qdd = columns(request)
+    assert request.points[0].time_ns >= 2_000_000_000
+    assert request.points[-1].time_ns - request.points[0].time_ns == 3_000_000_000
+    for row in (0, -1):
+        np.testing.assert_allclose(q[row], [joint.initial_position for joint in MODEL.joints], atol=1e-12)
+        np.testing.assert_allclose(qd[row], 0.0, atol=1e-12)
+        np.testing.assert_allclose(qdd[row], 0.0, atol=1e-12)
+
+
+def test_a_joint_that_starts_at_its_limit_moves_away_from_it(tmp_path):
+    text = URDF.read_text()
+    lower = next(joint.lower for joint in MODEL.joints if joint.name == "alpha_2")
+    at_limit = tmp_path / "at_limit.urdf"
+    head, tail = text.split('<joint name="alpha_2"', 1)
+    assert 'lower="' in tail
+    own, rest = tail.split('lower="', 1)
+    at_limit.write_text(
+        f'{head}<joint name="alpha_2"{own}lower="0.9{rest[rest.index(chr(34)) :]}', encoding="utf-8"
+    )
+    assert lower is None or lower < 0.9
+    q = columns(written(tmp_path, urdf=at_limit))[0][:, 1]
+    assert q.min() >= 0.9 - 1e-12
+    assert q.max() > 1.0
+
+
+def test_only_the_joints_that_are_named_move(tmp_path):
+    q = columns(written(tmp_path, "--joints", "beta_4", "gamma_1"))[0]
+    assert [bool(span > 0.05) for span in np.ptp(q, axis=0)] == [True, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["--joints", "elbow"], "'elbow'"),
+        (["--duration", "0"], "--duration"),
+        (["--tip", "nowhere"], "'nowhere'"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path, capsys, words, named):
+    assert main(["trajectory", str(URDF), "-o", str(tmp_path / "t.yaml"), *words]) == 2
+    assert named in capsys.readouterr().err
+    assert not (tmp_path / "t.yaml").exists()
+
+
+def test_an_arm_that_cannot_hold_itself_is_told(tmp_path, capsys):
+    weak = tmp_path / "weak.urdf"
+    weak.write_text(URDF.read_text().replace('effort="', 'effort="0.001'), encoding="utf-8")
+    assert main(["trajectory", str(weak), "-o", str(tmp_path / "t.yaml")]) == 2
+    assert "effort limit" in capsys.readouterr().err
+    assert not (tmp_path / "t.yaml").exists()
+
+
+def test_the_file_has_a_line_for_each_list(tmp_path):
+    written(tmp_path)
+    lines = (tmp_path / "trajectory.yaml").read_text().splitlines()
+    points = sum("time_from_start" in line for line in lines)
+    assert points > 100
+    assert sum("positions: [" in line for line in lines) == points
+    assert max(map(len, lines)) < 300

@@ -1,0 +1,131 @@
+"""The launch files themselves, built with a stand-in of launch's API; no ROS installation is needed."""
+
+import runpy
+from types import SimpleNamespace
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+from launch_stand_in import context, install
+
+from kane_dynamics_ros.nodes.launch_actions import NotInstalledError
+from kane_dynamics_ros.nodes.launch_plan import SHARE, NodeEndedError
+
+FILES = {"feedforward": 1, "simulation": 2}  # nodes of ours
+
+
+def described(name):
+    """The launch file's description: declared arguments, and the function that starts everything."""
+    module = runpy.run_path(str(SHARE / "launch" / f"{name}.launch.py"))
+    [entities] = module["generate_launch_description"]().arguments
+    *declared, start = entities
+    return {each.arguments[0]: each for each in declared}, start.function
+
+
+def started(name, **given):
+    declared, start = described(name)
+    defaults = {key: each.default_value for key, each in declared.items() if each.default_value is not None}
+    return start(context(**defaults | given))
+
+
+def of_kind(kind, actions):
+    return [each for each in actions if type(each).__name__ == kind]
+
+
+@pytest.mark.parametrize("name", [*FILES, "replay", "ros2_control"])
+def test_nothing_is_started_outside_the_function_that_checks_everything(monkeypatch, tmp_path, name):
+    install(monkeypatch, tmp_path)
+    declared, _ = described(name)
+    assert {type(each).__name__ for each in declared.values()} == {"DeclareLaunchArgument"}
+    assert all(each.description for each in declared.values())
+
+
+@pytest.mark.parametrize(("name", "count"), FILES.items())
+def test_the_nodes_start_with_their_parameters(monkeypatch, tmp_path, name, count):
+    install(monkeypatch, tmp_path, installed=("robot_state_publisher",))
+    nodes = of_kind("Node", started(name, namespace="left", controller="effort"))
+    assert [each.package for each in nodes] == ["kane_dynamics_ros"] * count + ["robot_state_publisher"]
+    for each in nodes[:count]:
+        assert each.namespace == "left"
+        assert each.remappings == [("forward_effort_controller/commands", "effort/commands")]
+    described = nodes[-1].parameters[0]["robot_description"]
+    assert (described.value_type, described.arguments[0][:5]) == (str, "<?xml")
+
+
+def test_what_is_not_installed_is_left_out_with_a_word(monkeypatch, tmp_path):
+    install(monkeypatch, tmp_path)
+    actions = started("feedforward", rviz="true")
+    words = " ".join(each.msg for each in of_kind("LogInfo", actions))
+    assert "robot_state_publisher" in words
+    assert "rviz2" in words
+
+
+def end_of(actions, executable):
+    """What happens when a node ends: a function of exit code, last line and whether launch is ending."""
+    [node] = [each for each in of_kind("Node", actions) if each.executable == executable]
+    handlers = [each.arguments[0] for each in of_kind("RegisterEventHandler", actions)]
+    [listen] = [h.on_stderr for h in handlers if h.target_action is node and hasattr(h, "on_stderr")]
+    [end] = [h.on_exit for h in handlers if h.target_action is node and hasattr(h, "on_exit")]
+
+    def happen(code, line=b"", ending=False):
+        listen(SimpleNamespace(text=b"error: the reason\n[INFO] [1.0] [n]: going\n" if line else b""))
+        return end(SimpleNamespace(returncode=code), SimpleNamespace(is_shutdown=ending))
+
+    return happen
+
+
+@pytest.mark.parametrize("code", [0, 2, -9])
+@pytest.mark.parametrize("executable", ["feedforward_node", "simulated_hardware_node"])
+def test_a_node_that_ends_ends_the_launch_with_an_error(monkeypatch, tmp_path, code, executable):
+    install(monkeypatch, tmp_path)
+    [action] = end_of(started("simulation"), executable)(code, line=b"x")
+    with pytest.raises(NodeEndedError) as caught:
+        action.function(None)
+    assert (caught.value.name, caught.value.code) == (executable, code)
+    assert str(caught.value).endswith(": error: the reason")
+
+
+def test_nothing_more_is_said_of_nodes_that_end_with_the_launch(monkeypatch, tmp_path):
+    install(monkeypatch, tmp_path)
+    assert end_of(started("simulation"), "feedforward_node")(0, ending=True) == []
+
+
+def test_rviz_may_be_closed(monkeypatch, tmp_path):
+    install(monkeypatch, tmp_path, installed=("rviz2",))
+    actions = started("feedforward", rviz="true", publish_description="false")
+    [rviz] = [each for each in of_kind("Node", actions) if each.package == "rviz2"]
+    targets = [each.arguments[0].target_action for each in of_kind("RegisterEventHandler", actions)]
+    assert rviz not in targets
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_the_end_of_the_replay_is_the_end_of_the_launch(monkeypatch, tmp_path, code):
+    install(monkeypatch, tmp_path)
+    actions = started("replay", bag=str(tmp_path))
+    [player] = of_kind("ExecuteProcess", actions)
+    handlers = [each.arguments[0] for each in of_kind("RegisterEventHandler", actions)]
+    [end] = [h.on_exit for h in handlers if h.target_action is player and hasattr(h, "on_exit")]
+    [action] = end(SimpleNamespace(returncode=code), SimpleNamespace(is_shutdown=False))
+    assert type(action).__name__ == ("OpaqueFunction" if code else "Shutdown")
+
+
+@pytest.mark.parametrize("missing", ["robot_state_publisher", "controller_manager"])
+def test_a_package_that_is_missing_is_named_before_anything_starts(monkeypatch, tmp_path, missing):
+    there = {"robot_state_publisher", "controller_manager"} - {missing}
+    install(monkeypatch, tmp_path, installed=there)
+    for name in ("ros2_control_node", "spawner"):
+        path = tmp_path / "lib" / "controller_manager" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    with pytest.raises(NotInstalledError) as caught:
+        started("ros2_control")
+    assert caught.value.package == missing
+
+
+def test_an_executable_that_is_missing_is_named_before_anything_starts(monkeypatch, tmp_path):
+    install(monkeypatch, tmp_path)
+    (tmp_path / "lib" / "kane_dynamics_ros" / "feedforward_node").unlink()
+    with pytest.raises(NotInstalledError) as caught:
+        started("simulation")
+    assert caught.value.executable == "feedforward_node"

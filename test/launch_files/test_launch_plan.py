@@ -1,0 +1,213 @@
+"""What a launch would start, and what keeps it from starting anything."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+from kane_dynamics_ros.description import parse_robot, physics_hash, serial_chain
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.nodes.launch_plan import (
+    REPLAY_ARGUMENTS,
+    ROS2_CONTROL_ARGUMENTS,
+    SHARE,
+    SIMULATION_ARGUMENTS,
+    parameters_of,
+    plan_feedforward,
+    plan_replay,
+    plan_ros2_control,
+    plan_simulation,
+)
+from kane_dynamics_ros.runtime import load_model
+
+MODEL = load_model("manipulator_5dof")
+URDF = SHARE / "urdf" / "manipulator_5dof.urdf"
+
+
+def values(arguments=SIMULATION_ARGUMENTS, **given):
+    return {each.name: each.default or "" for each in arguments} | given
+
+
+def node(plan, executable):
+    return next(each for each in plan.nodes if each.executable == executable)
+
+
+def settings(plan, executable):
+    """The node's parameters that are not from files."""
+    return [each for each in node(plan, executable).parameters if isinstance(each, dict)][-1]
+
+
+@pytest.fixture(scope="module")
+def other_robot(tmp_path_factory):
+    """A URDF and a module of a robot that is not the shipped one: its upper arm is heavier."""
+    from kane_dynamics_ros.cli.main import main
+
+    folder = tmp_path_factory.mktemp("other robot")
+    urdf = folder / "other.urdf"
+    urdf.write_text(URDF.read_text().replace('mass value="', 'mass value="1'), encoding="utf-8")
+    assert main(["generate", str(urdf), "--name", "other", "-o", str(folder), "--no-compile"]) == 0
+    return {"urdf": str(urdf), "model": str(folder / "other.py")}
+
+
+def test_the_shipped_gains_are_for_the_shipped_model_alone(other_robot):
+    shipped = node(plan_simulation(values()), "feedforward_node")
+    assert str(SHARE / "config" / "feedforward.yaml") in shipped.parameters
+    by_path = values(model=str(Path(SHARE / "kane_dynamics_ros/generated/manipulator_5dof.py")))
+    assert node(plan_simulation(by_path), "feedforward_node").parameters[:-1] == shipped.parameters[:-1]
+    other = node(plan_simulation(values(**other_robot)), "feedforward_node")
+    assert [each for each in other.parameters if isinstance(each, str)] == []
+
+
+def test_arguments_win_over_the_file_only_when_they_are_given(tmp_path):  # field report 132
+    file = tmp_path / "own.yaml"
+    file.write_text("/**: {ros__parameters: {mode: gravity_compensation}}", encoding="utf-8")
+    from_file = plan_feedforward(values(params_file=str(file)))
+    assert "mode" not in settings(from_file, "feedforward_node")
+    given = plan_feedforward(values(params_file=str(file), mode="feedforward"))
+    assert settings(given, "feedforward_node")["mode"] == "feedforward"
+
+
+def test_lock_step_follows_use_sim_time():
+    for use_sim_time, mode in (("true", "lock_step"), ("False", "wall")):
+        plan = plan_simulation(values(use_sim_time=use_sim_time))
+        assert settings(plan, "simulated_hardware_node")["time.mode"] == mode
+        assert settings(plan, "feedforward_node")["use_sim_time"] is (mode == "lock_step")
+
+
+def test_the_description_is_published_as_expanded():
+    plan = plan_feedforward(values())
+    text = settings(plan, "robot_state_publisher")["robot_description"]
+    assert "<robot" in text
+    assert "xacro:" not in text
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"urdf": "nope.urdf"}, "nope.urdf"),
+        ({"model": "nope.py"}, "nope.py"),
+        ({"xacro_arguments": "length"}, "xacro_arguments"),
+        ({"xacro_arguments": "length:='"}, "xacro_arguments"),
+        ({"urdf": str(URDF), "xacro_arguments": "length:=1"}, "xacro_arguments"),
+        ({"mode": "fast"}, "'mode'"),
+        ({"use_sim_time": "maybe"}, "use_sim_time"),
+        ({"publish_description": "1"}, "publish_description"),
+        ({"namespace": "left arm"}, "namespace"),
+        ({"controller": ""}, "controller"),
+        ({"params_file": "nope.yaml"}, "params_file"),
+        ({"hardware_params_file": "nope.yaml"}, "hardware_params_file"),
+        ({"rviz": "true", "rviz_config": "nope.rviz"}, "rviz_config"),
+    ],
+)
+def test_what_is_wrong_is_named_before_anything_starts(given, named):
+    with pytest.raises(KaneDynamicsError) as caught:
+        plan_simulation(values(**given))
+    assert named in str(caught.value)
+
+
+def test_gains_for_other_joints_are_refused_before_anything_starts(tmp_path):
+    file = tmp_path / "six.yaml"
+    parameters = {"feedforward_pd": {"kp": [1.0] * 6}, "mode": "feedforward_pd"}
+    file.write_text(json.dumps({"/**": {"ros__parameters": parameters}}), encoding="utf-8")
+    with pytest.raises(KaneDynamicsError, match=r"feedforward_pd\.kp"):
+        plan_feedforward(values(params_file=str(file)))
+
+
+def test_a_plant_that_cannot_move_is_refused_before_anything_starts(tmp_path):
+    file = tmp_path / "plant.yaml"
+    file.write_text("/**: {ros__parameters: {plant: {locked: [elbow]}}}", encoding="utf-8")
+    with pytest.raises(KaneDynamicsError, match="'elbow'"):
+        plan_simulation(values(hardware_params_file=str(file)))
+
+
+def test_a_model_of_another_robot_is_refused(other_robot):
+    with pytest.raises(KaneDynamicsError, match="was not generated from this robot_description"):
+        plan_feedforward(values(model=other_robot["model"]))
+    with pytest.raises(
+        KaneDynamicsError, match=r"model:=''; allowed is the module generated from .*other\.urdf"
+    ):
+        plan_feedforward(values(urdf=other_robot["urdf"]))
+
+
+@pytest.mark.parametrize(
+    ("key", "namespace", "applies"),
+    [
+        ("/**", "left", True),
+        ("/**/feedforward_node", "left", True),
+        ("feedforward_node", "", True),
+        ("/left/feedforward_node", "left", True),
+        ("/*/feedforward_node", "/left", True),
+        ("feedforward_node", "left", False),
+        ("/left/feedforward_node", "right", False),
+    ],
+)
+def test_a_parameter_file_applies_as_ros_applies_it(tmp_path, key, namespace, applies):
+    file = tmp_path / "own.yaml"
+    file.write_text(yaml.safe_dump({key: {"ros__parameters": {"payload": {"mass": 2.0}}}}), encoding="utf-8")
+    expected = {"payload.mass": 2.0} if applies else {}
+    assert parameters_of(file, "feedforward_node", namespace) == expected
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "a: [", "\x00"])
+def test_a_file_that_holds_no_parameters_is_named(tmp_path, text):
+    file = tmp_path / "own.yaml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(KaneDynamicsError) as caught:
+        parameters_of(file, "feedforward_node", "")
+    assert str(file) in str(caught.value)
+
+
+def test_replay_needs_a_bag_that_exists(tmp_path):
+    with pytest.raises(KaneDynamicsError, match="bag"):
+        plan_replay(values(REPLAY_ARGUMENTS, bag=str(tmp_path / "nope")))
+    with pytest.raises(KaneDynamicsError, match="rate"):
+        plan_replay(values(REPLAY_ARGUMENTS, bag=str(tmp_path), rate="fast"))
+    plan = plan_replay(values(REPLAY_ARGUMENTS, bag=str(tmp_path), rate="2"))
+    assert plan.last[-4:] == ("manipulator_5dof", "--live", "--rate", "2")
+
+
+def test_ros2_control_gets_the_simulated_arm_as_its_hardware():
+    plan = plan_ros2_control(values(ROS2_CONTROL_ARGUMENTS))
+    arm = settings(plan, "simulated_hardware_node")
+    described = settings(plan, "robot_state_publisher")["robot_description"]
+    control = ElementTree.fromstring(described).findall("ros2_control")
+    assert len(control) == 1
+    hardware = {each.get("name"): each.text for each in control[0].find("hardware").findall("param")}
+    topics = {own: f"/{other}" for own, other in node(plan, "simulated_hardware_node").remappings}
+    assert topics == {name: hardware[f"{name}_topic"] for name in ("joint_commands", "joint_states")}
+    joints = control[0].findall("joint")
+    assert tuple(each.get("name") for each in joints) == MODEL.joint_names
+    assert {each.find("command_interface").get("name") for each in joints} == {arm["command.interface"]}
+    chain = serial_chain(parse_robot(described, "described"), MODEL.tip)
+    assert physics_hash(chain) == MODEL.urdf_hash  # nothing else of the robot has changed
+
+
+def test_the_clock_of_the_arm_is_everybodys_clock_or_nobodys():
+    for rate, simulated in (("", False), ("0.2", True)):
+        plan = plan_ros2_control(values(ROS2_CONTROL_ARGUMENTS, rate=rate))
+        assert settings(plan, "simulated_hardware_node")["time.mode"] == ("clock" if simulated else "wall")
+        assert settings(plan, "ros2_control_node")["use_sim_time"] is simulated
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("interface", "torque"), ("rate", "0"), ("controllers_file", "nope.yaml")]
+)
+def test_ros2_control_arguments_that_are_wrong_are_named(name, value):
+    with pytest.raises(KaneDynamicsError, match=name):
+        plan_ros2_control(values(ROS2_CONTROL_ARGUMENTS, **{name: value}))
+
+
+def test_the_shipped_trajectory_controller_holds_the_shipped_arm():
+    content = yaml.safe_load((SHARE / "config" / "joint_trajectory_controller.yaml").read_text())["/**"]
+    controller = content["joint_trajectory_controller"]["ros__parameters"]
+    assert tuple(controller["joints"]) == MODEL.joint_names
+    M = MODEL.mass_matrix([joint.initial_position or 0.0 for joint in MODEL.joints])
+    for joint, inertia in zip(MODEL.joint_names, M.diagonal(), strict=True):
+        gains = controller["gains"][joint]
+        assert gains["p"] == pytest.approx(10.0**2 * inertia, rel=5e-3)
+        assert gains["d"] == pytest.approx(2.0 * 10.0 * inertia, rel=5e-3)
