@@ -26,6 +26,7 @@ SECTIONS = (
     "simulated_hardware",
     "replay_speed",
     "round_trip",
+    "long_trajectory",
 )
 
 
