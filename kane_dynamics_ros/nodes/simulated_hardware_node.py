@@ -99,6 +99,7 @@ class SimulatedHardwareNode(Node):
         self._states = self.create_publisher(JointState, "joint_states", 10)
         self._message = JointState()
         self._time = self._build_time()
+        self._time.pause(self.values["time.paused"])
         self._subscribe()
         self.add_on_set_parameters_callback(self._on_parameters)
         self.get_logger().info(

@@ -7,9 +7,9 @@ commands to its end and, from a controller that tells (``~/trajectory_status``),
 1, with the reason, for everything else. Whatever waits has a deadline in the wall's time.
 """
 
+import hashlib
 import sys
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -161,7 +161,7 @@ class Recording:
     ) -> None:
         self._node, self._executor, self._bag = node, executor, bag
         self._timeout, self._stopped = timeout, stopped
-        self._label = f"recorder_{uuid.uuid4().hex[:12]}"
+        self._label = ""
         self._outcome: dict[str, str] = {}
         self._simulated = bool(node.get_parameter("use_sim_time").value)
         self._gone_since: dict[str, float] = {}
@@ -180,6 +180,7 @@ class Recording:
         with self._standing_still():
             start_ns = max(self._now_ns(), self._newest_state_ns()) + round(lead * NANOSECONDS)
             trajectory.header.stamp.sec, trajectory.header.stamp.nanosec = divmod(start_ns, NANOSECONDS)
+            self._label = mark_of(trajectory)
             trajectory.header.frame_id = self._label
             publisher.publish(trajectory)
             self._await_answer(publisher)
@@ -285,7 +286,7 @@ class Recording:
 
     def _on_status(self, message: DiagnosticStatus) -> None:
         values = {each.key: each.value for each in message.values}
-        if values.get("frame_id") == self._label:
+        if self._label and values.get("frame_id") == self._label:
             self._outcome = {"reason": message.message, **values}
 
     def _newest_state_ns(self) -> int:
@@ -307,6 +308,11 @@ class Recording:
                 raise StoppedError(self._bag.path)
             self._bag.look()
             self._executor.spin_once(timeout_sec=0.05)
+
+
+def mark_of(trajectory: JointTrajectory) -> str:
+    """What tells this trajectory from others, the same in each run: it needs no frame, so it goes there."""
+    return f"recorder_{hashlib.sha256(repr(trajectory).encode()).hexdigest()[:12]}"
 
 
 def length_ns(trajectory: JointTrajectory) -> int:

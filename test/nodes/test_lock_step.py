@@ -94,9 +94,24 @@ def test_nothing_advances_while_it_is_paused_and_the_answer_counts_afterwards() 
     assert lock_step.commanded(604) == "advance"
 
 
+def test_paused_from_the_start_it_waits_for_a_controller_and_for_whoever_resumes_it() -> None:
+    lock_step = LockStep(timeout=0, settle=50)
+    lock_step.reported(0, sent=True)
+    lock_step.pause(1)
+    assert lock_step.tick(SECOND) == "repeat"  # for a controller that came late
+    assert lock_step.commanded(SECOND + 1) == "wait"
+    assert lock_step.tick(SECOND + 2) == "wait"
+    assert lock_step.tick(5 * SECOND) == "repeat"  # for a recorder that came later still
+    assert lock_step.commanded(5 * SECOND + 1) == "wait"
+    assert lock_step.resume(6 * SECOND) == "wait"  # until the answers have run dry
+    assert lock_step.tick(6 * SECOND + 49) == "wait"
+    assert lock_step.tick(6 * SECOND + 50) == "advance"
+
+
 def test_a_pause_that_nobody_ends_ends_by_itself() -> None:
     lock_step = answered_once(timeout=0)
     lock_step.pause(3)
     assert lock_step.commanded(4) == "wait"
-    assert lock_step.tick(59 * SECOND) == "wait"
-    assert lock_step.tick(61 * SECOND) == "advance"
+    assert lock_step.tick(59 * SECOND) == "repeat"
+    assert lock_step.tick(61 * SECOND) == "wait"
+    assert lock_step.tick(61 * SECOND + 50) == "advance"

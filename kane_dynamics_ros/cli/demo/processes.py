@@ -136,8 +136,8 @@ def wait_for(worker: NodeProcess, while_running: Sequence[NodeProcess]) -> None:
 def record(controller: Parameters, trajectory: Path, folder: Path, wall_clock: bool) -> Path:
     """Run the trajectory on the simulated robot under a controller; returns the bag of what happened.
 
-    What ``folder`` held is replaced. In lock step the nodes live in the robot's time; a state may then come
-    as late as it likes. The nodes are alone: a domain on which nobody listens, a namespace of their own,
+    What ``folder`` held is replaced. In lock step the nodes live in the robot's time, which stands still
+    until the recorder has sent the trajectory: the bag is the same on any machine. The nodes are alone: a domain on which nobody listens, a namespace of their own,
     and a guard that ends the run as soon as anybody else appears.
 
     Raises:
@@ -145,7 +145,7 @@ def record(controller: Parameters, trajectory: Path, folder: Path, wall_clock: b
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    robot: Parameters = {"time.mode": "wall" if wall_clock else "lock_step"}
+    robot: Parameters = {"time.mode": "wall" if wall_clock else "lock_step", "time.paused": not wall_clock}
     node: Parameters = {"use_sim_time": not wall_clock, **controller}
     recorder: Parameters = {
         "trajectory": str(trajectory),

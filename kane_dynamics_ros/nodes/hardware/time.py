@@ -28,7 +28,8 @@ class LockStep:
     is 0: then the outcome does not depend on the machine's speed. Otherwise it is given up after ``timeout``
     and the arm advances under the command before; such runs are not repeatable, so they are counted in
     ``timeouts``. A state in which a fault is reported may be answered by nobody, and is given up after a
-    second. While paused, nothing advances; an answer that came meanwhile counts afterwards.
+    second. While paused, nothing advances, and the state is repeated for those who come late; an answer that
+    came meanwhile counts afterwards.
     """
 
     def __init__(self, timeout: int, settle: int) -> None:
@@ -43,7 +44,7 @@ class LockStep:
     def reported(self, now: int, sent: bool, faulty: bool = False) -> None:
         """A new state was due; ``sent`` False when a fault swallowed it, so that nobody will answer."""
         self._since, self._settled_at = now, None if sent else now
-        self._answered, self._faulty = False, faulty
+        self._answered, self._faulty, self._repeated = False, faulty, False
 
     def commanded(self, now: int) -> Action:
         """A command came: advance, or wait for the answers to a repeated state to run dry."""
@@ -56,9 +57,12 @@ class LockStep:
     def tick(self, now: int) -> Action:
         """Time passed without a command: what to do."""
         if self._paused_at is not None:
-            if now - self._paused_at < _LONGEST_PAUSE:
+            if now - self._paused_at >= _LONGEST_PAUSE:  # whoever paused it has died
+                return self.resume(now)
+            if now - self._since < _PAUSED_REPEAT:
                 return "wait"
-            return self.resume(now)  # whoever paused it has died
+            self._since, self._repeated = now, True
+            return "repeat"
         if self._settled_at is not None:
             return "advance" if now >= self._settled_at else "wait"
         patience = _REPEAT if not self._started or (self._faulty and not self._timeout) else self._timeout
@@ -79,13 +83,15 @@ class LockStep:
 
     def pause(self, now: int) -> None:
         """Stand still, at most for a minute."""
-        self._paused_at = now
+        self._paused_at, self._repeated = now, False
 
     def resume(self, now: int) -> Action:
         """Go on: at once when the answer came meanwhile."""
         if self._paused_at is None:
             return "wait"
         self._paused_at, self._since = None, now
+        if self._answered and self._repeated:
+            self._settled_at = now + self._settle
         return "advance" if self._answered and self._settled_at is None else "wait"
 
 
@@ -101,6 +107,7 @@ _LONG = 5_000_000_000  # [ns] without a command that are worth a word
 _UNDISTURBED = 100_000  # [ns] between two readings that belong together
 _SECOND = 1_000_000_000
 _REPEAT = _SECOND  # see LockStep
+_PAUSED_REPEAT = _SECOND // 4
 _LONGEST_PAUSE = 60 * _SECOND
 
 Outcome = Literal["stepped", "sent", "swallowed"]  # no joint state was due; it went out; a fault kept it
