@@ -18,6 +18,7 @@ from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.estimation.motion import estimate
 from kane_dynamics_ros.replay.jobs import find_bags
 from kane_dynamics_ros.replay.reading.recording import Recording, read_recording
+from kane_dynamics_ros.replay.renaming import read_renamings
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
@@ -40,6 +41,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
     add("--model", required=True, metavar="MODULE.py", help="generated module, or the shipped one's name")
     add("--urdf-friction", action="store_true", help="switch on the damping and friction of the URDF")
+    add(
+        "--rename",
+        action="append",
+        default=[],
+        metavar="BAG=MODEL",
+        help="a joint that the bag calls by another name; * stands for what both names share",
+    )
     add("--topic", help="the joint states, when a bag has several topics of them")
     add("--cutoff", metavar="HZ", help="of the low-pass; chosen from the recording by default")
     add("--false-alarms", default="1", metavar="X", help="to be expected in an hour; default: 1")
@@ -68,7 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
     damaged = False
     recordings = []
     for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True):
-        recording = read_recording(bag, model.joint_names, arguments.topic)
+        renamings = read_renamings(arguments.rename)
+        recording = read_recording(bag, model.joint_names, arguments.topic, renamings=renamings)
         damaged |= bool(recording.damages)
         for damage in recording.damages:
             print(f"error: {damage}", file=sys.stderr)

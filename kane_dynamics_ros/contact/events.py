@@ -12,7 +12,7 @@ from kane_dynamics_ros.control.observer import TipWrench, root_jacobian, tip_wre
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 INDEPENDENT = 0.3  # [s] peaks further apart hardly depend on each other
-SUSPECT = 0.25  # share of the peaks that may be contacts when a recording judges itself
+SUSPECT = 0.35  # share of the peaks that may be contacts when a recording judges itself
 END_SHARE = 0.5  # of the threshold: a contact lasts as long as the ratio is above
 MERGED = 0.5  # [s] a shorter pause does not end a contact
 SHORTEST = 0.02  # [s] of a contact
@@ -54,7 +54,7 @@ class Contacts:
 def find_contacts(residual: Residual, model: DynamicsModel, rate: float = 1.0) -> Contacts:
     """The contacts of a recording that judges itself: its ordinary peaks tell which are extraordinary.
 
-    ``rate``: false alarms an hour. The quarter of the peaks that stand out most may be contacts and do
+    ``rate``: false alarms an hour. The third of the peaks that stands out most may be contacts, and does
     not enter the fit of the tail.
     """
     ratio = residual.ratio.max(axis=1)

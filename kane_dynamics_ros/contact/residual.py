@@ -36,7 +36,7 @@ FREEDOM = 3.0  # of Student's t: errors this heavy-tailed are expected
 ROUNDS = 30
 MOST_FITTED = 8000  # samples that enter the fit
 AT_ONCE = 4000  # samples of which the regressor is held in memory
-QUANTILE = 0.8  # of the residuals below their spread: up to a fifth of the time may be contact
+QUANTILE = 0.65  # of the residuals below their spread: up to a third of the time may be contact
 FLOOR = 0.01  # of a joint's effort limit, or of its largest effort: less is no push
 
 
@@ -197,7 +197,7 @@ def _deviation(residual: Array) -> Array:
 
 
 def spread(external: Array, qd: Array, qdd: Array) -> Array:
-    """(N, n): what 80 % of each joint's external efforts (N, n) stay below, as a function of the motion."""
+    """(N, n): what most of each joint's external efforts (N, n) stay below, as a function of the motion."""
     parts = [np.ones_like(qd), *(1.0 - np.abs(np.tanh(qd / speed)) for speed in SPEEDS)]
     parts += [np.abs(qd) / _largest(qd), np.abs(qdd) / _largest(qdd)]
     features = np.stack(parts, axis=2)
@@ -220,7 +220,8 @@ def quantile_fit(features: Array, values: Array, share: float, rounds: int = 60)
     for _ in range(rounds):
         missing = y - X @ coefficients
         weights = np.sqrt(np.where(missing > 0.0, share, 1.0 - share) / np.maximum(np.abs(missing), small))
-        scale = np.linalg.norm(X * weights[:, None], axis=0) + np.finfo(float).tiny
+        scale = np.linalg.norm(X * weights[:, None], axis=0)
+        scale = np.where(scale > 1e-9 * scale.max(), scale, np.inf)  # a part that never shows is left out
         coefficients = nnls(X * (weights[:, None] / scale), y * weights)[0] / scale
     return coefficients
 

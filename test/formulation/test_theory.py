@@ -12,8 +12,10 @@ from scipy.spatial.transform import Rotation
 from kane_dynamics_ros.formulation.kane import dynamics, energy
 from kane_dynamics_ros.formulation.kane.base_parameters import regroup
 from kane_dynamics_ros.formulation.kane.dynamics import mass_matrix
+from kane_dynamics_ros.formulation.kane.external import carried_wrenches, external_effort
 from kane_dynamics_ros.formulation.kane.frames import reframe
 from kane_dynamics_ros.formulation.kane.kinematics import motion, numeric_sine_cosine, place
+from kane_dynamics_ros.formulation.kane.momentum import momentum_and_drift
 from kane_dynamics_ros.formulation.kane.partial_velocities import (
     generalized_forces_by_body,
     partial_velocities,
@@ -223,6 +225,40 @@ def test_witness(witness):
     assert witness.inverse_dynamics(CHAIN, Q, U, U_RATE, GRAVITY) == pytest.approx(TAU, **CLOSE)
 
 
+def test_T25_external_efforts_are_the_power_of_the_wrench():
+    """J^T w from the poses: the tip's displacement for a small turn of each joint, by differences."""
+    R_BT, p_BT = np.array(CHAIN.R_BT), np.array(CHAIN.p_BoTo_B)
+    f, m = RNG.normal(size=(2, 3))
+    R, _ = poses()[-1]
+    R_RT = R @ R_BT
+    carried = carried_wrenches(PLACEMENTS, CHAIN.R_BT, CHAIN.p_BoTo_B, tuple(f), tuple(m))
+    h = 1e-6
+    for r, effort in enumerate(external_effort(PLACEMENTS, carried, N)):
+        (R_1, p_1), (R_0, p_0) = (poses(Q + sign * h * np.eye(N)[r])[-1] for sign in (1, -1))
+        v = (p_1 + R_1 @ p_BT - p_0 - R_0 @ p_BT) / (2 * h)
+        turn = (R_1 - R_0) @ R.T / (2 * h)
+        omega = np.array([turn[2, 1], turn[0, 2], turn[1, 0]])
+        assert effort == pytest.approx((R_RT @ f) @ v + (R_RT @ m) @ omega, rel=1e-7, abs=1e-7)
+
+
+def test_T26_momentum_and_its_drift_are_slopes_of_the_kinetic_energy():
+    def T(q, u):
+        return energy.kinetic_energy(place(SEGMENTS, q, numeric_sine_cosine), u)
+
+    p, drift = momentum_and_drift(PLACEMENTS, U, N)
+    h = 1e-6
+    for r in range(N):
+        step = h * np.eye(N)[r]
+        assert p[r] == pytest.approx((T(Q, U + step) - T(Q, U - step)) / (2 * h), rel=1e-7, abs=1e-7)
+        assert drift[r] == pytest.approx((T(Q + step, U) - T(Q - step, U)) / (2 * h), rel=1e-7, abs=1e-7)
+
+
+def test_T27_is_checked_on_a_closed_form_and_on_the_simulated_arm():
+    tests = (ROOT / "test/control/test_observer.py").read_text()
+    assert "def test_the_residual_of_a_constant_effort_is_exact_at_irregular_times" in tests
+    assert "def test_the_residual_of_a_moving_arm_converges_with_the_square_of_the_step" in tests
+
+
 PAGE = (ROOT / "docs" / "theory.md").read_text(encoding="utf-8")
 NUMBERS = re.findall(r"\\tag\{(T\d+)\}", PAGE)
 # (T7): `kane/dynamics.py`, `inertia_force`
@@ -231,7 +267,7 @@ CODE = re.findall(r"^\((T\d+)\)[^`\n]*`(\w+/\w+\.py)`, `(\w+)`(?: and `(\w+)`)?"
 
 def test_every_equation_of_the_page_has_a_test_here():
     here = Path(__file__).read_text(encoding="utf-8")
-    assert len(NUMBERS) == 24
+    assert len(NUMBERS) == 27
     for number in NUMBERS:
         assert re.search(rf"{number}(?!\d)", here), number
 
@@ -240,6 +276,7 @@ def test_every_equation_of_the_page_names_code_that_exists():
     assert [number for number, *_ in CODE] == NUMBERS
     for _, path, *names in CODE:
         package = ROOT / "kane_dynamics_ros"
-        text = (package / (path if path.startswith("codegen/") else f"formulation/{path}")).read_text()
+        outside = path.startswith(("codegen/", "control/"))
+        text = (package / (path if outside else f"formulation/{path}")).read_text()
         for name in filter(None, names):
             assert re.search(rf"^(def|class) {name}\b", text, re.MULTILINE), (path, name)

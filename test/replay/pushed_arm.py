@@ -37,12 +37,14 @@ def unlike_its_model() -> pinocchio.Model:
 
 
 def pushed(
-    seconds: float, rate: float, pushes: tuple[Push, ...] = (), seed: int = 0, arm: pinocchio.Model = None
+    seconds: float, rate: float, pushes: tuple[Push, ...] = (), seed: int = 0, *, still: bool = False
 ) -> Record:
-    """The record of an arm that moves as ``motion`` says whatever pushes it."""
+    """The record of an arm that moves as ``motion`` says, or stands still, whatever pushes it."""
     random = np.random.default_rng(seed)
-    arm = unlike_its_model() if arm is None else arm
+    arm = unlike_its_model()
     q, qd, qdd = motion(seconds, rate, 5)
+    if still:
+        q, qd, qdd = q[0] + 0.0 * q, 0.0 * qd, 0.0 * qdd
     tau = effort(arm, q, qd, qdd)
     tau += RUB * (np.tanh(qd / 0.05) * (1.0 + 0.5 * np.exp(-np.square(qd / 0.15))) + 0.4 * qd)
     tau += 0.3 * RUB + 0.002 * LIMITS * random.standard_normal(tau.shape)

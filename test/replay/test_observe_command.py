@@ -44,6 +44,17 @@ def test_both_pushes_are_found_and_none_else_though_the_model_is_wrong(tmp_path:
     assert all(name in page for name in NAMES)
 
 
+def test_long_pushes_of_an_arm_that_stands_still_are_found(tmp_path: Path) -> None:
+    """A quarter of the recording is contact, and nothing moves that could tell the model's errors."""
+    pushes = (Push(5.0, 7.5, (0.0, 40.0, 25.0)), Push(12.0, 14.5, (-50.0, 0.0, -30.0)))
+    bag = write_bag(tmp_path / "bag", pushed(20.0, 100.0, pushes, still=True))
+    found = contacts_in(bag, tmp_path / "report")
+    assert len(found) == 2
+    for contact, push in zip(found, pushes, strict=True):
+        assert push.start - 0.3 < contact["start"] < push.start + 0.3
+        assert push.end - 0.3 < contact["end"] < push.end + 0.3
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_found_where_nothing_touched(tmp_path: Path, seed: int) -> None:
     bag = write_bag(tmp_path / "bag", pushed(24.0, 125.0, seed=seed))

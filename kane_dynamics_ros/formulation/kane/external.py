@@ -1,4 +1,4 @@
-"""What the environment exerts on the tip, carried from joint to joint: E of [Malvezzi2017] eq. (4).
+"""What the environment exerts on the tip, carried from joint to joint: E of [Hussain2016] eq. (6).
 
 A force f and a torque m at the tip's origin add f . v_r + m . omega_r to Kane's generalized active force of
 u_r, with the partial velocities of the tip: J^T w. As for inertia forces the sum factors along the chain
