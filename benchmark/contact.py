@@ -24,7 +24,7 @@ from kane_dynamics_ros.control.observer import (
     default_thresholds,
     tip_wrench,
 )
-from kane_dynamics_ros.control.splines import Knot, evaluate, segments
+from kane_dynamics_ros.control.splines import evaluate, segments
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
 from kane_dynamics_ros.runtime.model import GeneratedModel
@@ -74,9 +74,8 @@ def random_motion(model: DynamicsModel, seed: int) -> Trajectory:
     middle, half = (lower + upper) / 2, 0.4 * (upper - lower)
     ends = [0.0]
     pieces: list[Array] = []
-    last = Knot(
-        np.array([joint.initial_position or 0.0 for joint in model.joints]), *np.zeros((2, len(lower)))
-    )
+    last = np.zeros((3, len(lower)))  # position, velocity and acceleration where the last piece ends
+    last[0] = [joint.initial_position or 0.0 for joint in model.joints]
 
     def at(time: float) -> Array:
         nonlocal last
@@ -84,11 +83,11 @@ def random_motion(model: DynamicsModel, seed: int) -> Trajectory:
             q = middle + half * random.uniform(-1.0, 1.0, len(lower))
             rests = random.random() < 0.33
             qd = np.zeros(len(lower)) if rests else 0.2 * fastest * random.uniform(-1.0, 1.0, len(lower))
-            seconds = max(random.uniform(*SEGMENT), float((2.5 * np.abs(q - last.q) / fastest).max()))
-            knot = Knot(q, qd, np.zeros(len(lower)))
-            pieces.append(segments((last, knot), np.array([seconds]))[0])
+            seconds = max(random.uniform(*SEGMENT), float((2.5 * np.abs(q - last[0]) / fastest).max()))
+            end = np.array([q, qd, np.zeros(len(lower))])
+            pieces.append(segments(*np.stack([last, end], axis=1), np.array([seconds]))[0])
             ends.append(ends[-1] + seconds)
-            last = knot
+            last = end
         piece = int(np.searchsorted(ends, time, side="right")) - 1
         return evaluate(pieces[piece], time - ends[piece])
 
