@@ -2,6 +2,7 @@
 
 import argparse
 import math
+import shlex
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -95,8 +96,18 @@ def run(arguments: argparse.Namespace) -> int:
         f"\n{arguments.output}: {counted(len(request.points), 'point')}, {lead + duration:.1f} s, of which "
         f"{lead:.1f} s lead to the start"
     )
-    print(f"see it: kane_dynamics view {arguments.urdf} --trajectory {arguments.output}")
+    print(f"see it: kane_dynamics view {shlex.join(seen_as(arguments))} --trajectory {arguments.output}")
     return 0
+
+
+def seen_as(arguments: argparse.Namespace) -> list[str]:
+    """The URDF with the options that chose its chain."""
+    words = [arguments.urdf]
+    for option in ("root", "tip"):
+        words += [f"--{option}", getattr(arguments, option)] if getattr(arguments, option) else []
+    for option in ("lock", "xacro"):
+        words += [word for value in getattr(arguments, option) for word in (f"--{option}", value)]
+    return words
 
 
 def chosen(model: DynamicsModel, names: Sequence[str] | None) -> list[bool]:
@@ -109,6 +120,8 @@ def chosen(model: DynamicsModel, names: Sequence[str] | None) -> list[bool]:
 
 def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float) -> Motion:
     """A motion of the chosen joints from rest to rest, which uses at most ``PART`` of every limit.
+
+    Of effort limits it uses ``PART`` of what holding the start leaves.
 
     With T the duration, joint i swings n times about its start, or to one side of it where the start is at
     a limit, under a window whose velocity and acceleration are 0 at both ends:
@@ -125,16 +138,21 @@ def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float)
     )
     q, qd, qdd = np.moveaxis(unit, 0, -1)  # (3, N, n), in full amplitude
     limits = np.array(effort_limits(model.joints))
+    holding = np.abs(model.gravity(start))
+    if (holding >= limits).any():
+        worst = int(np.argmax(holding / limits))
+        raise NoMotionError(model.joint_names[worst], holding[worst], limits[worst])
+    allowed = holding + PART * (limits - holding)
     scale = 1.0
     while True:
         motion = Motion(times, start + scale * q, scale * qd, scale * qdd)
-        use = np.abs(model.inverse_dynamics(*motion[1:])).max(axis=0) / limits
-        if use.max() <= PART:
+        use = np.abs(model.inverse_dynamics(*motion[1:])).max(axis=0) / allowed
+        if use.max() <= 1.0:
             return motion
         scale *= SHRINK
         if scale < LEAST:
             worst = int(np.argmax(use))
-            raise NoMotionError(model.joint_names[worst], use[worst] * limits[worst], limits[worst])
+            raise NoMotionError(model.joint_names[worst], use[worst] * allowed[worst], limits[worst])
 
 
 def _start(joint: JointInfo) -> float:
