@@ -4,8 +4,8 @@
 
 Each joint state waits for the answer to the one before, so nothing is lost at any rate. ``/clock`` shows
 each state's stamp before it is sent; a node on simulated time then samples trajectories at the
-recorded times. While it plays, the node's ``safety.state_timeout`` is raised, then set back: it counts
-seconds of the wall clock, which a recording knows nothing of. ``kane_dynamics replay --live`` writes the
+recorded times. While it plays, the node's ``safety.state_timeout`` is raised, then set back: on system time it
+counts seconds of the wall, which a recording knows nothing of. ``kane_dynamics replay --live`` writes the
 playlist and reads the answers.
 """
 
@@ -21,6 +21,7 @@ import numpy as np
 import rclpy
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
@@ -251,6 +252,8 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         player = BagPlayer(options.node, options.restamp)
         play(player, options)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        return 130  # as shells report it
     except KaneDynamicsError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
