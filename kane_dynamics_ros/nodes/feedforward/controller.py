@@ -216,6 +216,7 @@ class Controller:
         self._publish(self.loop.watch(self._clock.steady()))
         self._steps.look_for_listeners(self.values["terms.publish"])
         self.external.look_for_listeners()
+        self.reader.wants_effort = self.external.running and self.external.measured
 
     def annotate(self, request: TrajectoryRequest) -> TrajectoryRequest:
         """The trajectory with efforts. Raises ``TrajectoryError``."""
@@ -281,6 +282,4 @@ class Controller:
         self.reader.timeout = values["safety.state_timeout"]
         self.reader.missing_velocity = values["velocity.missing"]
         self.reader.cutoff = values["velocity.cutoff"]
-        self.reader.wants_effort = (
-            values["observer.effort"] == "measured" and values["observer.run"] != "never"
-        )
+        self.reader.wants_effort = self.external.running and self.external.measured
