@@ -22,6 +22,7 @@ from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.formulation.kane.chain_dynamics import inverse_dynamics_by_body
 from kane_dynamics_ros.formulation.loads import Actuation
+from kane_dynamics_ros.runtime.casadi_functions import casadi_source
 from kane_dynamics_ros.runtime.errors import CompileError
 from kane_dynamics_ros.runtime.load import compile_model, load_model
 
@@ -34,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="name of the module; default: the robot's, cleaned")
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, default=Path(), help="where to write; default: here"
+    )
+    parser.add_argument(
+        "--casadi",
+        action="store_true",
+        help="write NAME_casadi.c too: NAME.c for CasADi's external()",
     )
     parser.add_argument("--no-compile", action="store_true", help="do not call the C compiler")
     parser.add_argument(
@@ -64,6 +70,10 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"joints (root to tip): {', '.join(chain.coordinates)}")
     print_operations(derived)
     print(f"read, derived and written in {seconds:.2f} s: {', '.join(map(str, files))}")
+    if arguments.casadi:
+        source = files[0].with_name(f"{name}_casadi.c")
+        source.write_text(casadi_source(load_model(files[0], backend="python")), encoding="utf-8")
+        print(f"for CasADi, to be compiled with {files[2].name}: {source}")
     if not arguments.no_compile:
         print_compilation(files[0])
     return 0
