@@ -134,12 +134,13 @@ class _Body:
     function: Function
     listing: Listing
     sines: Sines | None
+    batched: bool = True
 
     @property
     def laned(self) -> bool:
         """Whether batches are worth a vectorised form: it takes the compiler as long again."""
         wanted = self.function.nominal or self.function.name == "inverse_dynamics_with"
-        return wanted and len(self.listing.statements) <= LANED
+        return self.batched and wanted and len(self.listing.statements) <= LANED
 
     @property
     def arrays(self) -> list[str]:
@@ -318,7 +319,7 @@ def _one_after_the_other(prefix: str, function: Function, n: int, size: int) -> 
 # Functions that are composed of others.
 
 
-def _composed(prefix: str, function: Function, n: int) -> list[str]:
+def _composed(prefix: str, function: Function, n: int, *, batched: bool = True) -> list[str]:
     """Text of a function without statements of its own."""
     call = f"{prefix}_{{}}"
     if function.composed == "defaults":
@@ -358,7 +359,7 @@ def _composed(prefix: str, function: Function, n: int) -> list[str]:
         ]
     size = math.prod(function.shape)
     one = [declaration(prefix, function), "{", *body, "}", ""]
-    return [*one, *_one_after_the_other(prefix, function, n, size)]
+    return [*one, *(_one_after_the_other(prefix, function, n, size) if batched else [])]
 
 
 _LINEAR = """\
@@ -396,7 +397,6 @@ static inline int kd_invert(double *M)
 """
 
 _SUPPORT = """\
-#define KD_LANES KD_SINCOS_BLOCK /* states that are computed side by side */
 #if defined(__GNUC__)
 #define KD_ALWAYS __attribute__((always_inline))
 #define KD_APART __attribute__((noinline))
@@ -427,6 +427,9 @@ static inline int kd_singular(const double *checks, const int n, const int lane)
     return 0;
 }
 
+"""
+
+_LANES = """\
 static inline int kd_singular_lane(const double *checks, const int n, const int used)
 {
     int joint = 0;
@@ -570,8 +573,10 @@ def c_source(name: str, derived: Derived, version: str) -> str:
         *(f"#include <{header}>" for header in INCLUDES),
         "",
         sincos_kernel(LANES),
+        "#define KD_LANES KD_SINCOS_BLOCK /* states that are computed side by side */",
         "#define KD_SINGULAR 1e-12 /* least pivot over diagonal entry of the mass matrix */",
         _SUPPORT,
+        _LANES,
         _LINEAR.replace("JOINTS", str(equations.n)),
         *_parameters(name, derived),
     ]
@@ -585,7 +590,13 @@ def c_source(name: str, derived: Derived, version: str) -> str:
 
 
 def c_function(
-    prefix: str, n: int, function: Function, listing: Listing, passes: dict[tuple[int, ...], Sines]
+    prefix: str,
+    n: int,
+    function: Function,
+    listing: Listing,
+    passes: dict[tuple[int, ...], Sines],
+    *,
+    batched: bool = True,
 ) -> list[str]:
     """All of one function: its sines where no function before had the same, its body and its two forms.
 
@@ -594,14 +605,15 @@ def c_function(
         n: length of each input.
         function, listing: what to print.
         passes: the sines printed so far, by angles; gains the function's.
+        batched: whether there is a form for many states.
     """
     cut = cut_at_angles(listing)
     lines: list[str] = []
     if cut.angles and cut.key not in passes:
         passes[cut.key] = Sines(len(passes), cut)
-        lines += [*passes[cut.key].scalar(), *passes[cut.key].laned()]
-    body = _Body(function, cut.after, passes[cut.key] if cut.angles else None)
-    return [*lines, *body.lines(), *body.scalar(prefix), *body.batch(prefix, n)]
+        lines += [*passes[cut.key].scalar(), *(passes[cut.key].laned() if batched else [])]
+    body = _Body(function, cut.after, passes[cut.key] if cut.angles else None, batched)
+    return [*lines, *body.lines(), *body.scalar(prefix), *(body.batch(prefix, n) if batched else [])]
 
 
 def _parameters(name: str, derived: Derived) -> list[str]:
