@@ -1,8 +1,8 @@
 """Print NAME_single.h and NAME_single.c: the same functions for ``float``, for small computers.
 
 The text is that of the double one but for the type, the suffix of its numbers, and what it takes from the C
-library: sinf and cosf, nothing else. There are no forms for many states. Each function states its operations, the
-most values that are alive at once, and the largest error of its results beside double precision.
+library: sinf and cosf, nothing else. There are no forms for many states. Each function states its operations,
+the most values that are alive at once, and the largest error of its results beside double precision.
 """
 
 import re
@@ -111,8 +111,7 @@ def single_sources(name: str, derived: Derived, version: str) -> dict[str, str]:
     own = name + SUFFIX
     costs = single_costs(derived)
     header = re.sub(r"\n(?:int|void) \w+_batch\(.*\);", "", c_header(own, derived, version))
-    header = header.replace(" Each function has a form for count states, row after row: NAME_..._batch.", "")
-    header = re.sub(r" Each function has a form for count states, row after row: \w+_batch\.", "", header)
+    header = re.sub(r" Each function has a form for count states, row after row: \S+_batch\.", "", header)
     for function in derived.equations.functions:
         cost = costs.get(function.name)
         if cost:

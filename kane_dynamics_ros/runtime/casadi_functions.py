@@ -48,7 +48,7 @@ def casadi_functions(model: GeneratedModel) -> "dict[str, casadi.Function]":
     import casadi
 
     text = casadi_source(model)
-    library = str(source_library(model.path.with_suffix(".c"), f"{model.name}_casadi", text))
+    library = str(source_library(model._origin.path.with_suffix(".c"), f"{model.name}_casadi", text))
     prefix = _prefix(model)
     return {f.name: casadi.external(prefix + f.name, library) for f in _externals(model)}
 
@@ -57,7 +57,7 @@ def casadi_source(model: GeneratedModel) -> str:
     """C text of the functions for CasADi; it is to be compiled with NAME.c, and NAME.h be found."""
     n = len(model.joint_names)
     p = model.parameters
-    prepared = read_module(model.path).run().prepare(list(packed(p)))
+    prepared = read_module(model._origin.path).run().prepare(list(packed(p)))
     arrays = {"kd_prepared": prepared, "kd_viscous": p.viscous, "kd_coulomb": p.coulomb}
     lines = [
         f"/* {model.name} for CasADi's external(), at one set of parameters; goes with {model.name}.c. */",
@@ -87,7 +87,7 @@ def _prefix(model: GeneratedModel) -> str:
 
 def _externals(model: GeneratedModel) -> list[_External]:
     n, name = len(model.joint_names), model.name
-    plain = model.parameters == model.default_parameters
+    plain = model.parameters == model._metadata.default_parameters()
     rubs = any(model.parameters.viscous) or any(model.parameters.coulomb)
 
     def call(function: str, *arguments: str, out: str = "value") -> str:

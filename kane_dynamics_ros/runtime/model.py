@@ -171,8 +171,6 @@ class GeneratedModel:
         self._kernel = make_kernel(packed(parameters))
         plain = parameters == metadata.default_parameters()
         self._rigid = self._kernel.inverse_dynamics if plain else self._kernel.inverse_dynamics_with
-        self.path = origin.path
-        self.default_parameters = metadata.default_parameters()
         self._has_friction = any(parameters.viscous) or any(parameters.coulomb)
         self._has_mass = metadata.total_mass(parameters) != 0.0
         if self.backend == "c":
