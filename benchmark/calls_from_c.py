@@ -119,5 +119,5 @@ def _other_functions(measured: Measured, times: Times) -> list[Line]:
         result.append(Line(f"{arm}, {title}, operations", count, rival, name, ""))
         bound = OPERATIONS.get(work, {}).get(arm)
         if bound is not None:
-            result.append(below(f"{arm}, {title}, operations", count, bound + 1, "DESIGN.md's bound, one more", ""))
+            result.append(below(f"{arm}, {title}, operations", count, bound + 1, "bound + 1", ""))
     return result

@@ -90,8 +90,8 @@ static inline void kd_sincos_block(const double *restrict x, double *restrict s,
         kd_sincos_far(x, s, c, KD_SINCOS_BLOCK);
 }
 
-#define KD_SINGULAR 1e-12 /* least pivot over diagonal entry of the mass matrix */
 #define KD_LANES KD_SINCOS_BLOCK /* states that are computed side by side */
+#define KD_SINGULAR 1e-12 /* least pivot over diagonal entry of the mass matrix */
 #if defined(__GNUC__)
 #define KD_ALWAYS __attribute__((always_inline))
 #define KD_APART __attribute__((noinline))
@@ -121,6 +121,7 @@ static inline int kd_singular(const double *checks, const int n, const int lane)
             return i + 1;
     return 0;
 }
+
 
 static inline int kd_singular_lane(const double *checks, const int n, const int used)
 {

@@ -12,7 +12,7 @@ MODEL = {'name': 'manipulator_5dof',
  'generator': '0.1.0',
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '11170b8baa5f09577e7eccdd753c467551f93c6bb7a266af4937bea3335a96fc',
+ 'c_sha256': '0c7c1e98ca43d46b90cccfbcbb670f6018724dc215c1e2b72e490925337d8ddf',
  'root': 'base',
  'tip': 'tool',
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2666,4 +2666,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "07ad61e94d4329343d74ff5abdc09680f20be5dfbe19df35338dc16b7f7303ad"
+CONTENT_SHA256 = "f286d91b8f6e2aebe55d57ecc706a6a289730e2248f6ddd5c1aa496015817c0b"
