@@ -20,7 +20,7 @@ from benchmark.arms import REPOSITORY
 from benchmark.line import Line, below
 from benchmark.operations import count_operations
 from kane_dynamics_ros.codegen.derive import Derived, derive
-from kane_dynamics_ros.codegen.print_c import c_function
+from kane_dynamics_ros.codegen.print_c import LANES, c_function
 
 sys.path.insert(0, str(REPOSITORY / "test"))  # the random chains of the tests
 from random_chains import random_chain
@@ -57,7 +57,8 @@ def _operations(derived: Derived) -> int:
     function = next(f for f in derived.equations.functions if f.name == "inverse_dynamics")
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder, "chain.c")
-        source.write_text("\n".join(c_function("chain", function, derived.listings[function.name])))
+        text = c_function("chain", derived.equations.n, function, derived.listings[function.name], {})
+        source.write_text("\n".join(["#define KD_ALWAYS", f"#define KD_LANES {LANES}", *text]))
         return count_operations(source, "chain_inverse_dynamics").binary
 
 

@@ -23,7 +23,7 @@ DEFINITIONS = (
 )
 PINOCCHIO_FLAGS = ["-O3", "-std=c++17", "-w", *(f"-D{definition}" for definition in DEFINITIONS)]
 C_FLAGS = ["-O3", "-march=native", "-DNDEBUG", "-w"]
-SIGNATURE = "(const double *q, const double *qd, const double *qdd, double *tau)"
+SIGNATURE = "(const double *q, const double *qd, const double *third, double *out)"
 
 
 def run(command: Sequence[object]) -> str:
@@ -44,10 +44,13 @@ def timing_program_object(folder: Path) -> Path:
     return target
 
 
-def link_program(folder: Path, name: str, adapters: Mapping[str, str], sources: Sequence[Path]) -> Path:
+Adapters = Mapping[tuple[str, str], str]
+
+
+def link_program(folder: Path, name: str, adapters: Adapters, sources: Sequence[Path]) -> Path:
     """The timing program of one arm with C functions in it.
 
-    ``adapters``: for each candidate, the C text of a function body that computes tau from q, qd, qdd.
+    ``adapters``: for each (work, rival), the C text of a function body: out from q, qd and third.
     ``sources``: C files whose functions the bodies call; their headers are next to them.
     """
     table = folder / f"{name}_candidates.c"
@@ -78,10 +81,12 @@ def _includes() -> list[Path]:
     return [eigen, wheels, *urdfdom, Path(mujoco.__file__).parent / "include"]
 
 
-def _candidates(adapters: Mapping[str, str], headers: Sequence[Path]) -> str:
+def _candidates(adapters: Adapters, headers: Sequence[Path]) -> str:
     includes = ["candidates.h", *(str(header) for header in headers if header.exists())]
-    functions = [f"static void call_{name}{SIGNATURE}\n{{\n{body}\n}}\n" for name, body in adapters.items()]
-    rows = "".join(f'    {{"{name}", call_{name}}},\n' for name in adapters)
+    functions = [
+        f"static void {work}_{name}{SIGNATURE}\n{{\n{body}\n}}\n" for (work, name), body in adapters.items()
+    ]
+    rows = "".join(f'    {{"{work}", "{name}", {work}_{name}}},\n' for work, name in adapters)
     return (
         "".join(f'#include "{header}"\n' for header in includes)
         + "".join(functions)

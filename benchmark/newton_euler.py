@@ -25,6 +25,38 @@ def inverse_dynamics(
     return min(ways, key=lambda function: function.n_instructions())
 
 
+def derived_programs(name: str, torques: ca.Function) -> dict[str, ca.Function]:
+    """What CasADi derives from inverse dynamics: work to program, each (q, qd, third) to an array row by row.
+
+    M is the Jacobian of tau by qdd; accelerations solve it by L D L^T; the other Jacobians are CasADi's too.
+    """
+    n = torques.size1_in(0)
+    q, qd, third = (ca.SX.sym(symbol, n) for symbol in ("q", "qd", "third"))
+    tau = torques(q, qd, third)
+    M = ca.jacobian(tau, third)
+    spare = third - torques(q, qd, ca.SX(n, 1))
+    factors = ca.ldl(M)
+    qdd = ca.ldl_solve(spare, *factors)
+    inverse = ca.ldl_solve(ca.densify(ca.SX.eye(n)), *factors)
+    fixed = ca.SX.sym("qdd", n)
+    slopes = [ca.jacobian(torques(q, qd, fixed), x) for x in (q, qd)]
+    slopes = [ca.substitute(slope, fixed, qdd) for slope in slopes]
+    outputs = {
+        "mass_matrix": [M],
+        "forward_dynamics": [qdd],
+        "inverse_dynamics_derivatives": [ca.jacobian(tau, q), ca.jacobian(tau, qd)],
+        "forward_dynamics_derivatives": [*(-(inverse @ slope) for slope in slopes), inverse],
+    }
+    return {
+        work: ca.Function(
+            f"{name}_{work}",
+            [q, qd, third],
+            [ca.cse(ca.vertcat(*(ca.vec(ca.densify(table).T) for table in tables)))],
+        )
+        for work, tables in outputs.items()
+    }
+
+
 def write_c(function: ca.Function, folder: Path) -> Path:
     """The C file that CasADi generates, in ``folder``."""
     generator = ca.CodeGenerator(f"{function.name()}.c")

@@ -26,8 +26,10 @@ How it is measured:
   shared among processors: its time is what elapses. All are medians of many repeats, in
   which ours and the rivals take turns.
 - Less is better everywhere; the ratio is the rival's figure over ours.
-- *A call from C*: the same 512 random states for all, in one C++ process. Each rival's torques are compared
-  with Pinocchio's first. Pinocchio is the wheel `pin`, compiled without `-march=native` because the
+- *A call from C*: the same 512 random states for all, in one C++ process. Each rival's results are compared
+  with Pinocchio's first. *M*, *d tau* (by q and qd) and *d qdd* (by q, qd and tau, with M^-1): of our
+  functions with default parameters; CasADi's are its derivatives of inverse dynamics on our frames, with
+  L D L^T for accelerations. Pinocchio is the wheel `pin`, compiled without `-march=native` because the
   alignment of its matrices must be the wheel's; MuJoCo's `mj_inverse` runs without contacts, limits and
   passive forces.
 - *CasADi*: recursive Newton-Euler in `casadi.SX` (`benchmark/newton_euler.py`), its C code compiled as ours;

@@ -6,12 +6,13 @@
 extern "C" {
 #endif
 
-/* q [rad or m], qd, qdd -> tau [N m or N], each of the model's length. */
-typedef void (*inverse_dynamics_function)(const double *q, const double *qd, const double *qdd, double *tau);
+/* q [rad or m], qd and a third input, qdd or tau, each of the model's length, to the result of the work. */
+typedef void (*dynamics_function)(const double *q, const double *qd, const double *third, double *out);
 
 struct candidate {
+    const char *work;
     const char *name;
-    inverse_dynamics_function call;
+    dynamics_function call;
 };
 
 extern const struct candidate candidates[];

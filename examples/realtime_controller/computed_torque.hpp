@@ -35,7 +35,9 @@ class Model {
 
   // false where the mass matrix is singular.
   bool forward_dynamics(const Joints& q, const Joints& qd, const Joints& tau, Joints& qdd) const {
-    return manipulator_5dof_forward_dynamics(prepared_.data(), q.data(), qd.data(), tau.data(), qdd.data()) == 0;
+    const int singular = manipulator_5dof_forward_dynamics_with(prepared_.data(), q.data(), qd.data(), tau.data(),
+                                                                qdd.data());
+    return singular == 0;
   }
 
   // Kinetic and potential energy [J].

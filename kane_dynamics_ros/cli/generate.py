@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kane_dynamics_ros import __version__
 from kane_dynamics_ros.cli.arguments import (
     add_chain_arguments,
     add_strict_argument,
@@ -18,10 +19,12 @@ from kane_dynamics_ros.cli.arguments import (
 from kane_dynamics_ros.cli.inspect import finding_lines
 from kane_dynamics_ros.codegen.derive import Derived, derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
+from kane_dynamics_ros.codegen.print_single import single_costs, single_sources
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.formulation.kane.chain_dynamics import inverse_dynamics_by_body
 from kane_dynamics_ros.formulation.loads import Actuation
+from kane_dynamics_ros.runtime.casadi_functions import casadi_source
 from kane_dynamics_ros.runtime.errors import CompileError
 from kane_dynamics_ros.runtime.load import compile_model, load_model
 
@@ -34,6 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="name of the module; default: the robot's, cleaned")
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, default=Path(), help="where to write; default: here"
+    )
+    parser.add_argument(
+        "--casadi",
+        action="store_true",
+        help="write NAME_casadi.c too: NAME.c for CasADi's external()",
+    )
+    parser.add_argument(
+        "--precision",
+        choices=("double", "single"),
+        default="double",
+        help="single: write NAME_single.c and .h too, on float, with their errors; default: %(default)s",
     )
     parser.add_argument("--no-compile", action="store_true", help="do not call the C compiler")
     parser.add_argument(
@@ -64,6 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"joints (root to tip): {', '.join(chain.coordinates)}")
     print_operations(derived)
     print(f"read, derived and written in {seconds:.2f} s: {', '.join(map(str, files))}")
+    if arguments.precision == "single":
+        print_single(write_single(derived, name, arguments.output), derived)
+    if arguments.casadi:
+        source = files[0].with_name(f"{name}_casadi.c")
+        source.write_text(casadi_source(load_model(files[0], backend="python")), encoding="utf-8")
+        print(f"for CasADi, to be compiled with {files[2].name}: {source}")
     if not arguments.no_compile:
         print_compilation(files[0])
     return 0
@@ -110,6 +130,23 @@ def check_module(text: str, name: str, chain: Chain) -> None:
         worst = int(np.argmax(difference))
         if not difference[worst] <= LARGEST_DIFFERENCE * size:
             raise DisagreementError(name, chain.coordinates[worst], float(difference[worst]), size)
+
+
+def write_single(derived: Derived, name: str, folder: Path) -> list[Path]:
+    """Write NAME_single.h and NAME_single.c."""
+    files = []
+    for file, text in single_sources(name, derived, __version__).items():
+        files.append(folder / file)
+        files[-1].write_text(text, encoding="utf-8", newline="\n")
+    return files
+
+
+def print_single(files: list[Path], derived: Derived) -> None:
+    """What each function costs on float, and how far it is from double."""
+    print(f"{'in single precision':<36}{'operations':>11}{'stack bytes':>12}{'error':>9}")
+    for name, cost in single_costs(derived).items():
+        print(f"{name:<36}{cost.operations:>11}{cost.stack:>12}{cost.error:>9.0e}")
+    print(f"written: {', '.join(map(str, files))}")
 
 
 def print_warnings(chain: Chain) -> None:

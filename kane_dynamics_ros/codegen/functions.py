@@ -1,23 +1,43 @@
 """The functions of a generated module, as expressions on one graph that shares sub-expressions."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
 
+from kane_dynamics_ros.codegen.arrangement import (
+    SEARCHED,
+    Arrangement,
+    improved,
+    plain_arrangement,
+    sharing_arrangement,
+)
 from kane_dynamics_ros.codegen.graph import Expression, Graph, Scalar, operations
 from kane_dynamics_ros.codegen.parameters import GRAVITY, ParameterLayout
-from kane_dynamics_ros.codegen.passes import jacobian, solve_symmetric
+from kane_dynamics_ros.codegen.passes import inner, inverted, jacobian, solve_symmetric
 from kane_dynamics_ros.description.model import Chain
-from kane_dynamics_ros.formulation.algebra import Vector, add, apply, multiply
+from kane_dynamics_ros.formulation.algebra import Vector, add, apply, cross, dot, multiply, scale
 from kane_dynamics_ros.formulation.kane import energy
 from kane_dynamics_ros.formulation.kane.articulated import forward_dynamics
-from kane_dynamics_ros.formulation.kane.base_parameters import Keep, regroup
-from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics, mass_matrix, resultants
+from kane_dynamics_ros.formulation.kane.base_parameters import regroup
+from kane_dynamics_ros.formulation.kane.dynamics import (
+    composite_bodies,
+    generalized_forces,
+    mass_matrix,
+    resultants,
+)
+from kane_dynamics_ros.formulation.kane.effort_derivatives import effort_derivatives
 from kane_dynamics_ros.formulation.kane.external import carried_wrenches, external_effort
 from kane_dynamics_ros.formulation.kane.frames import Reframed
 from kane_dynamics_ros.formulation.kane.kinematics import Placement, motion, place
 from kane_dynamics_ros.formulation.kane.momentum import momentum_and_drift
 from kane_dynamics_ros.formulation.kane.partial_velocities import regressor
-from kane_dynamics_ros.formulation.kane.segments import Segment, segments_of
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, segments_of
+from kane_dynamics_ros.formulation.kane.shared_axes import place_in_shared_axes
+
+Composed = Literal["", "parts", "defaults"]
+STATE = ("q", "qd", "qdd")
+WORTH_SUMS = 0.94  # of the operations: sums of angles lengthen the chain of dependent operations
 
 # One generated function, and the symbols of the state that functions take.
 
@@ -28,6 +48,8 @@ class Function:
 
     ``nominal`` functions have the default parameters built in; the others take prepared ones.
     ``pivots`` counts the trailing outputs that are divisors: zero or negative means M is singular.
+    ``composed`` functions have no outputs of their own: "parts" are computed from other functions by loops,
+    "defaults" call the function with parameters on the default ones.
     """
 
     name: str
@@ -37,6 +59,7 @@ class Function:
     outputs: tuple[Expression, ...]
     nominal: bool = False
     pivots: int = 0
+    composed: Composed = ""
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -85,86 +108,228 @@ class ForwardDynamics:
         return (*self.qdd, *self.pivots, *self.diagonal)
 
 
-def cheapest_forward_dynamics(
-    M: Sequence[Sequence[Expression]],
-    bias: Sequence[Expression],
-    placements: Sequence[Placement],
-    qd: Sequence[Expression],
-    tau: Sequence[Expression],
-    rotor_inertia: Sequence[Expression],
-    gravity: Vector,
-) -> ForwardDynamics:
-    """By the mass matrix, or joint by joint: the former wins on short arms, the latter on long ones."""
-    graph = tau[0].graph
-    diagonal = tuple(M[i][i] for i in range(len(M)))
-    qdd, pivots = solve_symmetric(M, [t - b for t, b in zip(tau, bias, strict=True)])
-    by_matrix = ForwardDynamics(tuple(qdd), tuple(pivots), diagonal)
-    if any(p.segment.coordinate != k or p.segment.multiplier != 1 for k, p in enumerate(placements)):
-        return by_matrix  # joints that follow others share a coordinate: only M knows of it
-    rates, divisors = forward_dynamics(placements, qd, tau, rotor_inertia, gravity)
-    by_joint = ForwardDynamics(
-        tuple(graph.lift(x) for x in rates), tuple(graph.lift(x) for x in divisors), diagonal
-    )
-    return min(by_matrix, by_joint, key=lambda way: operations(way.outputs()).total)
+# A chain at a state: what Kane's equations give, as expressions.
+
+
+class ArrangedChain:
+    """The recursions of a chain in one arrangement (``codegen.arrangement``), at the symbols of a state.
+
+    What several functions need is derived once. Coordinates are the model's, followers' joints included.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        arrangement: Arrangement,
+        segments: Sequence[Segment],
+        gravity: Vector,
+        rotor_inertia: Sequence[Scalar],
+    ) -> None:
+        self.graph, self.state, self.n = state.graph, state, len(state.q)
+        self.rotor_inertia = rotor_inertia
+        lean, self.gravity = arrangement.rewritten(segments, gravity)
+        self.placements = place_in_shared_axes(lean, state.q, state.graph.sine_cosine, arrangement.families)
+
+    def torques(self, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> tuple[Expression, ...]:
+        """Kane's equations solved for the efforts, rotors included."""
+        rigid = generalized_forces(self.placements, motion(self.placements, qd, qdd, self.gravity), self.n)
+        return flat(self.graph, [[t + r * a for t, r, a in zip(rigid, self.rotor_inertia, qdd, strict=True)]])
+
+    @cached_property
+    def inverse_dynamics(self) -> tuple[Expression, ...]:
+        return self.torques(self.state.qd, self.state.qdd)
+
+    @cached_property
+    def bias(self) -> tuple[Expression, ...]:
+        return self.torques(self.state.qd, self._rest)
+
+    @cached_property
+    def holding(self) -> tuple[Expression, ...]:
+        """What holds the arm at rest: of each joint, the weight of the composite body beyond it."""
+        efforts: list[Scalar] = [0.0] * self.n
+        a = scale(-1, self.gravity)
+        for placement, body in zip(self.placements, self.composite, strict=True):
+            segment = placement.segment
+            a = placement.to_body(a)
+            pull = scale(body.mass, a) if segment.prismatic else cross(body.moment, a)
+            share = segment.multiplier * dot(segment.axis, pull)
+            efforts[segment.coordinate] = efforts[segment.coordinate] + share
+        by_composite = flat(self.graph, [efforts])
+        return min(by_composite, self.torques(self._rest, self._rest), key=lambda way: operations(way).total)
+
+    @cached_property
+    def composite(self) -> list[BodyInertia]:
+        return composite_bodies(self.placements)
+
+    @cached_property
+    def M(self) -> list[list[Expression]]:
+        M = [
+            [self.graph.lift(x) for x in row] for row in mass_matrix(self.placements, self.n, self.composite)
+        ]
+        for i, inertia in enumerate(self.rotor_inertia):
+            M[i][i] = M[i][i] + inertia
+        return M
+
+    @cached_property
+    def inverse_M(self) -> tuple[list[list[Scalar]], list[Expression]]:
+        """M^-1, and the pivots met on the way."""
+        return inverted(self.M)
+
+    @cached_property
+    def bias_by_qd(self) -> list[list[Expression]]:
+        """d V / d qd = 2 C, because V is a quadratic form in qd: C is that of Christoffel symbols."""
+        motions = motion(self.placements, self.state.qd, self._rest, (0, 0, 0))
+        by_qd = effort_derivatives(self.placements, motions, None, self.composite, self.state.qd).by_u
+        return [[self.graph.lift(entry) for entry in row] for row in by_qd]
+
+    def derivatives(self, qdd: Sequence[Scalar]) -> tuple[list[list[Expression]], list[list[Expression]]]:
+        """d tau / d q and d tau / d qd at these accelerations."""
+        motions = motion(self.placements, self.state.qd, qdd, self.gravity)
+        wrenches = resultants(self.placements, motions)
+        found = effort_derivatives(self.placements, motions, wrenches, self.composite, self.state.qd)
+        by_q, by_qd = ([[self.graph.lift(x) for x in row] for row in t] for t in (found.by_q, found.by_u))
+        return by_q, by_qd
+
+    @cached_property
+    def forward_dynamics(self) -> ForwardDynamics:
+        """By the mass matrix, or joint by joint: the former wins on short arms, the latter on long ones."""
+        diagonal = tuple(self.M[i][i] for i in range(self.n))
+        spare = [t - b for t, b in zip(self.state.tau, self.bias, strict=True)]
+        qdd, pivots = solve_symmetric(self.M, spare)
+        by_matrix = ForwardDynamics(tuple(qdd), tuple(pivots), diagonal)
+        segments = [placement.segment for placement in self.placements]
+        if any(s.coordinate != k or s.multiplier != 1 for k, s in enumerate(segments)):
+            return by_matrix  # joints that follow others share a coordinate: only M knows of it
+        rates, divisors = forward_dynamics(
+            self.placements, self.state.qd, self.state.tau, self.rotor_inertia, self.gravity
+        )
+        by_joint = ForwardDynamics(flat(self.graph, [rates]), flat(self.graph, [divisors]), diagonal)
+        return min(by_matrix, by_joint, key=lambda way: operations(way.outputs()).total)
+
+    def inverse_mass_matrix(self) -> tuple[Expression, ...]:
+        """M^-1, then pivots and diagonal."""
+        inverse, pivots = self.inverse_M
+        return flat(self.graph, [*inverse, pivots, [self.M[i][i] for i in range(self.n)]])
+
+    def forward_dynamics_derivatives(self) -> tuple[Expression, ...]:
+        """d qdd / d q, d qdd / d qd and d qdd / d tau = M^-1, then pivots and diagonal.
+
+        tau(q, qd, qdd) = const. gives d qdd = M^-1 (d tau - d tau / d q dq - d tau / d qd dqd). The bias
+        that qdd needs is C qd and the weight, and C is there for the derivatives anyway.
+        """
+        inverse, pivots = self.inverse_M
+        halves = [0.5 * speed for speed in self.state.qd]
+        spare = [
+            self.graph.lift(t - inner(row, halves) - g)
+            for t, row, g in zip(self.state.tau, self.bias_by_qd, self.holding, strict=True)
+        ]
+        qdd = [self.graph.lift(inner(row, spare)) for row in inverse]
+        tables = []
+        for table in self.derivatives(qdd):
+            columns = [[-entry for entry in column] for column in zip(*table, strict=True)]
+            tables += [[inner(row, column) for column in columns] for row in inverse]
+        diagonal = [self.M[i][i] for i in range(self.n)]
+        return flat(self.graph, [*tables, *inverse, pivots, diagonal])
+
+    @property
+    def _rest(self) -> list[Scalar]:
+        return [0] * self.n
 
 
 # Inverse and forward dynamics, their parts and their derivatives, as generated functions.
 
 
-STATE = ("q", "qd", "qdd")
+def best_arrangement(
+    segments: Sequence[Segment], gravity: Vector, rotor_inertia: Sequence[float], *, share: bool = True
+) -> Arrangement:
+    """What costs least for inverse dynamics; ``share`` = False: with every body in its own axes."""
+
+    def cost(arrangement: Arrangement) -> int:
+        state = state_symbols(Graph(), len(rotor_inertia))
+        chain = ArrangedChain(state, arrangement, segments, gravity, rotor_inertia)
+        return operations(chain.inverse_dynamics).total
+
+    own = improved(plain_arrangement(segments), segments, cost)
+    if not share:
+        return own
+    shared = improved(replace(sharing_arrangement(segments), keep=own.keep), segments, cost)
+    return shared if cost(shared) < WORTH_SUMS * cost(own) else own
 
 
-def nominal_inverse_dynamics(
-    state: State, lean: Sequence[Segment], gravity: Vector, rotor_inertia: Sequence[float]
-) -> Function:
-    """Inverse dynamics with numbers for parameters: what a control loop calls most."""
-    tau = _torques(state, lean, gravity, state.qd, state.qdd, rotor_inertia)
-    summary = "tau = M(q) qdd + V(q, qd) with the default parameters"
-    return Function("inverse_dynamics", summary, STATE, (len(tau),), tau, nominal=True)
+MAY_BE_SINGULAR = ("inverse_mass_matrix", "forward_dynamics", "forward_dynamics_derivatives")
+OF_PARTS = (
+    "inverse_mass_matrix",
+    "forward_dynamics_derivatives",
+)  # with parameters: from the other functions
 
 
-def inverse_functions(
-    state: State, lean: Sequence[Segment], gravity: Vector, rotor_inertia: Sequence[Expression]
-) -> list[Function]:
-    """Torques with run-time parameters, their parts, and how they change with q and qd."""
-    graph, n = state.graph, len(state.q)
-    rest = [0] * n
-    tau = _torques(state, lean, gravity, state.qd, state.qdd, rotor_inertia)
-    bias = _torques(state, lean, gravity, state.qd, rest, rotor_inertia)
-    weight = _torques(state, lean, gravity, rest, rest, rotor_inertia)
-    by_q, by_qd = jacobian(tau, state.q), jacobian(bias, state.qd)
-    C = [[entry * 0.5 for entry in row] for row in by_qd]  # V is a quadratic form in qd, its matrix C
-    slopes = (*flat(graph, by_q), *flat(graph, by_qd))
-    slopes_summary = "d tau / d q, then d tau / d qd"
-    return [
-        Function("inverse_dynamics_with", "tau = M(q) qdd + V(q, qd)", STATE, (n,), tau),
-        Function("bias", "V(q, qd), without friction", ("q", "qd"), (n,), bias),
-        Function("gravity", "effort that holds the arm at rest", ("q",), (n,), weight),
-        Function("coriolis", "C(q, qd) of Christoffel symbols", ("q", "qd"), (n, n), flat(graph, C)),
-        Function("inverse_dynamics_derivatives", slopes_summary, STATE, (2, n, n), slopes),
+def dynamic_functions(suffix: str, inverse: ArrangedChain, forward: ArrangedChain) -> list[Function]:
+    """Inverse and forward dynamics, their parts and derivatives, each from the arrangement that suits it.
+
+    Without a suffix, default parameters are built in and everything is written out, but for chains that are
+    longer than SEARCHED: there only inverse dynamics is, because the others would double a long text.
+    """
+    graph, n = inverse.graph, inverse.n
+    push = ("q", "qd", "tau")
+    table: list[tuple[str, str, tuple[str, ...], tuple[int, ...], Callable[[], tuple[Expression, ...]]]] = [
+        ("inverse_dynamics", "tau = M(q) qdd + V(q, qd)", STATE, (n,), lambda: inverse.inverse_dynamics),
+        ("bias", "V(q, qd), without friction", ("q", "qd"), (n,), lambda: inverse.bias),
+        ("gravity", "effort that holds the arm at rest", ("q",), (n,), lambda: inverse.holding),
+        ("mass_matrix", "M(q), rotor inertia included", ("q",), (n, n), lambda: flat(graph, forward.M)),
+        ("inverse_mass_matrix", "M^-1", ("q",), (n, n), forward.inverse_mass_matrix),
+        (
+            "forward_dynamics",
+            "qdd that the efforts tau cause, without friction",
+            push,
+            (n,),
+            lambda: forward.forward_dynamics.outputs(),
+        ),
+        (
+            "inverse_dynamics_derivatives",
+            "d tau / d q, then d tau / d qd",
+            STATE,
+            (2, n, n),
+            lambda: flat(graph, [row for rows in forward.derivatives(forward.state.qdd) for row in rows]),
+        ),
+        (
+            "forward_dynamics_derivatives",
+            "d qdd / d q, d qdd / d qd, d qdd / d tau = M^-1, without friction",
+            push,
+            (3, n, n),
+            forward.forward_dynamics_derivatives,
+        ),
     ]
+    functions = []
+    for name, summary, inputs, shape, outputs in table:
+        composed: Composed = "parts" if suffix and name in OF_PARTS else ""
+        if not suffix and n > SEARCHED and name != "inverse_dynamics":
+            composed = "defaults"
+        written: tuple[Expression, ...] = ()
+        if not composed:
+            try:
+                written = outputs()
+            except ZeroDivisionError:  # of a massless joint: its name is found at run time, by the pivots
+                composed = "defaults"
+        functions.append(
+            Function(
+                name + suffix,
+                summary,
+                inputs,
+                shape,
+                written,
+                nominal=not suffix,
+                pivots=n if name in MAY_BE_SINGULAR else 0,
+                composed=composed,
+            )
+        )
+    return functions
 
 
-def forward_functions(
-    state: State,
-    lean: Sequence[Segment],
-    gravity: Vector,
-    rotor_inertia: Sequence[Expression],
-    bias: Sequence[Expression],
-) -> list[Function]:
-    """The mass matrix, and the accelerations that efforts cause."""
-    graph, n = state.graph, len(state.q)
-    placements = state.place(lean)
-    M = [[graph.lift(x) for x in row] for row in mass_matrix(placements, n)]
-    for i in range(n):
-        M[i][i] = M[i][i] + rotor_inertia[i]
-    forward = cheapest_forward_dynamics(M, bias, placements, state.qd, state.tau, rotor_inertia, gravity)
-    summary = "qdd that the efforts tau cause, without friction"
-    inputs = ("q", "qd", "tau")
-    return [
-        Function("mass_matrix", "M(q), rotor inertia included", ("q",), (n, n), flat(graph, M)),
-        Function("forward_dynamics", summary, inputs, (n,), forward.outputs(), pivots=n),
-    ]
+def coriolis_function(forward: ArrangedChain) -> Function:
+    """C(q, qd): half of d V / d qd."""
+    C = [[entry * 0.5 for entry in row] for row in forward.bias_by_qd]
+    shape = (forward.n, forward.n)
+    return Function("coriolis", "C(q, qd) of Christoffel symbols", ("q", "qd"), shape, flat(forward.graph, C))
 
 
 def friction_function(
@@ -180,19 +345,6 @@ def friction_function(
     )
     summary = "viscous * qd + coulomb * tanh(qd / coulomb_velocity)"
     return Function("friction", summary, ("qd",), (len(efforts),), efforts)
-
-
-def _torques(
-    state: State,
-    segments: Sequence[Segment],
-    gravity: Vector,
-    qd: Sequence[Scalar],
-    qdd: Sequence[Scalar],
-    rotor_inertia: Sequence[Scalar],
-) -> tuple[Expression, ...]:
-    """Kane's equations solved for the efforts, rotors included."""
-    rigid = inverse_dynamics(segments, state.q, qd, qdd, gravity, state.graph.sine_cosine)
-    return flat(state.graph, [[t + r * a for t, r, a in zip(rigid, rotor_inertia, qdd, strict=True)]])
 
 
 # What needs the bodies' own inertias and frames: regressor, reactions, energy, poses.
@@ -342,38 +494,36 @@ class Equations:
     functions: tuple[Function, ...]
 
 
-def build(chain: Chain, reframed: Reframed, keep: Sequence[Keep], *, inertial: str = "fixed") -> Equations:
+def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Equations:
     """All functions of a chain.
 
     Args:
         chain: the robot.
-        reframed: the same in common-normal frames (``formulation.frames``).
-        keep: how masses are regrouped (``formulation.base_parameters``).
+        reframed: the same in common-normal frames (``formulation.kane.frames``).
         inertial: "fixed", or "runtime" when the bodies' inertial parameters are parameters too.
     """
     graph, n = Graph(), len(chain.coordinates)
     state = state_symbols(graph, n)
     layout = ParameterLayout(n, len(chain.joints), inertial == "runtime")
     given = layout.bind(graph, chain, reframed)
-    lean = regroup(given.lean_segments, keep)
-    gravity = apply(reframed.R_0R, given.gravity)
-    inverse = inverse_functions(state, lean, gravity, given.rotor_inertia)
-    bias, weight = (
-        next(function.outputs for function in inverse if function.name == name)
-        for name in ("bias", "gravity")
+    nominal = reframed.segments, apply(reframed.R_0R, GRAVITY), chain.rotor_inertia
+    loaded = given.lean_segments, apply(reframed.R_0R, given.gravity), given.rotor_inertia
+    choices = best_arrangement(*nominal), sharing_arrangement(reframed.segments)
+    defaults, parametrized = (
+        [ArrangedChain(state, choice, *numbers) for choice in choices] for numbers in (nominal, loaded)
     )
-    nominal = regroup(reframed.segments, keep), apply(reframed.R_0R, GRAVITY), chain.rotor_inertia
+    lean = regroup(given.lean_segments, choices[0].keep)
     poses = pose_functions(state, given.link_segments, chain)
     J = next(function.outputs for function in poses if function.name == "tip_jacobian")
     functions = (
-        nominal_inverse_dynamics(state, *nominal),
-        *inverse,
-        *forward_functions(state, lean, gravity, given.rotor_inertia, bias),
+        *dynamic_functions("", *defaults),
+        *dynamic_functions("_with", *parametrized),
+        coriolis_function(parametrized[1]),
         *link_functions(state, given.link_segments, given.gravity),
         *poses,
         *external_functions(state, lean, reframed, chain),
         *external_functions_in_root(state, J),
-        momentum_function(state, lean, given.rotor_inertia, weight),
+        momentum_function(state, lean, given.rotor_inertia, parametrized[0].holding),
         friction_function(state, given.viscous, given.coulomb, given.coulomb_velocity),
     )
     return Equations(graph, n, layout, functions)

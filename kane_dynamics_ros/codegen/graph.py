@@ -40,40 +40,50 @@ class Node(NamedTuple):
     value: float = 0.0
 
 
+_node = Node._make
+
+
 class Graph:
     """The arena of nodes: the same operation on the same operands is stored once."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
-        self._index: dict[Node, int] = {}
+        self._references: list[Expression] = []  # the value of each node; its opposite hangs on it
+        self._leaves: dict[Node, int] = {}
+        self._operations: dict[str, dict[tuple[int, int], Expression]] = {
+            kind: {} for kind in (ADD, SUBTRACT, MULTIPLY, DIVIDE)
+        }
         self._constants: dict[float, Expression] = {}
-        self.zero = -1  # the index of the constant 0, once there is one
+        self.nought = self.constant(0.0)
+        self.nought.opposite = self.nought
 
     def constant(self, value: float) -> Expression:
         """The number ``value``; its node holds the magnitude, the reference the sign."""
         found = self._constants.get(value)
         if found is None:
-            index = self._intern(Node(CONSTANT, value=abs(float(value))))
-            found = self._constants[value] = Expression(self, index, value < 0)
-            if value == 0.0:
-                self.zero = index
+            found = self._leaf(Node(CONSTANT, value=abs(float(value))))
+            if value < 0:
+                found = found.opposite
+            self._constants[value] = found
         return found
 
     def symbol(self, name: str) -> Expression:
         """The variable ``name``."""
-        return Expression(self, self._intern(Node(SYMBOL, label=name)), False)
+        return self._leaf(Node(SYMBOL, label=name))
 
     def reference(self, index: int) -> Expression:
         """The value of a node."""
-        return Expression(self, index, False)
+        return self._references[index]
 
     def call(self, function: str, argument: Scalar) -> Expression:
         """``sin``, ``cos`` or ``tanh`` of an expression, with the function's parity folded."""
         x = self.lift(argument)
         if x.is_zero:
             return self.constant(1.0 if function == "cos" else 0.0)
-        negative = x.negative and function != "cos"  # sin and tanh are odd, cos is even
-        return Expression(self, self._intern(Node(CALL, x.index, label=function)), negative)
+        found = self._leaf(Node(CALL, x.index, label=function))
+        return (
+            found.opposite if x.negative and function != "cos" else found
+        )  # sin and tanh are odd, cos is even
 
     def sine_cosine(self, angle: Scalar) -> tuple[Expression, Expression]:
         """sin and cos of an angle; whole quarter turns in it are taken out: q + pi/2 costs nothing."""
@@ -86,9 +96,11 @@ class Graph:
         node = self.nodes[angle.index]
         if node.kind not in (ADD, SUBTRACT):
             return angle, 0
-        sign = -1 if angle.negative else 1
-        first = Expression(self, node.a, sign < 0)
-        second = Expression(self, node.b, (sign < 0) != (node.kind == SUBTRACT))
+        first, second = self._references[node.a], self._references[node.b]
+        if angle.negative:
+            first = -first
+        if angle.negative != (node.kind == SUBTRACT):
+            second = -second
         offset, rest = (first, second) if first.is_constant else (second, first)
         if not offset.is_constant:
             return angle, 0
@@ -99,111 +111,138 @@ class Graph:
         """A number becomes a constant; an expression stays."""
         return value if isinstance(value, Expression) else self.constant(value)
 
-    def _intern(self, node: Node) -> int:
-        index = self._index.setdefault(node, len(self.nodes))
-        if index == len(self.nodes):
-            self.nodes.append(node)
-        return index
+    def _leaf(self, node: Node) -> Expression:
+        """The one node that equals this constant, symbol or call."""
+        index = self._leaves.setdefault(node, len(self.nodes))
+        return self._references[index] if index < len(self.nodes) else self._new(node)
+
+    def _operation(self, kind: str, a: int, b: int) -> Expression:
+        """The one node of this operation on these operands."""
+        known = self._operations[kind]
+        found = known.get((a, b))
+        if found is None:
+            found = known[a, b] = self._new(_node((kind, a, b, "", 0.0)))
+        return found
+
+    def _new(self, node: Node) -> Expression:
+        number = node.value if node.kind == CONSTANT else None
+        factor = self._references[node.a].value if node.kind == MULTIPLY else None
+        value = Expression(self, len(self.nodes), False, number, factor)
+        opposite = Expression(self, value.index, True, number and -number, factor and -factor)
+        value.opposite, opposite.opposite = opposite, value
+        self.nodes.append(node)
+        self._references.append(value)
+        return value
 
     # Each builder takes and returns signed references; the rules keep one canonical form per value.
 
     def _add(self, x: Expression, y: Expression) -> Expression:
-        if x.is_zero or y.is_zero:
-            return y if x.is_zero else x
-        if x.is_constant and y.is_constant:
-            return self.constant(x.number + y.number)
+        if x.index == 0:
+            return y
+        if y.index == 0:
+            return x
+        if x.value is not None and y.value is not None:
+            return self.constant(x.value + y.value)
         if x.index == y.index:
-            return self.constant(0.0) if x.negative != y.negative else self.constant(2.0) * x
-        a, b = self._scaled(x), self._scaled(y)
-        if a and b and a[1] == b[1]:  # c1 v + c2 v
-            return self.constant(a[0] + b[0]) * self.reference(a[1])
+            return self.nought if x.negative != y.negative else self.constant(2.0) * x
+        if x.factor is not None and y.factor is not None and self.nodes[x.index].b == self.nodes[y.index].b:
+            return self.constant(x.factor + y.factor) * self._references[self.nodes[x.index].b]  # c1 v + c2 v
         if x.index > y.index:
             x, y = y, x
-        if x.negative == y.negative:
-            return Expression(self, self._intern(Node(ADD, x.index, y.index)), x.negative)
-        return Expression(self, self._intern(Node(SUBTRACT, x.index, y.index)), x.negative)
-
-    def _scaled(self, x: Expression) -> tuple[float, int] | None:
-        """(constant, node) where ``x`` is their product."""
-        node = self.nodes[x.index]
-        sign = -1.0 if x.negative else 1.0
-        if node.kind == MULTIPLY and self.nodes[node.a].kind == CONSTANT:
-            return sign * self.nodes[node.a].value, node.b
-        return None
+        found = self._operation(ADD if x.negative == y.negative else SUBTRACT, x.index, y.index)
+        return found.opposite if x.negative else found
 
     def _multiply(self, x: Expression, y: Expression) -> Expression:
-        if x.is_zero or y.is_zero:
-            return self.constant(0.0)
-        if y.is_constant:
+        if x.index == 0 or y.index == 0:
+            return self.nought
+        if y.value is not None:
             x, y = y, x
-        if x.is_constant:
-            if y.is_constant:
-                return self.constant(x.number * y.number)
-            if x.number in (1.0, -1.0):
-                return Expression(self, y.index, y.negative != (x.number < 0))
-            node = self.nodes[y.index]
-            if node.kind == MULTIPLY and self.nodes[node.a].kind == CONSTANT:
-                factor = self.constant(self.nodes[node.a].value * x.number * (-1 if y.negative else 1))
-                return self._multiply(factor, Expression(self, node.b, False))
-            a, b = x.index, y.index
+        if x.value is not None:
+            if y.value is not None:
+                return self.constant(x.value * y.value)
+            if x.value == 1.0:
+                return y
+            if x.value == -1.0:
+                return y.opposite
+            if y.factor is not None:
+                return self._multiply(
+                    self.constant(y.factor * x.value), self._references[self.nodes[y.index].b]
+                )
+            found = self._operation(MULTIPLY, x.index, y.index)
+        elif x.index < y.index:
+            found = self._operation(MULTIPLY, x.index, y.index)
         else:
-            a, b = sorted((x.index, y.index))
-        return Expression(self, self._intern(Node(MULTIPLY, a, b)), x.negative != y.negative)
+            found = self._operation(MULTIPLY, y.index, x.index)
+        return found.opposite if x.negative != y.negative else found
 
     def _divide(self, x: Expression, y: Expression) -> Expression:
         if y.is_zero:
             raise ZeroDivisionError("division of an expression by the constant 0")
         if x.is_zero:
             return x
-        if y.is_constant:
-            return self._multiply(self.constant(1.0 / y.number), x)
+        if y.value is not None:
+            return self._multiply(self.constant(1.0 / y.value), x)
         if x.index == y.index:
             return self.constant(-1.0 if x.negative != y.negative else 1.0)
-        return Expression(self, self._intern(Node(DIVIDE, x.index, y.index)), x.negative != y.negative)
+        found = self._operation(DIVIDE, x.index, y.index)
+        return found.opposite if x.negative != y.negative else found
 
 
 class Expression:
-    """A signed reference to a node of a graph; supports + - * / with expressions and numbers."""
+    """A signed reference to a node of a graph; supports + - * / with expressions and numbers.
 
-    __slots__ = ("graph", "index", "negative")
+    A graph makes them, two a node, each the ``opposite`` of the other. ``value``: that of a constant;
+    ``factor``: the constant in a product with one; ``None`` elsewhere.
+    """
 
-    def __init__(self, graph: Graph, index: int, negative: bool) -> None:
+    __slots__ = ("factor", "graph", "index", "negative", "opposite", "value")
+    opposite: Expression
+
+    def __init__(
+        self, graph: Graph, index: int, negative: bool, value: float | None, factor: float | None
+    ) -> None:
         self.graph, self.index, self.negative = graph, index, negative
+        self.value, self.factor = value, factor
 
     @property
     def is_constant(self) -> bool:
-        return self.graph.nodes[self.index].kind == CONSTANT
+        return self.value is not None
 
     @property
     def is_zero(self) -> bool:
-        return self.index == self.graph.zero
+        return self.index == 0
 
     @property
     def number(self) -> float:
-        """The value of a constant."""
-        value = self.graph.nodes[self.index].value
-        return -value if self.negative else value
+        """The value of a constant. Raises ``TypeError`` where it is none."""
+        if self.value is None:
+            raise TypeError(f"{self} is no constant")
+        return self.value
 
     def __neg__(self) -> Expression:
-        return self if self.is_zero else Expression(self.graph, self.index, not self.negative)
+        return self.opposite
 
     def __add__(self, other: Scalar) -> Expression:
-        return self.graph._add(self, self.graph.lift(other))
+        if isinstance(other, Expression):
+            return self.graph._add(self, other)
+        return self if other == 0 else self.graph._add(self, self.graph.constant(other))
 
-    def __radd__(self, other: Scalar) -> Expression:
-        return self.graph._add(self.graph.lift(other), self)
+    __radd__ = __add__
 
     def __sub__(self, other: Scalar) -> Expression:
-        return self.graph._add(self, -self.graph.lift(other))
+        return self + -other
 
     def __rsub__(self, other: Scalar) -> Expression:
-        return self.graph._add(self.graph.lift(other), -self)
+        return self.opposite + other
 
     def __mul__(self, other: Scalar) -> Expression:
-        return self.graph._multiply(self, self.graph.lift(other))
+        if isinstance(other, Expression):
+            return self.graph._multiply(self, other)
+        if other == 0:
+            return self.graph.nought
+        return self if other == 1 else self.graph._multiply(self, self.graph.constant(other))
 
-    def __rmul__(self, other: Scalar) -> Expression:
-        return self.graph._multiply(self.graph.lift(other), self)
+    __rmul__ = __mul__
 
     def __truediv__(self, other: Scalar) -> Expression:
         return self.graph._divide(self, self.graph.lift(other))
@@ -226,6 +265,14 @@ class OperationCount:
     multiplications: int
     divisions: int
     calls: int
+
+    def __add__(self, other: OperationCount) -> OperationCount:
+        return OperationCount(
+            self.additions + other.additions,
+            self.multiplications + other.multiplications,
+            self.divisions + other.divisions,
+            self.calls + other.calls,
+        )
 
     @property
     def total(self) -> int:

@@ -1,13 +1,17 @@
 """Passes over the expression graph: exact derivatives, linear solving, the order of statements."""
 
-from collections import Counter
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
 
 from kane_dynamics_ros.codegen.graph import (
     ADD,
     CALL,
     CONSTANT,
+    DIVIDE,
     MULTIPLY,
     SUBTRACT,
     SYMBOL,
@@ -15,9 +19,18 @@ from kane_dynamics_ros.codegen.graph import (
     Graph,
     Node,
     OperationCount,
+    Scalar,
     count_operations,
     live_nodes,
 )
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    ADD: operator.add,
+    SUBTRACT: operator.sub,
+    MULTIPLY: operator.mul,
+    DIVIDE: operator.truediv,
+}
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {"sin": np.sin, "cos": np.cos, "tanh": np.tanh}
 
 # Exact derivatives of expressions, forward through the graph.
 
@@ -84,17 +97,15 @@ def _sum(x: Expression | None, y: Expression | None) -> Expression:
 # Linear algebra on expressions: the equations of motion solved for the accelerations.
 
 
-def solve_symmetric(
-    M: Sequence[Sequence[Expression]], b: Sequence[Expression]
-) -> tuple[list[Expression], list[Expression]]:
-    """x of M x = b by M = L D L^T, and the pivots D.
+def factorized(M: Sequence[Sequence[Expression]]) -> tuple[list[list[Expression]], list[Expression]]:
+    """M = L^T D L: L, unit lower triangular (its entries below the diagonal count), and the pivots D.
 
     Eliminates from the last row upwards, so that zeros of M above a leaf joint stay zero. All pivots of
     a positive definite M are positive.
     """
-    n = len(b)
+    n = len(M)
     L = [list(row) for row in M]
-    D: list[Expression] = list(b)
+    D = [row[j] for j, row in enumerate(M)]
     for j in range(n - 1, -1, -1):
         D[j] = L[j][j]
         for i in range(j - 1, -1, -1):
@@ -102,6 +113,15 @@ def solve_symmetric(
             for k in range(i, -1, -1):
                 L[i][k] = L[i][k] - factor * L[j][k]
             L[j][i] = factor
+    return L, D
+
+
+def solve_symmetric(
+    M: Sequence[Sequence[Expression]], b: Sequence[Expression]
+) -> tuple[list[Expression], list[Expression]]:
+    """x of M x = b, and the pivots of ``factorized``."""
+    n = len(b)
+    L, D = factorized(M)
     x = list(b)
     for j in range(n - 1, -1, -1):  # L^T is upper: substitute from the last
         for i in range(j):
@@ -111,6 +131,30 @@ def solve_symmetric(
         for i in range(j):
             x[j] = x[j] - L[j][i] * x[i]
     return x, D
+
+
+def inverted(M: Sequence[Sequence[Expression]]) -> tuple[list[list[Scalar]], list[Expression]]:
+    """The inverse of a symmetric M, and the pivots of ``factorized``.
+
+    L X = D^-1 L^-T, whose entries below the diagonal are zero: X_ji = -sum_k<j L_jk X_ki for i < j, and
+    X_jj = 1 / D_j - sum_k<j L_jk X_kj, row after row.
+    """
+    n = len(M)
+    L, D = factorized(M)
+    X: list[list[Scalar]] = [[0.0] * n for _ in M]
+    for j in range(n):
+        for i in range(j):
+            X[j][i] = X[i][j] = inner([-factor for factor in L[j][:j]], [X[k][i] for k in range(j)])
+        X[j][j] = 1.0 / D[j] + inner([-factor for factor in L[j][:j]], [X[k][j] for k in range(j)])
+    return X, D
+
+
+def inner(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
+    """The sum of products; 0 of nothing."""
+    total: Scalar = 0.0
+    for x, y in zip(a, b, strict=True):
+        total = total + x * y
+    return total
 
 
 # The order of statements of a function: what a printer prints.
@@ -126,7 +170,7 @@ class Listing:
     graph: Graph
     names: Mapping[int, str]
     statements: Sequence[int]
-    uses: Counter[int]
+    uses: Mapping[int, int]
     outputs: Sequence[Expression]
 
     def node(self, index: int) -> Node:
@@ -136,51 +180,68 @@ class Listing:
         """Operations of the statements."""
         return count_operations(self.node(i) for i in self.statements)
 
+    def evaluated(self, inputs: Mapping[str, Sequence[Any]]) -> list[Any]:
+        """Values of the outputs for inputs by name, elements floats or arrays of one kind."""
+        values: dict[int, Any] = {}
+        for index, name in self.names.items():
+            head, _, place = name.rstrip("]").partition("[")
+            values[index] = inputs[head][int(place)] if place else float(name)
+        for index in self.statements:
+            kind, a, b, label, _ = self.graph.nodes[index]
+            values[index] = (
+                FUNCTIONS[label](values[a]) if kind == CALL else OPERATORS[kind](values[a], values[b])
+            )
+        return [-values[o.index] if o.negative else values[o.index] for o in self.outputs]
+
 
 def list_statements(graph: Graph, outputs: Sequence[Expression], given: Mapping[int, str]) -> Listing:
     """The statements that the outputs need, operands first; ``given`` values are not computed."""
     names: dict[int, str] = {}
-    uses: Counter[int] = Counter()
-    needed: set[int] = set()
+    uses: dict[int, int] = {}
+    needed: list[int] = []
+    nodes = graph.nodes
     stack = [output.index for output in outputs]
-    uses.update(stack)
     while stack:
         index = stack.pop()
-        if index in needed or index in names:
+        if index in uses:
+            uses[index] += 1
             continue
-        node = graph.nodes[index]
+        uses[index] = 1
+        kind, a, b, label, value = nodes[index]
         if index in given:
             names[index] = given[index]
-        elif node.kind == SYMBOL:
-            names[index] = node.label
-        elif node.kind == CONSTANT:
-            names[index] = repr(node.value)
+        elif kind == SYMBOL:
+            names[index] = label
+        elif kind == CONSTANT:
+            names[index] = repr(value)
         else:
-            needed.add(index)
-            operands = [i for i in (node.a, node.b) if i >= 0]
-            uses.update(operands)
-            stack += operands
-    return Listing(graph, names, sorted(needed), uses, outputs)
+            needed.append(index)
+            stack.append(a)
+            if b >= 0:
+                stack.append(b)
+    needed.sort()
+    return Listing(graph, names, needed, uses, outputs)
 
 
-def parameter_only(graph: Graph) -> list[bool]:
-    """For every node, whether it depends on parameters and on nothing else but constants."""
-    found: list[bool] = []
-    constant: list[bool] = []
-    for node in graph.nodes:
-        if node.kind == SYMBOL:
-            found.append(node.label.startswith("parameters["))
-            constant.append(False)
-            continue
-        operands = [i for i in (node.a, node.b) if i >= 0]
-        constant.append(all(constant[i] for i in operands))
-        found.append(not constant[-1] and all(found[i] or constant[i] for i in operands))
+CONSTANTS_ALONE, PARAMETERS_ALONE, STATE_TOO = range(3)  # what a value depends on
+
+
+def dependence(graph: Graph) -> list[int]:
+    """For every node, which of the above."""
+    found: list[int] = []
+    for kind, a, b, label, _ in graph.nodes:
+        if kind == SYMBOL:
+            found.append(PARAMETERS_ALONE if label.startswith("parameters[") else STATE_TOO)
+        elif kind == CONSTANT:
+            found.append(CONSTANTS_ALONE)
+        else:
+            found.append(found[a] if b < 0 or found[a] > found[b] else found[b])
     return found
 
 
 def hoisted(graph: Graph, outputs: Sequence[Expression]) -> list[int]:
     """Nodes that depend on parameters alone and that the outputs use: ``prepare`` computes them once."""
-    fixed = parameter_only(graph)
+    found = dependence(graph)
     frontier: set[int] = set()
     seen: set[int] = set()
     stack = [output.index for output in outputs]
@@ -189,7 +250,7 @@ def hoisted(graph: Graph, outputs: Sequence[Expression]) -> list[int]:
         if index in seen:
             continue
         seen.add(index)
-        if fixed[index]:
+        if found[index] == PARAMETERS_ALONE:
             frontier.add(index)
             continue
         stack += [i for i in (graph.nodes[index].a, graph.nodes[index].b) if i >= 0]
@@ -213,13 +274,17 @@ class TrigonometricPass:
     place: tuple[int, ...]
     window: tuple[int, int] | None
 
+    @property
+    def key(self) -> tuple[int, ...]:
+        """Equal for functions that can share a pass."""
+        return self.angles
 
-def cut_at_angles(listing: Listing, sine_name: Callable[[str, int], str]) -> TrigonometricPass:
-    """Cut a listing at its sines and cosines, which are renamed.
+
+def cut_at_angles(listing: Listing) -> TrigonometricPass:
+    """Cut a listing at its sines and cosines, which become ``s[place]`` and ``c[place]``.
 
     Args:
         listing: a function's statements; every angle is computed without a sine or cosine.
-        sine_name: the text for ("s" or "c", place of the angle).
     """
     calls = [i for i in listing.statements if _is_trigonometric(listing, i)]
     angles = tuple(sorted({listing.node(i).a for i in calls}))
@@ -233,7 +298,7 @@ def cut_at_angles(listing: Listing, sine_name: Callable[[str, int], str]) -> Tri
     names = dict(listing.names)
     for i in calls:
         node = listing.node(i)
-        names[i] = sine_name(node.label[0], by_angle[node.a])
+        names[i] = f"{node.label[0]}[{by_angle[node.a]}]"
     early = _needed_by(listing, angles)
     rest = [i for i in listing.statements if i not in early and i not in names]
     before = replace(listing, statements=tuple(i for i in listing.statements if i in early), outputs=())

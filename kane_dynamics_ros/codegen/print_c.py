@@ -1,7 +1,9 @@
-"""Print NAME.h and NAME.c: every function of a robot in plain C99."""
+"""Print NAME.h and NAME.c: every function of a robot in plain C99, for one state and for many."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 
 from kane_dynamics_ros.codegen.derive import Derived
 from kane_dynamics_ros.codegen.functions import Function
@@ -10,34 +12,105 @@ from kane_dynamics_ros.codegen.parameters import default_parameters
 from kane_dynamics_ros.codegen.passes import Listing, TrigonometricPass, cut_at_angles
 from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 
+LANES = 32  # states a block: few enough that loads from memory overlap with the arithmetic
+LANED = 6_000  # statements up to which a function may come in lanes
+LARGE = 10_000  # statements from which on a function is compiled in parts: compilers take their square
+PART = 1_000  # statements of such a part
+
 # Print listings as C99 statements on local constants.
 
 
-def c_statements(listing: Listing, indent: str) -> list[str]:
-    """``const double tN = ...;`` for every statement."""
-    lines = []
-    for index in listing.statements:
-        node = listing.node(index)
-        a = c_operand(listing, node.a)
-        text = f"{node.label}({a})" if node.kind == CALL else f"{a} {node.kind} {c_operand(listing, node.b)}"
-        lines.append(f"{indent}const double t{index} = {text};")
-    return lines
+class _Text:
+    """The texts of a listing's values: ``t0``, ``t1`` and so on in order, inputs as ``at`` says.
+
+    ``at``: the subscript of element i of an input array.
+    """
+
+    def __init__(self, listing: Listing, at: Callable[[int], str] = str) -> None:
+        self.listing = listing
+        self.names = {index: _placed(name, at) for index, name in listing.names.items()}
+        self.names.update((index, f"t{k}") for k, index in enumerate(listing.statements))
+
+    def right(self, index: int) -> str:
+        """The right side of the statement that computes a value."""
+        node = self.listing.node(index)
+        a = self.names[node.a]
+        return f"{node.label}({a})" if node.kind == CALL else f"{a} {node.kind} {self.names[node.b]}"
+
+    def statements(self, indices: Iterable[int], indent: str = "    ") -> list[str]:
+        return [f"{indent}double {self.names[i]} = {self.right(i)};" for i in indices]
+
+    def outputs(self, first: int, last: int, target: Callable[[int], str]) -> list[str]:
+        """Assignments of outputs, numbered from 0 each."""
+        return [
+            f"    {target(k)} = {'-' if output.negative else ''}{self.names[output.index]};"
+            for k, output in enumerate(self.listing.outputs[first:last])
+        ]
 
 
-def c_operand(listing: Listing, index: int) -> str:
-    """The text of a value."""
-    return listing.names.get(index, f"t{index}")
+def _placed(name: str, at: Callable[[int], str]) -> str:
+    found = re.fullmatch(r"(q|qd|qdd|tau|wrench|s|c)\[(\d+)\]", name)
+    return f"{found[1]}[{at(int(found[2]))}]" if found else name
 
 
-def c_outputs(listing: Listing, targets: Sequence[str], indent: str) -> list[str]:
-    """``target = value;`` for every output."""
-    return [
-        f"{indent}{target} = {'-' if output.negative else ''}{c_operand(listing, output.index)};"
-        for target, output in zip(targets, listing.outputs, strict=True)
-    ]
+def _in_lanes(i: int) -> str:
+    return f"{i} * lane"
 
 
-# Print one function as C99: straight-line code, no allocation, no globals.
+# The sines and cosines that functions need: one pass for all that need the same.
+
+
+@dataclass(frozen=True)
+class Sines:
+    """The pass of one set of angles, number ``k`` in the file; it fills ``slots`` sines and cosines."""
+
+    k: int
+    cut: TrigonometricPass
+
+    @property
+    def slots(self) -> int:
+        return self.cut.window[1] if self.cut.window else len(self.cut.angles)
+
+    @property
+    def padded(self) -> int:
+        """Room for a last slot that repeats another: four angles cost what three do."""
+        return self.slots + (not self.cut.window and self.slots % 4 == 3)
+
+    def scalar(self) -> list[str]:
+        """The pass for one state; angles that are joint positions are read where they are."""
+        head = [f"static inline void kd_sines_{self.k}(const double *q, double *s, double *c)", "{"]
+        if self.cut.window:
+            return [*head, f"    kd_sincos(&q[{self.cut.window[0]}], s, c, {self.slots});", "}", ""]
+        text = _Text(self.cut.before)
+        values = [text.names[i] for i in self.cut.angles]
+        values += values[-1:] * (self.padded - self.slots)
+        lines = [*text.statements(self.cut.before.statements), f"    double x[{self.padded}];"]
+        whole = len(values) // 4 * 4
+        lines += [f"    kd_four(x + {i}, {', '.join(values[i : i + 4])});" for i in range(0, whole, 4)]
+        lines += [f"    x[{i}] = {values[i]};" for i in range(whole, len(values))]
+        return [*head, *lines, f"    kd_sincos(x, s, c, {self.padded});", "}", ""]
+
+    def laned(self) -> list[str]:
+        """The pass for KD_LANES states."""
+        text = _Text(self.cut.before, lambda i: f"{i} * KD_LANES + k")
+        values = [text.names[i] for i in self.cut.angles]
+        pairs = zip(self.cut.place, values, strict=True)
+        return [
+            f"static inline void kd_sines_{self.k}_lanes(const double *q, double *s, double *c)",
+            "{",
+            f"    double x[{self.slots} * KD_LANES] = {{0.0}};",
+            "    for (int k = 0; k < KD_LANES; k++) {",
+            *text.statements(self.cut.before.statements, "        "),
+            *(f"        x[{place} * KD_LANES + k] = {value};" for place, value in pairs),
+            "    }",
+            f"    for (int j = 0; j < {self.slots}; j++)",
+            "        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);",
+            "}",
+            "",
+        ]
+
+
+# Print one function: straight-line code, no allocation, no globals; its body serves states and lanes.
 
 
 def declaration(prefix: str, function: Function) -> str:
@@ -47,156 +120,346 @@ def declaration(prefix: str, function: Function) -> str:
     return f"{returned} {prefix}_{function.name}({arguments}, double *out)"
 
 
-def c_function(prefix: str, function: Function, listing: Listing) -> list[str]:
-    """One function, from its head to its closing brace, and an empty line."""
-    cut = cut_at_angles(listing, lambda which, place: f"{which}[{place}]")
-    results = len(listing.outputs) - 2 * function.pivots
-    plain = replace(cut.after, outputs=listing.outputs[:results])
-    return [
-        declaration(prefix, function),
-        "{",
-        *_unused(function, listing),
-        *c_statements(cut.before, "    "),
-        *_sine_pass(cut),
-        *c_statements(cut.after, "    "),
-        *c_outputs(plain, [f"out[{i}]" for i in range(results)], "    "),
-        *(_singular_check(cut.after, function.pivots) if function.pivots else []),
-        "}",
-        "",
-    ]
-
-
-def _unused(function: Function, listing: Listing) -> list[str]:
-    """Say of arguments that happen not to matter that this is meant."""
-    used = {name.partition("[")[0] for name in listing.names.values()}
-    return [f"    (void){name};" for name in function.arguments if name not in used]
-
-
-def _sine_pass(cut: TrigonometricPass) -> list[str]:
-    """The call that fills s and c, from q itself where the angles are joint positions."""
-    if not cut.angles:
-        return []
-    if cut.window:
-        first, count = cut.window
-        return [f"    double s[{count}], c[{count}];", f"    kd_sincos(&q[{first}], s, c, {count});"]
-    count = len(cut.angles)
-    values = ", ".join(c_operand(cut.before, i) for i in cut.angles)
-    return [
-        f"    const double angles[{count}] = {{{values}}};",
-        f"    double s[{count}], c[{count}];",
-        f"    kd_sincos(angles, s, c, {count});",
-    ]
-
-
-def _singular_check(listing: Listing, n: int) -> list[str]:
-    """Return the one-based number of the outermost joint whose pivot is not clearly positive.
-
-    Elimination runs from the tip: the pivots further in are spoilt by it.
-    """
-    pivots = replace(listing, outputs=listing.outputs[-2 * n : -n])
-    diagonal = replace(listing, outputs=listing.outputs[-n:])
-    return [
-        f"    double pivots[{n}], diagonal[{n}];",
-        *c_outputs(pivots, [f"pivots[{i}]" for i in range(n)], "    "),
-        *c_outputs(diagonal, [f"diagonal[{i}]" for i in range(n)], "    "),
-        f"    for (int i = {n - 1}; i >= 0; i--)",
-        "        if (!(pivots[i] > KD_SINGULAR * diagonal[i]))",
-        "            return i + 1;",
-        "    return 0;",
-    ]
-
-
-# Print inverse dynamics for whole batches: blocks of states, one state a vector lane.
-
-
-BLOCK = 32  # states a block: few enough that loads from memory overlap with the arithmetic
-
-
 def batch_declaration(prefix: str, function: Function) -> str:
     """The C head of the batch form, without brace or semicolon."""
+    returned = "int" if function.pivots else "void"
     arguments = ", ".join(f"const double *{name}" for name in function.arguments)
-    return f"void {prefix}_{function.name}_batch({arguments}, double *out, size_t count)"
+    return f"{returned} {prefix}_{function.name}_batch({arguments}, double *out, size_t count)"
 
 
-def batch_function(prefix: str, n: int, function: Function, listing: Listing) -> list[str]:
-    """The kernel for one block, and the loop over blocks."""
-    cut = cut_at_angles(_by_lane(listing), lambda which, place: f"{which}{place}")
-    angles = max(len(cut.angles), 1)
-    inputs = [f"const double (*restrict {name.upper()})[{BLOCK}]" for name in function.inputs]
-    prepared = [] if function.nominal else ["const double *restrict prepared"]
-    fill = [f"A[{j}][k] = {c_operand(cut.before, i)};" for j, i in enumerate(cut.angles)]
-    read = [f"const double s{p} = S[{j}][k], c{p} = C[{j}][k];" for j, p in enumerate(cut.place)]
-    return [
-        f"static void {function.name}_block({', '.join([*prepared, *inputs])},",
-        f"    double (*restrict OUT)[{BLOCK}])",
-        "{",
-        f"    double A[{angles}][{BLOCK}], S[{angles}][{BLOCK}], C[{angles}][{BLOCK}];",
-        f"    for (int k = 0; k < {BLOCK}; k++) {{",
-        *c_statements(cut.before, "        "),
-        *(f"        {line}" for line in fill),
-        "    }",
-        f"    for (int j = 0; j < {len(cut.angles)}; j++)",
-        "        kd_sincos_block(A[j], S[j], C[j]);",
-        f"    for (int k = 0; k < {BLOCK}; k++) {{",
-        *(f"        {line}" for line in read),
-        *c_statements(cut.after, "        "),
-        *c_outputs(cut.after, [f"OUT[{i}][k]" for i in range(n)], "        "),
-        "    }",
-        "}",
-        "",
-        *_driver(prefix, n, function),
-        "",
-    ]
+@dataclass(frozen=True)
+class _Body:
+    """A function's statements after its sines, and what they are called with."""
+
+    function: Function
+    listing: Listing
+    sines: Sines | None
+    batched: bool = True
+
+    @property
+    def laned(self) -> bool:
+        """Whether batches are worth a vectorised form: it takes the compiler as long again."""
+        wanted = self.function.nominal or self.function.name == "inverse_dynamics_with"
+        return self.batched and wanted and len(self.listing.statements) <= LANED
+
+    @property
+    def arrays(self) -> list[str]:
+        """The pointers that the body takes, in order."""
+        extra = (["s", "c"] if self.sines else []) + ["out"] + (["checks"] if self.function.pivots else [])
+        return [*self.function.arguments, *extra]
+
+    def lines(self) -> list[str]:
+        """The body as an inline function; in parts, which share values in an array, where it is large."""
+        writable = ("out", "checks")
+        parameters = [f"{'' if a in writable else 'const '}double *restrict {a}" for a in self.arrays]
+        if self.laned:
+            parameters.append("const int lane")
+        at = _in_lanes if self.laned else str
+        text = _Text(self.listing, at)
+        results = len(self.listing.outputs) - 2 * self.function.pivots
+        outputs = [
+            *text.outputs(0, results, lambda i: f"out[{at(i)}]"),
+            *text.outputs(results, len(self.listing.outputs), lambda i: f"checks[{at(i)}]"),
+        ]
+        listing = self.listing
+        met = {i for index in listing.statements for i in listing.graph.nodes[index][1:3]}
+        met |= {output.index for output in listing.outputs}
+        used = {name.partition("[")[0] for i, name in listing.names.items() if i in met} | {"out", "checks"}
+        unused = [f"    (void){a};" for a in self.arrays if a not in used]
+        head = f"static inline KD_ALWAYS void kd_{self.function.name}({', '.join(parameters)})"
+        if len(self.listing.statements) < LARGE:
+            return [head, "{", *unused, *text.statements(self.listing.statements), *outputs, "}", ""]
+        parts, room = self._parts(parameters)
+        given = ", ".join([*self.arrays, "m"])
+        calls = [f"    kd_{self.function.name}_{k}({given});" for k in range(len(parts))]
+        return [
+            *(line for part in parts for line in part),
+            head,
+            "{",
+            f"    double m[{room}];",
+            *calls,
+            "}",
+            "",
+        ]
+
+    def _parts(self, parameters: Sequence[str]) -> tuple[list[list[str]], int]:
+        """A large body as functions that are compiled one by one, and the room for values that they share."""
+        nodes, statements = self.listing.graph.nodes, self.listing.statements
+        pieces = [statements[k : k + PART] for k in range(0, len(statements), PART)]
+        home = {index: k for k, piece in enumerate(pieces) for index in piece}
+        needs = [{i for index in piece for i in nodes[index][1:3] if i in home} for piece in pieces]
+        last = {output.index for output in self.listing.outputs if output.index in home}
+        shared = {i for k, need in enumerate([*needs, last]) for i in need if home[i] != k}
+        slots = {index: f"m[{k}]" for k, index in enumerate(sorted(shared))}
+        results = len(self.listing.outputs) - 2 * self.function.pivots
+        parts = []
+        for k, piece in enumerate(pieces):
+            text = _Text(self.listing)
+            text.names |= {i: slots[i] for i in needs[k] if home[i] != k}
+            parts.append(
+                [
+                    self._part_head(k, parameters),
+                    *text.statements(piece),
+                    *(f"    {slots[i]} = {text.names[i]};" for i in piece if i in slots),
+                    "}",
+                    "",
+                ]
+            )
+        text = _Text(self.listing)
+        text.names |= slots
+        parts.append(
+            [
+                self._part_head(len(pieces), parameters),
+                *text.outputs(0, results, lambda i: f"out[{i}]"),
+                *text.outputs(results, len(self.listing.outputs), lambda i: f"checks[{i}]"),
+                "}",
+                "",
+            ]
+        )
+        return parts, max(len(slots), 1)
+
+    def _part_head(self, k: int, parameters: Sequence[str]) -> str:
+        silent = "".join(f" (void){a};" for a in [*self.arrays, "m"])
+        taken = ", ".join([*parameters, "double *restrict m"])
+        return f"static void KD_APART kd_{self.function.name}_{k}({taken})\n{{\n   {silent}"
+
+    @property
+    def size(self) -> int:
+        """Elements of the result."""
+        return len(self.listing.outputs) - 2 * self.function.pivots
+
+    def scalar(self, prefix: str) -> list[str]:
+        """The public function for one state."""
+        lines = []
+        if self.sines:
+            lines += [
+                f"    double s[{self.sines.padded}], c[{self.sines.padded}];",
+                f"    kd_sines_{self.sines.k}(q, s, c);",
+            ]
+        if self.function.pivots:
+            lines.append(f"    double checks[{2 * self.function.pivots}];")
+        call = ", ".join([*self.arrays, *(["1"] if self.laned else [])])
+        lines.append(f"    kd_{self.function.name}({call});")
+        if self.function.pivots:
+            lines.append(f"    return kd_singular(checks, {self.function.pivots}, 1);")
+        return [declaration(prefix, self.function), "{", *lines, "}", ""]
+
+    def batch(self, prefix: str, n: int) -> list[str]:
+        """The public function for many states: in lanes, or where it is large one after the other."""
+        function, arguments = self.function, self.function.arguments
+        inputs = [a for a in arguments if a != "prepared"]
+        at_first = [a if a == "prepared" else f"{a} + first * {_width(a, n)}" for a in arguments]
+        if not self.laned:
+            return _one_after_the_other(prefix, function, n, self.size)
+        rows = ", ".join([*(f"const double *{a}" for a in arguments), "double *out", "const int used"])
+        arrays = [f"{a.upper()}[{_width(a, n)} * KD_LANES]" for a in inputs] + [
+            f"OUT[{self.size} * KD_LANES]"
+        ]
+        lanes = [a if a == "prepared" else f"{a.upper()} + k" for a in arguments]
+        sines = []
+        if self.sines:
+            arrays += [f"S[{self.sines.slots} * KD_LANES]", f"C[{self.sines.slots} * KD_LANES]"]
+            sines = [f"    kd_sines_{self.sines.k}_lanes(Q, S, C);"]
+            lanes += ["S + k", "C + k"]
+        lanes.append("OUT + k")
+        if function.pivots:
+            arrays.append(f"CHECKS[{2 * function.pivots} * KD_LANES]")
+            lanes.append("CHECKS + k")
+        block = f"kd_{function.name}_block({', '.join([*at_first, f'out + first * {self.size}'])}, some)"
+        checked = [
+            f"        const int joint = {block};",
+            "        if (joint)",
+            "            return joint;",
+        ]
+        return [
+            f"static {'inline int' if function.pivots else 'void'} kd_{function.name}_block({rows})",
+            "{",
+            f"    double {', '.join(arrays)};",
+            *(f"    kd_to_lanes({a}, {_width(a, n)}, used, {a.upper()});" for a in inputs),
+            *sines,
+            "    for (int k = 0; k < KD_LANES; k++)",
+            f"        kd_{function.name}({', '.join(lanes)}, KD_LANES);",
+            f"    kd_to_rows(OUT, {self.size}, used, out);",
+            *([f"    return kd_singular_lane(CHECKS, {function.pivots}, used);"] if function.pivots else []),
+            "}",
+            "",
+            batch_declaration(prefix, function),
+            "{",
+            "    for (size_t first = 0; first < count; first += KD_LANES) {",
+            "        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;",
+            *(checked if function.pivots else [f"        {block};"]),
+            "    }",
+            *(["    return 0;"] if function.pivots else []),
+            "}",
+            "",
+        ]
 
 
-def _by_lane(listing: Listing) -> Listing:
-    """q[i] becomes Q[i][k], and so on."""
-    names = {}
-    for index, name in listing.names.items():
-        head = name.partition("[")[0]
-        names[index] = name.replace(head, head.upper(), 1) + "[k]" if head in ("q", "qd", "qdd") else name
-    return replace(listing, names=names)
+def _width(argument: str, n: int) -> int:
+    return 6 if argument == "wrench" else n
 
 
-def _driver(prefix: str, n: int, function: Function) -> list[str]:
-    """Rows to lanes and back, block after block; the last block repeats its last state."""
-    passed = ["prepared"] if not function.nominal else []
-    passed += [f"(const double (*)[{BLOCK}]){name.upper()}" for name in function.inputs]
-    arrays = ", ".join(f"{name.upper()}[{n}][{BLOCK}]" for name in (*function.inputs, "out"))
-    copies = [_to_lanes(name, n) for name in function.inputs]
+def _one_after_the_other(prefix: str, function: Function, n: int, size: int) -> list[str]:
+    """The batch form as a loop over the function for one state."""
+    given = [a if a == "prepared" else f"{a} + k * {_width(a, n)}" for a in function.arguments]
+    call = f"{prefix}_{function.name}({', '.join(given)}, out + k * {size})"
+    tail = ["    return joint;"] if function.pivots else []
     return [
         batch_declaration(prefix, function),
         "{",
-        f"    double {arrays};",
-        f"    for (size_t first = 0; first < count; first += {BLOCK}) {{",
-        f"        const int used = count - first < {BLOCK} ? (int)(count - first) : {BLOCK};",
-        *(line for copy in copies for line in copy),
-        f"        {function.name}_block({', '.join(passed)}, OUT);",
-        "        for (int k = 0; k < used; k++)",
-        f"            for (int i = 0; i < {n}; i++)",
-        f"                out[(first + (size_t)k) * {n} + (size_t)i] = OUT[i][k];",
-        "    }",
+        *(["    int joint = 0;"] if function.pivots else []),
+        f"    for (size_t k = 0; k < count{' && !joint' if function.pivots else ''}; k++)",
+        f"        {'joint = ' if function.pivots else ''}{call};",
+        *tail,
         "}",
+        "",
     ]
 
 
-def _to_lanes(name: str, n: int) -> list[str]:
-    """Rows of an input to lanes, joint by joint; lanes beyond the last state repeat it."""
-    return [
-        f"        for (int i = 0; i < {n}; i++) {{",
-        f"            const double *column = {name} + first * {n} + i;",
-        "            for (int k = 0; k < used; k++)",
-        f"                {name.upper()}[i][k] = column[k * {n}];",
-        f"            for (int k = used; k < {BLOCK}; k++)",
-        f"                {name.upper()}[i][k] = column[(used - 1) * {n}];",
-        "        }",
-    ]
+# Functions that are composed of others.
+
+
+def _composed(prefix: str, function: Function, n: int, *, batched: bool = True) -> list[str]:
+    """Text of a function without statements of its own."""
+    call = f"{prefix}_{{}}"
+    if function.composed == "defaults":
+        given = ", ".join(["kd_defaults", *function.inputs, "out"])
+        result = "return " if function.pivots else ""
+        body = [f"    {result}{call.format(function.name + '_with')}({given});"]
+    elif function.name == "inverse_mass_matrix_with":
+        body = [
+            f"    {call.format('mass_matrix_with')}(prepared, q, out);",
+            "    return kd_invert(out);",
+        ]
+    else:
+        body = [
+            f"    double spare[{n}], qdd[{n}], slopes[{2 * n * n}];",
+            f"    double *inverse = out + {2 * n * n};",
+            f"    const int joint = {call.format('inverse_mass_matrix_with')}(prepared, q, inverse);",
+            "    if (joint)",
+            "        return joint;",
+            f"    {call.format('bias_with')}(prepared, q, qd, spare);",
+            f"    for (int i = 0; i < {n}; i++)",
+            "        spare[i] = tau[i] - spare[i];",
+            f"    for (int i = 0; i < {n}; i++) {{",
+            "        qdd[i] = 0.0;",
+            f"        for (int k = 0; k < {n}; k++)",
+            f"            qdd[i] += inverse[i * {n} + k] * spare[k];",
+            "    }",
+            f"    {call.format('inverse_dynamics_derivatives_with')}(prepared, q, qd, qdd, slopes);",
+            f"    for (int i = 0; i < {2 * n * n}; i++)",
+            "        out[i] = 0.0;",
+            "    for (int table = 0; table < 2; table++)",
+            f"        for (int i = 0; i < {n}; i++)",
+            f"            for (int k = 0; k < {n}; k++)",
+            f"                for (int j = 0; j < {n}; j++)",
+            f"                    out[(table * {n} + i) * {n} + j] -=",
+            f"                        inverse[i * {n} + k] * slopes[(table * {n} + k) * {n} + j];",
+            "    return 0;",
+        ]
+    size = math.prod(function.shape)
+    one = [declaration(prefix, function), "{", *body, "}", ""]
+    return [*one, *(_one_after_the_other(prefix, function, n, size) if batched else [])]
+
+
+_LINEAR = """\
+/* Inverts a symmetric matrix in place by M = L^T D L, from the last row upwards; 0, or the one-based number
+   of the outermost joint whose pivot is not clearly positive. */
+static inline int kd_invert(double *M)
+{
+    enum { n = JOINTS };
+    double diagonal[n], row[n];
+    int joint = 0;
+    for (int i = 0; i < n; i++)
+        diagonal[i] = M[i * n + i];
+    for (int j = n - 1; j >= 0; j--) {
+        const double pivot = M[j * n + j];
+        if (!joint && !(pivot > KD_SINGULAR * diagonal[j]))
+            joint = j + 1;
+        for (int i = j - 1; i >= 0; i--) {
+            const double factor = M[j * n + i] / pivot;
+            for (int k = i; k >= 0; k--)
+                M[i * n + k] -= factor * M[j * n + k];
+            M[j * n + i] = factor;
+        }
+    }
+    for (int j = 0; j < n; j++) {
+        memcpy(row, M + j * n, sizeof row);
+        for (int i = 0; i <= j; i++) {
+            double sum = i == j ? 1.0 / row[j] : 0.0;
+            for (int k = 0; k < j; k++)
+                sum -= row[k] * M[k * n + i];
+            M[j * n + i] = M[i * n + j] = sum;
+        }
+    }
+    return joint;
+}
+"""
+
+_SUPPORT = """\
+#if defined(__GNUC__)
+#define KD_ALWAYS __attribute__((always_inline))
+#define KD_APART __attribute__((noinline))
+#else
+#define KD_ALWAYS
+#define KD_APART
+#endif
+
+/* Four values to an array, in one store where vectors are known: a vector load can follow it at once. */
+static inline KD_ALWAYS void kd_four(double *to, double a, double b, double c, double d)
+{
+#if defined(__GNUC__)
+    typedef double four __attribute__((vector_size(4 * sizeof(double))));
+    const four packed = {a, b, c, d};
+    memcpy(to, &packed, sizeof packed);
+#else
+    to[0] = a, to[1] = b, to[2] = c, to[3] = d;
+#endif
+}
+
+/* 0, or the one-based number of the outermost joint whose pivot is not clearly positive, beside its diagonal
+   entry: elimination runs from the tip, and the pivots further in are spoilt by it. */
+static inline int kd_singular(const double *checks, const int n, const int lane)
+{
+    for (int i = n - 1; i >= 0; i--)
+        if (!(checks[i * lane] > KD_SINGULAR * checks[(n + i) * lane]))
+            return i + 1;
+    return 0;
+}
+
+"""
+
+_LANES = """\
+static inline int kd_singular_lane(const double *checks, const int n, const int used)
+{
+    int joint = 0;
+    for (int k = 0; k < used && !joint; k++)
+        joint = kd_singular(checks + k, n, KD_LANES);
+    return joint;
+}
+
+/* Rows of some states to lanes, element by element; lanes beyond the last state repeat it. */
+static inline void kd_to_lanes(const double *rows, const int n, const int used, double *lanes)
+{
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < used; k++)
+            lanes[i * KD_LANES + k] = rows[k * n + i];
+        for (int k = used; k < KD_LANES; k++)
+            lanes[i * KD_LANES + k] = rows[(used - 1) * n + i];
+    }
+}
+
+static inline void kd_to_rows(const double *lanes, const int n, const int used, double *rows)
+{
+    for (int k = 0; k < used; k++)
+        for (int i = 0; i < n; i++)
+            rows[k * n + i] = lanes[i * KD_LANES + k];
+}
+"""
 
 
 # Print NAME.h: what a C or C++ program includes.
 
-
-BATCHED = ("inverse_dynamics", "inverse_dynamics_with")  # also come for whole batches
 
 _CONVENTIONS = """\
    q, qd, qdd, tau: position, velocity, acceleration, effort of each joint, root to tip; rad, m and
@@ -205,8 +468,9 @@ _CONVENTIONS = """\
    the arm, in tip axes unless the function says root axes. Functions without "prepared" have the default
    parameters built in; the others take what NAME_prepare makes of a parameters array, once per change of
    parameters. Friction is not part of any function but NAME_friction: add it. No function allocates,
-   keeps state or fails, but NAME_forward_dynamics: it returns 0, or the one-based number of a joint at
-   which the mass matrix is singular. Arrays must not overlap. Any number of threads may call at once."""
+   keeps state or fails, but those that return int: 0, or the one-based number of a joint at which the
+   mass matrix is singular. Each function has a form for count states, row after row: NAME_..._batch.
+   Arrays must not overlap. Any number of threads may call at once."""
 
 
 def banner(name: str, derived: Derived, version: str) -> str:
@@ -251,7 +515,7 @@ def c_header(name: str, derived: Derived, version: str) -> str:
         *_parameter_declarations(name, derived),
     ]
     for function in equations.functions:
-        lines += _declared(name, function, derived.listings[function.name])
+        lines += _declared(name, function, derived.operations()[function.name].total)
     lines += ["#ifdef __cplusplus", "}", "#endif", "", *_table(upper, equations.functions), "", "#endif", ""]
     return "\n".join(lines)
 
@@ -269,47 +533,34 @@ def _parameter_declarations(name: str, derived: Derived) -> list[str]:
     ]
 
 
-def _declared(name: str, function: Function, listing: Listing) -> list[str]:
+def _declared(name: str, function: Function, operations: int) -> list[str]:
     shape = " x ".join(map(str, function.shape))
-    count = listing.count()
-    lines = [
-        f"/* {function.summary}; out: {shape}; {count.total} operations. */",
+    return [
+        f"/* {function.summary}; out: {shape}; {operations} operations. */",
         f"{declaration(name, function)};",
+        f"{batch_declaration(name, function)};",
+        "",
     ]
-    if function.name in BATCHED:
-        lines += [
-            "/* The same for count states, row after row. */",
-            f"{batch_declaration(name, function)};",
-        ]
-    return [*lines, ""]
 
 
-def _table(upper: str, functions: Iterable[Function]) -> list[str]:
+def _table(upper: str, functions: Sequence[Function]) -> list[str]:
     """A list for bindings: of each function what its arguments and result are."""
     rows = []
+    names = {f.name for f in functions}
     for f in functions:
         rank, (d0, d1, d2) = len(f.shape), (*f.shape, 1, 1)[:3]
-        flags = f"{int(not f.nominal)}, {int(f.pivots > 0)}, {int(f.name in BATCHED)}"
+        prepared = "yes" if not f.nominal else "defaults" if f"{f.name}_with" in names else "no"
+        flags = f"{prepared}, {int(f.pivots > 0)}"
         rows.append(f"    X({f.name}, {'_'.join(f.inputs)}, {flags}, {rank}, {d0}, {d1}, {d2})")
     return [
-        "/* For bindings: X(function, inputs, takes prepared, may be singular, has a batch form, rank and",
-        "   extents of out). */",
+        "/* For bindings: X(function, inputs, takes prepared (yes, no, or defaults: the parameters are built",
+        "   in, function_with takes others), may be singular, rank and extents of out). */",
         f"#define {upper}_FUNCTIONS(X) \\",
         " \\\n".join(rows),
     ]
 
 
-# Print NAME.c: every function of a robot in plain C99, and inverse dynamics for whole batches.
-
-
-LARGE = 10_000  # statements of a function from which on optimising it would take minutes
-PLAINLY = (
-    "#if defined(__GNUC__) && !defined(__clang__) /* so large a function is compiled without optimising */",
-    "#pragma GCC push_options",
-    '#pragma GCC optimize ("O0")',
-    "#endif",
-)
-AGAIN = ("#if defined(__GNUC__) && !defined(__clang__)", "#pragma GCC pop_options", "#endif", "")
+# Print NAME.c: every function of a robot in plain C99.
 
 
 def c_source(name: str, derived: Derived, version: str) -> str:
@@ -321,25 +572,60 @@ def c_source(name: str, derived: Derived, version: str) -> str:
         "",
         *(f"#include <{header}>" for header in INCLUDES),
         "",
-        sincos_kernel(BLOCK),
+        sincos_kernel(LANES),
+        "#define KD_LANES KD_SINCOS_BLOCK /* states that are computed side by side */",
         "#define KD_SINGULAR 1e-12 /* least pivot over diagonal entry of the mass matrix */",
-        "",
+        _SUPPORT,
+        _LANES,
+        _LINEAR.replace("JOINTS", str(equations.n)),
         *_parameters(name, derived),
     ]
+    passes: dict[tuple[int, ...], Sines] = {}
     for function in equations.functions:
-        listing = derived.listings[function.name]
-        text = c_function(name, function, listing)
-        lines += text if len(listing.statements) < LARGE else [*PLAINLY, *text, *AGAIN]
-        if function.name in BATCHED:
-            lines += batch_function(name, equations.n, function, listing)
+        if function.composed:
+            lines += _composed(name, function, equations.n)
+        else:
+            lines += c_function(name, equations.n, function, derived.listings[function.name], passes)
     return "\n".join(lines)
+
+
+def c_function(
+    prefix: str,
+    n: int,
+    function: Function,
+    listing: Listing,
+    passes: dict[tuple[int, ...], Sines],
+    *,
+    batched: bool = True,
+) -> list[str]:
+    """All of one function: its sines where no function before had the same, its body and its two forms.
+
+    Args:
+        prefix: the module's name.
+        n: length of each input.
+        function, listing: what to print.
+        passes: the sines printed so far, by angles; gains the function's.
+        batched: whether there is a form for many states.
+    """
+    cut = cut_at_angles(listing)
+    lines: list[str] = []
+    if cut.angles and cut.key not in passes:
+        passes[cut.key] = Sines(len(passes), cut)
+        lines += [*passes[cut.key].scalar(), *(passes[cut.key].laned() if batched else [])]
+    body = _Body(function, cut.after, passes[cut.key] if cut.angles else None, batched)
+    return [*lines, *body.lines(), *body.scalar(prefix), *(body.batch(prefix, n) if batched else [])]
 
 
 def _parameters(name: str, derived: Derived) -> list[str]:
     """The functions that give and prepare parameters."""
     defaults = default_parameters(derived.equations.layout, derived.chain)
-    targets = [f"out[{k}]" for k in range(len(derived.prepare.outputs))]
+    text, count = _Text(derived.prepare), len(derived.prepare.outputs)
+    constants = []
+    if any(function.composed == "defaults" for function in derived.equations.functions):
+        values = ", ".join(repr(value) for value in derived.prepare.evaluated({"parameters": defaults}))
+        constants = [f"static const double kd_defaults[{count}] = {{{values}}};", ""]
     return [
+        *constants,
         f"void {name}_default_parameters(double *out)",
         "{",
         *(f"    out[{k}] = {value!r};" for k, value in enumerate(defaults)),
@@ -347,8 +633,8 @@ def _parameters(name: str, derived: Derived) -> list[str]:
         "",
         f"void {name}_prepare(const double *parameters, double *out)",
         "{",
-        *c_statements(derived.prepare, "    "),
-        *c_outputs(derived.prepare, targets, "    "),
+        *text.statements(derived.prepare.statements),
+        *text.outputs(0, count, lambda k: f"out[{k}]"),
         "}",
         "",
     ]

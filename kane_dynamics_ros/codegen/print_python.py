@@ -7,6 +7,7 @@ from typing import Any
 
 from kane_dynamics_ros.checksum import with_checksum
 from kane_dynamics_ros.codegen.derive import Derived
+from kane_dynamics_ros.codegen.functions import Function
 from kane_dynamics_ros.codegen.graph import CALL, Expression
 from kane_dynamics_ros.codegen.parameters import default_parameters
 from kane_dynamics_ros.codegen.passes import Listing
@@ -53,6 +54,7 @@ class _Printer:
         self.listing = listing
         self.text: dict[int, str] = {i: _local(name) for i, name in listing.names.items()}
         self.depth: dict[int, int] = dict.fromkeys(listing.names, 0)
+        self.stored = 0
 
     def statements(self) -> list[str]:
         """Assignments of the shared values, operands first."""
@@ -65,8 +67,9 @@ class _Printer:
             else:
                 text = f"({self.text[node.a]} {node.kind} {self.text[node.b]})"
             if self.listing.uses[index] > 1 or depth >= DEEPEST:
-                lines.append(f"t{index} = {text[1:-1] if text.startswith('(') else text}")
-                text, depth = f"t{index}", 0
+                lines.append(f"t{self.stored} = {text[1:-1] if text.startswith('(') else text}")
+                text, depth = f"t{self.stored}", 0
+                self.stored += 1
             self.text[index], self.depth[index] = text, depth
         return lines
 
@@ -96,17 +99,22 @@ def python_source(name: str, derived: Derived, version: str, c_sha256: str) -> s
         f"MODEL = {pprint.pformat(facts, width=110, sort_dicts=False)}\n",
         python_function("prepare", ("parameters",), equations.n, derived.prepare, "What parameters imply"),
     ]
-    for function in equations.functions:
+    for function in filter(written_in_python, equations.functions):
         listing = derived.listings[function.name]
         arguments = function.arguments
         parts.append(python_function(function.name, arguments, equations.n, listing, function.summary))
     return with_checksum("\n\n".join(parts))
 
 
+def written_in_python(function: Function) -> bool:
+    """Of nominal functions only inverse dynamics; ``runtime.python_kernel`` makes the rest."""
+    return function.name == "inverse_dynamics" or not (function.nominal or function.composed)
+
+
 def description(name: str, derived: Derived, version: str, c_sha256: str) -> dict[str, Any]:
     """What the module states about itself: plain literals, texts from the URDF as strings only."""
     chain, equations = derived.chain, derived.equations
-    layout = equations.layout
+    layout, counts = equations.layout, derived.operations()
     return {
         "name": name,
         "generator": version,
@@ -131,8 +139,8 @@ def description(name: str, derived: Derived, version: str, c_sha256: str) -> dic
                 "arguments": f.arguments,
                 "shape": f.shape,
                 "singular": f.pivots > 0,
-                "operations": derived.listings[f.name].count().total,
-                "calls": derived.listings[f.name].count().calls,
+                "operations": counts[f.name].total,
+                "calls": counts[f.name].calls,
             }
             for f in equations.functions
         },

@@ -5,14 +5,14 @@ from math import cos, sin, tanh
 
 
 # `kane_dynamics verify --record` writes here what it found:
-VERIFIED = {'date': '2026-11-28', 'states': 20, 'seed': 0, 'largest': 8.65341827775415e-13, 'of': 'mass matrix, by columns'}
+VERIFIED = {'date': '2026-11-28', 'states': 20, 'seed': 0, 'largest': 8.647450403079836e-13, 'of': 'mass matrix, by columns'}
 
 
 MODEL = {'name': 'manipulator_5dof',
  'generator': '0.1.0',
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '1fdc433478031e7d39060da1e0a8d187aedca345b7a4c5625fcfa077661cdbee',
+ 'c_sha256': '0c7c1e98ca43d46b90cccfbcbb670f6018724dc215c1e2b72e490925337d8ddf',
  'root': 'base',
  'tip': 'tool',
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -126,43 +126,88 @@ MODEL = {'name': 'manipulator_5dof',
  'functions': {'inverse_dynamics': {'arguments': ('q', 'qd', 'qdd'),
                                     'shape': (5,),
                                     'singular': False,
-                                    'operations': 163,
-                                    'calls': 8},
+                                    'operations': 144,
+                                    'calls': 6},
+               'bias': {'arguments': ('q', 'qd'),
+                        'shape': (5,),
+                        'singular': False,
+                        'operations': 114,
+                        'calls': 6},
+               'gravity': {'arguments': ('q',),
+                           'shape': (5,),
+                           'singular': False,
+                           'operations': 8,
+                           'calls': 4},
+               'mass_matrix': {'arguments': ('q',),
+                               'shape': (5, 5),
+                               'singular': False,
+                               'operations': 37,
+                               'calls': 6},
+               'inverse_mass_matrix': {'arguments': ('q',),
+                                       'shape': (5, 5),
+                                       'singular': True,
+                                       'operations': 104,
+                                       'calls': 6},
+               'forward_dynamics': {'arguments': ('q', 'qd', 'tau'),
+                                    'shape': (5,),
+                                    'singular': True,
+                                    'operations': 198,
+                                    'calls': 6},
+               'inverse_dynamics_derivatives': {'arguments': ('q', 'qd', 'qdd'),
+                                                'shape': (2, 5, 5),
+                                                'singular': False,
+                                                'operations': 368,
+                                                'calls': 6},
+               'forward_dynamics_derivatives': {'arguments': ('q', 'qd', 'tau'),
+                                                'shape': (3, 5, 5),
+                                                'singular': True,
+                                                'operations': 885,
+                                                'calls': 6},
                'inverse_dynamics_with': {'arguments': ('prepared', 'q', 'qd', 'qdd'),
                                          'shape': (5,),
                                          'singular': False,
-                                         'operations': 276,
+                                         'operations': 264,
                                          'calls': 10},
-               'bias': {'arguments': ('prepared', 'q', 'qd'),
-                        'shape': (5,),
-                        'singular': False,
-                        'operations': 243,
-                        'calls': 10},
-               'gravity': {'arguments': ('prepared', 'q'),
-                           'shape': (5,),
-                           'singular': False,
-                           'operations': 68,
-                           'calls': 10},
+               'bias_with': {'arguments': ('prepared', 'q', 'qd'),
+                             'shape': (5,),
+                             'singular': False,
+                             'operations': 230,
+                             'calls': 10},
+               'gravity_with': {'arguments': ('prepared', 'q'),
+                                'shape': (5,),
+                                'singular': False,
+                                'operations': 62,
+                                'calls': 10},
+               'mass_matrix_with': {'arguments': ('prepared', 'q'),
+                                    'shape': (5, 5),
+                                    'singular': False,
+                                    'operations': 153,
+                                    'calls': 8},
+               'inverse_mass_matrix_with': {'arguments': ('prepared', 'q'),
+                                            'shape': (5, 5),
+                                            'singular': True,
+                                            'operations': 288,
+                                            'calls': 8},
+               'forward_dynamics_with': {'arguments': ('prepared', 'q', 'qd', 'tau'),
+                                         'shape': (5,),
+                                         'singular': True,
+                                         'operations': 461,
+                                         'calls': 10},
+               'inverse_dynamics_derivatives_with': {'arguments': ('prepared', 'q', 'qd', 'qdd'),
+                                                     'shape': (2, 5, 5),
+                                                     'singular': False,
+                                                     'operations': 1030,
+                                                     'calls': 10},
+               'forward_dynamics_derivatives_with': {'arguments': ('prepared', 'q', 'qd', 'tau'),
+                                                     'shape': (3, 5, 5),
+                                                     'singular': True,
+                                                     'operations': 2103,
+                                                     'calls': 28},
                'coriolis': {'arguments': ('prepared', 'q', 'qd'),
                             'shape': (5, 5),
                             'singular': False,
-                            'operations': 662,
+                            'operations': 464,
                             'calls': 8},
-               'inverse_dynamics_derivatives': {'arguments': ('prepared', 'q', 'qd', 'qdd'),
-                                                'shape': (2, 5, 5),
-                                                'singular': False,
-                                                'operations': 1430,
-                                                'calls': 10},
-               'mass_matrix': {'arguments': ('prepared', 'q'),
-                               'shape': (5, 5),
-                               'singular': False,
-                               'operations': 164,
-                               'calls': 8},
-               'forward_dynamics': {'arguments': ('prepared', 'q', 'qd', 'tau'),
-                                    'shape': (5,),
-                                    'singular': True,
-                                    'operations': 507,
-                                    'calls': 10},
                'regressor': {'arguments': ('prepared', 'q', 'qd', 'qdd'),
                              'shape': (5, 50),
                              'singular': False,
@@ -236,7 +281,7 @@ MODEL = {'name': 'manipulator_5dof',
                'momentum': {'arguments': ('prepared', 'q', 'qd'),
                             'shape': (2, 5),
                             'singular': False,
-                            'operations': 249,
+                            'operations': 243,
                             'calls': 10},
                'friction': {'arguments': ('prepared', 'qd'),
                             'shape': (5,),
@@ -247,20 +292,20 @@ MODEL = {'name': 'manipulator_5dof',
 
 def prepare(parameters):
     """What parameters imply."""
-    t53 = 0.5 * (parameters[12] + (parameters[7] + parameters[10]))
-    t55 = parameters[3] * parameters[4]
-    t63 = parameters[3] * parameters[5]
-    t69 = parameters[3] * parameters[6]
-    t75 = parameters[3] + 0.6
-    t77 = ((parameters[7] - t53) - (parameters[4] * t55)) - 0.0005
-    t78 = ((parameters[10] - t53) - (parameters[5] * t63)) - 0.0005
-    t79 = ((parameters[12] - t53) - (parameters[6] * t69)) - 0.0005
-    t81 = t75 + 0.4
-    t82 = 0.0005 - t79
-    t85 = t81 + 3.0
-    t90 = (0.0005 + t81) + 1.075
-    t93 = t85 + 1.075
-    t2448 = t77 + t78
+    t0 = 0.5 * (parameters[12] + (parameters[7] + parameters[10]))
+    t1 = parameters[3] * parameters[4]
+    t2 = parameters[8] - (parameters[5] * t1)
+    t3 = parameters[3] * parameters[5]
+    t4 = parameters[3] * parameters[6]
+    t5 = parameters[3] + 0.6
+    t6 = ((parameters[7] - t0) - (parameters[4] * t1)) - 0.0005
+    t7 = ((parameters[10] - t0) - (parameters[5] * t3)) - 0.0005
+    t8 = ((parameters[12] - t0) - (parameters[6] * t4)) - 0.0005
+    t9 = t5 + 0.4
+    t10 = 0.0005 - t8
+    t11 = t9 + 3.0
+    t12 = (0.0005 + t9) + 1.075
+    t13 = t11 + 1.075
     return [
         parameters[0],
         parameters[1],
@@ -281,99 +326,95 @@ def prepare(parameters):
         parameters[26],
         parameters[27],
         parameters[28],
-        t55,
-        parameters[8] - (parameters[5] * t55),
-        parameters[9] - (parameters[6] * t55),
-        t63,
-        parameters[11] - (parameters[6] * t63),
-        t69,
-        t75,
-        t77,
-        t78,
-        t79,
-        t81,
-        t82,
-        t85,
-        t81 + 1.5,
-        t90,
-        t85 + 1.5,
-        t93,
-        1.0 / (t75 + 66.4),
-        t2448,
-        parameters[17] - t2448,
-        0.0005 + t82,
-        0.03500000000000003 + t90,
-        0.03500000000000003 + t93,
+        t1,
+        t2,
+        parameters[9] - (parameters[6] * t1),
+        t3,
+        parameters[11] - (parameters[6] * t3),
+        t4,
+        t5,
+        t6,
+        t7,
+        t8,
+        t9,
+        t10,
+        t11,
+        t9 + 1.5,
+        t12,
+        t11 + 1.5,
+        t13,
+        t6 - t7,
+        2.0 * t2,
+        0.03500000000000003 - t13,
+        0.03500000000000003 - t12,
+        1.0 / (t5 + 66.4),
+        0.0005 + t10,
         60.0 * parameters[2],
-        t78 + t79,
-        t77 + t79,
+        t7 + t8,
+        t6 + t8,
+        t6 + t7,
+        0.03500000000000003 + t12,
+        0.03500000000000003 + t13,
     ]
 
 
 def inverse_dynamics(q, qd, qdd, sin=sin, cos=cos):
-    """tau = M(q) qdd + V(q, qd) with the default parameters."""
+    """tau = M(q) qdd + V(q, qd)."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
     (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t126 = qd0 * t102
-    t127 = qd0 * t103
-    t128 = qdd0 * t102
-    t129 = qdd0 * t103
-    t132 = qd1 * t127
-    t133 = qd1 * t126
-    t134 = t126 * t127
-    t141 = qdd1 + t134
-    t142 = t133 - (t129 - t133)
-    t157 = (t106 * t126) - (t107 * t127)
-    t160 = (t107 * t126) + (t106 * t127)
-    t167 = qd1 + qd2
-    t168 = qdd1 + qdd2
-    t177 = t160 * t167
-    t178 = t157 * t167
-    t179 = t157 * t160
-    t181 = ((t106 * t129) + (t107 * t128)) - t178
-    t185 = t168 - t179
-    t188 = t177 - (((t107 * t129) - (t106 * t128)) - t177)
-    t202 = (t109 * t157) + (t110 * t167)
-    t205 = (t110 * t157) - (t109 * t167)
-    t212 = qd3 + t160
-    t213 = qdd3 + t181
-    t222 = t205 * t212
-    t223 = t202 * t212
-    t224 = t202 * t205
-    t226 = ((t109 * t185) - (t110 * t188)) + t223
-    t230 = t213 - t224
-    t233 = t222 + (((t110 * t185) + (t109 * t188)) + t222)
-    t244 = (t112 * t202) + (t111 * t212)
-    t247 = (t111 * t202) - (t112 * t212)
-    t254 = qd4 - t205
-    t255 = qdd4 + t226
-    t264 = t247 * t254
-    t265 = t244 * t254
-    t266 = t244 * t247
-    t2201 = 0.0005 * (t264 - (((t111 * t230) + (t112 * t233)) - t264))
-    t2202 = 0.0005 * (t265 - (((t112 * t230) - (t111 * t233)) - t265))
-    t2205 = (0.0005 * (t255 - t266)) + (0.0005 * (t255 + t266))
-    t2215 = ((t112 * t2201) - (t111 * t2202)) - (0.001 * t233)
-    t2216 = (0.0005 * (t223 + t226)) + t2205
-    t2217 = ((t111 * t2201) + (t112 * t2202)) - ((0.0005 * (t213 + t224)) + (0.001 * t230))
-    t2236 = ((t109 * t2215) + (t110 * t2216)) - ((2.0755 * t188) + (2.5 * t142))
-    t2237 = (0.03500000000000003 * (t178 - t181)) + t2217
-    t2238 = ((t110 * t2215) - (t109 * t2216)) - (((0.03500000000000003 * (t168 + t179)) + (2.0755 * t185)) + (2.5 * ((t106 * (((qd0 * qd0) - ((t126 * t126) - (qd1 * qd1))) - (9.81 * t102))) + (t107 * (t141 + (9.81 * t103))))))
+    t0 = sin(q1)
+    t1 = cos(q1)
+    t2 = sin(q2)
+    t3 = cos(q2)
+    t4 = sin(q3)
+    t5 = cos(q3)
+    t6 = qd0 * t0
+    t7 = qd0 * t1
+    t8 = qdd0 * t0
+    t9 = qdd0 * t1
+    t10 = qd1 * t7
+    t11 = qd1 * t6
+    t12 = t6 * t7
+    t13 = qdd1 + t12
+    t14 = t11 - (t9 - t11)
+    t15 = (t2 * t6) - (t3 * t7)
+    t16 = (t3 * t6) + (t2 * t7)
+    t17 = qd1 + qd2
+    t18 = qdd1 + qdd2
+    t19 = t16 * t17
+    t20 = t15 * t17
+    t21 = t15 * t16
+    t22 = ((t2 * t9) + (t3 * t8)) - t20
+    t23 = t18 - t21
+    t24 = t19 - (((t3 * t9) - (t2 * t8)) - t19)
+    t25 = (t4 * t15) + (t5 * t17)
+    t26 = (t5 * t15) - (t4 * t17)
+    t27 = qd3 + t16
+    t28 = qdd3 + t22
+    t29 = t26 * t27
+    t30 = t25 * t27
+    t31 = t25 * t26
+    t32 = ((t4 * t23) - (t5 * t24)) + t30
+    t33 = t28 - t31
+    t34 = t29 + (((t5 * t23) + (t4 * t24)) + t29)
+    t35 = qd4 - t26
+    t36 = qdd4 + t32
+    t37 = t27 * t35
+    t38 = t25 * t35
+    t39 = (0.0005 * (t30 + t36)) - (0.0005 * (t30 - t36))
+    t40 = (0.0005 * (t37 + (t34 + t37))) + (0.001 * t34)
+    t41 = t39 + (0.0005 * (t30 + t32))
+    t42 = (0.0005 * (t38 - (t33 - t38))) - ((0.0005 * (t28 + t31)) + (0.001 * t33))
+    t43 = ((t4 * t40) - (t5 * t41)) + ((2.0755 * t24) + (2.5 * t14))
+    t44 = t42 + (0.03500000000000003 * (t20 - t22))
+    t45 = ((t5 * t40) + (t4 * t41)) + (((0.03500000000000003 * (t18 + t21)) + (2.0755 * t23)) - (2.5 * ((t2 * ((9.81 * t0) - ((qd0 * qd0) - ((t6 * t6) - (qd1 * qd1))))) - (t3 * ((9.81 * t1) + t13)))))
     return [
-        (3.0700000000000003 * qdd0) + ((t102 * ((0.03500000000000003 * (t132 + (t128 + t132))) - ((t106 * t2236) + (t107 * t2237)))) - (t103 * (((2.5 * t188) - ((t107 * t2236) - (t106 * t2237))) + (5.075 * t142)))),
-        -((t2238 - ((t107 * (2.5 * t185)) - (t106 * (2.5 * ((t157 * t157) + (t167 * t167)))))) - (((0.03500000000000003 * (qdd1 - t134)) + (5.075 * t141)) + (53.955000000000005 * t103))),
-        -t2238,
-        -t2217,
-        t2205,
+        ((t0 * (((t2 * t43) - (t3 * t44)) + (0.03500000000000003 * (t10 + (t8 + t10))))) - (t1 * (((2.5 * t24) + ((t3 * t43) + (t2 * t44))) + (5.075 * t14)))) + (3.0700000000000003 * qdd0),
+        (t45 + ((t3 * (2.5 * t23)) - (t2 * (2.5 * ((t15 * t15) + (t17 * t17)))))) + (((5.075 * t13) + (0.03500000000000003 * (qdd1 - t12))) + (53.955000000000005 * t1)),
+        t45,
+        -t42,
+        t39,
     ]
 
 
@@ -382,223 +423,817 @@ def inverse_dynamics_with(prepared, q, qd, qdd, sin=sin, cos=cos):
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
     (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t115 = (prepared[1] * t101) - (prepared[0] * t100)
-    t118 = (prepared[1] * t100) + (prepared[0] * t101)
-    t125 = (t102 * t115) - (prepared[2] * t103)
-    t126 = qd0 * t102
-    t127 = qd0 * t103
-    t128 = qdd0 * t102
-    t129 = qdd0 * t103
-    t132 = qd1 * t127
-    t133 = qd1 * t126
-    t134 = t126 * t127
-    t141 = qdd1 + t134
-    t142 = t133 - (t129 - t133)
-    t146 = ((t103 * t115) + (prepared[2] * t102)) + ((qd0 * qd0) - ((t126 * t126) - (qd1 * qd1)))
-    t147 = t125 + t141
-    t148 = t118 - t142
-    t151 = (t106 * t146) + (t107 * t147)
-    t157 = (t106 * t126) - (t107 * t127)
-    t160 = (t107 * t126) + (t106 * t127)
-    t167 = qd1 + qd2
-    t168 = qdd1 + qdd2
-    t177 = t160 * t167
-    t178 = t157 * t167
-    t179 = t157 * t160
-    t181 = ((t106 * t129) + (t107 * t128)) - t178
-    t184 = (t157 * t157) + (t167 * t167)
-    t185 = t168 - t179
-    t188 = t177 - (((t107 * t129) - (t106 * t128)) - t177)
-    t191 = t151 + t185
-    t192 = ((t107 * t146) - (t106 * t147)) + t184
-    t193 = t148 - t188
-    t196 = (t109 * t191) + (t110 * t193)
-    t199 = (t110 * t191) - (t109 * t193)
-    t202 = (t109 * t157) + (t110 * t167)
-    t205 = (t110 * t157) - (t109 * t167)
-    t212 = qd3 + t160
-    t213 = qdd3 + t181
-    t222 = t205 * t212
-    t223 = t202 * t212
-    t224 = t202 * t205
-    t226 = ((t109 * t185) - (t110 * t188)) + t223
-    t229 = (t202 * t202) + (t212 * t212)
-    t230 = t213 - t224
-    t233 = t222 + (((t110 * t185) + (t109 * t188)) + t222)
-    t244 = (t112 * t202) + (t111 * t212)
-    t247 = (t111 * t202) - (t112 * t212)
-    t254 = qd4 - t205
-    t255 = qdd4 + t226
-    t258 = (t112 * t230) - (t111 * t233)
-    t261 = (t111 * t230) + (t112 * t233)
-    t262 = t244 * t244
-    t263 = t254 * t254
-    t264 = t247 * t254
-    t265 = t244 * t254
-    t266 = t244 * t247
-    t269 = t262 - t263
-    t270 = t229 - t269
-    t271 = t262 + t263
-    t272 = t255 + t266
-    t273 = t255 - t266
-    t274 = t265 - (t258 - t265)
-    t275 = t264 - (t261 - t264)
-    t280 = (prepared[19] * t270) + (prepared[22] * t272)
-    t283 = (prepared[19] * t273) - (prepared[22] * t271)
-    t315 = ((((prepared[27] * t275) - (prepared[20] * t274)) + (prepared[21] * t273)) + (prepared[23] * (t229 - t271))) + (prepared[22] * t199)
-    t316 = ((((prepared[26] * t274) + (prepared[23] * t272)) - (prepared[20] * t275)) - (prepared[21] * t269)) - (prepared[19] * t199)
-    t317 = (((((prepared[26] * t273) + (prepared[27] * t272)) - (prepared[21] * t261)) - (prepared[23] * t258)) + (prepared[20] * (t270 - t271))) - ((prepared[19] * ((t111 * t196) - (t112 * t192))) + (prepared[22] * ((t112 * t196) + (t111 * t192))))
-    t333 = ((t112 * t280) + (t111 * t283)) - (prepared[24] * t230)
-    t334 = ((prepared[19] * t274) - (prepared[22] * t275)) - (prepared[24] * t229)
-    t345 = ((t112 * t315) - (t111 * t316)) + ((prepared[30] * t233) + (prepared[24] * t192))
-    t346 = t317 - (0.0005 * (t223 + t226))
-    t347 = ((t111 * t315) + (t112 * t316)) + (((0.0005 * (t213 + t224)) + (prepared[30] * t230)) - (prepared[24] * t196))
-    t350 = (t109 * t333) + (t110 * t334)
-    t353 = (t110 * t333) - (t109 * t334)
-    t377 = (t353 - ((t109 * t345) + (t110 * t346))) - ((prepared[33] * t188) - (prepared[32] * t148))
-    t378 = t347 - (0.03500000000000003 * (t178 - t181))
-    t379 = (t350 + ((t110 * t345) - (t109 * t346))) + (((0.03500000000000003 * (t168 + t179)) + (prepared[33] * t185)) + (prepared[32] * t151))
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = (t9 * prepared[36]) - (t8 * prepared[37])
+    t11 = (prepared[21] * t9) - (prepared[23] * t8)
+    t12 = (prepared[21] * t8) + (prepared[23] * t9)
+    t13 = t9 * t10
+    t14 = prepared[27] + t13
+    t15 = prepared[20] + (t8 * t10)
+    t16 = prepared[26] - t13
+    t17 = (prepared[19] * t9) - (prepared[22] * t8)
+    t18 = (prepared[19] * t8) + (prepared[22] * t9)
+    t19 = qd0 * t2
+    t20 = qd0 * t3
+    t21 = qdd0 * t2
+    t22 = qdd0 * t3
+    t23 = qd1 * t20
+    t24 = qd1 * t19
+    t25 = t19 * t20
+    t26 = qdd1 + t25
+    t27 = t24 - (t22 - t24)
+    t28 = (t4 * t19) - (t5 * t20)
+    t29 = (t5 * t19) + (t4 * t20)
+    t30 = qd1 + qd2
+    t31 = qdd1 + qdd2
+    t32 = t29 * t30
+    t33 = t28 * t30
+    t34 = t28 * t29
+    t35 = ((t4 * t22) + (t5 * t21)) - t33
+    t36 = (t28 * t28) + (t30 * t30)
+    t37 = t31 - t34
+    t38 = t32 - (((t5 * t22) - (t4 * t21)) - t32)
+    t39 = (t6 * t28) + (t7 * t30)
+    t40 = (t7 * t28) - (t6 * t30)
+    t41 = qd3 + t29
+    t42 = qdd3 + t35
+    t43 = t39 * t39
+    t44 = t40 * t41
+    t45 = t39 * t41
+    t46 = t39 * t40
+    t47 = ((t6 * t37) - (t7 * t38)) + t45
+    t48 = t43 + (t41 * t41)
+    t49 = t42 - t46
+    t50 = t44 + (((t7 * t37) + (t6 * t38)) + t44)
+    t51 = qd4 - t40
+    t52 = qdd4 + t47
+    t53 = t51 * t51
+    t54 = t41 * t51
+    t55 = t39 * t51
+    t56 = t43 - t53
+    t57 = t48 - t56
+    t58 = t43 + t53
+    t59 = t45 - t52
+    t60 = t45 + t52
+    t61 = t55 - (t49 - t55)
+    t62 = t54 + (t50 + t54)
+    t63 = (prepared[1] * t1) - (prepared[0] * t0)
+    t64 = (prepared[1] * t0) + (prepared[0] * t1)
+    t65 = (t2 * t63) - (prepared[2] * t3)
+    t66 = ((qd0 * qd0) - ((t19 * t19) - (qd1 * qd1))) + ((t3 * t63) + (prepared[2] * t2))
+    t67 = t26 + t65
+    t68 = t27 - t64
+    t69 = (t4 * t66) + (t5 * t67)
+    t70 = t37 + t69
+    t71 = t36 + ((t5 * t66) - (t4 * t67))
+    t72 = t38 + t68
+    t73 = (t6 * t70) - (t7 * t72)
+    t74 = (t7 * t70) + (t6 * t72)
+    t75 = (((((t14 * t60) - (t16 * t59)) - (t11 * t50)) - (t12 * t49)) + (t15 * (t57 - t58))) + ((t17 * t71) - (t18 * t73))
+    t76 = ((t17 * t57) - (t18 * t59)) - (prepared[24] * t49)
+    t77 = ((t17 * t61) + (t18 * t62)) - (prepared[24] * t48)
+    t78 = (((((t16 * t62) + (t15 * t61)) - (t11 * t60)) - (t12 * (t48 - t58))) - (t18 * t74)) - ((prepared[30] * t50) + (prepared[24] * t71))
+    t79 = (0.0005 * (t45 + t47)) - t75
+    t80 = (((((t14 * t61) - (t12 * t59)) + (t15 * t62)) - (t11 * t56)) - (t17 * t74)) + (((0.0005 * (t42 + t46)) + (prepared[30] * t49)) - (prepared[24] * t73))
+    t81 = (t6 * t76) + (t7 * t77)
+    t82 = (t7 * t76) - (t6 * t77)
+    t83 = (t82 + ((t6 * t78) + (t7 * t79))) - ((prepared[33] * t38) + (prepared[32] * t68))
+    t84 = (0.03500000000000003 * (t33 - t35)) - t80
+    t85 = (t81 - ((t7 * t78) - (t6 * t79))) + (((0.03500000000000003 * (t31 + t34)) + (prepared[33] * t37)) + (prepared[32] * t69))
     return [
-        -((((t102 * (((t106 * t377) - (t107 * t378)) - (0.03500000000000003 * (t132 + (t128 + t132))))) - (t103 * (((t353 - (prepared[32] * t188)) + ((t107 * t377) + (t106 * t378))) - ((prepared[35] * t142) - (prepared[34] * t118))))) - (3.0700000000000003 * qdd0)) - (qdd0 * prepared[3])),
-        ((t379 + ((t107 * (t350 + (prepared[32] * t185))) - (t106 * ((((t111 * t280) - (t112 * t283)) + (prepared[24] * t233)) + (prepared[32] * t184))))) + (((prepared[35] * t141) + (0.03500000000000003 * (qdd1 - t134))) + (prepared[34] * t125))) + (qdd1 * prepared[4]),
-        t379 + (qdd2 * prepared[5]),
-        t347 + (qdd3 * prepared[6]),
-        -(t317 - (qdd4 * prepared[7])),
+        ((3.0700000000000003 * qdd0) + ((t2 * ((0.03500000000000003 * (t23 + (t21 + t23))) - ((t4 * t83) + (t5 * t84)))) + (t3 * (((t82 - (prepared[32] * t38)) + ((t5 * t83) - (t4 * t84))) - ((prepared[35] * t27) - (prepared[34] * t64)))))) + (qdd0 * prepared[3]),
+        ((t85 + ((t5 * (t81 + (prepared[32] * t37))) + (t4 * ((((t17 * t60) - (t18 * t58)) - (prepared[24] * t50)) - (prepared[32] * t36))))) + (((0.03500000000000003 * (qdd1 - t25)) + (prepared[35] * t26)) + (prepared[34] * t65))) + (qdd1 * prepared[4]),
+        t85 + (qdd2 * prepared[5]),
+        t80 + (qdd3 * prepared[6]),
+        -(t75 - (qdd4 * prepared[7])),
     ]
 
 
-def bias(prepared, q, qd, sin=sin, cos=cos):
+def bias_with(prepared, q, qd, sin=sin, cos=cos):
     """V(q, qd), without friction."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t115 = (prepared[1] * t101) - (prepared[0] * t100)
-    t118 = (prepared[1] * t100) + (prepared[0] * t101)
-    t125 = (t102 * t115) - (prepared[2] * t103)
-    t126 = qd0 * t102
-    t127 = qd0 * t103
-    t134 = t126 * t127
-    t146 = ((t103 * t115) + (prepared[2] * t102)) + ((qd0 * qd0) - ((t126 * t126) - (qd1 * qd1)))
-    t157 = (t106 * t126) - (t107 * t127)
-    t160 = (t107 * t126) + (t106 * t127)
-    t167 = qd1 + qd2
-    t178 = t157 * t167
-    t179 = t157 * t160
-    t184 = (t157 * t157) + (t167 * t167)
-    t202 = (t109 * t157) + (t110 * t167)
-    t205 = (t110 * t157) - (t109 * t167)
-    t212 = qd3 + t160
-    t222 = t205 * t212
-    t223 = t202 * t212
-    t224 = t202 * t205
-    t229 = (t202 * t202) + (t212 * t212)
-    t244 = (t112 * t202) + (t111 * t212)
-    t247 = (t111 * t202) - (t112 * t212)
-    t254 = qd4 - t205
-    t262 = t244 * t244
-    t263 = t254 * t254
-    t264 = t247 * t254
-    t265 = t244 * t254
-    t266 = t244 * t247
-    t269 = t262 - t263
-    t270 = t229 - t269
-    t271 = t262 + t263
-    t451 = 2.0 * (qd1 * t126)
-    t453 = t125 + t134
-    t454 = t118 - t451
-    t456 = (t106 * t146) + (t107 * t453)
-    t466 = 2.0 * (t160 * t167)
-    t467 = t179 - t456
-    t468 = t184 + ((t107 * t146) - (t106 * t453))
-    t469 = t454 - t466
-    t472 = (t109 * t467) - (t110 * t469)
-    t475 = (t110 * t467) + (t109 * t469)
-    t485 = t223 - ((t109 * t179) + (t110 * t466))
-    t486 = t178 + t224
-    t489 = t222 + (t222 - ((t110 * t179) - (t109 * t466)))
-    t504 = (t112 * t486) + (t111 * t489)
-    t507 = (t111 * t486) - (t112 * t489)
-    t510 = t266 + t485
-    t511 = t266 - t485
-    t512 = t265 + (t265 + t504)
-    t513 = t264 + (t264 + t507)
-    t515 = (prepared[19] * t270) + (prepared[22] * t510)
-    t517 = (prepared[22] * t271) + (prepared[19] * t511)
-    t546 = ((prepared[23] * (t229 - t271)) + (((prepared[27] * t513) - (prepared[20] * t512)) - (prepared[21] * t511))) - (prepared[22] * t475)
-    t547 = ((prepared[21] * t269) - (((prepared[26] * t512) + (prepared[23] * t510)) - (prepared[20] * t513))) - (prepared[19] * t475)
-    t548 = ((prepared[20] * (t270 - t271)) - ((((prepared[26] * t511) - (prepared[27] * t510)) - (prepared[21] * t507)) - (prepared[23] * t504))) + ((prepared[19] * ((t111 * t472) + (t112 * t468))) + (prepared[22] * ((t112 * t472) - (t111 * t468))))
-    t563 = ((t112 * t515) - (t111 * t517)) + (prepared[24] * t486)
-    t564 = (prepared[24] * t229) - ((prepared[19] * t512) - (prepared[22] * t513))
-    t575 = ((t112 * t546) + (t111 * t547)) + ((prepared[30] * t489) + (prepared[24] * t468))
-    t576 = t548 - (0.0005 * (t223 + t485))
-    t577 = ((t111 * t546) - (t112 * t547)) - (((0.0005 * (t178 - t224)) + (prepared[30] * t486)) - (prepared[24] * t472))
-    t580 = (t109 * t563) - (t110 * t564)
-    t583 = (t110 * t563) + (t109 * t564)
-    t606 = (t583 - ((t109 * t575) + (t110 * t576))) - ((prepared[33] * t466) - (prepared[32] * t454))
-    t607 = t577 - (0.07000000000000006 * t178)
-    t608 = (t580 + ((t110 * t575) - (t109 * t576))) + (((0.03500000000000003 * t179) - (prepared[33] * t179)) + (prepared[32] * t456))
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = (t9 * prepared[36]) - (t8 * prepared[37])
+    t11 = (prepared[21] * t9) - (prepared[23] * t8)
+    t12 = (prepared[21] * t8) + (prepared[23] * t9)
+    t13 = t9 * t10
+    t14 = prepared[27] + t13
+    t15 = prepared[20] + (t8 * t10)
+    t16 = prepared[26] - t13
+    t17 = (prepared[19] * t9) - (prepared[22] * t8)
+    t18 = (prepared[19] * t8) + (prepared[22] * t9)
+    t19 = qd0 * t2
+    t20 = qd0 * t3
+    t21 = t19 * t20
+    t22 = (t4 * t19) - (t5 * t20)
+    t23 = (t5 * t19) + (t4 * t20)
+    t24 = qd1 + qd2
+    t25 = t22 * t24
+    t26 = t22 * t23
+    t27 = (t22 * t22) + (t24 * t24)
+    t28 = (t6 * t22) + (t7 * t24)
+    t29 = (t7 * t22) - (t6 * t24)
+    t30 = qd3 + t23
+    t31 = t28 * t28
+    t32 = t29 * t30
+    t33 = t28 * t30
+    t34 = t28 * t29
+    t35 = t31 + (t30 * t30)
+    t36 = qd4 - t29
+    t37 = t36 * t36
+    t38 = t30 * t36
+    t39 = t28 * t36
+    t40 = t31 - t37
+    t41 = t35 - t40
+    t42 = t31 + t37
+    t43 = 2.0 * (qd1 * t19)
+    t44 = 2.0 * (t23 * t24)
+    t45 = t33 - ((t6 * t26) + (t7 * t44))
+    t46 = t25 + t34
+    t47 = t33 + t45
+    t48 = t32 + (t32 - ((t7 * t26) - (t6 * t44)))
+    t49 = t33 - t45
+    t50 = t39 + (t39 + t46)
+    t51 = t38 + (t38 + t48)
+    t52 = (prepared[1] * t1) - (prepared[0] * t0)
+    t53 = (prepared[1] * t0) + (prepared[0] * t1)
+    t54 = (t2 * t52) - (prepared[2] * t3)
+    t55 = ((qd0 * qd0) - ((t19 * t19) - (qd1 * qd1))) + ((t3 * t52) + (prepared[2] * t2))
+    t56 = t21 + t54
+    t57 = t43 - t53
+    t58 = (t4 * t55) + (t5 * t56)
+    t59 = t26 - t58
+    t60 = t27 + ((t5 * t55) - (t4 * t56))
+    t61 = t44 + t57
+    t62 = (t6 * t59) + (t7 * t61)
+    t63 = (t7 * t59) - (t6 * t61)
+    t64 = ((t15 * (t41 - t42)) + ((((t14 * t47) - (t16 * t49)) - (t11 * t48)) + (t12 * t46))) + ((t17 * t60) + (t18 * t62))
+    t65 = ((t17 * t41) - (t18 * t49)) + (prepared[24] * t46)
+    t66 = (prepared[24] * t35) - ((t17 * t50) + (t18 * t51))
+    t67 = (((t12 * (t35 - t42)) - (((t16 * t51) + (t15 * t50)) - (t11 * t47))) - (t18 * t63)) + ((prepared[30] * t48) + (prepared[24] * t60))
+    t68 = (0.0005 * t47) - t64
+    t69 = (((t11 * t40) - (((t14 * t50) - (t12 * t49)) + (t15 * t51))) - (t17 * t63)) + (((0.0005 * (t25 - t34)) + (prepared[30] * t46)) - (prepared[24] * t62))
+    t70 = (t6 * t65) - (t7 * t66)
+    t71 = (t7 * t65) + (t6 * t66)
+    t72 = (t71 - ((t6 * t67) - (t7 * t68))) - ((prepared[33] * t44) + (prepared[32] * t57))
+    t73 = (0.07000000000000006 * t25) + t69
+    t74 = (t70 + ((t7 * t67) + (t6 * t68))) + (((0.03500000000000003 * t26) - (prepared[33] * t26)) + (prepared[32] * t58))
     return [
-        -((t102 * (((t106 * t606) - (t107 * t607)) - (0.07000000000000006 * (qd1 * t127)))) - (t103 * (((t583 - (prepared[32] * t466)) + ((t107 * t606) + (t106 * t607))) + ((prepared[34] * t118) - (prepared[35] * t451))))),
-        (t608 + ((t107 * (t580 - (prepared[32] * t179))) - (t106 * ((prepared[32] * t184) + (((t111 * t515) + (t112 * t517)) + (prepared[24] * t489)))))) + ((prepared[34] * t125) + ((prepared[35] * t134) - (0.03500000000000003 * t134))),
-        t608,
-        t577,
-        -t548,
+        (t2 * ((0.07000000000000006 * (qd1 * t20)) - ((t4 * t72) + (t5 * t73)))) + (t3 * (((t71 - (prepared[32] * t44)) + ((t5 * t72) - (t4 * t73))) + ((prepared[34] * t53) - (prepared[35] * t43)))),
+        (t74 + ((t5 * (t70 - (prepared[32] * t26))) - (t4 * ((prepared[32] * t27) + (((t18 * t42) - (t17 * t47)) + (prepared[24] * t48)))))) + ((prepared[34] * t54) - ((0.03500000000000003 * t21) - (prepared[35] * t21))),
+        t74,
+        -t69,
+        -t64,
     ]
 
 
-def gravity(prepared, q, sin=sin, cos=cos):
+def gravity_with(prepared, q, sin=sin, cos=cos):
     """effort that holds the arm at rest."""
     (q0, q1, q2, q3, q4,) = q
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t115 = (prepared[1] * t101) - (prepared[0] * t100)
-    t118 = (prepared[1] * t100) + (prepared[0] * t101)
-    t122 = (t103 * t115) + (prepared[2] * t102)
-    t125 = (t102 * t115) - (prepared[2] * t103)
-    t664 = (t106 * t122) + (t107 * t125)
-    t667 = (t107 * t122) - (t106 * t125)
-    t670 = (t109 * t664) + (t110 * t118)
-    t673 = (t110 * t664) - (t109 * t118)
-    t680 = prepared[22] * t673
-    t681 = prepared[19] * t673
-    t684 = (prepared[19] * ((t111 * t670) - (t112 * t667))) + (prepared[22] * ((t112 * t670) + (t111 * t667)))
-    t693 = ((t112 * t680) + (t111 * t681)) + (prepared[24] * t667)
-    t694 = ((t111 * t680) - (t112 * t681)) - (prepared[24] * t670)
-    t703 = ((t109 * t693) - (t110 * t684)) - (prepared[32] * t118)
-    t704 = ((t110 * t693) + (t109 * t684)) + (prepared[32] * t664)
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = (prepared[19] * t9) - (prepared[22] * t8)
+    t11 = (prepared[19] * t8) + (prepared[22] * t9)
+    t12 = (prepared[1] * t1) - (prepared[0] * t0)
+    t13 = (prepared[1] * t0) + (prepared[0] * t1)
+    t14 = (t3 * t12) + (prepared[2] * t2)
+    t15 = (t2 * t12) - (prepared[2] * t3)
+    t16 = (t6 * t10) - (prepared[24] * t7)
+    t17 = prepared[32] + t11
+    t18 = (t5 * t16) - (t4 * t17)
+    t19 = prepared[34] + ((t4 * t16) + (t5 * t17))
+    t20 = (t4 * t14) + (t5 * t15)
+    t21 = (t5 * t14) - (t4 * t15)
+    t22 = (t6 * t20) + (t7 * t13)
     return [
-        (t102 * ((t106 * t703) + (t107 * t694))) + (t103 * ((prepared[34] * t118) - ((t107 * t703) - (t106 * t694)))),
-        (prepared[34] * t125) + t704,
-        t704,
-        t694,
-        t684,
+        (t13 * ((t3 * t19) + (t2 * t18))) - (t12 * ((t7 * t10) + (prepared[24] * t6))),
+        (t15 * t19) - (t14 * t18),
+        -((t16 * t21) - (t17 * t20)),
+        -((t10 * ((t7 * t20) - (t6 * t13))) + (prepared[24] * t22)),
+        (t11 * t22) - (t10 * t21),
+    ]
+
+
+def mass_matrix_with(prepared, q, sin=sin, cos=cos):
+    """M(q), rotor inertia included."""
+    (q0, q1, q2, q3, q4,) = q
+    t0 = sin(q1)
+    t1 = cos(q1)
+    t2 = sin(q3)
+    t3 = cos(q3)
+    t4 = sin(q4)
+    t5 = cos(q4)
+    t6 = q1 + q2
+    t7 = sin(t6)
+    t8 = cos(t6)
+    t9 = (t5 * prepared[36]) - (t4 * prepared[37])
+    t10 = (prepared[21] * t5) - (prepared[23] * t4)
+    t11 = (prepared[21] * t4) + (prepared[23] * t5)
+    t12 = t5 * t9
+    t13 = prepared[27] + t12
+    t14 = prepared[20] + (t4 * t9)
+    t15 = prepared[26] - t12
+    t16 = (prepared[19] * t5) - (prepared[22] * t4)
+    t17 = (prepared[19] * t4) + (prepared[22] * t5)
+    t18 = t1 * (t1 * prepared[38])
+    t19 = t7 * (t7 * prepared[39])
+    t20 = 0.0005 - t13
+    t21 = (t2 * (prepared[30] - t20)) - (t3 * (2.0 * t10))
+    t22 = t2 * t21
+    t23 = prepared[30] - t22
+    t24 = (t2 * t14) - (t3 * t11)
+    t25 = (t3 * t14) + (t2 * t11)
+    t26 = (t2 * t16) - (prepared[24] * t3)
+    t27 = (t3 * t16) + (prepared[24] * t2)
+    t28 = t7 * ((t7 * (t15 + t23)) - (t8 * (2.0 * t24)))
+    t29 = (t7 * t26) + (t8 * t17)
+    t30 = t8 * t26
+    t31 = t30 - (t7 * t17)
+    t32 = t8 * t27
+    t33 = t7 * t27
+    t34 = ((t8 * (t10 + (t3 * t21))) - (t7 * t25)) + t33
+    t35 = (t8 * prepared[32]) + t29
+    t36 = (t7 * prepared[32]) - t31
+    t37 = (prepared[33] + t19) - ((t15 - t28) - (t8 * (2.0 * t29)))
+    t38 = (0.03500000000000003 - t19) + ((t23 - t28) - (t7 * (2.0 * t31)))
+    t39 = t34 + (t0 * t27)
+    t40 = (0.03500000000000003 - t18) + (t37 + (t1 * (2.0 * t35)))
+    t41 = t13 + t15
+    t42 = t2 * t17
+    t43 = t3 * t17
+    t44 = (t7 * t42) - (t8 * t16)
+    t45 = (t8 * t42) + (t7 * t16)
+    t46 = ((t3 * t10) - (t2 * t41)) + ((t8 * t45) + (t7 * t44))
+    t47 = (((t8 * ((t2 * t10) + (t3 * t41))) - (t7 * t11)) - (t8 * t43)) - (t1 * t43)
+    t48 = t46 + ((t1 * t45) + (t0 * t44))
+    t49 = prepared[30] + t20
+    t50 = t25 - ((t8 * t32) + (t7 * t33))
+    t51 = (t30 - ((t8 * t24) - (t7 * t49))) + (t1 * t26)
+    t52 = t50 - ((t1 * t32) + (t0 * t33))
+    t53 = t37 + t38
+    t54 = t53 + ((t1 * t35) + (t0 * t36))
+    return [
+        prepared[3] + ((1.57 + (t20 + t22)) + (1.5 + t40)),
+        -t39,
+        -t34,
+        t51,
+        -t47,
+        -t39,
+        prepared[4] + (t40 + ((prepared[35] + t18) + (t38 + (t0 * (2.0 * t36))))),
+        t54,
+        t52,
+        t48,
+        -t34,
+        t54,
+        prepared[5] + t53,
+        t50,
+        t46,
+        t51,
+        t52,
+        t50,
+        prepared[6] + t49,
+        t11,
+        -t47,
+        t48,
+        t46,
+        t11,
+        prepared[7] - t41,
+    ]
+
+
+def forward_dynamics_with(prepared, q, qd, tau, sin=sin, cos=cos):
+    """qdd that the efforts tau cause, without friction."""
+    (q0, q1, q2, q3, q4,) = q
+    (qd0, qd1, qd2, qd3, qd4,) = qd
+    (tau0, tau1, tau2, tau3, tau4,) = tau
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q3)
+    t5 = cos(q3)
+    t6 = sin(q4)
+    t7 = cos(q4)
+    t8 = q1 + q2
+    t9 = sin(t8)
+    t10 = cos(t8)
+    t11 = (t7 * prepared[36]) - (t6 * prepared[37])
+    t12 = (prepared[21] * t7) - (prepared[23] * t6)
+    t13 = (prepared[21] * t6) + (prepared[23] * t7)
+    t14 = t7 * t11
+    t15 = prepared[27] + t14
+    t16 = prepared[20] + (t6 * t11)
+    t17 = prepared[26] - t14
+    t18 = (prepared[19] * t7) - (prepared[22] * t6)
+    t19 = (prepared[19] * t6) + (prepared[22] * t7)
+    t20 = t3 * prepared[38]
+    t21 = t3 * t20
+    t22 = t2 * t20
+    t23 = t3 * prepared[34]
+    t24 = t9 * prepared[39]
+    t25 = t9 * t24
+    t26 = t10 * t24
+    t27 = t10 * prepared[32]
+    t28 = t9 * prepared[32]
+    t29 = qd0 * qd0
+    t30 = qd1 * qd1
+    t31 = qd1 + qd2
+    t32 = t31 * t31
+    t33 = t29 + t30
+    t34 = 2.0 * (qd0 * qd1)
+    t35 = qd0 * t31
+    t36 = t29 + t32
+    t37 = 2.0 * t35
+    t38 = t10 * t36
+    t39 = t9 * t32
+    t40 = t9 * t37
+    t41 = qd0 * t10
+    t42 = (t5 * t31) - (t4 * t41)
+    t43 = (t4 * t31) + (t5 * t41)
+    t44 = t10 * t35
+    t45 = qd3 + (qd0 * t9)
+    t46 = (t9 * t38) - (t10 * t39)
+    t47 = t42 * t42
+    t48 = t43 * t45
+    t49 = t42 * t45
+    t50 = t42 * t43
+    t51 = ((t4 * t46) - (t5 * t40)) + t49
+    t52 = t47 + (t45 * t45)
+    t53 = t44 + t50
+    t54 = t49 + t51
+    t55 = t48 - (((t5 * t46) + (t4 * t40)) - t48)
+    t56 = qd4 + t43
+    t57 = t56 * t56
+    t58 = t45 * t56
+    t59 = t42 * t56
+    t60 = t47 - t57
+    t61 = t52 - t60
+    t62 = t47 + t57
+    t63 = t49 - t51
+    t64 = t59 - (t53 - t59)
+    t65 = t58 - (t55 - t58)
+    t66 = (prepared[1] * t1) - (prepared[0] * t0)
+    t67 = (prepared[1] * t0) + (prepared[0] * t1)
+    t68 = 0.0005 - t15
+    t69 = (t4 * (prepared[30] - t68)) - (t5 * (2.0 * t12))
+    t70 = t4 * t69
+    t71 = prepared[30] - t70
+    t72 = (t4 * t16) - (t5 * t13)
+    t73 = (t5 * t16) + (t4 * t13)
+    t74 = (t4 * t18) - (prepared[24] * t5)
+    t75 = (t5 * t18) + (prepared[24] * t4)
+    t76 = t9 * ((t9 * (t17 + t71)) - (t10 * (2.0 * t72)))
+    t77 = (t9 * t74) + (t10 * t19)
+    t78 = t10 * t74
+    t79 = t78 - (t9 * t19)
+    t80 = t10 * t75
+    t81 = t9 * t75
+    t82 = ((t10 * (t12 + (t5 * t69))) - (t9 * t73)) + t81
+    t83 = t27 + t77
+    t84 = t28 - t79
+    t85 = (prepared[33] + t25) - ((t17 - t76) - (t10 * (2.0 * t77)))
+    t86 = (0.03500000000000003 - t25) + ((t71 - t76) - (t9 * (2.0 * t79)))
+    t87 = (0.03500000000000003 - t21) + (t85 + (t3 * (2.0 * t83)))
+    t88 = t15 + t17
+    t89 = t4 * t19
+    t90 = t5 * t19
+    t91 = (t9 * t89) - (t10 * t18)
+    t92 = (t10 * t89) + (t9 * t18)
+    t93 = ((t5 * t12) - (t4 * t88)) + ((t10 * t92) + (t9 * t91))
+    t94 = (((t10 * ((t4 * t12) + (t5 * t88))) - (t9 * t13)) - (t10 * t90)) - (t3 * t90)
+    t95 = t93 + ((t3 * t92) + (t2 * t91))
+    t96 = prepared[30] + t68
+    t97 = t73 - ((t10 * t80) + (t9 * t81))
+    t98 = t85 + t86
+    t99 = prepared[3] + ((1.57 + (t68 + t70)) + (1.5 + t87))
+    t100 = prepared[4] + (t87 + ((prepared[35] + t21) + (t86 + (t2 * (2.0 * t84)))))
+    t101 = prepared[5] + t98
+    t102 = prepared[6] + t96
+    t103 = prepared[7] - t88
+    t104 = (t3 * t33) + t66
+    t105 = prepared[2] + (t2 * t30)
+    t106 = (t2 * t34) - t67
+    t107 = t38 + t104
+    t108 = t39 + t105
+    t109 = t40 + t106
+    t110 = (t9 * t107) - (t10 * t108)
+    t111 = (t10 * t107) + (t9 * t108)
+    t112 = (t4 * t110) - (t5 * t109)
+    t113 = (t5 * t110) + (t4 * t109)
+    t114 = (((((t15 * t54) - (t17 * t63)) + (t12 * t55)) - (t13 * t53)) + (t16 * (t61 - t62))) + ((t18 * t111) - (t19 * t112))
+    t115 = ((t18 * t61) - (t19 * t63)) - (prepared[24] * t53)
+    t116 = ((t18 * t64) + (t19 * t65)) - (prepared[24] * t52)
+    t117 = ((t18 * t54) - (t19 * t62)) + (prepared[24] * t55)
+    t118 = (((((t17 * t65) + (t16 * t64)) - (t12 * t54)) - (t13 * (t52 - t62))) - (t19 * t113)) + ((prepared[30] * t55) - (prepared[24] * t111))
+    t119 = (0.0005 * t54) - t114
+    t120 = (((((t15 * t64) - (t13 * t63)) + (t16 * t65)) - (t12 * t60)) - (t18 * t113)) + (((0.0005 * (t44 - t50)) + (prepared[30] * t53)) - (prepared[24] * t112))
+    t121 = (t4 * t115) + (t5 * t116)
+    t122 = (t5 * t115) - (t4 * t116)
+    t123 = (t9 * t121) - (t10 * t117)
+    t124 = (t10 * t121) + (t9 * t117)
+    t125 = (((t5 * t118) - (t4 * t119)) - ((t10 * t124) + (t9 * t123))) - ((t26 * (t32 - t36)) - ((t27 * t105) - (t28 * t104)))
+    t126 = tau4 + t114
+    t127 = t13 / t103
+    t128 = t102 - (t13 * t127)
+    t129 = t97 - (t93 * t127)
+    t130 = (t97 - ((t3 * t80) + (t2 * t81))) - (t95 * t127)
+    t131 = ((t78 - ((t10 * t72) - (t9 * t96))) + (t3 * t74)) + (t94 * t127)
+    t132 = t93 / t103
+    t133 = t95 / t103
+    t134 = t94 / t103
+    t135 = t129 / t128
+    t136 = (t101 - (t93 * t132)) - (t129 * t135)
+    t137 = ((t98 + ((t3 * t83) + (t2 * t84))) - (t95 * t132)) - (t130 * t135)
+    t138 = (t82 - (t94 * t132)) + (t131 * t135)
+    t139 = t130 / t128
+    t140 = t131 / t128
+    t141 = t137 / t136
+    t142 = ((t100 - (t95 * t133)) - (t130 * t139)) - (t137 * t141)
+    t143 = (((t82 + (t2 * t75)) - (t94 * t133)) + (t131 * t139)) - (t138 * t141)
+    t144 = t138 / t136
+    t145 = t143 / t142
+    t146 = (((t99 - (t94 * t134)) - (t131 * t140)) - (t138 * t144)) - (t143 * t145)
+    t147 = (tau3 - t120) - (t126 * t127)
+    t148 = ((tau2 + t125) - (t126 * t132)) - (t135 * t147)
+    t149 = (((tau0 - ((((((t10 * ((t4 * t118) + (t5 * t119))) + (t9 * t120)) + (t10 * t122)) + ((t26 * t37) - (t27 * t106))) + (t3 * (t122 - (t28 * t37)))) + ((t22 * t34) + (t23 * t67)))) + (t126 * t134)) - (t140 * t147)) + (t144 * t148)
+    t150 = (((tau1 + ((t125 - ((t3 * (t124 - (t28 * t32))) + (t2 * (t123 + (t27 * t36))))) - ((t22 * (t30 - t33)) - ((prepared[2] * t23) - ((t2 * prepared[34]) * t66))))) - (t126 * t133)) - (t139 * t147)) - (t141 * t148)
+    t151 = (t149 + (t145 * t150)) / t146
+    t152 = (t150 / t142) + (t145 * t151)
+    t153 = ((t148 / t136) + (t144 * t151)) - (t141 * t152)
+    t154 = (((t147 / t128) - (t140 * t151)) - (t139 * t152)) - (t135 * t153)
+    return [
+        t151,
+        t152,
+        t153,
+        t154,
+        ((((t126 / t103) + (t134 * t151)) - (t133 * t152)) - (t132 * t153)) - (t127 * t154),
+        t146,
+        t142,
+        t136,
+        t128,
+        t103,
+        t99,
+        t100,
+        t101,
+        t102,
+        t103,
+    ]
+
+
+def inverse_dynamics_derivatives_with(prepared, q, qd, qdd, sin=sin, cos=cos):
+    """d tau / d q, then d tau / d qd."""
+    (q0, q1, q2, q3, q4,) = q
+    (qd0, qd1, qd2, qd3, qd4,) = qd
+    (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q3)
+    t5 = cos(q3)
+    t6 = sin(q4)
+    t7 = cos(q4)
+    t8 = q1 + q2
+    t9 = sin(t8)
+    t10 = cos(t8)
+    t11 = (t7 * prepared[36]) - (t6 * prepared[37])
+    t12 = (prepared[21] * t7) - (prepared[23] * t6)
+    t13 = (prepared[21] * t6) + (prepared[23] * t7)
+    t14 = t7 * t11
+    t15 = prepared[27] + t14
+    t16 = prepared[20] + (t6 * t11)
+    t17 = prepared[26] - t14
+    t18 = (prepared[19] * t7) - (prepared[22] * t6)
+    t19 = (prepared[19] * t6) + (prepared[22] * t7)
+    t20 = t3 * prepared[38]
+    t21 = t3 * t20
+    t22 = 0.03500000000000003 - t21
+    t23 = t2 * t20
+    t24 = prepared[35] + t21
+    t25 = t2 * prepared[34]
+    t26 = t9 * prepared[39]
+    t27 = t9 * t26
+    t28 = prepared[33] + t27
+    t29 = t10 * t26
+    t30 = 0.03500000000000003 - t27
+    t31 = t10 * prepared[32]
+    t32 = t9 * prepared[32]
+    t33 = qd0 * qd0
+    t34 = qd1 * qd1
+    t35 = qd1 + qd2
+    t36 = qdd1 + qdd2
+    t37 = t35 * t35
+    t38 = 2.0 * (qd0 * qd1)
+    t39 = qd0 * t35
+    t40 = t33 + t37
+    t41 = 2.0 * t39
+    t42 = qd0 * t10
+    t43 = (t5 * t35) - (t4 * t42)
+    t44 = (t4 * t35) + (t5 * t42)
+    t45 = qd3 + (qd0 * t9)
+    t46 = t43 * t43
+    t47 = t44 * t45
+    t48 = t43 * t45
+    t49 = t43 * t44
+    t50 = t46 + (t45 * t45)
+    t51 = qd4 + t44
+    t52 = t51 * t51
+    t53 = t45 * t51
+    t54 = t43 * t51
+    t55 = t46 - t52
+    t56 = t50 - t55
+    t57 = t46 + t52
+    t58 = (t10 * t40) + (t9 * t36)
+    t59 = (t9 * t37) - (t10 * t36)
+    t60 = (t9 * t41) - (qdd0 * t10)
+    t61 = qdd3 + ((t10 * t39) + (qdd0 * t9))
+    t62 = (t9 * t58) - (t10 * t59)
+    t63 = (t10 * t58) + (t9 * t59)
+    t64 = (t4 * t62) - (t5 * t60)
+    t65 = (t5 * t62) + (t4 * t60)
+    t66 = t48 + t64
+    t67 = t49 + t61
+    t68 = t47 + (t47 - t65)
+    t69 = qdd4 + t66
+    t70 = t48 - t69
+    t71 = t48 + t69
+    t72 = t54 + (t54 - t67)
+    t73 = t53 + (t53 - t68)
+    t74 = 2.0 * qd0
+    t75 = 2.0 * qd1
+    t76 = 2.0 * t35
+    t77 = 2.0 * t43
+    t78 = 2.0 * t44
+    t79 = 2.0 * t45
+    t80 = 2.0 * t51
+    t81 = t2 * t75
+    t82 = t3 * t75
+    t83 = t3 * t74
+    t84 = t9 * t76
+    t85 = t10 * t76
+    t86 = t10 * t74
+    t87 = (prepared[1] * t1) - (prepared[0] * t0)
+    t88 = (prepared[1] * t0) + (prepared[0] * t1)
+    t89 = 0.0005 - t15
+    t90 = (t4 * (prepared[30] - t89)) - (t5 * (2.0 * t12))
+    t91 = prepared[30] - (t4 * t90)
+    t92 = t12 + (t5 * t90)
+    t93 = (t4 * t16) - (t5 * t13)
+    t94 = (t5 * t16) + (t4 * t13)
+    t95 = (t4 * t18) - (prepared[24] * t5)
+    t96 = (t5 * t18) + (prepared[24] * t4)
+    t97 = (t9 * (t17 + t91)) - (t10 * (2.0 * t93))
+    t98 = t9 * t97
+    t99 = t9 * t95
+    t100 = t99 + (t10 * t19)
+    t101 = (t10 * t95) - (t9 * t19)
+    t102 = t10 * t96
+    t103 = ((t9 * t92) + (t10 * t94)) - t102
+    t104 = t9 * t96
+    t105 = ((t10 * t92) - (t9 * t94)) + t104
+    t106 = t31 + t100
+    t107 = t32 - t101
+    t108 = t28 - ((t17 - t98) - (t10 * (2.0 * t100)))
+    t109 = t29 + ((t93 + (t10 * t97)) + ((t10 * t101) - (t9 * t100)))
+    t110 = t30 + ((t91 - t98) - (t9 * (2.0 * t101)))
+    t111 = t103 - (t3 * t96)
+    t112 = t25 + t107
+    t113 = t23 + (t109 - ((t3 * t107) + (t2 * t106)))
+    t114 = t15 + t17
+    t115 = t4 * t19
+    t116 = t5 * t19
+    t117 = (t9 * t115) - (t10 * t18)
+    t118 = (t10 * t115) + (t9 * t18)
+    t119 = ((t9 * ((t4 * t12) + (t5 * t114))) + (t10 * t13)) - (t9 * t116)
+    t120 = ((t5 * t12) - (t4 * t114)) + ((t10 * t118) + (t9 * t117))
+    t121 = t119 - (t2 * t116)
+    t122 = prepared[30] - t17
+    t123 = t17 - t89
+    t124 = prepared[30] + t89
+    t125 = t99 - ((t9 * t93) + (t10 * t124))
+    t126 = t94 - ((t10 * t102) + (t9 * t104))
+    t127 = t125 + (t2 * t95)
+    t128 = t108 + t110
+    t129 = ((t3 * (t33 + t34)) + (qdd1 * t2)) + t87
+    t130 = prepared[2] + ((t2 * t34) - (qdd1 * t3))
+    t131 = ((qdd0 * t3) - (t2 * t38)) + t88
+    t132 = t58 + t129
+    t133 = t59 + t130
+    t134 = t60 - t131
+    t135 = (t9 * t132) - (t10 * t133)
+    t136 = (t10 * t132) + (t9 * t133)
+    t137 = (t4 * t135) - (t5 * t134)
+    t138 = (t5 * t135) + (t4 * t134)
+    t139 = (t18 * t56) - (t19 * t70)
+    t140 = (t19 * t57) - (t18 * t71)
+    t141 = t19 * t138
+    t142 = t19 * t137
+    t143 = ((t13 * (t50 - t57)) - (((t17 * t73) + (t16 * t72)) - (t12 * t71))) + t141
+    t144 = ((t12 * t55) - (((t15 * t72) - (t13 * t70)) + (t16 * t73))) + (t18 * t138)
+    t145 = t139 - (prepared[24] * t67)
+    t146 = (prepared[24] * t50) - ((t18 * t72) + (t19 * t73))
+    t147 = t140 - (prepared[24] * t68)
+    t148 = t143 - ((prepared[30] * t68) - (prepared[24] * t136))
+    t149 = (0.0005 * (t48 + t66)) - (((t16 * (t56 - t57)) + ((((t15 * t71) - (t17 * t70)) + (t12 * t68)) - (t13 * t67))) + ((t18 * t136) - t142))
+    t150 = (t4 * t145) - (t5 * t146)
+    t151 = (t5 * t145) + (t4 * t146)
+    t152 = (((t9 * ((t4 * t148) - (t5 * t149))) - (t10 * (t144 + (((0.0005 * (t49 - t61)) - (prepared[30] * t67)) + (prepared[24] * t137))))) - (t9 * t151)) + (((t30 * t41) + (qdd0 * t29)) - (t32 * t131))
+    t153 = t19 * t80
+    t154 = t18 * t80
+    t155 = t19 * t77
+    t156 = t155 - (t18 * t79)
+    t157 = t12 * t79
+    t158 = t16 * t80
+    t159 = t157 - t158
+    t160 = t12 * t77
+    t161 = (t15 * t80) - t160
+    t162 = t16 * t77
+    t163 = t162 - (t15 * t79)
+    t164 = (t13 * t79) - (t17 * t80)
+    t165 = t13 * t77
+    t166 = t158 - t165
+    t167 = t16 * t79
+    t168 = (t17 * t77) - t167
+    t169 = t13 * t80
+    t170 = t12 * t80
+    t171 = t157 - t165
+    t172 = (0.001 * t45) + t163
+    t173 = (0.001 * t44) - t161
+    t174 = t169 + (prepared[30] * t79)
+    t175 = t170 + (prepared[30] * t77)
+    t176 = t153 - (prepared[24] * t79)
+    t177 = t154 - (prepared[24] * t77)
+    t178 = t29 * t76
+    t179 = (t4 * t176) + (t5 * t156)
+    t180 = (t5 * t176) - (t4 * t156)
+    t181 = (t9 * t179) - (t10 * t177)
+    t182 = (t10 * t179) + (t9 * t177)
+    t183 = (t4 * (t159 + t171)) - (t5 * (t172 - t174))
+    t184 = t4 * t183
+    t185 = t171 - t184
+    t186 = t5 * t183
+    t187 = t172 + t186
+    t188 = (t4 * t173) + (t5 * t175)
+    t189 = (t5 * t173) - (t4 * t175)
+    t190 = (t5 * t164) + (t4 * t168)
+    t191 = (t9 * (t166 + t185)) + (t10 * (t188 - ((t4 * t164) - (t5 * t168))))
+    t192 = t9 * t191
+    t193 = (t84 * t100) + ((t10 * t181) - (t178 - (t166 - t192)))
+    t194 = (t85 * t100) + ((t10 * t182) + ((t28 * t76) + (t188 - (t10 * t191))))
+    t195 = (t86 * t100) + ((t10 * t180) + ((t28 * t74) + ((t9 * t187) + (t10 * t190))))
+    t196 = (t85 * t101) - ((t9 * t182) - (t178 - (t185 - t192)))
+    t197 = (t86 * t101) - ((t9 * t180) - ((t29 * t74) + ((t10 * t187) - (t9 * t190))))
+    t198 = ((t10 * (t174 - t186)) - (t9 * t189)) - (t85 * t96)
+    t199 = (t32 * t76) + t181
+    t200 = (t31 * t76) + t182
+    t201 = (t31 * t74) + t180
+    t202 = t23 * t75
+    t203 = t2 * t200
+    t204 = t81 * t106
+    t205 = t83 * t106
+    t206 = t82 * t107
+    t207 = t83 * t107
+    t208 = t204 + ((t3 * t199) + (t193 - t202))
+    t209 = t166 - t171
+    t210 = t159 - t171
+    t211 = t159 + t166
+    t212 = ((t19 * t67) - (t18 * t68)) + ((t45 * t154) - (t43 * t153))
+    t213 = t18 * t137
+    t214 = ((t45 * t163) - (t43 * t168)) + ((t213 + (t19 * t136)) + (((t12 * t67) + (t13 * t68)) + (t50 * t114)))
+    t215 = t18 * t77
+    t216 = (t19 * t79) + t215
+    t217 = t169 + (t162 + (t17 * t79))
+    t218 = t170 + (t167 + (t15 * t77))
+    t219 = t171 - t211
+    t220 = t140 + ((t19 * t50) - (t43 * t156))
+    t221 = t139 + ((t18 * t50) + (t45 * t156))
+    t222 = t144 - ((((t17 * t67) - (t16 * t68)) + (t12 * t50)) + ((t45 * t209) + (t43 * t164)))
+    t223 = t143 + ((((t16 * t67) - (t15 * t68)) - (t13 * t50)) + ((t45 * t161) + (t43 * t210)))
+    t224 = t12 * t64
+    t225 = t13 * t63
+    t226 = t43 * t211
+    t227 = t12 * t78
+    t228 = (t4 * t163) + (t5 * t211)
+    t229 = ((t9 * t228) + (t10 * t168)) - ((t85 * t116) - (t86 * t118))
+    t230 = ((t5 * t163) - (t4 * t211)) - ((t84 * t118) - (t85 * t117))
+    t231 = (t4 * t220) - (t5 * t212)
+    t232 = (t5 * t220) + (t4 * t212)
+    t233 = (t9 * t231) - (t10 * t221)
+    t234 = (t10 * t231) + (t9 * t221)
+    t235 = ((t5 * t222) + (t4 * t214)) - ((t10 * t234) + (t9 * t233))
+    t236 = (t4 * t154) + (t5 * t216)
+    t237 = (t5 * t154) - (t4 * t216)
+    t238 = (t9 * t236) + (t10 * t153)
+    t239 = (t10 * t236) - (t9 * t153)
+    t240 = ((t5 * t217) - (t4 * t219)) - ((t10 * t239) + (t9 * t238))
+    t241 = ((prepared[24] * t64) + (t18 * t65)) + ((t44 * t156) - (t43 * t176))
+    t242 = ((t44 * t173) + (t43 * t175)) + ((t213 - (prepared[24] * t138)) - (((t16 * t64) - (t13 * t65)) + (t63 * t124)))
+    t243 = t215 + (prepared[24] * t78)
+    t244 = t155 - t156
+    t245 = t176 - (t19 * t78)
+    t246 = t164 + (t160 - (t78 * t122))
+    t247 = t168 - (t227 + (t77 * t123))
+    t248 = t210 - (t165 - (t16 * t78))
+    t249 = t146 + (((t19 * t65) + (prepared[24] * t63)) + (t43 * t177))
+    t250 = t145 + (((t18 * t63) - (t19 * t64)) - (t44 * t177))
+    t251 = t149 + (((t44 * t209) - (t43 * t174)) - (t142 + (((t64 * t122) - (t12 * t65)) + (t16 * t63))))
+    t252 = t148 + ((t226 + (t44 * t172)) - (t141 - (t225 + (t224 + (t65 * t123)))))
+    t253 = ((t9 * t188) + (t10 * t210)) + ((t85 * t95) + (t86 * t102))
+    t254 = t189 - ((t84 * t102) - (t85 * t104))
+    t255 = (t4 * t249) + (t5 * t250)
+    t256 = (t5 * t249) - (t4 * t250)
+    t257 = (t9 * t255) - (t10 * t241)
+    t258 = (t10 * t255) + (t9 * t241)
+    t259 = ((t5 * t251) - (t4 * t252)) + ((t10 * t258) + (t9 * t257))
+    t260 = (t4 * t244) + (t5 * t245)
+    t261 = (t5 * t244) - (t4 * t245)
+    t262 = (t9 * t260) - (t10 * t243)
+    t263 = (t10 * t260) + (t9 * t243)
+    t264 = ((t5 * t246) + (t4 * t247)) + ((t10 * t263) + (t9 * t262))
+    t265 = t193 + t196
+    t266 = qdd0 * t103
+    t267 = (qd0 * t195) + (((t106 * t129) + (t107 * t130)) + (t266 - (t33 * t128)))
+    t268 = t74 * t103
+    t269 = t265 - t268
+    t270 = t87 * ((t3 * prepared[34]) + t106)
+    return [
+        t270 + (t88 * t96),
+        ((t152 - (t2 * (t151 - ((t32 * t41) - (qdd0 * t31))))) - ((t25 * t88) - ((t24 * t38) + (qdd0 * t23)))) - ((qd0 * ((t82 * t106) + ((t3 * t200) + (t194 + (t22 * t75))))) + ((prepared[2] * t96) - ((qdd0 * t113) + (t33 * (t105 + (t2 * t96)))))),
+        (t152 - ((qd0 * t194) + ((t96 * t130) - ((qdd0 * t109) + (t33 * t105))))) - (t3 * ((qdd0 * t107) + (qd0 * t200))),
+        -((((t10 * ((t4 * t251) + (t5 * t252))) - (t9 * t242)) - (t10 * t256)) - (t3 * t256)),
+        -((((t10 * ((t4 * t222) - (t5 * t214))) - (t9 * t223)) + (t10 * t232)) + (t3 * t232)),
+        -(t88 * t112),
+        (qd0 * (t205 + ((t3 * t201) + (t195 + (t22 * t74))))) + ((t270 + (prepared[2] * t112)) + ((qdd0 * t111) - (t33 * ((t22 + (t108 + (t3 * (2.0 * t106)))) + (t24 + (t110 + (t2 * (2.0 * t107)))))))),
+        t267 - ((t3 * ((((t9 * t150) + (t10 * t147)) + ((t31 * t40) + (t32 * t36))) + (((t33 * t106) + (qdd0 * t96)) - (qd0 * t201)))) - (t2 * ((((t10 * t150) - (t9 * t147)) - ((t32 * t37) - (t31 * t36))) - (t33 * t107)))),
+        t259 + ((t3 * t258) + (t2 * t257)),
+        t235 - ((t3 * t234) + (t2 * t233)),
+        -(t88 * t107),
+        (((prepared[2] * t107) + (t87 * t106)) + (t266 - (t33 * (t128 + ((t3 * t106) + (t2 * t107)))))) + (qd0 * (t195 + t205)),
+        t267,
+        t259,
+        t235,
+        (t88 * t104) + (t87 * t95),
+        -((((prepared[2] * t104) + (t87 * t102)) + ((qdd0 * t127) + (t33 * (t126 - ((t3 * t102) + (t2 * t104)))))) + (qd0 * (t253 + ((t82 * t95) + (t83 * t102))))),
+        -((((t104 * t130) + (t102 * t129)) + ((qdd0 * t125) + (t33 * t126))) + (qd0 * t253)),
+        t242,
+        t223,
+        -((t88 * t117) - (t87 * t116)),
+        (((prepared[2] * t117) + (t87 * t118)) + ((qdd0 * t121) - (t33 * (t120 + ((t3 * t118) + (t2 * t117)))))) + (qd0 * (t229 - ((t82 * t116) - (t83 * t118)))),
+        (((t117 * t130) + (t118 * t129)) + ((qdd0 * t119) - (t33 * t120))) + (qd0 * t229),
+        (t141 - ((t224 + (t65 * t114)) + t225)) - ((t44 * t163) + t226),
+        t214,
+        -(t208 + (((t159 - t184) + (t86 * t96)) + (t83 * t96))),
+        (t198 - (t82 * t96)) + (t74 * t113),
+        (t198 + (t74 * t109)) - (t3 * (t74 * t107)),
+        -((((t10 * ((t4 * t246) - (t5 * t247))) + (t9 * t248)) - (t10 * t261)) - (t3 * t261)),
+        (((t10 * ((t4 * t217) + (t5 * t219))) + (t9 * t218)) + (t10 * t237)) + (t3 * t237),
+        t207 + ((t2 * t201) - (t197 + (t23 * t74))),
+        -((t208 - (t206 + (t203 - (t196 + t202)))) - (t74 * t111)),
+        -(t269 - (t203 - (t3 * (t199 + (t74 * t96))))),
+        t264 + ((t3 * t263) + (t2 * t262)),
+        -(t240 - ((t3 * t239) + (t2 * t238))),
+        -(t197 - t207),
+        t268 - (t265 + (t204 - t206)),
+        -t269,
+        t264,
+        -t240,
+        (((t10 * t188) - (t9 * t210)) - ((t86 * t104) + (t84 * t95))) - ((t83 * t104) + (t81 * t95)),
+        -((t254 - ((t81 * t102) - (t82 * t104))) + (t74 * t127)),
+        -(t254 + (t74 * t125)),
+        -t248,
+        t218,
+        -((((t10 * t228) - (t9 * t168)) - ((t86 * t117) - (t84 * t116))) - ((t83 * t117) - (t81 * t116))),
+        (t230 - ((t81 * t118) - (t82 * t117))) + (t74 * t121),
+        t230 + (t74 * t119),
+        t168 - (t227 + (t77 * t114)),
+        t219,
     ]
 
 
@@ -606,946 +1241,168 @@ def coriolis(prepared, q, qd, sin=sin, cos=cos):
     """C(q, qd) of Christoffel symbols."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t126 = qd0 * t102
-    t127 = qd0 * t103
-    t157 = (t106 * t126) - (t107 * t127)
-    t160 = (t107 * t126) + (t106 * t127)
-    t167 = qd1 + qd2
-    t202 = (t109 * t157) + (t110 * t167)
-    t205 = (t110 * t157) - (t109 * t167)
-    t212 = qd3 + t160
-    t244 = (t112 * t202) + (t111 * t212)
-    t247 = (t111 * t202) - (t112 * t212)
-    t254 = qd4 - t205
-    t1303 = (t102 * t127) + (t103 * t126)
-    t1304 = (2.0 * qd0) - (2.0 * (t102 * t126))
-    t1309 = (t102 * t106) - (t103 * t107)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1314 = 2.0 * (t157 * t1309)
-    t1316 = t167 * t1309
-    t1319 = (t160 * t1309) + (t157 * t1312)
-    t1320 = t109 * t1309
-    t1321 = t110 * t1309
-    t1328 = (t212 * t1321) + (t205 * t1312)
-    t1331 = (t212 * t1320) + (t202 * t1312)
-    t1334 = (t205 * t1320) + (t202 * t1321)
-    t1335 = (2.0 * (t202 * t1320)) + (2.0 * (t212 * t1312))
-    t1338 = (t112 * t1320) + (t111 * t1312)
-    t1341 = (t111 * t1320) - (t112 * t1312)
-    t1343 = 2.0 * (t244 * t1338)
-    t1345 = 2.0 * (t254 * t1321)
-    t1348 = (t254 * t1341) - (t247 * t1321)
-    t1351 = (t254 * t1338) - (t244 * t1321)
-    t1354 = (t247 * t1338) + (t244 * t1341)
-    t1355 = t1343 + t1345
-    t1356 = t1335 - t1355
-    t1357 = t1343 - t1345
-    t1367 = 2.0 * (qd1 * t102)
-    t1369 = (t106 * t1304) + (t107 * t1303)
-    t1372 = 2.0 * (t167 * t1312)
-    t1373 = t1319 - t1369
-    t1374 = t1314 + ((t107 * t1304) - (t106 * t1303))
-    t1375 = t1367 + t1372
-    t1378 = (t109 * t1373) + (t110 * t1375)
-    t1381 = (t110 * t1373) - (t109 * t1375)
-    t1389 = t1331 - ((t109 * t1319) + (t110 * t1372))
-    t1390 = t1316 + t1334
-    t1393 = t1328 + (t1328 - ((t110 * t1319) - (t109 * t1372)))
-    t1402 = (t112 * t1390) + (t111 * t1393)
-    t1405 = (t111 * t1390) - (t112 * t1393)
-    t1408 = t1354 + t1389
-    t1409 = t1354 - t1389
-    t1410 = t1351 + (t1351 + t1402)
-    t1411 = t1348 + (t1348 + t1405)
-    t1413 = (prepared[19] * t1356) + (prepared[22] * t1408)
-    t1415 = (prepared[22] * t1357) + (prepared[19] * t1409)
-    t1444 = ((prepared[23] * (t1335 - t1357)) + (((prepared[27] * t1411) - (prepared[20] * t1410)) - (prepared[21] * t1409))) - (prepared[22] * t1381)
-    t1445 = ((prepared[21] * t1355) - (((prepared[26] * t1410) + (prepared[23] * t1408)) - (prepared[20] * t1411))) - (prepared[19] * t1381)
-    t1446 = ((prepared[20] * (t1356 - t1357)) - ((((prepared[26] * t1409) - (prepared[27] * t1408)) - (prepared[21] * t1405)) - (prepared[23] * t1402))) + ((prepared[19] * ((t111 * t1378) + (t112 * t1374))) + (prepared[22] * ((t112 * t1378) - (t111 * t1374))))
-    t1461 = ((t112 * t1413) - (t111 * t1415)) + (prepared[24] * t1390)
-    t1462 = (prepared[24] * t1335) - ((prepared[19] * t1410) - (prepared[22] * t1411))
-    t1473 = ((t112 * t1444) + (t111 * t1445)) + ((prepared[30] * t1393) + (prepared[24] * t1374))
-    t1474 = t1446 - (0.0005 * (t1331 + t1389))
-    t1475 = ((t111 * t1444) - (t112 * t1445)) - (((0.0005 * (t1316 - t1334)) + (prepared[30] * t1390)) - (prepared[24] * t1378))
-    t1478 = (t109 * t1461) - (t110 * t1462)
-    t1481 = (t110 * t1461) + (t109 * t1462)
-    t1504 = (t1481 - ((t109 * t1473) + (t110 * t1474))) - ((prepared[33] * t1372) + (prepared[32] * t1367))
-    t1505 = t1475 - (0.07000000000000006 * t1316)
-    t1506 = (t1478 + ((t110 * t1473) - (t109 * t1474))) + (((0.03500000000000003 * t1319) - (prepared[33] * t1319)) + (prepared[32] * t1369))
-    t1529 = 2.0 * qd1
-    t1530 = t106 * t1529
-    t1532 = 2.0 * t167
-    t1534 = 2.0 * (t110 * t202)
-    t1535 = t109 * t212
-    t1536 = t110 * t212
-    t1539 = (t110 * t205) - (t109 * t202)
-    t1540 = t110 * t112
-    t1541 = t110 * t111
-    t1543 = 2.0 * (t244 * t1540)
-    t1545 = 2.0 * (t109 * t254)
-    t1548 = (t254 * t1541) + (t109 * t247)
-    t1551 = (t254 * t1540) + (t109 * t244)
-    t1554 = (t247 * t1540) + (t244 * t1541)
-    t1555 = t1543 - t1545
-    t1556 = t1534 - t1555
-    t1557 = t1543 + t1545
-    t1567 = 2.0 * t126
-    t1568 = 2.0 * t160
-    t1569 = (t107 * t1529) + t1532
-    t1570 = t1567 + t1568
-    t1573 = (t109 * t1530) - (t110 * t1570)
-    t1576 = (t110 * t1530) + (t109 * t1570)
-    t1577 = t110 * t1568
-    t1578 = t109 * t1568
-    t1580 = t1536 - t1577
-    t1581 = t157 + t1539
-    t1584 = t1535 + (t1535 - t1578)
-    t1593 = (t112 * t1581) - (t111 * t1584)
-    t1596 = (t111 * t1581) + (t112 * t1584)
-    t1599 = t1554 + t1580
-    t1600 = t1554 - t1580
-    t1601 = t1551 + (t1551 + t1593)
-    t1602 = t1548 + (t1548 + t1596)
-    t1604 = (prepared[19] * t1556) + (prepared[22] * t1599)
-    t1606 = (prepared[22] * t1557) + (prepared[19] * t1600)
-    t1615 = (prepared[23] * (t1534 - t1557)) + (((prepared[27] * t1602) - (prepared[20] * t1601)) - (prepared[21] * t1600))
-    t1621 = (prepared[21] * t1555) - (((prepared[26] * t1601) + (prepared[23] * t1599)) - (prepared[20] * t1602))
-    t1629 = (prepared[20] * (t1556 - t1557)) - ((((prepared[26] * t1600) - (prepared[27] * t1599)) - (prepared[21] * t1596)) - (prepared[23] * t1593))
-    t1635 = t1615 + (prepared[22] * t1576)
-    t1636 = t1621 + (prepared[19] * t1576)
-    t1637 = t1629 - ((prepared[19] * ((t111 * t1573) - (t112 * t1569))) + (prepared[22] * ((t112 * t1573) + (t111 * t1569))))
-    t1652 = ((t112 * t1604) - (t111 * t1606)) + (prepared[24] * t1581)
-    t1653 = (prepared[24] * t1534) - ((prepared[19] * t1601) - (prepared[22] * t1602))
-    t1655 = prepared[30] * t1584
-    t1656 = 0.0005 * (t1536 + t1580)
-    t1659 = (0.0005 * (t157 - t1539)) + (prepared[30] * t1581)
-    t1664 = ((t112 * t1635) + (t111 * t1636)) - (t1655 - (prepared[24] * t1569))
-    t1665 = t1637 - t1656
-    t1666 = ((t111 * t1635) - (t112 * t1636)) - (t1659 + (prepared[24] * t1573))
-    t1669 = (t109 * t1652) - (t110 * t1653)
-    t1672 = (t110 * t1652) + (t109 * t1653)
-    t1683 = t1672 - (prepared[32] * t1568)
-    t1684 = prepared[33] * t1568
-    t1685 = 0.07000000000000006 * t157
-    t1689 = (t1672 - ((t109 * t1664) + (t110 * t1665))) - (t1684 + (prepared[32] * t1567))
-    t1690 = t1666 - t1685
-    t1691 = (t1669 + ((t110 * t1664) - (t109 * t1665))) + (prepared[32] * t1530)
-    t1694 = (t107 * t1669) - (t106 * ((prepared[32] * t1532) + (((t111 * t1604) + (t112 * t1606)) - (prepared[24] * t1584))))
-    t1721 = t1615 + (prepared[22] * t1578)
-    t1722 = t1621 + (prepared[19] * t1578)
-    t1723 = t1629 + ((prepared[19] * ((t111 * t1577) + (t112 * t1532))) + (prepared[22] * ((t112 * t1577) - (t111 * t1532))))
-    t1734 = ((t112 * t1721) + (t111 * t1722)) - (t1655 - (prepared[24] * t1532))
-    t1735 = t1656 - t1723
-    t1736 = ((t111 * t1721) - (t112 * t1722)) - (t1659 - (prepared[24] * t1577))
-    t1744 = t1669 + ((t110 * t1734) + (t109 * t1735))
-    t1745 = t1684 - (t1672 - ((t109 * t1734) - (t110 * t1735)))
-    t1746 = t1685 - t1736
-    t1758 = 2.0 * t212
-    t1760 = 2.0 * (t111 * t244)
-    t1761 = t112 * t254
-    t1762 = t111 * t254
-    t1765 = (t111 * t247) - (t112 * t244)
-    t1766 = t1758 - t1760
-    t1775 = 2.0 * t205
-    t1776 = t111 * t1775
-    t1777 = t112 * t1775
-    t1780 = t202 + t1765
-    t1781 = t202 - t1765
-    t1782 = t1762 + (t1762 + t1776)
-    t1783 = t1761 + (t1761 + t1777)
-    t1785 = (prepared[19] * t1766) + (prepared[22] * t1780)
-    t1787 = (prepared[22] * t1760) - (prepared[19] * t1781)
-    t1796 = (prepared[23] * t1766) - (((prepared[27] * t1783) + (prepared[20] * t1782)) - (prepared[21] * t1781))
-    t1802 = (prepared[21] * t1760) - (((prepared[26] * t1782) + (prepared[23] * t1780)) + (prepared[20] * t1783))
-    t1810 = (prepared[20] * (t1760 - t1766)) - ((((prepared[26] * t1781) + (prepared[27] * t1780)) - (prepared[21] * t1777)) + (prepared[23] * t1776))
-    t1813 = (t112 * t1785) - (t111 * t1787)
-    t1822 = (t111 * t1796) - (t112 * t1802)
-    t1824 = (prepared[24] * t1758) - ((prepared[19] * t1782) + (prepared[22] * t1783))
-    t1829 = ((t112 * t1796) + (t111 * t1802)) + (prepared[30] * t1775)
-    t1830 = t1810 + (0.001 * t202)
-    t1833 = (t109 * t1813) - (t110 * t1824)
-    t1836 = (t110 * t1813) + (t109 * t1824)
-    t1843 = t1836 - ((t109 * t1829) - (t110 * t1830))
-    t1844 = t1833 + ((t110 * t1829) + (t109 * t1830))
-    t1859 = 2.0 * t254
-    t1860 = prepared[19] * t1859
-    t1861 = prepared[22] * t1859
-    t1864 = 2.0 * t244
-    t1865 = 2.0 * t247
-    t1868 = (prepared[19] * t1864) - (prepared[22] * t1865)
-    t1872 = (prepared[23] * t1859) - ((prepared[27] * t1865) - (prepared[20] * t1864))
-    t1876 = (prepared[21] * t1859) + ((prepared[26] * t1864) - (prepared[20] * t1865))
-    t1879 = (t112 * t1860) - (t111 * t1861)
-    t1885 = (t112 * t1872) + (t111 * t1876)
-    t1888 = (t111 * t1872) - (t112 * t1876)
-    t1891 = (t109 * t1879) + (t110 * t1868)
-    t1894 = (t110 * t1879) - (t109 * t1868)
-    t1897 = t1894 + (t109 * t1885)
-    t1898 = t1891 - (t110 * t1885)
+    t0 = sin(q1)
+    t1 = cos(q1)
+    t2 = sin(q3)
+    t3 = cos(q3)
+    t4 = sin(q4)
+    t5 = cos(q4)
+    t6 = q1 + q2
+    t7 = sin(t6)
+    t8 = cos(t6)
+    t9 = (t5 * prepared[36]) - (t4 * prepared[37])
+    t10 = (prepared[21] * t5) - (prepared[23] * t4)
+    t11 = (prepared[21] * t4) + (prepared[23] * t5)
+    t12 = t5 * t9
+    t13 = prepared[27] + t12
+    t14 = prepared[20] + (t4 * t9)
+    t15 = prepared[26] - t12
+    t16 = (prepared[19] * t5) - (prepared[22] * t4)
+    t17 = (prepared[19] * t4) + (prepared[22] * t5)
+    t18 = t0 * (t1 * prepared[38])
+    t19 = t8 * (t7 * prepared[39])
+    t20 = t8 * prepared[32]
+    t21 = t7 * prepared[32]
+    t22 = qd1 + qd2
+    t23 = qd0 * t8
+    t24 = (t2 * t22) + (t3 * t23)
+    t25 = qd3 + (qd0 * t7)
+    t26 = 2.0 * qd0
+    t27 = 2.0 * qd1
+    t28 = 2.0 * t22
+    t29 = 2.0 * ((t3 * t22) - (t2 * t23))
+    t30 = 2.0 * t24
+    t31 = 2.0 * t25
+    t32 = 2.0 * (qd4 + t24)
+    t33 = t0 * t27
+    t34 = t1 * t27
+    t35 = t1 * t26
+    t36 = t7 * t28
+    t37 = t8 * t28
+    t38 = t8 * t26
+    t39 = 0.0005 - t13
+    t40 = (t2 * (prepared[30] - t39)) - (t3 * (2.0 * t10))
+    t41 = (t2 * t14) - (t3 * t11)
+    t42 = (t2 * t16) - (prepared[24] * t3)
+    t43 = (t3 * t16) + (prepared[24] * t2)
+    t44 = t7 * t42
+    t45 = t44 + (t8 * t17)
+    t46 = (t8 * t42) - (t7 * t17)
+    t47 = t8 * t43
+    t48 = ((t7 * (t10 + (t3 * t40))) + (t8 * ((t3 * t14) + (t2 * t11)))) - t47
+    t49 = t7 * t43
+    t50 = t20 + t45
+    t51 = t21 - t46
+    t52 = t19 + ((t41 + (t8 * ((t7 * (t15 + (prepared[30] - (t2 * t40)))) - (t8 * (2.0 * t41))))) + ((t8 * t46) - (t7 * t45)))
+    t53 = t13 + t15
+    t54 = t2 * t17
+    t55 = t3 * t17
+    t56 = (t7 * t54) - (t8 * t16)
+    t57 = (t8 * t54) + (t7 * t16)
+    t58 = ((t7 * ((t2 * t10) + (t3 * t53))) + (t8 * t11)) - (t7 * t55)
+    t59 = t44 - ((t7 * t41) + (t8 * (prepared[30] + t39)))
+    t60 = t17 * t32
+    t61 = t16 * t32
+    t62 = t17 * t29
+    t63 = t62 - (t16 * t31)
+    t64 = t10 * t31
+    t65 = t14 * t32
+    t66 = t64 - t65
+    t67 = t10 * t29
+    t68 = t14 * t29
+    t69 = t68 - (t13 * t31)
+    t70 = (t11 * t31) - (t15 * t32)
+    t71 = t11 * t29
+    t72 = t65 - t71
+    t73 = t14 * t31
+    t74 = (t15 * t29) - t73
+    t75 = t11 * t32
+    t76 = t10 * t32
+    t77 = t64 - t71
+    t78 = (0.001 * t25) + t69
+    t79 = (0.001 * t24) - ((t13 * t32) - t67)
+    t80 = t75 + (prepared[30] * t31)
+    t81 = t76 + (prepared[30] * t29)
+    t82 = t60 - (prepared[24] * t31)
+    t83 = t61 - (prepared[24] * t29)
+    t84 = t19 * t28
+    t85 = (t2 * t82) + (t3 * t63)
+    t86 = (t3 * t82) - (t2 * t63)
+    t87 = (t7 * t85) - (t8 * t83)
+    t88 = (t8 * t85) + (t7 * t83)
+    t89 = (t2 * (t66 + t77)) - (t3 * (t78 - t80))
+    t90 = t2 * t89
+    t91 = t77 - t90
+    t92 = t3 * t89
+    t93 = (t2 * t79) + (t3 * t81)
+    t94 = (t3 * t79) - (t2 * t81)
+    t95 = t7 * ((t7 * (t72 + t91)) + (t8 * (t93 - ((t2 * t70) - (t3 * t74)))))
+    t96 = (t36 * t45) + ((t8 * t87) - (t84 - (t72 - t95)))
+    t97 = (t37 * t46) - ((t7 * t88) - (t84 - (t91 - t95)))
+    t98 = (t38 * t46) - ((t7 * t86) - ((t19 * t26) + ((t8 * (t78 + t92)) - (t7 * ((t3 * t70) + (t2 * t74))))))
+    t99 = ((t8 * (t80 - t92)) - (t7 * t94)) - (t37 * t43)
+    t100 = (t21 * t28) + t87
+    t101 = t18 * t27
+    t102 = t0 * ((t20 * t28) + t88)
+    t103 = t33 * t50
+    t104 = t34 * t51
+    t105 = t35 * t51
+    t106 = t103 + ((t1 * t100) + (t96 - t101))
+    t107 = t66 - t77
+    t108 = t66 + t72
+    t109 = t16 * t29
+    t110 = (t17 * t31) + t109
+    t111 = t75 + (t68 + (t15 * t31))
+    t112 = t76 + (t73 + (t13 * t29))
+    t113 = t77 - t108
+    t114 = t10 * t30
+    t115 = ((t3 * t69) - (t2 * t108)) - ((t36 * t57) - (t37 * t56))
+    t116 = (t2 * t61) + (t3 * t110)
+    t117 = (t3 * t61) - (t2 * t110)
+    t118 = (t7 * t116) + (t8 * t60)
+    t119 = (t8 * t116) - (t7 * t60)
+    t120 = ((t3 * t111) - (t2 * t113)) - ((t8 * t119) + (t7 * t118))
+    t121 = t109 + (prepared[24] * t30)
+    t122 = t62 - t63
+    t123 = t82 - (t17 * t30)
+    t124 = t70 + (t67 - (t30 * (prepared[30] - t15)))
+    t125 = t74 - (t114 + (t29 * (t15 - t39)))
+    t126 = t107 - (t71 - (t14 * t30))
+    t127 = t94 - ((t36 * t47) - (t37 * t49))
+    t128 = (t2 * t122) + (t3 * t123)
+    t129 = (t3 * t122) - (t2 * t123)
+    t130 = (t7 * t128) - (t8 * t121)
+    t131 = (t8 * t128) + (t7 * t121)
+    t132 = ((t3 * t124) + (t2 * t125)) + ((t8 * t131) + (t7 * t130))
+    t133 = t96 + t97
+    t134 = t26 * t48
+    t135 = t133 - t134
     return [
-        -(0.5 * ((t102 * (((t106 * t1504) - (t107 * t1505)) - (0.07000000000000006 * (qd1 * t103)))) - (t103 * (((t1481 - (prepared[32] * t1372)) + ((t107 * t1504) + (t106 * t1505))) - (prepared[35] * t1367))))),
-        -(0.5 * ((t102 * (((t106 * t1689) - (t107 * t1690)) - (0.07000000000000006 * t127))) - (t103 * ((t1683 + ((t107 * t1689) + (t106 * t1690))) - (prepared[35] * t1567))))),
-        0.5 * ((t102 * ((t106 * t1745) - (t107 * t1746))) + (t103 * (t1683 - ((t107 * t1745) + (t106 * t1746))))),
-        -(0.5 * ((t102 * ((t106 * t1843) - (t107 * t1822))) - (t103 * (t1836 + ((t107 * t1843) + (t106 * t1822)))))),
-        -(0.5 * ((t102 * ((t106 * t1897) + (t107 * t1888))) - (t103 * (t1894 + ((t107 * t1897) - (t106 * t1888)))))),
-        0.5 * ((t1506 + ((t107 * (t1478 - (prepared[32] * t1319))) - (t106 * ((prepared[32] * t1314) + (((t111 * t1413) + (t112 * t1415)) + (prepared[24] * t1393)))))) + ((prepared[35] * t1303) - (0.03500000000000003 * t1303))),
-        0.5 * (t1691 + t1694),
-        0.5 * (t1694 + t1744),
-        0.5 * (t1844 + ((t107 * t1833) - (t106 * (((t111 * t1785) + (t112 * t1787)) + (prepared[24] * t1775))))),
-        0.5 * (t1898 + ((t107 * t1891) - (t106 * ((t111 * t1860) + (t112 * t1861))))),
-        0.5 * t1506,
-        0.5 * t1691,
-        0.5 * t1744,
-        0.5 * t1844,
-        0.5 * t1898,
-        0.5 * t1475,
-        0.5 * t1666,
-        0.5 * t1736,
-        0.5 * t1822,
-        -(0.5 * t1888),
-        -(0.5 * t1446),
-        -(0.5 * t1637),
-        -(0.5 * t1723),
-        0.5 * t1810,
-        0.0,
-    ]
-
-
-def inverse_dynamics_derivatives(prepared, q, qd, qdd, sin=sin, cos=cos):
-    """d tau / d q, then d tau / d qd."""
-    (q0, q1, q2, q3, q4,) = q
-    (qd0, qd1, qd2, qd3, qd4,) = qd
-    (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t115 = (prepared[1] * t101) - (prepared[0] * t100)
-    t118 = (prepared[1] * t100) + (prepared[0] * t101)
-    t122 = (t103 * t115) + (prepared[2] * t102)
-    t125 = (t102 * t115) - (prepared[2] * t103)
-    t126 = qd0 * t102
-    t127 = qd0 * t103
-    t128 = qdd0 * t102
-    t129 = qdd0 * t103
-    t130 = t126 * t126
-    t132 = qd1 * t127
-    t133 = qd1 * t126
-    t134 = t126 * t127
-    t142 = t133 - (t129 - t133)
-    t143 = t132 + (t128 + t132)
-    t146 = t122 + ((qd0 * qd0) - (t130 - (qd1 * qd1)))
-    t147 = t125 + (qdd1 + t134)
-    t148 = t118 - t142
-    t151 = (t106 * t146) + (t107 * t147)
-    t154 = (t107 * t146) - (t106 * t147)
-    t157 = (t106 * t126) - (t107 * t127)
-    t160 = (t107 * t126) + (t106 * t127)
-    t167 = qd1 + qd2
-    t175 = t157 * t157
-    t177 = t160 * t167
-    t178 = t157 * t167
-    t179 = t157 * t160
-    t180 = ((t107 * t129) - (t106 * t128)) - t177
-    t181 = ((t106 * t129) + (t107 * t128)) - t178
-    t184 = t175 + (t167 * t167)
-    t185 = (qdd1 + qdd2) - t179
-    t187 = t178 - t181
-    t188 = t177 - t180
-    t191 = t151 + t185
-    t192 = t154 + t184
-    t193 = t148 - t188
-    t196 = (t109 * t191) + (t110 * t193)
-    t199 = (t110 * t191) - (t109 * t193)
-    t202 = (t109 * t157) + (t110 * t167)
-    t205 = (t110 * t157) - (t109 * t167)
-    t212 = qd3 + t160
-    t213 = qdd3 + t181
-    t220 = t202 * t202
-    t222 = t205 * t212
-    t223 = t202 * t212
-    t224 = t202 * t205
-    t225 = ((t110 * t185) + (t109 * t188)) + t222
-    t226 = ((t109 * t185) - (t110 * t188)) + t223
-    t229 = t220 + (t212 * t212)
-    t230 = t213 - t224
-    t232 = t223 + t226
-    t233 = t222 + t225
-    t238 = (t112 * t196) + (t111 * t192)
-    t241 = (t111 * t196) - (t112 * t192)
-    t244 = (t112 * t202) + (t111 * t212)
-    t247 = (t111 * t202) - (t112 * t212)
-    t254 = qd4 - t205
-    t255 = qdd4 + t226
-    t258 = (t112 * t230) - (t111 * t233)
-    t261 = (t111 * t230) + (t112 * t233)
-    t262 = t244 * t244
-    t263 = t254 * t254
-    t264 = t247 * t254
-    t265 = t244 * t254
-    t266 = t244 * t247
-    t269 = t262 - t263
-    t270 = t229 - t269
-    t271 = t262 + t263
-    t272 = t255 + t266
-    t273 = t255 - t266
-    t274 = t265 - (t258 - t265)
-    t275 = t264 - (t261 - t264)
-    t280 = (prepared[19] * t270) + (prepared[22] * t272)
-    t283 = (prepared[19] * t273) - (prepared[22] * t271)
-    t288 = prepared[20] * t274
-    t297 = prepared[20] * t275
-    t315 = ((((prepared[27] * t275) - t288) + (prepared[21] * t273)) + (prepared[23] * (t229 - t271))) + (prepared[22] * t199)
-    t316 = ((((prepared[26] * t274) + (prepared[23] * t272)) - t297) - (prepared[21] * t269)) - (prepared[19] * t199)
-    t318 = t112 * t280
-    t319 = t111 * t283
-    t321 = t111 * t280
-    t322 = t112 * t283
-    t324 = t112 * t315
-    t325 = t111 * t316
-    t327 = t111 * t315
-    t328 = t112 * t316
-    t333 = (t318 + t319) - (prepared[24] * t230)
-    t334 = ((prepared[19] * t274) - (prepared[22] * t275)) - (prepared[24] * t229)
-    t345 = (t324 - t325) + ((prepared[30] * t233) + (prepared[24] * t192))
-    t346 = ((((((prepared[26] * t273) + (prepared[27] * t272)) - (prepared[21] * t261)) - (prepared[23] * t258)) + (prepared[20] * (t270 - t271))) - ((prepared[19] * t241) + (prepared[22] * t238))) - (0.0005 * t232)
-    t348 = t109 * t333
-    t349 = t110 * t334
-    t351 = t110 * t333
-    t352 = t109 * t334
-    t353 = t351 - t352
-    t354 = t109 * t345
-    t355 = t110 * t346
-    t377 = (t353 - (t354 + t355)) - ((prepared[33] * t188) - (prepared[32] * t148))
-    t378 = ((t327 + t328) + (((0.0005 * (t213 + t224)) + (prepared[30] * t230)) - (prepared[24] * t196))) - (0.03500000000000003 * t187)
-    t386 = t106 * t377
-    t387 = t107 * t378
-    t389 = t107 * t377
-    t390 = t106 * t378
-    t725 = t103 * t118
-    t726 = t102 * t118
-    t729 = (t106 * t725) + (t107 * t726)
-    t732 = (t107 * t725) - (t106 * t726)
-    t735 = (t109 * t729) - (t110 * t115)
-    t738 = (t110 * t729) + (t109 * t115)
-    t745 = prepared[22] * t738
-    t746 = prepared[19] * t738
-    t749 = (prepared[19] * ((t111 * t735) - (t112 * t732))) + (prepared[22] * ((t112 * t735) + (t111 * t732)))
-    t758 = ((t112 * t745) + (t111 * t746)) + (prepared[24] * t732)
-    t759 = ((t111 * t745) - (t112 * t746)) - (prepared[24] * t735)
-    t768 = ((t109 * t758) - (t110 * t749)) + (prepared[32] * t115)
-    t769 = ((t110 * t758) + (t109 * t749)) + (prepared[32] * t729)
-    t785 = t130 - (t127 * t127)
-    t786 = t125 + (2.0 * t134)
-    t787 = t122 - t785
-    t790 = (t106 * t786) - (t107 * t787)
-    t794 = 2.0 * t179
-    t796 = t175 - (t160 * t160)
-    t797 = t790 - t796
-    t798 = ((t107 * t786) + (t106 * t787)) - t794
-    t799 = t143 - t187
-    t802 = (t109 * t797) + (t110 * t799)
-    t805 = (t110 * t797) - (t109 * t799)
-    t806 = t109 * t160
-    t807 = t110 * t160
-    t809 = t110 * t187
-    t812 = t109 * t187
-    t820 = (t212 * t807) - (t157 * t205)
-    t823 = (t212 * t806) - (t157 * t202)
-    t826 = (t205 * t806) + (t202 * t807)
-    t828 = ((t109 * t796) + t809) + t823
-    t829 = (2.0 * (t202 * t806)) - (2.0 * (t157 * t212))
-    t830 = t180 - t826
-    t833 = t820 + (((t110 * t796) - t812) + t820)
-    t842 = (t112 * t806) - (t111 * t157)
-    t845 = (t111 * t806) + (t112 * t157)
-    t848 = (t112 * t830) - (t111 * t833)
-    t851 = (t111 * t830) + (t112 * t833)
-    t853 = 2.0 * (t244 * t842)
-    t855 = 2.0 * (t254 * t807)
-    t858 = (t254 * t845) - (t247 * t807)
-    t861 = (t254 * t842) - (t244 * t807)
-    t864 = (t247 * t842) + (t244 * t845)
-    t867 = t853 + t855
-    t868 = t829 - t867
-    t869 = t853 - t855
-    t870 = t828 + t864
-    t871 = t828 - t864
-    t872 = t861 - (t848 - t861)
-    t873 = t858 - (t851 - t858)
-    t878 = (prepared[19] * t868) + (prepared[22] * t870)
-    t881 = (prepared[19] * t871) - (prepared[22] * t869)
-    t891 = (((prepared[27] * t873) - (prepared[20] * t872)) + (prepared[21] * t871)) + (prepared[23] * (t829 - t869))
-    t898 = (((prepared[26] * t872) + (prepared[23] * t870)) - (prepared[20] * t873)) - (prepared[21] * t867)
-    t907 = ((((prepared[26] * t871) + (prepared[27] * t870)) - (prepared[21] * t851)) - (prepared[23] * t848)) + (prepared[20] * (t868 - t869))
-    t913 = t891 - (prepared[22] * t805)
-    t914 = t898 + (prepared[19] * t805)
-    t915 = t907 + ((prepared[19] * ((t111 * t802) - (t112 * t798))) + (prepared[22] * ((t112 * t802) + (t111 * t798))))
-    t931 = ((t112 * t878) + (t111 * t881)) - (prepared[24] * t830)
-    t932 = ((prepared[19] * t872) - (prepared[22] * t873)) - (prepared[24] * t829)
-    t934 = prepared[30] * t833
-    t935 = 0.0005 * (t823 + t828)
-    t938 = (0.0005 * (t180 + t826)) + (prepared[30] * t830)
-    t943 = ((t112 * t913) - (t111 * t914)) + (t934 - (prepared[24] * t798))
-    t944 = t915 - t935
-    t945 = ((t111 * t913) + (t112 * t914)) + (t938 + (prepared[24] * t802))
-    t948 = (t109 * t931) + (t110 * t932)
-    t951 = (t110 * t931) - (t109 * t932)
-    t965 = t951 + (prepared[32] * t187)
-    t966 = prepared[33] * t187
-    t967 = 0.03500000000000003 * t188
-    t970 = (0.03500000000000003 * t796) - (prepared[33] * t796)
-    t975 = (t951 - ((t109 * t943) + (t110 * t944))) + (t966 - (prepared[32] * t143))
-    t976 = t945 - t967
-    t977 = (t948 + ((t110 * t943) - (t109 * t944))) - (t970 + (prepared[32] * t790))
-    t978 = t107 * (t948 + (prepared[32] * t796))
-    t979 = t106 * ((((t111 * t878) - (t112 * t881)) + (prepared[24] * t833)) + (prepared[32] * t794))
-    t1004 = t154 + t796
-    t1005 = t151 - t794
-    t1007 = t809 + (t109 * t1004)
-    t1009 = t812 - (t110 * t1004)
-    t1021 = t891 - (prepared[22] * t1009)
-    t1022 = t898 + (prepared[19] * t1009)
-    t1023 = t907 - ((prepared[19] * ((t111 * t1007) + (t112 * t1005))) + (prepared[22] * ((t112 * t1007) - (t111 * t1005))))
-    t1034 = ((t112 * t1021) - (t111 * t1022)) + (t934 - (prepared[24] * t1005))
-    t1035 = t935 - t1023
-    t1036 = ((t111 * t1021) + (t112 * t1022)) + (t938 - (prepared[24] * t1007))
-    t1047 = t966 + (t951 - ((t109 * t1034) - (t110 * t1035)))
-    t1048 = t967 - t1036
-    t1049 = (t948 + ((t110 * t1034) + (t109 * t1035))) - (t970 - (prepared[32] * t154))
-    t1068 = 2.0 * t224
-    t1070 = t220 - (t205 * t205)
-    t1073 = t112 * t205
-    t1074 = t111 * t205
-    t1077 = (t112 * t1070) + (t111 * t232)
-    t1080 = (t111 * t1070) - (t112 * t232)
-    t1082 = 2.0 * (t244 * t1073)
-    t1084 = 2.0 * (t202 * t254)
-    t1087 = (t254 * t1074) + (t202 * t247)
-    t1090 = (t254 * t1073) + (t202 * t244)
-    t1093 = (t247 * t1073) + (t244 * t1074)
-    t1096 = t1082 - t1084
-    t1097 = t1068 - t1096
-    t1098 = t1082 + t1084
-    t1099 = t225 + t1093
-    t1100 = t225 - t1093
-    t1101 = t1090 - (t1077 - t1090)
-    t1102 = t1087 - (t1080 - t1087)
-    t1107 = (prepared[19] * t1097) + (prepared[22] * t1099)
-    t1110 = (prepared[19] * t1100) - (prepared[22] * t1098)
-    t1142 = ((((prepared[27] * t1102) - (prepared[20] * t1101)) + (prepared[21] * t1100)) + (prepared[23] * (t1068 - t1098))) - (prepared[22] * t196)
-    t1143 = ((((prepared[26] * t1101) + (prepared[23] * t1099)) - (prepared[20] * t1102)) - (prepared[21] * t1096)) + (prepared[19] * t196)
-    t1144 = (((((prepared[26] * t1100) + (prepared[27] * t1099)) - (prepared[21] * t1080)) - (prepared[23] * t1077)) + (prepared[20] * (t1097 - t1098))) - ((prepared[19] * (t111 * t199)) + (prepared[22] * (t112 * t199)))
-    t1160 = ((t112 * t1107) + (t111 * t1110)) - (prepared[24] * t1070)
-    t1161 = ((prepared[19] * t1101) - (prepared[22] * t1102)) - (prepared[24] * t1068)
-    t1170 = ((t112 * t1142) - (t111 * t1143)) - (prepared[30] * t232)
-    t1171 = t1144 - (0.0005 * t233)
-    t1172 = ((t111 * t1142) + (t112 * t1143)) - (((0.0005 * t1070) - (prepared[30] * t1070)) + (prepared[24] * t199))
-    t1177 = (t351 + (t109 * t1160)) - (t352 - (t110 * t1161))
-    t1182 = (t348 - (t110 * t1160)) + (t349 + (t109 * t1161))
-    t1193 = t1182 + (((t110 * t345) + (t109 * t1170)) - ((t109 * t346) - (t110 * t1171)))
-    t1194 = t1177 - ((t354 - (t110 * t1170)) + (t355 + (t109 * t1171)))
-    t1209 = 2.0 * t266
-    t1211 = t262 - (t247 * t247)
-    t1216 = (prepared[19] * t1209) + (prepared[22] * t1211)
-    t1219 = (prepared[19] * t1211) - (prepared[22] * t1209)
-    t1222 = (prepared[19] * t275) + (prepared[22] * t274)
-    t1228 = ((t297 + (prepared[27] * t274)) - (prepared[21] * t1211)) + (prepared[23] * t1209)
-    t1234 = (t288 + ((prepared[26] * t275) - (prepared[23] * t1211))) - (prepared[21] * t1209)
-    t1247 = (((((prepared[26] * t1211) - (prepared[27] * t1211)) + (prepared[21] * t258)) - (prepared[23] * t261)) - (prepared[20] * (4.0 * t266))) + ((prepared[19] * t238) - (prepared[22] * t241))
-    t1252 = (t321 - (t112 * t1216)) - (t322 - (t111 * t1219))
-    t1262 = (t327 - (t112 * t1228)) + (t328 - (t111 * t1234))
-    t1267 = (t324 + (t111 * t1228)) - (t325 + (t112 * t1234))
-    t1270 = (t109 * t1252) + (t110 * t1222)
-    t1273 = (t110 * t1252) - (t109 * t1222)
-    t1280 = t1273 - ((t109 * t1262) + (t110 * t1247))
-    t1281 = t1270 + ((t110 * t1262) - (t109 * t1247))
-    t1303 = (t102 * t127) + (t103 * t126)
-    t1304 = (2.0 * qd0) - (2.0 * (t102 * t126))
-    t1309 = (t102 * t106) - (t103 * t107)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1314 = 2.0 * (t157 * t1309)
-    t1316 = t167 * t1309
-    t1319 = (t160 * t1309) + (t157 * t1312)
-    t1320 = t109 * t1309
-    t1321 = t110 * t1309
-    t1328 = (t212 * t1321) + (t205 * t1312)
-    t1331 = (t212 * t1320) + (t202 * t1312)
-    t1334 = (t205 * t1320) + (t202 * t1321)
-    t1335 = (2.0 * (t202 * t1320)) + (2.0 * (t212 * t1312))
-    t1338 = (t112 * t1320) + (t111 * t1312)
-    t1341 = (t111 * t1320) - (t112 * t1312)
-    t1343 = 2.0 * (t244 * t1338)
-    t1345 = 2.0 * (t254 * t1321)
-    t1348 = (t254 * t1341) - (t247 * t1321)
-    t1351 = (t254 * t1338) - (t244 * t1321)
-    t1354 = (t247 * t1338) + (t244 * t1341)
-    t1355 = t1343 + t1345
-    t1356 = t1335 - t1355
-    t1357 = t1343 - t1345
-    t1367 = 2.0 * (qd1 * t102)
-    t1369 = (t106 * t1304) + (t107 * t1303)
-    t1372 = 2.0 * (t167 * t1312)
-    t1373 = t1319 - t1369
-    t1374 = t1314 + ((t107 * t1304) - (t106 * t1303))
-    t1375 = t1367 + t1372
-    t1378 = (t109 * t1373) + (t110 * t1375)
-    t1381 = (t110 * t1373) - (t109 * t1375)
-    t1389 = t1331 - ((t109 * t1319) + (t110 * t1372))
-    t1390 = t1316 + t1334
-    t1393 = t1328 + (t1328 - ((t110 * t1319) - (t109 * t1372)))
-    t1402 = (t112 * t1390) + (t111 * t1393)
-    t1405 = (t111 * t1390) - (t112 * t1393)
-    t1408 = t1354 + t1389
-    t1409 = t1354 - t1389
-    t1410 = t1351 + (t1351 + t1402)
-    t1411 = t1348 + (t1348 + t1405)
-    t1413 = (prepared[19] * t1356) + (prepared[22] * t1408)
-    t1415 = (prepared[22] * t1357) + (prepared[19] * t1409)
-    t1444 = ((prepared[23] * (t1335 - t1357)) + (((prepared[27] * t1411) - (prepared[20] * t1410)) - (prepared[21] * t1409))) - (prepared[22] * t1381)
-    t1445 = ((prepared[21] * t1355) - (((prepared[26] * t1410) + (prepared[23] * t1408)) - (prepared[20] * t1411))) - (prepared[19] * t1381)
-    t1446 = ((prepared[20] * (t1356 - t1357)) - ((((prepared[26] * t1409) - (prepared[27] * t1408)) - (prepared[21] * t1405)) - (prepared[23] * t1402))) + ((prepared[19] * ((t111 * t1378) + (t112 * t1374))) + (prepared[22] * ((t112 * t1378) - (t111 * t1374))))
-    t1461 = ((t112 * t1413) - (t111 * t1415)) + (prepared[24] * t1390)
-    t1462 = (prepared[24] * t1335) - ((prepared[19] * t1410) - (prepared[22] * t1411))
-    t1473 = ((t112 * t1444) + (t111 * t1445)) + ((prepared[30] * t1393) + (prepared[24] * t1374))
-    t1474 = t1446 - (0.0005 * (t1331 + t1389))
-    t1475 = ((t111 * t1444) - (t112 * t1445)) - (((0.0005 * (t1316 - t1334)) + (prepared[30] * t1390)) - (prepared[24] * t1378))
-    t1478 = (t109 * t1461) - (t110 * t1462)
-    t1481 = (t110 * t1461) + (t109 * t1462)
-    t1504 = (t1481 - ((t109 * t1473) + (t110 * t1474))) - ((prepared[33] * t1372) + (prepared[32] * t1367))
-    t1505 = t1475 - (0.07000000000000006 * t1316)
-    t1506 = (t1478 + ((t110 * t1473) - (t109 * t1474))) + (((0.03500000000000003 * t1319) - (prepared[33] * t1319)) + (prepared[32] * t1369))
-    t1529 = 2.0 * qd1
-    t1530 = t106 * t1529
-    t1532 = 2.0 * t167
-    t1534 = 2.0 * (t110 * t202)
-    t1535 = t109 * t212
-    t1536 = t110 * t212
-    t1539 = (t110 * t205) - (t109 * t202)
-    t1540 = t110 * t112
-    t1541 = t110 * t111
-    t1543 = 2.0 * (t244 * t1540)
-    t1545 = 2.0 * (t109 * t254)
-    t1548 = (t254 * t1541) + (t109 * t247)
-    t1551 = (t254 * t1540) + (t109 * t244)
-    t1554 = (t247 * t1540) + (t244 * t1541)
-    t1555 = t1543 - t1545
-    t1556 = t1534 - t1555
-    t1557 = t1543 + t1545
-    t1567 = 2.0 * t126
-    t1568 = 2.0 * t160
-    t1569 = (t107 * t1529) + t1532
-    t1570 = t1567 + t1568
-    t1573 = (t109 * t1530) - (t110 * t1570)
-    t1576 = (t110 * t1530) + (t109 * t1570)
-    t1577 = t110 * t1568
-    t1578 = t109 * t1568
-    t1580 = t1536 - t1577
-    t1581 = t157 + t1539
-    t1584 = t1535 + (t1535 - t1578)
-    t1593 = (t112 * t1581) - (t111 * t1584)
-    t1596 = (t111 * t1581) + (t112 * t1584)
-    t1599 = t1554 + t1580
-    t1600 = t1554 - t1580
-    t1601 = t1551 + (t1551 + t1593)
-    t1602 = t1548 + (t1548 + t1596)
-    t1604 = (prepared[19] * t1556) + (prepared[22] * t1599)
-    t1606 = (prepared[22] * t1557) + (prepared[19] * t1600)
-    t1615 = (prepared[23] * (t1534 - t1557)) + (((prepared[27] * t1602) - (prepared[20] * t1601)) - (prepared[21] * t1600))
-    t1621 = (prepared[21] * t1555) - (((prepared[26] * t1601) + (prepared[23] * t1599)) - (prepared[20] * t1602))
-    t1629 = (prepared[20] * (t1556 - t1557)) - ((((prepared[26] * t1600) - (prepared[27] * t1599)) - (prepared[21] * t1596)) - (prepared[23] * t1593))
-    t1635 = t1615 + (prepared[22] * t1576)
-    t1636 = t1621 + (prepared[19] * t1576)
-    t1637 = t1629 - ((prepared[19] * ((t111 * t1573) - (t112 * t1569))) + (prepared[22] * ((t112 * t1573) + (t111 * t1569))))
-    t1652 = ((t112 * t1604) - (t111 * t1606)) + (prepared[24] * t1581)
-    t1653 = (prepared[24] * t1534) - ((prepared[19] * t1601) - (prepared[22] * t1602))
-    t1655 = prepared[30] * t1584
-    t1656 = 0.0005 * (t1536 + t1580)
-    t1659 = (0.0005 * (t157 - t1539)) + (prepared[30] * t1581)
-    t1664 = ((t112 * t1635) + (t111 * t1636)) - (t1655 - (prepared[24] * t1569))
-    t1665 = t1637 - t1656
-    t1666 = ((t111 * t1635) - (t112 * t1636)) - (t1659 + (prepared[24] * t1573))
-    t1669 = (t109 * t1652) - (t110 * t1653)
-    t1672 = (t110 * t1652) + (t109 * t1653)
-    t1683 = t1672 - (prepared[32] * t1568)
-    t1684 = prepared[33] * t1568
-    t1685 = 0.07000000000000006 * t157
-    t1689 = (t1672 - ((t109 * t1664) + (t110 * t1665))) - (t1684 + (prepared[32] * t1567))
-    t1690 = t1666 - t1685
-    t1691 = (t1669 + ((t110 * t1664) - (t109 * t1665))) + (prepared[32] * t1530)
-    t1694 = (t107 * t1669) - (t106 * ((prepared[32] * t1532) + (((t111 * t1604) + (t112 * t1606)) - (prepared[24] * t1584))))
-    t1721 = t1615 + (prepared[22] * t1578)
-    t1722 = t1621 + (prepared[19] * t1578)
-    t1723 = t1629 + ((prepared[19] * ((t111 * t1577) + (t112 * t1532))) + (prepared[22] * ((t112 * t1577) - (t111 * t1532))))
-    t1734 = ((t112 * t1721) + (t111 * t1722)) - (t1655 - (prepared[24] * t1532))
-    t1735 = t1656 - t1723
-    t1736 = ((t111 * t1721) - (t112 * t1722)) - (t1659 - (prepared[24] * t1577))
-    t1744 = t1669 + ((t110 * t1734) + (t109 * t1735))
-    t1745 = t1684 - (t1672 - ((t109 * t1734) - (t110 * t1735)))
-    t1746 = t1685 - t1736
-    t1758 = 2.0 * t212
-    t1760 = 2.0 * (t111 * t244)
-    t1761 = t112 * t254
-    t1762 = t111 * t254
-    t1765 = (t111 * t247) - (t112 * t244)
-    t1766 = t1758 - t1760
-    t1775 = 2.0 * t205
-    t1776 = t111 * t1775
-    t1777 = t112 * t1775
-    t1780 = t202 + t1765
-    t1781 = t202 - t1765
-    t1782 = t1762 + (t1762 + t1776)
-    t1783 = t1761 + (t1761 + t1777)
-    t1785 = (prepared[19] * t1766) + (prepared[22] * t1780)
-    t1787 = (prepared[22] * t1760) - (prepared[19] * t1781)
-    t1796 = (prepared[23] * t1766) - (((prepared[27] * t1783) + (prepared[20] * t1782)) - (prepared[21] * t1781))
-    t1802 = (prepared[21] * t1760) - (((prepared[26] * t1782) + (prepared[23] * t1780)) + (prepared[20] * t1783))
-    t1810 = (prepared[20] * (t1760 - t1766)) - ((((prepared[26] * t1781) + (prepared[27] * t1780)) - (prepared[21] * t1777)) + (prepared[23] * t1776))
-    t1813 = (t112 * t1785) - (t111 * t1787)
-    t1822 = (t111 * t1796) - (t112 * t1802)
-    t1824 = (prepared[24] * t1758) - ((prepared[19] * t1782) + (prepared[22] * t1783))
-    t1829 = ((t112 * t1796) + (t111 * t1802)) + (prepared[30] * t1775)
-    t1830 = t1810 + (0.001 * t202)
-    t1833 = (t109 * t1813) - (t110 * t1824)
-    t1836 = (t110 * t1813) + (t109 * t1824)
-    t1843 = t1836 - ((t109 * t1829) - (t110 * t1830))
-    t1844 = t1833 + ((t110 * t1829) + (t109 * t1830))
-    t1859 = 2.0 * t254
-    t1860 = prepared[19] * t1859
-    t1861 = prepared[22] * t1859
-    t1864 = 2.0 * t244
-    t1865 = 2.0 * t247
-    t1868 = (prepared[19] * t1864) - (prepared[22] * t1865)
-    t1872 = (prepared[23] * t1859) - ((prepared[27] * t1865) - (prepared[20] * t1864))
-    t1876 = (prepared[21] * t1859) + ((prepared[26] * t1864) - (prepared[20] * t1865))
-    t1879 = (t112 * t1860) - (t111 * t1861)
-    t1885 = (t112 * t1872) + (t111 * t1876)
-    t1888 = (t111 * t1872) - (t112 * t1876)
-    t1891 = (t109 * t1879) + (t110 * t1868)
-    t1894 = (t110 * t1879) - (t109 * t1868)
-    t1897 = t1894 + (t109 * t1885)
-    t1898 = t1891 - (t110 * t1885)
-    return [
-        -((t102 * ((t106 * t768) + (t107 * t759))) - (t103 * (((t107 * t768) - (t106 * t759)) + (prepared[34] * t115)))),
-        -(((t103 * ((t386 - t387) - (0.03500000000000003 * t143))) + (t102 * (((t106 * t975) - (t107 * t976)) + (0.03500000000000003 * t142)))) + ((t102 * (((t353 - (prepared[32] * t188)) + (t389 + t390)) - ((prepared[35] * t142) - (prepared[34] * t118)))) - (t103 * ((t965 + ((t107 * t975) + (t106 * t976))) - (prepared[35] * t143))))),
-        -((t102 * ((t389 + (t106 * t1047)) + (t390 + (t107 * t1048)))) - (t103 * (t965 - ((t386 - (t107 * t1047)) - (t387 - (t106 * t1048)))))),
-        (t102 * ((t106 * t1193) + (t107 * t1172))) - (t103 * (t1182 + ((t107 * t1193) - (t106 * t1172)))),
-        (t102 * ((t106 * t1280) + (t107 * t1267))) - (t103 * (t1273 + ((t107 * t1280) - (t106 * t1267)))),
-        -(t769 + (prepared[34] * t726)),
-        (t977 + (t978 - t979)) - (((prepared[35] * t785) - (0.03500000000000003 * t785)) - (prepared[34] * t122)),
-        t1049 - (((t106 * ((t348 + t349) + (prepared[32] * t185))) - t978) + ((t107 * (((t321 - t322) + (prepared[24] * t233)) + (prepared[32] * t184))) + t979)),
-        t1194 + ((t107 * t1177) - (t106 * (((t111 * t1107) - (t112 * t1110)) - (prepared[24] * t232)))),
-        -(t1281 + ((t107 * t1270) + (t106 * ((t318 + (t111 * t1216)) + (t319 + (t112 * t1219)))))),
-        -t769,
-        t977,
-        t1049,
-        t1194,
-        -t1281,
-        -t759,
-        t945,
-        t1036,
-        t1172,
-        t1267,
-        -t749,
-        -t915,
-        -t1023,
-        -t1144,
-        t1247,
-        -((t102 * (((t106 * t1504) - (t107 * t1505)) - (0.07000000000000006 * (qd1 * t103)))) - (t103 * (((t1481 - (prepared[32] * t1372)) + ((t107 * t1504) + (t106 * t1505))) - (prepared[35] * t1367)))),
-        -((t102 * (((t106 * t1689) - (t107 * t1690)) - (0.07000000000000006 * t127))) - (t103 * ((t1683 + ((t107 * t1689) + (t106 * t1690))) - (prepared[35] * t1567)))),
-        (t102 * ((t106 * t1745) - (t107 * t1746))) + (t103 * (t1683 - ((t107 * t1745) + (t106 * t1746)))),
-        -((t102 * ((t106 * t1843) - (t107 * t1822))) - (t103 * (t1836 + ((t107 * t1843) + (t106 * t1822))))),
-        -((t102 * ((t106 * t1897) + (t107 * t1888))) - (t103 * (t1894 + ((t107 * t1897) - (t106 * t1888))))),
-        (t1506 + ((t107 * (t1478 - (prepared[32] * t1319))) - (t106 * ((prepared[32] * t1314) + (((t111 * t1413) + (t112 * t1415)) + (prepared[24] * t1393)))))) + ((prepared[35] * t1303) - (0.03500000000000003 * t1303)),
-        t1691 + t1694,
-        t1694 + t1744,
-        t1844 + ((t107 * t1833) - (t106 * (((t111 * t1785) + (t112 * t1787)) + (prepared[24] * t1775)))),
-        t1898 + ((t107 * t1891) - (t106 * ((t111 * t1860) + (t112 * t1861)))),
-        t1506,
-        t1691,
-        t1744,
-        t1844,
-        t1898,
-        t1475,
-        t1666,
-        t1736,
-        t1822,
-        -t1888,
-        -t1446,
-        -t1637,
-        -t1723,
-        t1810,
-        0.0,
-    ]
-
-
-def mass_matrix(prepared, q, sin=sin, cos=cos):
-    """M(q), rotor inertia included."""
-    (q0, q1, q2, q3, q4,) = q
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t2296 = prepared[20] * t111
-    t2299 = prepared[20] * t112
-    t2300 = (prepared[26] * t111) + t2299
-    t2304 = t2296 + (prepared[27] * t112)
-    t2307 = (prepared[21] * t112) - (prepared[23] * t111)
-    t2310 = (prepared[21] * t111) + (prepared[23] * t112)
-    t2319 = (t112 * t2300) - (t111 * t2304)
-    t2325 = (prepared[19] * t112) - (prepared[22] * t111)
-    t2328 = (prepared[19] * t111) + (prepared[22] * t112)
-    t2329 = 0.0005 - ((t112 * ((prepared[26] * t112) - t2296)) - (t111 * (t2299 - (prepared[27] * t111))))
-    t2331 = t110 * t2307
-    t2334 = t109 * t2307
-    t2335 = (t110 * t2329) - t2334
-    t2339 = t2331 - (prepared[30] * t109)
-    t2354 = (t109 * t2335) + (t110 * t2339)
-    t2360 = (t109 * t2325) - (prepared[24] * t110)
-    t2363 = (t110 * t2325) + (prepared[24] * t109)
-    t2364 = ((t109 * t2319) - (t110 * t2310)) - t2360
-    t2367 = ((t110 * t2319) + (t109 * t2310)) - t2363
-    t2368 = prepared[32] + t2328
-    t2369 = 0.03500000000000003 + ((t109 * ((t109 * t2329) + t2331)) + (t110 * (t2334 + (prepared[30] * t110))))
-    t2370 = prepared[33] - (((t111 * t2300) + (t112 * t2304)) - (2.0 * t2328))
-    t2372 = t107 * t2364
-    t2375 = t106 * t2364
-    t2376 = (t107 * t2369) + t2375
-    t2380 = t2372 + (t106 * t2370)
-    t2383 = (t106 * t2354) - (t107 * t2367)
-    t2401 = (t106 * t2360) + (t107 * t2368)
-    t2407 = ((t106 * t2376) - (t107 * t2380)) + ((t107 * t2360) - (t106 * t2368))
-    t2410 = prepared[35] + (((t106 * ((t106 * t2369) - t2372)) - (t107 * (t2375 - (t107 * t2370)))) + (2.0 * t2401))
-    t2411 = 0.03500000000000003 + ((t107 * t2376) + (t106 * t2380))
-    t2426 = t103 * ((t107 * t2354) + (t106 * t2367))
-    t2427 = (t102 * (t2363 + t2383)) - t2426
-    t2449 = t109 * t2328
-    t2450 = t110 * t2328
-    t2455 = t2450 - (t2334 + (t110 * prepared[37]))
-    t2456 = t2449 + (t2331 - (t109 * prepared[37]))
-    t2470 = t2456 + ((t107 * t2449) + (t106 * t2325))
-    t2482 = (t102 * ((t106 * t2455) - (t107 * t2310))) - (t103 * (t2450 + ((t107 * t2455) + (t106 * t2310))))
-    t2485 = prepared[30] + t2329
-    t2493 = t2367 - (t107 * t2363)
-    t2505 = (t102 * (t2375 + (t107 * t2485))) + (t103 * (t2360 - (t2372 - (t106 * t2485))))
-    t2508 = t2369 + t2370
-    t2509 = t2401 + t2508
-    t2517 = t2426 - (t102 * t2383)
-    return [
-        prepared[3] + ((1.5 + ((t103 * ((t103 * t2410) + (t102 * t2407))) + (t102 * ((t103 * t2407) + (t102 * t2411))))) + (1.57 + ((t110 * t2335) - (t109 * t2339)))),
-        -t2427,
-        t2517,
-        t2505,
-        -t2482,
-        -t2427,
-        prepared[4] + (t2410 + t2411),
-        t2509,
-        t2493,
-        t2470,
-        t2517,
-        t2509,
-        prepared[5] + t2508,
-        t2367,
-        t2456,
-        t2505,
-        t2493,
-        t2367,
-        prepared[6] + t2485,
-        t2310,
-        -t2482,
-        t2470,
-        t2456,
-        t2310,
-        prepared[38],
-    ]
-
-
-def forward_dynamics(prepared, q, qd, tau, sin=sin, cos=cos):
-    """qdd that the efforts tau cause, without friction."""
-    (q0, q1, q2, q3, q4,) = q
-    (qd0, qd1, qd2, qd3, qd4,) = qd
-    (tau0, tau1, tau2, tau3, tau4,) = tau
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t115 = (prepared[1] * t101) - (prepared[0] * t100)
-    t118 = (prepared[1] * t100) + (prepared[0] * t101)
-    t125 = (t102 * t115) - (prepared[2] * t103)
-    t126 = qd0 * t102
-    t127 = qd0 * t103
-    t134 = t126 * t127
-    t146 = ((t103 * t115) + (prepared[2] * t102)) + ((qd0 * qd0) - ((t126 * t126) - (qd1 * qd1)))
-    t157 = (t106 * t126) - (t107 * t127)
-    t160 = (t107 * t126) + (t106 * t127)
-    t167 = qd1 + qd2
-    t178 = t157 * t167
-    t179 = t157 * t160
-    t184 = (t157 * t157) + (t167 * t167)
-    t202 = (t109 * t157) + (t110 * t167)
-    t205 = (t110 * t157) - (t109 * t167)
-    t212 = qd3 + t160
-    t222 = t205 * t212
-    t223 = t202 * t212
-    t224 = t202 * t205
-    t229 = (t202 * t202) + (t212 * t212)
-    t244 = (t112 * t202) + (t111 * t212)
-    t247 = (t111 * t202) - (t112 * t212)
-    t254 = qd4 - t205
-    t262 = t244 * t244
-    t263 = t254 * t254
-    t264 = t247 * t254
-    t265 = t244 * t254
-    t266 = t244 * t247
-    t269 = t262 - t263
-    t270 = t229 - t269
-    t271 = t262 + t263
-    t451 = 2.0 * (qd1 * t126)
-    t453 = t125 + t134
-    t454 = t118 - t451
-    t456 = (t106 * t146) + (t107 * t453)
-    t466 = 2.0 * (t160 * t167)
-    t467 = t179 - t456
-    t468 = t184 + ((t107 * t146) - (t106 * t453))
-    t469 = t454 - t466
-    t472 = (t109 * t467) - (t110 * t469)
-    t475 = (t110 * t467) + (t109 * t469)
-    t485 = t223 - ((t109 * t179) + (t110 * t466))
-    t486 = t178 + t224
-    t489 = t222 + (t222 - ((t110 * t179) - (t109 * t466)))
-    t504 = (t112 * t486) + (t111 * t489)
-    t507 = (t111 * t486) - (t112 * t489)
-    t510 = t266 + t485
-    t511 = t266 - t485
-    t512 = t265 + (t265 + t504)
-    t513 = t264 + (t264 + t507)
-    t515 = (prepared[19] * t270) + (prepared[22] * t510)
-    t517 = (prepared[22] * t271) + (prepared[19] * t511)
-    t546 = ((prepared[23] * (t229 - t271)) + (((prepared[27] * t513) - (prepared[20] * t512)) - (prepared[21] * t511))) - (prepared[22] * t475)
-    t547 = ((prepared[21] * t269) - (((prepared[26] * t512) + (prepared[23] * t510)) - (prepared[20] * t513))) - (prepared[19] * t475)
-    t548 = ((prepared[20] * (t270 - t271)) - ((((prepared[26] * t511) - (prepared[27] * t510)) - (prepared[21] * t507)) - (prepared[23] * t504))) + ((prepared[19] * ((t111 * t472) + (t112 * t468))) + (prepared[22] * ((t112 * t472) - (t111 * t468))))
-    t563 = ((t112 * t515) - (t111 * t517)) + (prepared[24] * t486)
-    t564 = (prepared[24] * t229) - ((prepared[19] * t512) - (prepared[22] * t513))
-    t575 = ((t112 * t546) + (t111 * t547)) + ((prepared[30] * t489) + (prepared[24] * t468))
-    t576 = t548 - (0.0005 * (t223 + t485))
-    t577 = ((t111 * t546) - (t112 * t547)) - (((0.0005 * (t178 - t224)) + (prepared[30] * t486)) - (prepared[24] * t472))
-    t580 = (t109 * t563) - (t110 * t564)
-    t583 = (t110 * t563) + (t109 * t564)
-    t606 = (t583 - ((t109 * t575) + (t110 * t576))) - ((prepared[33] * t466) - (prepared[32] * t454))
-    t607 = t577 - (0.07000000000000006 * t178)
-    t608 = (t580 + ((t110 * t575) - (t109 * t576))) + (((0.03500000000000003 * t179) - (prepared[33] * t179)) + (prepared[32] * t456))
-    t2296 = prepared[20] * t111
-    t2299 = prepared[20] * t112
-    t2300 = (prepared[26] * t111) + t2299
-    t2304 = t2296 + (prepared[27] * t112)
-    t2307 = (prepared[21] * t112) - (prepared[23] * t111)
-    t2310 = (prepared[21] * t111) + (prepared[23] * t112)
-    t2319 = (t112 * t2300) - (t111 * t2304)
-    t2325 = (prepared[19] * t112) - (prepared[22] * t111)
-    t2328 = (prepared[19] * t111) + (prepared[22] * t112)
-    t2329 = 0.0005 - ((t112 * ((prepared[26] * t112) - t2296)) - (t111 * (t2299 - (prepared[27] * t111))))
-    t2331 = t110 * t2307
-    t2334 = t109 * t2307
-    t2335 = (t110 * t2329) - t2334
-    t2339 = t2331 - (prepared[30] * t109)
-    t2354 = (t109 * t2335) + (t110 * t2339)
-    t2360 = (t109 * t2325) - (prepared[24] * t110)
-    t2363 = (t110 * t2325) + (prepared[24] * t109)
-    t2364 = ((t109 * t2319) - (t110 * t2310)) - t2360
-    t2367 = ((t110 * t2319) + (t109 * t2310)) - t2363
-    t2368 = prepared[32] + t2328
-    t2369 = 0.03500000000000003 + ((t109 * ((t109 * t2329) + t2331)) + (t110 * (t2334 + (prepared[30] * t110))))
-    t2370 = prepared[33] - (((t111 * t2300) + (t112 * t2304)) - (2.0 * t2328))
-    t2372 = t107 * t2364
-    t2375 = t106 * t2364
-    t2376 = (t107 * t2369) + t2375
-    t2380 = t2372 + (t106 * t2370)
-    t2383 = (t106 * t2354) - (t107 * t2367)
-    t2401 = (t106 * t2360) + (t107 * t2368)
-    t2407 = ((t106 * t2376) - (t107 * t2380)) + ((t107 * t2360) - (t106 * t2368))
-    t2410 = prepared[35] + (((t106 * ((t106 * t2369) - t2372)) - (t107 * (t2375 - (t107 * t2370)))) + (2.0 * t2401))
-    t2411 = 0.03500000000000003 + ((t107 * t2376) + (t106 * t2380))
-    t2426 = t103 * ((t107 * t2354) + (t106 * t2367))
-    t2449 = t109 * t2328
-    t2450 = t110 * t2328
-    t2455 = t2450 - (t2334 + (t110 * prepared[37]))
-    t2456 = t2449 + (t2331 - (t109 * prepared[37]))
-    t2470 = t2456 + ((t107 * t2449) + (t106 * t2325))
-    t2482 = (t102 * ((t106 * t2455) - (t107 * t2310))) - (t103 * (t2450 + ((t107 * t2455) + (t106 * t2310))))
-    t2485 = prepared[30] + t2329
-    t2508 = t2369 + t2370
-    t2524 = prepared[3] + ((1.5 + ((t103 * ((t103 * t2410) + (t102 * t2407))) + (t102 * ((t103 * t2407) + (t102 * t2411))))) + (1.57 + ((t110 * t2335) - (t109 * t2339))))
-    t2525 = prepared[4] + (t2410 + t2411)
-    t2526 = prepared[5] + t2508
-    t2527 = prepared[6] + t2485
-    t2533 = tau4 + t548
-    t2534 = t2310 / prepared[38]
-    t2536 = t2527 - (t2310 * t2534)
-    t2538 = t2367 - (t2456 * t2534)
-    t2540 = (t2367 - (t107 * t2363)) - (t2470 * t2534)
-    t2542 = ((t102 * (t2375 + (t107 * t2485))) + (t103 * (t2360 - (t2372 - (t106 * t2485))))) + (t2482 * t2534)
-    t2543 = t2456 / prepared[38]
-    t2550 = t2470 / prepared[38]
-    t2555 = t2482 / prepared[38]
-    t2558 = t2538 / t2536
-    t2560 = (t2526 - (t2456 * t2543)) - (t2538 * t2558)
-    t2562 = ((t2401 + t2508) - (t2470 * t2543)) - (t2540 * t2558)
-    t2564 = ((t2426 - (t102 * t2383)) + (t2482 * t2543)) - (t2542 * t2558)
-    t2565 = t2540 / t2536
-    t2570 = t2542 / t2536
-    t2573 = t2562 / t2560
-    t2575 = ((t2525 - (t2470 * t2550)) - (t2540 * t2565)) - (t2562 * t2573)
-    t2577 = ((((t102 * (t2363 + t2383)) - t2426) - (t2482 * t2550)) + (t2542 * t2565)) + (t2564 * t2573)
-    t2578 = t2564 / t2560
-    t2581 = t2577 / t2575
-    t2583 = (((t2524 - (t2482 * t2555)) - (t2542 * t2570)) - (t2564 * t2578)) - (t2577 * t2581)
-    t2591 = (tau3 - t577) - (t2533 * t2534)
-    t2597 = ((tau2 - t608) - (t2533 * t2543)) - (t2558 * t2591)
-    t2601 = (((tau1 - ((t608 + ((t107 * (t580 - (prepared[32] * t179))) - (t106 * ((prepared[32] * t184) + (((t111 * t515) + (t112 * t517)) + (prepared[24] * t489)))))) + ((prepared[34] * t125) + ((prepared[35] * t134) - (0.03500000000000003 * t134))))) - (t2533 * t2550)) - (t2565 * t2591)) - (t2573 * t2597)
-    t2604 = (((((tau0 + ((t102 * (((t106 * t606) - (t107 * t607)) - (0.07000000000000006 * (qd1 * t127)))) - (t103 * (((t583 - (prepared[32] * t466)) + ((t107 * t606) + (t106 * t607))) + ((prepared[34] * t118) - (prepared[35] * t451)))))) + (t2533 * t2555)) - (t2570 * t2591)) - (t2578 * t2597)) + (t2581 * t2601)) / t2583
-    t2610 = (t2601 / t2575) + (t2581 * t2604)
-    t2614 = ((t2597 / t2560) - (t2578 * t2604)) - (t2573 * t2610)
-    t2620 = (((t2591 / t2536) - (t2570 * t2604)) - (t2565 * t2610)) - (t2558 * t2614)
-    return [
-        t2604,
-        t2610,
-        t2614,
-        t2620,
-        ((((t2533 / prepared[38]) + (t2555 * t2604)) - (t2550 * t2610)) - (t2543 * t2614)) - (t2534 * t2620),
-        t2583,
-        t2575,
-        t2560,
-        t2536,
-        prepared[38],
-        t2524,
-        t2525,
-        t2526,
-        t2527,
-        prepared[38],
+        -(0.5 * (t106 + (((t66 - t90) + (t38 * t43)) + (t35 * t43)))),
+        0.5 * ((t99 - (t34 * t43)) + (t26 * (t18 + (t52 - ((t1 * t51) + (t0 * t50)))))),
+        0.5 * ((t99 + (t26 * t52)) - (t1 * (t26 * t51))),
+        -(0.5 * ((((t8 * ((t2 * t124) - (t3 * t125))) + (t7 * t126)) - (t8 * t129)) - (t1 * t129))),
+        0.5 * ((((t8 * ((t2 * t111) + (t3 * t113))) + (t7 * t112)) + (t8 * t117)) + (t1 * t117)),
+        0.5 * (t105 + ((t0 * ((t20 * t26) + t86)) - (t98 + (t18 * t26)))),
+        -(0.5 * ((t106 - (t104 + (t102 - (t97 + t101)))) - (t26 * (t48 - (t1 * t43))))),
+        -(0.5 * (t135 - (t102 - (t1 * (t100 + (t26 * t43)))))),
+        0.5 * (t132 + ((t1 * t131) + (t0 * t130))),
+        -(0.5 * (t120 - ((t1 * t119) + (t0 * t118)))),
+        -(0.5 * (t98 - t105)),
+        0.5 * (t134 - (t133 + (t103 - t104))),
+        -(0.5 * t135),
+        0.5 * t132,
+        -(0.5 * t120),
+        0.5 * ((((t8 * t93) - (t7 * t107)) - ((t38 * t49) + (t36 * t42))) - ((t35 * t49) + (t33 * t42))),
+        -(0.5 * ((t127 - ((t33 * t47) - (t34 * t49))) + (t26 * (t59 + (t0 * t42))))),
+        -(0.5 * (t127 + (t26 * t59))),
+        -(0.5 * t126),
+        0.5 * t112,
+        -(0.5 * ((((t8 * ((t2 * t69) + (t3 * t108))) - (t7 * t74)) - ((t38 * t56) - (t36 * t55))) - ((t35 * t56) - (t33 * t55)))),
+        0.5 * ((t115 - ((t33 * t57) - (t34 * t56))) + (t26 * (t58 - (t0 * t55)))),
+        0.5 * (t115 + (t26 * t58)),
+        0.5 * (t74 - (t114 + (t29 * t53))),
+        0.5 * t113,
     ]
 
 
@@ -1554,176 +1411,176 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
     (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t115 = (prepared[1] * t101) - (prepared[0] * t100)
-    t118 = (prepared[1] * t100) + (prepared[0] * t101)
-    t122 = (t103 * t115) + (prepared[2] * t102)
-    t125 = (t102 * t115) - (prepared[2] * t103)
-    t126 = qd0 * t102
-    t127 = qd0 * t103
-    t130 = t126 * t126
-    t131 = qd1 * qd1
-    t132 = qd1 * t127
-    t133 = qd1 * t126
-    t134 = t126 * t127
-    t135 = (qdd0 * t102) + t132
-    t136 = (qdd0 * t103) - t133
-    t141 = qdd1 + t134
-    t142 = t133 - t136
-    t147 = t125 + t141
-    t148 = t118 - t142
-    t157 = (t106 * t126) - (t107 * t127)
-    t160 = (t107 * t126) + (t106 * t127)
-    t167 = qd1 + qd2
-    t168 = qdd1 + qdd2
-    t175 = t157 * t157
-    t176 = t167 * t167
-    t177 = t160 * t167
-    t178 = t157 * t167
-    t179 = t157 * t160
-    t184 = t175 + t176
-    t185 = t168 - t179
-    t186 = t168 + t179
-    t202 = (t109 * t157) + (t110 * t167)
-    t205 = (t110 * t157) - (t109 * t167)
-    t212 = qd3 + t160
-    t220 = t202 * t202
-    t221 = t212 * t212
-    t222 = t205 * t212
-    t223 = t202 * t212
-    t224 = t202 * t205
-    t227 = t220 - t221
-    t229 = t220 + t221
-    t244 = (t112 * t202) + (t111 * t212)
-    t247 = (t111 * t202) - (t112 * t212)
-    t254 = qd4 - t205
-    t262 = t244 * t244
-    t263 = t254 * t254
-    t264 = t247 * t254
-    t265 = t244 * t254
-    t266 = t244 * t247
-    t269 = t262 - t263
-    t270 = t229 - t269
-    t271 = t262 + t263
-    t276 = t229 - t271
-    t277 = t270 - t271
-    t784 = t127 * t127
-    t795 = t160 * t160
-    t796 = t175 - t795
-    t1069 = t205 * t205
-    t1070 = t220 - t1069
-    t1309 = (t102 * t106) - (t103 * t107)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1320 = t109 * t1309
-    t1321 = t110 * t1309
-    t1338 = (t112 * t1320) + (t111 * t1312)
-    t1341 = (t111 * t1320) - (t112 * t1312)
-    t1540 = t110 * t112
-    t1541 = t110 * t111
-    t3536 = t122 + (t131 + t784)
-    t3538 = (t106 * t147) - (t107 * t3536)
-    t3540 = (t107 * t147) + (t106 * t3536)
-    t3543 = ((t107 * t135) + (t106 * t136)) - (qd2 * t157)
-    t3544 = ((t106 * t135) - (t107 * t136)) + (qd2 * t160)
-    t3546 = t177 + t3544
-    t3547 = t178 - t3543
-    t3548 = t177 - t3544
-    t3549 = t178 + t3543
-    t3552 = t148 - t3546
-    t3553 = t184 - t3538
-    t3554 = t185 + t3540
-    t3557 = (t110 * t3554) - (t109 * t3552)
-    t3560 = (t109 * t3554) + (t110 * t3552)
-    t3567 = ((t110 * t168) + (t109 * t3544)) + (qd3 * t205)
-    t3568 = ((t109 * t168) - (t110 * t3544)) + (qd3 * t202)
-    t3569 = qdd3 + t3543
-    t3570 = t221 + t1069
-    t3571 = t223 - t3568
-    t3572 = t224 - t3569
-    t3573 = t223 + t3568
-    t3575 = t222 + t3567
-    t3576 = t224 + t3569
-    t3577 = t222 - t3567
-    t3578 = t221 - t1069
-    t3581 = (t112 * t3560) + (t111 * t3553)
-    t3584 = (t111 * t3560) - (t112 * t3553)
-    t3591 = qdd4 + t3568
-    t3594 = (t112 * t3572) + (t111 * t3575)
-    t3597 = (t111 * t3572) - (t112 * t3575)
-    t3598 = t264 + t3597
-    t3599 = t265 + t3594
-    t3600 = t266 + t3591
-    t3601 = t266 - t3591
-    t3602 = t265 + t3599
-    t3603 = t264 + t3598
-    t3604 = t103 - t1309
-    t3605 = t109 * t3604
-    t3606 = t110 * t3604
-    t3607 = 1.0 + t107
-    t3608 = t110 * t3607
-    t3609 = t109 * t3607
-    t3610 = t112 * t3606
-    t3611 = t111 * t3606
-    t3614 = (t112 * t3609) - (t106 * t111)
-    t3617 = (t111 * t3609) + (t106 * t112)
-    t3618 = t109 * t112
-    t3619 = t109 * t111
-    t3623 = t102 * t132
-    t3624 = t103 * t133
-    t3651 = t178 * t1312
-    t3652 = t177 * t1309
-    t3682 = t3557 * t3605
-    t3699 = t229 * t3605
-    t3706 = t224 * t1312
-    t3708 = t223 * t1321
-    t3720 = t222 * t1320
-    t3735 = t3557 * t3608
-    t3742 = t109 * t3553
-    t3749 = t110 * t3557
-    t3751 = t3749 + (t109 * t3560)
-    t3756 = t229 * t3608
-    t3758 = t110 * t3553
-    t3761 = t109 * t223
-    t3762 = (t110 * t3567) - t3761
-    t3763 = t110 * t3576
-    t3765 = t3763 + (t109 * t227)
-    t3768 = (t110 * t3573) + (t109 * t3575)
-    t3769 = t110 * t222
-    t3770 = t3761 + t3769
-    t3772 = t109 * t3572
-    t3773 = (t110 * t3578) - t3772
-    t3775 = t3769 - (t109 * t3568)
-    t3783 = t110 * t229
-    t3817 = t265 * t1341
-    t3819 = t266 * t1321
-    t3831 = t264 * t1338
-    t3854 = (t1541 * t3557) + (t109 * t3584)
-    t3863 = (t1540 * t3557) + (t109 * t3581)
-    t3871 = (t1540 * t3584) - (t1541 * t3581)
-    t3874 = t265 * t1541
-    t3876 = t109 * t266
-    t3877 = ((t1540 * t3598) + t3874) - t3876
-    t3882 = ((t1540 * t3602) - (t1541 * t3603)) + (t109 * t277)
-    t3887 = ((t1540 * t3601) - (t269 * t1541)) + (t109 * t3597)
-    t3888 = t264 * t1540
-    t3891 = t3876 - (t3888 + (t1541 * t3599))
-    t3896 = ((t276 * t1540) - (t1541 * t3600)) - (t109 * t3594)
-    t3899 = (t3874 - t3888) + (t109 * t3591)
-    t3927 = t112 * t265
-    t3935 = t111 * t264
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = (t2 * t5) + (t3 * t4)
+    t11 = (t2 * t4) - (t3 * t5)
+    t12 = t7 * t11
+    t13 = t6 * t11
+    t14 = (t9 * t13) + (t8 * t10)
+    t15 = (t8 * t13) - (t9 * t10)
+    t16 = qd0 * t2
+    t17 = qd0 * t3
+    t18 = t16 * t16
+    t19 = qd1 * qd1
+    t20 = qd1 * t17
+    t21 = qd1 * t16
+    t22 = t16 * t17
+    t23 = (qdd0 * t2) + t20
+    t24 = (qdd0 * t3) - t21
+    t25 = qdd1 + t22
+    t26 = t21 - t24
+    t27 = (t4 * t16) - (t5 * t17)
+    t28 = (t5 * t16) + (t4 * t17)
+    t29 = qd1 + qd2
+    t30 = qdd1 + qdd2
+    t31 = t27 * t27
+    t32 = t29 * t29
+    t33 = t28 * t29
+    t34 = t27 * t29
+    t35 = t27 * t28
+    t36 = t31 + t32
+    t37 = t30 - t35
+    t38 = t30 + t35
+    t39 = (t6 * t27) + (t7 * t29)
+    t40 = (t7 * t27) - (t6 * t29)
+    t41 = qd3 + t28
+    t42 = t39 * t39
+    t43 = t41 * t41
+    t44 = t40 * t41
+    t45 = t39 * t41
+    t46 = t39 * t40
+    t47 = t42 - t43
+    t48 = t42 + t43
+    t49 = qd4 - t40
+    t50 = t49 * t49
+    t51 = (prepared[1] * t1) - (prepared[0] * t0)
+    t52 = (prepared[1] * t0) + (prepared[0] * t1)
+    t53 = (t3 * t51) + (prepared[2] * t2)
+    t54 = (t2 * t51) - (prepared[2] * t3)
+    t55 = t25 + t54
+    t56 = t26 - t52
+    t57 = t17 * t17
+    t58 = t53 + (t19 + t57)
+    t59 = (t4 * t55) - (t5 * t58)
+    t60 = (t5 * t55) + (t4 * t58)
+    t61 = ((t5 * t23) + (t4 * t24)) - (qd2 * t27)
+    t62 = ((t4 * t23) - (t5 * t24)) + (qd2 * t28)
+    t63 = t28 * t28
+    t64 = t33 + t62
+    t65 = t34 - t61
+    t66 = t33 - t62
+    t67 = t34 + t61
+    t68 = t31 - t63
+    t69 = t56 + t64
+    t70 = t36 - t59
+    t71 = t37 + t60
+    t72 = (t7 * t71) + (t6 * t69)
+    t73 = (t6 * t71) - (t7 * t69)
+    t74 = ((t7 * t30) + (t6 * t62)) + (qd3 * t40)
+    t75 = ((t6 * t30) - (t7 * t62)) + (qd3 * t39)
+    t76 = qdd3 + t61
+    t77 = t40 * t40
+    t78 = t43 + t77
+    t79 = t45 - t75
+    t80 = t46 - t76
+    t81 = t45 + t75
+    t82 = t44 + t74
+    t83 = t46 + t76
+    t84 = t44 - t74
+    t85 = t43 - t77
+    t86 = t42 - t77
+    t87 = (t9 * t73) + (t8 * t70)
+    t88 = (t8 * t73) - (t9 * t70)
+    t89 = (t9 * t39) + (t8 * t41)
+    t90 = (t8 * t39) - (t9 * t41)
+    t91 = qdd4 + t75
+    t92 = (t9 * t80) + (t8 * t82)
+    t93 = (t8 * t80) - (t9 * t82)
+    t94 = t89 * t89
+    t95 = t49 * t90
+    t96 = t49 * t89
+    t97 = t89 * t90
+    t98 = t93 + t95
+    t99 = t92 + t96
+    t100 = t50 - t94
+    t101 = t48 + t100
+    t102 = t50 + t94
+    t103 = t91 + t97
+    t104 = t91 - t97
+    t105 = t96 + t99
+    t106 = t95 + t98
+    t107 = t48 - t102
+    t108 = t101 - t102
+    t109 = t3 - t11
+    t110 = t6 * t109
+    t111 = t7 * t109
+    t112 = 1.0 + t5
+    t113 = t7 * t112
+    t114 = t6 * t112
+    t115 = t9 * t111
+    t116 = t8 * t111
+    t117 = t7 * t9
+    t118 = t7 * t8
+    t119 = (t9 * t114) - (t4 * t8)
+    t120 = (t8 * t114) + (t4 * t9)
+    t121 = t6 * t9
+    t122 = t6 * t8
+    t123 = t2 * t20
+    t124 = t3 * t21
+    t125 = t10 * t34
+    t126 = t11 * t33
+    t127 = t72 * t110
+    t128 = t48 * t110
+    t129 = t10 * t46
+    t130 = t12 * t45
+    t131 = t13 * t44
+    t132 = t72 * t113
+    t133 = t6 * t70
+    t134 = t7 * t72
+    t135 = t134 + (t6 * t73)
+    t136 = t48 * t113
+    t137 = t7 * t70
+    t138 = t6 * t45
+    t139 = (t7 * t74) - t138
+    t140 = t7 * t83
+    t141 = t140 + (t6 * t47)
+    t142 = (t7 * t81) + (t6 * t82)
+    t143 = t7 * t44
+    t144 = t138 + t143
+    t145 = t6 * t80
+    t146 = (t7 * t85) - t145
+    t147 = t143 - (t6 * t75)
+    t148 = t7 * t48
+    t149 = t15 * t96
+    t150 = t12 * t97
+    t151 = t14 * t95
+    t152 = (t72 * t118) + (t6 * t88)
+    t153 = (t72 * t117) + (t6 * t87)
+    t154 = (t88 * t117) - (t87 * t118)
+    t155 = t96 * t118
+    t156 = t6 * t97
+    t157 = ((t98 * t117) + t155) - t156
+    t158 = ((t105 * t117) - (t106 * t118)) + (t6 * t108)
+    t159 = ((t104 * t117) - (t100 * t118)) - (t6 * t93)
+    t160 = t95 * t117
+    t161 = t156 - (t160 + (t99 * t118))
+    t162 = ((t107 * t117) - (t103 * t118)) - (t6 * t92)
+    t163 = (t155 - t160) + (t6 * t91)
+    t164 = t9 * t96
+    t165 = t8 * t95
     return [
         0.0,
-        -t115,
-        t118,
+        -t51,
+        t52,
         0.0,
         0.0,
         0.0,
@@ -1732,45 +1589,45 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
         0.0,
         qdd0,
         0.0,
-        -((t102 * t125) + (t103 * t122)),
-        t103 * t118,
-        -(t102 * t118),
-        t3623 - t3624,
-        (t102 * t141) - (t103 * (t130 - t131)),
-        -((t102 * (t131 - t784)) - (t103 * (qdd1 - t134))),
-        t3624 + (t102 * t135),
-        -((t102 * t142) - (t103 * (t132 + t135))),
-        -(t3623 - (t103 * t136)),
-        t103 * t148,
-        (t103 * (t175 + t795)) - ((t1312 * t3540) + (t1309 * t3538)),
-        -((t103 * t3546) + (t148 * t1309)),
-        (t103 * t3547) - (t148 * t1312),
-        -(t3651 - t3652),
-        (t185 * t1312) - (t1309 * (t176 - t795)),
-        ((t175 - t176) * t1312) - (t186 * t1309),
-        -(t3652 - (t1312 * t3543)),
-        -((t1312 * t3546) - (t1309 * t3547)),
-        t3651 + (t1309 * t3544),
-        (t3560 * t3606) - t3682,
-        ((t3570 * t3606) + (t3576 * t3605)) - ((t1312 * t3557) - (t1321 * t3553)),
-        -(((t3571 * t3606) - (t3577 * t3605)) - ((t1320 * t3557) - (t1321 * t3560))),
-        ((t3572 * t3606) + t3699) + ((t1320 * t3553) - (t1312 * t3560)),
-        ((t1320 * t3567) - t3706) + t3708,
-        ((t1320 * t3576) - (t1312 * t3577)) - (t227 * t1321),
-        ((t1320 * t3573) - (t1070 * t1312)) - (t1321 * t3575),
-        -(t3708 - (t3720 + (t1312 * t3569))),
-        ((t1320 * t3578) - (t1312 * t3571)) + (t1321 * t3572),
-        (t3706 - t3720) - (t1321 * t3568),
-        -(t3682 - ((t3581 * t3610) + (t3584 * t3611))),
-        (((t270 * t3610) - (t3601 * t3611)) - (t3602 * t3605)) + ((t1341 * t3557) - (t1321 * t3584)),
-        (((t3600 * t3610) - (t271 * t3611)) + (t3603 * t3605)) + ((t1338 * t3557) - (t1321 * t3581)),
-        (t3699 + ((t3594 * t3610) + (t3597 * t3611))) - ((t1338 * t3584) - (t1341 * t3581)),
-        -(((t1338 * t3598) + t3817) + t3819),
-        -(((t1338 * t3602) - (t1341 * t3603)) - (t277 * t1321)),
-        -(((t1338 * t3601) - (t269 * t1341)) - (t1321 * t3597)),
-        t3819 + (t3831 + (t1341 * t3599)),
-        ((t276 * t1338) - (t1341 * t3600)) + (t1321 * t3594),
-        (t3817 - t3831) - (t1321 * t3591),
+        -((t2 * t54) + (t3 * t53)),
+        t3 * t52,
+        -(t2 * t52),
+        t123 - t124,
+        (t2 * t25) - (t3 * (t18 - t19)),
+        -((t2 * (t19 - t57)) - (t3 * (qdd1 - t22))),
+        t124 + (t2 * t23),
+        -((t2 * t26) - (t3 * (t20 + t23))),
+        -(t123 - (t3 * t24)),
+        -(t3 * t56),
+        (t3 * (t31 + t63)) - ((t10 * t60) + (t11 * t59)),
+        -((t3 * t64) - (t11 * t56)),
+        (t3 * t65) + (t10 * t56),
+        -(t125 - t126),
+        (t10 * t37) - (t11 * (t32 - t63)),
+        (t10 * (t31 - t32)) - (t11 * t38),
+        -(t126 - (t10 * t61)),
+        -((t10 * t64) - (t11 * t65)),
+        t125 + (t11 * t62),
+        (t73 * t111) - t127,
+        ((t78 * t111) + (t83 * t110)) - ((t10 * t72) - (t12 * t70)),
+        -(((t79 * t111) - (t84 * t110)) - ((t13 * t72) - (t12 * t73))),
+        ((t80 * t111) + t128) + ((t13 * t70) - (t10 * t73)),
+        ((t13 * t74) - t129) + t130,
+        ((t13 * t83) - (t10 * t84)) - (t12 * t47),
+        ((t13 * t81) - (t10 * t86)) - (t12 * t82),
+        -(t130 - (t131 + (t10 * t76))),
+        ((t13 * t85) - (t10 * t79)) + (t12 * t80),
+        (t129 - t131) - (t12 * t75),
+        -(t127 - ((t87 * t115) + (t88 * t116))),
+        (((t101 * t115) + (t104 * t116)) - (t105 * t110)) + ((t15 * t72) - (t12 * t88)),
+        (((t103 * t115) - (t102 * t116)) + (t106 * t110)) + ((t14 * t72) - (t12 * t87)),
+        (t128 + ((t92 * t115) + (t93 * t116))) - ((t14 * t88) - (t15 * t87)),
+        -(((t14 * t98) + t149) + t150),
+        -(((t14 * t105) - (t15 * t106)) - (t12 * t108)),
+        ((t14 * t104) - (t15 * t100)) + (t12 * t93),
+        t150 + (t151 + (t15 * t99)),
+        ((t14 * t107) - (t15 * t103)) + (t12 * t92),
+        (t149 - t151) - (t12 * t91),
         0.0,
         0.0,
         0.0,
@@ -1783,44 +1640,44 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
         0.0,
         0.0,
         0.0,
-        t125,
-        t122,
+        t54,
+        t53,
         qdd1,
-        -(t132 - t135),
-        t133 + t136,
-        -t134,
-        t130 - t784,
-        t134,
-        (t106 * t3538) + (t107 * t3540),
-        (t106 * t3548) - (t107 * t3549),
-        t3540 - ((t106 * t184) - (t107 * t185)),
-        -(t3538 + ((t106 * t186) + (t107 * (t176 + t795)))),
-        t168,
-        t3549,
-        t3548,
-        t179,
-        -t796,
-        -t179,
-        ((t3560 * t3609) - (t106 * t3553)) + t3735,
-        (((t3570 * t3609) + (t106 * t3573)) - (t3576 * t3608)) - t3742,
-        -((((t3571 * t3609) + (t106 * (t220 + t1069))) + (t3577 * t3608)) - t3751),
-        (((t3572 * t3609) - (t106 * t3575)) - t3756) + t3758,
-        t3762,
-        t3765,
-        t3768,
-        t3770,
-        t3773,
-        -t3775,
-        t3735 + ((t3581 * t3614) + (t3584 * t3617)),
-        (((t270 * t3614) - (t3601 * t3617)) + (t3602 * t3608)) + t3854,
-        (((t3600 * t3614) - (t271 * t3617)) - (t3603 * t3608)) + t3863,
-        -((t3756 - ((t3594 * t3614) + (t3597 * t3617))) + t3871),
-        -t3877,
-        -t3882,
-        -t3887,
-        -t3891,
-        t3896,
-        t3899,
+        -(t20 - t23),
+        t21 + t24,
+        -t22,
+        t18 - t57,
+        t22,
+        (t4 * t59) + (t5 * t60),
+        (t4 * t66) - (t5 * t67),
+        t60 - ((t4 * t36) - (t5 * t37)),
+        -(t59 + ((t4 * t38) + (t5 * (t32 + t63)))),
+        t30,
+        t67,
+        t66,
+        t35,
+        -t68,
+        -t35,
+        ((t73 * t114) - (t4 * t70)) + t132,
+        (((t78 * t114) + (t4 * t81)) - (t83 * t113)) - t133,
+        -((((t79 * t114) + (t4 * (t42 + t77))) + (t84 * t113)) - t135),
+        (((t80 * t114) - (t4 * t82)) - t136) + t137,
+        t139,
+        t141,
+        t142,
+        t144,
+        t146,
+        -t147,
+        t132 + ((t87 * t119) + (t88 * t120)),
+        (((t101 * t119) + (t104 * t120)) + (t105 * t113)) + t152,
+        (((t103 * t119) - (t102 * t120)) - (t106 * t113)) + t153,
+        -((t136 - ((t92 * t119) + (t93 * t120))) + t154),
+        -t157,
+        -t158,
+        t159,
+        -t161,
+        t162,
+        t163,
         0.0,
         0.0,
         0.0,
@@ -1843,34 +1700,34 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
         0.0,
         0.0,
         0.0,
-        t3540,
-        -t3538,
-        t168,
-        t3549,
-        t3548,
-        t179,
-        -t796,
-        -t179,
-        t3751,
-        -(t3742 + (t3763 - (t109 * t3570))),
-        t3751 - ((t109 * t3571) + (t110 * t3577)),
-        t3758 + (t3772 - t3783),
-        t3762,
-        t3765,
-        t3768,
-        t3770,
-        t3773,
-        -t3775,
-        t3749 + ((t3581 * t3618) + (t3584 * t3619)),
-        t3854 + (((t270 * t3618) - (t3601 * t3619)) + (t110 * t3602)),
-        t3863 + (((t3600 * t3618) - (t271 * t3619)) - (t110 * t3603)),
-        -(t3871 + (t3783 - ((t3594 * t3618) + (t3597 * t3619)))),
-        -t3877,
-        -t3882,
-        -t3887,
-        -t3891,
-        t3896,
-        t3899,
+        t60,
+        -t59,
+        t30,
+        t67,
+        t66,
+        t35,
+        -t68,
+        -t35,
+        t135,
+        -(t133 + (t140 - (t6 * t78))),
+        t135 - ((t6 * t79) + (t7 * t84)),
+        t137 + (t145 - t148),
+        t139,
+        t141,
+        t142,
+        t144,
+        t146,
+        -t147,
+        t134 + ((t87 * t121) + (t88 * t122)),
+        t152 + (((t101 * t121) + (t104 * t122)) + (t7 * t105)),
+        t153 + (((t103 * t121) - (t102 * t122)) - (t7 * t106)),
+        -(t154 + (t148 - ((t92 * t121) + (t93 * t122)))),
+        -t157,
+        -t158,
+        t159,
+        -t161,
+        t162,
+        t163,
         0.0,
         0.0,
         0.0,
@@ -1902,25 +1759,25 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
         0.0,
         0.0,
         0.0,
-        -t3557,
+        -t72,
         0.0,
-        -t3560,
-        -t224,
-        -t3577,
-        -t1070,
-        t3569,
-        -t3571,
-        t224,
+        -t73,
+        -t46,
+        -t84,
+        -t86,
+        t76,
+        -t79,
+        t46,
         0.0,
-        -(t112 * t3557),
-        t111 * t3557,
-        -((t111 * t3584) + (t112 * t3581)),
-        -((t111 * t3598) - t3927),
-        -((t111 * t3602) + (t112 * t3603)),
-        -((t111 * t3601) + (t112 * t269)),
-        t3935 - (t112 * t3599),
-        (t111 * t276) + (t112 * t3600),
-        -(t3927 + t3935),
+        -(t9 * t72),
+        t8 * t72,
+        -((t8 * t88) + (t9 * t87)),
+        -((t8 * t98) - t164),
+        -((t8 * t105) + (t9 * t106)),
+        (t8 * t104) + (t9 * t100),
+        t165 - (t9 * t99),
+        (t8 * t107) + (t9 * t103),
+        -(t164 + t165),
         0.0,
         0.0,
         0.0,
@@ -1962,15 +1819,15 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
         0.0,
         0.0,
         0.0,
-        t3584,
-        t3581,
+        t88,
+        t87,
         0.0,
-        t266,
-        -t277,
-        -t3597,
-        -t266,
-        -t3594,
-        t3591,
+        t97,
+        -t108,
+        -t93,
+        -t97,
+        -t92,
+        t91,
     ]
 
 
@@ -1979,142 +1836,142 @@ def reaction_wrenches(prepared, q, qd, qdd, sin=sin, cos=cos):
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
     (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t115 = (prepared[1] * t101) - (prepared[0] * t100)
-    t118 = (prepared[1] * t100) + (prepared[0] * t101)
-    t122 = (t103 * t115) + (prepared[2] * t102)
-    t125 = (t102 * t115) - (prepared[2] * t103)
-    t126 = qd0 * t102
-    t127 = qd0 * t103
-    t132 = qd1 * t127
-    t133 = qd1 * t126
-    t134 = t126 * t127
-    t135 = (qdd0 * t102) + t132
-    t136 = (qdd0 * t103) - t133
-    t141 = qdd1 + t134
-    t142 = t133 - t136
-    t147 = t125 + t141
-    t148 = t118 - t142
-    t157 = (t106 * t126) - (t107 * t127)
-    t160 = (t107 * t126) + (t106 * t127)
-    t167 = qd1 + qd2
-    t168 = qdd1 + qdd2
-    t177 = t160 * t167
-    t178 = t157 * t167
-    t179 = t157 * t160
-    t184 = (t157 * t157) + (t167 * t167)
-    t185 = t168 - t179
-    t202 = (t109 * t157) + (t110 * t167)
-    t205 = (t110 * t157) - (t109 * t167)
-    t212 = qd3 + t160
-    t222 = t205 * t212
-    t223 = t202 * t212
-    t224 = t202 * t205
-    t229 = (t202 * t202) + (t212 * t212)
-    t244 = (t112 * t202) + (t111 * t212)
-    t247 = (t111 * t202) - (t112 * t212)
-    t254 = qd4 - t205
-    t262 = t244 * t244
-    t263 = t254 * t254
-    t264 = t247 * t254
-    t265 = t244 * t254
-    t266 = t244 * t247
-    t269 = t262 - t263
-    t270 = t229 - t269
-    t271 = t262 + t263
-    t3533 = (qd1 * qd1) + (t127 * t127)
-    t3536 = t122 + t3533
-    t3538 = (t106 * t147) - (t107 * t3536)
-    t3540 = (t107 * t147) + (t106 * t3536)
-    t3543 = ((t107 * t135) + (t106 * t136)) - (qd2 * t157)
-    t3544 = ((t106 * t135) - (t107 * t136)) + (qd2 * t160)
-    t3546 = t177 + t3544
-    t3552 = t148 - t3546
-    t3553 = t184 - t3538
-    t3554 = t185 + t3540
-    t3557 = (t110 * t3554) - (t109 * t3552)
-    t3560 = (t109 * t3554) + (t110 * t3552)
-    t3567 = ((t110 * t168) + (t109 * t3544)) + (qd3 * t205)
-    t3568 = ((t109 * t168) - (t110 * t3544)) + (qd3 * t202)
-    t3569 = qdd3 + t3543
-    t3572 = t224 - t3569
-    t3575 = t222 + t3567
-    t3581 = (t112 * t3560) + (t111 * t3553)
-    t3584 = (t111 * t3560) - (t112 * t3553)
-    t3591 = qdd4 + t3568
-    t3594 = (t112 * t3572) + (t111 * t3575)
-    t3597 = (t111 * t3572) - (t112 * t3575)
-    t3600 = t266 + t3591
-    t3601 = t266 - t3591
-    t3602 = t265 + (t265 + t3594)
-    t3603 = t264 + (t264 + t3597)
-    t3957 = (prepared[25] * t3581) + (((prepared[19] * t270) + (prepared[22] * t3600)) + (prepared[24] * t3594))
-    t3958 = (prepared[25] * t3584) - (((prepared[22] * t271) + (prepared[19] * t3601)) - (prepared[24] * t3597))
-    t3959 = (prepared[25] * t3557) - ((prepared[24] * t229) - ((prepared[19] * t3602) - (prepared[22] * t3603)))
-    t3993 = ((prepared[23] * (t229 - t271)) + ((((prepared[27] * t3603) + (prepared[28] * t3597)) - (prepared[20] * t3602)) - (prepared[21] * t3601))) + ((prepared[22] * t3557) - (prepared[24] * t3584))
-    t3994 = ((prepared[21] * t269) - ((((prepared[28] * t3594) + (prepared[26] * t3602)) + (prepared[23] * t3600)) - (prepared[20] * t3603))) + ((prepared[24] * t3581) + (prepared[19] * t3557))
-    t3995 = ((prepared[20] * (t270 - t271)) - ((((prepared[26] * t3601) - (prepared[27] * t3600)) - (prepared[21] * t3597)) - (prepared[23] * t3594))) - ((prepared[19] * t3584) + (prepared[22] * t3581))
-    t4011 = ((t112 * t3957) + (t111 * t3958)) + (0.4 * t3560)
-    t4012 = ((t111 * t3957) - (t112 * t3958)) + (0.4 * t3553)
-    t4013 = t3959 + (0.4 * t3557)
-    t4023 = ((t112 * t3993) + (t111 * t3994)) - ((0.0005 * (t222 - t3567)) - (0.0005 * t3575))
-    t4024 = ((t111 * t3993) - (t112 * t3994)) - ((0.0005 * t3572) - (0.0005 * (t224 + t3569)))
-    t4025 = t3995 - ((0.0005 * (t223 + t3568)) - (0.0005 * (t223 - t3568)))
-    t4028 = (t110 * t4013) + (t109 * t4011)
-    t4031 = (t109 * t4013) - (t110 * t4011)
-    t4049 = t4031 - ((3.0 * t148) - (1.5 * t3546))
-    t4050 = t4012 - ((3.0 * t3538) - (1.5 * t184))
-    t4051 = t4028 + ((3.0 * t3540) + (1.5 * t185))
-    t4064 = (t4028 - ((t109 * t4025) - (t110 * t4023))) + (((0.03500000000000003 * (t168 + t179)) + (1.075 * t185)) + (1.5 * t3540))
-    t4065 = t4024 - ((0.03500000000000003 * (t178 - t3543)) - (0.03500000000000003 * (t178 + t3543)))
-    t4066 = (t4031 + ((t110 * t4025) + (t109 * t4023))) - (((0.03500000000000003 * (t177 - t3544)) - (1.075 * t3546)) + (1.5 * t148))
-    t4072 = (t106 * t4050) - (t107 * t4051)
-    t4090 = t4049 - ((3.0 * t118) - (1.5 * t142))
-    t4091 = ((t107 * t4050) + (t106 * t4051)) + ((3.0 * t122) + (1.5 * t3533))
-    t4092 = t4072 - ((3.0 * t125) + (1.5 * t141))
-    t4104 = (t4064 - t4072) + (((0.03500000000000003 * (qdd1 - t134)) + (1.075 * t141)) + (1.5 * t125))
-    t4105 = ((t107 * t4065) + (t106 * t4066)) + ((0.03500000000000003 * (t132 + t135)) - (0.03500000000000003 * (t132 - t135)))
-    t4106 = (t4049 - ((t106 * t4065) - (t107 * t4066))) - (((0.03500000000000003 * (t133 + t136)) - (1.075 * t142)) + (1.5 * t118))
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = qd0 * t2
+    t11 = qd0 * t3
+    t12 = qd1 * t11
+    t13 = qd1 * t10
+    t14 = t10 * t11
+    t15 = (qdd0 * t2) + t12
+    t16 = (qdd0 * t3) - t13
+    t17 = qdd1 + t14
+    t18 = t13 - t16
+    t19 = (t4 * t10) - (t5 * t11)
+    t20 = (t5 * t10) + (t4 * t11)
+    t21 = qd1 + qd2
+    t22 = qdd1 + qdd2
+    t23 = t20 * t21
+    t24 = t19 * t21
+    t25 = t19 * t20
+    t26 = (t19 * t19) + (t21 * t21)
+    t27 = t22 - t25
+    t28 = (t6 * t19) + (t7 * t21)
+    t29 = (t7 * t19) - (t6 * t21)
+    t30 = qd3 + t20
+    t31 = t29 * t30
+    t32 = t28 * t30
+    t33 = t28 * t29
+    t34 = (t28 * t28) + (t30 * t30)
+    t35 = qd4 - t29
+    t36 = t35 * t35
+    t37 = (prepared[1] * t1) - (prepared[0] * t0)
+    t38 = (prepared[1] * t0) + (prepared[0] * t1)
+    t39 = (t3 * t37) + (prepared[2] * t2)
+    t40 = (t2 * t37) - (prepared[2] * t3)
+    t41 = t17 + t40
+    t42 = t18 - t38
+    t43 = (qd1 * qd1) + (t11 * t11)
+    t44 = t39 + t43
+    t45 = (t4 * t41) - (t5 * t44)
+    t46 = (t5 * t41) + (t4 * t44)
+    t47 = ((t5 * t15) + (t4 * t16)) - (qd2 * t19)
+    t48 = ((t4 * t15) - (t5 * t16)) + (qd2 * t20)
+    t49 = t23 + t48
+    t50 = t42 + t49
+    t51 = t26 - t45
+    t52 = t27 + t46
+    t53 = (t7 * t52) + (t6 * t50)
+    t54 = (t6 * t52) - (t7 * t50)
+    t55 = ((t7 * t22) + (t6 * t48)) + (qd3 * t29)
+    t56 = ((t6 * t22) - (t7 * t48)) + (qd3 * t28)
+    t57 = qdd3 + t47
+    t58 = t33 - t57
+    t59 = t31 + t55
+    t60 = (t9 * t54) + (t8 * t51)
+    t61 = (t8 * t54) - (t9 * t51)
+    t62 = (t9 * t28) + (t8 * t30)
+    t63 = (t8 * t28) - (t9 * t30)
+    t64 = qdd4 + t56
+    t65 = (t9 * t58) + (t8 * t59)
+    t66 = (t8 * t58) - (t9 * t59)
+    t67 = t62 * t62
+    t68 = t35 * t63
+    t69 = t35 * t62
+    t70 = t62 * t63
+    t71 = t36 - t67
+    t72 = t34 + t71
+    t73 = t36 + t67
+    t74 = t64 + t70
+    t75 = t64 - t70
+    t76 = t69 + (t65 + t69)
+    t77 = t68 + (t66 + t68)
+    t78 = (prepared[25] * t60) + (((prepared[19] * t72) + (prepared[22] * t74)) + (prepared[24] * t65))
+    t79 = (prepared[25] * t61) + (((prepared[19] * t75) - (prepared[22] * t73)) + (prepared[24] * t66))
+    t80 = (prepared[25] * t53) - ((prepared[24] * t34) - ((prepared[19] * t76) - (prepared[22] * t77)))
+    t81 = (((((prepared[27] * t77) + (prepared[28] * t66)) - (prepared[20] * t76)) + (prepared[21] * t75)) + (prepared[23] * (t34 - t73))) + ((prepared[22] * t53) - (prepared[24] * t61))
+    t82 = (((((prepared[28] * t65) + (prepared[26] * t76)) + (prepared[23] * t74)) - (prepared[20] * t77)) + (prepared[21] * t71)) - ((prepared[24] * t60) + (prepared[19] * t53))
+    t83 = (((((prepared[26] * t75) + (prepared[27] * t74)) + (prepared[21] * t66)) + (prepared[23] * t65)) + (prepared[20] * (t72 - t73))) - ((prepared[19] * t61) + (prepared[22] * t60))
+    t84 = ((t9 * t78) + (t8 * t79)) + (0.4 * t54)
+    t85 = ((t8 * t78) - (t9 * t79)) + (0.4 * t51)
+    t86 = t80 + (0.4 * t53)
+    t87 = ((t9 * t81) - (t8 * t82)) - ((0.0005 * (t31 - t55)) - (0.0005 * t59))
+    t88 = ((t8 * t81) + (t9 * t82)) - ((0.0005 * t58) - (0.0005 * (t33 + t57)))
+    t89 = t83 - ((0.0005 * (t32 + t56)) - (0.0005 * (t32 - t56)))
+    t90 = (t7 * t86) + (t6 * t84)
+    t91 = (t6 * t86) - (t7 * t84)
+    t92 = t91 + ((3.0 * t42) + (1.5 * t49))
+    t93 = t85 - ((3.0 * t45) - (1.5 * t26))
+    t94 = t90 + ((3.0 * t46) + (1.5 * t27))
+    t95 = (t90 - ((t6 * t89) - (t7 * t87))) + (((0.03500000000000003 * (t22 + t25)) + (1.075 * t27)) + (1.5 * t46))
+    t96 = t88 - ((0.03500000000000003 * (t24 - t47)) - (0.03500000000000003 * (t24 + t47)))
+    t97 = (t91 + ((t7 * t89) + (t6 * t87))) - (((0.03500000000000003 * (t23 - t48)) - (1.075 * t49)) - (1.5 * t42))
+    t98 = (t4 * t93) - (t5 * t94)
+    t99 = t92 - ((3.0 * t38) - (1.5 * t18))
+    t100 = ((t5 * t93) + (t4 * t94)) + ((3.0 * t39) + (1.5 * t43))
+    t101 = t98 - ((3.0 * t40) + (1.5 * t17))
+    t102 = (t95 - t98) + (((0.03500000000000003 * (qdd1 - t14)) + (1.075 * t17)) + (1.5 * t40))
+    t103 = ((t5 * t96) + (t4 * t97)) + ((0.03500000000000003 * (t12 + t15)) - (0.03500000000000003 * (t12 - t15)))
+    t104 = (t92 - ((t4 * t96) - (t5 * t97))) - (((0.03500000000000003 * (t13 + t16)) - (1.075 * t18)) + (1.5 * t38))
     return [
-        t4090 - (60.0 * t118),
-        -(((t103 * t4091) - (t102 * t4092)) + (60.0 * t115)),
-        -(((t102 * t4091) + (t103 * t4092)) + prepared[42]),
-        t4104 - (12.0 * t115),
-        ((t103 * t4105) + (t102 * t4106)) + (12.0 * t118),
-        ((t102 * t4105) - (t103 * t4106)) + (3.0 * qdd0),
-        t4090,
-        -t4091,
-        -t4092,
-        t4104,
-        t4105,
-        -t4106,
-        t4049,
-        -t4050,
-        t4051,
-        t4064,
-        t4065,
-        -t4066,
-        -t4011,
-        -t4012,
-        t4013,
-        t4023,
-        t4024,
-        -t4025,
-        -t3957,
-        t3958,
-        t3959,
-        t3993,
-        -t3994,
-        -t3995,
+        t99 - (60.0 * t38),
+        -(((t3 * t100) - (t2 * t101)) + (60.0 * t37)),
+        -(((t2 * t100) + (t3 * t101)) + prepared[42]),
+        t102 - (12.0 * t37),
+        ((t3 * t103) + (t2 * t104)) + (12.0 * t38),
+        ((t2 * t103) - (t3 * t104)) + (3.0 * qdd0),
+        t99,
+        -t100,
+        -t101,
+        t102,
+        t103,
+        -t104,
+        t92,
+        -t93,
+        t94,
+        t95,
+        t96,
+        -t97,
+        -t84,
+        -t85,
+        t86,
+        t87,
+        t88,
+        -t89,
+        -t78,
+        t79,
+        t80,
+        t81,
+        t82,
+        -t83,
     ]
 
 
@@ -2122,99 +1979,99 @@ def energy(prepared, q, qd, sin=sin, cos=cos):
     """kinetic and potential energy."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t126 = qd0 * t102
-    t127 = qd0 * t103
-    t157 = (t106 * t126) - (t107 * t127)
-    t160 = (t107 * t126) + (t106 * t127)
-    t167 = qd1 + qd2
-    t202 = (t109 * t157) + (t110 * t167)
-    t205 = (t110 * t157) - (t109 * t167)
-    t212 = qd3 + t160
-    t244 = (t112 * t202) + (t111 * t212)
-    t247 = (t111 * t202) - (t112 * t212)
-    t254 = qd4 - t205
-    t1309 = (t102 * t106) - (t103 * t107)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1320 = t109 * t1309
-    t1937 = t100 * t103
-    t1938 = t100 * t102
-    t1939 = t101 * t103
-    t1940 = t101 * t102
-    t1943 = (t107 * t1937) - (t106 * t1938)
-    t1946 = (t106 * t1937) + (t107 * t1938)
-    t1949 = (t107 * t1939) - (t106 * t1940)
-    t1952 = (t106 * t1939) + (t107 * t1940)
-    t1953 = t1937 + t1943
-    t1954 = t1939 + t1949
-    t1955 = t102 + t1312
-    t1961 = (t109 * t1946) - (t101 * t110)
-    t1967 = (t109 * t1952) + (t100 * t110)
-    t4156 = qd1 * t106
-    t4157 = qd1 * t107
-    t4161 = t4156 * t4156
-    t4185 = t127 - t157
-    t4186 = t167 + t4157
-    t4189 = (t110 * t4186) - (t109 * t4185)
-    t4192 = (t109 * t4186) + (t110 * t4185)
-    t4197 = t4189 * t4189
-    t4218 = (t112 * t4192) - (t111 * t4156)
-    t4221 = (t111 * t4192) + (t112 * t4156)
-    t4260 = ((((((((qd0 * (3.0 * qd0)) + (((qd1 * (1.1099999999999999 * qd1)) + (t126 * (0.07000000000000006 * t126))) + (t127 * (1.1099999999999999 * t127)))) + (3.0 * (((t127 * t127) + t4161) + (t4157 * t4157)))) + (3.0 * ((t167 * t4157) - (t127 * t157)))) + (((t167 * (1.1099999999999999 * t167)) + (t160 * (0.07000000000000006 * t160))) + (t157 * (1.1099999999999999 * t157)))) + (0.4 * ((t4161 + (t4192 * t4192)) + t4197))) + (((t202 * (0.001 * t202)) + (t212 * (0.001 * t212))) + (t205 * (0.001 * t205)))) + (prepared[25] * (t4197 + ((t4218 * t4218) + (t4221 * t4221))))) + (2.0 * (((prepared[19] * ((t254 * t4221) + (t247 * t4189))) + (prepared[22] * ((t244 * t4189) + (t254 * t4218)))) + (prepared[24] * ((t247 * t4218) - (t244 * t4221)))))
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = t0 * t3
+    t11 = t0 * t2
+    t12 = t1 * t3
+    t13 = t1 * t2
+    t14 = (t5 * t10) - (t4 * t11)
+    t15 = (t4 * t10) + (t5 * t11)
+    t16 = (t5 * t12) - (t4 * t13)
+    t17 = (t4 * t12) + (t5 * t13)
+    t18 = (t2 * t5) + (t3 * t4)
+    t19 = (t2 * t4) - (t3 * t5)
+    t20 = t10 + t14
+    t21 = t12 + t16
+    t22 = t2 + t18
+    t23 = (t6 * t15) - (t1 * t7)
+    t24 = (t6 * t17) + (t0 * t7)
+    t25 = t6 * t19
+    t26 = qd0 * t2
+    t27 = qd0 * t3
+    t28 = (t4 * t26) - (t5 * t27)
+    t29 = (t5 * t26) + (t4 * t27)
+    t30 = qd1 + qd2
+    t31 = (t6 * t28) + (t7 * t30)
+    t32 = (t7 * t28) - (t6 * t30)
+    t33 = qd3 + t29
+    t34 = qd4 - t32
+    t35 = (t9 * t31) + (t8 * t33)
+    t36 = (t8 * t31) - (t9 * t33)
+    t37 = qd1 * t4
+    t38 = qd1 * t5
+    t39 = t37 * t37
+    t40 = t27 - t28
+    t41 = t30 + t38
+    t42 = (t7 * t41) - (t6 * t40)
+    t43 = (t6 * t41) + (t7 * t40)
+    t44 = t42 * t42
+    t45 = (t9 * t43) - (t8 * t37)
+    t46 = (t8 * t43) + (t9 * t37)
+    t47 = ((((((((qd0 * (3.0 * qd0)) + (((qd1 * (1.1099999999999999 * qd1)) + (t26 * (0.07000000000000006 * t26))) + (t27 * (1.1099999999999999 * t27)))) + (3.0 * (((t27 * t27) + t39) + (t38 * t38)))) + (3.0 * ((t30 * t38) - (t27 * t28)))) + (((t30 * (1.1099999999999999 * t30)) + (t29 * (0.07000000000000006 * t29))) + (t28 * (1.1099999999999999 * t28)))) + (0.4 * ((t39 + (t43 * t43)) + t44))) + (((t31 * (0.001 * t31)) + (t33 * (0.001 * t33))) + (t32 * (0.001 * t32)))) + (prepared[25] * (t44 + ((t45 * t45) + (t46 * t46))))) + (2.0 * (((prepared[19] * ((t34 * t46) + (t36 * t42))) + (prepared[22] * ((t35 * t42) + (t34 * t45)))) + (prepared[24] * ((t36 * t45) - (t35 * t46)))))
     return [
-        0.5 * (t4260 - (((t244 * (((t244 * prepared[43]) + (prepared[20] * t247)) - (prepared[21] * t254))) + (t247 * (((prepared[20] * t244) + (t247 * prepared[44])) + (prepared[23] * t254)))) - (t254 * (((prepared[21] * t244) - (prepared[23] * t247)) - (t254 * prepared[37]))))),
-        ((prepared[0] * ((((prepared[19] * ((t112 * t1961) + (t111 * t1943))) - (prepared[22] * ((t111 * t1961) - (t112 * t1943)))) - (prepared[24] * ((t110 * t1946) + (t101 * t109)))) + ((((1.5 * t1943) + (4.5 * t1937)) + (0.4 * t1953)) + (prepared[25] * t1953)))) - (prepared[1] * ((((prepared[19] * ((t112 * t1967) + (t111 * t1949))) - (prepared[22] * ((t111 * t1967) - (t112 * t1949)))) - (prepared[24] * ((t110 * t1952) - (t100 * t109)))) + ((((1.5 * t1949) + (4.5 * t1939)) + (0.4 * t1954)) + (prepared[25] * t1954))))) - (prepared[2] * ((((prepared[19] * ((t112 * t1320) + (t111 * t1312))) - (prepared[22] * ((t111 * t1320) - (t112 * t1312)))) - (prepared[24] * (t110 * t1309))) + ((((1.5 * t1312) - ((12.0 - (1.5 * t102)) - (3.0 * t102))) + (0.4 * t1955)) + (prepared[25] * t1955)))),
+        0.5 * (t47 - (((t35 * (((t35 * prepared[43]) + (prepared[20] * t36)) - (prepared[21] * t34))) + (t36 * (((prepared[20] * t35) + (t36 * prepared[44])) + (prepared[23] * t34)))) - (t34 * (((prepared[21] * t35) - (prepared[23] * t36)) - (t34 * prepared[45]))))),
+        ((prepared[0] * ((((prepared[19] * ((t9 * t23) + (t8 * t14))) - (prepared[22] * ((t8 * t23) - (t9 * t14)))) - (prepared[24] * ((t7 * t15) + (t1 * t6)))) + ((((1.5 * t14) + (4.5 * t10)) + (0.4 * t20)) + (prepared[25] * t20)))) - (prepared[1] * ((((prepared[19] * ((t9 * t24) + (t8 * t16))) - (prepared[22] * ((t8 * t24) - (t9 * t16)))) - (prepared[24] * ((t7 * t17) - (t0 * t6)))) + ((((1.5 * t16) + (4.5 * t12)) + (0.4 * t21)) + (prepared[25] * t21))))) - (prepared[2] * ((((prepared[19] * ((t9 * t25) + (t8 * t18))) - (prepared[22] * ((t8 * t25) - (t9 * t18)))) - (prepared[24] * (t7 * t19))) + ((((1.5 * t18) - ((12.0 - (1.5 * t2)) - (3.0 * t2))) + (0.4 * t22)) + (prepared[25] * t22)))),
     ]
 
 
 def tip_pose(prepared, q, sin=sin, cos=cos):
     """homogeneous transform of the tip in the root frame."""
     (q0, q1, q2, q3, q4,) = q
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t1309 = (t102 * t106) - (t103 * t107)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1320 = t109 * t1309
-    t1937 = t100 * t103
-    t1938 = t100 * t102
-    t1939 = t101 * t103
-    t1940 = t101 * t102
-    t1943 = (t107 * t1937) - (t106 * t1938)
-    t1946 = (t106 * t1937) + (t107 * t1938)
-    t1949 = (t107 * t1939) - (t106 * t1940)
-    t1952 = (t106 * t1939) + (t107 * t1940)
-    t1961 = (t109 * t1946) - (t101 * t110)
-    t1967 = (t109 * t1952) + (t100 * t110)
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = t0 * t3
+    t11 = t0 * t2
+    t12 = t1 * t3
+    t13 = t1 * t2
+    t14 = (t5 * t10) - (t4 * t11)
+    t15 = (t4 * t10) + (t5 * t11)
+    t16 = (t5 * t12) - (t4 * t13)
+    t17 = (t4 * t12) + (t5 * t13)
+    t18 = (t2 * t5) + (t3 * t4)
+    t19 = (t2 * t4) - (t3 * t5)
+    t20 = (t6 * t15) - (t1 * t7)
+    t21 = (t6 * t17) + (t0 * t7)
+    t22 = t6 * t19
     return [
-        -((t112 * t1961) + (t111 * t1943)),
-        (t111 * t1961) - (t112 * t1943),
-        (t110 * t1946) + (t101 * t109),
-        -(t1937 + t1943),
-        (t112 * t1967) + (t111 * t1949),
-        -((t111 * t1967) - (t112 * t1949)),
-        -((t110 * t1952) - (t100 * t109)),
-        t1939 + t1949,
-        (t112 * t1320) + (t111 * t1312),
-        -((t111 * t1320) - (t112 * t1312)),
-        -(t110 * t1309),
-        t102 + t1312,
+        -((t9 * t20) + (t8 * t14)),
+        (t8 * t20) - (t9 * t14),
+        (t7 * t15) + (t1 * t6),
+        -(t10 + t14),
+        (t9 * t21) + (t8 * t16),
+        -((t8 * t21) - (t9 * t16)),
+        -((t7 * t17) - (t0 * t6)),
+        t12 + t16,
+        (t9 * t22) + (t8 * t18),
+        -((t8 * t22) - (t9 * t18)),
+        -(t7 * t19),
+        t2 + t18,
         0.0,
         0.0,
         0.0,
@@ -2225,54 +2082,54 @@ def tip_pose(prepared, q, sin=sin, cos=cos):
 def tip_jacobian(prepared, q, sin=sin, cos=cos):
     """angular, then linear velocity of the tip."""
     (q0, q1, q2, q3, q4,) = q
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1937 = t100 * t103
-    t1938 = t100 * t102
-    t1939 = t101 * t103
-    t1940 = t101 * t102
-    t1943 = (t107 * t1937) - (t106 * t1938)
-    t1949 = (t107 * t1939) - (t106 * t1940)
-    t1953 = t1937 + t1943
-    t1954 = t1939 + t1949
-    t1955 = t102 + t1312
-    t1987 = t102 - t1955
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = t0 * t3
+    t9 = t0 * t2
+    t10 = t1 * t3
+    t11 = t1 * t2
+    t12 = (t5 * t8) - (t4 * t9)
+    t13 = (t5 * t10) - (t4 * t11)
+    t14 = (t2 * t5) + (t3 * t4)
+    t15 = t8 + t12
+    t16 = t10 + t13
+    t17 = t2 + t14
+    t18 = t2 - t17
     return [
         0.0,
-        t101,
-        t101,
-        -t1943,
-        (t110 * ((t106 * t1937) + (t107 * t1938))) + (t101 * t109),
+        t1,
+        t1,
+        -t12,
+        (t7 * ((t4 * t8) + (t5 * t9))) + (t1 * t6),
         0.0,
-        t100,
-        t100,
-        t1949,
-        -((t110 * ((t106 * t1939) + (t107 * t1940))) - (t100 * t109)),
+        t0,
+        t0,
+        t13,
+        -((t7 * ((t4 * t10) + (t5 * t11))) - (t0 * t6)),
         1.0,
         0.0,
         0.0,
-        t1312,
-        -(t110 * ((t102 * t106) - (t103 * t107))),
-        -t1954,
-        t100 * t1955,
-        -(t100 * t1987),
+        t14,
+        -(t7 * ((t2 * t4) - (t3 * t5))),
+        -t16,
+        t0 * t17,
+        -(t0 * t18),
         0.0,
         0.0,
-        -t1953,
-        -(t101 * t1955),
-        t101 * t1987,
+        -t15,
+        -(t1 * t17),
+        t1 * t18,
         0.0,
         0.0,
         0.0,
-        (t101 * t1954) + (t100 * t1953),
-        -((t101 * (t1939 - t1954)) + (t100 * (t1937 - t1953))),
+        (t1 * t16) + (t0 * t15),
+        -((t1 * (t10 - t16)) + (t0 * (t8 - t15))),
         0.0,
         0.0,
     ]
@@ -2282,141 +2139,141 @@ def tip_velocity(prepared, q, qd, sin=sin, cos=cos):
     """J qd."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1937 = t100 * t103
-    t1938 = t100 * t102
-    t1939 = t101 * t103
-    t1940 = t101 * t102
-    t1943 = (t107 * t1937) - (t106 * t1938)
-    t1949 = (t107 * t1939) - (t106 * t1940)
-    t1953 = t1937 + t1943
-    t1954 = t1939 + t1949
-    t1955 = t102 + t1312
-    t1987 = t102 - t1955
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = t0 * t3
+    t9 = t0 * t2
+    t10 = t1 * t3
+    t11 = t1 * t2
+    t12 = (t5 * t8) - (t4 * t9)
+    t13 = (t5 * t10) - (t4 * t11)
+    t14 = (t2 * t5) + (t3 * t4)
+    t15 = t8 + t12
+    t16 = t10 + t13
+    t17 = t2 + t14
+    t18 = t2 - t17
     return [
-        (qd4 * ((t110 * ((t106 * t1937) + (t107 * t1938))) + (t101 * t109))) - ((qd3 * t1943) - ((qd1 * t101) + (qd2 * t101))),
-        -((qd4 * ((t110 * ((t106 * t1939) + (t107 * t1940))) - (t100 * t109))) - ((qd3 * t1949) + ((qd1 * t100) + (qd2 * t100)))),
-        -((qd4 * (t110 * ((t102 * t106) - (t103 * t107)))) - (qd0 + (qd3 * t1312))),
-        -((qd2 * (t100 * t1987)) + ((qd0 * t1954) - (qd1 * (t100 * t1955)))),
-        (qd2 * (t101 * t1987)) - ((qd0 * t1953) + (qd1 * (t101 * t1955))),
-        (qd1 * ((t101 * t1954) + (t100 * t1953))) - (qd2 * ((t101 * (t1939 - t1954)) + (t100 * (t1937 - t1953)))),
+        (qd4 * ((t7 * ((t4 * t8) + (t5 * t9))) + (t1 * t6))) - ((qd3 * t12) - ((qd1 * t1) + (qd2 * t1))),
+        -((qd4 * ((t7 * ((t4 * t10) + (t5 * t11))) - (t0 * t6))) - ((qd3 * t13) + ((qd1 * t0) + (qd2 * t0)))),
+        -((qd4 * (t7 * ((t2 * t4) - (t3 * t5)))) - (qd0 + (qd3 * t14))),
+        -((qd2 * (t0 * t18)) + ((qd0 * t16) - (qd1 * (t0 * t17)))),
+        (qd2 * (t1 * t18)) - ((qd0 * t15) + (qd1 * (t1 * t17))),
+        (qd1 * ((t1 * t16) + (t0 * t15))) - (qd2 * ((t1 * (t10 - t16)) + (t0 * (t8 - t15)))),
     ]
 
 
 def center_of_mass(prepared, q, sin=sin, cos=cos):
     """of all that moves, in the root frame."""
     (q0, q1, q2, q3, q4,) = q
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t1309 = (t102 * t106) - (t103 * t107)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1320 = t109 * t1309
-    t1937 = t100 * t103
-    t1938 = t100 * t102
-    t1939 = t101 * t103
-    t1940 = t101 * t102
-    t1943 = (t107 * t1937) - (t106 * t1938)
-    t1946 = (t106 * t1937) + (t107 * t1938)
-    t1949 = (t107 * t1939) - (t106 * t1940)
-    t1952 = (t106 * t1939) + (t107 * t1940)
-    t1953 = t1937 + t1943
-    t1954 = t1939 + t1949
-    t1955 = t102 + t1312
-    t1961 = (t109 * t1946) - (t101 * t110)
-    t1967 = (t109 * t1952) + (t100 * t110)
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = t0 * t3
+    t11 = t0 * t2
+    t12 = t1 * t3
+    t13 = t1 * t2
+    t14 = (t5 * t10) - (t4 * t11)
+    t15 = (t4 * t10) + (t5 * t11)
+    t16 = (t5 * t12) - (t4 * t13)
+    t17 = (t4 * t12) + (t5 * t13)
+    t18 = (t2 * t5) + (t3 * t4)
+    t19 = (t2 * t4) - (t3 * t5)
+    t20 = t10 + t14
+    t21 = t12 + t16
+    t22 = t2 + t18
+    t23 = (t6 * t15) - (t1 * t7)
+    t24 = (t6 * t17) + (t0 * t7)
+    t25 = t6 * t19
     return [
-        -(((((prepared[19] * ((t112 * t1961) + (t111 * t1943))) - (prepared[22] * ((t111 * t1961) - (t112 * t1943)))) - (prepared[24] * ((t110 * t1946) + (t101 * t109)))) + ((((1.5 * t1943) + (4.5 * t1937)) + (0.4 * t1953)) + (prepared[25] * t1953))) * prepared[36]),
-        ((((prepared[19] * ((t112 * t1967) + (t111 * t1949))) - (prepared[22] * ((t111 * t1967) - (t112 * t1949)))) - (prepared[24] * ((t110 * t1952) - (t100 * t109)))) + ((((1.5 * t1949) + (4.5 * t1939)) + (0.4 * t1954)) + (prepared[25] * t1954))) * prepared[36],
-        ((((prepared[19] * ((t112 * t1320) + (t111 * t1312))) - (prepared[22] * ((t111 * t1320) - (t112 * t1312)))) - (prepared[24] * (t110 * t1309))) + ((((1.5 * t1312) - ((12.0 - (1.5 * t102)) - (3.0 * t102))) + (0.4 * t1955)) + (prepared[25] * t1955))) * prepared[36],
+        -(((((prepared[19] * ((t9 * t23) + (t8 * t14))) - (prepared[22] * ((t8 * t23) - (t9 * t14)))) - (prepared[24] * ((t7 * t15) + (t1 * t6)))) + ((((1.5 * t14) + (4.5 * t10)) + (0.4 * t20)) + (prepared[25] * t20))) * prepared[40]),
+        ((((prepared[19] * ((t9 * t24) + (t8 * t16))) - (prepared[22] * ((t8 * t24) - (t9 * t16)))) - (prepared[24] * ((t7 * t17) - (t0 * t6)))) + ((((1.5 * t16) + (4.5 * t12)) + (0.4 * t21)) + (prepared[25] * t21))) * prepared[40],
+        ((((prepared[19] * ((t9 * t25) + (t8 * t18))) - (prepared[22] * ((t8 * t25) - (t9 * t18)))) - (prepared[24] * (t7 * t19))) + ((((1.5 * t18) - ((12.0 - (1.5 * t2)) - (3.0 * t2))) + (0.4 * t22)) + (prepared[25] * t22))) * prepared[40],
     ]
 
 
 def center_of_mass_jacobian(prepared, q, sin=sin, cos=cos):
     """its linear velocity."""
     (q0, q1, q2, q3, q4,) = q
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t1309 = (t102 * t106) - (t103 * t107)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1320 = t109 * t1309
-    t1321 = t110 * t1309
-    t1937 = t100 * t103
-    t1938 = t100 * t102
-    t1939 = t101 * t103
-    t1940 = t101 * t102
-    t1943 = (t107 * t1937) - (t106 * t1938)
-    t1946 = (t106 * t1937) + (t107 * t1938)
-    t1949 = (t107 * t1939) - (t106 * t1940)
-    t1952 = (t106 * t1939) + (t107 * t1940)
-    t1953 = t1937 + t1943
-    t1954 = t1939 + t1949
-    t1955 = t102 + t1312
-    t1958 = (t110 * t1946) + (t101 * t109)
-    t1961 = (t109 * t1946) - (t101 * t110)
-    t1964 = (t110 * t1952) - (t100 * t109)
-    t1967 = (t109 * t1952) + (t100 * t110)
-    t2018 = prepared[25] * t1953
-    t2019 = prepared[25] * t1954
-    t2020 = prepared[25] * t1955
-    t2042 = t2018 + (((prepared[19] * ((t112 * t1961) + (t111 * t1943))) - (prepared[22] * ((t111 * t1961) - (t112 * t1943)))) - (prepared[24] * t1958))
-    t2043 = t2019 + (((prepared[19] * ((t112 * t1967) + (t111 * t1949))) - (prepared[22] * ((t111 * t1967) - (t112 * t1949)))) - (prepared[24] * t1964))
-    t2044 = t2020 + (((prepared[19] * ((t112 * t1320) + (t111 * t1312))) - (prepared[22] * ((t111 * t1320) - (t112 * t1312)))) - (prepared[24] * t1321))
-    t2045 = t2018 - t2042
-    t2046 = t2019 - t2043
-    t2047 = t2020 - t2044
-    t2061 = (0.4 * t1953) + t2042
-    t2062 = (0.4 * t1954) + t2043
-    t2063 = (0.4 * t1955) + t2044
-    t2067 = t2061 - (prepared[29] * t1953)
-    t2068 = t2062 - (prepared[29] * t1954)
-    t2069 = t2063 - (prepared[29] * t1955)
-    t2085 = (1.5 * t1943) + ((3.0 * t1937) + t2061)
-    t2086 = (1.5 * t1949) + ((3.0 * t1939) + t2062)
-    t2087 = (1.5 * t1312) + ((3.0 * t102) + t2063)
-    t2093 = t2087 - (prepared[31] * t102)
-    t2102 = (1.5 * t1937) + t2085
-    t2103 = (1.5 * t1939) + t2086
-    t2104 = (1.5 * t102) + t2087
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = t0 * t3
+    t11 = t0 * t2
+    t12 = t1 * t3
+    t13 = t1 * t2
+    t14 = (t5 * t10) - (t4 * t11)
+    t15 = (t4 * t10) + (t5 * t11)
+    t16 = (t5 * t12) - (t4 * t13)
+    t17 = (t4 * t12) + (t5 * t13)
+    t18 = (t2 * t5) + (t3 * t4)
+    t19 = (t2 * t4) - (t3 * t5)
+    t20 = t10 + t14
+    t21 = t12 + t16
+    t22 = t2 + t18
+    t23 = (t7 * t15) + (t1 * t6)
+    t24 = (t6 * t15) - (t1 * t7)
+    t25 = (t7 * t17) - (t0 * t6)
+    t26 = (t6 * t17) + (t0 * t7)
+    t27 = t7 * t19
+    t28 = t6 * t19
+    t29 = prepared[25] * t20
+    t30 = prepared[25] * t21
+    t31 = prepared[25] * t22
+    t32 = t29 + (((prepared[19] * ((t9 * t24) + (t8 * t14))) - (prepared[22] * ((t8 * t24) - (t9 * t14)))) - (prepared[24] * t23))
+    t33 = t30 + (((prepared[19] * ((t9 * t26) + (t8 * t16))) - (prepared[22] * ((t8 * t26) - (t9 * t16)))) - (prepared[24] * t25))
+    t34 = t31 + (((prepared[19] * ((t9 * t28) + (t8 * t18))) - (prepared[22] * ((t8 * t28) - (t9 * t18)))) - (prepared[24] * t27))
+    t35 = t29 - t32
+    t36 = t30 - t33
+    t37 = t31 - t34
+    t38 = (0.4 * t20) + t32
+    t39 = (0.4 * t21) + t33
+    t40 = (0.4 * t22) + t34
+    t41 = t38 - (prepared[29] * t20)
+    t42 = t39 - (prepared[29] * t21)
+    t43 = t40 - (prepared[29] * t22)
+    t44 = (1.5 * t14) + ((3.0 * t10) + t38)
+    t45 = (1.5 * t16) + ((3.0 * t12) + t39)
+    t46 = (1.5 * t18) + ((3.0 * t2) + t40)
+    t47 = t46 - (t2 * prepared[31])
+    t48 = (1.5 * t10) + t44
+    t49 = (1.5 * t12) + t45
+    t50 = (1.5 * t2) + t46
     return [
-        -(prepared[36] * t2103),
-        prepared[36] * (t100 * t2104),
-        prepared[36] * (t100 * t2093),
-        prepared[36] * ((t1949 * t2069) - (t1312 * t2068)),
-        ((t1964 * t2047) - (t1321 * t2046)) * prepared[36],
-        -(prepared[36] * t2102),
-        -(prepared[36] * (t101 * t2104)),
-        -(prepared[36] * (t101 * t2093)),
-        -(prepared[36] * ((t1312 * t2067) - (t1943 * t2069))),
-        -(((t1321 * t2045) - (t1958 * t2047)) * prepared[36]),
+        -(prepared[40] * t49),
+        prepared[40] * (t0 * t50),
+        prepared[40] * (t0 * t47),
+        prepared[40] * ((t16 * t43) - (t18 * t42)),
+        ((t25 * t37) - (t27 * t36)) * prepared[40],
+        -(prepared[40] * t48),
+        -(prepared[40] * (t1 * t50)),
+        -(prepared[40] * (t1 * t47)),
+        -(prepared[40] * ((t18 * t41) - (t14 * t43))),
+        -(((t27 * t35) - (t23 * t37)) * prepared[40]),
         0.0,
-        prepared[36] * ((t101 * t2103) + (t100 * t2102)),
-        prepared[36] * ((t101 * (t2086 - (prepared[31] * t1939))) + (t100 * (t2085 - (prepared[31] * t1937)))),
-        -(prepared[36] * ((t1943 * t2068) - (t1949 * t2067))),
-        -(((t1958 * t2046) - (t1964 * t2045)) * prepared[36]),
+        prepared[40] * ((t1 * t49) + (t0 * t48)),
+        prepared[40] * ((t1 * (t45 - (prepared[31] * t12))) + (t0 * (t44 - (prepared[31] * t10)))),
+        -(prepared[40] * ((t14 * t42) - (t16 * t41))),
+        -(((t23 * t36) - (t25 * t35)) * prepared[40]),
     ]
 
 
@@ -2424,61 +2281,61 @@ def center_of_mass_velocity(prepared, q, qd, sin=sin, cos=cos):
     """JC qd."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t1309 = (t102 * t106) - (t103 * t107)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1320 = t109 * t1309
-    t1321 = t110 * t1309
-    t1937 = t100 * t103
-    t1938 = t100 * t102
-    t1939 = t101 * t103
-    t1940 = t101 * t102
-    t1943 = (t107 * t1937) - (t106 * t1938)
-    t1946 = (t106 * t1937) + (t107 * t1938)
-    t1949 = (t107 * t1939) - (t106 * t1940)
-    t1952 = (t106 * t1939) + (t107 * t1940)
-    t1953 = t1937 + t1943
-    t1954 = t1939 + t1949
-    t1955 = t102 + t1312
-    t1958 = (t110 * t1946) + (t101 * t109)
-    t1961 = (t109 * t1946) - (t101 * t110)
-    t1964 = (t110 * t1952) - (t100 * t109)
-    t1967 = (t109 * t1952) + (t100 * t110)
-    t2018 = prepared[25] * t1953
-    t2019 = prepared[25] * t1954
-    t2020 = prepared[25] * t1955
-    t2042 = t2018 + (((prepared[19] * ((t112 * t1961) + (t111 * t1943))) - (prepared[22] * ((t111 * t1961) - (t112 * t1943)))) - (prepared[24] * t1958))
-    t2043 = t2019 + (((prepared[19] * ((t112 * t1967) + (t111 * t1949))) - (prepared[22] * ((t111 * t1967) - (t112 * t1949)))) - (prepared[24] * t1964))
-    t2044 = t2020 + (((prepared[19] * ((t112 * t1320) + (t111 * t1312))) - (prepared[22] * ((t111 * t1320) - (t112 * t1312)))) - (prepared[24] * t1321))
-    t2045 = t2018 - t2042
-    t2046 = t2019 - t2043
-    t2047 = t2020 - t2044
-    t2061 = (0.4 * t1953) + t2042
-    t2062 = (0.4 * t1954) + t2043
-    t2063 = (0.4 * t1955) + t2044
-    t2067 = t2061 - (prepared[29] * t1953)
-    t2068 = t2062 - (prepared[29] * t1954)
-    t2069 = t2063 - (prepared[29] * t1955)
-    t2085 = (1.5 * t1943) + ((3.0 * t1937) + t2061)
-    t2086 = (1.5 * t1949) + ((3.0 * t1939) + t2062)
-    t2087 = (1.5 * t1312) + ((3.0 * t102) + t2063)
-    t2093 = t2087 - (prepared[31] * t102)
-    t2102 = (1.5 * t1937) + t2085
-    t2103 = (1.5 * t1939) + t2086
-    t2104 = (1.5 * t102) + t2087
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = t0 * t3
+    t11 = t0 * t2
+    t12 = t1 * t3
+    t13 = t1 * t2
+    t14 = (t5 * t10) - (t4 * t11)
+    t15 = (t4 * t10) + (t5 * t11)
+    t16 = (t5 * t12) - (t4 * t13)
+    t17 = (t4 * t12) + (t5 * t13)
+    t18 = (t2 * t5) + (t3 * t4)
+    t19 = (t2 * t4) - (t3 * t5)
+    t20 = t10 + t14
+    t21 = t12 + t16
+    t22 = t2 + t18
+    t23 = (t7 * t15) + (t1 * t6)
+    t24 = (t6 * t15) - (t1 * t7)
+    t25 = (t7 * t17) - (t0 * t6)
+    t26 = (t6 * t17) + (t0 * t7)
+    t27 = t7 * t19
+    t28 = t6 * t19
+    t29 = prepared[25] * t20
+    t30 = prepared[25] * t21
+    t31 = prepared[25] * t22
+    t32 = t29 + (((prepared[19] * ((t9 * t24) + (t8 * t14))) - (prepared[22] * ((t8 * t24) - (t9 * t14)))) - (prepared[24] * t23))
+    t33 = t30 + (((prepared[19] * ((t9 * t26) + (t8 * t16))) - (prepared[22] * ((t8 * t26) - (t9 * t16)))) - (prepared[24] * t25))
+    t34 = t31 + (((prepared[19] * ((t9 * t28) + (t8 * t18))) - (prepared[22] * ((t8 * t28) - (t9 * t18)))) - (prepared[24] * t27))
+    t35 = t29 - t32
+    t36 = t30 - t33
+    t37 = t31 - t34
+    t38 = (0.4 * t20) + t32
+    t39 = (0.4 * t21) + t33
+    t40 = (0.4 * t22) + t34
+    t41 = t38 - (prepared[29] * t20)
+    t42 = t39 - (prepared[29] * t21)
+    t43 = t40 - (prepared[29] * t22)
+    t44 = (1.5 * t14) + ((3.0 * t10) + t38)
+    t45 = (1.5 * t16) + ((3.0 * t12) + t39)
+    t46 = (1.5 * t18) + ((3.0 * t2) + t40)
+    t47 = t46 - (t2 * prepared[31])
+    t48 = (1.5 * t10) + t44
+    t49 = (1.5 * t12) + t45
+    t50 = (1.5 * t2) + t46
     return [
-        (qd4 * (((t1964 * t2047) - (t1321 * t2046)) * prepared[36])) + ((qd3 * (prepared[36] * ((t1949 * t2069) - (t1312 * t2068)))) + ((qd2 * (prepared[36] * (t100 * t2093))) - ((qd0 * (prepared[36] * t2103)) - (qd1 * (prepared[36] * (t100 * t2104)))))),
-        -((qd4 * (((t1321 * t2045) - (t1958 * t2047)) * prepared[36])) + ((qd3 * (prepared[36] * ((t1312 * t2067) - (t1943 * t2069)))) + ((qd2 * (prepared[36] * (t101 * t2093))) + ((qd0 * (prepared[36] * t2102)) + (qd1 * (prepared[36] * (t101 * t2104))))))),
-        -((qd4 * (((t1958 * t2046) - (t1964 * t2045)) * prepared[36])) + ((qd3 * (prepared[36] * ((t1943 * t2068) - (t1949 * t2067)))) - ((qd1 * (prepared[36] * ((t101 * t2103) + (t100 * t2102)))) + (qd2 * (prepared[36] * ((t101 * (t2086 - (prepared[31] * t1939))) + (t100 * (t2085 - (prepared[31] * t1937))))))))),
+        (qd4 * (((t25 * t37) - (t27 * t36)) * prepared[40])) + ((qd3 * (prepared[40] * ((t16 * t43) - (t18 * t42)))) + ((qd2 * (prepared[40] * (t0 * t47))) - ((qd0 * (prepared[40] * t49)) - (qd1 * (prepared[40] * (t0 * t50)))))),
+        -((qd4 * (((t27 * t35) - (t23 * t37)) * prepared[40])) + ((qd3 * (prepared[40] * ((t18 * t41) - (t14 * t43)))) + ((qd2 * (prepared[40] * (t1 * t47))) + ((qd0 * (prepared[40] * t48)) + (qd1 * (prepared[40] * (t1 * t50))))))),
+        -((qd4 * (((t23 * t36) - (t25 * t35)) * prepared[40])) + ((qd3 * (prepared[40] * ((t14 * t42) - (t16 * t41)))) - ((qd1 * (prepared[40] * ((t1 * t49) + (t0 * t48)))) + (qd2 * (prepared[40] * ((t1 * (t45 - (prepared[31] * t12))) + (t0 * (t44 - (prepared[31] * t10))))))))),
     ]
 
 
@@ -2486,24 +2343,24 @@ def external_effort(prepared, q, wrench, sin=sin, cos=cos):
     """J^T w of a wrench in tip axes."""
     (q0, q1, q2, q3, q4,) = q
     (wrench0, wrench1, wrench2, wrench3, wrench4, wrench5,) = wrench
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t4281 = (t112 * wrench0) - (t111 * wrench1)
-    t4287 = (t112 * wrench3) - (t111 * wrench4)
-    t4290 = (t111 * wrench3) + (t112 * wrench4)
-    t4293 = (t109 * t4281) - (t110 * wrench2)
-    t4296 = (t110 * t4281) + (t109 * wrench2)
-    t4303 = t4296 + ((t109 * t4287) - (t110 * wrench5))
-    t4304 = t4293 - ((t110 * t4287) + (t109 * wrench5))
+    t0 = sin(q2)
+    t1 = cos(q2)
+    t2 = sin(q3)
+    t3 = cos(q3)
+    t4 = sin(q4)
+    t5 = cos(q4)
+    t6 = (t5 * wrench0) - (t4 * wrench1)
+    t7 = (t5 * wrench3) - (t4 * wrench4)
+    t8 = (t4 * wrench3) + (t5 * wrench4)
+    t9 = (t2 * t6) - (t3 * wrench2)
+    t10 = (t3 * t6) + (t2 * wrench2)
+    t11 = t10 + ((t2 * t7) - (t3 * wrench5))
+    t12 = t9 - ((t3 * t7) + (t2 * wrench5))
     return [
-        (sin(q1) * ((t106 * t4303) + (t107 * t4290))) - (cos(q1) * (t4296 + ((t107 * t4303) - (t106 * t4290)))),
-        -(t4304 + ((t107 * t4293) - (t106 * ((t111 * wrench0) + (t112 * wrench1))))),
-        -t4304,
-        t4290,
+        (sin(q1) * ((t0 * t11) + (t1 * t8))) - (cos(q1) * (t10 + ((t1 * t11) - (t0 * t8)))),
+        -(t12 + ((t1 * t9) - (t0 * ((t4 * wrench0) + (t5 * wrench1))))),
+        -t12,
+        t8,
         wrench5,
     ]
 
@@ -2512,49 +2369,49 @@ def external_effort_derivatives(prepared, q, wrench, sin=sin, cos=cos):
     """d (J^T w) / d q, the wrench fixed in tip axes."""
     (q0, q1, q2, q3, q4,) = q
     (wrench0, wrench1, wrench2, wrench3, wrench4, wrench5,) = wrench
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t4281 = (t112 * wrench0) - (t111 * wrench1)
-    t4284 = (t111 * wrench0) + (t112 * wrench1)
-    t4287 = (t112 * wrench3) - (t111 * wrench4)
-    t4290 = (t111 * wrench3) + (t112 * wrench4)
-    t4293 = (t109 * t4281) - (t110 * wrench2)
-    t4296 = (t110 * t4281) + (t109 * wrench2)
-    t4303 = t4296 + ((t109 * t4287) - (t110 * wrench5))
-    t4304 = t4293 - ((t110 * t4287) + (t109 * wrench5))
-    t4316 = (t107 * t4303) - (t106 * t4290)
-    t4325 = t103 * ((t106 * t4303) + (t107 * t4290))
-    t4341 = t109 * t4284
-    t4342 = t110 * t4284
-    t4345 = t4342 + (t109 * t4290)
-    t4346 = t4341 - (t110 * t4290)
+    t0 = sin(q1)
+    t1 = cos(q1)
+    t2 = sin(q2)
+    t3 = cos(q2)
+    t4 = sin(q3)
+    t5 = cos(q3)
+    t6 = sin(q4)
+    t7 = cos(q4)
+    t8 = (t7 * wrench0) - (t6 * wrench1)
+    t9 = (t6 * wrench0) + (t7 * wrench1)
+    t10 = (t7 * wrench3) - (t6 * wrench4)
+    t11 = (t6 * wrench3) + (t7 * wrench4)
+    t12 = (t4 * t8) - (t5 * wrench2)
+    t13 = (t5 * t8) + (t4 * wrench2)
+    t14 = t13 + ((t4 * t10) - (t5 * wrench5))
+    t15 = t12 - ((t5 * t10) + (t4 * wrench5))
+    t16 = (t3 * t14) - (t2 * t11)
+    t17 = t1 * ((t2 * t14) + (t3 * t11))
+    t18 = t4 * t9
+    t19 = t5 * t9
+    t20 = t19 + (t4 * t11)
+    t21 = t18 - (t5 * t11)
     return [
         0.0,
-        t4325 + (t102 * (t4296 + t4316)),
-        t4325 + (t102 * t4316),
-        -((t102 * (t106 * t4304)) - (t103 * (t4293 + (t107 * t4304)))),
-        -((t102 * ((t106 * t4345) - (t107 * t4287))) - (t103 * (t4342 + ((t107 * t4345) + (t106 * t4287))))),
+        t17 + (t0 * (t13 + t16)),
+        t17 + (t0 * t16),
+        -((t0 * (t2 * t15)) - (t1 * (t12 + (t3 * t15)))),
+        -((t0 * ((t2 * t20) - (t3 * t10))) - (t1 * (t19 + ((t3 * t20) + (t2 * t10))))),
         0.0,
         0.0,
-        (t106 * t4293) + (t107 * t4284),
-        -(t4303 + (t107 * t4296)),
-        t4346 + ((t107 * t4341) + (t106 * t4281)),
-        0.0,
-        0.0,
-        0.0,
-        -t4303,
-        t4346,
+        (t2 * t12) + (t3 * t9),
+        -(t14 + (t3 * t13)),
+        t21 + ((t3 * t18) + (t2 * t8)),
         0.0,
         0.0,
         0.0,
+        -t14,
+        t21,
         0.0,
-        t4287,
+        0.0,
+        0.0,
+        0.0,
+        t10,
         0.0,
         0.0,
         0.0,
@@ -2567,51 +2424,51 @@ def external_wrenches(prepared, q, wrench, sin=sin, cos=cos):
     """force, then torque about each joint, that a wrench at the tip brings there, in link axes."""
     (q0, q1, q2, q3, q4,) = q
     (wrench0, wrench1, wrench2, wrench3, wrench4, wrench5,) = wrench
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t4281 = (t112 * wrench0) - (t111 * wrench1)
-    t4284 = (t111 * wrench0) + (t112 * wrench1)
-    t4287 = (t112 * wrench3) - (t111 * wrench4)
-    t4290 = (t111 * wrench3) + (t112 * wrench4)
-    t4293 = (t109 * t4281) - (t110 * wrench2)
-    t4296 = (t110 * t4281) + (t109 * wrench2)
-    t4303 = t4296 + ((t109 * t4287) - (t110 * wrench5))
-    t4304 = t4293 - ((t110 * t4287) + (t109 * wrench5))
-    t4307 = (t106 * t4293) + (t107 * t4284)
-    t4310 = (t107 * t4293) - (t106 * t4284)
-    t4313 = (t106 * t4303) + (t107 * t4290)
-    t4317 = t4296 + ((t107 * t4303) - (t106 * t4290))
-    t4318 = t4304 + t4310
+    t0 = sin(q1)
+    t1 = cos(q1)
+    t2 = sin(q2)
+    t3 = cos(q2)
+    t4 = sin(q3)
+    t5 = cos(q3)
+    t6 = sin(q4)
+    t7 = cos(q4)
+    t8 = (t7 * wrench0) - (t6 * wrench1)
+    t9 = (t6 * wrench0) + (t7 * wrench1)
+    t10 = (t7 * wrench3) - (t6 * wrench4)
+    t11 = (t6 * wrench3) + (t7 * wrench4)
+    t12 = (t4 * t8) - (t5 * wrench2)
+    t13 = (t5 * t8) + (t4 * wrench2)
+    t14 = t13 + ((t4 * t10) - (t5 * wrench5))
+    t15 = t12 - ((t5 * t10) + (t4 * wrench5))
+    t16 = (t2 * t12) + (t3 * t9)
+    t17 = (t3 * t12) - (t2 * t9)
+    t18 = (t2 * t14) + (t3 * t11)
+    t19 = t13 + ((t3 * t14) - (t2 * t11))
+    t20 = t15 + t17
     return [
-        t4296,
-        (t103 * t4307) + (t102 * t4310),
-        (t102 * t4307) - (t103 * t4310),
-        -t4318,
-        (t103 * t4313) + (t102 * t4317),
-        (t102 * t4313) - (t103 * t4317),
-        t4296,
-        t4307,
-        -t4310,
-        -t4318,
-        t4313,
-        -t4317,
-        t4296,
-        t4284,
-        -t4293,
-        -t4304,
-        t4290,
-        -t4303,
-        t4281,
-        t4284,
+        t13,
+        (t1 * t16) + (t0 * t17),
+        (t0 * t16) - (t1 * t17),
+        -t20,
+        (t1 * t18) + (t0 * t19),
+        (t0 * t18) - (t1 * t19),
+        t13,
+        t16,
+        -t17,
+        -t20,
+        t18,
+        -t19,
+        t13,
+        t9,
+        -t12,
+        -t15,
+        t11,
+        -t14,
+        t8,
+        t9,
         wrench2,
-        t4287,
-        t4290,
+        t10,
+        t11,
         wrench5,
         wrench0,
         wrench1,
@@ -2626,33 +2483,33 @@ def external_effort_in_root(prepared, q, wrench, sin=sin, cos=cos):
     """J^T w of a wrench in root axes."""
     (q0, q1, q2, q3, q4,) = q
     (wrench0, wrench1, wrench2, wrench3, wrench4, wrench5,) = wrench
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1937 = t100 * t103
-    t1938 = t100 * t102
-    t1939 = t101 * t103
-    t1940 = t101 * t102
-    t1943 = (t107 * t1937) - (t106 * t1938)
-    t1949 = (t107 * t1939) - (t106 * t1940)
-    t1953 = t1937 + t1943
-    t1954 = t1939 + t1949
-    t1955 = t102 + t1312
-    t1987 = t102 - t1955
-    t4368 = t101 * wrench3
-    t4369 = t100 * wrench4
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = t0 * t3
+    t9 = t0 * t2
+    t10 = t1 * t3
+    t11 = t1 * t2
+    t12 = (t5 * t8) - (t4 * t9)
+    t13 = (t5 * t10) - (t4 * t11)
+    t14 = (t2 * t5) + (t3 * t4)
+    t15 = t8 + t12
+    t16 = t10 + t13
+    t17 = t2 + t14
+    t18 = t2 - t17
+    t19 = t1 * wrench3
+    t20 = t0 * wrench4
     return [
-        wrench5 - ((t1954 * wrench0) + (t1953 * wrench1)),
-        t4369 + (t4368 + ((((t101 * t1954) + (t100 * t1953)) * wrench2) + (((t100 * t1955) * wrench0) - ((t101 * t1955) * wrench1)))),
-        t4369 + (t4368 - ((((t101 * (t1939 - t1954)) + (t100 * (t1937 - t1953))) * wrench2) + (((t100 * t1987) * wrench0) - ((t101 * t1987) * wrench1)))),
-        (t1312 * wrench5) - ((t1943 * wrench3) - (t1949 * wrench4)),
-        -(((t110 * ((t102 * t106) - (t103 * t107))) * wrench5) - ((((t110 * ((t106 * t1937) + (t107 * t1938))) + (t101 * t109)) * wrench3) - (((t110 * ((t106 * t1939) + (t107 * t1940))) - (t100 * t109)) * wrench4))),
+        wrench5 - ((t16 * wrench0) + (t15 * wrench1)),
+        t20 + (t19 + ((((t1 * t16) + (t0 * t15)) * wrench2) + (((t0 * t17) * wrench0) - ((t1 * t17) * wrench1)))),
+        t20 + (t19 - ((((t1 * (t10 - t16)) + (t0 * (t8 - t15))) * wrench2) + (((t0 * t18) * wrench0) - ((t1 * t18) * wrench1)))),
+        (t14 * wrench5) - ((t12 * wrench3) - (t13 * wrench4)),
+        -(((t7 * ((t2 * t4) - (t3 * t5))) * wrench5) - ((((t7 * ((t4 * t8) + (t5 * t9))) + (t1 * t6)) * wrench3) - (((t7 * ((t4 * t10) + (t5 * t11))) - (t0 * t6)) * wrench4))),
     ]
 
 
@@ -2660,60 +2517,60 @@ def external_effort_in_root_derivatives(prepared, q, wrench, sin=sin, cos=cos):
     """d (J^T w) / d q, the wrench fixed in root axes."""
     (q0, q1, q2, q3, q4,) = q
     (wrench0, wrench1, wrench2, wrench3, wrench4, wrench5,) = wrench
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t1309 = (t102 * t106) - (t103 * t107)
-    t1312 = (t102 * t107) + (t103 * t106)
-    t1937 = t100 * t103
-    t1938 = t100 * t102
-    t1939 = t101 * t103
-    t1940 = t101 * t102
-    t1943 = (t107 * t1937) - (t106 * t1938)
-    t1946 = (t106 * t1937) + (t107 * t1938)
-    t1949 = (t107 * t1939) - (t106 * t1940)
-    t1952 = (t106 * t1939) + (t107 * t1940)
-    t1955 = t102 + t1312
-    t1987 = t102 - t1955
-    t3604 = t103 - t1309
-    t4402 = t100 * wrench3
-    t4403 = t101 * wrench4
-    t4419 = t1938 + t1946
-    t4420 = t1940 + t1952
-    t4430 = t103 - t3604
-    t4453 = (t1309 * wrench5) - ((t1946 * wrench3) - (t1952 * wrench4))
-    t4458 = (wrench5 * (t110 * t1312)) - ((wrench3 * (t110 * t1943)) - (wrench4 * (t110 * t1949)))
-    t4471 = (wrench2 * ((t101 * t1952) + (t100 * t1946))) + ((wrench0 * (t100 * t1309)) - (wrench1 * (t101 * t1309)))
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = t0 * t3
+    t9 = t0 * t2
+    t10 = t1 * t3
+    t11 = t1 * t2
+    t12 = (t5 * t8) - (t4 * t9)
+    t13 = (t4 * t8) + (t5 * t9)
+    t14 = (t5 * t10) - (t4 * t11)
+    t15 = (t4 * t10) + (t5 * t11)
+    t16 = (t2 * t5) + (t3 * t4)
+    t17 = (t2 * t4) - (t3 * t5)
+    t18 = t2 + t16
+    t19 = t2 - t18
+    t20 = t3 - t17
+    t21 = t0 * wrench3
+    t22 = t1 * wrench4
+    t23 = t9 + t13
+    t24 = t11 + t15
+    t25 = t3 - t20
+    t26 = (t17 * wrench5) - ((t13 * wrench3) - (t15 * wrench4))
+    t27 = (wrench5 * (t7 * t16)) - ((wrench3 * (t7 * t12)) - (wrench4 * (t7 * t14)))
+    t28 = (wrench2 * ((t1 * t15) + (t0 * t13))) + ((wrench0 * (t0 * t17)) - (wrench1 * (t1 * t17)))
     return [
-        ((t1937 + t1943) * wrench0) - ((t1939 + t1949) * wrench1),
-        (wrench0 * t4420) + (wrench1 * t4419),
-        (t1952 * wrench0) + (t1946 * wrench1),
+        ((t8 + t12) * wrench0) - ((t10 + t14) * wrench1),
+        (wrench0 * t24) + (wrench1 * t23),
+        (t15 * wrench0) + (t13 * wrench1),
         0.0,
         0.0,
-        t4403 - (t4402 - (((t101 * t1955) * wrench0) + ((t100 * t1955) * wrench1))),
-        -((wrench2 * ((t101 * t4420) + (t100 * t4419))) - ((wrench0 * (t100 * t3604)) - (wrench1 * (t101 * t3604)))),
-        -t4471,
+        t22 - (t21 - (((t1 * t18) * wrench0) + ((t0 * t18) * wrench1))),
+        -((wrench2 * ((t1 * t24) + (t0 * t23))) - ((wrench0 * (t0 * t20)) - (wrench1 * (t1 * t20)))),
+        -t28,
         0.0,
         0.0,
-        t4403 - (t4402 + (((t101 * t1987) * wrench0) + ((t100 * t1987) * wrench1))),
-        (wrench2 * ((t101 * (t1940 - t4420)) + (t100 * (t1938 - t4419)))) - ((wrench0 * (t100 * t4430)) - (wrench1 * (t101 * t4430))),
-        -t4471,
+        t22 - (t21 + (((t1 * t19) * wrench0) + ((t0 * t19) * wrench1))),
+        (wrench2 * ((t1 * (t11 - t24)) + (t0 * (t9 - t23)))) - ((wrench0 * (t0 * t25)) - (wrench1 * (t1 * t25))),
+        -t28,
         0.0,
         0.0,
-        -((t1949 * wrench3) + (t1943 * wrench4)),
-        -t4453,
-        -t4453,
+        -((t14 * wrench3) + (t12 * wrench4)),
+        -t26,
+        -t26,
         0.0,
         0.0,
-        (((t110 * t1952) - (t100 * t109)) * wrench3) + (((t110 * t1946) + (t101 * t109)) * wrench4),
-        -t4458,
-        -t4458,
-        ((t109 * t1309) * wrench5) - ((((t109 * t1946) - (t101 * t110)) * wrench3) - (((t109 * t1952) + (t100 * t110)) * wrench4)),
+        (((t7 * t15) - (t0 * t6)) * wrench3) + (((t7 * t13) + (t1 * t6)) * wrench4),
+        -t27,
+        -t27,
+        ((t6 * t17) * wrench5) - ((((t6 * t13) - (t1 * t7)) * wrench3) - (((t6 * t15) + (t0 * t7)) * wrench4)),
         0.0,
     ]
 
@@ -2722,80 +2579,78 @@ def momentum(prepared, q, qd, sin=sin, cos=cos):
     """p = M qd, then C^T qd - g, to which p' adds the efforts."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
-    t100 = sin(q0)
-    t101 = cos(q0)
-    t102 = sin(q1)
-    t103 = cos(q1)
-    t106 = sin(q2)
-    t107 = cos(q2)
-    t109 = sin(q3)
-    t110 = cos(q3)
-    t111 = sin(q4)
-    t112 = cos(q4)
-    t115 = (prepared[1] * t101) - (prepared[0] * t100)
-    t118 = (prepared[1] * t100) + (prepared[0] * t101)
-    t122 = (t103 * t115) + (prepared[2] * t102)
-    t125 = (t102 * t115) - (prepared[2] * t103)
-    t126 = qd0 * t102
-    t127 = qd0 * t103
-    t157 = (t106 * t126) - (t107 * t127)
-    t160 = (t107 * t126) + (t106 * t127)
-    t167 = qd1 + qd2
-    t202 = (t109 * t157) + (t110 * t167)
-    t205 = (t110 * t157) - (t109 * t167)
-    t212 = qd3 + t160
-    t244 = (t112 * t202) + (t111 * t212)
-    t247 = (t111 * t202) - (t112 * t212)
-    t254 = qd4 - t205
-    t664 = (t106 * t122) + (t107 * t125)
-    t667 = (t107 * t122) - (t106 * t125)
-    t670 = (t109 * t664) + (t110 * t118)
-    t673 = (t110 * t664) - (t109 * t118)
-    t680 = prepared[22] * t673
-    t681 = prepared[19] * t673
-    t684 = (prepared[19] * ((t111 * t670) - (t112 * t667))) + (prepared[22] * ((t112 * t670) + (t111 * t667)))
-    t693 = ((t112 * t680) + (t111 * t681)) + (prepared[24] * t667)
-    t694 = ((t111 * t680) - (t112 * t681)) - (prepared[24] * t670)
-    t703 = ((t109 * t693) - (t110 * t684)) - (prepared[32] * t118)
-    t704 = ((t110 * t693) + (t109 * t684)) + (prepared[32] * t664)
-    t4156 = qd1 * t106
-    t4157 = qd1 * t107
-    t4185 = t127 - t157
-    t4186 = t167 + t4157
-    t4189 = (t110 * t4186) - (t109 * t4185)
-    t4192 = (t109 * t4186) + (t110 * t4185)
-    t4218 = (t112 * t4192) - (t111 * t4156)
-    t4221 = (t111 * t4192) + (t112 * t4156)
-    t4483 = prepared[22] * t254
-    t4484 = prepared[19] * t254
-    t4487 = (prepared[22] * t244) + (prepared[19] * t247)
-    t4493 = ((prepared[21] * t254) - ((prepared[20] * t247) + (prepared[27] * t244))) + (prepared[22] * t4189)
-    t4494 = ((prepared[23] * t254) + ((prepared[20] * t244) + (prepared[26] * t247))) - (prepared[19] * t4189)
-    t4495 = (((prepared[21] * t244) - (prepared[23] * t247)) - (t254 * prepared[37])) + ((prepared[19] * t4221) + (prepared[22] * t4218))
-    t4520 = ((t112 * t4483) + (t111 * t4484)) - (prepared[24] * t212)
-    t4521 = ((t111 * t4483) - (t112 * t4484)) + (prepared[24] * t202)
-    t4526 = ((t112 * t4493) - (t111 * t4494)) + ((prepared[30] * t202) - (prepared[24] * t4156))
-    t4527 = t4495 - (0.0005 * t205)
-    t4528 = ((t111 * t4493) + (t112 * t4494)) + ((t212 * prepared[39]) - (prepared[24] * t4192))
-    t4538 = (t109 * t4520) + (t110 * t4487)
-    t4541 = (t110 * t4520) - (t109 * t4487)
-    t4555 = t4538 + (prepared[32] * t167)
-    t4561 = (t4541 - ((t109 * t4526) - (t110 * t4527))) - ((prepared[33] * t157) - (prepared[32] * t127))
-    t4562 = t4528 + (0.03500000000000003 * t160)
-    t4563 = (t4538 + ((t110 * t4526) + (t109 * t4527))) + ((t167 * prepared[40]) + (prepared[32] * t4157))
-    t4592 = ((t106 * t4561) - (t107 * t4562)) - (0.03500000000000003 * t126)
-    t4593 = ((t4541 - (prepared[32] * t157)) + ((t107 * t4561) + (t106 * t4562))) + (prepared[35] * t127)
+    t0 = sin(q0)
+    t1 = cos(q0)
+    t2 = sin(q1)
+    t3 = cos(q1)
+    t4 = sin(q2)
+    t5 = cos(q2)
+    t6 = sin(q3)
+    t7 = cos(q3)
+    t8 = sin(q4)
+    t9 = cos(q4)
+    t10 = (prepared[19] * t9) - (prepared[22] * t8)
+    t11 = (prepared[19] * t8) + (prepared[22] * t9)
+    t12 = qd0 * t2
+    t13 = qd0 * t3
+    t14 = (t4 * t12) - (t5 * t13)
+    t15 = (t5 * t12) + (t4 * t13)
+    t16 = qd1 + qd2
+    t17 = (t6 * t14) + (t7 * t16)
+    t18 = (t7 * t14) - (t6 * t16)
+    t19 = qd3 + t15
+    t20 = qd4 - t18
+    t21 = (prepared[1] * t1) - (prepared[0] * t0)
+    t22 = (prepared[1] * t0) + (prepared[0] * t1)
+    t23 = (t3 * t21) + (prepared[2] * t2)
+    t24 = (t2 * t21) - (prepared[2] * t3)
+    t25 = (t6 * t10) - (prepared[24] * t7)
+    t26 = prepared[32] + t11
+    t27 = (t5 * t25) - (t4 * t26)
+    t28 = prepared[34] + ((t4 * t25) + (t5 * t26))
+    t29 = (t4 * t23) + (t5 * t24)
+    t30 = (t5 * t23) - (t4 * t24)
+    t31 = (t6 * t29) + (t7 * t22)
+    t32 = (t9 * t17) + (t8 * t19)
+    t33 = (t8 * t17) - (t9 * t19)
+    t34 = qd1 * t4
+    t35 = qd1 * t5
+    t36 = t13 - t14
+    t37 = t16 + t35
+    t38 = (t7 * t37) - (t6 * t36)
+    t39 = (t6 * t37) + (t7 * t36)
+    t40 = (t9 * t39) - (t8 * t34)
+    t41 = (t8 * t39) + (t9 * t34)
+    t42 = prepared[22] * t20
+    t43 = prepared[19] * t20
+    t44 = (prepared[22] * t32) + (prepared[19] * t33)
+    t45 = ((prepared[21] * t20) - ((prepared[20] * t33) + (prepared[27] * t32))) + (prepared[22] * t38)
+    t46 = ((prepared[23] * t20) + ((prepared[20] * t32) + (prepared[26] * t33))) - (prepared[19] * t38)
+    t47 = (((prepared[21] * t32) - (prepared[23] * t33)) - (t20 * prepared[45])) + ((prepared[19] * t41) + (prepared[22] * t40))
+    t48 = ((t9 * t42) + (t8 * t43)) - (prepared[24] * t19)
+    t49 = ((t8 * t42) - (t9 * t43)) + (prepared[24] * t17)
+    t50 = ((t9 * t45) - (t8 * t46)) + ((prepared[30] * t17) - (prepared[24] * t34))
+    t51 = t47 - (0.0005 * t18)
+    t52 = ((t8 * t45) + (t9 * t46)) + ((t19 * prepared[41]) - (prepared[24] * t39))
+    t53 = (t6 * t48) + (t7 * t44)
+    t54 = (t7 * t48) - (t6 * t44)
+    t55 = t53 + (prepared[32] * t16)
+    t56 = (t54 - ((t6 * t50) - (t7 * t51))) - ((prepared[33] * t14) - (prepared[32] * t13))
+    t57 = t52 + (0.03500000000000003 * t15)
+    t58 = (t53 + ((t7 * t50) + (t6 * t51))) + ((t16 * prepared[46]) + (prepared[32] * t35))
+    t59 = ((t4 * t56) - (t5 * t57)) - (0.03500000000000003 * t12)
+    t60 = ((t54 - (prepared[32] * t14)) + ((t5 * t56) + (t4 * t57))) + (prepared[35] * t13)
     return [
-        -((((t102 * t4592) - (t103 * t4593)) - (3.0700000000000003 * qd0)) - (qd0 * prepared[3])),
-        ((t4563 + ((t107 * t4555) - (t106 * t4521))) + (qd1 * prepared[41])) + (qd1 * prepared[4]),
-        t4563 + (qd2 * prepared[5]),
-        t4528 + (qd3 * prepared[6]),
-        t4495 + (qd4 * prepared[7]),
-        -((t102 * ((t106 * t703) + (t107 * t694))) + (t103 * ((prepared[34] * t118) - ((t107 * t703) - (t106 * t694))))),
-        -(((prepared[34] * t125) + t704) + ((t127 * t4592) + (t126 * t4593))),
-        -(t704 + (((t4156 * t4555) + (t4157 * t4521)) + ((t160 * t4561) + (t157 * t4562)))),
-        -(t694 - (((t4189 * t4520) - (t4192 * t4487)) + ((t205 * t4526) + (t202 * t4527)))),
-        -(t684 + (((t4221 * t4483) - (t4218 * t4484)) + ((t247 * t4493) + (t244 * t4494)))),
+        -((((t2 * t59) - (t3 * t60)) - (3.0700000000000003 * qd0)) - (qd0 * prepared[3])),
+        ((t58 + ((t5 * t55) - (t4 * t49))) + (qd1 * prepared[47])) + (qd1 * prepared[4]),
+        t58 + (qd2 * prepared[5]),
+        t52 + (qd3 * prepared[6]),
+        t47 + (qd4 * prepared[7]),
+        -((t22 * ((t3 * t28) + (t2 * t27))) - (t21 * ((t7 * t10) + (prepared[24] * t6)))),
+        -(((t24 * t28) - (t23 * t27)) + ((t13 * t59) + (t12 * t60))),
+        ((t25 * t30) - (t26 * t29)) - (((t34 * t55) + (t35 * t49)) + ((t15 * t56) + (t14 * t57))),
+        ((t10 * ((t7 * t29) - (t6 * t22))) + (prepared[24] * t31)) + (((t38 * t48) - (t39 * t44)) + ((t18 * t50) + (t17 * t51))),
+        -(((t11 * t31) - (t10 * t30)) + (((t41 * t42) - (t40 * t43)) + ((t33 * t45) + (t32 * t46)))),
     ]
 
 
@@ -2811,4 +2666,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "737e45325a4dcd33666fdc791aa720ba0f6884d22cc3128c6fcd57d3fda0be66"
+CONTENT_SHA256 = "f286d91b8f6e2aebe55d57ecc706a6a289730e2248f6ddd5c1aa496015817c0b"

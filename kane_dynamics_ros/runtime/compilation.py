@@ -95,6 +95,23 @@ def shared_library(source: Path) -> ctypes.CDLL:
     return _obtain(wanted, lambda path: ctypes.CDLL(str(path)))[1]
 
 
+def source_library(source: Path, name: str, text: str) -> Path:
+    """The library of NAME.c, NAME.h beside it, together with C text of ours around it; compiled where absent.
+
+    Raises ``CompileError``.
+    """
+    texts = {path.name: path.read_bytes() for path in (source, source.with_suffix(".h"))}
+
+    def prepare(folder: Path) -> list[str]:
+        for file, content in {**texts, f"{name}.c": text.encode()}.items():
+            (folder / file).write_bytes(content)
+        return ["-iquote", str(folder), str(folder / f"{name}.c"), str(folder / source.name)]
+
+    key = _key(text, *(content.decode() for content in texts.values()))
+    wanted = Wanted(source.with_name(f"{name}.c"), key, ".so", prepare)
+    return _obtain(wanted, lambda path: ctypes.CDLL(str(path)))[0]
+
+
 def _extension(source: Path, c_sha256: str) -> Wanted:
     """The extension of a generated module, compiled from copies of the texts whose hash was compared."""
 

@@ -20,6 +20,7 @@
 typedef struct {
     PyObject_HEAD
     PyObject *general; /* general(name, *args, **keywords) evaluates through the model's Python methods */
+    int plain; /* the parameters are the default ones: the functions that have them built in serve */
     double prepared[KD_SIZE(PREPARED) + 1];
 } Kernel;
 
@@ -49,29 +50,31 @@ static const char *const names_q_wrench[] = {"q", "wrench"};
 #define KD_IN_3 in[0], in[1], in[2]
 #define KD_IN_(count) KD_IN_##count
 #define KD_IN(count) KD_IN_(count)
-#define KD_PREPARED_0
-#define KD_PREPARED_1 prepared,
+#define KD_PREPARED_no
+#define KD_PREPARED_yes prepared,
+#define KD_PREPARED_defaults
 #define KD_RETURN_0(call) call; return 0
 #define KD_RETURN_1(call) return call
-#define KD_BATCH_0(name, inputs, prep) enum { no_batch_##name }
-#define KD_BATCH_1(name, inputs, prep)                                                             \
-    static void batch_##name(const double *prepared, const double *const *in, double *out, size_t count) \
-    {                                                                                              \
-        (void)prepared;                                                                            \
-        KD(name##_batch)(KD_PREPARED_##prep KD_IN(KD_COUNT_##inputs), out, count);                 \
-    }                                                                                              \
-    enum { has_batch_##name }
-#define KD_BATCH_OF_0(name) NULL
-#define KD_BATCH_OF_1(name) batch_##name
+#define KD_OTHER_no(name) name
+#define KD_OTHER_yes(name) name
+#define KD_OTHER_defaults(name) name##_with
+#define KD_RUN_(name) run_##name
+#define KD_RUN(name) KD_RUN_(name)
+#define KD_BATCH_(name) batch_##name
+#define KD_BATCH(name) KD_BATCH_(name)
 
-/* One wrapper a function: the same signature for all. */
-#define KD_WRAPPER(name, inputs, prep, singular, batched, rank, d0, d1, d2)                        \
+/* Two wrappers a function: the same signatures for all. */
+#define KD_WRAPPER(name, inputs, prep, singular, rank, d0, d1, d2)                                 \
     static int run_##name(const double *prepared, const double *const *in, double *out)            \
     {                                                                                              \
         (void)prepared;                                                                            \
         KD_RETURN_##singular(KD(name)(KD_PREPARED_##prep KD_IN(KD_COUNT_##inputs), out));          \
     }                                                                                              \
-    KD_BATCH_##batched(name, inputs, prep);
+    static int batch_##name(const double *prepared, const double *const *in, double *out, size_t count) \
+    {                                                                                              \
+        (void)prepared;                                                                            \
+        KD_RETURN_##singular(KD(name##_batch)(KD_PREPARED_##prep KD_IN(KD_COUNT_##inputs), out, count)); \
+    }
 KD_SIZE(FUNCTIONS)(KD_WRAPPER)
 
 static PyArrayObject *as_input(PyObject *object)
@@ -220,27 +223,33 @@ static PyObject *evaluate_generally(Kernel *self, const char *name, PyObject *co
     return result;
 }
 
-#define KD_METHOD(function_name, inputs, prep, singular, batched, rank_, d0, d1, d2)               \
-    static PyObject *method_##function_name(PyObject *self, PyObject *const *args, Py_ssize_t n,   \
-                                            PyObject *keywords)                                    \
+#define KD_FUNCTION(name, inputs, rank, d0, d1, d2, run, batch)                                    \
+    {#name, KD_COUNT_##inputs, KD_WIDTHS_##inputs, rank, {d0, d1, d2}, (npy_intp)(d0) * (d1) * (d2), run, batch}
+
+/* A method for each function, at the kernel's parameters: where they are not those that a function has built
+   in, the one that takes them serves. */
+#define KD_METHOD(name, inputs, prep, singular, rank, d0, d1, d2)                                  \
+    static PyObject *method_##name(PyObject *self, PyObject *const *args, Py_ssize_t n,            \
+                                   PyObject *keywords)                                             \
     {                                                                                              \
-        static const Function function = {#function_name, KD_COUNT_##inputs, KD_WIDTHS_##inputs,   \
-                                          rank_, {d0, d1, d2},                                     \
-                                          (npy_intp)(d0) * (d1) * (d2),                            \
-                                          run_##function_name, KD_BATCH_OF_##batched(function_name)}; \
+        static const Function forms[2] = {                                                         \
+            KD_FUNCTION(name, inputs, rank, d0, d1, d2, KD_RUN(KD_OTHER_##prep(name)),             \
+                        KD_BATCH(KD_OTHER_##prep(name))),                                          \
+            KD_FUNCTION(name, inputs, rank, d0, d1, d2, run_##name, batch_##name)};                \
+        Kernel *kernel = (Kernel *)self;                                                           \
         if (keywords)                                                                              \
-            return evaluate_generally((Kernel *)self, #function_name, args, n, keywords);          \
-        return evaluate((Kernel *)self, &function, names_##inputs, args, n);                       \
+            return evaluate_generally(kernel, #name, args, n, keywords);                           \
+        return evaluate(kernel, &forms[kernel->plain], names_##inputs, args, n);                   \
     }
 KD_SIZE(FUNCTIONS)(KD_METHOD)
 
-/* addresses(): of NAME_mass_matrix, NAME_bias and the prepared parameters, for C code that calls them
+/* addresses(): of NAME_mass_matrix_with, NAME_bias_with and the prepared parameters, for C code that calls them
    without Python between. They are good as long as the kernel lives. */
 static PyObject *kernel_addresses(PyObject *self, PyObject *none)
 {
     (void)none;
-    return Py_BuildValue("(NNN)", PyLong_FromVoidPtr((void *)(size_t)KD(mass_matrix)),
-                         PyLong_FromVoidPtr((void *)(size_t)KD(bias)),
+    return Py_BuildValue("(NNN)", PyLong_FromVoidPtr((void *)(size_t)KD(mass_matrix_with)),
+                         PyLong_FromVoidPtr((void *)(size_t)KD(bias_with)),
                          PyLong_FromVoidPtr(((Kernel *)self)->prepared));
 }
 
@@ -253,7 +262,7 @@ static PyObject *kernel_generalize(PyObject *self, PyObject *general)
     Py_RETURN_NONE;
 }
 
-#define KD_ENTRY(name, inputs, prep, singular, batched, rank_, d0, d1, d2)                         \
+#define KD_ENTRY(name, inputs, prep, singular, rank, d0, d1, d2)                                  \
     {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL | METH_KEYWORDS, NULL},
 static PyMethodDef kernel_methods[] = {KD_SIZE(FUNCTIONS)(KD_ENTRY)
     {"addresses", kernel_addresses, METH_NOARGS, NULL},
@@ -279,8 +288,13 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     Kernel *self = NULL;
     if (PyArray_SIZE(parameters) != KD_SIZE(PARAMETERS))
         PyErr_Format(PyExc_ValueError, "%d parameters are needed", (int)KD_SIZE(PARAMETERS));
-    else if ((self = (Kernel *)type->tp_alloc(type, 0)))
-        KD(prepare)((const double *)PyArray_DATA(parameters), self->prepared);
+    else if ((self = (Kernel *)type->tp_alloc(type, 0))) {
+        const double *values = (const double *)PyArray_DATA(parameters);
+        double defaults[KD_SIZE(PARAMETERS) + 1];
+        KD(default_parameters)(defaults);
+        self->plain = memcmp(values, defaults, sizeof(double) * KD_SIZE(PARAMETERS)) == 0;
+        KD(prepare)(values, self->prepared);
+    }
     Py_DECREF(parameters);
     return (PyObject *)self;
 }

@@ -266,6 +266,19 @@ class GeneratedModel:
         """
         return self._kernel.mass_matrix(q, out)
 
+    def inverse_mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """M(q)^-1 [1/(kg m^2), 1/(kg m), 1/kg], (n, n) or (N, n, n): also d qdd / d tau.
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+            SingularMassMatrixError: naming the joints whose acceleration nothing resists.
+        """
+        return self._kernel.inverse_mass_matrix(q, out)
+
     def bias(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
         """V(q, qd) [N m or N], (n,) or (N, n): Coriolis, centrifugal, gravity and friction efforts.
 
@@ -529,14 +542,27 @@ class GeneratedModel:
         wrench: ArrayLike | None = None,
         frame: WrenchFrame = "tip",
     ) -> tuple[Array, Array]:
-        """d qdd / d q and d qdd / d qd at fixed tau: -M^-1 times those of inverse dynamics.
+        """d qdd / d q and d qdd / d qd at fixed tau, friction included; d qdd / d tau is M^-1.
 
-        A ``wrench`` on the tip is constant in the axes of ``frame``, see ``external_effort``.
+        Each (n, n) or (N, n, n). A ``wrench`` on the tip is constant in the axes of ``frame``, see
+        ``external_effort``.
         """
-        qdd = self.forward_dynamics(q, qd, tau, wrench=wrench, frame=frame)
-        M = self.mass_matrix(q)
-        by_q, by_qd = self.inverse_dynamics_derivatives(q, qd, qdd, wrench=wrench, frame=frame)
-        return _minus_solved(M, by_q), _minus_solved(M, by_qd)
+        effort: Any = tau
+        if self._has_friction or wrench is not None:
+            others = -self.friction(qd)
+            if wrench is not None:
+                others = others + self.external_effort(q, wrench, frame=frame)
+            (effort,) = checked_arrays(len(self.joint_names), tau=tau)
+            if effort.shape != others.shape:  # NumPy would stretch it
+                raise BatchError("tau", effort.shape, others.shape)
+            effort = effort + others
+        all_three = self._kernel.forward_dynamics_derivatives(q, qd, effort)
+        by_q, by_qd, inverse = (all_three[..., k, :, :] for k in range(3))
+        if wrench is not None:
+            by_q = by_q + inverse @ self.external_effort_derivatives(q, wrench, frame=frame)
+        if self._has_friction:
+            by_qd = by_qd - inverse @ self._friction_slope(np.asarray(qd, dtype=float))
+        return by_q, by_qd
 
     def _of_frame(self, function: str, frame: str) -> Callable[..., Array]:
         """The kernel's function of a wrench in tip or root axes."""
@@ -606,13 +632,10 @@ class GeneratedModel:
         return find_base_parameters(self.regressor, len(self.joint_names))
 
 
-def _minus_solved(M: Array, columns: Array) -> Array:
-    return np.asarray(-np.linalg.solve(M, columns), dtype=np.float64)
-
-
 # The compiled functions that may stand for the methods of the same name, and when.
 ALWAYS_DIRECT = (
     "mass_matrix",
+    "inverse_mass_matrix",
     "gravity",
     "coriolis",
     "friction",

@@ -25,16 +25,25 @@ class PythonKernel:
         self._n = len(model["joint_names"])
         self._names: tuple[str, ...] = tuple(model["joint_names"])
         with np.errstate(all="ignore"):  # one over a mass of 0 is infinite, as in C, and no error
-            self._prepared = [float(value) for value in module.prepare(np.array(parameters))]
+            prepared = [float(value) for value in module.prepare(np.array(parameters))]
+        plain = tuple(parameters) == model["defaults"]
         for name, facts in model["functions"].items():
-            setattr(self, name, self._method(getattr(module, name), facts))
+            with_parameters = f"{name}_with" if f"{name}_with" in model["functions"] else name
+            if plain and hasattr(module, name) and "prepared" not in facts["arguments"]:
+                method = self._method(getattr(module, name), facts, [])
+            elif hasattr(module, with_parameters):
+                method = self._method(getattr(module, with_parameters), facts, [prepared])
+            else:
+                method = getattr(self, f"_{name.removesuffix('_with')}")
+            setattr(self, name, method)
 
     def __getattr__(self, name: str) -> Callable[..., Array]:
         raise AttributeError(name)  # not in this module
 
-    def _method(self, function: Callable[..., list[Any]], facts: Mapping[str, Any]) -> Callable[..., Array]:
+    def _method(
+        self, function: Callable[..., list[Any]], facts: Mapping[str, Any], leading: list[list[float]]
+    ) -> Callable[..., Array]:
         inputs = [name for name in facts["arguments"] if name != "prepared"]
-        leading = [self._prepared] if "prepared" in facts["arguments"] else []
         calls = {name: TRIGONOMETRY[name] for name in TRIGONOMETRY if name in _keywords(function)}
         shape, singular = tuple(facts["shape"]), facts["singular"]
 
@@ -59,6 +68,22 @@ class PythonKernel:
             return result if len(arguments) == len(inputs) else _into(arguments[-1], result, arrays)
 
         return method
+
+    def _inverse_mass_matrix(self, q: Any, out: Array | None = None) -> Array:
+        """M^-1; a singular M is found as in the C code, by the pivots of forward dynamics."""
+        (q,) = checked_arrays(self._n, q=q)
+        rest = np.zeros_like(q)
+        self.forward_dynamics(q, rest, rest)
+        result: Array = np.linalg.inv(self.mass_matrix(q)).astype(np.float64, copy=False)
+        return result if out is None else _into(out, result, [q])
+
+    def _forward_dynamics_derivatives(self, q: Any, qd: Any, tau: Any, out: Array | None = None) -> Array:
+        """d qdd / d q, d qdd / d qd and M^-1: tau(q, qd, qdd) stays, hence d qdd = -M^-1 d tau."""
+        q, qd, tau = checked_arrays(self._n, q=q, qd=qd, tau=tau)
+        qdd = self.forward_dynamics(q, qd, tau)
+        inverse = self._inverse_mass_matrix(q)[..., None, :, :]
+        result = np.concatenate([-inverse @ self.inverse_dynamics_derivatives(q, qd, qdd), inverse], axis=-3)
+        return result if out is None else _into(out, result, [q, qd, tau])
 
     def _regular(self, flat: Array) -> Array:
         """The accelerations alone, once the pivots behind them are found to be positive."""

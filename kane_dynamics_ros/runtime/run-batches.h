@@ -10,7 +10,7 @@ typedef struct {
     int inputs, width[MOST_INPUTS], rank;
     npy_intp extent[3], size;
     int (*run)(const double *prepared, const double *const *in, double *out);
-    void (*batch)(const double *prepared, const double *const *in, double *out, size_t count);
+    int (*batch)(const double *prepared, const double *const *in, double *out, size_t count);
 } Function;
 
 static int processors = 1; /* that batches may use, from configure(), at most 16 */
@@ -37,19 +37,7 @@ static int run_some(const Function *function, const double *prepared, const doub
     for (int k = 0; k < function->inputs; k++)
         if (!all_finite(in[k], count * function->width[k]))
             return NOT_FINITE - k;
-    if (function->batch && count > 1) {
-        function->batch(prepared, in, out, (size_t)count);
-        return 0;
-    }
-    for (npy_intp row = 0; row < count; row++) {
-        const double *at[MOST_INPUTS];
-        for (int k = 0; k < function->inputs; k++)
-            at[k] = in[k] + row * function->width[k];
-        const int joint = function->run(prepared, at, out + row * function->size);
-        if (joint)
-            return joint;
-    }
-    return 0;
+    return count == 1 ? function->run(prepared, in, out) : function->batch(prepared, in, out, (size_t)count);
 }
 
 static int run_many(const Function *function, const double *prepared, const double *const *in, double *out,

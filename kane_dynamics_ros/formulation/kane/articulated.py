@@ -22,7 +22,6 @@ from kane_dynamics_ros.formulation.algebra import (
     dot,
     scale,
     transpose,
-    turned,
 )
 from kane_dynamics_ros.formulation.kane.dynamics import inertia_force, inertia_torque
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, motion
@@ -131,18 +130,18 @@ def _with_joint_free(whole: Articulated, joint: _Joint) -> Articulated:
 
 def _seen_from_previous(body: Articulated, placement: Placement) -> Articulated:
     """The same about the previous body's origin, in its axes: a_Bo = a_Po + alpha x p."""
-    p, turn = placement.p_PoBo_P, placement.to_previous
-    I, H, m = turned(symmetric(body.I), turn), turned(body.H, turn), turned(symmetric(body.m), turn)  # noqa: E741
+    p, turn = placement.p_PoBo_P, placement.matrix_to_previous
+    I, H, m = turn(symmetric(body.I)), turn(body.H), turn(symmetric(body.m))  # noqa: E741
     moved = [add(H_row, P_m) for H_row, P_m in zip(H, cross_columns(p, m), strict=True)]
     moved_p = [cross(p, row) for row in moved]  # rows of -(H + p x m) [p]x
     P_Ht = cross_columns(p, transpose(H))
     rows = [add(I[i], moved_p[i], P_Ht[i]) for i in range(3)]
-    force = turn(body.force_0)
+    force = placement.to_previous(body.force_0)
     return Articulated(
         (rows[0][0], rows[0][1], rows[0][2], rows[1][1], rows[1][2], rows[2][2]),
         (moved[0], moved[1], moved[2]),
         (m[0][0], m[0][1], m[0][2], m[1][1], m[1][2], m[2][2]),
-        add(turn(body.torque_0), cross(p, force)),
+        add(placement.to_previous(body.torque_0), cross(p, force)),
         force,
     )
 

@@ -114,19 +114,19 @@ def composite_bodies(placements: Sequence[Placement]) -> list[BodyInertia]:
 
 
 def seen_from_previous(body: BodyInertia, placement: Placement) -> BodyInertia:
-    """A body's inertia about the previous body's origin, in the previous body's axes."""
-    m, p = body.mass, placement.p_PoBo_P
-    S = symmetric(body.second)
-    half = [placement.to_previous(row) for row in S]  # S R^T, row by row
-    rows = [
-        placement.to_previous((half[0][i], half[1][i], half[2][i])) for i in range(3)
-    ]  # columns of R S R^T
+    """A body's inertia about the previous body's origin, in the previous axes.
+
+    With h = R h_B and h' = h + m p: S' = R S R^T + h p^T + p h'^T.
+    """
+    p = placement.p_PoBo_P
+    S = placement.matrix_to_previous(symmetric(body.second))
     h = placement.to_previous(body.moment)
+    moved = add(h, scale(body.mass, p))
     second = []
     for i in range(3):
-        for j in range(i, 3):
-            second.append(rows[j][i] + (p[i] * (h[j] + m * p[j]) + h[i] * p[j]))
-    return body_of([m, *add(h, scale(m, p)), *second])
+        second.append(S[i][i] + p[i] * (h[i] + moved[i]))
+        second += [S[i][j] + (p[i] * moved[j] + h[i] * p[j]) for j in range(i + 1, 3)]
+    return body_of([body.mass, *moved, *second])
 
 
 def unit_acceleration_forces(body: BodyInertia, axis: Vector, prismatic: bool) -> tuple[Vector, Vector]:
@@ -141,10 +141,12 @@ def unit_acceleration_forces(body: BodyInertia, axis: Vector, prismatic: bool) -
     return cross(axis, body.moment), torque
 
 
-def mass_matrix(placements: Sequence[Placement], n: int) -> list[list[Scalar]]:
-    """M(q), (n, n) [kg m^2, kg m, kg], without rotors."""
+def mass_matrix(
+    placements: Sequence[Placement], n: int, composite: Sequence[BodyInertia] | None = None
+) -> list[list[Scalar]]:
+    """M(q), (n, n) [kg m^2, kg m, kg], without rotors; ``composite`` where it is known already."""
     M: list[list[Scalar]] = [[0] * n for _ in range(n)]
-    composite = composite_bodies(placements)
+    composite = composite or composite_bodies(placements)
     for s in range(len(placements) - 1, -1, -1):
         driven = placements[s].segment
         force, torque = unit_acceleration_forces(composite[s], driven.axis, driven.prismatic)

@@ -15,13 +15,17 @@ from kane_dynamics_ros.formulation.algebra import (
     add,
     apply,
     cross,
+    matrix_rotated_about,
     rotate_about,
     scale,
     transpose,
+    turned,
 )
 from kane_dynamics_ros.formulation.kane.segments import Segment
 
-SineCosine = Callable[[Scalar], tuple[Scalar, Scalar]]  # of one kind of scalar
+Z: Vector = (0, 0, 1)
+Turn = tuple[Scalar, Scalar]  # sine and cosine of an angle
+SineCosine = Callable[[Scalar], Turn]  # of one kind of scalar
 
 
 def numeric_sine_cosine(angle: float) -> tuple[float, float]:
@@ -33,40 +37,54 @@ def numeric_sine_cosine(angle: float) -> tuple[float, float]:
 class Placement:
     """One segment's geometry at a configuration: how vectors pass its joint.
 
-    ``p_PoBo_P`` is the body origin in the previous frame, the slide of a prismatic joint included.
+    Every body's vectors are written in axes of its own, or in others that ``shared_axes`` chose. ``turn``: of
+    the body's axes about the joint's axis, from the joint's own; ``lead``: of the previous body's own axes
+    about its z, from those used for it; ``None`` where there is no turn. ``p_PoBo_P`` is the body origin in
+    the previous axes, the slide of a prismatic joint included.
     """
 
     segment: Segment
-    sine: Scalar
-    cosine: Scalar
+    turn: Turn | None
     p_PoBo_P: Vector
+    lead: Turn | None = None
 
     def to_body(self, v_P: Vector) -> Vector:
-        """A vector of the previous frame P, expressed in the body frame B."""
-        v_J = apply(transpose(self.segment.R_PJ), v_P)
-        if self.segment.prismatic:
-            return v_J
-        return rotate_about(self.segment.axis, -self.sine, self.cosine, v_J)
+        """A vector of the previous axes P, expressed in the body's axes B."""
+        v = v_P if self.lead is None else rotate_about(Z, -self.lead[0], self.lead[1], v_P)
+        v = apply(transpose(self.segment.R_PJ), v)
+        return v if self.turn is None else rotate_about(self.segment.axis, -self.turn[0], self.turn[1], v)
 
     def to_previous(self, v_B: Vector) -> Vector:
-        """A vector of the body frame B, expressed in the previous frame P."""
-        if self.segment.prismatic:
-            return apply(self.segment.R_PJ, v_B)
-        v_J = rotate_about(self.segment.axis, self.sine, self.cosine, v_B)
-        return apply(self.segment.R_PJ, v_J)
+        """A vector of the body's axes B, expressed in the previous axes P."""
+        v = v_B if self.turn is None else rotate_about(self.segment.axis, *self.turn, v_B)
+        return self.from_previous_body(apply(self.segment.R_PJ, v))
+
+    def from_previous_body(self, v: Vector) -> Vector:
+        """A vector of the previous body's own axes, in those used for it."""
+        return v if self.lead is None else rotate_about(Z, *self.lead, v)
+
+    def matrix_to_previous(self, A_B: Matrix) -> Matrix:
+        """R_PB A_B R_PB^T."""
+        A, R = A_B, self.segment.R_PJ
+        if self.turn is not None:
+            A = matrix_rotated_about(self.segment.axis, *self.turn, A)
+        if R[0] == (1, 0, 0) and not _quarter_turns(R):  # about x by a constant angle
+            A = matrix_rotated_about(R[0], R[2][1], R[1][1], A)
+        else:
+            A = turned(A, lambda v: apply(R, v))
+        return A if self.lead is None else matrix_rotated_about(Z, *self.lead, A)
 
 
 def place(segments: Sequence[Segment], q: Sequence[Scalar], sine_cosine: SineCosine) -> tuple[Placement, ...]:
-    """The placements of all segments at the coordinates q, (n,) [rad or m]."""
+    """The placements of all segments at the coordinates q, (n,) [rad or m], in the bodies' own axes."""
     placements = []
     for segment in segments:
         position = segment.multiplier * q[segment.coordinate] + segment.offset
         if segment.prismatic:
             slide = apply(segment.R_PJ, scale(position, segment.axis))
-            placements.append(Placement(segment, 0, 1, add(segment.p_PoJo_P, slide)))
+            placements.append(Placement(segment, None, add(segment.p_PoJo_P, slide)))
         else:
-            sine, cosine = sine_cosine(position)
-            placements.append(Placement(segment, sine, cosine, segment.p_PoJo_P))
+            placements.append(Placement(segment, sine_cosine(position), segment.p_PoJo_P))
     return tuple(placements)
 
 
@@ -118,7 +136,7 @@ def _across_joint(placement: Placement, previous: BodyMotion, speed: Scalar, rat
         a_Bo = add(a_Bo, push, scale(2, cross(omega_P, along)))
         return _gather(omega_P, alpha_P, a_Bo)
     omega = add(omega_P, along)
-    if tuple(segment.axis) == (0, 0, 1) and _quarter_turns(segment.R_PJ):
+    if tuple(segment.axis) == Z and _quarter_turns(segment.R_PJ):
         return _turned_about_z(placement, previous, omega, alpha_P[2] + rate, a_Bo)
     return _gather(omega, add(alpha_P, cross(omega_P, along), push), a_Bo)
 
@@ -151,7 +169,7 @@ def _turned_about_z(
     products of omega to form.
     """
     R = placement.segment.R_PJ
-    z_P = (R[0][2], R[1][2], R[2][2])
+    z_P = placement.from_previous_body((R[0][2], R[1][2], R[2][2]))
     U_xz, U_yz, U_zz = placement.to_body(apply(previous.U, z_P))
     x, y, z = omega
     xx, zz = x * x, z * z

@@ -1,0 +1,131 @@
+"""How a chain is arranged before its equations are written: the same torques, by the fewest operations.
+
+Three things are free. Masses may be regrouped (``base_parameters``), vectors written in axes that bodies
+share (``shared_axes``), and lengths measured in a unit of which one is exactly 1. Rules choose them; for
+inverse dynamics, which is called most, single changes are tried as well, as long as one pays.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from kane_dynamics_ros.formulation.algebra import Vector, scale
+from kane_dynamics_ros.formulation.kane.base_parameters import Keep, regroup
+from kane_dynamics_ros.formulation.kane.frames import SNAP
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment
+from kane_dynamics_ros.formulation.kane.shared_axes import Family, own_axes, parallel_families
+
+SEARCHED = 12  # joints up to which single changes are tried; beyond, the rules alone keep the cost linear
+DECIMALS = 9  # of lengths [m] that are counted as the same
+LEAST_LEVER = 1e-3  # a kept mass is a first moment over this lever at least [m]: no large cancelling masses
+
+
+@dataclass(frozen=True)
+class Arrangement:
+    """The choices. ``keep`` has an entry a segment.
+
+    ``length``: the unit of length [m]. The unit of mass is 1 kg m^2 / length^2, so that torques stay in N m.
+    """
+
+    keep: tuple[Keep, ...]
+    families: tuple[Family, ...]
+    length: float = 1.0
+
+    def rewritten(self, segments: Sequence[Segment], gravity: Vector) -> tuple[tuple[Segment, ...], Vector]:
+        """The chain and gravity regrouped and in these units. Scalars may be numbers or code expressions."""
+        lean = regroup(segments, self.keep)
+        if self.length == 1.0:
+            return lean, gravity
+        return tuple(_in_unit(segment, self.length) for segment in lean), scale(1.0 / self.length, gravity)
+
+
+Cost = Callable[[Arrangement], int]
+
+
+def plain_arrangement(segments: Sequence[Segment]) -> Arrangement:
+    """Own axes, the most frequent length as unit, and mass kept wherever the step to a joint is along x or y.
+
+    That saves inverse dynamics four operations a joint unless the inner body's force is needed by nobody.
+    """
+    keep = tuple(_keeps(segment, j)[-1] for j, segment in enumerate(segments))
+    return Arrangement(keep, own_axes(segments), _units(segments)[0])
+
+
+def sharing_arrangement(segments: Sequence[Segment]) -> Arrangement:
+    """The same unit, axes shared where joints are parallel, and no mass kept.
+
+    Composite bodies hold all masses, so that a kept one saves nothing where they are needed.
+    """
+    return Arrangement(
+        tuple(_keeps(s, j)[0] for j, s in enumerate(segments)),
+        parallel_families(segments),
+        _units(segments)[0],
+    )
+
+
+def improved(start: Arrangement, segments: Sequence[Segment], cost: Cost) -> Arrangement:
+    """``start`` after single changes of what is kept and of the last axes, each of which lowers the cost.
+
+    Args:
+        start: where to begin.
+        segments: in common-normal frames, not regrouped.
+        cost: operations of what is wanted.
+    """
+    if len(segments) > SEARCHED:
+        return start
+    known = {start: cost(start)}
+    best, last = start, None
+    while best != last:
+        last = best
+        for change in range(len(segments) + 1):
+            for trial in _changed(best, change, segments):
+                if trial not in known:
+                    known[trial] = cost(trial)
+                if known[trial] < known[best]:
+                    best = trial
+    return best
+
+
+def _changed(arrangement: Arrangement, change: int, segments: Sequence[Segment]) -> list[Arrangement]:
+    """The last axes changed, or else what is kept at a segment."""
+    if change == len(segments):
+        *others, family = arrangement.families
+        return [replace(arrangement, families=(*others, option)) for option in family.options()]
+    keep = arrangement.keep
+    options = _keeps(segments[change], change)
+    return [replace(arrangement, keep=(*keep[:change], option, *keep[change + 1 :])) for option in options]
+
+
+def _keeps(segment: Segment, j: int) -> list[Keep]:
+    """What mass can be kept at a joint, the rule's choice last."""
+    options: list[Keep] = ["none"]
+    if j and not segment.prismatic:
+        x, y, _ = segment.p_PoJo_P
+        options += ["y"] if abs(y) > LEAST_LEVER else []
+        options += ["x"] if abs(x) > LEAST_LEVER else []
+    return options
+
+
+def _units(segments: Sequence[Segment]) -> list[float]:
+    """Lengths of the chain, the most frequent first, and 1 m; only 1 m where a joint slides: force in N."""
+    if any(segment.prismatic for segment in segments):
+        return [1.0]
+    lengths = [abs(x) for segment in segments for x in segment.p_PoJo_P if abs(x) > LEAST_LEVER]
+    frequency = Counter(round(length, DECIMALS) for length in lengths)
+    return [*sorted(lengths, key=lambda length: (-frequency[round(length, DECIMALS)], -length)), 1.0]
+
+
+def _in_unit(segment: Segment, length: float) -> Segment:
+    x, y, z = (_ones(x / length) for x in segment.p_PoJo_P)
+    body = segment.body
+    return replace(
+        segment,
+        p_PoJo_P=(x, y, z),
+        body=BodyInertia(body.mass * (length * length), scale(length, body.moment), body.second),
+    )
+
+
+def _ones(value: float) -> float:
+    """1 and -1 without the last digits that rounding leaves."""
+    return math.copysign(1.0, value) if abs(abs(value) - 1.0) < SNAP else value
