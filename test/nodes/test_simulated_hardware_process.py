@@ -48,7 +48,7 @@ def start() -> Iterator[Start]:
 
 
 def first_line(process: "subprocess.Popen[str]") -> str:
-    """The line that says what is simulated; before it come the parameters and, perhaps, a missing compiler."""
+    """The line that says what is simulated; before it come parameters and, perhaps, a missing compiler."""
     assert process.stdout is not None
     return next(line for line in process.stdout if "simulating" in line)
 
