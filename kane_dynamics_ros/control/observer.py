@@ -53,7 +53,7 @@ class ObserverSettings:
     ``rigid`` has no friction, ``friction`` the coefficients that act at the measured velocity. ``gain`` is K
     [1/s]. ``held``: an effort that comes with a state acts until the next (a command); otherwise it is a
     measurement at the time of the state. ``wrench``: keep the tip's Jacobian for ``tip_wrench``. Over a
-    silence longer than ``longest_gap`` [s] nothing is concluded. ``adaptation`` [s] is the time constant
+    gap longer than ``longest_gap`` [s] nothing is concluded. ``adaptation`` [s] is the time constant
     with which a lasting residual is taken for an error of the model, 0 for never; ``confirmation`` [s] how
     long the threshold must be exceeded.
     """

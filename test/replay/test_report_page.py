@@ -30,7 +30,7 @@ class Tags(HTMLParser):
 
 
 def analysis() -> Analysis:
-    """One joint, two stretches, every text hostile."""
+    """One joint, two intervals, every text hostile."""
     effort: Array = np.sin(TIME)[:, None]
     nothing = np.zeros_like(effort)
     terms = {"inertia": effort, "coriolis": nothing, "gravity": nothing, "friction": nothing}

@@ -144,7 +144,7 @@ def _gaps(time: Doubles, longest: float) -> list[tuple[float, float]]:
 # The parts of a recording without gaps, found before anything is sampled.
 
 
-GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a silence longer than both is a gap, not a late sample
+GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a pause longer than both is a gap, not a late sample
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def sampling_step(span: Span) -> float:
 CROWDED = 4  # samples are taken at most so many times as often as they come on average, however they cluster
 
 
-def silences(found: list[Span]) -> list[float]:
+def gap_lengths(found: list[Span]) -> list[float]:
     """How long the gaps between the spans of a pass last [s]."""
     return [after.start - before.end for before, after in pairwise(found) if before.shift == after.shift]
 
@@ -217,14 +217,14 @@ def silences(found: list[Span]) -> list[float]:
 
 
 SLOWEST = 5.0  # [Hz] at which joint states must come
-SHORTEST = 1.0  # [s] of a stretch that is worth filtering, beside its ends
+SHORTEST = 1.0  # [s] of an interval that is worth filtering, beside its ends
 EDGE_CYCLES = 3.0  # periods of the cut-off after which less than 1e-3 of a filter's end effects is left
 LOOKED_AT = 120.0  # [s] of motion from which the cut-off is chosen
 TOLD = 0.9  # share of the positions' samples that velocity must have, or it is derived
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Interval:
     """A part without gaps at a uniform rate: arrays (N, n), ``time`` (N,).
 
     ``time`` [s] runs from the recording's first stamp; the passes of a looped bag follow each other.
@@ -241,15 +241,15 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Motion:
-    """The stretches of a recording, filtered alike, and how: all of it goes into the report.
+    """The intervals of a recording, filtered alike, and how: all of it goes into the report.
 
     ``sampled`` [Hz] is the recorded rate, ``rate`` [Hz] the one after decimation, ``cutoff`` [Hz] the
-    low-pass's; ``edge``: samples at each end of a stretch that the filters spoil; ``derived``: joints whose
-    velocity was derived from the position; ``gaps`` are silences [s], and ``reordered`` and ``repeated``
+    low-pass's; ``edge``: samples at each end of an interval that the filters spoil; ``derived``: joints whose
+    velocity was derived from the position; ``gaps`` are their lengths [s]; ``reordered`` and ``repeated``
     count messages.
     """
 
-    stretches: tuple[Stretch, ...]
+    intervals: tuple[Interval, ...]
     sampled: float
     rate: float
     cutoff: float
@@ -286,14 +286,14 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     factor = decimation(1 / step, cutoff)
     rate = 1 / (step * factor)
     return Motion(
-        stretches=tuple(_stretch(span, step, factor, cutoff) for span in found if span.seconds >= needed),
+        intervals=tuple(_interval(span, step, factor, cutoff) for span in found if span.seconds >= needed),
         sampled=1 / step,
         rate=rate,
         cutoff=cutoff,
         edge=int(np.ceil(EDGE_CYCLES * rate / cutoff)),
         derived=tuple(joint for joint, no in zip(joints, derived, strict=True) if no),
         passes=len(ordered),
-        gaps=tuple(silences(found)),
+        gaps=tuple(gap_lengths(found)),
         reordered=sum(part.reordered for part in ordered),
         repeated=sum(int((np.diff(part.states.stamps) == 0).sum()) for part in ordered),
     )
@@ -311,7 +311,7 @@ def _positions(span: Span, step: float) -> Doubles:
     return np.stack([one.at(grid) for one in span.position], axis=1)
 
 
-def _stretch(span: Span, step: float, factor: int, cutoff: float) -> Stretch:
+def _interval(span: Span, step: float, factor: int, cutoff: float) -> Interval:
     """Sample, decimate and filter one span."""
     grid = span.grid(step)
     rate = 1 / (step * factor)
@@ -324,7 +324,7 @@ def _stretch(span: Span, step: float, factor: int, cutoff: float) -> Stretch:
         [derivative(q[:, j], rate) if one is None else filtered(one) for j, one in enumerate(span.velocity)],
         axis=1,
     )
-    return Stretch(
+    return Interval(
         time=grid[::factor] + span.shift,
         stamp=span.origin + round(span.start * 1e9),
         q=q,

@@ -49,7 +49,7 @@ def joint_figure(comparison: Comparison, joint: int, unit: str, rate: float) -> 
 def _curve(
     axes: Axes, comparison: Comparison, values: Doubles, label: str, colour: str, width: float
 ) -> None:
-    """A line that breaks where a stretch ends."""
+    """A line that breaks where an interval ends."""
     pieces = np.split(np.arange(len(values)), comparison.joins[1:])
     for i, piece in enumerate(pieces):
         time, thinned = _thinned(comparison.time[piece], values[piece])

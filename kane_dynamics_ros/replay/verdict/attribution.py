@@ -305,8 +305,8 @@ def _holds(columns: Doubles, comparison: Comparison, halves: tuple[slice, slice]
 def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkError) -> Doubles:
     """What a cause adds to the effort of every joint along the whole motion, filtered: (N, n)."""
     parts = []
-    for stretch in motion.stretches:
-        states = stretch.q, stretch.qd, stretch.qdd
+    for interval in motion.intervals:
+        states = interval.q, interval.qd, interval.qdd
         if isinstance(cause, TipBody):
             body = _with_payload(model, abs(cause.mass), cause.com).inverse_dynamics(*states)
             added = np.sign(cause.mass) * (body - _with_payload(model, 0.0).inverse_dynamics(*states))
@@ -361,10 +361,10 @@ def _stacked(columns: Doubles, comparison: Comparison, part: slice) -> Doubles:
 def _columns_of_some(model: DynamicsModel, motion: Motion) -> Doubles:
     """The columns of all causes over the first ``SAMPLES`` samples, filtered: (4 + bodies, N, n)."""
     parts: list[Doubles] = []
-    for stretch in motion.stretches:
+    for interval in motion.intervals:
         missing = SAMPLES - sum(part.shape[1] for part in parts)
         if missing > 0:
-            states = [x[: missing + 2 * motion.edge] for x in (stretch.q, stretch.qd, stretch.qdd)]
+            states = [x[: missing + 2 * motion.edge] for x in (interval.q, interval.qd, interval.qdd)]
             columns = [*_tip_columns(model, *states), *_body_columns(model, *states)]
             parts.append(np.stack([smoothed(column, motion) for column in columns]))
     return np.concatenate(parts, axis=1)

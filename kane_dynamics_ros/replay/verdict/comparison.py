@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.replay.estimation.filters import low_pass
-from kane_dynamics_ros.replay.estimation.motion import Motion, Stretch
+from kane_dynamics_ros.replay.estimation.motion import Interval, Motion
 from kane_dynamics_ros.replay.reading.blocks import Integers
 from kane_dynamics_ros.replay.reading.messages import Doubles
 from kane_dynamics_ros.runtime.interface import DynamicsModel
@@ -57,12 +57,12 @@ MODEL_TERMS = ("inertia", "coriolis", "gravity", "friction")
 
 @dataclass(frozen=True)
 class Comparison:
-    """All stretches one after another: ``time`` [s] and header ``stamps`` [ns] (N,), efforts (N, n).
+    """All intervals one after another: ``time`` [s] and header ``stamps`` [ns] (N,), efforts (N, n).
 
     ``terms`` are the model's, and add up to ``predicted``. ``speed`` is the joint velocity and
     ``direction`` its smooth sign: what unit viscous and Coulomb friction would add. Everything went
     through one low-pass, so that what the filter takes from the measurement it takes from the model.
-    ``joins`` are the indices at which a stretch begins.
+    ``joins`` are the indices at which an interval begins.
     """
 
     time: Doubles
@@ -82,12 +82,12 @@ class Comparison:
 
 def compare(model: DynamicsModel, motion: Motion) -> Comparison:
     """The model's efforts along a motion."""
-    parts = [_part(model, motion, stretch) for stretch in motion.stretches]
+    parts = [_part(model, motion, interval) for interval in motion.intervals]
     lengths = [len(part["time"]) for part in parts]
     joined = {name: _joined([part.pop(name) for part in parts]) for name in list(parts[0])}
     return Comparison(
         time=joined["time"],
-        stamps=np.concatenate([_stamps(motion, stretch) for stretch in motion.stretches]),
+        stamps=np.concatenate([_stamps(motion, interval) for interval in motion.intervals]),
         measured=joined["measured"],
         predicted=sum((joined[name] for name in MODEL_TERMS), np.zeros(())),
         terms={name: joined[name] for name in MODEL_TERMS},
@@ -103,22 +103,22 @@ def _joined(parts: list[Doubles]) -> Doubles:
 
 
 def smoothed(values: Doubles, motion: Motion) -> Doubles:
-    """A signal of one stretch through the common filter, without the ends that it spoils."""
+    """A signal of one interval through the common filter, without the ends that it spoils."""
     return low_pass(values, motion.rate, motion.cutoff)[motion.edge : -motion.edge]
 
 
-def _part(model: DynamicsModel, motion: Motion, stretch: Stretch) -> dict[str, Doubles]:
-    raw = dict(zip(MODEL_TERMS, model.terms(stretch.q, stretch.qd, stretch.qdd), strict=True))
-    raw["speed"] = stretch.qd
-    raw["direction"] = np.tanh(stretch.qd / model.parameters.coulomb_velocity)
+def _part(model: DynamicsModel, motion: Motion, interval: Interval) -> dict[str, Doubles]:
+    raw = dict(zip(MODEL_TERMS, model.terms(interval.q, interval.qd, interval.qdd), strict=True))
+    raw["speed"] = interval.qd
+    raw["direction"] = np.tanh(interval.qd / model.parameters.coulomb_velocity)
     kept = slice(motion.edge, -motion.edge)
     return {
-        "time": stretch.time[kept],
-        "measured": stretch.effort[kept],
+        "time": interval.time[kept],
+        "measured": interval.effort[kept],
         **{name: smoothed(raw.pop(name), motion) for name in list(raw)},
     }
 
 
-def _stamps(motion: Motion, stretch: Stretch) -> Integers:
-    samples = np.arange(len(stretch.time))[motion.edge : -motion.edge]
-    return np.asarray(stretch.stamp + np.rint(samples * (1e9 / motion.rate)).astype(np.int64))
+def _stamps(motion: Motion, interval: Interval) -> Integers:
+    samples = np.arange(len(interval.time))[motion.edge : -motion.edge]
+    return np.asarray(interval.stamp + np.rint(samples * (1e9 / motion.rate)).astype(np.int64))

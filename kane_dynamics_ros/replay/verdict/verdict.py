@@ -91,7 +91,7 @@ def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
     Raises ``NoMotionError`` where no joint moves, and ``NotFiniteError`` where a figure is not finite.
     """
     motion = observation.motion
-    travel = np.max([np.ptp(stretch.q, axis=0) for stretch in motion.stretches], axis=0)
+    travel = np.max([np.ptp(interval.q, axis=0) for interval in motion.intervals], axis=0)
     kinds = [joint.kind for joint in model.joints]
     moves = travel >= [LEAST_TRAVEL[kind == "prismatic"] for kind in kinds]
     if not moves.any():

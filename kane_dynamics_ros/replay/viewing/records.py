@@ -184,7 +184,7 @@ def record_of_analysis(observation: Observation, analysis: Analysis, robot: Show
     """The motion as it was filtered for the verdict, thinned to what a page needs."""
     comparison = analysis.comparison
     thin = slice(None, None, max(1, len(comparison.time) // MOST_SAMPLES))
-    position = np.concatenate([stretch.q for stretch in analysis.motion.stretches])[thin].T
+    position = np.concatenate([interval.q for interval in analysis.motion.intervals])[thin].T
     units = tuple(joint.unit for joint in analysis.verdict.joints)
     measured = Series("measured", "motion", comparison.measured[thin].T)
     predicted = Series("predicted", "reference", comparison.predicted[thin].T)
