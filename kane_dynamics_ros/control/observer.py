@@ -92,14 +92,14 @@ class Collision(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """One state's part of the balance: ``drift`` is C^T q' - g - f, ``doubt`` the bound's at this speed."""
+    """One state's part of the balance: ``drift`` is C^T q' - g - f, ``bound`` that of errors at this speed."""
 
     time: float
     p: Array
     drift: Array
     effort: Array
     qd: Array
-    doubt: Array
+    bound: Array
     jacobian: Array | None
 
 
@@ -122,7 +122,7 @@ class MomentumObserver:
         n = len(self.settings.gain)
         self.residual, self.offset, self._acceleration = np.zeros(n), np.zeros(n), np.zeros(n)
         self.threshold = np.full(n, math.inf)
-        self._doubt: Array | None = None
+        self._speed_bound: Array | None = None
         self.jacobian: Array | None = None
         self._before: _Sample | None = None
         self._observed = 0.0  # [s]
@@ -139,7 +139,7 @@ class MomentumObserver:
         p, drift = settings.rigid.momentum(q, qd)
         J = root_jacobian(settings.rigid, q) if settings.wrench else None
         drift = drift - settings.friction.friction(qd)
-        now = _Sample(time, p, drift, effort, qd, _doubt(settings, qd), J)
+        now = _Sample(time, p, drift, effort, qd, _speed_bound(settings, qd), J)
         before, self._before = self._before, now
         if before is None or not 0.0 < time - before.time <= settings.longest_gap:
             if before is not None and time <= before.time:
@@ -172,8 +172,10 @@ class MomentumObserver:
         self.residual = self.residual + share * (z - self.residual)
         mean_acceleration = (now.qd - before.qd) / dt
         self._acceleration = self._acceleration + share * (mean_acceleration - self._acceleration)
-        doubt = 0.5 * (before.doubt + now.doubt)
-        self._doubt = doubt if self._doubt is None else self._doubt + share * (doubt - self._doubt)
+        bound = 0.5 * (before.bound + now.bound)
+        self._speed_bound = (
+            bound if self._speed_bound is None else self._speed_bound + share * (bound - self._speed_bound)
+        )
         if before.jacobian is None or now.jacobian is None:
             self.jacobian = None
         else:
@@ -181,7 +183,7 @@ class MomentumObserver:
             self.jacobian = J if self.jacobian is None else self.jacobian + share * (J - self.jacobian)
         thresholds = self.settings.thresholds
         moving = thresholds.acceleration * np.abs(self._acceleration)
-        self.threshold = thresholds.constant + moving + self._doubt
+        self.threshold = thresholds.constant + moving + self._speed_bound
 
     def _compare(self, time: float, dt: float) -> None:
         """Latch the first joint whose threshold was exceeded for long enough; adapt where none is.
@@ -207,7 +209,7 @@ class MomentumObserver:
                 self.offset = self.offset + share * (self.residual - self.offset)
 
 
-def _doubt(settings: ObserverSettings, qd: Array) -> Array:
+def _speed_bound(settings: ObserverSettings, qd: Array) -> Array:
     """The part of the bound that depends on the speed; ``rest`` fades as the smooth sign saturates."""
     thresholds = settings.thresholds
     slow = 1.0 - np.abs(np.tanh(qd / settings.friction.parameters.coulomb_velocity))

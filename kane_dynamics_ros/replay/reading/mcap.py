@@ -148,7 +148,7 @@ def directory_at_end(file: BinaryIO) -> Directory:
     directory = Directory()
     try:
         summary = make_reader(file).get_summary()
-    except Exception:  # another's parser on a stranger's bytes: whatever it raises, the file tells the rest
+    except Exception:  # another's parser on untrusted bytes: whatever it raises, the file tells the rest
         summary = None
     if summary is not None:
         for schema in summary.schemas.values():

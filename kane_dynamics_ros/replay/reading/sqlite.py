@@ -1,4 +1,4 @@
-"""rosbag2's SQLite storage: tables ``topics`` and ``messages``, read as a stranger's file.
+"""rosbag2's SQLite storage: tables ``topics`` and ``messages``, read as an untrusted file.
 
 A database is a program: a view or a computed column makes rows out of nothing, and damaged pages that lead to
 each other are walked through for ever. So both names must be plain tables, and a reader that gets more bytes,

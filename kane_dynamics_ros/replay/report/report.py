@@ -23,7 +23,7 @@ from kane_dynamics_ros.replay.viewing.records import write_view
 # The verdict as plain data, for ``report.json``.
 
 
-FORMAT = 1  # rises when a field changes its name or meaning
+FORMAT = 2  # rises when a field changes its name or meaning
 
 
 def write_json(verdict: Verdict, file: Path) -> None:
@@ -136,7 +136,7 @@ def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
     text = environment.get_template("report.html.j2").render(
         verdict=verdict,
         done=verdict.processing,
-        blamed=[joint for joint in verdict.joints if joint.findings],
+        attributed=[joint for joint in verdict.joints if joint.findings],
         figures=figures,
         viewed=viewed,
     )

@@ -45,7 +45,7 @@ AS_GOOD = 0.9  # of the best term's gain that such a term must reach to be named
 
 
 @dataclass(frozen=True)
-class Blame:
+class Attribution:
     """One term's part in a residual.
 
     ``coefficient`` as in the module's equation, ``error`` its standard error, ``effort`` the RMS of what
@@ -61,14 +61,14 @@ class Blame:
     alike: tuple[str, ...] = ()
 
 
-def blame(
+def attribute(
     residual: Doubles,
     contributions: Mapping[str, Doubles],
     measured_rms: float,
     independent: float,
     bounded: bool = True,
-) -> list[Blame]:
-    """The terms to blame for a residual (N,), greatest first; empty when none is worth telling.
+) -> list[Attribution]:
+    """The terms to which a residual (N,) is attributed, greatest first; empty when none is worth telling.
 
     contributions: (N,) each, by term; independent: how many of the N samples count as independent
     (a low-passed signal has fewer than samples); bounded: whether the size of a term must be one that an arm
@@ -79,19 +79,23 @@ def blame(
     while True:
         chosen, found = _selected(problem, measured_rms, refused)
         values, errors = problem.solved(chosen)
-        blames = [
-            Blame(problem.names[i], value / problem.rms[i], error / problem.rms[i], abs(value), share, alike)
+        attributions = [
+            Attribution(
+                problem.names[i], value / problem.rms[i], error / problem.rms[i], abs(value), share, alike
+            )
             for i, value, error, (share, alike) in zip(
                 chosen, values.tolist(), errors.tolist(), found, strict=True
             )
         ]
-        impossible = {i for i, one in zip(chosen, blames, strict=True) if bounded and not _possible(one)}
+        impossible = {
+            i for i, one in zip(chosen, attributions, strict=True) if bounded and not _possible(one)
+        }
         if not impossible:
-            return sorted(blames, key=lambda one: -one.effort)
+            return sorted(attributions, key=lambda one: -one.effort)
         refused |= impossible  # the others must explain the residual without it
 
 
-def _possible(one: Blame) -> bool:
+def _possible(one: Attribution) -> bool:
     """Whether an arm can differ so much from its model."""
     if one.term not in RIGID:
         return True
@@ -406,16 +410,16 @@ def _body_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) -
     return list(np.concatenate(pieces, axis=1))
 
 
-# The terms to blame on one joint, with what is common to the whole arm kept apart.
+# One joint, with what is common to the whole arm kept apart.
 
 
 RIGID = ("inertia", "coriolis", "gravity")
 
 
-def blame_joint(
+def attribute_joint(
     comparison: Comparison, joint: int, common: Doubles | None, measured_rms: float, independent: float
-) -> list[Blame]:
-    """Terms to blame for a joint's residual, greatest first.
+) -> list[Attribution]:
+    """The terms to which a joint's residual is attributed, greatest first.
 
     ``common`` (N,) is the part of the residual that a payload or a link's mass explains: it is told as
     what it changes in inertia, Coriolis and gravity, and only the rest is searched for friction
@@ -429,15 +433,17 @@ def blame_joint(
         "offset": np.ones(len(residual)),
     }
     if common is None:
-        return blame(residual, {**rigid, **other}, measured_rms, independent)
+        return attribute(residual, {**rigid, **other}, measured_rms, independent)
     found = [
-        *_of_part(common, residual, blame(common, rigid, measured_rms, independent, bounded=False)),
-        *_of_part(residual - common, residual, blame(residual - common, other, measured_rms, independent)),
+        *_of_part(common, residual, attribute(common, rigid, measured_rms, independent, bounded=False)),
+        *_of_part(
+            residual - common, residual, attribute(residual - common, other, measured_rms, independent)
+        ),
     ]
     return sorted(found, key=lambda one: -one.effort)
 
 
-def _of_part(part: Doubles, residual: Doubles, blames: list[Blame]) -> list[Blame]:
+def _of_part(part: Doubles, residual: Doubles, attributions: list[Attribution]) -> list[Attribution]:
     """Shares of a part of the residual as shares of the whole."""
     weight = float(np.mean(part**2) / np.mean(residual**2))
-    return [replace(one, share=min(1.0, weight * one.share)) for one in blames]
+    return [replace(one, share=min(1.0, weight * one.share)) for one in attributions]

@@ -12,10 +12,10 @@ from kane_dynamics_ros.replay.estimation.delay import Delay
 from kane_dynamics_ros.replay.estimation.motion import Motion, Observation
 from kane_dynamics_ros.replay.reading.messages import Doubles
 from kane_dynamics_ros.replay.verdict.attribution import (
-    Blame,
+    Attribution,
     LinkError,
     TipBody,
-    blame_joint,
+    attribute_joint,
     cause_effort,
     whole_arm_cause,
 )
@@ -39,7 +39,7 @@ class JointVerdict:
     name: str
     unit: str  # of effort: "N m" or "N"
     fit: Fit
-    blames: tuple[Blame, ...]
+    attributions: tuple[Attribution, ...]
     findings: tuple[str, ...]
     travel: float = math.inf
     judged: bool = True
@@ -157,16 +157,16 @@ def _joint(
     """One joint; ``explained`` is what the cause common to all joints adds to their efforts, (N, n)."""
     independent = len(comparison.time) * 2 * motion.cutoff / motion.rate
     common = None if explained is None else explained[:, j]
-    blames = blame_joint(comparison, j, common, figures.measured_rms, independent) if judged else []
+    attributions = attribute_joint(comparison, j, common, figures.measured_rms, independent) if judged else []
     linear = model.joints[j].kind == "prismatic"
-    findings = joint_findings(model, j, blames) or unexplained(figures)
+    findings = joint_findings(model, j, attributions) or unexplained(figures)
     if not judged:
         findings = (f"hardly any motion ({travel:.2g} {'m' if linear else 'rad'}): not judged",)
     return JointVerdict(
         name=model.joint_names[j],
         unit="N" if linear else "N m",
         fit=figures,
-        blames=tuple(blames),
+        attributions=tuple(attributions),
         findings=findings,
         travel=travel,
         judged=judged,

@@ -118,7 +118,7 @@ def load_meshes(urdf: str, folder: Path, anywhere: bool = False) -> tuple[dict[s
     """The meshes of all visuals by name, and a warning for each that cannot be shown or was reduced.
 
     Relative names start at ``folder``; ``package://NAME/...`` is looked up in the parents of ``folder``
-    and in ``share`` of every prefix of AMENT_PREFIX_PATH. A description may be a stranger's, and what a page
+    and in ``share`` of every prefix of AMENT_PREFIX_PATH. A description may come from anyone, and what a page
     embeds travels with it: unless ``anywhere``, a file must lie, links resolved, in the package.
     """
     found, warnings = {}, []
