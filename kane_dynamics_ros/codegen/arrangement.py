@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from kane_dynamics_ros.formulation.algebra import Vector, scale
 from kane_dynamics_ros.formulation.kane.base_parameters import Keep, regroup
@@ -101,7 +102,7 @@ def _keeps(segment: Segment, j: int) -> list[Keep]:
     """What mass can be kept at a joint, the rule's choice last."""
     options: list[Keep] = ["none"]
     if j and not segment.prismatic:
-        x, y, _ = segment.p_PoJo_P
+        x, y, _ = cast(tuple[float, float, float], segment.p_PoJo_P)
         options += ["y"] if abs(y) > LEAST_LEVER else []
         options += ["x"] if abs(x) > LEAST_LEVER else []
     return options
@@ -111,7 +112,8 @@ def _units(segments: Sequence[Segment]) -> list[float]:
     """Lengths of the chain, the most frequent first, and 1 m; only 1 m where a joint slides: force in N."""
     if any(segment.prismatic for segment in segments):
         return [1.0]
-    lengths = [abs(x) for segment in segments for x in segment.p_PoJo_P if abs(x) > LEAST_LEVER]
+    steps = [cast(float, x) for segment in segments for x in segment.p_PoJo_P]
+    lengths = [abs(x) for x in steps if abs(x) > LEAST_LEVER]
     frequency = Counter(round(length, DECIMALS) for length in lengths)
     return [*sorted(lengths, key=lambda length: (-frequency[round(length, DECIMALS)], -length)), 1.0]
 

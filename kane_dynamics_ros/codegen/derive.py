@@ -1,8 +1,11 @@
 """From a chain to its equations, listed function by function and ready to print."""
 
+import gc
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 
 from kane_dynamics_ros.codegen.functions import Equations, build
 from kane_dynamics_ros.codegen.graph import OperationCount
@@ -23,8 +26,8 @@ class Derived:
     urdf_hash: str
     seconds: float
 
-    def operations(self) -> dict[str, OperationCount]:
-        """Operations of each function, loops over other functions' results included."""
+    @cached_property
+    def _operations(self) -> dict[str, OperationCount]:
         found = {name: listing.count() for name, listing in self.listings.items()}
         for function in self.equations.functions:
             if function.composed == "parts":
@@ -33,6 +36,10 @@ class Derived:
             if function.composed == "defaults":
                 found[function.name] = found[f"{function.name}_with"]
         return {function.name: found[function.name] for function in self.equations.functions}
+
+    def operations(self) -> dict[str, OperationCount]:
+        """Operations of each function, loops over other functions' results included."""
+        return dict(self._operations)
 
     def _of_parts(self, name: str, found: Mapping[str, OperationCount]) -> OperationCount:
         """What ``print_c`` makes of other functions with parameters: M^-1, then its products."""
@@ -57,6 +64,25 @@ def derive(chain: Chain, *, inertial: str = "fixed") -> Derived:
         inertial: "fixed", or "runtime" to keep every inertial parameter an argument.
     """
     start = time.perf_counter()
+    with _collecting_later():
+        equations, listings, prepare = _listed(chain, inertial)
+    return Derived(chain, equations, listings, prepare, physics_hash(chain), time.perf_counter() - start)
+
+
+@contextmanager
+def _collecting_later() -> Iterator[None]:
+    """No garbage collection within: a graph's nodes refer to each other, which makes it dear."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _listed(chain: Chain, inertial: str) -> tuple[Equations, dict[str, Listing], Listing]:
+    """The equations, the statements of each function that has its own, and those of ``prepare``."""
     equations = build(chain, reframe(chain), inertial=inertial)
     graph = equations.graph
     outputs = [o for f in equations.functions if not f.nominal for o in f.outputs]
@@ -66,4 +92,4 @@ def derive(chain: Chain, *, inertial: str = "fixed") -> Derived:
         f.name: list_statements(graph, f.outputs, prepared) for f in equations.functions if not f.composed
     }
     prepare = list_statements(graph, [graph.reference(index) for index in once], {})
-    return Derived(chain, equations, listings, prepare, physics_hash(chain), time.perf_counter() - start)
+    return equations, listings, prepare

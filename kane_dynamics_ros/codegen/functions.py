@@ -12,11 +12,11 @@ from kane_dynamics_ros.codegen.arrangement import (
     plain_arrangement,
     sharing_arrangement,
 )
-from kane_dynamics_ros.codegen.graph import Expression, Graph, Scalar, operations
+from kane_dynamics_ros.codegen.graph import Expression, Graph, operations
 from kane_dynamics_ros.codegen.parameters import GRAVITY, ParameterLayout
 from kane_dynamics_ros.codegen.passes import inner, inverted, jacobian, solve_symmetric
 from kane_dynamics_ros.description.model import Chain
-from kane_dynamics_ros.formulation.algebra import Vector, add, apply, cross, dot, multiply, scale
+from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, apply, cross, dot, multiply, scale
 from kane_dynamics_ros.formulation.kane import energy
 from kane_dynamics_ros.formulation.kane.articulated import forward_dynamics
 from kane_dynamics_ros.formulation.kane.base_parameters import regroup
@@ -406,8 +406,8 @@ def pose_functions(state: State, segments: Sequence[Segment], chain: Chain) -> l
     ]
 
 
-def _times(matrix: Sequence[Sequence[Expression]], vector: Sequence[Expression]) -> tuple[Expression, ...]:
-    return tuple(_dot(row, vector) for row in matrix)
+def _times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Expression]) -> tuple[Expression, ...]:
+    return tuple(_dot([vector[0].graph.lift(entry) for entry in row], vector) for row in matrix)
 
 
 # The environment's wrench at the tip, and the momentum by which an observer finds it.

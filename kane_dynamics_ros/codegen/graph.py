@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Union
+from typing import NamedTuple, cast
+
+from kane_dynamics_ros.formulation.algebra import Scalar
 
 # Scalar expressions, hash-consed as they are created: equal sub-expressions are one node.
 #
@@ -13,8 +15,6 @@ from typing import NamedTuple, Union
 # nothing and is folded into the sum or product that uses it. Constants are folded on the way. Nodes are
 # numbered in the order of their creation, hence operands always come before the node that uses them.
 
-
-Scalar = Union["Expression", float, int]
 
 CONSTANT, SYMBOL, ADD, SUBTRACT, MULTIPLY, DIVIDE, CALL = (
     "constant",
@@ -109,7 +109,7 @@ class Graph:
 
     def lift(self, value: Scalar) -> Expression:
         """A number becomes a constant; an expression stays."""
-        return value if isinstance(value, Expression) else self.constant(value)
+        return value if isinstance(value, Expression) else self.constant(cast(float, value))
 
     def _leaf(self, node: Node) -> Expression:
         """The one node that equals this constant, symbol or call."""
@@ -225,7 +225,7 @@ class Expression:
     def __add__(self, other: Scalar) -> Expression:
         if isinstance(other, Expression):
             return self.graph._add(self, other)
-        return self if other == 0 else self.graph._add(self, self.graph.constant(other))
+        return self if other == 0 else self.graph._add(self, self.graph.constant(cast(float, other)))
 
     __radd__ = __add__
 
@@ -240,7 +240,7 @@ class Expression:
             return self.graph._multiply(self, other)
         if other == 0:
             return self.graph.nought
-        return self if other == 1 else self.graph._multiply(self, self.graph.constant(other))
+        return self if other == 1 else self.graph._multiply(self, self.graph.constant(cast(float, other)))
 
     __rmul__ = __mul__
 

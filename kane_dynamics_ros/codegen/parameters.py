@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
-from kane_dynamics_ros.codegen.graph import Expression, Graph, Scalar
+from kane_dynamics_ros.codegen.graph import Expression, Graph
 from kane_dynamics_ros.description.model import Chain, Inertia
-from kane_dynamics_ros.formulation.algebra import Matrix, Vector
+from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector
 from kane_dynamics_ros.formulation.kane.frames import Reframed
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, about_origin, moved, segments_of
 
@@ -111,5 +112,5 @@ def default_parameters(layout: ParameterLayout, chain: Chain) -> tuple[float, ..
     values[part["coulomb_velocity"]] = [0.01]
     if layout.inertial:
         bodies = [about_origin(joint.inertia) for joint in chain.joints]
-        values[part["inertial"]] = [x for body in bodies for x in body.standard()]
+        values[part["inertial"]] = [cast(float, x) for body in bodies for x in body.standard()]
     return tuple(float(value) for value in values)

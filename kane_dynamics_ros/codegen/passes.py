@@ -19,10 +19,10 @@ from kane_dynamics_ros.codegen.graph import (
     Graph,
     Node,
     OperationCount,
-    Scalar,
     count_operations,
     live_nodes,
 )
+from kane_dynamics_ros.formulation.algebra import Scalar
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     ADD: operator.add,

@@ -3,7 +3,7 @@
 import pprint
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from kane_dynamics_ros.checksum import with_checksum
 from kane_dynamics_ros.codegen.derive import Derived
@@ -179,4 +179,4 @@ def joint_facts(chain: Chain) -> tuple[tuple[Any, ...], ...]:
 def inertial_parameters(chain: Chain) -> tuple[float, ...]:
     """m, h, J about the link frame's origin, ten a body, as the regressor takes them."""
     bodies = [about_origin(joint.inertia) for joint in chain.joints]
-    return tuple(x for body in bodies for x in body.standard())
+    return tuple(cast(float, x) for body in bodies for x in body.standard())

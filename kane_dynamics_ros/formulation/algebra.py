@@ -4,9 +4,8 @@ Sums and products are those of ``description.algebra``: all scalars take the sam
 """
 
 from collections.abc import Callable
-from typing import Any
 
-from kane_dynamics_ros.description.algebra import add, apply, cross, dot, multiply, scale, transpose
+from kane_dynamics_ros.description.algebra import Scalar, add, apply, cross, dot, multiply, scale, transpose
 
 __all__ = [
     "Matrix",
@@ -24,7 +23,6 @@ __all__ = [
     "turned",
 ]
 
-Scalar = Any  # as ``description.algebra.Scalar`` says
 Vector = tuple[Scalar, Scalar, Scalar]
 Matrix = tuple[Vector, Vector, Vector]  # rows
 

@@ -4,9 +4,9 @@
 
 Each joint state waits for the answer to the one before, so nothing is lost at any rate. ``/clock`` shows
 each state's stamp before it is sent; a node on simulated time then samples trajectories at the
-recorded times. While it plays, the node's ``safety.state_timeout`` is raised, then set back: on system time it
-counts seconds of the wall, which a recording knows nothing of. ``kane_dynamics replay --live`` writes the
-playlist and reads the answers.
+recorded times. While it plays, the node's ``safety.state_timeout`` is raised, then set back: on system
+time it counts seconds of the wall, which a recording knows nothing of. ``kane_dynamics replay --live``
+writes the playlist and reads the answers.
 """
 
 import argparse

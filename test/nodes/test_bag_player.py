@@ -21,7 +21,7 @@ from kane_dynamics_ros.ros_domain import private_variables
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
-Q = np.random.default_rng(8).uniform(-0.1, 0.1, (30, 5))
+Q = np.random.default_rng(8).uniform(-0.01, 0.01, (30, 5))  # [rad] within the velocity limits at 100 Hz
 ENVIRONMENT = private_variables(own_domain())
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
 Start = Callable[..., None]

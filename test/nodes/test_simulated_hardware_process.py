@@ -48,9 +48,9 @@ def start() -> Iterator[Start]:
 
 
 def first_line(process: "subprocess.Popen[str]") -> str:
-    """The first line, but for the one that a machine without a compiler adds."""
+    """The line that says what is simulated; before it come parameters and, perhaps, a missing compiler."""
     assert process.stdout is not None
-    return next(line for line in process.stdout if "cannot be compiled" not in line)
+    return next(line for line in process.stdout if "simulating" in line)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

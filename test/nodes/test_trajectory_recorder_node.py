@@ -121,7 +121,8 @@ def run_recorder(tmp_path, pretender_executor=None, signal_at=None, prepare=None
                 signal_at = None
     finally:
         process.kill()
-    return process.wait(), process.communicate()[1]
+    lines = process.communicate()[1].splitlines(keepends=True)
+    return process.wait(), "".join(line for line in lines if not line.startswith("[INFO]"))
 
 
 def read(bag):

@@ -51,7 +51,8 @@ def _kept_mass(segments: Sequence[Segment], j: int, keep: Keep) -> Scalar:
     outer, k = segments[j], "xy".index(keep)
     along = BodyInertia(outer.body.mass, (0, 0, outer.body.moment[2]), (0, 0, 0, 0, 0, 0))
     total = segments[j - 1].body.moment[k] + moved(along, outer.R_PJ, outer.p_PoJo_P).moment[k]
-    return total / outer.p_PoJo_P[k]
+    kept: Scalar = total / outer.p_PoJo_P[k]
+    return kept
 
 
 def _without_moment(body: BodyInertia, k: int) -> BodyInertia:

@@ -6,9 +6,9 @@ For reading and comparing; the generated module takes the same equations in comm
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from kane_dynamics_ros.description.model import Chain, Inertia
+from kane_dynamics_ros.description.model import Chain, Inertia, Vector
 from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics as efforts_of_segments
 from kane_dynamics_ros.formulation.kane.dynamics import resultants
 from kane_dynamics_ros.formulation.kane.kinematics import motion, place
@@ -48,10 +48,11 @@ def inverse_dynamics_by_body(
     placements = place(segments_of(chain), q, sine_cosine)
     motions = motion(placements, qd, qdd, tuple(gravity))
     size = 0.0
-    for joint, (force, torque) in zip(chain.joints, resultants(placements, motions), strict=True):
+    for joint, wrench in zip(chain.joints, resultants(placements, motions), strict=True):
+        force, torque = cast(tuple[Vector, Vector], wrench)  # of floats, as all arguments are
         lever = 1.0 if joint.kind == "prismatic" else LEAST_LEVER
         size = max(size, math.hypot(*torque), lever * math.hypot(*force))
-    return generalized_forces_by_body(placements, motions, n), size
+    return cast(list[float], generalized_forces_by_body(placements, motions, n)), size
 
 
 def loaded_segments(chain: Chain, payload: Inertia | None = None) -> list[Segment]:

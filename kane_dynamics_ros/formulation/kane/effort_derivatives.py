@@ -83,7 +83,8 @@ def effort_derivatives(
         u: generalized speeds, (n,).
     """
     n = len(u)
-    found = EffortDerivatives(*([[0] * n for _ in range(n)] for _ in range(3)))
+    zeros: list[list[list[Scalar]]] = [[[0] * n for _ in range(n)] for _ in range(3)]
+    found = EffortDerivatives(*zeros)
     tables = (found.by_q, found.by_u)
     omegas = [scale(2, at.omega) for at in motions]
     steps = _steps(placements, omegas, u)

@@ -34,7 +34,8 @@ def kinetic_energy(placements: Sequence[Placement], u: Sequence[Scalar]) -> Scal
         xx, xy, xz, yy, yz, zz = body.tensor()
         momentum = dot((xx, xy, xz), omega), dot((xy, yy, yz), omega), dot((xz, yz, zz), omega)
         twice = twice + body.mass * dot(v, v) + 2 * dot(body.moment, cross(v, omega)) + dot(omega, momentum)
-    return twice / 2
+    energy: Scalar = twice / 2
+    return energy
 
 
 @dataclass(frozen=True)

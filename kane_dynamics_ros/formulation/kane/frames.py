@@ -11,9 +11,11 @@ Plain arithmetic on purpose, in a fixed order: the same URDF gives the same byte
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, Matrix, Vector
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.formulation.algebra import Vector as SegmentVector
 from kane_dynamics_ros.formulation.algebra import add, apply, cross, dot, multiply, scale, transpose
 from kane_dynamics_ros.formulation.kane.base_parameters import without_rounding
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, moved, segments_of
@@ -102,17 +104,17 @@ def zero_pose(segments: Sequence[Segment]) -> list[Frame]:
 
     From there, because a root far away, as map coordinates have it, would cost digits.
     """
-    R, p, poses = IDENTITY, scale(-1.0, segments[0].p_PoJo_P), []
+    R, p, poses = IDENTITY, scale(-1.0, _numbers(segments[0].p_PoJo_P)), []
     for segment in segments:
-        p = add(p, apply(R, segment.p_PoJo_P))
-        R = multiply(R, segment.R_PJ)
+        p = add(p, apply(R, _numbers(segment.p_PoJo_P)))
+        R = multiply(R, cast(Matrix, segment.R_PJ))
         poses.append(Frame(R, p))
     return poses
 
 
 def common_normal_frames(segments: Sequence[Segment], poses: Sequence[Frame]) -> list[Frame]:
     """The new body frames in the root frame, every joint at position 0."""
-    axes = [apply(pose.R_RF, segment.axis) for segment, pose in zip(segments, poses, strict=True)]
+    axes = [apply(pose.R_RF, _numbers(segment.axis)) for segment, pose in zip(segments, poses, strict=True)]
     frames = [_last_frame(segments[-1], axes[-1], poses[-1])]
     for j in range(len(segments) - 2, -1, -1):
         following = frames[0]
@@ -130,7 +132,7 @@ def _last_frame(segment: Segment, axis: Vector, pose: Frame) -> Frame:
     it lies almost on the axis, the direction of x is mostly rounding, which any direction may be; that the
     frame stays orthonormal is up to ``orthonormal``.
     """
-    h = apply(pose.R_RF, segment.body.moment)
+    h = apply(pose.R_RF, _numbers(segment.body.moment))
     x = _across(axis, h)
     if _length(x) <= ON_AXIS * _length(h):
         x = _principal_across(segment, axis, pose)
@@ -143,7 +145,8 @@ def _principal_across(segment: Segment, axis: Vector, pose: Frame) -> Vector:
     R_RF = orthonormal(IDENTITY[least], axis)
     x, y, _ = transpose(R_RF)
     R_BF = multiply(transpose(pose.R_RF), R_RF)
-    xx, xy, _, yy, _, _ = moved(segment.body, transpose(R_BF), ZERO).second
+    second = moved(segment.body, transpose(R_BF), ZERO).second
+    xx, xy, _, yy, _, _ = (cast(float, moment) for moment in second)
     angle = math.atan2(2.0 * xy, xx - yy) / 2.0 if xy != 0.0 else 0.0
     return add(scale(math.cos(angle), x), scale(math.sin(angle), y))
 
@@ -224,6 +227,11 @@ def checked(R: Matrix, joint: str) -> Matrix:
     if not error <= ORTHONORMAL:
         raise FrameError(joint, error)
     return R
+
+
+def _numbers(v: SegmentVector) -> Vector:
+    """A vector of a chain's own segments, whose scalars are floats."""
+    return cast(Vector, v)
 
 
 def _across(z: Vector, v: Vector) -> Vector:

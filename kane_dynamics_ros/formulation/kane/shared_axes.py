@@ -108,7 +108,7 @@ def _turn(
 
 def _is_identity(segment: Segment) -> bool:
     """Whether the joint's axes at position 0 are those of the body before it."""
-    return all(entry == (i == j) for i, row in enumerate(segment.R_PJ) for j, entry in enumerate(row))
+    return all(entry == int(i == j) for i, row in enumerate(segment.R_PJ) for j, entry in enumerate(row))
 
 
 def _turned(body: BodyInertia, turn: Turn | None) -> BodyInertia:

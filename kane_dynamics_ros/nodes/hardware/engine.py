@@ -22,9 +22,6 @@ from kane_dynamics_ros.simulation.mujoco_engine import MujocoEngine
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions, initial_positions
 from kane_dynamics_ros.simulation.sensors import Reporter, ReportOptions, SensorOptions
 
-# From the values of the node's parameters to the engine that moves the arm.
-
-
 Values = dict[str, Any]
 
 
@@ -133,7 +130,7 @@ def _named_numbers(name: str, items: Sequence[str], known: Sequence[str]) -> dic
     return result
 
 
-# From the values of the node's parameters to a simulated arm and its reports.
+# The simulated arm around that engine, and its reports.
 
 
 def build_hardware(model: DynamicsModel, values: Values) -> SimulatedHardware:
