@@ -22,13 +22,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from kane_dynamics_ros.replay.estimation.motion import Interval, Motion
+from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
-Array = NDArray[np.float64]
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
 CORRELATED = 10.0  # neighbouring samples say the same: so many count as one

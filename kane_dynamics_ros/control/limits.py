@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
 from kane_dynamics_ros.control.plan import NANOSECOND, Spline
-from kane_dynamics_ros.control.splines import Array
-from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
 
 SAMPLES_PER_SEGMENT = 17  # misses at most 1/1024 of a cubic's bulge between samples
 POSTURES = 500  # the largest of so many gravity efforts is close to the largest there is

@@ -27,10 +27,10 @@ from kane_dynamics_ros.control.plan import (
     slowed,
 )
 from kane_dynamics_ros.control.rejections import NoEffectError, NoStateError, TrajectoryError
-from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.errors import NonFiniteError
+from kane_dynamics_ros.runtime.interface import Array
 
 # What to do when something is wrong, and when to go on.
 #

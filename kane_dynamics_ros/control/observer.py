@@ -23,8 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.control.splines import Array
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 Assumption = Literal["wrench", "force"]
 
@@ -92,7 +91,7 @@ class Collision(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """One state's part of the balance: ``drift`` is C^T q' - g - f, ``bound`` that of errors at this speed."""
+    """One state's part of the balance: ``drift`` is C^T q' - g - f, ``bound`` the errors' at this speed."""
 
     time: float
     p: Array

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.splines import Array, constant, evaluate, segments
+from kane_dynamics_ros.control.splines import constant, evaluate, segments
 from kane_dynamics_ros.control.validation import BLOCK, Rules, TrajectoryRequest, Waypoints, checked
-from kane_dynamics_ros.runtime.interface import JointInfo
+from kane_dynamics_ros.runtime.interface import Array, JointInfo
 
 NANOSECOND = 1e-9  # [s]
 

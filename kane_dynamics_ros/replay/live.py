@@ -7,8 +7,8 @@ import numpy as np
 
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, EmptyTopicError
 from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.messages import Doubles
 from kane_dynamics_ros.replay.reading.recording import DESCRIPTION_TYPE, joint_state_topic
+from kane_dynamics_ros.runtime.interface import Array
 
 # The messages of a bag that a node is played, in one plain file that needs no bag reader.
 
@@ -60,7 +60,7 @@ class LiveComparison:
     ``unanswered`` states got no command though one was due, ``unexpected`` ones got one that was not due.
     """
 
-    difference: Doubles
+    difference: Array
     compared: int
     unanswered: int
     unexpected: int
@@ -72,7 +72,7 @@ class LiveComparison:
         return not (differs or self.unanswered or self.unexpected)
 
 
-def compare_answers(command: Doubles, expected: Doubles) -> LiveComparison:
+def compare_answers(command: Array, expected: Array) -> LiveComparison:
     """Both (N, n), rows of NaN where nothing was published."""
     answered, due = np.isfinite(command).all(axis=1), np.isfinite(expected).all(axis=1)
     both = answered & due

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
-from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError, require_at_least
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
+from kane_dynamics_ros.simulation.engine import SimulationOptionError, require_at_least
 
 # From a commanded effort to the effort that acts on the joint.
 #

@@ -10,8 +10,7 @@ import numpy as np
 
 from kane_dynamics_ros.runtime.compilation import shared_library
 from kane_dynamics_ros.runtime.errors import CompileError
-from kane_dynamics_ros.runtime.interface import DynamicsModel
-from kane_dynamics_ros.simulation.engine import Array
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 from kane_dynamics_ros.simulation.friction import LOCKED
 from kane_dynamics_ros.simulation.plant_step import MOST_PARTS, MOST_TURN, Resistances
 

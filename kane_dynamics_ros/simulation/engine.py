@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
-from kane_dynamics_ros.runtime.interface import JointInfo, Payload
+from kane_dynamics_ros.runtime.interface import Array, JointInfo, Payload
 
 # Errors of the simulated arm.
 
@@ -75,9 +75,6 @@ class FixedInertiaError(KaneDynamicsError):
 
 
 # The seam between a plant (ours or MuJoCo's) and everything around it.
-
-
-Array = NDArray[np.float64]
 
 
 class TipMotion(NamedTuple):

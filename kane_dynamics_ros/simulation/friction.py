@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.runtime.interface import JointInfo
-from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError
+from kane_dynamics_ros.runtime.interface import Array, JointInfo
+from kane_dynamics_ros.simulation.engine import SimulationOptionError
 
 # Joint friction of the simulated arm: viscous, Coulomb and Stribeck.
 

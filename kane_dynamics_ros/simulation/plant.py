@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kane_dynamics_ros.errors import NonFiniteError, UnknownJointError
-from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo, Payload
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload
 from kane_dynamics_ros.simulation.compiled_step import CompiledStep, compiled_step
 from kane_dynamics_ros.simulation.engine import (
-    Array,
     SimulationOptionError,
     TipLoad,
     TipMotion,

@@ -21,8 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.runtime.interface import DynamicsModel
-from kane_dynamics_ros.simulation.engine import Array
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
 
 MOST_TURN = 0.015  # [rad or m]; with it light arms that spin at 200 rad/s keep their energy, too

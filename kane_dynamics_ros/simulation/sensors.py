@@ -5,7 +5,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError, require_at_least
+from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.simulation.engine import SimulationOptionError, require_at_least
 from kane_dynamics_ros.simulation.faults import Faults
 
 # From the true state to what the encoders and torque sensors say.

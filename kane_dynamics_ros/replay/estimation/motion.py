@@ -20,8 +20,9 @@ from kane_dynamics_ros.replay.estimation.filters import (
     low_pass,
 )
 from kane_dynamics_ros.replay.reading.blocks import Integers
-from kane_dynamics_ros.replay.reading.messages import Doubles, JointStates
+from kane_dynamics_ros.replay.reading.messages import JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording
+from kane_dynamics_ros.runtime.interface import Array
 
 # Joint states in the order of their stamps, split where the recorded clock starts again.
 
@@ -52,7 +53,7 @@ def passes(states: JointStates, revolving: Sequence[str] = ()) -> Iterator[Order
         yield Ordered(replace(part, position=unwrapped(part.position, columns)), late)
 
 
-def unwrapped(position: Doubles, columns: Sequence[int]) -> Doubles:
+def unwrapped(position: Array, columns: Sequence[int]) -> Array:
     """Positions (N, n) with the jumps by 2 pi taken out of some columns; what is not told stays so.
 
     A driver that tells angles from -pi to pi makes such jumps; filtered or differentiated they are enormous.
@@ -84,10 +85,10 @@ ON_GRID = 1e-3  # of a period: samples this near to the grid count as being on i
 class Series(NamedTuple):
     """``time`` [s] strictly increasing, ``value``: (N,) each."""
 
-    time: Doubles
-    value: Doubles
+    time: Array
+    value: Array
 
-    def at(self, grid: Doubles) -> Doubles:
+    def at(self, grid: Array) -> Array:
         """Values on a uniform grid inside the time span: Akima's cubics, which do not overshoot at steps."""
         first = int(np.searchsorted(self.time, grid[0] - (grid[1] - grid[0]) / 2))
         near = self.time[first : first + len(grid)]
@@ -98,12 +99,12 @@ class Series(NamedTuple):
         return np.asarray(Akima1DInterpolator(self.time[span], self.value[span])(inside))
 
 
-def series(stamps: Integers, origin: int, values: Doubles) -> list[Series]:
+def series(stamps: Integers, origin: int, values: Array) -> list[Series]:
     """The finite samples of each column, of repeated stamps the first; ``stamps`` [ns] ascend.
 
     Columns that are told in every message share one time array.
     """
-    time: Doubles = (stamps - origin).astype(np.float64) * 1e-9
+    time: Array = (stamps - origin).astype(np.float64) * 1e-9
     ascending = bool((np.diff(stamps) > 0).all())
     found = []
     for column in values.T:
@@ -117,12 +118,12 @@ def series(stamps: Integers, origin: int, values: Doubles) -> list[Series]:
     return found
 
 
-def period(time: Doubles) -> float:
+def period(time: Array) -> float:
     """The usual time between samples [s]: the median, which gaps and jitter do not move."""
     return float(np.median(np.diff(time))) if len(time) > 1 else np.inf
 
 
-def covered(times: list[Doubles], longest_gap: float) -> list[tuple[float, float]]:
+def covered(times: list[Array], longest_gap: float) -> list[tuple[float, float]]:
     """The spans [s] in which none of several series has a gap longer than ``longest_gap`` [s]."""
     times = list({id(time): time for time in times}.values())  # most columns share one array
     start = max(time[0] for time in times)
@@ -136,7 +137,7 @@ def covered(times: list[Doubles], longest_gap: float) -> list[tuple[float, float
     return spans
 
 
-def _gaps(time: Doubles, longest: float) -> list[tuple[float, float]]:
+def _gaps(time: Array, longest: float) -> list[tuple[float, float]]:
     wide = np.flatnonzero(np.diff(time) > longest)
     return list(zip(time[wide].tolist(), time[wide + 1].tolist(), strict=True))
 
@@ -169,7 +170,7 @@ class Span:
         """How long it lasts."""
         return self.end - self.start
 
-    def grid(self, step: float) -> Doubles:
+    def grid(self, step: float) -> Array:
         """Uniform times [s] inside the span."""
         return np.asarray(self.start + step * np.arange(int(self.seconds / step * (1 + 1e-12)) + 1))
 
@@ -231,12 +232,12 @@ class Interval:
     ``stamp`` [ns] is the header stamp of the first sample.
     """
 
-    time: Doubles
+    time: Array
     stamp: int
-    q: Doubles
-    qd: Doubles
-    qdd: Doubles
-    effort: Doubles
+    q: Array
+    qd: Array
+    qdd: Array
+    effort: Array
 
 
 @dataclass(frozen=True)
@@ -305,7 +306,7 @@ def _share_of_velocity(states: JointStates, joint: int) -> float:
     return float(np.isfinite(states.velocity[:, joint]).sum() / positions)
 
 
-def _positions(span: Span, step: float) -> Doubles:
+def _positions(span: Span, step: float) -> Array:
     """The first part of a span at the recorded rate, for choosing the cut-off: (N, n)."""
     grid = span.grid(step)[: int(LOOKED_AT / step)]
     return np.stack([one.at(grid) for one in span.position], axis=1)
@@ -316,7 +317,7 @@ def _interval(span: Span, step: float, factor: int, cutoff: float) -> Interval:
     grid = span.grid(step)
     rate = 1 / (step * factor)
 
-    def filtered(one: Series) -> Doubles:
+    def filtered(one: Series) -> Array:
         return low_pass(decimated(one.at(grid), factor), rate, cutoff)
 
     q = np.stack([filtered(one) for one in span.position], axis=1)

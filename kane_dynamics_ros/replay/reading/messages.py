@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.replay.reading.blocks import Block, Bytes, Integers
+from kane_dynamics_ros.runtime.interface import Array
 
 # Walking through one CDR message, noting which of its bytes any message of the same layout shares.
 
@@ -75,7 +76,6 @@ class Cursor:
 # lies at the same place in both. ROS publishers send thousands of such messages in a row.
 
 
-Doubles = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Words = NDArray[np.uint32]
 
@@ -117,7 +117,7 @@ class Layout:
         same[same] = agree
         return same
 
-    def doubles(self, block: Block, chosen: Integers, array: str) -> Doubles:
+    def doubles(self, block: Block, chosen: Integers, array: str) -> Array:
         """One array field of some messages: (N, values)."""
         start, number = self.arrays[array]
         return self._values(block, chosen, start, number, "f8").astype(np.float64)
@@ -261,9 +261,9 @@ class JointStates:
     joints: tuple[str, ...]
     stamps: Integers
     received: Integers
-    position: Doubles
-    velocity: Doubles
-    effort: Doubles
+    position: Array
+    velocity: Array
+    effort: Array
     found: tuple[str, ...]
     dropped: int
     unstamped: int
@@ -283,7 +283,7 @@ class JointStateDecoder:
         """Decode one block, a layout at a time."""
         shape = len(block.offsets), len(self._joints)
         stamps = np.full(shape[0], UNREAD)
-        decoded: dict[str, Doubles] = {}
+        decoded: dict[str, Array] = {}
         for layout, chosen in self._grouper.groups(block):
             if not _consistent(layout):
                 self._inconsistent += len(chosen)
@@ -323,9 +323,9 @@ class _Parts:
 
     def __init__(self, joints: int) -> None:
         self._times: list[Integers] = [np.empty((2, 0), np.int64)]
-        self._values: dict[str, list[Doubles]] = {name: [np.empty((0, joints))] for name in FIELDS}
+        self._values: dict[str, list[Array]] = {name: [np.empty((0, joints))] for name in FIELDS}
 
-    def add(self, stamps: Integers, received: Integers, decoded: dict[str, Doubles]) -> None:
+    def add(self, stamps: Integers, received: Integers, decoded: dict[str, Array]) -> None:
         """Keep the messages that were read."""
         kept = stamps != UNREAD
         if not kept.any():
@@ -334,7 +334,7 @@ class _Parts:
         for name in FIELDS:
             self._values[name].append(decoded[name] if kept.all() else decoded[name][kept])
 
-    def joined(self) -> tuple[Integers, Integers, Doubles, Doubles, Doubles]:
+    def joined(self) -> tuple[Integers, Integers, Array, Array, Array]:
         """One array each; the parts are given up field by field, so that little is held twice."""
         stamps, received = np.concatenate(self._times, axis=1)
         position, velocity, effort = (np.concatenate(self._values.pop(name)) for name in FIELDS)
@@ -348,7 +348,7 @@ def _consistent(layout: Layout) -> bool:
     return lengths_fit and len(set(layout.names)) == number
 
 
-def _in_order(layout: Layout, block: Block, chosen: Integers, name: str, joints: tuple[str, ...]) -> Doubles:
+def _in_order(layout: Layout, block: Block, chosen: Integers, name: str, joints: tuple[str, ...]) -> Array:
     """One field of some messages in the model's joint order, (N, n); NaN where they do not tell it."""
     if layout.arrays[name][1] and layout.names == joints:
         return layout.doubles(block, chosen, name)
@@ -371,7 +371,7 @@ class Commands:
     """
 
     received: Integers
-    effort: Doubles
+    effort: Array
 
 
 class CommandDecoder:
@@ -381,7 +381,7 @@ class CommandDecoder:
         self._joints = joints
         self._grouper = Grouper(float64_array_layout)
         self._received: list[Integers] = [np.empty(0, np.int64)]
-        self._effort: list[Doubles] = [np.empty((0, joints))]
+        self._effort: list[Array] = [np.empty((0, joints))]
 
     def add(self, block: Block) -> None:
         """Decode one block."""

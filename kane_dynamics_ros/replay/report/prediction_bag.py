@@ -11,9 +11,10 @@ from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
 from kane_dynamics_ros.replay.estimation.motion import Observation
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.blocks import Integers
-from kane_dynamics_ros.replay.reading.messages import STAMP, STAMP_SIZE, Doubles, joint_state_layout
+from kane_dynamics_ros.replay.reading.messages import STAMP, STAMP_SIZE, joint_state_layout
 from kane_dynamics_ros.replay.reading.recording import COMMAND_TYPE
 from kane_dynamics_ros.replay.verdict.comparison import Comparison
+from kane_dynamics_ros.runtime.interface import Array
 
 # Many JointState messages serialized together: one of them is the mould, into which values are laid.
 
@@ -24,9 +25,9 @@ STORE = get_typestore(Stores.ROS2_JAZZY)
 def joint_state_messages(
     joints: Sequence[str],
     stamps: Integers,
-    effort: Doubles,
-    position: Doubles | None = None,
-    velocity: Doubles | None = None,
+    effort: Array,
+    position: Array | None = None,
+    velocity: Array | None = None,
 ) -> Iterator[bytes]:
     """Messages in CDR, little endian: ``stamps`` [ns] (N,), fields (N, n), left empty where ``None``."""
     fields = {"position": position, "velocity": velocity, "effort": effort}

@@ -7,9 +7,8 @@ import numpy as np
 
 from kane_dynamics_ros.replay.estimation.correlation import bartlett, memory
 from kane_dynamics_ros.replay.estimation.motion import Motion
-from kane_dynamics_ros.replay.reading.messages import Doubles
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, smoothed
-from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload, Vector
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload, Vector
 
 # Which terms explain a joint's residual: least squares, one term after another.
 #
@@ -62,8 +61,8 @@ class Attribution:
 
 
 def attribute(
-    residual: Doubles,
-    contributions: Mapping[str, Doubles],
+    residual: Array,
+    contributions: Mapping[str, Array],
     measured_rms: float,
     independent: float,
     bounded: bool = True,
@@ -135,13 +134,13 @@ class _Problem:
 
     names: tuple[str, ...]
     rms: tuple[float, ...]  # of each column before scaling
-    columns: Doubles  # (N, k)
-    residual: Doubles  # (N,)
-    parts: Doubles  # (folds, k + 1, k + 1): mean products of columns and residual, each over N
+    columns: Array  # (N, k)
+    residual: Array  # (N,)
+    parts: Array  # (folds, k + 1, k + 1): mean products of columns and residual, each over N
     least_memory: int  # samples that a filter makes alike
 
     @classmethod
-    def of(cls, residual: Doubles, contributions: Mapping[str, Doubles], least_memory: int) -> "_Problem":
+    def of(cls, residual: Array, contributions: Mapping[str, Array], least_memory: int) -> "_Problem":
         rms = {name: float(np.sqrt(np.mean(column**2))) for name, column in contributions.items()}
         names = tuple(name for name in contributions if rms[name] > 0)
         columns = np.stack([contributions[name] / rms[name] for name in names], axis=1)
@@ -152,12 +151,12 @@ class _Problem:
         )
 
     @property
-    def gram(self) -> Doubles:
+    def gram(self) -> Array:
         """Mean products of the columns, (k, k)."""
         return np.asarray(self.parts.sum(axis=0)[:-1, :-1])
 
     @property
-    def towards(self) -> Doubles:
+    def towards(self) -> Array:
         """Mean products of the columns with the residual, (k,)."""
         return np.asarray(self.parts.sum(axis=0)[:-1, -1])
 
@@ -180,7 +179,7 @@ class _Problem:
         values = np.linalg.lstsq(self.gram[np.ix_(others, others)], self.gram[others, column], rcond=1e-9)[0]
         return float(values @ self.gram[others, column])
 
-    def solved(self, chosen: list[int]) -> tuple[Doubles, Doubles]:
+    def solved(self, chosen: list[int]) -> tuple[Array, Array]:
         """Coefficients of the scaled columns and their standard errors, for residuals that follow each
         other.
         """
@@ -212,13 +211,13 @@ class _Problem:
         return float(np.mean(gains)) > HOLDS * spread
 
 
-def _fitted(products: Doubles, chosen: list[int]) -> Doubles:
+def _fitted(products: Array, chosen: list[int]) -> Array:
     """Coefficients of some columns from products of columns and residual."""
     some = products[np.ix_(chosen, chosen)]
     return np.asarray(np.linalg.lstsq(some, products[chosen, -1], rcond=1e-9)[0], float)
 
 
-def _left(products: Doubles, chosen: list[int], fitted_to: Doubles) -> float:
+def _left(products: Array, chosen: list[int], fitted_to: Array) -> float:
     """The power that a fit to other data leaves."""
     x = np.zeros(len(products))
     x[-1] = 1.0
@@ -295,7 +294,7 @@ def whole_arm_cause(
     return best if _holds(some[chosen][: 4 if isinstance(best, TipBody) else 1], comparison, halves) else None
 
 
-def _holds(columns: Doubles, comparison: Comparison, halves: tuple[slice, slice]) -> bool:
+def _holds(columns: Array, comparison: Comparison, halves: tuple[slice, slice]) -> bool:
     """Whether a cause that is fitted to one half of the motion explains the other as well, both ways."""
     for fitted, judged in (halves, halves[::-1]):
         learnt, asked = (_stacked(columns[:, half], comparison, half) for half in (fitted, judged))
@@ -306,7 +305,7 @@ def _holds(columns: Doubles, comparison: Comparison, halves: tuple[slice, slice]
     return True
 
 
-def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkError) -> Doubles:
+def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkError) -> Array:
     """What a cause adds to the effort of every joint along the whole motion, filtered: (N, n)."""
     parts = []
     for interval in motion.intervals:
@@ -320,7 +319,7 @@ def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkErro
     return np.concatenate(parts)
 
 
-def _tip_body(columns: Doubles, residual: Doubles) -> TipBody:
+def _tip_body(columns: Array, residual: Array) -> TipBody:
     """From the columns of mass and first moment."""
     moments, share = _solved(columns, residual)
     mass = float(moments[0])
@@ -328,13 +327,13 @@ def _tip_body(columns: Doubles, residual: Doubles) -> TipBody:
     return TipBody(mass, (x, y, z), share)
 
 
-def _link_error(link: str, column: Doubles, residual: Doubles) -> LinkError:
+def _link_error(link: str, column: Array, residual: Array) -> LinkError:
     """From the effort that the link itself causes in the model."""
     excess, share = _solved(column, residual)
     return LinkError(link, 1 + float(excess[0]), share)
 
 
-def _solved(columns: Doubles, residual: Doubles) -> tuple[Doubles, float]:
+def _solved(columns: Array, residual: Array) -> tuple[Array, float]:
     """Least squares: the unknowns, and the share of the residual's power that they explain."""
     size = np.linalg.norm(columns, axis=0)
     size[size == 0] = 1.0  # such a column does nothing
@@ -344,7 +343,7 @@ def _solved(columns: Doubles, residual: Doubles) -> tuple[Doubles, float]:
     return unknowns, 1 - left / power if power else 0.0
 
 
-def _stacked(columns: Doubles, comparison: Comparison, part: slice) -> Doubles:
+def _stacked(columns: Array, comparison: Comparison, part: slice) -> Array:
     """Columns (unknowns, N, n) and the residual of the same part, joint under joint, without friction and
     offset.
 
@@ -362,9 +361,9 @@ def _stacked(columns: Doubles, comparison: Comparison, part: slice) -> Doubles:
     return np.concatenate(joints)
 
 
-def _columns_of_some(model: DynamicsModel, motion: Motion) -> Doubles:
+def _columns_of_some(model: DynamicsModel, motion: Motion) -> Array:
     """The columns of all causes over the first ``SAMPLES`` samples, filtered: (4 + bodies, N, n)."""
-    parts: list[Doubles] = []
+    parts: list[Array] = []
     for interval in motion.intervals:
         missing = SAMPLES - sum(part.shape[1] for part in parts)
         if missing > 0:
@@ -374,7 +373,7 @@ def _columns_of_some(model: DynamicsModel, motion: Motion) -> Doubles:
     return np.concatenate(parts, axis=1)
 
 
-def _tip_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) -> list[Doubles]:
+def _tip_columns(model: DynamicsModel, q: Array, qd: Array, qdd: Array) -> list[Array]:
     """Effort per unit of mass and of first moment of a point-like body in the tip frame.
 
     It is linear in both: m Y_0 + m c_x Y_x + m c_y Y_y + m c_z Y_z. From the model's own torques tau(m, c),
@@ -382,7 +381,7 @@ def _tip_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) ->
     inertia, even in c, drops out.
     """
 
-    def effort(mass: float, com: Vector = ZERO) -> Doubles:
+    def effort(mass: float, com: Vector = ZERO) -> Array:
         return _with_payload(model, mass, com).inverse_dynamics(q, qd, qdd)
 
     axes: tuple[Vector, ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -394,7 +393,7 @@ def _with_payload(model: DynamicsModel, mass: float, com: Vector = ZERO) -> Dyna
     return model.with_parameters(payload=Payload(mass, com))
 
 
-def _body_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) -> list[Doubles]:
+def _body_columns(model: DynamicsModel, q: Array, qd: Array, qdd: Array) -> list[Array]:
     """What each body's mass and inertia contribute: its ten columns of the regressor times its parameters."""
     parameters = model.inertial_parameters.reshape(-1, 10)
     pieces = [
@@ -417,7 +416,7 @@ RIGID = ("inertia", "coriolis", "gravity")
 
 
 def attribute_joint(
-    comparison: Comparison, joint: int, common: Doubles | None, measured_rms: float, independent: float
+    comparison: Comparison, joint: int, common: Array | None, measured_rms: float, independent: float
 ) -> list[Attribution]:
     """The terms to which a joint's residual is attributed, greatest first.
 
@@ -443,7 +442,7 @@ def attribute_joint(
     return sorted(found, key=lambda one: -one.effort)
 
 
-def _of_part(part: Doubles, residual: Doubles, attributions: list[Attribution]) -> list[Attribution]:
+def _of_part(part: Array, residual: Array, attributions: list[Attribution]) -> list[Attribution]:
     """Shares of a part of the residual as shares of the whole."""
     weight = float(np.mean(part**2) / np.mean(residual**2))
     return [replace(one, share=min(1.0, weight * one.share)) for one in attributions]

@@ -8,8 +8,7 @@ import numpy as np
 from kane_dynamics_ros.replay.estimation.filters import low_pass
 from kane_dynamics_ros.replay.estimation.motion import Interval, Motion
 from kane_dynamics_ros.replay.reading.blocks import Integers
-from kane_dynamics_ros.replay.reading.messages import Doubles
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 # How well predicted effort fits the measured one, in the usual figures.
 
@@ -32,7 +31,7 @@ class Fit(NamedTuple):
     measured_rms: float
 
 
-def fit(time: Doubles, measured: Doubles, predicted: Doubles) -> Fit:
+def fit(time: Array, measured: Array, predicted: Array) -> Fit:
     """The figures of one joint from (N,) arrays."""
     residual = measured - predicted
     power = float(np.mean(residual**2))
@@ -65,17 +64,17 @@ class Comparison:
     ``joins`` are the indices at which an interval begins.
     """
 
-    time: Doubles
+    time: Array
     stamps: Integers
-    measured: Doubles
-    predicted: Doubles
-    terms: dict[str, Doubles]
-    speed: Doubles
-    direction: Doubles
+    measured: Array
+    predicted: Array
+    terms: dict[str, Array]
+    speed: Array
+    direction: Array
     joins: tuple[int, ...]
 
     @property
-    def residual(self) -> Doubles:
+    def residual(self) -> Array:
         """Measured minus predicted: what the model lacks."""
         return self.measured - self.predicted
 
@@ -97,17 +96,17 @@ def compare(model: DynamicsModel, motion: Motion) -> Comparison:
     )
 
 
-def _joined(parts: list[Doubles]) -> Doubles:
+def _joined(parts: list[Array]) -> Array:
     """One after another; a lone part is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def smoothed(values: Doubles, motion: Motion) -> Doubles:
+def smoothed(values: Array, motion: Motion) -> Array:
     """A signal of one interval through the common filter, without the ends that it spoils."""
     return low_pass(values, motion.rate, motion.cutoff)[motion.edge : -motion.edge]
 
 
-def _part(model: DynamicsModel, motion: Motion, interval: Interval) -> dict[str, Doubles]:
+def _part(model: DynamicsModel, motion: Motion, interval: Interval) -> dict[str, Array]:
     raw = dict(zip(MODEL_TERMS, model.terms(interval.q, interval.qd, interval.qdd), strict=True))
     raw["speed"] = interval.qd
     raw["direction"] = np.tanh(interval.qd / model.parameters.coulomb_velocity)

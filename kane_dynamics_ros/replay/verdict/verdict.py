@@ -10,7 +10,6 @@ import numpy as np
 from kane_dynamics_ros.replay.errors import NoMotionError, NotFiniteError
 from kane_dynamics_ros.replay.estimation.delay import Delay
 from kane_dynamics_ros.replay.estimation.motion import Motion, Observation
-from kane_dynamics_ros.replay.reading.messages import Doubles
 from kane_dynamics_ros.replay.verdict.attribution import (
     Attribution,
     LinkError,
@@ -21,7 +20,7 @@ from kane_dynamics_ros.replay.verdict.attribution import (
 )
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.verdict.sentences import arm_findings, joint_findings, notes, unexplained
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 LEAST_TRAVEL = (0.05, 0.01)  # [rad], [m] that a joint must move; encoder noise is far below
 LEAST_CHANGE = 0.2  # of its measured range by which the others must change a resting joint's effort
@@ -135,7 +134,7 @@ def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
     return Analysis(verdict, motion, comparison)
 
 
-def _columns(comparison: Comparison) -> Iterator[tuple[Doubles, Doubles]]:
+def _columns(comparison: Comparison) -> Iterator[tuple[Array, Array]]:
     """Measured and predicted effort of each joint, (N,) each."""
     return zip(comparison.measured.T, comparison.predicted.T, strict=True)
 
@@ -148,7 +147,7 @@ def _joint(
     model: DynamicsModel,
     motion: Motion,
     comparison: Comparison,
-    explained: Doubles | None,
+    explained: Array | None,
     j: int,
     figures: Fit,
     travel: float,

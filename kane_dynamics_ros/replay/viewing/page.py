@@ -15,17 +15,15 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kane_dynamics_ros.description import Chain, Robot, load_robot, parse_robot, serial_chain
 from kane_dynamics_ros.description.load import expand_xacro, read_bytes
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
 from kane_dynamics_ros.replay.viewing.meshes import MeshError, Shown, made_small
+from kane_dynamics_ros.runtime.interface import Array
 
 # Write one self-contained HTML page that plays a record of a robot: what is in it, and the page itself.
 
-
-Array = NDArray[np.float64]
 
 EXPANDED = "KD111"  # the finding of a file that xacro expanded
 DIGITS = 6  # significant; the page shows, it does not compute

@@ -25,11 +25,10 @@ from kane_dynamics_ros.replay.viewing.page import (
     robot_from_file,
     robot_from_text,
 )
+from kane_dynamics_ros.runtime.interface import Array
 
 # A recorded bag as a record to play: the robot's states beside the reference that the controller stated.
 
-
-Array = NDArray[np.float64]
 
 MOST_SAMPLES = 3000
 FINEST_STEP = 0.01  # [s]
