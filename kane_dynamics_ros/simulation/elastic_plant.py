@@ -1,7 +1,7 @@
 """An arm whose links bend, as an ``Engine``: joint encoders see the joints, the tip sags and swings.
 
 The step is ``elastic.stepping``'s. Its first half gives the joints' speeds without dry friction, brakes
-and stops, and how an impulse at a joint changes them; ``resistance.solve_velocity`` then finds the
+and stops, and how an impulse at a joint changes them; ``friction.solve_velocity`` then finds the
 impulses, as it does for the rigid plant, with the inverse of that response for A.
 """
 
