@@ -6,8 +6,6 @@ from pathlib import Path
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 JOINT_STATE_TYPE = "sensor_msgs/msg/JointState"
-
-
 LISTED = 20  # names that a message lists; a bag may hold any number
 
 

@@ -13,8 +13,8 @@ From (q, v), over a step of length h, under constant actuator efforts tau:
 4.  Joints that rest or are locked keep their position exactly; one that meets its stop is put onto it.
 
 The error of a Runge-Kutta step grows with the fifth power of the angle that a joint turns in it, so a
-step in which a joint would turn further than ``MOST_TURN`` is made in parts. plant_step.c takes the same step,
-some fifty times faster.
+step in which a joint would turn further than ``MOST_TURN`` is made in parts. plant_step.c takes the same
+step, some fifty times faster.
 """
 
 import ctypes

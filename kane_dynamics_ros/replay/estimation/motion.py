@@ -1,4 +1,10 @@
-"""From joint states to what the model needs: position, velocity, acceleration and measured effort."""
+"""From joint states to what the model needs: position, velocity, acceleration and measured effort.
+
+A recording is cut where its clock starts again (passes), each quantity of a joint is freed of repeats and of
+samples that were not told (series), the parts without gaps are found (spans), and only then is anything
+sampled, filtered and differentiated (intervals, ``estimate``). ``observe`` keeps all that a verdict needs, at
+a fraction of the samples' memory.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,15 +25,22 @@ from kane_dynamics_ros.replay.estimation.filters import (
     derivative,
     low_pass,
 )
-from kane_dynamics_ros.replay.reading.blocks import Integers
-from kane_dynamics_ros.replay.reading.messages import JointStates
+from kane_dynamics_ros.replay.reading.messages import Integers, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording
 from kane_dynamics_ros.runtime.interface import Array
 
-# Joint states in the order of their stamps, split where the recorded clock starts again.
-
-
 RESTART = 1_000_000_000  # [ns] a stamp this far back is a looped bag, not a late message
+ON_GRID = 1e-3  # of a period: samples this near to the grid count as being on it
+GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a pause longer than both is a gap, not a late sample
+CROWDED = 4  # samples are taken at most so many times as often as they come on average, however they cluster
+SLOWEST = 5.0  # [Hz] at which joint states must come
+SHORTEST = 1.0  # [s] of an interval that is worth filtering, beside its ends
+EDGE_CYCLES = 3.0  # periods of the cut-off after which less than 1e-3 of a filter's end effects is left
+LOOKED_AT = 120.0  # [s] of motion from which the cut-off is chosen
+TOLD = 0.9  # share of the positions' samples that velocity must have, or it is derived
+
+
+# Passes
 
 
 @dataclass(frozen=True)
@@ -76,14 +89,11 @@ def _part(states: JointStates, chosen: slice | Integers) -> JointStates:
     return replace(states, **{name: getattr(states, name)[chosen] for name in arrays})
 
 
-# One quantity of one joint over time, free of repeats and of samples that were not told.
-
-
-ON_GRID = 1e-3  # of a period: samples this near to the grid count as being on it
+# Series
 
 
 class Series(NamedTuple):
-    """``time`` [s] strictly increasing, ``value``: (N,) each."""
+    """One quantity of one joint over time: ``time`` [s] strictly increasing, ``value``: (N,) each."""
 
     time: Array
     value: Array
@@ -142,10 +152,7 @@ def _gaps(time: Array, longest: float) -> list[tuple[float, float]]:
     return list(zip(time[wide].tolist(), time[wide + 1].tolist(), strict=True))
 
 
-# The parts of a recording without gaps, found before anything is sampled.
-
-
-GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a pause longer than both is a gap, not a late sample
+# Spans
 
 
 @dataclass(frozen=True)
@@ -206,22 +213,12 @@ def sampling_step(span: Span) -> float:
     return span.seconds / max(1, min(round(span.seconds / usual), most))
 
 
-CROWDED = 4  # samples are taken at most so many times as often as they come on average, however they cluster
-
-
 def gap_lengths(found: list[Span]) -> list[float]:
     """How long the gaps between the spans of a pass last [s]."""
     return [after.start - before.end for before, after in pairwise(found) if before.shift == after.shift]
 
 
-# From joint states to what the model needs: position, velocity, acceleration and measured effort.
-
-
-SLOWEST = 5.0  # [Hz] at which joint states must come
-SHORTEST = 1.0  # [s] of an interval that is worth filtering, beside its ends
-EDGE_CYCLES = 3.0  # periods of the cut-off after which less than 1e-3 of a filter's end effects is left
-LOOKED_AT = 120.0  # [s] of motion from which the cut-off is chosen
-TOLD = 0.9  # share of the positions' samples that velocity must have, or it is derived
+# Intervals
 
 
 @dataclass(frozen=True)
@@ -335,7 +332,7 @@ def _interval(span: Span, step: float, factor: int, cutoff: float) -> Interval:
     )
 
 
-# What a recording shows of a motion: all that a verdict needs, at a fraction of the samples' memory.
+# Observation
 
 
 @dataclass(frozen=True)

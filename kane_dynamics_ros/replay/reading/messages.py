@@ -1,19 +1,78 @@
-"""Messages of one layout decoded together: joint states and commands as arrays."""
+"""Messages from bytes to arrays: what a storage hands over, and joint states and commands decoded from it.
+
+A storage hands over blocks, some thousand serialized messages of one topic. Two messages have one layout when
+they agree in every byte but values and padding: then each value lies at the same place in both, and one
+field of all messages of a block is one strided view of its bytes. ROS publishers send thousands of such
+messages in a row, so only the first of them is walked through byte by byte.
+"""
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.replay.reading.blocks import Block, Bytes, Integers
 from kane_dynamics_ros.runtime.interface import Array
 
-# Walking through one CDR message, noting which of its bytes any message of the same layout shares.
+Bytes = NDArray[np.uint8]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Words = NDArray[np.uint32]
 
+
+# Blocks: raw messages by the thousand
+
+
+class Topic(NamedTuple):
+    """A topic of a bag, and its message type as ``package/msg/Name``."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some thousand messages of one topic, serialized (CDR), in the order they were recorded.
+
+    Message i is ``buffer[offsets[i]:offsets[i] + lengths[i]]``; ``received[i]`` [ns] is when the
+    recorder got it. All three index arrays have shape (N,).
+    """
+
+    topic: str
+    buffer: Bytes
+    offsets: Integers
+    lengths: Integers
+    received: Integers
+
+    def message(self, i: int) -> bytes:
+        """Message i as bytes of its own."""
+        start = int(self.offsets[i])
+        return self.buffer[start : start + int(self.lengths[i])].tobytes()
+
+
+class BagFile(Protocol):
+    """One file of a bag, whatever its storage."""
+
+    def topics(self) -> tuple[Topic, ...]:
+        """The topics of the readable part. Raises ``DamagedBagError`` when none can be told."""
+
+    def blocks(self, names: Collection[str]) -> Iterator[Block]:
+        """The messages of some topics. Raises ``DamagedBagError`` after the last readable one."""
+
+
+def joined(topic: str, received: Sequence[int], messages: Sequence[bytes]) -> Block:
+    """A block from messages that came one by one."""
+    lengths = np.fromiter(map(len, messages), np.int64, len(messages))
+    offsets = np.zeros_like(lengths)
+    np.cumsum(lengths[:-1], out=offsets[1:])
+    buffer = np.frombuffer(b"".join(messages), np.uint8)
+    return Block(topic, buffer, offsets, lengths, np.array(received, np.int64))
+
+
+# Walking through one CDR message
 
 ENCAPSULATION = 4  # [bytes]; alignment counts from behind them
 PLAIN_CDR = (b"\x00\x00", b"\x00\x01")  # big endian, little endian
@@ -24,7 +83,7 @@ class MalformedMessageError(ValueError):
 
 
 class Cursor:
-    """A position in a message. ``fixed`` marks the bytes that make up the layout: no padding, no values."""
+    """A position in a CDR message. ``fixed`` marks the bytes of the layout: no padding, no values."""
 
     def __init__(self, message: bytes) -> None:
         if message[:2] not in PLAIN_CDR:
@@ -70,15 +129,7 @@ class Cursor:
         return self.skip(8 * number), number
 
 
-# Messages of one layout decoded together: each field of all of them is one strided view of the bytes.
-#
-# Two messages have one layout when they agree in every byte but values and padding: then each value
-# lies at the same place in both. ROS publishers send thousands of such messages in a row.
-
-
-Mask = NDArray[np.bool_]
-Words = NDArray[np.uint32]
-
+# Layouts
 
 WORD = 4  # [bytes]
 STAMP, STAMP_SIZE = ENCAPSULATION, 8  # [bytes]: where header.stamp lies, which comes first
@@ -190,15 +241,17 @@ def _runs(cursor: Cursor) -> Iterator[Run]:
         yield Run(WORD * words.start, template[words], fixed[words])
 
 
-# Blocks sorted by layout: thousands of messages decoded at once, and one by one where the layout changes.
-
+# Sorting by layout
 
 KEPT = 64  # layouts remembered; publishers that shuffle their joints have many
 AHEAD = 8  # the next new layout is looked for in so many times the messages that shared the last one
 
 
 class Grouper:
-    """Sorts the messages of one topic by layout, and remembers the layouts from block to block."""
+    """Sorts the messages of one topic by layout, and remembers the layouts from block to block.
+
+    Thousands of messages are decoded at once, and one by one only where the layout changes.
+    """
 
     def __init__(self, parse: Parse) -> None:
         self._parse = parse
@@ -241,8 +294,7 @@ class Grouper:
         self._layouts = [layout, *(other for other in self._layouts if other is not layout)][:KEPT]
 
 
-# The joint states of a bag as arrays in the model's joint order.
-
+# Joint states
 
 UNREAD = np.iinfo(np.int64).min  # stands for the stamp of a message that was dropped
 FIELDS = ("position", "velocity", "effort")
@@ -360,7 +412,7 @@ def _in_order(layout: Layout, block: Block, chosen: Integers, name: str, joints:
     return ordered
 
 
-# The effort commands of a bag as arrays.
+# Effort commands
 
 
 @dataclass(frozen=True)

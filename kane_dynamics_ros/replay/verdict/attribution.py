@@ -1,4 +1,25 @@
-"""Which terms, and which causes common to the arm, explain a residual."""
+"""Which terms, and which causes common to the arm, explain a residual.
+
+The residual r of a joint is regressed on what each term contributes to its effort,
+
+    r = c_I inertia + c_C coriolis + c_G gravity + b speed + f direction + o
+
+c_I, c_C and c_G tell by how much the model's terms are too small, b and f viscous and Coulomb friction
+that it lacks, o a constant. All six at once would share an error out among terms that resemble each other;
+so terms are taken one by one, each time the one that explains most of what is left (forward
+selection, all coefficients fitted anew), and only as long as the gain is worth telling.
+
+A term that explains much need not be the cause. It is named only if
+- it can be told from all others together: they do not imitate it in this motion;
+- its size is possible: no arm has ten times the gravity, or less than none, of its drawing;
+- it holds where it was not fitted: a fit to nine tenths of the recording improves the last tenth, in turns.
+
+A body at the tip, or one link's mass, acts on all joints at once. Each such cause is a few columns Y
+(effort per unit of its unknowns, for every joint and sample), and is judged by how much of the residuals
+of all joints they explain together: least squares over the arm. Friction and offset of each joint are taken
+out before, for they hide what the bodies do; and each joint counts in units of its measured effort (RMS), so
+that a wrist that does not fit weighs as much as a shoulder.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -10,37 +31,31 @@ from kane_dynamics_ros.replay.estimation.motion import Motion
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, smoothed
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload, Vector
 
-# Which terms explain a joint's residual: least squares, one term after another.
-#
-# The residual r of a joint is regressed on what each term contributes to its effort,
-#
-#     r = c_I inertia + c_C coriolis + c_G gravity + b speed + f direction + o
-#
-# c_I, c_C and c_G tell by how much the model's terms are too small, b and f viscous and Coulomb friction
-# that it lacks, o a constant. All six at once would share an error out among terms that resemble each other;
-# so terms are taken one by one, each time the one that explains most of what is left (forward
-# selection, all coefficients fitted anew), and only as long as the gain is worth telling.
-#
-# A term that explains much need not be the cause. It is named only if
-# - it can be told from all others together: they do not imitate it in this motion;
-# - its size is possible: no arm has ten times the gravity, or less than none, of its drawing;
-# - it holds where it was not fitted: a fit to nine tenths of the recording improves the last tenth, in turns.
-
-
+RIGID = ("inertia", "coriolis", "gravity")
 SMALLEST_SHARE = 0.05  # of the residual's power that a term must explain,
 SMALLEST_REST = 0.5  # or else of the power that the terms before it leave
 SMALLEST_EFFORT = 0.005  # of the measured effort (RMS) that a term's error must amount to
 STANDARD_ERRORS = 5.0  # a coefficient must be this many from zero
 ALIKE = 0.95  # correlation above which the motion cannot tell two terms apart
 IMITATED = 0.98  # of a term's power that all others together may make up
-MOST_TOO_SMALL, MOST_TOO_LARGE = (
-    1.0,
-    1.0,
-)  # parts by which a model's term can be off: a link twice as heavy, or none
+# parts by which a model's term can be off: a link twice as heavy, or none
+MOST_TOO_SMALL, MOST_TOO_LARGE = 1.0, 1.0
 REVERSED = 0.1  # how near to -2 a part must be for an effort that was measured with the wrong sign
 FOLDS = 10  # parts of the recording that are left out in turn
 HOLDS = 2.0  # standard errors, over the parts, by which a term must improve what was left out
 AS_GOOD = 0.9  # of the best term's gain that such a term must reach to be named beside it
+SAMPLES = 20_000  # of the motion that are looked at: minutes at the analysis rate
+SMALLEST_CAUSE_SHARE = 0.3  # of the residuals' power, friction taken out, that a cause must explain
+ALONE = 0.95  # of what all causes explain together, noise apart, that the one to tell must explain alone
+SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must beat a link, which has one
+HEAVIEST_LINK = 3.0  # times what the model says; more is no slip of a drawing
+FARTHEST_TIP = 2.0  # [m] from the tip frame to the centre of what it may carry
+ZERO: Vector = (0.0, 0.0, 0.0)
+PIECE = 2000  # samples whose regressor is held at once: some MB
+RANK = 1e-3  # singular values below this part of the greatest are directions the motion does not show
+
+
+# One joint: least squares, one term after another
 
 
 @dataclass(frozen=True)
@@ -58,6 +73,39 @@ class Attribution:
     effort: float
     share: float
     alike: tuple[str, ...] = ()
+
+
+def attribute_joint(
+    comparison: Comparison, joint: int, common: Array | None, measured_rms: float, independent: float
+) -> list[Attribution]:
+    """The terms to which a joint's residual is attributed, greatest first.
+
+    ``common`` (N,) is the part of the residual that a payload or a link's mass explains: it is told as
+    what it changes in inertia, Coriolis and gravity, and only the rest is searched for friction
+    and offsets. Else an offset would pass for the weight of a payload, and friction for its inertia.
+    """
+    residual = comparison.residual[:, joint]
+    rigid = {name: comparison.terms[name][:, joint] for name in RIGID}
+    other = {
+        "viscous": comparison.speed[:, joint],
+        "Coulomb": comparison.direction[:, joint],
+        "offset": np.ones(len(residual)),
+    }
+    if common is None:
+        return attribute(residual, {**rigid, **other}, measured_rms, independent)
+    found = [
+        *_of_part(common, residual, attribute(common, rigid, measured_rms, independent, bounded=False)),
+        *_of_part(
+            residual - common, residual, attribute(residual - common, other, measured_rms, independent)
+        ),
+    ]
+    return sorted(found, key=lambda one: -one.effort)
+
+
+def _of_part(part: Array, residual: Array, attributions: list[Attribution]) -> list[Attribution]:
+    """Shares of a part of the residual as shares of the whole."""
+    weight = float(np.mean(part**2) / np.mean(residual**2))
+    return [replace(one, share=min(1.0, weight * one.share)) for one in attributions]
 
 
 def attribute(
@@ -226,24 +274,7 @@ def _left(products: Array, chosen: list[int], fitted_to: Array) -> float:
     return float(x @ products @ x)
 
 
-# Causes that act on all joints at once: a body at the tip, or one link's mass.
-#
-# Each cause is a few columns Y (effort per unit of its unknowns, for every joint and sample), and is
-# judged by how much of the residuals of all joints they explain together: least squares over the arm.
-# Friction and offset of each joint are taken out before, for they hide what the bodies do; and each
-# joint counts in units of its measured effort (RMS), so that a wrist that does not fit weighs as much as
-# a shoulder.
-
-
-SAMPLES = 20_000  # of the motion that are looked at: minutes at the analysis rate
-SMALLEST_CAUSE_SHARE = 0.3  # of the residuals' power, friction taken out, that a cause must explain
-ALONE = 0.95  # of what all causes explain together, noise apart, that the one to tell must explain alone
-SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must beat a link, which has one
-HEAVIEST_LINK = 3.0  # times what the model says; more is no slip of a drawing
-FARTHEST_TIP = 2.0  # [m] from the tip frame to the centre of what it may carry
-ZERO: Vector = (0.0, 0.0, 0.0)
-PIECE = 2000  # samples whose regressor is held at once: some MB
-RANK = 1e-3  # singular values below this part of the greatest are directions the motion does not show
+# The whole arm: a body at the tip, or one link's mass
 
 
 @dataclass(frozen=True)
@@ -407,42 +438,3 @@ def _body_columns(model: DynamicsModel, q: Array, qd: Array, qdd: Array) -> list
         for i in range(0, len(q), PIECE)
     ]
     return list(np.concatenate(pieces, axis=1))
-
-
-# One joint, with what is common to the whole arm kept apart.
-
-
-RIGID = ("inertia", "coriolis", "gravity")
-
-
-def attribute_joint(
-    comparison: Comparison, joint: int, common: Array | None, measured_rms: float, independent: float
-) -> list[Attribution]:
-    """The terms to which a joint's residual is attributed, greatest first.
-
-    ``common`` (N,) is the part of the residual that a payload or a link's mass explains: it is told as
-    what it changes in inertia, Coriolis and gravity, and only the rest is searched for friction
-    and offsets. Else an offset would pass for the weight of a payload, and friction for its inertia.
-    """
-    residual = comparison.residual[:, joint]
-    rigid = {name: comparison.terms[name][:, joint] for name in RIGID}
-    other = {
-        "viscous": comparison.speed[:, joint],
-        "Coulomb": comparison.direction[:, joint],
-        "offset": np.ones(len(residual)),
-    }
-    if common is None:
-        return attribute(residual, {**rigid, **other}, measured_rms, independent)
-    found = [
-        *_of_part(common, residual, attribute(common, rigid, measured_rms, independent, bounded=False)),
-        *_of_part(
-            residual - common, residual, attribute(residual - common, other, measured_rms, independent)
-        ),
-    ]
-    return sorted(found, key=lambda one: -one.effort)
-
-
-def _of_part(part: Array, residual: Array, attributions: list[Attribution]) -> list[Attribution]:
-    """Shares of a part of the residual as shares of the whole."""
-    weight = float(np.mean(part**2) / np.mean(residual**2))
-    return [replace(one, share=min(1.0, weight * one.share)) for one in attributions]

@@ -1,4 +1,4 @@
-"""Measured effort beside the model's, term by term, and how well they fit."""
+"""Measured effort beside the model's, term by term, through the same filter; and how well they fit."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -7,10 +7,10 @@ import numpy as np
 
 from kane_dynamics_ros.replay.estimation.filters import low_pass
 from kane_dynamics_ros.replay.estimation.motion import Interval, Motion
-from kane_dynamics_ros.replay.reading.blocks import Integers
+from kane_dynamics_ros.replay.reading.messages import Integers
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
-# How well predicted effort fits the measured one, in the usual figures.
+MODEL_TERMS = ("inertia", "coriolis", "gravity", "friction")
 
 
 class Fit(NamedTuple):
@@ -46,12 +46,6 @@ def fit(time: Array, measured: Array, predicted: Array) -> Fit:
         worst_time=float(time[at]),
         measured_rms=float(np.sqrt(np.mean(measured**2))),
     )
-
-
-# Measured effort beside the model's, term by term, through the same filter.
-
-
-MODEL_TERMS = ("inertia", "coriolis", "gravity", "friction")
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,14 @@ TERM_NAMES = {
     "Coulomb": "Coulomb friction",
     "offset": "constant offset",
 }
-
-
 UNEXPLAINED = 0.1  # of a joint's measured effort (RMS) that must have a cause, known or not
+LEAST_EXPLAINED = 0.9  # R^2 below which a model does not explain an effort
+SMALLEST_RESIDUAL = 1e-6  # [N m] or [N]; below, a residual is nothing but rounding
 
 
 def joint_findings(model: DynamicsModel, joint: int, attributions: Sequence[Attribution]) -> tuple[str, ...]:
     """One sentence for each attributed term, the most weighty first."""
     return tuple(_sentence(model, joint, one) for one in attributions)
-
-
-LEAST_EXPLAINED = 0.9  # R^2 below which a model does not explain an effort
-SMALLEST_RESIDUAL = 1e-6  # [N m] or [N]; below, a residual is nothing but rounding
 
 
 def unexplained(figures: Fit) -> tuple[str, ...]:

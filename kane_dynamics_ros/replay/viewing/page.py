@@ -22,9 +22,6 @@ from kane_dynamics_ros.description.xml_tree import Element, parse_xml
 from kane_dynamics_ros.replay.viewing.meshes import MeshError, Shown, made_small
 from kane_dynamics_ros.runtime.interface import Array
 
-# Write one self-contained HTML page that plays a record of a robot: what is in it, and the page itself.
-
-
 EXPANDED = "KD111"  # the finding of a file that xacro expanded
 DIGITS = 6  # significant; the page shows, it does not compute
 
@@ -103,8 +100,7 @@ def rounded(values: Array) -> Any:
     return [float(f"{x:.{DIGITS}g}") if np.isfinite(x) else None for x in values]
 
 
-# Find the mesh files that a URDF names, and take them into the page.
-
+# Meshes that a URDF names
 
 FORMATS = {".stl": "stl", ".dae": "dae", ".obj": "obj"}
 PACKAGE = "package://"
@@ -198,8 +194,7 @@ def _package_of(folder: Path) -> Path:
     return next((each for each in (whole, *whole.parents) if (each / "package.xml").is_file()), whole)
 
 
-# The robot of a page: its URDF as text, its chain, its meshes, and what a record of its motion shows.
-
+# The robot: its URDF as text, its chain, its meshes
 
 POSITION_UNITS = {"prismatic": "m"}  # else rad
 EFFORT_UNITS = {"prismatic": "N"}  # else N m

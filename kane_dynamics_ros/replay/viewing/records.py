@@ -1,4 +1,4 @@
-"""Records to play: a bag beside its reference, and a verdict's curves."""
+"""Records to play: a bag's states beside the reference that the controller stated, and a verdict's curves."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,12 +27,10 @@ from kane_dynamics_ros.replay.viewing.page import (
 )
 from kane_dynamics_ros.runtime.interface import Array
 
-# A recorded bag as a record to play: the robot's states beside the reference that the controller stated.
-
-
 MOST_SAMPLES = 3000
 FINEST_STEP = 0.01  # [s]
 REFERENCE_TOPIC = "/feedforward"  # how the topic of the stated reference ends
+POSITION_UNITS = {"N m": "rad", "N": "m"}  # by the effort's
 
 
 class NoDescriptionError(KaneDynamicsError):
@@ -145,10 +143,7 @@ def quantities(robot: ShownRobot, motion: Samples, wanted: Samples | None) -> tu
     )
 
 
-# A verdict's curves as a record to play: the recorded motion, efforts measured and predicted.
-
-
-POSITION_UNITS = {"N m": "rad", "N": "m"}
+# A verdict's curves
 
 
 def write_view(
