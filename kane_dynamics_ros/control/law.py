@@ -144,11 +144,10 @@ def _feedback(law: Law, reference: Array, q: Array, qd: Array) -> Array:
     return pd
 
 
-# What the feedback is worth at a finite rate.
+# What the feedback is worth at a finite rate
 
-DELAY = (
-    2  # periods from a state's measurement to the effect of the command that answers it, with ros2_control
-)
+# periods from a state's measurement to the effect of the command that answers it, with ros2_control
+DELAY = 2
 
 
 def damping_ratio(kp: float, kd: float, period: float, delay: int = DELAY) -> float:

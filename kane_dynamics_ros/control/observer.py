@@ -27,12 +27,10 @@ from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 Assumption = Literal["wrench", "force"]
 
-# How much residual the model's own errors explain.
-
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The residual that may be there without contact, each (n,).
+    """The residual that may be there without contact, because the model has errors of its own; each (n,).
 
     A joint's threshold is ``constant`` + ``speed`` |q'| + ``acceleration`` |q''|, and ``rest`` where the
     joint is so slow that the sign of its dry friction is not known. As the residual is a low-passed error of
@@ -215,7 +213,7 @@ def _speed_bound(settings: ObserverSettings, qd: Array) -> Array:
     return thresholds.speed * np.abs(qd) + thresholds.rest * slow
 
 
-# From joint efforts to a wrench at the tip.
+# The wrench at the tip
 
 
 class TipWrench(NamedTuple):
