@@ -56,7 +56,7 @@ COMMANDS = {
     ),
     "inspect": Command(
         "inspect",
-        "show the chain, the lumped bodies and every doubt about a URDF",
+        "show the chain, the lumped bodies and every warning about a URDF",
         "inspect my_robot.urdf --tip tool0",
     ),
     "verify": Command(
