@@ -37,7 +37,8 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
     raw = np.sqrt(np.mean(np.square(residual.uncorrected), axis=0))
     lines = [
         f"{bag}: {seconds:.3g} s, {_counted(len(contacts.found), 'contact')} above "
-        f"{contacts.threshold:.3g} times the usual residual, where {_counted(contacts.rate, 'false alarm')} an hour must be expected"
+        f"{contacts.threshold:.3g} times the usual residual, where "
+        f"{_counted(contacts.rate, 'false alarm')} an hour must be expected"
     ]
     lines += [
         f"  joint {name!r}: unexplained effort {raw[j]:.3g} {unit(model, j)} RMS with the model as it is, "

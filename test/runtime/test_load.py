@@ -21,8 +21,8 @@ from kane_dynamics_ros.runtime.errors import (
     BackendError,
     CompileError,
     ModelChecksumError,
-    NotAModuleError,
     ModelNotFoundError,
+    NotAModuleError,
 )
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
