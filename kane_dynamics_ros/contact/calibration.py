@@ -190,7 +190,7 @@ def parameters_text(calibration: Calibration, settings: ObserverSettings, bags: 
     return "\n".join(
         [
             f"# From {', '.join(bags)}: {calibration.hours * 60.0:.3g} min without contact, for "
-            f"{calibration.rate:g} false alarms an hour.",
+            f"{calibration.rate:g} false alarm{'' if calibration.rate == 1 else 's'} an hour.",
             f"# Joints: {', '.join(settings.rigid.joint_names)}",
             "/**:",
             "  ros__parameters:",

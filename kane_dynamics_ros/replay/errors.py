@@ -219,10 +219,11 @@ class JointMismatchError(BagError):
             if proposed is None
             else f"all joints fit with --rename '{proposed}'"
         )
+        one = len(missing) == 1
         super().__init__(
             bag,
-            f"topic {topic!r}: the model's joint {_listed(missing)} never appears; found joints "
-            f"{_listed(found)}; {way_out}",
+            f"topic {topic!r}: {'joint' if one else 'joints'} {_listed(missing)} of the model never "
+            f"{'appears' if one else 'appear'}; found joints {_listed(found)}; {way_out}",
         )
 
 

@@ -64,6 +64,16 @@ def test_unexpected_fault_is_shown_whole_and_has_an_exit_code_of_its_own(command
     assert "no descriptor left" in found
 
 
+@pytest.mark.parametrize(
+    ("word", "hint"), [("inspekt", "did you mean inspect?"), ("brew", "the commands are inspect, generate,")]
+)
+def test_unknown_command_is_answered_with_the_nearest_or_with_all(word, hint, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([word, "x"])
+    assert ended.value.code == 2
+    assert hint in capsys.readouterr().err
+
+
 def test_help_ends_with_an_example(command, capsys):
     command.run = lambda arguments: 0
     with pytest.raises(SystemExit):

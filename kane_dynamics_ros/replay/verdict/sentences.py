@@ -34,10 +34,10 @@ def unexplained(figures: Fit) -> tuple[str, ...]:
     if figures.r_squared >= LEAST_EXPLAINED and figures.rmse <= UNEXPLAINED * figures.measured_rms:
         return ()
     part = f"{_percent(figures.r_squared)} %" if figures.r_squared > 0 else "nothing"
-    rest = f"{_percent(figures.rmse / figures.measured_rms)} % of it" if figures.measured_rms else "all"
+    rest = f"{_percent(figures.rmse / figures.measured_rms)} %" if figures.measured_rms else "all"
     return (
-        f"the model explains {part} of how the measured effort varies, and leaves {rest}; no single term is "
-        "surely the cause: kane_dynamics identify fits all of them together",
+        f"the model explains {part} of the measured effort's variance, and its error is {rest} of the effort "
+        "(RMS); no single term is surely the cause: kane_dynamics identify fits all of them together",
     )
 
 
