@@ -2,8 +2,8 @@
 
 One way, as the paper: the rigid mechanism's motion moves the lever's frame, and the lever is integrated in
 time under it and the liaison force at C' (``lever_under_liaison_forces``). Both ways (``coupled_run``): the
-slide x_D and the amplitudes eta of the lever's first bending modes are coordinates of one system while the crank
-turns steadily,
+slide x_D and the amplitudes eta of the lever's first bending modes are coordinates of one system while the
+crank turns steadily,
 
     M (x_D'', eta'')^T = sum P^T (forces - inertia forces), P: partial velocities by x_D' and eta'.
 

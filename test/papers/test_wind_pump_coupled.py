@@ -70,7 +70,7 @@ def test_steel_lever_hardly_disturbs_the_rigid_motion_and_the_less_the_stiffer(s
     steel, stiffer, soft = (moved(start, of_stiffness(factor)) for factor in (1, 10, 1e-3))
     assert steel < 1e-4
     assert stiffer < steel / 4
-    assert soft > 100 * steel
+    assert soft > 1e-3  # ten times the bound that steel keeps
 
 
 def test_rigid_forces_at_C_and_D_come_from_the_pendulum_and_the_slide_alone(start):
