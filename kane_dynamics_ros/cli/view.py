@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from kane_dynamics_ros.cli.arguments import add_root_tip_lock, read_locks
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
+from kane_dynamics_ros.control.limits import far_outside
 from kane_dynamics_ros.control.plan import hold_at, replace, sample
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
@@ -36,7 +37,7 @@ RULES = Rules(
 def record_of_trajectory(
     urdf: Path, trajectory: Path, options: ViewOptions | None = None
 ) -> tuple[Record, list[str]]:
-    """The record, and warnings about meshes.
+    """The record, and warnings about meshes and positions.
 
     The arm starts at the URDF's initial positions. Raises ``TrajectoryError``, ``DescriptionError``.
     """
@@ -45,6 +46,8 @@ def record_of_trajectory(
     model = derived_model(robot.chain)
     times, q, qd, qdd = sampled(model, request)
     torque = model.inverse_dynamics(q, qd, qdd)
+    ends = (q.min(axis=0), q.max(axis=0))
+    far = dict.fromkeys(one for end in ends for one in far_outside(end, model.joints))
     record = Record(
         title=f"{robot.chain.robot}: {trajectory.name}",
         urdf=robot.urdf,
@@ -61,7 +64,8 @@ def record_of_trajectory(
         ),
         locked=robot.locked,
     )
-    return record, robot.warnings
+    warnings = [f"{one} [rad or m]: degrees written for radians?" for one in far]
+    return record, [*robot.warnings, *warnings]
 
 
 def derived_model(chain: Chain) -> DynamicsModel:

@@ -46,6 +46,18 @@ def test_command_writes_a_page_and_warns_of_meshes_that_are_not_there(tmp_path, 
     )
 
 
+def test_positions_far_outside_the_limits_are_told(tmp_path, capsys):
+    """Degrees for radians: 76.8 where the limit is a few radians."""
+    trajectory = tmp_path / "trajectory.json"
+    point = {"positions": [0.0, 76.8, 0.0, 0.0, 0.0], "time_from_start": {"sec": 2, "nanosec": 0}}
+    trajectory.write_text(json.dumps({"joint_names": JOINTS, "points": [point]}))
+    output = tmp_path / "view.html"
+    assert main(["view", str(URDF), "--trajectory", str(trajectory), "-o", str(output)]) == 0
+    (warning,) = [line for line in capsys.readouterr().err.splitlines() if "alpha_2" in line]
+    assert warning.startswith("warning: alpha_2 is at 76.8, its limits are ")
+    assert warning.endswith(" [rad or m]: degrees written for radians?")
+
+
 def test_robot_without_a_trajectory_is_told_what_is_missing(capsys):
     assert main(["view", str(URDF)]) == 2
     assert capsys.readouterr() == (

@@ -43,31 +43,43 @@ MAKERS = {
     "as many attributes as bytes allow": "b'<r ' + b' '.join(b'a%d=\"\"' % k for k in range(450_000)) + b'>'",
     "text in as many pieces as bytes allow": "b'<robot>' + b'x<!---->' * 600_000 + b'</robot>'",
 }
+# What a refusal may cost, of what plain Python needs to walk through as many bytes as a file may have, and of
+# these bytes: ratios, which a busy machine does not change.
+LONGEST, LARGEST = 5.0, 40.0
 MEASURE = """
-import resource, sys, time
+import sys, time
 from kane_dynamics_ros.description import DescriptionError, load_robot, serial_chain
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+from kane_dynamics_ros.description.xml_tree import MAX_BYTES
+def peak():  # of this process's own memory [bytes]; what getrusage says begins with its parent's
+    with open("/proc/self/status") as status:
+        return 1024 * int(next(line for line in status if line.startswith("VmHWM")).split()[1])
+start = time.process_time()
+for byte in b"a" * MAX_BYTES:
+    if byte == 0:
+        break
+walked = time.process_time() - start
+before = peak()
 start = time.process_time()
 try:
     serial_chain(load_robot(sys.argv[1]))
 except DescriptionError as error:
     print(str(error)[-8:])
-print(time.process_time() - start, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print((time.process_time() - start) / walked)
+print((peak() - before) / MAX_BYTES)
 """
 
 
 @pytest.mark.parametrize("what", MAKERS)
-def test_oversized_input_is_refused_within_a_second_and_200_megabytes(tmp_path, what):
+def test_oversized_input_is_refused_at_a_small_multiple_of_the_bytes_that_a_file_may_have(tmp_path, what):
     path = tmp_path / "large.urdf"
     path.write_bytes(eval(MAKERS[what]))
     done = subprocess.run(
         [sys.executable, "-c", MEASURE, path], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    code, measured = done.stdout.strip().splitlines()
-    seconds, megabytes = map(float, measured.split())
+    code, time, memory = done.stdout.strip().splitlines()
     assert code.startswith("[KD")
-    assert seconds < 1.0
-    assert megabytes < 200.0
+    assert float(time) < LONGEST
+    assert float(memory) < LARGEST
 
 
 @pytest.mark.parametrize(
@@ -83,18 +95,25 @@ def test_very_many_strangers_are_listed_in_brief(place, stranger, count):
     assert unknown[-1] == f"{count - 100} other kinds of them were not read either"
 
 
-def test_the_largest_accepted_tree_takes_seconds_not_minutes():
-    """A star of joints as large as the limit on elements allows: no step is quadratic in the links."""
-    count = 8000
-    arms = [
-        f'<link name="l{k}"/><joint name="j{k}" type="fixed"><parent link="one"/><child link="l{k}"/></joint>'
-        for k in range(count)
-    ]
-    text = two_joints().replace("</robot>", "".join(arms) + "</robot>")
-    start = time.process_time()
-    chain = serial_chain(parse_robot(text))
-    assert len(chain.joints[0].lumped) == count
-    assert time.process_time() - start < 5.0
+def test_the_largest_accepted_tree_costs_no_more_a_link_than_a_smaller_one():
+    """A star of joints up to what the limit on elements allows: no step is quadratic in the links."""
+
+    def seconds(count):
+        arms = [
+            f'<link name="l{k}"/><joint name="j{k}" type="fixed"><parent link="one"/>'
+            f'<child link="l{k}"/></joint>'
+            for k in range(count)
+        ]
+        text = two_joints().replace("</robot>", "".join(arms) + "</robot>")
+        start = time.process_time()
+        chain = serial_chain(parse_robot(text))
+        assert len(chain.joints[0].lumped) == count
+        return time.process_time() - start
+
+    small, large = 1000, 8000
+    # the least of three, for the processor's time grows with what else the machine does
+    ratio = min(seconds(large) for _ in range(3)) / min(seconds(small) for _ in range(3))
+    assert ratio < 2.5 * large / small  # a quadratic step would make it 8 times as much
 
 
 def test_long_chain_is_refused():
