@@ -50,7 +50,7 @@ def test_path_that_the_system_refuses_is_one_message_and_exit_code_2(command, ca
     assert cli.main(["try"]) == 2
     assert capsys.readouterr() == (
         "",
-        f"error: {tmp_path}: Is a directory; give another path, or mend this one\n",
+        f"error: {tmp_path}: Is a directory; give another path, or fix this one\n",
     )
 
 
