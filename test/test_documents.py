@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import io
 import os
 import re
 import shutil
@@ -98,6 +99,22 @@ def test_commands_run_and_print_what_the_document_shows(document, folder):
             output = run_block(language, text, folder)
         elif language == "text":
             assert_documented(text, output)
+
+
+def test_symbolic_session_prints_letter_by_letter_what_its_page_shows():
+    """Its blocks are one session. Printed numbers are exact or rounded: nothing differs between machines."""
+    session: dict[str, object] = {}
+    output, compared = "", 0
+    for language, text in blocks("docs/symbolic.md"):
+        if language == "python":
+            said = io.StringIO()
+            with contextlib.redirect_stdout(said):
+                exec(text, session)
+            output = said.getvalue()
+        else:
+            assert (language, text) == ("text", output)
+            compared += 1
+    assert compared == 5
 
 
 def test_documented_make_targets_exist():

@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import ScalarFormatter
 
 from kane_dynamics_ros.papers.differentiation_counts import count_differentiations
+from kane_dynamics_ros.papers.wind_pump_coupled import assembly_times, hypothesis, timing_lines
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     CRANK_SPEED,
     GRAVITY,
@@ -257,6 +258,8 @@ def wind_pump(output: Path, pump: Mechanism | None = None) -> int:
         figure.savefig(output / name, dpi=110, metadata={"Software": None})
         plt.close(figure)
     print("\n".join([*_forces(turn), "", *_frequencies(plain, stiffened), "", *table_1()]))
+    print("\n".join(["", *hypothesis(pump, lever, turn.motions[0])]))
+    print("\n".join(["", *timing_lines([assembly_times(kind) for kind in ("plane", "space")]), ""]))
     print("\n".join(f"wrote {output / name}" for name in figures))
     return 0
 

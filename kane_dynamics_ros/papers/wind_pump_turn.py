@@ -76,7 +76,7 @@ def lever_motion(pump: Mechanism, motion: Motion, loads: Loads) -> RigidMotion:
     epsilon_2 = float(a[0] @ [pump.l1 * epsilon_1, slide] + b[0] @ products) / pump.l2  # eq. (A24)
     crank = pump.l1 * direction(motion.phi_1)
     a_B = epsilon_1 * np.array([-crank[1], crank[0]]) - motion.omega_1**2 * crank + [0.0, GRAVITY]
-    along, across = _axes(angles)
+    along, across = axes(angles)
     return RigidMotion(
         np.array([a_B @ along, a_B @ across, 0.0]),
         np.array([0.0, 0.0, omega_2]),
@@ -94,7 +94,7 @@ def lever_frequencies(
         rigid = lever_motion(pump, motion, loads)
         system = coefficients(body, rigid)
         if stiffened:
-            along, _ = _axes(close_loop(pump, motion.phi_1, motion.x_D))
+            along, _ = axes(close_loop(pump, motion.phi_1, motion.x_D))
             X_C, Y_C = loads.liaison[4:6]
             end_load = float(np.array([X_C, -Y_C]) @ along)  # what C' pulls with, eq. (A34)
             k_G = geometric_stiffness(body, axial_load(body, rigid, end_load))
@@ -103,6 +103,7 @@ def lever_frequencies(
     return np.array(rows)
 
 
-def _axes(angles: Angles) -> tuple[Array, Array]:
+def axes(angles: Angles) -> tuple[Array, Array]:
+    """Unit vectors along the lever and across it."""
     along = direction(angles.phi_2)
     return along, np.array([-along[1], along[0]])

@@ -1,5 +1,7 @@
 """``kane_dynamics paper wind_pump``: figures written, numbers printed."""
 
+import re
+
 import pytest
 
 from kane_dynamics_ros.cli.main import main
@@ -19,6 +21,9 @@ def test_the_command_writes_the_figures_and_prints_table_1(tmp_path, capsys):
     assert all((tmp_path / "new folder" / name).read_bytes().startswith(b"\x89PNG") for name in names)
     assert "  40      1920     1968          1000      820    80       80           1560" in printed
     assert "liaison forces over a turn at 140 rpm (dimensions: ours)" in printed
+    assert "slide, coupled less rigid" in printed
+    for kind in ("plane", "space"):
+        assert re.search(rf"{kind} +Lagrange [\d.]+  Gibbs-Appell [\d.]+  Kane 1.00$", printed, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
