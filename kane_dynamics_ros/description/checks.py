@@ -36,7 +36,7 @@ def note_names(links: Iterable[Link], joints: Iterable[Joint], notes: Notes) -> 
             cleaned.setdefault(clean(thing.name), []).append(thing)
         for why, found in odd.items():
             message = f"its name {why}: used as written here, but other tools may refuse it"
-            others = f"; so do {listed(thing.name for thing in found[1:])}" if found[1:] else ""
+            others = f"; the same holds for {listed(thing.name for thing in found[1:])}" if found[1:] else ""
             notes.add("KD214", message + others, found[0].line, f"{kind} {found[0].name!r}")
         for found in cleaned.values():
             if found[1:]:
