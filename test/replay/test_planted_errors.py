@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio
 import pytest
 from replay_bags import Array, effort, motion, pinocchio_arm, record, write_bag
+from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.replay.estimation.motion import observe
 from kane_dynamics_ros.replay.reading.recording import read_recording
@@ -138,6 +139,29 @@ def test_a_payload_nobody_told_is_found_with_mass_and_place(tmp_path: Path) -> N
     np.testing.assert_allclose(found.cause.com, [0.02, 0.0, 0.1], atol=0.005)
     assert {"alpha_2", "alpha_3"} <= set(attributed(found))
     assert found.findings[0].startswith("as if the tip carried 0.5")
+
+
+def test_a_payload_is_found_though_the_arm_rests_half_of_the_time(tmp_path: Path) -> None:
+    """As after a motion whose recording goes on."""
+    arm = pinocchio_arm()
+    tip = arm.frames[arm.getFrameId("tool")].placement
+    arm.inertias[5] += tip.act(pinocchio.Inertia(0.5, np.array([0.0, 0.0, 0.1]), np.zeros((3, 3))))
+    # the motion slows down to rest within two seconds, as time that runs ever slower
+    time = np.arange(2 * len(Q)) / RATE
+    left = np.clip((time - len(Q) / RATE + 2.0) / 2.0, 0.0, 1.0)
+    pace, braking = (1 - left**2) ** 2, -2 * left * (1 - left**2)
+    at = CubicSpline(np.arange(len(Q)) / RATE, Q)
+    phase = np.cumsum(pace) / RATE
+    q = at(phase)
+    qd, qdd = (
+        at(phase, 1) * pace[:, None],
+        at(phase, 2) * pace[:, None] ** 2 + at(phase, 1) * braking[:, None],
+    )
+    taken = record(q, qd, effort(arm, q, qd, qdd), RATE, MODEL.joint_names)
+    recording = read_recording(write_bag(tmp_path / "bag", taken), MODEL.joint_names)
+    found = analyse(observe(recording), MODEL).verdict
+    assert isinstance(found.cause, TipBody)
+    assert found.cause.mass == pytest.approx(0.5, rel=0.05)
 
 
 def test_a_payload_beside_missing_friction_is_found_all_the_same(tmp_path: Path) -> None:

@@ -25,12 +25,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kane_dynamics_ros.replay.estimation.correlation import bartlett, memory
 from kane_dynamics_ros.replay.estimation.motion import Motion
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, smoothed
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload, Vector
 
+Indices = NDArray[np.intp]
 RIGID = ("inertia", "coriolis", "gravity")
 SMALLEST_SHARE = 0.05  # of the residual's power that a term must explain,
 SMALLEST_REST = 0.5  # or else of the power that the terms before it leave
@@ -304,7 +306,7 @@ def whole_arm_cause(
     """The cause that explains the residuals of all joints best, if one explains nearly all of them."""
     some = _columns_of_some(model, motion)
     samples = some.shape[1]
-    stacked = _stacked(some, comparison, slice(0, samples))
+    stacked = _stacked(some, comparison, np.arange(samples))
     if not len(stacked):
         return None  # no joint measures any effort
     columns, residual = stacked[:, :-1], stacked[:, -1]
@@ -321,11 +323,12 @@ def whole_arm_cause(
     if best is None or best.share <= max(SMALLEST_CAUSE_SHARE, ALONE * everything):
         return None
     chosen = slice(0, 4) if isinstance(best, TipBody) else slice(4 + model.bodies.index(best.link), None)
-    halves = slice(0, samples // 2), slice(samples // 2, samples)
+    turns = np.arange(samples) * 2 * FOLDS // samples % 2  # an arm may rest in one half of the time
+    halves = np.flatnonzero(turns == 0), np.flatnonzero(turns == 1)
     return best if _holds(some[chosen][: 4 if isinstance(best, TipBody) else 1], comparison, halves) else None
 
 
-def _holds(columns: Array, comparison: Comparison, halves: tuple[slice, slice]) -> bool:
+def _holds(columns: Array, comparison: Comparison, halves: tuple[Indices, Indices]) -> bool:
     """Whether a cause that is fitted to one half of the motion explains the other as well, both ways."""
     for fitted, judged in (halves, halves[::-1]):
         learnt, asked = (_stacked(columns[:, half], comparison, half) for half in (fitted, judged))
@@ -374,7 +377,7 @@ def _solved(columns: Array, residual: Array) -> tuple[Array, float]:
     return unknowns, 1 - left / power if power else 0.0
 
 
-def _stacked(columns: Array, comparison: Comparison, part: slice) -> Array:
+def _stacked(columns: Array, comparison: Comparison, part: Indices) -> Array:
     """Columns (unknowns, N, n) and the residual of the same part, joint under joint, without friction and
     offset.
 
