@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="largest error of linear interpolation [N m]; default: of each joint a hundredth of its largest "
         "effort, or a thousandth of its limit where that is less",
     )
-    parser.add_argument("--max-points", type=int, default=20000, help="default: %(default)s")
+    parser.add_argument(
+        "--max-points", type=int, default=20000, help="most points to write; default: %(default)s"
+    )
     parser.add_argument("--friction", action="store_true", help="with the URDF's damping and friction")
     parser.add_argument(
         "--no-limits",

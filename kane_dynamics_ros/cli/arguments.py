@@ -154,7 +154,7 @@ def add_strict_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="refuse an inertia that no body has and a joint that moves no inertia (KD403, KD404), which "
+        help="refuse a physically impossible inertia and a joint that moves no inertia (KD403, KD404), which "
         "are warned of otherwise",
     )
 

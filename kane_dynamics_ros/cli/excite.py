@@ -62,9 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="default: %(default)s",
     )
     add("--period", default="20", metavar="S", help="length of the motion [s]; default: %(default)s")
-    add("--harmonics", type=int, default=6, metavar="N", help="of each joint; default: %(default)s")
+    add("--harmonics", type=int, default=6, metavar="N", help="per joint; default: %(default)s")
     add("--repeat", type=int, default=1, metavar="N", help="periods one after another; default: %(default)s")
-    add("--part", default="0.9", metavar="X", help="of every limit to use; default: %(default)s")
+    add("--part", default="0.9", metavar="X", help="fraction of every limit to use; default: %(default)s")
     add(
         "--range",
         default=f"{UNLIMITED_RANGE:g}",
@@ -81,14 +81,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--clearance",
         default="0.05",
         metavar="M",
-        help="of everything that moves over the floor; default: %(default)s",
+        help="least height over the floor of everything that moves [m]; default: %(default)s",
     )
     add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
     add(
         "--seed",
         type=int,
         default=0,
-        help="another one gives another trajectory, to judge by; default: %(default)s",
+        help="another seed gives another trajectory, for validation; default: %(default)s",
     )
 
 

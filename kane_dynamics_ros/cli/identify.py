@@ -122,7 +122,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--add-dynamics", action="store_true", help="add <dynamics> attributes that the URDF lacks")
     add("--name", help="of the generated module; default: the robot's and _identified")
     add("--no-compile", action="store_true", help="do not call the C compiler for it")
-    add("-o", "--output", type=Path, default=Path("identified"), metavar="DIR", help="default: %(default)s")
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("identified"),
+        metavar="DIR",
+        help="where the results go; default: %(default)s",
+    )
     add("--jobs", default=str(os.cpu_count() or 1), metavar="N", help="bags read at once; default: all cores")
     add("--dask", metavar="ADDRESS", help="read the bags on this Dask cluster")
 

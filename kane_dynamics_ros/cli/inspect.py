@@ -211,7 +211,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repair",
         metavar="FILE",
         type=Path,
-        help="write the URDF with the nearest possible inertia for each that no body has, and nothing else "
+        help="write the URDF with the nearest possible inertia for each impossible one, and nothing else "
         "changed",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")

@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         type=Path,
         default=Path("."),
-        help="where the figures go (default: here)",
+        help="where the figures go; default: here",
     )
 
 

@@ -105,7 +105,12 @@ def add_live_arguments(parser: argparse.ArgumentParser) -> None:
     add("--live", action="store_true", help="play the bag to the node and compare its commands")
     add("--rate", metavar="X", help="times the recorded rate; default: no wait")
     add("--restamp", action="store_true", help="stamp states with the present instead of driving /clock")
-    add("--node", default="feedforward_node", metavar="NAME", help="default: feedforward_node")
+    add(
+        "--node",
+        default="feedforward_node",
+        metavar="NAME",
+        help="the node's name; default: feedforward_node",
+    )
 
 
 def run_live(arguments: argparse.Namespace, bags: Sequence[Path], joints: Sequence[str]) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from kane_dynamics_ros.checksum import RECORD
 from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_model_argument, named_model, read_chain
 from kane_dynamics_ros.description import Chain, Inertia
+from kane_dynamics_ros.description.findings import UnknownNameError
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.physics_hash import compare_origin
 from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
@@ -318,6 +319,13 @@ class AnotherRobotError(KaneDynamicsError):
         )
 
 
+class UnknownChainError(KaneDynamicsError):
+    """The URDF lacks a link or joint between which, or with which, the module was generated."""
+
+    def __init__(self, module: str, error: UnknownNameError) -> None:
+        super().__init__(f"{module} was generated from another robot: {error}")
+
+
 def positive(text: str) -> int:
     """A whole number above 0, for argparse."""
     number = int(text)
@@ -339,11 +347,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_argument(parser)
     parser.add_argument("--urdf", required=True, help="the URDF that it was generated from")
     add_chain_arguments(parser, root="the module's", tip="the module's", lock="the module's")
-    parser.add_argument("--states", type=positive, default=20, metavar="N", help="random states (default 20)")
+    parser.add_argument("--states", type=positive, default=20, metavar="N", help="random states; default: 20")
     parser.add_argument(
-        "--seed", type=not_negative, default=0, metavar="S", help="of the random states (default 0)"
+        "--seed", type=not_negative, default=0, metavar="S", help="of the random states; default: 0"
     )
-    parser.add_argument("--backend", choices=("auto", "c", "python"), default="auto", help="what is verified")
+    parser.add_argument("--backend", choices=("auto", "c", "python"), default="auto", help="default: auto")
     parser.add_argument(
         "--record",
         action="store_true",
@@ -357,7 +365,12 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model(arguments.module, backend=arguments.backend)
     locks = arguments.lock or [f"{joint}={position!r}" for joint, position in model.locked.items()]
     tip, root = arguments.tip or model.tip, arguments.root or model.root
-    chain = read_chain(arguments.urdf, tip, locks, arguments.xacro, root)
+    try:
+        chain = read_chain(arguments.urdf, tip, locks, arguments.xacro, root)
+    except UnknownNameError as error:
+        if arguments.tip or arguments.root or arguments.lock:
+            raise
+        raise UnknownChainError(arguments.module, error) from error
     origin = compare_origin(model, chain)
     if not origin.matches:
         raise AnotherRobotError(arguments.module, arguments.urdf, model.urdf_hash, origin.hash)

@@ -134,7 +134,7 @@ def judge_faults(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Rob
 
 
 def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: Notes) -> None:
-    """Refuse inertias that no body has where they make the mass matrix indefinite, and warn of the others,
+    """Refuse impossible inertias where they make the mass matrix indefinite, and warn of the others,
     seriously where they act at all.
 
     Judged are the principal moments of the body that moves: the link with all that is fixed to it.
@@ -150,7 +150,7 @@ def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: 
         place = notes.place(link.line, f"link {link.name!r}")
         why = harmless[link.name]
         if why:
-            message = f"no body has this inertia: {failed}; no harm here: {why}"
+            message = f"its inertia is physically impossible: {failed}; no harm here: {why}"
             notes.add("KD406", message, *place[1:])
             continue
         indefinite = judge.indefinite() and has_negative_moment(link)

@@ -118,7 +118,7 @@ def serial_chain(
 
     Raises ``DescriptionError`` for unknown names, a chain without moving joints, a floating or planar joint
     that is not locked, and, all together, for what is wrong with the numbers that the chain's motion depends
-    on. ``strict`` refuses what else is a serious warning: an inertia that no body has (KD403), a joint that
+    on. ``strict`` refuses what else is a serious warning: an impossible inertia (KD403), a joint that
     moves no inertia (KD404).
     """
     lock = {} if lock is None else {name: float(lock[name]) for name in sorted(lock)}

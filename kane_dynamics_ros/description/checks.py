@@ -35,8 +35,8 @@ def note_names(links: Iterable[Link], joints: Iterable[Joint], notes: Notes) -> 
                 odd.setdefault(why, []).append(thing)
             cleaned.setdefault(clean(thing.name), []).append(thing)
         for why, found in odd.items():
-            message = f"its name {why}: used as written here, but other tools may trip"
-            others = f"; so do {listed(thing.name for thing in found[1:])}" if found[1:] else ""
+            message = f"its name {why}: used as written here, but other tools may refuse it"
+            others = f"; the same holds for {listed(thing.name for thing in found[1:])}" if found[1:] else ""
             notes.add("KD214", message + others, found[0].line, f"{kind} {found[0].name!r}")
         for found in cleaned.values():
             if found[1:]:

@@ -78,10 +78,10 @@ CODES: dict[str, Code] = {
     # 4xx: inertia
     "KD401": Code("error", "negative mass"),
     "KD402": Code("error", "inertia without mass"),
-    "KD403": Code("warning", "inertia that no body has"),
+    "KD403": Code("warning", "physically impossible inertia"),
     "KD404": Code("warning", "joint that moves no inertia"),
     "KD405": Code("warning", "moving link without inertia"),
-    "KD406": Code("warning", "inertia that no body has, where it does no harm"),
+    "KD406": Code("warning", "physically impossible inertia, where it does no harm"),
     "KD407": Code("warning", "radius of gyration far larger than the link"),
     "KD408": Code("warning", "mass without inertia"),
     "KD409": Code("warning", "centre of mass far outside the link"),
@@ -435,7 +435,7 @@ class UnphysicalInertiaError(DescriptionError):
         harm = "the mass matrix is indefinite" if indefinite else "torques are those of no real body"
         super().__init__(
             place,
-            f"no body has its inertia, so that {harm}: {failed}",
+            f"its inertia is physically impossible, so that {harm}: {failed}",
             "take the values from CAD afresh (about the centre of mass, along the axes of "
             f"<inertial><origin>), or let --repair write the nearest possible ones{suggestion}",
         )

@@ -125,6 +125,17 @@ def test_another_robots_urdf_is_refused_with_both_hashes(tmp_path, capsys):
     )
 
 
+def test_a_urdf_without_the_modules_links_is_told_as_another_robots(tmp_path, capsys):
+    module = generate(REFERENCE, tmp_path)
+    other = tmp_path / "other.urdf"
+    other.write_text(REFERENCE.read_text(encoding="utf-8").replace('"tool"', '"flange"'))
+    assert verify(module, other) == 2
+    assert f"{module} was generated from another robot" in (told := capsys.readouterr().err)
+    assert "KD601" in told
+    assert verify(module, other, "--tip", "nowhere") == 2
+    assert "another robot" not in capsys.readouterr().err
+
+
 def test_record_writes_the_last_verification_into_the_module(tmp_path):
     module = generate(REFERENCE, tmp_path)
     assert verify(module, REFERENCE, "--record", "--seed", "7") == 0
