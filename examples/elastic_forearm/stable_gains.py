@@ -32,7 +32,7 @@ def settle(arm: ArmModel, model: DynamicsModel, factor: float) -> tuple[np.ndarr
     options = PlantOptions(time_step=PERIOD / STEPS, friction=Friction.none(5), hard_stops=False)
     plant = ElasticPlant(arm, model, options)
     plant.reset(Q + 1e-3, np.zeros(5))
-    limits = np.array([joint.effort_limit or np.inf for joint in model.joints])
+    limits = np.array([np.inf if joint.effort is None else joint.effort for joint in model.joints])
     late, errors = deque([model.gravity(Q)] * DELAY), []
     for _ in range(round(DURATION / PERIOD)):
         effort = model.gravity(Q) + factor**2 * KP @ (Q - plant.q) - factor * KD @ plant.qd

@@ -49,14 +49,20 @@ def slowest_pole(
 def largest_stable_factor(
     arm: ArmModel, q: Array, gravity: Array, kp: Array, kd: Array, period: float, delay: int = 1
 ) -> float:
-    """How many times kd (kp by the square, so that the damping ratio stays) the loop bears; 0 to 1000."""
-    low, high = -3.0, 3.0
-    for _ in range(24):
-        middle = (low + high) / 2
-        factor = 10**middle
-        stable = slowest_pole(arm, q, gravity, factor**2 * kp, factor * kd, period, delay) < 1.0
-        low, high = (middle, high) if stable else (low, middle)
-    return math.pow(10, low)
+    """How many times kd (kp by the square, so that the damping ratio stays) the loop bears; 0 to 100."""
+
+    def stable(factor: float) -> bool:
+        return slowest_pole(arm, q, gravity, factor**2 * kp, factor * kd, period, delay) < 1.0
+
+    factors = np.geomspace(0.01, 100.0, 41)
+    first = next((i for i, factor in enumerate(factors) if not stable(float(factor))), len(factors))
+    if first in (0, len(factors)):
+        return 0.0 if first == 0 else float(factors[-1])
+    low, high = float(factors[first - 1]), float(factors[first])
+    for _ in range(12):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if stable(middle) else (low, middle)
+    return low
 
 
 def instant_inertia(arm: ArmModel, q: Array, gravity: Array) -> Array:

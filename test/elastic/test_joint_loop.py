@@ -10,7 +10,6 @@ from kane_dynamics_ros.elastic.joint_loop import instant_inertia, largest_stable
 from kane_dynamics_ros.elastic.reader import elastic_arm
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
-from kane_dynamics_ros.simulation.engine import SimulationDivergedError
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import PlantOptions
 
@@ -30,8 +29,8 @@ def arm(model):
     return elastic_arm(URDF.read_text(encoding="utf-8"), model, LINKS)
 
 
-def growth(arm, model, factor, delay):
-    """How many times larger the joints' speeds are from 0.3 to 0.4 s than from 0.05 to 0.15 s."""
+def last_speed(arm, model, factor, delay):
+    """The joints' largest speed [rad/s], 0.3 to 0.4 s after a start that is off by a microradian."""
     options = PlantOptions(time_step=PERIOD / STEPS, friction=Friction.none(5), hard_stops=False)
     plant = ElasticPlant(arm, model, options)
     plant.reset(Q + 1e-6, np.zeros(5))
@@ -42,17 +41,14 @@ def growth(arm, model, factor, delay):
         for _ in range(STEPS):
             plant.step(effort)
         speeds.append(np.abs(plant.qd).max())
-    return max(speeds[150:]) / max(speeds[25:75])
+    return max(speeds[150:])
 
 
 @pytest.mark.parametrize("delay", [0, 1])
 def test_the_simulated_arm_settles_below_the_bound_and_oscillates_above_it(arm, model, delay):
     bound = largest_stable_factor(arm, Q, GRAVITY, KP, KD, PERIOD, delay)
-    assert growth(arm, model, 0.8 * bound, delay) < 1.0
-    try:
-        assert growth(arm, model, 1.3 * bound, delay) > 10.0
-    except SimulationDivergedError:
-        return
+    assert last_speed(arm, model, 0.8 * bound, delay) < 1e-5
+    assert last_speed(arm, model, 1.2 * bound, delay) > 1e-3
 
 
 def test_shipped_gains_are_stable_without_delay_and_a_period_late_only_when_halved(arm):

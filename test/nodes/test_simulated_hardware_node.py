@@ -376,7 +376,7 @@ def test_simulated_time_without_a_clock_is_said(bench: Callable[..., Bench]) -> 
 
 
 def test_poses_of_an_elastic_arm_s_tip_come_with_its_joint_states(bench: Callable[..., Bench]) -> None:
-    """The rigid one is Pinocchio's forward kinematics of the joints' positions; the true one hangs below it."""
+    """The rigid one is Pinocchio's for the joints' positions; the true one hangs below it."""
     pinocchio = pytest.importorskip("pinocchio", reason="needs the test extra")
     root = Path(__file__).parents[2]
     arm = bench(elastic=str(root / "examples" / "elastic_forearm" / "forearm.yaml"))
