@@ -28,7 +28,7 @@ FACTORS = (1.0, 0.5)
 
 
 def settle(arm: ArmModel, model: DynamicsModel, factor: float) -> tuple[np.ndarray, np.ndarray]:
-    """Time [s] and the fourth joint's error [mrad] after a start that is off by 1 mrad."""
+    """Time [s] and the third joint's error [mrad] after a start that is off by 1 mrad."""
     options = PlantOptions(time_step=PERIOD / STEPS, friction=Friction.none(5), hard_stops=False)
     plant = ElasticPlant(arm, model, options)
     plant.reset(Q + 1e-3, np.zeros(5))
@@ -40,7 +40,7 @@ def settle(arm: ArmModel, model: DynamicsModel, factor: float) -> tuple[np.ndarr
         now = late.popleft()
         for _ in range(STEPS):
             plant.step(now)
-        errors.append(1e3 * (plant.q[3] - Q[3]))
+        errors.append(1e3 * (plant.q[2] - Q[2]))
     return PERIOD * (1 + np.arange(len(errors))), np.array(errors)
 
 
@@ -61,10 +61,13 @@ def main(output: Path) -> None:
         left.loglog(1e3 * np.array(PERIODS), column, "o-", label=f"{delay} periods late")
     left.axhline(1.0, color="0.5", linewidth=0.8)
     left.set(xlabel="control period [ms]", ylabel="stable below this factor of kd", title="Bound")
+    left.set_xticks(1e3 * np.array(PERIODS), [f"{1e3 * T:g}" for T in PERIODS], minor=False)
+    left.set_yticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
+    left.minorticks_off()
     left.legend()
     for factor in FACTORS:
         right.plot(*settle(arm, model, factor), label=f"kd x {factor:g}, kp x {factor**2:g}", linewidth=1)
-    right.set(xlabel="time [s]", ylabel="beta_4, error [mrad]", title="500 Hz, one period late")
+    right.set(xlabel="time [s]", ylabel="alpha_3, error [mrad]", title="500 Hz, one period late")
     right.legend()
     output.mkdir(parents=True, exist_ok=True)
     figure.savefig(output / "elastic_gains.png", dpi=110, metadata={"Software": None})
