@@ -31,7 +31,7 @@ class PathError(KaneDynamicsError):
 
     def __init__(self, error: OSError) -> None:
         self.path = error.filename
-        super().__init__(f"{error.filename}: {error.strerror}; give another path, or mend this one")
+        super().__init__(f"{error.filename}: {error.strerror}; give another path, or fix this one")
 
 
 class ShapeError(KaneDynamicsError):

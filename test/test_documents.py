@@ -23,7 +23,7 @@ SCRIPTS = Path(sys.executable).parent
 DOCUMENTS = ["README.md", "docs/tutorial.md"]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 EXIT_CODE = re.compile(r"# exit code (\d)\s*$")
-NUMBER = re.compile(r"[-+]?\d[\d,]*\.?\d*(e[-+]\d+)?")
+MEASURED = re.compile(r"[-+]?\d+\.\d+(e[-+]\d+)?")
 
 
 def blocks(document: str) -> list[tuple[str, str]]:
@@ -66,8 +66,8 @@ def run_block(language: str, text: str, folder: Path) -> str:
 
 
 def normal(line: str) -> str:
-    """A line without what differs from machine to machine: digits and the width of columns."""
-    return " ".join(NUMBER.sub("#", line).split())
+    """A line without what differs from machine to machine: decimals, the width of columns."""
+    return " ".join(MEASURED.sub("#", line).split())
 
 
 def assert_documented(text: str, output: str) -> None:

@@ -130,7 +130,7 @@ def test_what_the_package_imports_is_declared_and_what_is_declared_is_imported()
     imported = {name for name in third_party() if not name.endswith(ROS_PACKAGES)}
     needed = {DISTRIBUTIONS.get(name, name).lower() for name in imported}
     asked = declared()
-    optional = asked["mujoco"] | asked["dask"] | asked["identify"]
+    optional = asked["mujoco"] | asked["dask"] | asked["identify"] | asked["casadi"]
     assert needed - asked["always"] - optional == set()
     assert asked["always"] - needed == PROCESSES
 

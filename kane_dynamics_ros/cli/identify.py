@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BAG..., the URDF, and what may be left to choose."""
     add = parser.add_argument
     add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
-    add("--urdf", required=True, metavar="FILE", help="the drawing: URDF or xacro")
+    add("--urdf", required=True, metavar="FILE", help="the URDF or xacro file to correct")
     add_chain_arguments(parser, tip="the last link that the bag's joints lead to")
     add(
         "--validate",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kane_dynamics_ros.cli.arguments import (
     Palette,
@@ -22,11 +22,12 @@ from kane_dynamics_ros.description import Chain, ChainJoint, DescriptionError, F
 from kane_dynamics_ros.description.findings import listed
 from kane_dynamics_ros.description.geometry import principal_moments
 from kane_dynamics_ros.description.load import expand_xacro, read_bytes
+from kane_dynamics_ros.description.model import Vector
 from kane_dynamics_ros.description.repair import repair_inertias
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
-from kane_dynamics_ros.formulation.algebra import Vector, add, cross
+from kane_dynamics_ros.formulation.algebra import add, cross
 from kane_dynamics_ros.formulation.kane import chain_dynamics
-from kane_dynamics_ros.formulation.kane.kinematics import numeric_sine_cosine, place
+from kane_dynamics_ros.formulation.kane.kinematics import place
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 
@@ -179,7 +180,7 @@ class Partial(NamedTuple):
 def partials(chain: Chain) -> Iterator[Partial]:
     """Those that are not zero, body by body from the root."""
     n = len(chain.coordinates)
-    placements = place(segments_of(chain), [0.0] * n, numeric_sine_cosine)
+    placements = place(segments_of(chain), [0.0] * n, chain_dynamics.sine_cosine)
     for joint, row in zip(chain.joints, partial_velocities(placements, n), strict=True):
         for name, partial in zip(chain.coordinates, row, strict=True):
             v_G = add(partial.v_Bo, cross(partial.omega, joint.inertia.com))
@@ -188,7 +189,7 @@ def partials(chain: Chain) -> Iterator[Partial]:
                 yield Partial(joint.body, name, omega, v_G)
 
 
-def cleaned(v: Vector) -> Vector:
+def cleaned(v: Any) -> Vector:
     """Without the traces that quarter turns written with twelve digits leave."""
     x, y, z = (round(float(entry), DIGITS) for entry in v)
     return (x, y, z)

@@ -18,6 +18,7 @@ NEGATIVE_LIST = re.compile(r"-[\d.][^=]*,")  # numbers separated by commas, the 
 FAULT = 70  # a fault of ours, as sysexits.h reports it; 1 is a command's own "no", 2 an error of the user's
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+CLOSE = 0.7  # likeness from which a word is taken for a slip of another
 
 
 class Command(NamedTuple):
@@ -28,21 +29,51 @@ class Command(NamedTuple):
     example: str = ""
 
 
-COMMANDS = {
+COMMANDS = {  # in the order of their use
+    "inspect": Command(
+        "inspect",
+        "show the chain, the lumped bodies and every warning about a URDF",
+        "inspect my_robot.urdf --tip tool0",
+    ),
+    "generate": Command(
+        "generate",
+        "derive a robot's equations and write the module",
+        "generate my_robot.urdf --name my_robot -o models",
+    ),
+    "verify": Command(
+        "verify",
+        "compare a generated module with independent derivations, at random states",
+        "verify models/my_robot.py --urdf my_robot.urdf",
+    ),
+    "torque": Command(
+        "torque",
+        "joint torques of one state, term by term",
+        "torque models/my_robot.py --q 0,0.5,-1 --qd 0,0,0 --qdd 1,0,0",
+    ),
+    "trajectory": Command(
+        "trajectory",
+        "write a smooth motion within all limits, to drive, record and test with",
+        "trajectory my_robot.urdf --duration 8 -o trajectory.yaml",
+    ),
     "annotate": Command(
         "annotate",
-        "fill in the efforts of a trajectory, dense enough to interpolate them linearly",
+        "fill in the efforts of a trajectory, with points dense enough for linear interpolation",
         "annotate models/my_robot.py trajectory.yaml -o annotated.yaml",
+    ),
+    "view": Command(
+        "view",
+        "play a bag, or a trajectory on a URDF, in three dimensions in one HTML page",
+        "view demo_output/computed_torque/bag -o view.html",
     ),
     "demo": Command(
         "demo.command",
         "run the nodes over DDS under three controllers; a table of tracking errors, plots, bags",
         "demo --output demo_output",
     ),
-    "generate": Command(
-        "generate",
-        "derive a robot's equations and write the module",
-        "generate my_robot.urdf --name my_robot -o models",
+    "replay": Command(
+        "replay",
+        "judge a model by recorded bags: how well it explains the efforts, and which term is to blame",
+        "replay my_bag --model models/my_robot.py --report report --max-nrmse 0.05",
     ),
     "excite": Command(
         "excite",
@@ -54,45 +85,15 @@ COMMANDS = {
         "fit masses, inertias and friction to recorded motion: a corrected URDF, a module, a report",
         "identify my_bag --urdf my_robot.urdf -o identified",
     ),
-    "inspect": Command(
-        "inspect",
-        "show the chain, the lumped bodies and every doubt about a URDF",
-        "inspect my_robot.urdf --tip tool0",
-    ),
-    "verify": Command(
-        "verify",
-        "every witness against a generated module, at random states",
-        "verify models/my_robot.py --urdf my_robot.urdf",
-    ),
     "observe": Command(
         "observe",
-        "find contacts in bags, and the node's thresholds for a rate of false alarms from bags without any",
+        "find contacts in bags; from bags without contact, the node's thresholds for a rate of false alarms",
         "observe my_bag --model models/my_robot.py --report report",
     ),
     "paper": Command(
         "paper",
         "run a paper's simulations again, and check what it says",
         "paper manipulator_5dof --output figures",
-    ),
-    "trajectory": Command(
-        "trajectory",
-        "write a smooth motion within all limits, to drive, record and test with",
-        "trajectory my_robot.urdf --duration 8 -o trajectory.yaml",
-    ),
-    "torque": Command(
-        "torque",
-        "joint torques of one state, term by term",
-        "torque models/my_robot.py --q 0,0.5,-1 --qd 0,0,0 --qdd 1,0,0",
-    ),
-    "replay": Command(
-        "replay",
-        "judge a model by recorded bags: how well it explains the efforts, and which term is to blame",
-        "replay my_bag --model models/my_robot.py --report report --max-nrmse 0.05",
-    ),
-    "view": Command(
-        "view",
-        "play a bag, or a trajectory on a URDF, in three dimensions in one HTML page",
-        "view demo_output/computed_torque/bag -o view.html",
     ),
 }
 
@@ -153,6 +154,10 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     """
     parser, commands = frame()
     chosen = commands.get(words[0]) if words else None
+    if chosen is None and words and not words[0].startswith("-"):
+        close = difflib.get_close_matches(words[0], COMMANDS, 1, CLOSE)
+        hint = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
+        parser.error(f"there is no command {words[0]!r}; {hint}")
     if chosen is not None:
         module = importlib.import_module(f"kane_dynamics_ros.cli.{COMMANDS[words[0]].module}")
         module.add_arguments(chosen)
@@ -160,7 +165,7 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     arguments, unknown = parser.parse_known_args(_with_negative_lists(words))
     if unknown:
         known = [option for action in (chosen or parser)._actions for option in action.option_strings]
-        close = difflib.get_close_matches(unknown[0].partition("=")[0], known, 1)
+        close = difflib.get_close_matches(unknown[0].partition("=")[0], known, 1, CLOSE)
         hint = f"; did you mean {close[0]}?" if close else ""
         (chosen or parser).error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     return arguments

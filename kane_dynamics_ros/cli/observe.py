@@ -45,12 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rename",
         action="append",
         default=[],
-        metavar="BAG=MODEL",
-        help="a joint that the bag calls by another name; * stands for what both names share",
+        metavar="BAG_NAME=MODEL_NAME",
+        help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
     )
     add("--topic", help="the joint states, when a bag has several topics of them")
-    add("--cutoff", metavar="HZ", help="of the low-pass; chosen from the recording by default")
-    add("--false-alarms", default="1", metavar="X", help="to be expected in an hour; default: 1")
+    add("--cutoff", metavar="HZ", help="of the low-pass; default: chosen from the recording")
+    add("--false-alarms", default="1", metavar="X", help="false alarms an hour to allow for; default: 1")
     add("--uncorrected", action="store_true", help="leave the model's own errors in the external efforts")
     add("--report", type=Path, metavar="DIR", help="write contacts.json and contacts.html")
     add("--thresholds", type=Path, metavar="FILE", help="decide as the node does with this parameter file")
@@ -61,7 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="K",
         help=f"of the node's observer [1/s]; default: {GAIN:g}, at most a third of the rate",
     )
-    add("--adaptation", metavar="S", help="time constant [s] after which a lasting residual is an error")
+    add(
+        "--adaptation",
+        metavar="S",
+        help="time constant [s] after which a lasting residual is an error of the model; default: never",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

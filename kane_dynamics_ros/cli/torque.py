@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"warning: {outside} [rad or m]: degrees written for radians?", file=sys.stderr)
     if arguments.json:
         columns = {"torque": tau, **terms._asdict()}
-        values = {name: np.asarray(column).tolist() for name, column in columns.items()}
+        values = {name: (np.asarray(column) + 0.0).tolist() for name, column in columns.items()}
         print(json.dumps({"joint_names": joints, "backend": model.backend, **values}))
     else:
         print_table(model, np.asarray(tau), terms)

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.contact.extremes import Tail, fit_tail
-from kane_dynamics_ros.contact.residual import Array, Residual, clusters
+from kane_dynamics_ros.contact.residual import Residual, clusters
 from kane_dynamics_ros.control.observer import TipWrench, root_jacobian, tip_wrench
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 INDEPENDENT = 0.3  # [s] peaks further apart hardly depend on each other
 SUSPECT = 0.35  # share of the peaks that may be contacts when a recording judges itself

@@ -14,9 +14,9 @@ rate of one a year: the interval that comes with every level says how little.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from kane_dynamics_ros.runtime.interface import Array
+
 FEWEST = 10  # exceedances that a fit needs
 HEAVIEST = 0.5  # xi beyond which moments do not exist; heavier tails are cut to it
 REPEATS = 200  # of the bootstrap

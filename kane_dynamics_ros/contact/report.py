@@ -26,14 +26,19 @@ def unit(model: DynamicsModel, joint: int) -> str:
     return "N" if model.joints[joint].kind == "prismatic" else "N m"
 
 
+def _counted(number: float, thing: str) -> str:
+    return f"{number:g} {thing}{'' if number == 1 else 's'}"
+
+
 def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: DynamicsModel) -> list[str]:
     """One line for what was judged and how, and a few for each contact."""
-    minutes = len(residual.time) / residual.rate / 60.0
+    seconds = len(residual.time) / residual.rate
     left = np.sqrt(np.mean(np.square(residual.external), axis=0))
     raw = np.sqrt(np.mean(np.square(residual.uncorrected), axis=0))
     lines = [
-        f"{bag}: {minutes:.3g} min, {len(contacts.found)} contacts above {contacts.threshold:.3g} times the "
-        f"usual residual, where {contacts.rate:g} false alarms an hour are to be expected"
+        f"{bag}: {seconds:.3g} s, {_counted(len(contacts.found), 'contact')} above "
+        f"{contacts.threshold:.3g} times the usual residual, where "
+        f"{_counted(contacts.rate, 'false alarm')} an hour must be expected"
     ]
     lines += [
         f"  joint {name!r}: unexplained effort {raw[j]:.3g} {unit(model, j)} RMS with the model as it is, "

@@ -22,13 +22,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from kane_dynamics_ros.replay.estimation.motion import Motion, Stretch
+from kane_dynamics_ros.replay.estimation.motion import Interval, Motion
+from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
-Array = NDArray[np.float64]
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
 CORRELATED = 10.0  # neighbouring samples say the same: so many count as one
@@ -42,11 +41,11 @@ FLOOR = 0.01  # of a joint's effort limit, or of its largest effort: less is no 
 
 @dataclass(frozen=True)
 class Residual:
-    """All stretches of a recording, one after another: ``time`` [s] (N,), the rest (N, n) but ``floor`` (n,).
+    """All intervals of a recording, one after another: ``time`` [s] (N,), the rest (N, n) but ``floor`` (n,).
 
     ``external`` is the external effort, positive where it drives the joint; ``uncorrected`` the same before
     the model's errors were taken out; ``spread`` what may be expected of it without contact, ``floor`` what
-    no push falls below. ``joins`` are the indices at which a stretch begins. All but ``time`` in N m or N.
+    no push falls below. ``joins`` are the indices at which an interval begins. All but ``time`` in N m or N.
     """
 
     time: Array
@@ -67,20 +66,21 @@ class Residual:
 
 def external_efforts(motion: Motion, model: GeneratedModel, *, correct: bool = True) -> Residual:
     """The external efforts of a recorded motion; ``correct=False`` leaves the model's errors in."""
-    inner = [_inner(stretch, motion.edge) for stretch in motion.stretches]
+    inner = [_inner(interval, motion.edge) for interval in motion.intervals]
     q, qd, qdd, effort = (
-        np.concatenate([getattr(stretch, name) for stretch in inner]) for name in ("q", "qd", "qdd", "effort")
+        np.concatenate([getattr(interval, name) for interval in inner])
+        for name in ("q", "qd", "qdd", "effort")
     )
     predicted = model.inverse_dynamics(q, qd, qdd)
     missing = effort - predicted
     explained = _explained(model, q, qd, qdd, predicted, missing) if correct else np.zeros_like(missing)
     external = explained - missing  # what the environment adds, the drive need not supply
-    lengths = [len(stretch.time) for stretch in inner]
+    lengths = [len(interval.time) for interval in inner]
     limits = [joint.effort for joint in model.joints]
     largest = np.abs(effort).max(axis=0)
     floor = FLOOR * np.array([limit or most for limit, most in zip(limits, largest, strict=True)])
     return Residual(
-        time=np.concatenate([stretch.time for stretch in inner]),
+        time=np.concatenate([interval.time for interval in inner]),
         q=q,
         external=external,
         uncorrected=-missing,
@@ -91,16 +91,16 @@ def external_efforts(motion: Motion, model: GeneratedModel, *, correct: bool = T
     )
 
 
-def _inner(stretch: Stretch, edge: int) -> Stretch:
-    """A stretch without the ends that the filters spoil."""
-    inside = slice(edge, len(stretch.time) - edge)
-    return Stretch(
-        stretch.time[inside],
-        stretch.stamp,
-        stretch.q[inside],
-        stretch.qd[inside],
-        stretch.qdd[inside],
-        stretch.effort[inside],
+def _inner(interval: Interval, edge: int) -> Interval:
+    """An interval without the ends that the filters spoil."""
+    inside = slice(edge, len(interval.time) - edge)
+    return Interval(
+        interval.time[inside],
+        interval.stamp,
+        interval.q[inside],
+        interval.qd[inside],
+        interval.qdd[inside],
+        interval.effort[inside],
     )
 
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.control.law import Law, efforts_by_term
 from kane_dynamics_ros.control.limits import MotionLimits
-from kane_dynamics_ros.control.plan import NANOSECOND, Prepared, Stretch, prepare
+from kane_dynamics_ros.control.plan import NANOSECOND, Prepared, Spline, prepare
 from kane_dynamics_ros.control.rejections import EffortBeyondLimitError, NoPointsError, TooManyPointsError
-from kane_dynamics_ros.control.splines import Array, evaluate_many
+from kane_dynamics_ros.control.splines import evaluate_many
 from kane_dynamics_ros.control.validation import RequestPoint, Rules, TrajectoryRequest, Waypoints
+from kane_dynamics_ros.runtime.interface import Array
 
 JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned
 CHECKS = np.linspace(0.0, 1.0, 9)[1:-1]  # where each interval is compared with the true effort
@@ -84,7 +85,7 @@ def annotate(
     pieces = _pieces(prepared)
     if motion is not None:
         end = pieces[-1]
-        motion.check(Stretch(np.array([end.end_ns, end.end_ns + JUMP_NS]), end.coefficients[np.newaxis]))
+        motion.check(Spline(np.array([end.end_ns, end.end_ns + JUMP_NS]), end.coefficients[np.newaxis]))
     desired = replace(law, mode="feedforward")
     errors = _allowed(pieces, desired, limits, accuracy.error)
     rows: list[Row] = []

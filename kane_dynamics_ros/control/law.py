@@ -15,8 +15,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.control.splines import Array
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 Mode = Literal["feedforward", "feedforward_pd", "computed_torque", "gravity_compensation"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -53,7 +52,7 @@ class Law:
     ``rigid`` has no friction; ``friction`` has the coefficients to use. The gains (n,) are in
     N m/rad and N m s/rad for ``feedforward_pd``, in 1/s^2 and 1/s for ``computed_torque``.
     ``continuous`` (n,) marks the joints whose position error is taken on the shorter side; None
-    when there is no such joint. ``rubs`` says whether there is any friction to compute.
+    when there is no such joint. ``has_friction`` says whether there is any friction to compute.
     """
 
     mode: Mode
@@ -63,7 +62,7 @@ class Law:
     kd: Array
     switches: TermSwitches
     continuous: NDArray[np.bool_] | None
-    rubs: bool
+    has_friction: bool
 
 
 def build_law(mode: Mode, model: DynamicsModel, kp: Array, kd: Array, switches: TermSwitches) -> Law:
@@ -78,7 +77,7 @@ def build_law(mode: Mode, model: DynamicsModel, kp: Array, kd: Array, switches: 
         kd=kd,
         switches=switches,
         continuous=continuous if continuous.any() else None,
-        rubs=switches.friction and any((*model.parameters.viscous, *model.parameters.coulomb)),
+        has_friction=switches.friction and any((*model.parameters.viscous, *model.parameters.coulomb)),
     )
 
 
@@ -94,7 +93,7 @@ def efforts(law: Law, reference: Array, q: Array, qd: Array) -> Array:
         tau = law.rigid.inverse_dynamics(q_d, qd_d, qdd_d)
         if law.mode == "feedforward_pd":
             tau = tau + law.kp * position_error(law, q_d, q) + law.kd * (qd_d - qd)
-    if law.rubs:
+    if law.has_friction:
         tau = tau + law.friction.friction(qd_d)
     return tau
 
@@ -116,7 +115,7 @@ def efforts_by_term(law: Law, reference: Array, q: Array, qd: Array) -> Efforts:
         inertia=terms.inertia if on.inertia else zero,
         coriolis=terms.coriolis if on.coriolis else zero,
         gravity=terms.gravity if on.gravity else zero,
-        friction=law.friction.friction(qd_d) if law.rubs else zero,
+        friction=law.friction.friction(qd_d) if law.has_friction else zero,
         feedback=_feedback(law, reference, q, qd),
     )
 
@@ -145,11 +144,10 @@ def _feedback(law: Law, reference: Array, q: Array, qd: Array) -> Array:
     return pd
 
 
-# What the feedback is worth at a finite rate.
+# What the feedback is worth at a finite rate
 
-DELAY = (
-    2  # periods from a state's measurement to the effect of the command that answers it, with ros2_control
-)
+# periods from a state's measurement to the effect of the command that answers it, with ros2_control
+DELAY = 2
 
 
 def damping_ratio(kp: float, kd: float, period: float, delay: int = DELAY) -> float:

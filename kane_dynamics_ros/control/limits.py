@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.plan import NANOSECOND, Stretch
-from kane_dynamics_ros.control.splines import Array
-from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
+from kane_dynamics_ros.control.plan import NANOSECOND, Spline
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
 
 SAMPLES_PER_SEGMENT = 17  # misses at most 1/1024 of a cubic's bulge between samples
 POSTURES = 500  # the largest of so many gravity efforts is close to the largest there is
@@ -93,13 +92,13 @@ class MotionLimits:
     upper: Array
     fastest: Array
 
-    def check(self, stretch: Stretch, named: NDArray[np.bool_] | None = None) -> None:
+    def check(self, spline: Spline, named: NDArray[np.bool_] | None = None) -> None:
         """Refuse a motion that leaves the limits. Raises ``OutsideLimitsError``.
 
-        ``stretch`` has one start more than segments: the end of the last one. Points and the motion between
+        ``spline`` has one start more than segments: the end of the last one. Points and the motion between
         them are checked; of the positions only those of joints that are ``named`` (n,).
         """
-        q, qd, times = _sampled(stretch)
+        q, qd, times = _sampled(spline)
         lower, upper = self.lower, self.upper
         if named is not None:
             lower, upper = np.where(named, lower, -math.inf), np.where(named, upper, math.inf)
@@ -139,18 +138,18 @@ def clamp_reference(reference: Array, lower: Array, upper: Array) -> Array:
     return np.stack((q, np.where(inside, reference[1], 0.0), np.where(inside, reference[2], 0.0)))
 
 
-def _sampled(stretch: Stretch) -> tuple[Array, Array, Array]:
-    """Positions and velocities (N, n) along a stretch, and their times [s] on its own clock (N,).
+def _sampled(spline: Spline) -> tuple[Array, Array, Array]:
+    """Positions and velocities (N, n) along a spline, and their times [s] on its own clock (N,).
 
     In units of each segment's duration all segments have the same sample times, so that one product of
     matrices does for all of them.
     """
-    durations = np.diff(stretch.starts_ns) * NANOSECOND
+    durations = np.diff(spline.starts_ns) * NANOSECOND
     share, power = np.linspace(0.0, 1.0, SAMPLES_PER_SEGMENT)[:, np.newaxis], np.arange(6)
-    scaled = stretch.segments * (durations[:, np.newaxis] ** power)[..., np.newaxis]
+    scaled = spline.segments * (durations[:, np.newaxis] ** power)[..., np.newaxis]
     q = np.tensordot(share**power, scaled, axes=(1, 1)).swapaxes(0, 1)
     per_duration = np.tensordot(power * share ** np.maximum(power - 1, 0), scaled, axes=(1, 1)).swapaxes(0, 1)
     qd = per_duration / durations[:, np.newaxis, np.newaxis]
-    times = stretch.starts_ns[:-1, np.newaxis] * NANOSECOND + durations[:, np.newaxis] * share[:, 0]
+    times = spline.starts_ns[:-1, np.newaxis] * NANOSECOND + durations[:, np.newaxis] * share[:, 0]
     n = q.shape[2]
     return q.reshape(-1, n), qd.reshape(-1, n), times.ravel()

@@ -1,6 +1,10 @@
 """One control step after another: state in, effort out. No clock and no ROS: times are passed in.
 
 ``settings`` is immutable and replaced whole, so a change takes effect between two steps.
+
+A fault leads to a reaction that its rule chooses. The reaction lasts until the states have been good
+again for the recovery time; then control resumes by holding the measured position. The reaction to a
+collision lasts until somebody resets it.
 """
 
 import math
@@ -27,17 +31,10 @@ from kane_dynamics_ros.control.plan import (
     slowed,
 )
 from kane_dynamics_ros.control.rejections import NoEffectError, NoStateError, TrajectoryError
-from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.errors import NonFiniteError
-
-# What to do when something is wrong, and when to go on.
-#
-# A fault leads to a reaction that its rule chooses. The reaction lasts until the states have been good
-# again for the recovery time; then control resumes by holding the measured position. The reaction to a
-# collision lasts until somebody resets it.
-
+from kane_dynamics_ros.runtime.interface import Array
 
 Reaction = Literal["ignore", "comply", "hold", "zero", "stop"]
 REACTIONS: tuple[Reaction, ...] = get_args(Reaction)

@@ -23,17 +23,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.control.splines import Array
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 Assumption = Literal["wrench", "force"]
-
-# How much residual the model's own errors explain.
 
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The residual that may be there without contact, each (n,).
+    """The residual that may be there without contact, because the model has errors of its own; each (n,).
 
     A joint's threshold is ``constant`` + ``speed`` |q'| + ``acceleration`` |q''|, and ``rest`` where the
     joint is so slow that the sign of its dry friction is not known. As the residual is a low-passed error of
@@ -53,7 +50,7 @@ class ObserverSettings:
     ``rigid`` has no friction, ``friction`` the coefficients that act at the measured velocity. ``gain`` is K
     [1/s]. ``held``: an effort that comes with a state acts until the next (a command); otherwise it is a
     measurement at the time of the state. ``wrench``: keep the tip's Jacobian for ``tip_wrench``. Over a
-    silence longer than ``longest_gap`` [s] nothing is concluded. ``adaptation`` [s] is the time constant
+    gap longer than ``longest_gap`` [s] nothing is concluded. ``adaptation`` [s] is the time constant
     with which a lasting residual is taken for an error of the model, 0 for never; ``confirmation`` [s] how
     long the threshold must be exceeded.
     """
@@ -92,14 +89,14 @@ class Collision(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """One state's part of the balance: ``drift`` is C^T q' - g - f, ``doubt`` the bound's at this speed."""
+    """One state's part of the balance: ``drift`` is C^T q' - g - f, ``bound`` the errors' at this speed."""
 
     time: float
     p: Array
     drift: Array
     effort: Array
     qd: Array
-    doubt: Array
+    bound: Array
     jacobian: Array | None
 
 
@@ -122,7 +119,7 @@ class MomentumObserver:
         n = len(self.settings.gain)
         self.residual, self.offset, self._acceleration = np.zeros(n), np.zeros(n), np.zeros(n)
         self.threshold = np.full(n, math.inf)
-        self._doubt: Array | None = None
+        self._speed_bound: Array | None = None
         self.jacobian: Array | None = None
         self._before: _Sample | None = None
         self._observed = 0.0  # [s]
@@ -139,7 +136,7 @@ class MomentumObserver:
         p, drift = settings.rigid.momentum(q, qd)
         J = root_jacobian(settings.rigid, q) if settings.wrench else None
         drift = drift - settings.friction.friction(qd)
-        now = _Sample(time, p, drift, effort, qd, _doubt(settings, qd), J)
+        now = _Sample(time, p, drift, effort, qd, _speed_bound(settings, qd), J)
         before, self._before = self._before, now
         if before is None or not 0.0 < time - before.time <= settings.longest_gap:
             if before is not None and time <= before.time:
@@ -172,8 +169,10 @@ class MomentumObserver:
         self.residual = self.residual + share * (z - self.residual)
         mean_acceleration = (now.qd - before.qd) / dt
         self._acceleration = self._acceleration + share * (mean_acceleration - self._acceleration)
-        doubt = 0.5 * (before.doubt + now.doubt)
-        self._doubt = doubt if self._doubt is None else self._doubt + share * (doubt - self._doubt)
+        bound = 0.5 * (before.bound + now.bound)
+        self._speed_bound = (
+            bound if self._speed_bound is None else self._speed_bound + share * (bound - self._speed_bound)
+        )
         if before.jacobian is None or now.jacobian is None:
             self.jacobian = None
         else:
@@ -181,7 +180,7 @@ class MomentumObserver:
             self.jacobian = J if self.jacobian is None else self.jacobian + share * (J - self.jacobian)
         thresholds = self.settings.thresholds
         moving = thresholds.acceleration * np.abs(self._acceleration)
-        self.threshold = thresholds.constant + moving + self._doubt
+        self.threshold = thresholds.constant + moving + self._speed_bound
 
     def _compare(self, time: float, dt: float) -> None:
         """Latch the first joint whose threshold was exceeded for long enough; adapt where none is.
@@ -207,14 +206,14 @@ class MomentumObserver:
                 self.offset = self.offset + share * (self.residual - self.offset)
 
 
-def _doubt(settings: ObserverSettings, qd: Array) -> Array:
+def _speed_bound(settings: ObserverSettings, qd: Array) -> Array:
     """The part of the bound that depends on the speed; ``rest`` fades as the smooth sign saturates."""
     thresholds = settings.thresholds
     slow = 1.0 - np.abs(np.tanh(qd / settings.friction.parameters.coulomb_velocity))
     return thresholds.speed * np.abs(qd) + thresholds.rest * slow
 
 
-# From joint efforts to a wrench at the tip.
+# The wrench at the tip
 
 
 class TipWrench(NamedTuple):

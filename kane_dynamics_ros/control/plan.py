@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.splines import Array, constant, evaluate, segments
+from kane_dynamics_ros.control.splines import constant, evaluate, segments
 from kane_dynamics_ros.control.validation import BLOCK, Rules, TrajectoryRequest, Waypoints, checked
-from kane_dynamics_ros.runtime.interface import JointInfo
+from kane_dynamics_ros.runtime.interface import Array, JointInfo
 
 NANOSECOND = 1e-9  # [s]
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Spline:
     """Consecutive segments: the start [ns] of each (m,), and their coefficients (m, 6, n).
 
-    ``offset`` (n,), if any, adds to the positions. The last segment goes on until the next stretch starts.
+    ``offset`` (n,), if any, adds to the positions. The last segment goes on until the next spline starts.
     """
 
     starts_ns: NDArray[np.int64]
@@ -47,19 +47,19 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Plan:
-    """Stretches in order, of which the last one ends with a hold."""
+    """Splines in order, of which the last one ends with a hold."""
 
-    stretches: tuple[Stretch, ...]
+    splines: tuple[Spline, ...]
 
     @cached_property
     def end_ns(self) -> int:
         """When the motion ends and the hold begins [ns]."""
-        return int(self.stretches[-1].starts_ns[-1])
+        return int(self.splines[-1].starts_ns[-1])
 
     @cached_property
     def hold(self) -> Array:
         """The reference after the end (3, n); never changed."""
-        state = self.stretches[-1].at(self.end_ns)
+        state = self.splines[-1].at(self.end_ns)
         state.flags.writeable = False
         return state
 
@@ -74,17 +74,17 @@ class Prepared:
 
 def hold_at(q: Array, now_ns: int) -> Plan:
     """A plan that stays at positions ``q`` (n,)."""
-    return Plan((Stretch(np.array([now_ns]), constant(q)[np.newaxis]),))
+    return Plan((Spline(np.array([now_ns]), constant(q)[np.newaxis]),))
 
 
 def sample(plan: Plan, now_ns: int) -> Array:
     """Reference position, velocity and acceleration, (3, n); before the plan's start, its first state."""
     if now_ns >= plan.end_ns:
         return plan.hold
-    for stretch in reversed(plan.stretches):
-        if stretch.starts_ns[0] <= now_ns:
-            return stretch.at(now_ns)
-    return plan.stretches[0].at(now_ns)
+    for spline in reversed(plan.splines):
+        if spline.starts_ns[0] <= now_ns:
+            return spline.at(now_ns)
+    return plan.splines[0].at(now_ns)
 
 
 def hold_from(plan: Plan, now_ns: int) -> Plan:
@@ -110,19 +110,19 @@ def slowed(plan: Plan, now_ns: int, duration: float) -> Plan:
     qdd = path[:, 2] * rate[:, np.newaxis] ** 2 + path[:, 1] * slope[:, np.newaxis]
     times_ns = now_ns + np.round(duration / NANOSECOND * s).astype(np.int64)
     between = segments(q, qd, qdd, np.diff(times_ns) * NANOSECOND)
-    return Plan((Stretch(times_ns, np.concatenate((between, constant(q[-1])[np.newaxis]))),))
+    return Plan((Spline(times_ns, np.concatenate((between, constant(q[-1])[np.newaxis]))),))
 
 
 def shifted(plan: Plan, by_ns: int) -> Plan:
     """The same motion, ``by_ns`` later: what a step of the clock leaves as it was."""
-    return Plan(tuple(Stretch(each.starts_ns + by_ns, each.segments, each.offset) for each in plan.stretches))
+    return Plan(tuple(Spline(each.starts_ns + by_ns, each.segments, each.offset) for each in plan.splines))
 
 
 def prepare(
     request: TrajectoryRequest,
     joints: Sequence[JointInfo],
     rules: Rules,
-    check: Callable[[Stretch, NDArray[np.bool_]], None] | None = None,
+    check: Callable[[Spline, NDArray[np.bool_]], None] | None = None,
 ) -> Prepared:
     """A request with one point or more, checked and interpolated. Raises ``TrajectoryError``.
 
@@ -139,14 +139,14 @@ def prepare(
         q, qd, qdd = waypoints.q[ends], waypoints.qd[ends], waypoints.qdd[ends]
         coefficients[between] = segments(q, qd, qdd, durations)
         if check is not None:
-            check(Stretch(waypoints.times_ns[ends], coefficients[between]), waypoints.named)
+            check(Spline(waypoints.times_ns[ends], coefficients[between]), waypoints.named)
     coefficients[-1] = constant(waypoints.q[-1])
     return Prepared(waypoints, coefficients)
 
 
 def joined(
     plan: Plan, prepared: Prepared, joints: Sequence[JointInfo], start_ns: int, now_ns: int
-) -> tuple[Plan, Stretch | None]:
+) -> tuple[Plan, Spline | None]:
     """The plan that goes on to a trajectory from ``start_ns`` on. Raises ``AlreadyPastError``.
 
     The new motion begins at the reference of the running plan, with its velocity and acceleration. The second
@@ -160,7 +160,7 @@ def joined(
         raise rejections.AlreadyPastError(from_ns - int(arrivals[-1]))
     reference = sample(plan, from_ns)
     offset = points.offset(joints, reference[0])
-    motion = Stretch(arrivals[first:], prepared.segments[first:], offset)
+    motion = Spline(arrivals[first:], prepared.segments[first:], offset)
     before = _before(plan, now_ns, from_ns)
     if arrivals[first] == from_ns:
         return Plan((*before, motion)), None
@@ -168,8 +168,8 @@ def joined(
     duration = np.array([(int(arrivals[first]) - from_ns) * NANOSECOND])
     ends = np.stack((reference, (q, points.qd[first], points.qdd[first])), axis=1)
     coefficients = segments(ends[0], ends[1], ends[2], duration)
-    move = Stretch(np.array([from_ns]), coefficients)
-    return Plan((*before, move, motion)), Stretch(
+    move = Spline(np.array([from_ns]), coefficients)
+    return Plan((*before, move, motion)), Spline(
         np.array([from_ns, arrivals[first]]) - start_ns, coefficients
     )
 
@@ -187,16 +187,16 @@ def replace(
     return joined(plan, prepare(request, joints, rules), joints, start_ns, now_ns)[0]
 
 
-def _before(plan: Plan, now_ns: int, until_ns: int) -> list[Stretch]:
+def _before(plan: Plan, now_ns: int, until_ns: int) -> list[Spline]:
     """The part of ``plan`` that is still needed from now until ``until_ns``, empty when that is now."""
-    needed: list[Stretch] = []
+    needed: list[Spline] = []
     if until_ns <= now_ns:
         return needed
-    for k, stretch in enumerate(plan.stretches):
-        starts = stretch.starts_ns
-        later = plan.stretches[k + 1].starts_ns[0] if k + 1 < len(plan.stretches) else None
+    for k, spline in enumerate(plan.splines):
+        starts = spline.starts_ns
+        later = plan.splines[k + 1].starts_ns[0] if k + 1 < len(plan.splines) else None
         if starts[0] >= until_ns or (later is not None and later <= now_ns):
             continue
         kept = slice(max(bisect_right(starts.data, now_ns) - 1, 0), bisect_right(starts.data, until_ns - 1))
-        needed.append(Stretch(starts[kept], stretch.segments[kept], stretch.offset))
+        needed.append(Spline(starts[kept], spline.segments[kept], spline.offset))
     return needed

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from kane_dynamics_ros.runtime.interface import Array
 
 
 def segments(q: Array, qd: Array, qdd: Array, durations: Array) -> Array:

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kane_dynamics_ros.control.splines import Array
+from kane_dynamics_ros.runtime.interface import Array
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.splines import Array
-from kane_dynamics_ros.runtime.interface import JointInfo
+from kane_dynamics_ros.runtime.interface import Array, JointInfo
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.control.splines import Array
+from kane_dynamics_ros.runtime.interface import Array
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,8 @@
-"""From a chain and its elastic links to what the dynamics need: constants of each body, frozen."""
+"""From a chain and its elastic links to what the dynamics need: transforms, inertias, constants of each body.
+
+A motion is (angular velocity, velocity of the frame's origin), both expressed in the frame itself; a 6 x 6
+transform takes it, and partial velocities, from frame to frame.
+"""
 
 import math
 from collections.abc import Sequence
@@ -13,11 +17,6 @@ from kane_dynamics_ros.elastic.equations import mass, skew
 from kane_dynamics_ros.elastic.link import ElasticLink, ElasticValueError, UnknownElasticLinkError, beam_rates
 from kane_dynamics_ros.elastic.modes import natural_frequencies, proportional_damping
 from kane_dynamics_ros.runtime.interface import Array, Payload
-
-# Frames that follow one another: 6 x 6 transforms of partial velocities, and small rotations.
-#
-# A motion is (angular velocity, velocity of the frame's origin), both expressed in the frame itself.
-
 
 E3 = np.eye(3)
 
@@ -64,12 +63,7 @@ def frame_along(direction: Array, z_axis: Array) -> Array:
     return np.stack([x, y, np.cross(x, y)], axis=1)
 
 
-# Generalized inertia of one elastic body whose frame moves freely: [WindPump] eq. (17) with three rows more.
-#
-# With rho = r + N delta, W = [alpha] + [omega][omega] and the acceleration of a point, eq. (15),
-# a = a_O + W rho + 2 omega x N delta' + N delta'', Kane's generalized inertia forces are int (partial
-# velocity) . a dm for the partial velocities N (delta', eq. (16)), E (velocity of O) and -[rho] (angular
-# velocity). All integrals are contractions of the body's D, E and m_O.
+# Generalized inertia
 
 
 class FloatingInertia(NamedTuple):
@@ -117,7 +111,17 @@ def rigid_bias(spatial: Array, omega: Array, acceleration: Array) -> Array:
 def floating_inertia(
     body: ElasticBody, delta: Array, rate: Array, omega: Array, acceleration: Array
 ) -> FloatingInertia:
-    """The inertia of an elastic body in the state (delta, delta') at the frame's omega, alpha, a_O."""
+    """The inertia of an elastic body in the state (delta, delta') at the frame's omega, alpha, a_O.
+
+    [WindPump] eq. (17) with three rows more, for a frame that moves freely. With rho = r + N delta,
+    W = [alpha] + [omega][omega] and the acceleration of a point, eq. (15),
+
+        a = a_O + W rho + 2 omega x N delta' + N delta'',
+
+    Kane's generalized inertia forces are int (partial velocity) . a dm for the partial velocities N (delta',
+    eq. (16)), E (velocity of O) and -[rho] (angular velocity). All integrals are contractions of the body's
+    D, E and m_O.
+    """
     n = len(delta)
     D_delta, D_rate = (body.D.reshape(9 * n, n) @ np.stack([delta, rate], axis=1)).T.reshape(2, 3, 3, n)
     rho = body.E + D_delta  # [b, a]: int N_b rho_a dm
@@ -147,7 +151,7 @@ def floating_inertia(
     return FloatingInertia(inertia, coupling, bias, bias_delta)
 
 
-# The beam of an elastic link: constants that the dynamics need, frozen.
+# The bodies of an arm: constants
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,12 @@
-"""The equations of motion of an elastic body: its frame moves as given; geometric stiffening."""
+"""The equations of motion of an elastic body whose frame moves as given: [WindPump] eqs. (17) to (20).
+
+    m delta'' + c(omega) delta' + (k + k(epsilon) + k(omega)) delta
+        = - m_O^T a_O - Q(epsilon) - Q(omega) + Q_ext + Q_liaison
+
+with the definitions of eq. (18). The paper prints the first three terms on the right with a plus; by its
+own definitions they carry a minus, see docs/papers.md. Geometric stiffening, an axial load that resists
+bending, is off in the paper; a beam that turns fast needs it.
+"""
 
 from typing import NamedTuple
 
@@ -7,15 +15,6 @@ from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.elastic.body import DOFS, ElasticBody
 from kane_dynamics_ros.runtime.interface import Array
-
-# [WindPump] eqs. (17) to (20): the equations of motion of an elastic body whose frame moves as given.
-#
-#     m delta'' + c(omega) delta' + (k + k(epsilon) + k(omega)) delta
-#         = - m_O^T a_O - Q(epsilon) - Q(omega) + Q_ext + Q_liaison
-#
-# with the definitions of eq. (18). The paper prints the first three terms on the right with a plus; by its
-# own definitions they carry a minus, see docs/papers.md.
-
 
 # [e_x], [e_y], [e_z] along the last axis
 _SKEW = np.array(
@@ -100,9 +99,6 @@ def coefficients(body: ElasticBody, motion: RigidMotion) -> Coefficients:
         body.k + integral_NWN(body, W),
         -(body.m_O.T @ motion.a_O) - integral_NWr(body, W),
     )
-
-
-# Geometric stiffening: an axial load resists bending. Off in the paper; a fast turning beam needs it.
 
 
 def axial_load(body: ElasticBody, motion: RigidMotion, end_load: float = 0.0) -> Array:

@@ -1,4 +1,9 @@
-"""A plane beam in banded storage whose frame moves as given, and one implicit step of it."""
+"""A plane beam in banded storage whose frame moves as given, and one implicit step of it.
+
+[WindPump] eq. (20) in the plane: with omega and epsilon about z, c = 2 omega G, k(epsilon) = epsilon G and
+k(omega) = -omega^2 m, where G = int N^T [e_z] N dm. All matrices have 5 diagonals on either side, stored
+as LAPACK wants them: ``band[U + i - j, j] = a[i, j]``.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,13 +17,11 @@ from kane_dynamics_ros.elastic.equations import RigidMotion, axial_load, skew
 from kane_dynamics_ros.elastic.link import BeamRates
 from kane_dynamics_ros.runtime.interface import Array
 
-# Banded storage of LAPACK: ``band[u + i - j, j] = a[i, j]`` with ``u`` diagonals on either side.
-
-
 U = 5  # off-diagonals of a chain of plane elements, on either side
 _I, _J = np.meshgrid(np.arange(6), np.arange(6), indexing="ij")
 _LEFT = _J < 3
 _ROWS = U + _I - _J
+E_Z = np.array([0.0, 0.0, 1.0])
 
 
 def banded(parts: Array) -> Array:
@@ -47,15 +50,6 @@ def product(band: Array, vector: Array) -> Array:
     """Band times vector."""
     n = len(vector)
     return np.asarray(dgbmv(n, n, U, U, 1.0, band, vector))
-
-
-# A plane beam in banded storage whose frame moves as given, and one implicit step of it.
-#
-# [WindPump] eq. (20) in the plane: with omega and epsilon about z, c = 2 omega G, k(epsilon) = epsilon G and
-# k(omega) = -omega^2 m, where G = int N^T [e_z] N dm. All matrices have 5 diagonals on either side.
-
-
-E_Z = np.array([0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,17 @@
-"""Elastic links from a URDF's ``<elastic>`` elements or from YAML, and the arm that they make."""
+"""Elastic links from a URDF's ``<elastic>`` elements or from YAML, and the arm that they make.
+
+    <link name="forearm">
+      <elastic E="7.0e10" G="2.6e10" density="2700" tube="0.05 0.046" elements="4" damping="0.01"/>
+    </link>
+
+and in YAML, with the same keys:
+
+    forearm: {E: 7.0e10, G: 2.6e10, density: 2700, tube: [0.05, 0.046], elements: 4, damping: 0.01}
+
+The section is one of ``tube`` (outer and inner diameter), ``rectangle`` (width along y, height along z), or
+``area``, ``Iy``, ``Iz`` and ``J`` together. ``start``, ``end``, ``z_axis``, ``rotary_inertia`` and
+``stiffened`` as in ``ElasticLink``. All in SI units.
+"""
 
 import os
 from collections.abc import Mapping
@@ -25,21 +38,6 @@ from kane_dynamics_ros.elastic.link import (
 )
 from kane_dynamics_ros.errors import PathError
 from kane_dynamics_ros.runtime.interface import DynamicsModel
-
-# Elastic links from a URDF's ``<elastic>`` elements, or from a YAML file beside the URDF.
-#
-#     <link name="forearm">
-#       <elastic E="7.0e10" G="2.6e10" density="2700" tube="0.05 0.046" elements="4" damping="0.01"/>
-#     </link>
-#
-# and in YAML, with the same keys:
-#
-#     forearm: {E: 7.0e10, G: 2.6e10, density: 2700, tube: [0.05, 0.046], elements: 4, damping: 0.01}
-#
-# The section is one of ``tube`` (outer and inner diameter), ``rectangle`` (width along y, height along z), or
-# ``area``, ``Iy``, ``Iz`` and ``J`` together. ``start``, ``end``, ``z_axis``, ``rotary_inertia`` and
-# ``stiffened`` as in ``ElasticLink``. All in SI units.
-
 
 COUNTS = {
     **dict.fromkeys(("E", "G", "density", "damping", "area", "Iy", "Iz", "J", "elements"), 1),
@@ -152,9 +150,6 @@ def _flag(where: str, key: str, found: object) -> bool:
     if truth is None:
         raise ElasticValueError(where, key, found, "must be true or false")
     return truth
-
-
-# An elastic arm from a URDF's text, for a given generated model.
 
 
 def elastic_arm(

@@ -1,4 +1,4 @@
-"""Where an elastic arm's frames are: at rest, sagging, and compensated at the tip."""
+"""Where an elastic arm's frames are, how far it sags at rest, and joint positions that undo it."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from kane_dynamics_ros.elastic.arm import equations
 from kane_dynamics_ros.elastic.arm_model import ArmModel, turn
 from kane_dynamics_ros.runtime.interface import Array
 
-# Where an elastic arm's frames are, and its potential energy.
+_ITERATIONS = 20
 
 
 class Placement(NamedTuple):
@@ -69,12 +69,6 @@ def _moment(spatial: Array, frame: Placement) -> Array:
     """int r dm of a rigid body whose inertia in ``frame`` is ``spatial`` (6, 6)."""
     S = np.array([spatial[2, 4], spatial[0, 5], spatial[1, 3]])
     return np.asarray(spatial[3, 3] * frame.p + frame.R @ S)
-
-
-# An elastic arm at rest: how far it sags, and joint positions that undo the sag at the tip.
-
-
-_ITERATIONS = 20
 
 
 def sag(model: ArmModel, q: ArrayLike, gravity: Array) -> Array:

@@ -23,7 +23,7 @@ from kane_dynamics_ros.replay.errors import (
     MissingFieldError,
     TooShortError,
 )
-from kane_dynamics_ros.replay.estimation.motion import EDGE_CYCLES, SHORTEST, Motion, Stretch, estimate
+from kane_dynamics_ros.replay.estimation.motion import EDGE_CYCLES, SHORTEST, Interval, Motion, estimate
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates, Mask
 from kane_dynamics_ros.replay.reading.recording import Recording, joint_state_topic, set_aside
@@ -204,8 +204,8 @@ def read_pieces(
             short = error
             continue
         _describe(track, motion)
-        for stretch in motion.stretches:
-            piece = _piece(stretch, motion, recording.states, request, clock, done)
+        for interval in motion.intervals:
+            piece = _piece(interval, motion, recording.states, request, clock, done)
             if len(piece.time) <= 2 * piece.edge:
                 continue
             done = float(piece.time[-1 - piece.edge])
@@ -232,7 +232,7 @@ def choose_cutoff(recording: Recording) -> float:
     acceleration lies. Raises ``TooShortError``.
     """
     motion = estimate(recording)
-    longest = max(motion.stretches, key=lambda stretch: len(stretch.time))
+    longest = max(motion.intervals, key=lambda interval: len(interval.time))
     qdd = longest.qdd[motion.edge : -motion.edge]
     power = np.abs(np.fft.rfft(qdd - qdd.mean(axis=0), axis=0)) ** 2
     total = power.sum(axis=0)
@@ -390,27 +390,27 @@ class _Clock:
     def __init__(self, origin: int) -> None:
         self._origin, self._shift, self._last = origin, 0.0, 0.0
 
-    def place(self, stretch: Stretch) -> Array:
-        """The times of a stretch (N,) [s]."""
-        start = (stretch.stamp - self._origin) * 1e-9 + self._shift
-        length = float(stretch.time[-1] - stretch.time[0])
+    def place(self, interval: Interval) -> Array:
+        """The times of an interval (N,) [s]."""
+        start = (interval.stamp - self._origin) * 1e-9 + self._shift
+        length = float(interval.time[-1] - interval.time[0])
         if start + length < self._last - RESTART:  # it ends before what was already seen: another pass
             self._shift += self._last - start
             start = self._last
         self._last = max(self._last, start + length)
-        return np.asarray(start + (stretch.time - stretch.time[0]))
+        return np.asarray(start + (interval.time - interval.time[0]))
 
 
 def _piece(
-    stretch: Stretch, motion: Motion, states: JointStates, request: Request, clock: _Clock, done: float
+    interval: Interval, motion: Motion, states: JointStates, request: Request, clock: _Clock, done: float
 ) -> Piece:
-    """A stretch from where its samples, beyond the edge, come after ``done`` [s]; with what is not usable."""
-    whole = clock.place(stretch)
+    """An interval from where its samples, beyond the edge, come after ``done`` [s], and what is unusable."""
+    whole = clock.place(interval)
     fresh = slice(max(0, int(np.searchsorted(whole, done, "right")) - motion.edge), None)
     time = whole[fresh]
     pad = EDGE_CYCLES / motion.cutoff / 2  # [s] over which the low-pass spreads a sample
-    relative = (states.stamps - stretch.stamp) * 1e-9 + float(whole[0])
-    usable = np.ones_like(stretch.q[fresh])
+    relative = (states.stamps - interval.stamp) * 1e-9 + float(whole[0])
+    usable = np.ones_like(interval.q[fresh])
     for j, limit in enumerate(request.limits):
         at = relative[_clipped(states.effort[:, j], limit)]
         if len(at):
@@ -418,7 +418,7 @@ def _piece(
                 time[:, None] - at[np.clip(np.searchsorted(at, time)[:, None] + [-1, 0], 0, len(at) - 1)]
             )
             usable[nearest.min(axis=1) < pad, j] = 0.0
-    arrays = (stretch.q[fresh], stretch.qd[fresh], stretch.qdd[fresh], stretch.effort[fresh])
+    arrays = (interval.q[fresh], interval.qd[fresh], interval.qdd[fresh], interval.effort[fresh])
     return Piece(time, *arrays, usable, motion.sampled, motion.rate, motion.cutoff, motion.edge)
 
 

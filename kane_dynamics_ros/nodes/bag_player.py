@@ -33,7 +33,6 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.loop import ControlLoop
-from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, Values, build_settings
@@ -41,7 +40,7 @@ from kane_dynamics_ros.nodes.joint_states import JointStateReader
 from kane_dynamics_ros.nodes.messages import ROBOT_DESCRIPTION, request_from
 from kane_dynamics_ros.nodes.parameters import checked
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 # The parameters of a running feedforward node, as it would read them itself.
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.velocity import Differentiated, differentiate
 from kane_dynamics_ros.nodes.clocks import NANOSECONDS
+from kane_dynamics_ros.runtime.interface import Array
 
 REMEMBERED_ORDERS = 16  # publishers repeat a few lists of names; hostile ones must not fill the memory
 

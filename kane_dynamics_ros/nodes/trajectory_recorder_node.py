@@ -82,7 +82,7 @@ class OtherClockError(KaneDynamicsError):
     def __init__(self, stamp: float, now: float) -> None:
         super().__init__(
             f"{STATES} is stamped {stamp:.3f} s, and the clock here shows {now:.3f} s; set use_sim_time here "
-            "as in the controller, or mend the robot's stamps"
+            "as in the controller, or fix the robot's stamps"
         )
 
 

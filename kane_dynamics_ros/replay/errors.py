@@ -6,8 +6,6 @@ from pathlib import Path
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 JOINT_STATE_TYPE = "sensor_msgs/msg/JointState"
-
-
 LISTED = 20  # names that a message lists; a bag may hold any number
 
 
@@ -221,20 +219,21 @@ class JointMismatchError(BagError):
             if proposed is None
             else f"all joints fit with --rename '{proposed}'"
         )
+        one = len(missing) == 1
         super().__init__(
             bag,
-            f"topic {topic!r}: the model's joint {_listed(missing)} never appears; found joints "
-            f"{_listed(found)}; {way_out}",
+            f"topic {topic!r}: {'joint' if one else 'joints'} {_listed(missing)} of the model never "
+            f"{'appears' if one else 'appear'}; found joints {_listed(found)}; {way_out}",
         )
 
 
 class TooShortError(BagError):
-    """No stretch without a gap is long enough to filter."""
+    """No interval without a gap is long enough to filter."""
 
     def __init__(self, bag: Path, topic: str, longest: float, needed: float) -> None:
         super().__init__(
             bag,
-            f"topic {topic!r}: the longest stretch without a gap lasts {longest:.3g} s; "
+            f"topic {topic!r}: the longest interval without a gap lasts {longest:.3g} s; "
             f"at least {needed:.3g} s are needed to estimate accelerations",
         )
 

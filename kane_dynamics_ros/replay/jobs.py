@@ -8,17 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kane_dynamics_ros.description import DescriptionError, Robot, check_origin, load_robot, parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.replay.errors import DaskAddressError, DaskMissingError
 from kane_dynamics_ros.replay.estimation.motion import Observation, observe
 from kane_dynamics_ros.replay.reading.bag import bag_files
 from kane_dynamics_ros.replay.reading.recording import read_recording
 from kane_dynamics_ros.replay.renaming import Renaming
-from kane_dynamics_ros.replay.robot_check import robot_note
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, Verdict, analyse
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.interface import DynamicsModel
 
-# One bag from file to report: the unit of work that processes and clusters share out.
+CONNECT = "10 s"  # for a scheduler's answer
 
 
 @dataclass(frozen=True)
@@ -88,10 +89,33 @@ def _judge(job: Job, progress: Callable[[int], object] | None) -> tuple[Observat
     )
 
 
-# Many bags: which there are, and all of them at once on this machine or on a Dask cluster.
+def robot_note(description: str | None, urdf: Path | None, model: DynamicsModel) -> str:
+    """One sentence about the model's origin against the bag's ``robot_description``, or else ``urdf``.
+
+    A bag that was started late, or cut, has lost the latched description; the file stands in for it.
+    """
+    if description is None and urdf is None:
+        return "the bag holds no robot_description; give --urdf FILE to check the model's origin"
+    place = "the bag's robot_description" if description is not None else str(urdf)
+    try:
+        origin = check_origin(model, _robot(description, urdf))
+    except (DescriptionError, OSError) as error:
+        return f"{place} could not be compared with the model: {error}"
+    if origin.matches:
+        return f"the model was generated from {place}"
+    return (
+        f"the model was NOT generated from {place}: physics hash {model.urdf_hash[:16]} against "
+        f"{origin.hash[:16]}; generate it again, or judge with that in mind"
+    )
 
 
-CONNECT = "10 s"  # for a scheduler's answer
+def _robot(description: str | None, urdf: Path | None) -> Robot:
+    if description is not None:
+        return parse_robot(description, "robot_description")
+    return load_robot(str(urdf))
+
+
+# Many bags
 
 
 def find_bags(path: Path) -> list[Path]:

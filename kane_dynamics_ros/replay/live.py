@@ -7,14 +7,12 @@ import numpy as np
 
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, EmptyTopicError
 from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.messages import Doubles
 from kane_dynamics_ros.replay.reading.recording import DESCRIPTION_TYPE, joint_state_topic
-
-# The messages of a bag that a node is played, in one plain file that needs no bag reader.
-
+from kane_dynamics_ros.runtime.interface import Array
 
 TRAJECTORY_TYPE = "trajectory_msgs/msg/JointTrajectory"
 KINDS = {JOINT_STATE_TYPE: 0, TRAJECTORY_TYPE: 1, DESCRIPTION_TYPE: 2}  # as nodes/bag_player.py knows them
+SAME = 1e-9  # [N m] or [N]: the node computes what we compute, so only rounding may differ
 
 
 def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
@@ -47,20 +45,16 @@ def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
     return count
 
 
-# A running node's commands beside the offline answer, sample by sample.
-
-
-SAME = 1e-9  # [N m] or [N]: the node computes what we compute, so only rounding may differ
-
-
 @dataclass(frozen=True)
 class LiveComparison:
-    """``difference`` (n,): the largest between command and offline answer, of ``compared`` states.
+    """A running node's commands beside the offline answer.
+
+    ``difference`` (n,): the largest between command and offline answer, of ``compared`` states.
 
     ``unanswered`` states got no command though one was due, ``unexpected`` ones got one that was not due.
     """
 
-    difference: Doubles
+    difference: Array
     compared: int
     unanswered: int
     unexpected: int
@@ -72,7 +66,7 @@ class LiveComparison:
         return not (differs or self.unanswered or self.unexpected)
 
 
-def compare_answers(command: Doubles, expected: Doubles) -> LiveComparison:
+def compare_answers(command: Array, expected: Array) -> LiveComparison:
     """Both (N, n), rows of NaN where nothing was published."""
     answered, due = np.isfinite(command).all(axis=1), np.isfinite(expected).all(axis=1)
     both = answered & due

@@ -23,6 +23,16 @@ class ModelChecksumError(KaneDynamicsError):
         super().__init__(f"{path}: {what}; generate it again with kane_dynamics generate")
 
 
+class NotAModuleError(KaneDynamicsError):
+    """A robot's description was given where its generated module is wanted."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: XML, not a generated module; a URDF becomes one by kane_dynamics generate {path.name}"
+        )
+
+
 class CompileError(KaneDynamicsError):
     """The compiled form was asked for and cannot be had."""
 

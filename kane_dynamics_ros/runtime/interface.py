@@ -174,7 +174,7 @@ class DynamicsModel(Protocol):
     def mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
         """M(q), rotor inertia on the diagonal."""
 
-    def inverse_mass_matrix(self, q: ArrayLike) -> Array:
+    def inverse_mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
         """M(q)^-1, (n, n) or (N, n, n): also d qdd / d tau."""
 
     def bias(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:

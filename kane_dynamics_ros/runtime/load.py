@@ -25,6 +25,7 @@ from kane_dynamics_ros.runtime.errors import (
     CompileError,
     ModelChecksumError,
     ModelNotFoundError,
+    NotAModuleError,
 )
 from kane_dynamics_ros.runtime.interface import Parameters
 from kane_dynamics_ros.runtime.metadata import ModelMetadata, Origin
@@ -100,7 +101,8 @@ def read_module(path: Path) -> CheckedModule:
     """Read a generated module and compare its checksum; nothing of it runs before.
 
     Raises:
-        ModelChecksumError: not a generated module, or changed since. PathError: it cannot be read.
+        ModelChecksumError: not a generated module, or changed since. NotAModuleError: XML, as a URDF is.
+        PathError: it cannot be read.
     """
     try:
         text = path.read_bytes().decode("utf-8", errors="replace")
@@ -109,6 +111,8 @@ def read_module(path: Path) -> CheckedModule:
     text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Python reads it
     stated = stated_checksum(text)
     if stated is None:
+        if text.lstrip().startswith("<"):
+            raise NotAModuleError(path)
         raise ModelChecksumError(path, "not a module that kane_dynamics generated: it has no checksum")
     if stated != content_hash(text):
         raise ModelChecksumError(path, "the file was changed after it was generated: its checksum differs")

@@ -7,16 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo
-from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError, require_at_least
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
+from kane_dynamics_ros.simulation.engine import SimulationOptionError, require_at_least
 
-# From a commanded effort to the effort that acts on the joint.
-#
-# In this order: transport delay, quantisation, effort limit, first-order lag, ripple:
-#
-#     tau_k = tau_(k-1) + (1 - exp(-h/T)) (sat(round(u_(k-d) / Q) Q) - tau_(k-1)) + A sin(N q)
-#
-# Each element is left out where its coefficient is 0 (or, for the limit, unknown).
+CommandInterface = Literal["position", "velocity"]
+COMMAND_INTERFACES = ("effort", "position", "velocity")  # effort commands need no inner loop
 
 
 @dataclass(frozen=True)
@@ -40,7 +35,14 @@ class ActuatorOptions:
 
 
 class Actuators:
-    """The drives of one arm, with their memory. One ``apply`` per time step."""
+    """The drives of one arm, with their memory. One ``apply`` per time step.
+
+    In this order: transport delay, quantisation, effort limit, first-order lag, ripple:
+
+        tau_k = tau_(k-1) + (1 - exp(-h/T)) (sat(round(u_(k-d) / Q) Q) - tau_(k-1)) + A sin(N q)
+
+    Each element is left out where its coefficient is 0 (or, for the limit, unknown).
+    """
 
     def __init__(self, joints: Sequence[JointInfo], options: ActuatorOptions, time_step: float) -> None:
         self.options = options
@@ -79,22 +81,16 @@ def _limits(joints: Sequence[JointInfo], options: ActuatorOptions) -> Array:
     return np.array([limit or np.inf for limit in found], dtype=float)
 
 
-# Stiff position and velocity loops inside the drive, for controllers that do not command effort.
-#
-# With the model's M and V, each joint behaves as a critically damped drive of bandwidth w [rad/s]:
-#
-#     position:   tau = M(q) (w^2 (r - q) - 2 w q') + V(q, q')
-#     velocity:   tau = M(q) w (r - q') + V(q, q')
-#
-# A step of h [s] is stable for w h well below 1; 25 Hz at 1 kHz gives 0.16.
-
-
-CommandInterface = Literal["position", "velocity"]
-COMMAND_INTERFACES = ("effort", "position", "velocity")  # effort commands need no inner loop
-
-
 class InnerLoop:
-    """Effort from a position or velocity command."""
+    """Stiff position or velocity loops inside the drive, for controllers that do not command effort.
+
+    With the model's M and V, each joint behaves as a critically damped drive of bandwidth w [rad/s]:
+
+        position:   tau = M(q) (w^2 (r - q) - 2 w q') + V(q, q')
+        velocity:   tau = M(q) w (r - q') + V(q, q')
+
+    A step of h [s] is stable for w h well below 1; 25 Hz at 1 kHz gives 0.16.
+    """
 
     def __init__(self, model: DynamicsModel, interface: CommandInterface, bandwidth: float = 25.0) -> None:
         """``bandwidth`` in Hz. Raises ``SimulationOptionError``."""

@@ -15,7 +15,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError, TipMotion
+from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.simulation.engine import SimulationOptionError, TipMotion
 
 CONTACT_FORM = (
     "wrench force=X,Y,Z [torque=X,Y,Z] [frame=root|tip], "

@@ -1,7 +1,7 @@
 """An arm whose links bend, as an ``Engine``: joint encoders see the joints, the tip sags and swings.
 
 The step is ``elastic.stepping``'s. Its first half gives the joints' speeds without dry friction, brakes
-and stops, and how an impulse at a joint changes them; ``resistance.solve_velocity`` then finds the
+and stops, and how an impulse at a joint changes them; ``friction.solve_velocity`` then finds the
 impulses, as it does for the rigid plant, with the inverse of that response for A.
 """
 
@@ -20,8 +20,8 @@ from kane_dynamics_ros.elastic.stepping import (
     method,
     start,
 )
-from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo, Payload
-from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError, TipLoad, refuse_divergence
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload
+from kane_dynamics_ros.simulation.engine import SimulationOptionError, TipLoad, refuse_divergence
 from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
 from kane_dynamics_ros.simulation.plant import PlantOptions, initial_positions
 from kane_dynamics_ros.simulation.plant_step import dry_friction, settle, velocity_bounds

@@ -22,13 +22,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from kane_dynamics_ros.errors import UnknownJointError
+from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.contact import (
     CONTACT_FORM,
     Contact,
     contact_text,
     parse_contact,
 )
-from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError, TipLoad, TipMotion
+from kane_dynamics_ros.simulation.engine import SimulationOptionError, TipLoad, TipMotion
 
 JOINT_RULE = {
     "freeze": "optional",

@@ -1,4 +1,4 @@
-"""What friction, brakes and hard stops do to the joint velocities within one time step."""
+"""Joint friction of the simulated arm, and what it does to the velocities within one time step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,15 +7,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.runtime.interface import JointInfo
-from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError
+from kane_dynamics_ros.runtime.interface import Array, JointInfo
+from kane_dynamics_ros.simulation.engine import SimulationOptionError
 
-# Joint friction of the simulated arm: viscous, Coulomb and Stribeck.
+LOCKED = 1e200  # a dry friction that nothing overcomes; finite, so that 0 * LOCKED is 0
+_SWEEPS = 2000
 
 
 @dataclass(frozen=True)
 class Friction:
-    """Friction coefficients, one per joint in model order.
+    """Viscous, Coulomb and Stribeck friction: coefficients, one per joint in model order.
 
     viscous * v + level(|v|) * sign(v),
     with level(s) = coulomb + (static - coulomb) exp(-(s / stribeck_velocity)^2).
@@ -60,24 +61,19 @@ def _require(option: str, found: Sequence[float], least: float) -> None:
         raise SimulationOptionError(option, list(found), f"finite and >= {least:g}")
 
 
-# What friction, brakes and hard stops do to the joint velocities within one time step.
-#
-# All of them oppose motion and none of them pushes, so the velocities v at the end of a step minimise
-#
-#     1/2 v^T A v - b^T v + sum_i F_i |v_i|      subject to      lower <= v <= upper
-#
-# with A = M + h theta D symmetric positive definite, the dry friction impulses F_i = h * level_i, and
-# bounds that are infinite except at a hard stop. The minimum is unique; it sticks (v_i = 0) exactly when
-# friction can hold the joint. It is found by Newton's method on the optimality conditions: assume
-# which joints are fixed (stuck, or at a bound) and which way the others slide, solve, correct.
-
-
-LOCKED = 1e200  # a dry friction that nothing overcomes; finite, so that 0 * LOCKED is 0
-_SWEEPS = 2000
-
-
 def solve_velocity(A: Array, b: Array, F: Array, lower: Array, upper: Array, guess: Array) -> Array:
-    """The velocities (n,) that minimise the problem above; ``LOCKED`` as an F_i locks the joint."""
+    """The velocities (n,) at the end of a time step under friction, brakes and hard stops.
+
+    All of them oppose motion and none of them pushes, so the velocities v minimise
+
+        1/2 v^T A v - b^T v + sum_i F_i |v_i|      subject to      lower <= v <= upper
+
+    with A = M + h theta D symmetric positive definite, the dry friction impulses F_i = h * level_i
+    (``LOCKED`` locks the joint), and bounds that are infinite except at a hard stop. The minimum is unique;
+    it sticks (v_i = 0) exactly when friction can hold the joint. It is found by Newton's method on the
+    optimality conditions: assume which joints are fixed (stuck, or at a bound) and which way the others
+    slide, solve, correct.
+    """
     v = guess
     previous: _Partition | None = None
     for _ in range(3 * len(b) + 6):

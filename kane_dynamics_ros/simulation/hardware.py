@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from kane_dynamics_ros.errors import NonFiniteError
+from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators, InnerLoop
 from kane_dynamics_ros.simulation.engine import (
-    Array,
     CommandLengthError,
     Engine,
     SimulationOptionError,

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo, Payload
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload
 from kane_dynamics_ros.simulation.engine import (
-    Array,
     EngineError,
     SimulationDivergedError,
     TipLoad,

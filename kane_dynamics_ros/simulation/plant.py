@@ -6,10 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kane_dynamics_ros.errors import NonFiniteError, UnknownJointError
-from kane_dynamics_ros.runtime.interface import DynamicsModel, JointInfo, Payload
-from kane_dynamics_ros.simulation.compiled_step import CompiledStep, compiled_step
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload
 from kane_dynamics_ros.simulation.engine import (
-    Array,
     SimulationOptionError,
     TipLoad,
     TipMotion,
@@ -17,7 +15,7 @@ from kane_dynamics_ros.simulation.engine import (
     refuse_singular,
 )
 from kane_dynamics_ros.simulation.friction import LOCKED, Friction
-from kane_dynamics_ros.simulation.plant_step import Resistances, step_in_parts
+from kane_dynamics_ros.simulation.plant_step import CompiledStep, Resistances, compiled_step, step_in_parts
 
 
 @dataclass(frozen=True)

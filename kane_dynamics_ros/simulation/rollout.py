@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import DynamicsModel
-from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.simulation.engine import SimulationOptionError
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
 
-# From a reference (3, n) and the measured q (n,) and qd (n,) to a command (n,).
 Controller = Callable[[Array, Array, Array], Array]
-# From the time [s] to a reference (3, n): position, velocity, acceleration.
+"""From a reference (3, n) and the measured q (n,) and qd (n,) to a command (n,)."""
 Trajectory = Callable[[float], Array]
+"""From the time [s] to a reference (3, n): position, velocity, acceleration."""
 
 
 @dataclass(frozen=True)

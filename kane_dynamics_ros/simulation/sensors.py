@@ -5,15 +5,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.simulation.engine import Array, SimulationOptionError, require_at_least
+from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.simulation.engine import SimulationOptionError, require_at_least
 from kane_dynamics_ros.simulation.faults import Faults
-
-# From the true state to what the encoders and torque sensors say.
-#
-# Position: round((q + bias + noise) / resolution) * resolution. Velocity: the true one with noise
-# (``exact``), the difference of two encoder readings over the time between them (``difference``), or
-# that difference through a first-order low pass (``filtered``). Effort: the actuator's, bias and noise added.
-
 
 VelocitySource = Literal["exact", "difference", "filtered"]
 VELOCITY_SOURCES: tuple[VelocitySource, ...] = ("exact", "difference", "filtered")
@@ -51,7 +45,13 @@ class Reading(NamedTuple):
 
 
 class Sensors:
-    """The sensors of one arm, with their memory. Same seed, same calls: same readings."""
+    """The sensors of one arm, with their memory. Same seed, same calls: same readings.
+
+    Position: round((q + bias + noise) / resolution) * resolution. Velocity: the true one with noise
+    (``exact``), the difference of two encoder readings over the time between them (``difference``), or
+    that difference through a first-order low pass (``filtered``). Effort: the actuator's, bias and noise
+    added.
+    """
 
     def __init__(self, options: SensorOptions) -> None:
         self.options = options
@@ -88,9 +88,6 @@ class Sensors:
         return value + bias if bias else value.copy()
 
 
-# When joint states are reported, and what each report holds: rate, jitter, order, gaps and faults.
-
-
 @dataclass(frozen=True)
 class ReportOptions:
     """``jitter``: each report is late by a random time up to this share of the period."""
@@ -124,7 +121,10 @@ class Report(NamedTuple):
 
 
 class Reporter:
-    """Turns readings into reports. Same seed, same calls: same reports."""
+    """Turns readings into reports: when each is due, its order, gaps and faults.
+
+    Same seed, same calls: same reports.
+    """
 
     def __init__(self, names: tuple[str, ...], options: ReportOptions, time_step: float) -> None:
         self._names, self._options = names, options

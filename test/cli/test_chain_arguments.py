@@ -14,7 +14,7 @@ from kane_dynamics_ros.cli.arguments import (
     read_chain,
 )
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.replay.robot_check import robot_note
+from kane_dynamics_ros.replay.jobs import robot_note
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
 

@@ -50,7 +50,7 @@ def test_path_that_the_system_refuses_is_one_message_and_exit_code_2(command, ca
     assert cli.main(["try"]) == 2
     assert capsys.readouterr() == (
         "",
-        f"error: {tmp_path}: Is a directory; give another path, or mend this one\n",
+        f"error: {tmp_path}: Is a directory; give another path, or fix this one\n",
     )
 
 
@@ -62,6 +62,16 @@ def test_unexpected_fault_is_shown_whole_and_has_an_exit_code_of_its_own(command
     assert cli.main(["try"]) == cli.FAULT
     assert "Traceback" in (found := capsys.readouterr().err)
     assert "no descriptor left" in found
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("inspekt", "did you mean inspect?"), ("brew", "the commands are inspect, generate,")]
+)
+def test_unknown_command_is_answered_with_the_nearest_or_with_all(word, hint, capsys):
+    with pytest.raises(SystemExit) as ended:
+        cli.main([word, "x"])
+    assert ended.value.code == 2
+    assert hint in capsys.readouterr().err
 
 
 def test_help_ends_with_an_example(command, capsys):

@@ -112,13 +112,13 @@ def test_gains_are_each_joints_own(model: GeneratedModel) -> None:
     np.testing.assert_allclose(observer.residual, external * -np.expm1(-gains * 0.5), atol=2e-3)  # the step's
 
 
-def test_a_silence_or_a_repeated_time_concludes_nothing() -> None:
+def test_a_gap_or_a_repeated_time_concludes_nothing() -> None:
     observer = one_joint(longest_gap=0.05)
     rest = np.zeros(1)
     assert not observer.update(rest, rest, rest, 0.0)
     assert observer.update(rest, rest, rest, 0.01)
     assert not observer.update(rest, rest + 9.0, rest, 0.01)
-    assert not observer.update(rest, rest + 9.0, rest, 0.5)  # what happened in the silence is not known
+    assert not observer.update(rest, rest + 9.0, rest, 0.5)  # what happened in the gap is not known
     assert observer.update(rest, rest + 9.0, rest, 0.51)
     assert observer.residual[0] == 0.0
 

@@ -145,4 +145,4 @@ def test_the_past_of_a_plan_is_not_kept():
         plan = follow(
             point(5.0, (0.1 * (i % 7), 0.0), (0.0, 0.0)), plan=plan, now=now, stamp=(now / SECOND) + 0.5
         )
-    assert sum(len(stretch.starts_ns) for stretch in plan.stretches) < 5
+    assert sum(len(spline.starts_ns) for spline in plan.splines) < 5

@@ -197,7 +197,7 @@ def test_a_missing_yaml_file_is_named(tmp_path):
     with pytest.raises(PathError) as caught:
         elastic_links_from_yaml("no-such.yaml")
     assert str(caught.value) == (
-        "no-such.yaml: No such file or directory; give another path, or mend this one"
+        "no-such.yaml: No such file or directory; give another path, or fix this one"
     )
 
 

@@ -45,7 +45,11 @@ def seldom(q, names=MODEL.joint_names):
     log = ConditionLog(SimpleNamespace(warning=lambda text, **_: warnings.append(text)))
     reader = SimpleNamespace(q=np.array(q), missing=lambda time: [])
     controller = SimpleNamespace(
-        loop=SimpleNamespace(settings=settings), model=MODEL, reader=reader, rate=500.0
+        loop=SimpleNamespace(settings=settings),
+        model=MODEL,
+        reader=reader,
+        rate=500.0,
+        missing=list,  # no joint
     )
     for _ in range(5):
         log.look_seldom(controller, "")

@@ -159,6 +159,6 @@ def test_joints_of_another_robot(tmp_path: Path) -> None:
     other = record(RECORD.position, None, RECORD.effort, 1000, ("joint_1", "a", "b"))
     messages = [(int(other.received[i]), joint_state(other, i)) for i in range(200)]
     assert refusal(tmp_path, {("/joint_states", JOINT_STATE): messages}) == (
-        "topic '/joint_states': the model's joint 'joint_2', 'joint_3' never appears; found joints "
+        "topic '/joint_states': joints 'joint_2', 'joint_3' of the model never appear; found joints "
         "'joint_1', 'a', 'b'; use the model of the robot that was recorded, or --rename BAG_NAME=MODEL_NAME"
     )

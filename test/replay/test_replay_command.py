@@ -158,9 +158,9 @@ def report(lacking: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_report_is_a_page_data_and_a_bag(report: Path) -> None:
     data = json.loads((report / "report.json").read_text())
-    assert data["format"] == 1
+    assert data["format"] == 2
     assert [joint["name"] for joint in data["joints"]] == list(MODEL.joint_names)
-    assert data["joints"][3]["blames"][0]["term"] == "Coulomb"
+    assert data["joints"][3]["attributions"][0]["term"] == "Coulomb"
     assert data["processing"]["cutoff"] == 30.0
     page = (report / "report.html").read_text()
     assert page.count("<svg") == 5

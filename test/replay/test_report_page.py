@@ -10,7 +10,7 @@ from replay_bags import Array
 
 from kane_dynamics_ros.replay.estimation.motion import Motion
 from kane_dynamics_ros.replay.report.report import write_page
-from kane_dynamics_ros.replay.verdict.attribution import Blame
+from kane_dynamics_ros.replay.verdict.attribution import Attribution
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, fit
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Processing, Verdict
 
@@ -30,16 +30,16 @@ class Tags(HTMLParser):
 
 
 def analysis() -> Analysis:
-    """One joint, two stretches, every text hostile."""
+    """One joint, two intervals, every text hostile."""
     effort: Array = np.sin(TIME)[:, None]
     nothing = np.zeros_like(effort)
     terms = {"inertia": effort, "coriolis": nothing, "gravity": nothing, "friction": nothing}
     comparison = Comparison(
         TIME, np.arange(5000), 1.1 * effort, effort, terms, nothing, nothing, joins=(0, 2000)
     )
-    blame = Blame("gravity", 0.1, 0.001, 0.07, 0.9)
+    attribution = Attribution("gravity", 0.1, 0.001, 0.07, 0.9)
     figures = fit(TIME, comparison.measured[:, 0], effort[:, 0])
-    joint = JointVerdict(HOSTILE, "N m", figures, (blame,), (HOSTILE,))
+    joint = JointVerdict(HOSTILE, "N m", figures, (attribution,), (HOSTILE,))
     verdict = Verdict(
         bag=Path("bags") / HOSTILE.replace("/", "_"),
         topic=HOSTILE,
@@ -71,7 +71,7 @@ def test_a_constant_effort_has_neither_range_nor_r_squared(tmp_path: Path) -> No
     found = analysis()
     constant = fit(TIME, np.ones(5000), np.ones(5000))
     assert (constant.nrmse, constant.r_squared, constant.rmse) == (None, None, 0.0)
-    joint = replace(found.verdict.joints[0], fit=constant, blames=(), findings=())
+    joint = replace(found.verdict.joints[0], fit=constant, attributions=(), findings=())
     verdict = replace(found.verdict, joints=(joint,), findings=(), damages=())
     write_page(replace(found, verdict=verdict), tmp_path / "report.html")
     assert "No term is to blame" in (tmp_path / "report.html").read_text()

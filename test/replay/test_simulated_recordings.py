@@ -36,7 +36,7 @@ def test_every_joints_missing_friction_is_found(tmp_path: Path) -> None:
     """The smooth sign of the model differs from the plant's stiction near rest: within a tenth."""
     found = verdict(tmp_path, Payload(), MODEL)
     for joint, info in zip(found.joints, MODEL.joints, strict=True):
-        terms = {one.term: one.coefficient for one in joint.blames}
+        terms = {one.term: one.coefficient for one in joint.attributions}
         assert terms["Coulomb"] == pytest.approx(info.friction, rel=0.1), joint
     assert found.cause is None
 
@@ -46,6 +46,6 @@ def test_an_untold_payload_is_found_beside_missing_friction(tmp_path: Path) -> N
     assert isinstance(found.cause, TipBody)
     assert found.cause.mass == pytest.approx(LOAD.mass, rel=0.05)
     assert found.cause.com == pytest.approx(LOAD.com, abs=0.01)
-    blamed = {joint.name: [one.term for one in joint.blames] for joint in found.joints}
-    assert "gravity" in blamed["alpha_2"]
-    assert "gravity" in blamed["alpha_3"]
+    attributed = {joint.name: [one.term for one in joint.attributions] for joint in found.joints}
+    assert "gravity" in attributed["alpha_2"]
+    assert "gravity" in attributed["alpha_3"]

@@ -122,7 +122,7 @@ def test_joint_that_nothing_excites_is_named_and_the_others_are_judged(tmp_path,
     assert verdict.joints[0].judged
     assert verdict.joints[4].judged  # on the first one's axis: it feels each acceleration
     assert not verdict.joints[3].judged
-    assert verdict.joints[3].blames == ()
+    assert verdict.joints[3].attributions == ()
     assert replay(bag, "--max-nrmse", 0.05) == 2
     output, error = capsys.readouterr()
     assert "joint 'beta_4': hardly any motion" in output
@@ -144,7 +144,7 @@ def test_right_model_is_not_blamed_when_a_joint_is_told_modulo_two_pi(tmp_path, 
             "manipulator_5dof",
         )
     ).verdict
-    assert all(joint.blames == () for joint in verdict.joints)
+    assert all(joint.attributions == () for joint in verdict.joints)
     assert all(joint.fit.nrmse < 1e-3 for joint in verdict.joints)
 
 

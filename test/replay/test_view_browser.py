@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from test_shown_meshes import sphere
+from test_meshes import sphere
 from view_samples import JOINTS, TIMES, URDF, motion_at, sample_record
 
 from kane_dynamics_ros.replay.viewing.meshes import QUANTIZED, quantized

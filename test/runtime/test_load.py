@@ -22,6 +22,7 @@ from kane_dynamics_ros.runtime.errors import (
     CompileError,
     ModelChecksumError,
     ModelNotFoundError,
+    NotAModuleError,
 )
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
@@ -58,6 +59,13 @@ def test_a_file_without_a_checksum_is_refused(tmp_path: Path) -> None:
         f"{path}: not a module that kane_dynamics generated: it has no checksum; "
         "generate it again with kane_dynamics generate"
     )
+
+
+def test_a_urdf_for_a_module_is_refused_with_the_command_that_makes_one(tmp_path: Path) -> None:
+    path = tmp_path / "mine.urdf"
+    path.write_text('<?xml version="1.0"?>\n<robot name="mine"><link name="base"/></robot>\n')
+    with pytest.raises(NotAModuleError, match=r"kane_dynamics generate mine\.urdf"):
+        load_model(path)
 
 
 def test_the_record_of_verification_may_be_rewritten(small: Path) -> None:

@@ -1,19 +1,24 @@
-"""The integrals of [WindPump] eq. (18) over an element, for any shape functions."""
+"""Shape functions of the two-node Euler-Bernoulli beam elements, and the integrals of [WindPump] eq. (18).
+
+The element's axis is x, from node 1 at x = 0 to node 2 at x = L; y and z are principal axes of the
+section. A point's displacement is u = N(x, y, z) delta, [WindPump] eq. (1): the axis displaces by
+(u, v, w) and the section turns with it by (phi, -w', v'). Nodal coordinates of the plane element:
+(u, v, theta) per node, theta = v'; of the space element: (u, v, w, phi, theta_y, theta_z) per node,
+theta_y = -w', theta_z = v'.
+
+Every matrix of eq. (18) is an integral of N^T W N or N^T W r with a 3 x 3 matrix W that depends on the
+motion only: W = E for m, 2 [omega] for c, [epsilon] for k(epsilon) and Q(epsilon), [omega][omega] for
+k(omega) and Q(omega). So three arrays are integrated once, free of the motion, for any shape functions:
+
+    D[a, b] = int N_a^T N_b dm  (n, n),    E[a, b] = int N_a^T r_b dm  (n,),    m_O[a] = int N_a dm  (n,)
+
+and int N^T W N dm = sum_ab W_ab D[a, b], int N^T W r dm = sum_ab W_ab E[a, b].
+"""
 
 from itertools import product
 from typing import NamedTuple
 
 import sympy as sp
-
-# Shape functions of the two-node Euler-Bernoulli beam elements, in the plane and in space.
-#
-# The element's axis is x, from node 1 at x = 0 to node 2 at x = L; y and z are principal axes of the
-# section. A point's displacement is u = N(x, y, z) delta, [WindPump] eq. (1): the axis displaces by
-# (u, v, w) and the section turns with it by (phi, -w', v').
-#
-# Nodal coordinates of the plane element: (u, v, theta) per node, theta = v'. Of the space element:
-# (u, v, w, phi, theta_y, theta_z) per node, theta_y = -w', theta_z = v'.
-
 
 x, y, z = sp.symbols("x y z", real=True)
 L = sp.Symbol("L", positive=True)
@@ -84,16 +89,7 @@ def space() -> Shape:
 SHAPES = {"plane": plane, "space": space}
 
 
-# The integrals of [WindPump] eq. (18) over an element, for any shape functions, kept free of the motion.
-#
-# Every matrix of eq. (18) is an integral of N^T W N or N^T W r with a 3 x 3 matrix W that depends on the
-# motion only: W = E for m, 2 [omega] for c, [epsilon] for k(epsilon) and Q(epsilon), [omega][omega] for
-# k(omega) and Q(omega). So three arrays are integrated once:
-#
-#     D[a, b] = int N_a^T N_b dm  (n, n),    E[a, b] = int N_a^T r_b dm  (n,),    m_O[a] = int N_a dm  (n,)
-#
-# and int N^T W N dm = sum_ab W_ab D[a, b], int N^T W r dm = sum_ab W_ab E[a, b].
-
+# Integrals
 
 # Moments of the section's mass per length: int dm, int y^2 dm, int z^2 dm; the r pair is the same two
 # moments where they come from the turning of the section in bending (0 without rotary inertia).

@@ -6,8 +6,6 @@ from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, cross, do
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, SineCosine, motion, place
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, body_of, symmetric
 
-# Kane's equations of a serial chain: F_r + F_r* = 0 [Malvezzi2017] eqs. (1) to (3), factored.
-#
 # For every generalized speed u_r, body k has a partial angular velocity omega_r^k and a partial velocity
 # v_r^k (of its origin Bo). Each is zero for the bodies before joint r; for those after it the bodies move
 # as one rigid body about joint r's axis e_r:

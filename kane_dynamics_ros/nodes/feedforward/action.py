@@ -16,11 +16,11 @@ from rclpy.task import Future
 from kane_dynamics_ros.control import rejections
 from kane_dynamics_ros.control.loop import Step
 from kane_dynamics_ros.control.outcomes import Outcome
-from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 from kane_dynamics_ros.nodes.messages import request_from
+from kane_dynamics_ros.runtime.interface import Array
 
 try:
     from control_msgs.action import FollowJointTrajectory

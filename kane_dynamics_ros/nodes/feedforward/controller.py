@@ -19,7 +19,6 @@ from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term
 from kane_dynamics_ros.control.limits import motion_limits
 from kane_dynamics_ros.control.loop import Candidate, ControlLoop, Reaction, Settings, Step
 from kane_dynamics_ros.control.rejections import TrajectoryError
-from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.nodes.clocks import NANOSECONDS, Meter, NodeClock
 from kane_dynamics_ros.nodes.feedforward.action import EmptyGoalError, tolerances_from
@@ -27,6 +26,7 @@ from kane_dynamics_ros.nodes.feedforward.observer import ObserverOutput
 from kane_dynamics_ros.nodes.feedforward.parameters import Values, build_observer, build_settings
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
 from kane_dynamics_ros.nodes.messages import COMMANDS, OUTPUT, publisher_events
+from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
 COMMAND_TOPIC = "forward_effort_controller/commands"

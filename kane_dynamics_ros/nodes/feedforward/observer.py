@@ -15,10 +15,10 @@ from std_srvs.srv import Trigger
 
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrench
-from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 from kane_dynamics_ros.nodes.feedforward.parameters import Values, build_observer
 from kane_dynamics_ros.nodes.messages import OUTPUT
+from kane_dynamics_ros.runtime.interface import Array
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 COMPONENTS = ("force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z")

@@ -9,11 +9,10 @@ from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, position_limits, velocity_limits
 from kane_dynamics_ros.control.loop import FAULTS, REACTIONS, Safety, Settings
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds, default_thresholds
-from kane_dynamics_ros.control.splines import Array
 from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, per_joint
-from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload
 
 # Every parameter of ``feedforward_node``, in one table.
 

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.description.load import urdf_text
 from kane_dynamics_ros.nodes.parameters import ParameterError
-from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, InnerLoop
-from kane_dynamics_ros.simulation.engine import Array, Engine, SimulationOptionError
+from kane_dynamics_ros.simulation.engine import Engine, SimulationOptionError
 from kane_dynamics_ros.simulation.faults import Fault, parse_fault
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware

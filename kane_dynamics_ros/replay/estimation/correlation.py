@@ -7,14 +7,14 @@ of the scores s_t = x_t r_t over all lags up to which residuals hang together, e
 
 import numpy as np
 
-from kane_dynamics_ros.replay.reading.messages import Doubles
+from kane_dynamics_ros.runtime.interface import Array
 
 UNCORRELATED = 0.05  # correlation that counts as none
 SPAN = 3  # times the lag at which the correlation ends: Bartlett's weights fall to zero over it
 LONGEST = 0.1  # of the samples: correlations over more cannot be told
 
 
-def bartlett(scores: Doubles, lags: int) -> Doubles:
+def bartlett(scores: Array, lags: int) -> Array:
     """sum_l (1 - |l|/L) sum_t s_t s_(t-l)', (k, k), of scores (N, k): the sums over every L samples,
     squared, over L.
     """
@@ -25,7 +25,7 @@ def bartlett(scores: Doubles, lags: int) -> Doubles:
     return np.asarray(sums.T @ sums / lags)
 
 
-def memory(residual: Doubles, least: int) -> int:
+def memory(residual: Array, least: int) -> int:
     """``SPAN`` times the lag at which the autocorrelation of (N,) ends; ``least`` at least, a tenth of the
     samples at most.
     """

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import signal
 
-from kane_dynamics_ros.replay.reading.messages import Commands, Doubles, JointStates
+from kane_dynamics_ros.replay.reading.messages import Commands, JointStates
+from kane_dynamics_ros.runtime.interface import Array
 
 LONGEST = 0.5  # [s] delay that is searched
 LOOKED_AT = 120.0  # [s] of the recording that is compared
@@ -58,14 +59,14 @@ def command_delay(commands: Commands, states: JointStates) -> Delay | None:
     return Delay((peak - lags + _fraction(correlation, peak)) * step, float(correlation[peak]))
 
 
-def _correlated(measured: Doubles, commanded: Doubles, lags: int) -> Doubles:
+def _correlated(measured: Array, commanded: Array, lags: int) -> Array:
     """Sum of measured[i + k] commanded[i] for k from -lags to lags."""
     whole = signal.correlate(measured, commanded, mode="full", method="fft")
     middle = len(commanded) - 1
     return np.asarray(whole[middle - lags : middle + lags + 1])
 
 
-def _fraction(values: Doubles, peak: int) -> float:
+def _fraction(values: Array, peak: int) -> float:
     """Where a parabola through the peak and its neighbours has its top, in samples from the peak."""
     if not 0 < peak < len(values) - 1:
         return 0.0

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import signal
 
-from kane_dynamics_ros.replay.reading.messages import Doubles
+from kane_dynamics_ros.runtime.interface import Array
 
 ORDER = 4  # of the Butterworth filter; run forward and backward it falls by 48 dB an octave
 LOWEST, HIGHEST = 2.0, 30.0  # [Hz] allowed cut-offs; rigid-body dynamics of arms lie below
@@ -13,13 +13,13 @@ PER_CUTOFF = 8.0  # analysis rate over cut-off
 STENCIL = 9  # points of the central difference
 
 
-def low_pass(values: Doubles, rate: float, cutoff: float) -> Doubles:
+def low_pass(values: Array, rate: float, cutoff: float) -> Array:
     """Butterworth, forward and backward along the first axis: no phase, amplitude 1/2 at ``cutoff`` [Hz]."""
     sections = signal.butter(ORDER, cutoff, fs=rate, output="sos")
     return np.asarray(signal.sosfiltfilt(sections, values, axis=0))
 
 
-def derivative(values: Doubles, rate: float) -> Doubles:
+def derivative(values: Array, rate: float) -> Array:
     """Time derivative along the first axis: the central difference of 8th order.
 
     A Savitzky-Golay filter that passes through all its points is that difference. At the analysis rate
@@ -33,7 +33,7 @@ def decimation(rate: float, cutoff: float) -> int:
     return max(1, int(rate / (PER_CUTOFF * cutoff)))
 
 
-def decimated(values: Doubles, factor: int) -> Doubles:
+def decimated(values: Array, factor: int) -> Array:
     """Every ``factor``-th sample of (N,), after a linear-phase low-pass whose delay is taken out."""
     if factor == 1:
         return values
@@ -41,7 +41,7 @@ def decimated(values: Doubles, factor: int) -> Doubles:
     return np.asarray(signal.resample_poly(values, 1, factor, window=("kaiser", 8.0), padtype="line"))
 
 
-def choose_cutoff(position: Doubles, rate: float) -> float:
+def choose_cutoff(position: Array, rate: float) -> float:
     """The cut-off [Hz] for a motion: above its spectrum, below the noise.
 
     Per joint: the power spectral density of the position falls from its peak to the noise floor (its
@@ -56,7 +56,7 @@ def choose_cutoff(position: Doubles, rate: float) -> float:
     return float(np.clip(MARGIN * max(ends), LOWEST, min(HIGHEST, rate / PER_CUTOFF)))
 
 
-def _end(frequency: Doubles, power: Doubles, floor: float) -> float:
+def _end(frequency: Array, power: Array, floor: float) -> float:
     """The first frequency past the peak at which the motion drowns in the noise."""
     peak = int(np.argmax(power))
     drowned = np.flatnonzero(power[peak:] <= ABOVE_NOISE * floor)

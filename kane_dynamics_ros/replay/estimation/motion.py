@@ -1,4 +1,10 @@
-"""From joint states to what the model needs: position, velocity, acceleration and measured effort."""
+"""From joint states to what the model needs: position, velocity, acceleration and measured effort.
+
+A recording is cut where its clock starts again (passes), each quantity of a joint is freed of repeats and of
+samples that were not told (series), the parts without gaps are found (spans), and only then is anything
+sampled, filtered and differentiated (intervals, ``estimate``). ``observe`` keeps all that a verdict needs, at
+a fraction of the samples' memory.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,14 +25,22 @@ from kane_dynamics_ros.replay.estimation.filters import (
     derivative,
     low_pass,
 )
-from kane_dynamics_ros.replay.reading.blocks import Integers
-from kane_dynamics_ros.replay.reading.messages import Doubles, JointStates
+from kane_dynamics_ros.replay.reading.messages import Integers, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording
-
-# Joint states in the order of their stamps, split where the recorded clock starts again.
-
+from kane_dynamics_ros.runtime.interface import Array
 
 RESTART = 1_000_000_000  # [ns] a stamp this far back is a looped bag, not a late message
+ON_GRID = 1e-3  # of a period: samples this near to the grid count as being on it
+GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a pause longer than both is a gap, not a late sample
+CROWDED = 4  # samples are taken at most so many times as often as they come on average, however they cluster
+SLOWEST = 5.0  # [Hz] at which joint states must come
+SHORTEST = 1.0  # [s] of an interval that is worth filtering, beside its ends
+EDGE_CYCLES = 3.0  # periods of the cut-off after which less than 1e-3 of a filter's end effects is left
+LOOKED_AT = 120.0  # [s] of motion from which the cut-off is chosen
+TOLD = 0.9  # share of the positions' samples that velocity must have, or it is derived
+
+
+# Passes
 
 
 @dataclass(frozen=True)
@@ -52,7 +66,7 @@ def passes(states: JointStates, revolving: Sequence[str] = ()) -> Iterator[Order
         yield Ordered(replace(part, position=unwrapped(part.position, columns)), late)
 
 
-def unwrapped(position: Doubles, columns: Sequence[int]) -> Doubles:
+def unwrapped(position: Array, columns: Sequence[int]) -> Array:
     """Positions (N, n) with the jumps by 2 pi taken out of some columns; what is not told stays so.
 
     A driver that tells angles from -pi to pi makes such jumps; filtered or differentiated they are enormous.
@@ -75,19 +89,16 @@ def _part(states: JointStates, chosen: slice | Integers) -> JointStates:
     return replace(states, **{name: getattr(states, name)[chosen] for name in arrays})
 
 
-# One quantity of one joint over time, free of repeats and of samples that were not told.
-
-
-ON_GRID = 1e-3  # of a period: samples this near to the grid count as being on it
+# Series
 
 
 class Series(NamedTuple):
-    """``time`` [s] strictly increasing, ``value``: (N,) each."""
+    """One quantity of one joint over time: ``time`` [s] strictly increasing, ``value``: (N,) each."""
 
-    time: Doubles
-    value: Doubles
+    time: Array
+    value: Array
 
-    def at(self, grid: Doubles) -> Doubles:
+    def at(self, grid: Array) -> Array:
         """Values on a uniform grid inside the time span: Akima's cubics, which do not overshoot at steps."""
         first = int(np.searchsorted(self.time, grid[0] - (grid[1] - grid[0]) / 2))
         near = self.time[first : first + len(grid)]
@@ -98,12 +109,12 @@ class Series(NamedTuple):
         return np.asarray(Akima1DInterpolator(self.time[span], self.value[span])(inside))
 
 
-def series(stamps: Integers, origin: int, values: Doubles) -> list[Series]:
+def series(stamps: Integers, origin: int, values: Array) -> list[Series]:
     """The finite samples of each column, of repeated stamps the first; ``stamps`` [ns] ascend.
 
     Columns that are told in every message share one time array.
     """
-    time: Doubles = (stamps - origin).astype(np.float64) * 1e-9
+    time: Array = (stamps - origin).astype(np.float64) * 1e-9
     ascending = bool((np.diff(stamps) > 0).all())
     found = []
     for column in values.T:
@@ -117,12 +128,12 @@ def series(stamps: Integers, origin: int, values: Doubles) -> list[Series]:
     return found
 
 
-def period(time: Doubles) -> float:
+def period(time: Array) -> float:
     """The usual time between samples [s]: the median, which gaps and jitter do not move."""
     return float(np.median(np.diff(time))) if len(time) > 1 else np.inf
 
 
-def covered(times: list[Doubles], longest_gap: float) -> list[tuple[float, float]]:
+def covered(times: list[Array], longest_gap: float) -> list[tuple[float, float]]:
     """The spans [s] in which none of several series has a gap longer than ``longest_gap`` [s]."""
     times = list({id(time): time for time in times}.values())  # most columns share one array
     start = max(time[0] for time in times)
@@ -136,15 +147,12 @@ def covered(times: list[Doubles], longest_gap: float) -> list[tuple[float, float
     return spans
 
 
-def _gaps(time: Doubles, longest: float) -> list[tuple[float, float]]:
+def _gaps(time: Array, longest: float) -> list[tuple[float, float]]:
     wide = np.flatnonzero(np.diff(time) > longest)
     return list(zip(time[wide].tolist(), time[wide + 1].tolist(), strict=True))
 
 
-# The parts of a recording without gaps, found before anything is sampled.
-
-
-GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a silence longer than both is a gap, not a late sample
+# Spans
 
 
 @dataclass(frozen=True)
@@ -169,7 +177,7 @@ class Span:
         """How long it lasts."""
         return self.end - self.start
 
-    def grid(self, step: float) -> Doubles:
+    def grid(self, step: float) -> Array:
         """Uniform times [s] inside the span."""
         return np.asarray(self.start + step * np.arange(int(self.seconds / step * (1 + 1e-12)) + 1))
 
@@ -205,51 +213,41 @@ def sampling_step(span: Span) -> float:
     return span.seconds / max(1, min(round(span.seconds / usual), most))
 
 
-CROWDED = 4  # samples are taken at most so many times as often as they come on average, however they cluster
-
-
-def silences(found: list[Span]) -> list[float]:
+def gap_lengths(found: list[Span]) -> list[float]:
     """How long the gaps between the spans of a pass last [s]."""
     return [after.start - before.end for before, after in pairwise(found) if before.shift == after.shift]
 
 
-# From joint states to what the model needs: position, velocity, acceleration and measured effort.
-
-
-SLOWEST = 5.0  # [Hz] at which joint states must come
-SHORTEST = 1.0  # [s] of a stretch that is worth filtering, beside its ends
-EDGE_CYCLES = 3.0  # periods of the cut-off after which less than 1e-3 of a filter's end effects is left
-LOOKED_AT = 120.0  # [s] of motion from which the cut-off is chosen
-TOLD = 0.9  # share of the positions' samples that velocity must have, or it is derived
+# Intervals
 
 
 @dataclass(frozen=True)
-class Stretch:
+class Interval:
     """A part without gaps at a uniform rate: arrays (N, n), ``time`` (N,).
 
     ``time`` [s] runs from the recording's first stamp; the passes of a looped bag follow each other.
     ``stamp`` [ns] is the header stamp of the first sample.
     """
 
-    time: Doubles
+    time: Array
     stamp: int
-    q: Doubles
-    qd: Doubles
-    qdd: Doubles
-    effort: Doubles
+    q: Array
+    qd: Array
+    qdd: Array
+    effort: Array
 
 
 @dataclass(frozen=True)
 class Motion:
-    """The stretches of a recording, filtered alike, and how: all of it goes into the report.
+    """The intervals of a recording, filtered alike, and how: all of it goes into the report.
 
     ``sampled`` [Hz] is the recorded rate, ``rate`` [Hz] the one after decimation, ``cutoff`` [Hz] the
-    low-pass's; ``edge``: samples at each end of a stretch that the filters spoil; ``derived``: joints whose
-    velocity was derived from the position; ``gaps`` are silences [s], and ``reordered`` and ``repeated``
+    low-pass's; ``edge``: samples at each end of an interval that the filters spoil; ``derived``: joints whose
+    velocity was derived from the position; ``gaps`` are their lengths [s]; ``reordered`` and ``repeated``
     count messages.
     """
 
-    stretches: tuple[Stretch, ...]
+    intervals: tuple[Interval, ...]
     sampled: float
     rate: float
     cutoff: float
@@ -286,14 +284,14 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     factor = decimation(1 / step, cutoff)
     rate = 1 / (step * factor)
     return Motion(
-        stretches=tuple(_stretch(span, step, factor, cutoff) for span in found if span.seconds >= needed),
+        intervals=tuple(_interval(span, step, factor, cutoff) for span in found if span.seconds >= needed),
         sampled=1 / step,
         rate=rate,
         cutoff=cutoff,
         edge=int(np.ceil(EDGE_CYCLES * rate / cutoff)),
         derived=tuple(joint for joint, no in zip(joints, derived, strict=True) if no),
         passes=len(ordered),
-        gaps=tuple(silences(found)),
+        gaps=tuple(gap_lengths(found)),
         reordered=sum(part.reordered for part in ordered),
         repeated=sum(int((np.diff(part.states.stamps) == 0).sum()) for part in ordered),
     )
@@ -305,18 +303,18 @@ def _share_of_velocity(states: JointStates, joint: int) -> float:
     return float(np.isfinite(states.velocity[:, joint]).sum() / positions)
 
 
-def _positions(span: Span, step: float) -> Doubles:
+def _positions(span: Span, step: float) -> Array:
     """The first part of a span at the recorded rate, for choosing the cut-off: (N, n)."""
     grid = span.grid(step)[: int(LOOKED_AT / step)]
     return np.stack([one.at(grid) for one in span.position], axis=1)
 
 
-def _stretch(span: Span, step: float, factor: int, cutoff: float) -> Stretch:
+def _interval(span: Span, step: float, factor: int, cutoff: float) -> Interval:
     """Sample, decimate and filter one span."""
     grid = span.grid(step)
     rate = 1 / (step * factor)
 
-    def filtered(one: Series) -> Doubles:
+    def filtered(one: Series) -> Array:
         return low_pass(decimated(one.at(grid), factor), rate, cutoff)
 
     q = np.stack([filtered(one) for one in span.position], axis=1)
@@ -324,7 +322,7 @@ def _stretch(span: Span, step: float, factor: int, cutoff: float) -> Stretch:
         [derivative(q[:, j], rate) if one is None else filtered(one) for j, one in enumerate(span.velocity)],
         axis=1,
     )
-    return Stretch(
+    return Interval(
         time=grid[::factor] + span.shift,
         stamp=span.origin + round(span.start * 1e9),
         q=q,
@@ -334,7 +332,7 @@ def _stretch(span: Span, step: float, factor: int, cutoff: float) -> Stretch:
     )
 
 
-# What a recording shows of a motion: all that a verdict needs, at a fraction of the samples' memory.
+# Observation
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from kane_dynamics_ros.replay.errors import (
     NoBagFilesError,
     UnknownStorageError,
 )
-from kane_dynamics_ros.replay.reading.blocks import BagFile, Block, Topic, joined
 from kane_dynamics_ros.replay.reading.compression import (
     ZSTD_MAGIC,
     CompressionError,
@@ -26,6 +25,7 @@ from kane_dynamics_ros.replay.reading.compression import (
 )
 from kane_dynamics_ros.replay.reading.mcap import MAGIC as MCAP_MAGIC
 from kane_dynamics_ros.replay.reading.mcap import McapFile
+from kane_dynamics_ros.replay.reading.messages import BagFile, Block, Topic, joined
 from kane_dynamics_ros.replay.reading.sqlite import SqliteFile, whole_pages
 
 SQLITE_MAGIC = b"SQLite format 3\x00"

@@ -1,4 +1,4 @@
-"""zstd and LZ4 undone within bounds: a few kilobytes of a stranger's bag can claim to be gigabytes.
+"""zstd and LZ4 undone within bounds: a few kilobytes of an untrusted bag can claim to be gigabytes.
 
 What is unpacked is never larger than its own header states, than an absolute limit, nor than
 ``LARGEST_RATIO`` times what was packed. Joint states of a robot at rest shrink some hundred times, bombs

@@ -1,4 +1,9 @@
-"""rosbag2's MCAP storage as blocks per topic, as far as a damaged file can be read."""
+"""rosbag2's MCAP storage as blocks per topic, as far as a damaged file can be read.
+
+The reader of the ``mcap`` library makes an object of each message; here a chunk stays one buffer, and
+its message index (time and offset of each message) becomes two arrays. The library still reads
+every record that comes once or once a chunk. A chunk without a usable index is walked through instead.
+"""
 
 import os
 import struct
@@ -18,25 +23,21 @@ from mcap.records import Channel, Chunk, Schema
 from numpy.lib.stride_tricks import sliding_window_view
 
 from kane_dynamics_ros.replay.errors import DamagedBagError
-from kane_dynamics_ros.replay.reading.blocks import Block, Integers, Topic
 from kane_dynamics_ros.replay.reading.compression import LARGEST_CHUNK, CompressionError, unpack_chunk
-
-# The records of an MCAP file one after another, as far as the file can be read.
-#
-# The reader of the ``mcap`` library makes an object of each message; here a chunk stays one buffer, and
-# its message index (time and offset of each message) becomes two arrays. The library still reads
-# every record that comes once or once a chunk.
-
+from kane_dynamics_ros.replay.reading.messages import Block, Integers, Topic
 
 MAGIC = b"\x89MCAP0\r\n"
 RECORD_HEAD = struct.Struct("<BQ")  # opcode, length
 INDEX_HEAD = struct.Struct("<HI")  # channel, bytes that follow
 INDEX_ENTRY = np.dtype([("time", "<u8"), ("offset", "<u8")])
-
-
+MESSAGE_FIELDS = struct.Struct("<HIqq")  # channel, sequence, log time, publish time; the payload follows
+LOOSE = 2**20  # [bytes] of records outside chunks that are handed on together
 USED = (Opcode.SCHEMA, Opcode.CHANNEL, Opcode.MESSAGE, Opcode.CHUNK, Opcode.MESSAGE_INDEX)  # kinds of records
 # What the library raises when a length or a text in a record is corrupt.
 UNREADABLE = (McapError, struct.error, UnicodeDecodeError, OverflowError, MemoryError)
+
+
+# Records one after another
 
 
 class McapDamageError(Exception):
@@ -114,11 +115,7 @@ def chunk_data(record: Record) -> bytes:
     return data
 
 
-# The messages of an MCAP file as buffers with an index, whether the file has chunks and indexes or not.
-
-
-MESSAGE_FIELDS = struct.Struct("<HIqq")  # channel, sequence, log time, publish time; the payload follows
-LOOSE = 2**20  # [bytes] of records outside chunks that are handed on together
+# Buffers with an index, whether the file has chunks and indexes or not
 
 
 class Piece(NamedTuple):
@@ -148,7 +145,7 @@ def directory_at_end(file: BinaryIO) -> Directory:
     directory = Directory()
     try:
         summary = make_reader(file).get_summary()
-    except Exception:  # another's parser on a stranger's bytes: whatever it raises, the file tells the rest
+    except Exception:  # another's parser on untrusted bytes: whatever it raises, the file tells the rest
         summary = None
     if summary is not None:
         for schema in summary.schemas.values():
@@ -249,7 +246,7 @@ def _scanned(data: bytes, directory: Directory) -> list[IndexEntries]:
     ]
 
 
-# rosbag2's MCAP storage as blocks per topic.
+# The file
 
 
 class McapFile:

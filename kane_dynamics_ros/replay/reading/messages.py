@@ -1,18 +1,78 @@
-"""Messages of one layout decoded together: joint states and commands as arrays."""
+"""Messages from bytes to arrays: what a storage hands over, and joint states and commands decoded from it.
+
+A storage hands over blocks, some thousand serialized messages of one topic. Two messages have one layout when
+they agree in every byte but values and padding: then each value lies at the same place in both, and one
+field of all messages of a block is one strided view of its bytes. ROS publishers send thousands of such
+messages in a row, so only the first of them is walked through byte by byte.
+"""
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.replay.reading.blocks import Block, Bytes, Integers
+from kane_dynamics_ros.runtime.interface import Array
 
-# Walking through one CDR message, noting which of its bytes any message of the same layout shares.
+Bytes = NDArray[np.uint8]
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Words = NDArray[np.uint32]
 
+
+# Blocks: raw messages by the thousand
+
+
+class Topic(NamedTuple):
+    """A topic of a bag, and its message type as ``package/msg/Name``."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some thousand messages of one topic, serialized (CDR), in the order they were recorded.
+
+    Message i is ``buffer[offsets[i]:offsets[i] + lengths[i]]``; ``received[i]`` [ns] is when the
+    recorder got it. All three index arrays have shape (N,).
+    """
+
+    topic: str
+    buffer: Bytes
+    offsets: Integers
+    lengths: Integers
+    received: Integers
+
+    def message(self, i: int) -> bytes:
+        """Message i as bytes of its own."""
+        start = int(self.offsets[i])
+        return self.buffer[start : start + int(self.lengths[i])].tobytes()
+
+
+class BagFile(Protocol):
+    """One file of a bag, whatever its storage."""
+
+    def topics(self) -> tuple[Topic, ...]:
+        """The topics of the readable part. Raises ``DamagedBagError`` when none can be told."""
+
+    def blocks(self, names: Collection[str]) -> Iterator[Block]:
+        """The messages of some topics. Raises ``DamagedBagError`` after the last readable one."""
+
+
+def joined(topic: str, received: Sequence[int], messages: Sequence[bytes]) -> Block:
+    """A block from messages that came one by one."""
+    lengths = np.fromiter(map(len, messages), np.int64, len(messages))
+    offsets = np.zeros_like(lengths)
+    np.cumsum(lengths[:-1], out=offsets[1:])
+    buffer = np.frombuffer(b"".join(messages), np.uint8)
+    return Block(topic, buffer, offsets, lengths, np.array(received, np.int64))
+
+
+# Walking through one CDR message
 
 ENCAPSULATION = 4  # [bytes]; alignment counts from behind them
 PLAIN_CDR = (b"\x00\x00", b"\x00\x01")  # big endian, little endian
@@ -23,7 +83,7 @@ class MalformedMessageError(ValueError):
 
 
 class Cursor:
-    """A position in a message. ``fixed`` marks the bytes that make up the layout: no padding, no values."""
+    """A position in a CDR message. ``fixed`` marks the bytes of the layout: no padding, no values."""
 
     def __init__(self, message: bytes) -> None:
         if message[:2] not in PLAIN_CDR:
@@ -69,16 +129,7 @@ class Cursor:
         return self.skip(8 * number), number
 
 
-# Messages of one layout decoded together: each field of all of them is one strided view of the bytes.
-#
-# Two messages have one layout when they agree in every byte but values and padding: then each value
-# lies at the same place in both. ROS publishers send thousands of such messages in a row.
-
-
-Doubles = NDArray[np.float64]
-Mask = NDArray[np.bool_]
-Words = NDArray[np.uint32]
-
+# Layouts
 
 WORD = 4  # [bytes]
 STAMP, STAMP_SIZE = ENCAPSULATION, 8  # [bytes]: where header.stamp lies, which comes first
@@ -117,7 +168,7 @@ class Layout:
         same[same] = agree
         return same
 
-    def doubles(self, block: Block, chosen: Integers, array: str) -> Doubles:
+    def doubles(self, block: Block, chosen: Integers, array: str) -> Array:
         """One array field of some messages: (N, values)."""
         start, number = self.arrays[array]
         return self._values(block, chosen, start, number, "f8").astype(np.float64)
@@ -190,15 +241,17 @@ def _runs(cursor: Cursor) -> Iterator[Run]:
         yield Run(WORD * words.start, template[words], fixed[words])
 
 
-# Blocks sorted by layout: thousands of messages decoded at once, and one by one where the layout changes.
-
+# Sorting by layout
 
 KEPT = 64  # layouts remembered; publishers that shuffle their joints have many
 AHEAD = 8  # the next new layout is looked for in so many times the messages that shared the last one
 
 
 class Grouper:
-    """Sorts the messages of one topic by layout, and remembers the layouts from block to block."""
+    """Sorts the messages of one topic by layout, and remembers the layouts from block to block.
+
+    Thousands of messages are decoded at once, and one by one only where the layout changes.
+    """
 
     def __init__(self, parse: Parse) -> None:
         self._parse = parse
@@ -241,8 +294,7 @@ class Grouper:
         self._layouts = [layout, *(other for other in self._layouts if other is not layout)][:KEPT]
 
 
-# The joint states of a bag as arrays in the model's joint order.
-
+# Joint states
 
 UNREAD = np.iinfo(np.int64).min  # stands for the stamp of a message that was dropped
 FIELDS = ("position", "velocity", "effort")
@@ -261,9 +313,9 @@ class JointStates:
     joints: tuple[str, ...]
     stamps: Integers
     received: Integers
-    position: Doubles
-    velocity: Doubles
-    effort: Doubles
+    position: Array
+    velocity: Array
+    effort: Array
     found: tuple[str, ...]
     dropped: int
     unstamped: int
@@ -283,7 +335,7 @@ class JointStateDecoder:
         """Decode one block, a layout at a time."""
         shape = len(block.offsets), len(self._joints)
         stamps = np.full(shape[0], UNREAD)
-        decoded: dict[str, Doubles] = {}
+        decoded: dict[str, Array] = {}
         for layout, chosen in self._grouper.groups(block):
             if not _consistent(layout):
                 self._inconsistent += len(chosen)
@@ -323,9 +375,9 @@ class _Parts:
 
     def __init__(self, joints: int) -> None:
         self._times: list[Integers] = [np.empty((2, 0), np.int64)]
-        self._values: dict[str, list[Doubles]] = {name: [np.empty((0, joints))] for name in FIELDS}
+        self._values: dict[str, list[Array]] = {name: [np.empty((0, joints))] for name in FIELDS}
 
-    def add(self, stamps: Integers, received: Integers, decoded: dict[str, Doubles]) -> None:
+    def add(self, stamps: Integers, received: Integers, decoded: dict[str, Array]) -> None:
         """Keep the messages that were read."""
         kept = stamps != UNREAD
         if not kept.any():
@@ -334,7 +386,7 @@ class _Parts:
         for name in FIELDS:
             self._values[name].append(decoded[name] if kept.all() else decoded[name][kept])
 
-    def joined(self) -> tuple[Integers, Integers, Doubles, Doubles, Doubles]:
+    def joined(self) -> tuple[Integers, Integers, Array, Array, Array]:
         """One array each; the parts are given up field by field, so that little is held twice."""
         stamps, received = np.concatenate(self._times, axis=1)
         position, velocity, effort = (np.concatenate(self._values.pop(name)) for name in FIELDS)
@@ -348,7 +400,7 @@ def _consistent(layout: Layout) -> bool:
     return lengths_fit and len(set(layout.names)) == number
 
 
-def _in_order(layout: Layout, block: Block, chosen: Integers, name: str, joints: tuple[str, ...]) -> Doubles:
+def _in_order(layout: Layout, block: Block, chosen: Integers, name: str, joints: tuple[str, ...]) -> Array:
     """One field of some messages in the model's joint order, (N, n); NaN where they do not tell it."""
     if layout.arrays[name][1] and layout.names == joints:
         return layout.doubles(block, chosen, name)
@@ -360,7 +412,7 @@ def _in_order(layout: Layout, block: Block, chosen: Integers, name: str, joints:
     return ordered
 
 
-# The effort commands of a bag as arrays.
+# Effort commands
 
 
 @dataclass(frozen=True)
@@ -371,7 +423,7 @@ class Commands:
     """
 
     received: Integers
-    effort: Doubles
+    effort: Array
 
 
 class CommandDecoder:
@@ -381,7 +433,7 @@ class CommandDecoder:
         self._joints = joints
         self._grouper = Grouper(float64_array_layout)
         self._received: list[Integers] = [np.empty(0, np.int64)]
-        self._effort: list[Doubles] = [np.empty((0, joints))]
+        self._effort: list[Array] = [np.empty((0, joints))]
 
     def add(self, block: Block) -> None:
         """Decode one block."""

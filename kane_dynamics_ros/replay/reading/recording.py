@@ -22,19 +22,30 @@ from kane_dynamics_ros.replay.errors import (
     UnknownTopicError,
 )
 from kane_dynamics_ros.replay.reading.bag import Bag, open_bag
-from kane_dynamics_ros.replay.reading.blocks import Block, Topic
 from kane_dynamics_ros.replay.reading.messages import (
+    Block,
     CommandDecoder,
     Commands,
     Cursor,
     JointStateDecoder,
     JointStates,
     MalformedMessageError,
+    Topic,
 )
 from kane_dynamics_ros.replay.renaming import Renaming, names_in_bag, proposal
 
 COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
 DESCRIPTION_TYPE = "std_msgs/msg/String"
+# Topics whose efforts this package computed: feedforward_node's, the observer's, those of a report.
+OWN_OUTPUT = re.compile(r"(^|/)(feedforward|external_torque|terms/[^/]+)$|(^|/)kane_dynamics/replay/[^/]+$")
+# Words in the names of JointState topics by which other tools send commands or tell what they plan.
+COMMAND_WORD = re.compile(
+    "commands?|commanded|cmds?|desired|references?|targets?|goals?|setpoints?|planned|predicted|expected|requested"
+    "|ideal|nominal|feedforward"
+)
+# Values that no robot has: a driver's overflow, a damaged bag.
+LARGEST = {"position": 1e5, "velocity": 1e5, "effort": 1e7}  # [rad, rad/s, N m] or [m, m/s, N]
+MOST_IMPOSSIBLE = 0.01  # of a joint's values that may be set aside
 
 
 @dataclass(frozen=True)
@@ -106,11 +117,6 @@ def read_recording(
     )
 
 
-# Values that no robot has: a driver's overflow, a damaged bag.
-LARGEST = {"position": 1e5, "velocity": 1e5, "effort": 1e7}  # [rad, rad/s, N m] or [m, m/s, N]
-MOST_IMPOSSIBLE = 0.01  # of a joint's values that may be set aside
-
-
 @dataclass(frozen=True)
 class Impossible:
     """``count`` of ``told`` values of a joint, set aside; the first was ``value``, at ``time`` [s]."""
@@ -170,15 +176,6 @@ def _read(
         else:
             description = _text(block) or description
     return states.result(), commands.result(), description
-
-
-# Topics whose efforts this package computed: feedforward_node's, the observer's, those of a report.
-OWN_OUTPUT = re.compile(r"(^|/)(feedforward|external_torque|terms/[^/]+)$|(^|/)kane_dynamics/replay/[^/]+$")
-# Words in the names of JointState topics by which other tools send commands or tell what they plan.
-COMMAND_WORD = re.compile(
-    "commands?|commanded|cmds?|desired|references?|targets?|goals?|setpoints?|planned|predicted|expected|requested"
-    "|ideal|nominal|feedforward"
-)
 
 
 def is_own_output(topic: str) -> bool:

@@ -1,4 +1,4 @@
-"""rosbag2's SQLite storage: tables ``topics`` and ``messages``, read as a stranger's file.
+"""rosbag2's SQLite storage: tables ``topics`` and ``messages``, read as an untrusted file.
 
 A database is a program: a view or a computed column makes rows out of nothing, and damaged pages that lead to
 each other are walked through for ever. So both names must be plain tables, and a reader that gets more bytes,
@@ -14,8 +14,8 @@ from pathlib import Path
 import apsw
 
 from kane_dynamics_ros.replay.errors import DamagedBagError, UnpackError
-from kane_dynamics_ros.replay.reading.blocks import Block, Topic, joined
 from kane_dynamics_ros.replay.reading.compression import LARGEST_MESSAGE
+from kane_dynamics_ros.replay.reading.messages import Block, Topic, joined
 
 # A damaged file may hold anything in any column: texts are asked for as bytes, messages are checked.
 TOPICS = "SELECT CAST(name AS BLOB), CAST(type AS BLOB) FROM topics ORDER BY id LIMIT 65536"

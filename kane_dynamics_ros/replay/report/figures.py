@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from scipy import signal
 
-from kane_dynamics_ros.replay.reading.messages import Doubles
 from kane_dynamics_ros.replay.verdict.comparison import Comparison
+from kane_dynamics_ros.runtime.interface import Array
 
 BINS = 800  # along the time axis; each keeps its smallest and largest value
 SEGMENT = 4.0  # [s] of Welch's segments: 0.25 Hz between lines
@@ -46,17 +46,15 @@ def joint_figure(comparison: Comparison, joint: int, unit: str, rate: float) -> 
     return svg(figure)
 
 
-def _curve(
-    axes: Axes, comparison: Comparison, values: Doubles, label: str, colour: str, width: float
-) -> None:
-    """A line that breaks where a stretch ends."""
+def _curve(axes: Axes, comparison: Comparison, values: Array, label: str, colour: str, width: float) -> None:
+    """A line that breaks where an interval ends."""
     pieces = np.split(np.arange(len(values)), comparison.joins[1:])
     for i, piece in enumerate(pieces):
         time, thinned = _thinned(comparison.time[piece], values[piece])
         axes.plot(time, thinned, color=colour, linewidth=width, label=label if i == 0 else None)
 
 
-def _thinned(time: Doubles, values: Doubles) -> tuple[Doubles, Doubles]:
+def _thinned(time: Array, values: Array) -> tuple[Array, Array]:
     """Of each bin the extremes in their order: the eye sees the same line."""
     size = len(values) // BINS
     if size < 4:
@@ -67,7 +65,7 @@ def _thinned(time: Doubles, values: Doubles) -> tuple[Doubles, Doubles]:
     return time[kept], values[kept]
 
 
-def _spectrum(axes: Axes, values: Doubles, rate: float, label: str, colour: str) -> None:
+def _spectrum(axes: Axes, values: Array, rate: float, label: str, colour: str) -> None:
     frequency, power = signal.welch(values, rate, nperseg=min(len(values), int(SEGMENT * rate)))
     shown = power[1:] > 0
     axes.loglog(frequency[1:][shown], power[1:][shown], color=colour, linewidth=1, label=label)

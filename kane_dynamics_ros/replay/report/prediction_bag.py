@@ -10,25 +10,27 @@ from rosbags.typesys import Stores, get_typestore
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
 from kane_dynamics_ros.replay.estimation.motion import Observation
 from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.blocks import Integers
-from kane_dynamics_ros.replay.reading.messages import STAMP, STAMP_SIZE, Doubles, joint_state_layout
+from kane_dynamics_ros.replay.reading.messages import STAMP, STAMP_SIZE, Integers, joint_state_layout
 from kane_dynamics_ros.replay.reading.recording import COMMAND_TYPE
 from kane_dynamics_ros.replay.verdict.comparison import Comparison
-
-# Many JointState messages serialized together: one of them is the mould, into which values are laid.
-
+from kane_dynamics_ros.runtime.interface import Array
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
+PREFIX = "/kane_dynamics/replay"  # of the added topics
+COPIED = (JOINT_STATE_TYPE, COMMAND_TYPE)  # types whose topics are taken over as they are
 
 
 def joint_state_messages(
     joints: Sequence[str],
     stamps: Integers,
-    effort: Doubles,
-    position: Doubles | None = None,
-    velocity: Doubles | None = None,
+    effort: Array,
+    position: Array | None = None,
+    velocity: Array | None = None,
 ) -> Iterator[bytes]:
-    """Messages in CDR, little endian: ``stamps`` [ns] (N,), fields (N, n), left empty where ``None``."""
+    """Messages in CDR, little endian: ``stamps`` [ns] (N,), fields (N, n), left empty where ``None``.
+
+    One message is serialized; the values of the others are laid into copies of it.
+    """
     fields = {"position": position, "velocity": velocity, "effort": effort}
     template = _template(joints, {name for name, values in fields.items() if values is not None})
     layout = joint_state_layout(template)
@@ -49,13 +51,6 @@ def _template(joints: Sequence[str], filled: set[str]) -> bytes:
     values = (np.zeros(len(joints) if name in filled else 0) for name in ("position", "velocity", "effort"))
     message = types[JOINT_STATE_TYPE](header, list(joints), *values)
     return bytes(STORE.serialize_cdr(message, JOINT_STATE_TYPE))
-
-
-# An MCAP bag with the recorded joint states and commands, and the predicted efforts beside them.
-
-
-PREFIX = "/kane_dynamics/replay"  # of the added topics
-COPIED = (JOINT_STATE_TYPE, COMMAND_TYPE)  # types whose topics are taken over as they are
 
 
 def write_prediction_bag(observation: Observation, comparison: Comparison, folder: Path) -> None:

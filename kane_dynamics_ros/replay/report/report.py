@@ -20,10 +20,14 @@ from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Verdict
 from kane_dynamics_ros.replay.viewing.records import write_view
 
-# The verdict as plain data, for ``report.json``.
+FORMAT = 2  # rises when a field changes its name or meaning
+HEADER = ("joint", "RMSE", "bias", "NRMSE", "R^2", "worst", "at", "unit")
+MARKER = ".kane_dynamics_replay.json"  # lists the files that a report wrote
+PAGES = ("report.json", "report.html", "view.html")
+PREDICTED = "predicted"
 
 
-FORMAT = 1  # rises when a field changes its name or meaning
+# Plain data, for ``report.json``
 
 
 def write_json(verdict: Verdict, file: Path) -> None:
@@ -51,10 +55,7 @@ def _plain(value: object) -> object:
     return str(value) if isinstance(value, Path) else value
 
 
-# The verdict as lines for a terminal.
-
-
-HEADER = ("joint", "RMSE", "bias", "NRMSE", "R^2", "worst", "at", "unit")
+# Lines for a terminal
 
 
 def table(verdict: Verdict) -> list[str]:
@@ -114,11 +115,11 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-# ``report.html``: one file that needs nothing else, no network either.
+# ``report.html``
 
 
 def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
-    """Write the page, with a link to ``view.html`` when ``viewed``.
+    """Write the page, one file that needs nothing else, with a link to ``view.html`` when ``viewed``.
 
     Names come from bags and URDFs: the template escapes every one of them.
     """
@@ -136,19 +137,14 @@ def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
     text = environment.get_template("report.html.j2").render(
         verdict=verdict,
         done=verdict.processing,
-        blamed=[joint for joint in verdict.joints if joint.findings],
+        attributed=[joint for joint in verdict.joints if joint.findings],
         figures=figures,
         viewed=viewed,
     )
     write_file(file, text)
 
 
-# The folder, in which nothing is replaced but what an earlier report wrote.
-
-
-MARKER = ".kane_dynamics_replay.json"  # lists the files that a report wrote
-PAGES = ("report.json", "report.html", "view.html")
-PREDICTED = "predicted"
+# The folder, in which nothing is replaced but what an earlier report wrote
 
 
 def check_folder(bag: Path, folder: Path) -> None:
@@ -185,9 +181,6 @@ def _written(folder: Path) -> frozenset[str]:
 def _mark(folder: Path, files: Collection[str]) -> None:
     content = {"written by": "kane_dynamics replay", "files": sorted(files)}
     write_file(folder / MARKER, json.dumps(content, indent=2) + "\n")
-
-
-# The report of one bag: ``report.json``, ``report.html``, ``view.html`` and the bag ``predicted``.
 
 
 def write_report(

@@ -1,51 +1,67 @@
-"""Which terms, and which causes common to the arm, explain a residual."""
+"""Which terms, and which causes common to the arm, explain a residual.
+
+The residual r of a joint is regressed on what each term contributes to its effort,
+
+    r = c_I inertia + c_C coriolis + c_G gravity + b speed + f direction + o
+
+c_I, c_C and c_G tell by how much the model's terms are too small, b and f viscous and Coulomb friction
+that it lacks, o a constant. All six at once would share an error out among terms that resemble each other;
+so terms are taken one by one, each time the one that explains most of what is left (forward
+selection, all coefficients fitted anew), and only as long as the gain is worth telling.
+
+A term that explains much need not be the cause. It is named only if
+- it can be told from all others together: they do not imitate it in this motion;
+- its size is possible: no arm has ten times the gravity, or less than none, of its drawing;
+- it holds where it was not fitted: a fit to nine tenths of the recording improves the last tenth, in turns.
+
+A body at the tip, or one link's mass, acts on all joints at once. Each such cause is a few columns Y
+(effort per unit of its unknowns, for every joint and sample), and is judged by how much of the residuals
+of all joints they explain together: least squares over the arm. Friction and offset of each joint are taken
+out before, for they hide what the bodies do; and each joint counts in units of its measured effort (RMS), so
+that a wrist that does not fit weighs as much as a shoulder.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kane_dynamics_ros.replay.estimation.correlation import bartlett, memory
 from kane_dynamics_ros.replay.estimation.motion import Motion
-from kane_dynamics_ros.replay.reading.messages import Doubles
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, smoothed
-from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload, Vector
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload, Vector
 
-# Which terms explain a joint's residual: least squares, one term after another.
-#
-# The residual r of a joint is regressed on what each term contributes to its effort,
-#
-#     r = c_I inertia + c_C coriolis + c_G gravity + b speed + f direction + o
-#
-# c_I, c_C and c_G tell by how much the model's terms are too small, b and f viscous and Coulomb friction
-# that it lacks, o a constant. All six at once would share an error out among terms that resemble each other;
-# so terms are taken one by one, each time the one that explains most of what is left (forward
-# selection, all coefficients fitted anew), and only as long as the gain is worth telling.
-#
-# A term that explains much need not be the cause. It is named only if
-# - it can be told from all others together: they do not imitate it in this motion;
-# - its size is possible: no arm has ten times the gravity, or less than none, of its drawing;
-# - it holds where it was not fitted: a fit to nine tenths of the recording improves the last tenth, in turns.
-
-
+Indices = NDArray[np.intp]
+RIGID = ("inertia", "coriolis", "gravity")
 SMALLEST_SHARE = 0.05  # of the residual's power that a term must explain,
 SMALLEST_REST = 0.5  # or else of the power that the terms before it leave
 SMALLEST_EFFORT = 0.005  # of the measured effort (RMS) that a term's error must amount to
 STANDARD_ERRORS = 5.0  # a coefficient must be this many from zero
 ALIKE = 0.95  # correlation above which the motion cannot tell two terms apart
 IMITATED = 0.98  # of a term's power that all others together may make up
-MOST_TOO_SMALL, MOST_TOO_LARGE = (
-    1.0,
-    1.0,
-)  # parts by which a model's term can be off: a link twice as heavy, or none
+# parts by which a model's term can be off: a link twice as heavy, or none
+MOST_TOO_SMALL, MOST_TOO_LARGE = 1.0, 1.0
 REVERSED = 0.1  # how near to -2 a part must be for an effort that was measured with the wrong sign
 FOLDS = 10  # parts of the recording that are left out in turn
 HOLDS = 2.0  # standard errors, over the parts, by which a term must improve what was left out
 AS_GOOD = 0.9  # of the best term's gain that such a term must reach to be named beside it
+SAMPLES = 20_000  # of the motion that are looked at: minutes at the analysis rate
+SMALLEST_CAUSE_SHARE = 0.3  # of the residuals' power, friction taken out, that a cause must explain
+ALONE = 0.95  # of what all causes explain together, noise apart, that the one to tell must explain alone
+SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must beat a link, which has one
+HEAVIEST_LINK = 3.0  # times what the model says; more is no slip of a drawing
+FARTHEST_TIP = 2.0  # [m] from the tip frame to the centre of what it may carry
+ZERO: Vector = (0.0, 0.0, 0.0)
+PIECE = 2000  # samples whose regressor is held at once: some MB
+RANK = 1e-3  # singular values below this part of the greatest are directions the motion does not show
+
+
+# One joint: least squares, one term after another
 
 
 @dataclass(frozen=True)
-class Blame:
+class Attribution:
     """One term's part in a residual.
 
     ``coefficient`` as in the module's equation, ``error`` its standard error, ``effort`` the RMS of what
@@ -61,14 +77,47 @@ class Blame:
     alike: tuple[str, ...] = ()
 
 
-def blame(
-    residual: Doubles,
-    contributions: Mapping[str, Doubles],
+def attribute_joint(
+    comparison: Comparison, joint: int, common: Array | None, measured_rms: float, independent: float
+) -> list[Attribution]:
+    """The terms to which a joint's residual is attributed, greatest first.
+
+    ``common`` (N,) is the part of the residual that a payload or a link's mass explains: it is told as
+    what it changes in inertia, Coriolis and gravity, and only the rest is searched for friction
+    and offsets. Else an offset would pass for the weight of a payload, and friction for its inertia.
+    """
+    residual = comparison.residual[:, joint]
+    rigid = {name: comparison.terms[name][:, joint] for name in RIGID}
+    other = {
+        "viscous": comparison.speed[:, joint],
+        "Coulomb": comparison.direction[:, joint],
+        "offset": np.ones(len(residual)),
+    }
+    if common is None:
+        return attribute(residual, {**rigid, **other}, measured_rms, independent)
+    found = [
+        *_of_part(common, residual, attribute(common, rigid, measured_rms, independent, bounded=False)),
+        *_of_part(
+            residual - common, residual, attribute(residual - common, other, measured_rms, independent)
+        ),
+    ]
+    return sorted(found, key=lambda one: -one.effort)
+
+
+def _of_part(part: Array, residual: Array, attributions: list[Attribution]) -> list[Attribution]:
+    """Shares of a part of the residual as shares of the whole."""
+    weight = float(np.mean(part**2) / np.mean(residual**2))
+    return [replace(one, share=min(1.0, weight * one.share)) for one in attributions]
+
+
+def attribute(
+    residual: Array,
+    contributions: Mapping[str, Array],
     measured_rms: float,
     independent: float,
     bounded: bool = True,
-) -> list[Blame]:
-    """The terms to blame for a residual (N,), greatest first; empty when none is worth telling.
+) -> list[Attribution]:
+    """The terms to which a residual (N,) is attributed, greatest first; empty when none is worth telling.
 
     contributions: (N,) each, by term; independent: how many of the N samples count as independent
     (a low-passed signal has fewer than samples); bounded: whether the size of a term must be one that an arm
@@ -79,19 +128,23 @@ def blame(
     while True:
         chosen, found = _selected(problem, measured_rms, refused)
         values, errors = problem.solved(chosen)
-        blames = [
-            Blame(problem.names[i], value / problem.rms[i], error / problem.rms[i], abs(value), share, alike)
+        attributions = [
+            Attribution(
+                problem.names[i], value / problem.rms[i], error / problem.rms[i], abs(value), share, alike
+            )
             for i, value, error, (share, alike) in zip(
                 chosen, values.tolist(), errors.tolist(), found, strict=True
             )
         ]
-        impossible = {i for i, one in zip(chosen, blames, strict=True) if bounded and not _possible(one)}
+        impossible = {
+            i for i, one in zip(chosen, attributions, strict=True) if bounded and not _possible(one)
+        }
         if not impossible:
-            return sorted(blames, key=lambda one: -one.effort)
+            return sorted(attributions, key=lambda one: -one.effort)
         refused |= impossible  # the others must explain the residual without it
 
 
-def _possible(one: Blame) -> bool:
+def _possible(one: Attribution) -> bool:
     """Whether an arm can differ so much from its model."""
     if one.term not in RIGID:
         return True
@@ -131,13 +184,13 @@ class _Problem:
 
     names: tuple[str, ...]
     rms: tuple[float, ...]  # of each column before scaling
-    columns: Doubles  # (N, k)
-    residual: Doubles  # (N,)
-    parts: Doubles  # (folds, k + 1, k + 1): mean products of columns and residual, each over N
+    columns: Array  # (N, k)
+    residual: Array  # (N,)
+    parts: Array  # (folds, k + 1, k + 1): mean products of columns and residual, each over N
     least_memory: int  # samples that a filter makes alike
 
     @classmethod
-    def of(cls, residual: Doubles, contributions: Mapping[str, Doubles], least_memory: int) -> "_Problem":
+    def of(cls, residual: Array, contributions: Mapping[str, Array], least_memory: int) -> "_Problem":
         rms = {name: float(np.sqrt(np.mean(column**2))) for name, column in contributions.items()}
         names = tuple(name for name in contributions if rms[name] > 0)
         columns = np.stack([contributions[name] / rms[name] for name in names], axis=1)
@@ -148,12 +201,12 @@ class _Problem:
         )
 
     @property
-    def gram(self) -> Doubles:
+    def gram(self) -> Array:
         """Mean products of the columns, (k, k)."""
         return np.asarray(self.parts.sum(axis=0)[:-1, :-1])
 
     @property
-    def towards(self) -> Doubles:
+    def towards(self) -> Array:
         """Mean products of the columns with the residual, (k,)."""
         return np.asarray(self.parts.sum(axis=0)[:-1, -1])
 
@@ -176,7 +229,7 @@ class _Problem:
         values = np.linalg.lstsq(self.gram[np.ix_(others, others)], self.gram[others, column], rcond=1e-9)[0]
         return float(values @ self.gram[others, column])
 
-    def solved(self, chosen: list[int]) -> tuple[Doubles, Doubles]:
+    def solved(self, chosen: list[int]) -> tuple[Array, Array]:
         """Coefficients of the scaled columns and their standard errors, for residuals that follow each
         other.
         """
@@ -208,13 +261,13 @@ class _Problem:
         return float(np.mean(gains)) > HOLDS * spread
 
 
-def _fitted(products: Doubles, chosen: list[int]) -> Doubles:
+def _fitted(products: Array, chosen: list[int]) -> Array:
     """Coefficients of some columns from products of columns and residual."""
     some = products[np.ix_(chosen, chosen)]
     return np.asarray(np.linalg.lstsq(some, products[chosen, -1], rcond=1e-9)[0], float)
 
 
-def _left(products: Doubles, chosen: list[int], fitted_to: Doubles) -> float:
+def _left(products: Array, chosen: list[int], fitted_to: Array) -> float:
     """The power that a fit to other data leaves."""
     x = np.zeros(len(products))
     x[-1] = 1.0
@@ -223,24 +276,7 @@ def _left(products: Doubles, chosen: list[int], fitted_to: Doubles) -> float:
     return float(x @ products @ x)
 
 
-# Causes that act on all joints at once: a body at the tip, or one link's mass.
-#
-# Each cause is a few columns Y (effort per unit of its unknowns, for every joint and sample), and is
-# judged by how much of the residuals of all joints they explain together: least squares over the arm.
-# Friction and offset of each joint are taken out before, for they hide what the bodies do; and each
-# joint counts in units of its measured effort (RMS), so that a wrist that does not fit weighs as much as
-# a shoulder.
-
-
-SAMPLES = 20_000  # of the motion that are looked at: minutes at the analysis rate
-SMALLEST_CAUSE_SHARE = 0.3  # of the residuals' power, friction taken out, that a cause must explain
-ALONE = 0.95  # of what all causes explain together, noise apart, that the one to tell must explain alone
-SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must beat a link, which has one
-HEAVIEST_LINK = 3.0  # times what the model says; more is no slip of a drawing
-FARTHEST_TIP = 2.0  # [m] from the tip frame to the centre of what it may carry
-ZERO: Vector = (0.0, 0.0, 0.0)
-PIECE = 2000  # samples whose regressor is held at once: some MB
-RANK = 1e-3  # singular values below this part of the greatest are directions the motion does not show
+# The whole arm: a body at the tip, or one link's mass
 
 
 @dataclass(frozen=True)
@@ -270,7 +306,7 @@ def whole_arm_cause(
     """The cause that explains the residuals of all joints best, if one explains nearly all of them."""
     some = _columns_of_some(model, motion)
     samples = some.shape[1]
-    stacked = _stacked(some, comparison, slice(0, samples))
+    stacked = _stacked(some, comparison, np.arange(samples))
     if not len(stacked):
         return None  # no joint measures any effort
     columns, residual = stacked[:, :-1], stacked[:, -1]
@@ -287,11 +323,12 @@ def whole_arm_cause(
     if best is None or best.share <= max(SMALLEST_CAUSE_SHARE, ALONE * everything):
         return None
     chosen = slice(0, 4) if isinstance(best, TipBody) else slice(4 + model.bodies.index(best.link), None)
-    halves = slice(0, samples // 2), slice(samples // 2, samples)
+    turns = np.arange(samples) * 2 * FOLDS // samples % 2  # an arm may rest in one half of the time
+    halves = np.flatnonzero(turns == 0), np.flatnonzero(turns == 1)
     return best if _holds(some[chosen][: 4 if isinstance(best, TipBody) else 1], comparison, halves) else None
 
 
-def _holds(columns: Doubles, comparison: Comparison, halves: tuple[slice, slice]) -> bool:
+def _holds(columns: Array, comparison: Comparison, halves: tuple[Indices, Indices]) -> bool:
     """Whether a cause that is fitted to one half of the motion explains the other as well, both ways."""
     for fitted, judged in (halves, halves[::-1]):
         learnt, asked = (_stacked(columns[:, half], comparison, half) for half in (fitted, judged))
@@ -302,11 +339,11 @@ def _holds(columns: Doubles, comparison: Comparison, halves: tuple[slice, slice]
     return True
 
 
-def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkError) -> Doubles:
+def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkError) -> Array:
     """What a cause adds to the effort of every joint along the whole motion, filtered: (N, n)."""
     parts = []
-    for stretch in motion.stretches:
-        states = stretch.q, stretch.qd, stretch.qdd
+    for interval in motion.intervals:
+        states = interval.q, interval.qd, interval.qdd
         if isinstance(cause, TipBody):
             body = _with_payload(model, abs(cause.mass), cause.com).inverse_dynamics(*states)
             added = np.sign(cause.mass) * (body - _with_payload(model, 0.0).inverse_dynamics(*states))
@@ -316,7 +353,7 @@ def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkErro
     return np.concatenate(parts)
 
 
-def _tip_body(columns: Doubles, residual: Doubles) -> TipBody:
+def _tip_body(columns: Array, residual: Array) -> TipBody:
     """From the columns of mass and first moment."""
     moments, share = _solved(columns, residual)
     mass = float(moments[0])
@@ -324,13 +361,13 @@ def _tip_body(columns: Doubles, residual: Doubles) -> TipBody:
     return TipBody(mass, (x, y, z), share)
 
 
-def _link_error(link: str, column: Doubles, residual: Doubles) -> LinkError:
+def _link_error(link: str, column: Array, residual: Array) -> LinkError:
     """From the effort that the link itself causes in the model."""
     excess, share = _solved(column, residual)
     return LinkError(link, 1 + float(excess[0]), share)
 
 
-def _solved(columns: Doubles, residual: Doubles) -> tuple[Doubles, float]:
+def _solved(columns: Array, residual: Array) -> tuple[Array, float]:
     """Least squares: the unknowns, and the share of the residual's power that they explain."""
     size = np.linalg.norm(columns, axis=0)
     size[size == 0] = 1.0  # such a column does nothing
@@ -340,7 +377,7 @@ def _solved(columns: Doubles, residual: Doubles) -> tuple[Doubles, float]:
     return unknowns, 1 - left / power if power else 0.0
 
 
-def _stacked(columns: Doubles, comparison: Comparison, part: slice) -> Doubles:
+def _stacked(columns: Array, comparison: Comparison, part: Indices) -> Array:
     """Columns (unknowns, N, n) and the residual of the same part, joint under joint, without friction and
     offset.
 
@@ -358,19 +395,19 @@ def _stacked(columns: Doubles, comparison: Comparison, part: slice) -> Doubles:
     return np.concatenate(joints)
 
 
-def _columns_of_some(model: DynamicsModel, motion: Motion) -> Doubles:
+def _columns_of_some(model: DynamicsModel, motion: Motion) -> Array:
     """The columns of all causes over the first ``SAMPLES`` samples, filtered: (4 + bodies, N, n)."""
-    parts: list[Doubles] = []
-    for stretch in motion.stretches:
+    parts: list[Array] = []
+    for interval in motion.intervals:
         missing = SAMPLES - sum(part.shape[1] for part in parts)
         if missing > 0:
-            states = [x[: missing + 2 * motion.edge] for x in (stretch.q, stretch.qd, stretch.qdd)]
+            states = [x[: missing + 2 * motion.edge] for x in (interval.q, interval.qd, interval.qdd)]
             columns = [*_tip_columns(model, *states), *_body_columns(model, *states)]
             parts.append(np.stack([smoothed(column, motion) for column in columns]))
     return np.concatenate(parts, axis=1)
 
 
-def _tip_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) -> list[Doubles]:
+def _tip_columns(model: DynamicsModel, q: Array, qd: Array, qdd: Array) -> list[Array]:
     """Effort per unit of mass and of first moment of a point-like body in the tip frame.
 
     It is linear in both: m Y_0 + m c_x Y_x + m c_y Y_y + m c_z Y_z. From the model's own torques tau(m, c),
@@ -378,7 +415,7 @@ def _tip_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) ->
     inertia, even in c, drops out.
     """
 
-    def effort(mass: float, com: Vector = ZERO) -> Doubles:
+    def effort(mass: float, com: Vector = ZERO) -> Array:
         return _with_payload(model, mass, com).inverse_dynamics(q, qd, qdd)
 
     axes: tuple[Vector, ...] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
@@ -390,7 +427,7 @@ def _with_payload(model: DynamicsModel, mass: float, com: Vector = ZERO) -> Dyna
     return model.with_parameters(payload=Payload(mass, com))
 
 
-def _body_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) -> list[Doubles]:
+def _body_columns(model: DynamicsModel, q: Array, qd: Array, qdd: Array) -> list[Array]:
     """What each body's mass and inertia contribute: its ten columns of the regressor times its parameters."""
     parameters = model.inertial_parameters.reshape(-1, 10)
     pieces = [
@@ -404,40 +441,3 @@ def _body_columns(model: DynamicsModel, q: Doubles, qd: Doubles, qdd: Doubles) -
         for i in range(0, len(q), PIECE)
     ]
     return list(np.concatenate(pieces, axis=1))
-
-
-# The terms to blame on one joint, with what is common to the whole arm kept apart.
-
-
-RIGID = ("inertia", "coriolis", "gravity")
-
-
-def blame_joint(
-    comparison: Comparison, joint: int, common: Doubles | None, measured_rms: float, independent: float
-) -> list[Blame]:
-    """Terms to blame for a joint's residual, greatest first.
-
-    ``common`` (N,) is the part of the residual that a payload or a link's mass explains: it is told as
-    what it changes in inertia, Coriolis and gravity, and only the rest is searched for friction
-    and offsets. Else an offset would pass for the weight of a payload, and friction for its inertia.
-    """
-    residual = comparison.residual[:, joint]
-    rigid = {name: comparison.terms[name][:, joint] for name in RIGID}
-    other = {
-        "viscous": comparison.speed[:, joint],
-        "Coulomb": comparison.direction[:, joint],
-        "offset": np.ones(len(residual)),
-    }
-    if common is None:
-        return blame(residual, {**rigid, **other}, measured_rms, independent)
-    found = [
-        *_of_part(common, residual, blame(common, rigid, measured_rms, independent, bounded=False)),
-        *_of_part(residual - common, residual, blame(residual - common, other, measured_rms, independent)),
-    ]
-    return sorted(found, key=lambda one: -one.effort)
-
-
-def _of_part(part: Doubles, residual: Doubles, blames: list[Blame]) -> list[Blame]:
-    """Shares of a part of the residual as shares of the whole."""
-    weight = float(np.mean(part**2) / np.mean(residual**2))
-    return [replace(one, share=min(1.0, weight * one.share)) for one in blames]

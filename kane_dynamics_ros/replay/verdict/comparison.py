@@ -1,4 +1,4 @@
-"""Measured effort beside the model's, term by term, and how well they fit."""
+"""Measured effort beside the model's, term by term, through the same filter; and how well they fit."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -6,12 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.replay.estimation.filters import low_pass
-from kane_dynamics_ros.replay.estimation.motion import Motion, Stretch
-from kane_dynamics_ros.replay.reading.blocks import Integers
-from kane_dynamics_ros.replay.reading.messages import Doubles
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.replay.estimation.motion import Interval, Motion
+from kane_dynamics_ros.replay.reading.messages import Integers
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
-# How well predicted effort fits the measured one, in the usual figures.
+MODEL_TERMS = ("inertia", "coriolis", "gravity", "friction")
 
 
 class Fit(NamedTuple):
@@ -32,7 +31,7 @@ class Fit(NamedTuple):
     measured_rms: float
 
 
-def fit(time: Doubles, measured: Doubles, predicted: Doubles) -> Fit:
+def fit(time: Array, measured: Array, predicted: Array) -> Fit:
     """The figures of one joint from (N,) arrays."""
     residual = measured - predicted
     power = float(np.mean(residual**2))
@@ -49,45 +48,39 @@ def fit(time: Doubles, measured: Doubles, predicted: Doubles) -> Fit:
     )
 
 
-# Measured effort beside the model's, term by term, through the same filter.
-
-
-MODEL_TERMS = ("inertia", "coriolis", "gravity", "friction")
-
-
 @dataclass(frozen=True)
 class Comparison:
-    """All stretches one after another: ``time`` [s] and header ``stamps`` [ns] (N,), efforts (N, n).
+    """All intervals one after another: ``time`` [s] and header ``stamps`` [ns] (N,), efforts (N, n).
 
     ``terms`` are the model's, and add up to ``predicted``. ``speed`` is the joint velocity and
     ``direction`` its smooth sign: what unit viscous and Coulomb friction would add. Everything went
     through one low-pass, so that what the filter takes from the measurement it takes from the model.
-    ``joins`` are the indices at which a stretch begins.
+    ``joins`` are the indices at which an interval begins.
     """
 
-    time: Doubles
+    time: Array
     stamps: Integers
-    measured: Doubles
-    predicted: Doubles
-    terms: dict[str, Doubles]
-    speed: Doubles
-    direction: Doubles
+    measured: Array
+    predicted: Array
+    terms: dict[str, Array]
+    speed: Array
+    direction: Array
     joins: tuple[int, ...]
 
     @property
-    def residual(self) -> Doubles:
+    def residual(self) -> Array:
         """Measured minus predicted: what the model lacks."""
         return self.measured - self.predicted
 
 
 def compare(model: DynamicsModel, motion: Motion) -> Comparison:
     """The model's efforts along a motion."""
-    parts = [_part(model, motion, stretch) for stretch in motion.stretches]
+    parts = [_part(model, motion, interval) for interval in motion.intervals]
     lengths = [len(part["time"]) for part in parts]
     joined = {name: _joined([part.pop(name) for part in parts]) for name in list(parts[0])}
     return Comparison(
         time=joined["time"],
-        stamps=np.concatenate([_stamps(motion, stretch) for stretch in motion.stretches]),
+        stamps=np.concatenate([_stamps(motion, interval) for interval in motion.intervals]),
         measured=joined["measured"],
         predicted=sum((joined[name] for name in MODEL_TERMS), np.zeros(())),
         terms={name: joined[name] for name in MODEL_TERMS},
@@ -97,28 +90,28 @@ def compare(model: DynamicsModel, motion: Motion) -> Comparison:
     )
 
 
-def _joined(parts: list[Doubles]) -> Doubles:
+def _joined(parts: list[Array]) -> Array:
     """One after another; a lone part is not copied."""
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def smoothed(values: Doubles, motion: Motion) -> Doubles:
-    """A signal of one stretch through the common filter, without the ends that it spoils."""
+def smoothed(values: Array, motion: Motion) -> Array:
+    """A signal of one interval through the common filter, without the ends that it spoils."""
     return low_pass(values, motion.rate, motion.cutoff)[motion.edge : -motion.edge]
 
 
-def _part(model: DynamicsModel, motion: Motion, stretch: Stretch) -> dict[str, Doubles]:
-    raw = dict(zip(MODEL_TERMS, model.terms(stretch.q, stretch.qd, stretch.qdd), strict=True))
-    raw["speed"] = stretch.qd
-    raw["direction"] = np.tanh(stretch.qd / model.parameters.coulomb_velocity)
+def _part(model: DynamicsModel, motion: Motion, interval: Interval) -> dict[str, Array]:
+    raw = dict(zip(MODEL_TERMS, model.terms(interval.q, interval.qd, interval.qdd), strict=True))
+    raw["speed"] = interval.qd
+    raw["direction"] = np.tanh(interval.qd / model.parameters.coulomb_velocity)
     kept = slice(motion.edge, -motion.edge)
     return {
-        "time": stretch.time[kept],
-        "measured": stretch.effort[kept],
+        "time": interval.time[kept],
+        "measured": interval.effort[kept],
         **{name: smoothed(raw.pop(name), motion) for name in list(raw)},
     }
 
 
-def _stamps(motion: Motion, stretch: Stretch) -> Integers:
-    samples = np.arange(len(stretch.time))[motion.edge : -motion.edge]
-    return np.asarray(stretch.stamp + np.rint(samples * (1e9 / motion.rate)).astype(np.int64))
+def _stamps(motion: Motion, interval: Interval) -> Integers:
+    samples = np.arange(len(interval.time))[motion.edge : -motion.edge]
+    return np.asarray(interval.stamp + np.rint(samples * (1e9 / motion.rate)).astype(np.int64))

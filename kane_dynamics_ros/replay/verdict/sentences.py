@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kane_dynamics_ros.replay.estimation.motion import Motion
-from kane_dynamics_ros.replay.verdict.attribution import Blame, LinkError, TipBody
+from kane_dynamics_ros.replay.verdict.attribution import Attribution, LinkError, TipBody
 from kane_dynamics_ros.replay.verdict.comparison import Fit
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
@@ -15,18 +15,14 @@ TERM_NAMES = {
     "Coulomb": "Coulomb friction",
     "offset": "constant offset",
 }
-
-
 UNEXPLAINED = 0.1  # of a joint's measured effort (RMS) that must have a cause, known or not
-
-
-def joint_findings(model: DynamicsModel, joint: int, blames: Sequence[Blame]) -> tuple[str, ...]:
-    """One sentence a blamed term, the most weighty first."""
-    return tuple(_sentence(model, joint, one) for one in blames)
-
-
 LEAST_EXPLAINED = 0.9  # R^2 below which a model does not explain an effort
 SMALLEST_RESIDUAL = 1e-6  # [N m] or [N]; below, a residual is nothing but rounding
+
+
+def joint_findings(model: DynamicsModel, joint: int, attributions: Sequence[Attribution]) -> tuple[str, ...]:
+    """One sentence for each attributed term, the most weighty first."""
+    return tuple(_sentence(model, joint, one) for one in attributions)
 
 
 def unexplained(figures: Fit) -> tuple[str, ...]:
@@ -38,14 +34,14 @@ def unexplained(figures: Fit) -> tuple[str, ...]:
     if figures.r_squared >= LEAST_EXPLAINED and figures.rmse <= UNEXPLAINED * figures.measured_rms:
         return ()
     part = f"{_percent(figures.r_squared)} %" if figures.r_squared > 0 else "nothing"
-    rest = f"{_percent(figures.rmse / figures.measured_rms)} % of it" if figures.measured_rms else "all"
+    rest = f"{_percent(figures.rmse / figures.measured_rms)} %" if figures.measured_rms else "all"
     return (
-        f"the model explains {part} of how the measured effort varies, and leaves {rest}; no single term is "
-        "surely the cause: kane_dynamics identify fits all of them together",
+        f"the model explains {part} of the measured effort's variance, and its error is {rest} of the effort "
+        "(RMS); no single term is surely the cause: kane_dynamics identify fits all of them together",
     )
 
 
-def _sentence(model: DynamicsModel, joint: int, one: Blame) -> str:
+def _sentence(model: DynamicsModel, joint: int, one: Attribution) -> str:
     text = f"{TERM_NAMES[one.term]} {_amount(model, joint, one)}"
     if one.alike:
         others = " or ".join(TERM_NAMES[name] for name in one.alike)
@@ -53,7 +49,7 @@ def _sentence(model: DynamicsModel, joint: int, one: Blame) -> str:
     return text
 
 
-def _amount(model: DynamicsModel, joint: int, one: Blame) -> str:
+def _amount(model: DynamicsModel, joint: int, one: Attribution) -> str:
     """ "8 % too small", "0.4 N m missing", ...: what the model has less, or more, than the arm."""
     size, sign = abs(one.coefficient), "too small" if one.coefficient > 0 else "too large"
     linear = model.joints[joint].kind == "prismatic"

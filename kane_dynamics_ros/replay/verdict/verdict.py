@@ -10,18 +10,17 @@ import numpy as np
 from kane_dynamics_ros.replay.errors import NoMotionError, NotFiniteError
 from kane_dynamics_ros.replay.estimation.delay import Delay
 from kane_dynamics_ros.replay.estimation.motion import Motion, Observation
-from kane_dynamics_ros.replay.reading.messages import Doubles
 from kane_dynamics_ros.replay.verdict.attribution import (
-    Blame,
+    Attribution,
     LinkError,
     TipBody,
-    blame_joint,
+    attribute_joint,
     cause_effort,
     whole_arm_cause,
 )
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.verdict.sentences import arm_findings, joint_findings, notes, unexplained
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 LEAST_TRAVEL = (0.05, 0.01)  # [rad], [m] that a joint must move; encoder noise is far below
 LEAST_CHANGE = 0.2  # of its measured range by which the others must change a resting joint's effort
@@ -39,7 +38,7 @@ class JointVerdict:
     name: str
     unit: str  # of effort: "N m" or "N"
     fit: Fit
-    blames: tuple[Blame, ...]
+    attributions: tuple[Attribution, ...]
     findings: tuple[str, ...]
     travel: float = math.inf
     judged: bool = True
@@ -91,7 +90,7 @@ def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
     Raises ``NoMotionError`` where no joint moves, and ``NotFiniteError`` where a figure is not finite.
     """
     motion = observation.motion
-    travel = np.max([np.ptp(stretch.q, axis=0) for stretch in motion.stretches], axis=0)
+    travel = np.max([np.ptp(interval.q, axis=0) for interval in motion.intervals], axis=0)
     kinds = [joint.kind for joint in model.joints]
     moves = travel >= [LEAST_TRAVEL[kind == "prismatic"] for kind in kinds]
     if not moves.any():
@@ -135,7 +134,7 @@ def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
     return Analysis(verdict, motion, comparison)
 
 
-def _columns(comparison: Comparison) -> Iterator[tuple[Doubles, Doubles]]:
+def _columns(comparison: Comparison) -> Iterator[tuple[Array, Array]]:
     """Measured and predicted effort of each joint, (N,) each."""
     return zip(comparison.measured.T, comparison.predicted.T, strict=True)
 
@@ -148,7 +147,7 @@ def _joint(
     model: DynamicsModel,
     motion: Motion,
     comparison: Comparison,
-    explained: Doubles | None,
+    explained: Array | None,
     j: int,
     figures: Fit,
     travel: float,
@@ -157,16 +156,16 @@ def _joint(
     """One joint; ``explained`` is what the cause common to all joints adds to their efforts, (N, n)."""
     independent = len(comparison.time) * 2 * motion.cutoff / motion.rate
     common = None if explained is None else explained[:, j]
-    blames = blame_joint(comparison, j, common, figures.measured_rms, independent) if judged else []
+    attributions = attribute_joint(comparison, j, common, figures.measured_rms, independent) if judged else []
     linear = model.joints[j].kind == "prismatic"
-    findings = joint_findings(model, j, blames) or unexplained(figures)
+    findings = joint_findings(model, j, attributions) or unexplained(figures)
     if not judged:
         findings = (f"hardly any motion ({travel:.2g} {'m' if linear else 'rad'}): not judged",)
     return JointVerdict(
         name=model.joint_names[j],
         unit="N" if linear else "N m",
         fit=figures,
-        blames=tuple(blames),
+        attributions=tuple(attributions),
         findings=findings,
         travel=travel,
         judged=judged,

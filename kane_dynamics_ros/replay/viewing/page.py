@@ -15,17 +15,12 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kane_dynamics_ros.description import Chain, Robot, load_robot, parse_robot, serial_chain
 from kane_dynamics_ros.description.load import expand_xacro, read_bytes
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
 from kane_dynamics_ros.replay.viewing.meshes import MeshError, Shown, made_small
-
-# Write one self-contained HTML page that plays a record of a robot: what is in it, and the page itself.
-
-
-Array = NDArray[np.float64]
+from kane_dynamics_ros.runtime.interface import Array
 
 EXPANDED = "KD111"  # the finding of a file that xacro expanded
 DIGITS = 6  # significant; the page shows, it does not compute
@@ -105,8 +100,7 @@ def rounded(values: Array) -> Any:
     return [float(f"{x:.{DIGITS}g}") if np.isfinite(x) else None for x in values]
 
 
-# Find the mesh files that a URDF names, and take them into the page.
-
+# Meshes that a URDF names
 
 FORMATS = {".stl": "stl", ".dae": "dae", ".obj": "obj"}
 PACKAGE = "package://"
@@ -118,7 +112,7 @@ def load_meshes(urdf: str, folder: Path, anywhere: bool = False) -> tuple[dict[s
     """The meshes of all visuals by name, and a warning for each that cannot be shown or was reduced.
 
     Relative names start at ``folder``; ``package://NAME/...`` is looked up in the parents of ``folder``
-    and in ``share`` of every prefix of AMENT_PREFIX_PATH. A description may be a stranger's, and what a page
+    and in ``share`` of every prefix of AMENT_PREFIX_PATH. A description may come from anyone, and what a page
     embeds travels with it: unless ``anywhere``, a file must lie, links resolved, in the package.
     """
     found, warnings = {}, []
@@ -200,8 +194,7 @@ def _package_of(folder: Path) -> Path:
     return next((each for each in (whole, *whole.parents) if (each / "package.xml").is_file()), whole)
 
 
-# The robot of a page: its URDF as text, its chain, its meshes, and what a record of its motion shows.
-
+# The robot: its URDF as text, its chain, its meshes
 
 POSITION_UNITS = {"prismatic": "m"}  # else rad
 EFFORT_UNITS = {"prismatic": "N"}  # else N m

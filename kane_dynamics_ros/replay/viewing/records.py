@@ -1,4 +1,4 @@
-"""Records to play: a bag beside its reference, and a verdict's curves."""
+"""Records to play: a bag's states beside the reference that the controller stated, and a verdict's curves."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,15 +25,12 @@ from kane_dynamics_ros.replay.viewing.page import (
     robot_from_file,
     robot_from_text,
 )
-
-# A recorded bag as a record to play: the robot's states beside the reference that the controller stated.
-
-
-Array = NDArray[np.float64]
+from kane_dynamics_ros.runtime.interface import Array
 
 MOST_SAMPLES = 3000
 FINEST_STEP = 0.01  # [s]
 REFERENCE_TOPIC = "/feedforward"  # how the topic of the stated reference ends
+POSITION_UNITS = {"N m": "rad", "N": "m"}  # by the effort's
 
 
 class NoDescriptionError(KaneDynamicsError):
@@ -146,10 +143,7 @@ def quantities(robot: ShownRobot, motion: Samples, wanted: Samples | None) -> tu
     )
 
 
-# A verdict's curves as a record to play: the recorded motion, efforts measured and predicted.
-
-
-POSITION_UNITS = {"N m": "rad", "N": "m"}
+# A verdict's curves
 
 
 def write_view(
@@ -184,7 +178,7 @@ def record_of_analysis(observation: Observation, analysis: Analysis, robot: Show
     """The motion as it was filtered for the verdict, thinned to what a page needs."""
     comparison = analysis.comparison
     thin = slice(None, None, max(1, len(comparison.time) // MOST_SAMPLES))
-    position = np.concatenate([stretch.q for stretch in analysis.motion.stretches])[thin].T
+    position = np.concatenate([interval.q for interval in analysis.motion.intervals])[thin].T
     units = tuple(joint.unit for joint in analysis.verdict.joints)
     measured = Series("measured", "motion", comparison.measured[thin].T)
     predicted = Series("predicted", "reference", comparison.predicted[thin].T)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
-from test_view_page import embedded
+from test_page import embedded
 from view_samples import JOINTS, URDF
 
 from kane_dynamics_ros.replay.jobs import Job, run_job

@@ -45,10 +45,10 @@ def assert_true(found: Motion, tolerance: float, joined: bool = False) -> None:
     The low-pass takes less than 1e-6 of a 1.5 Hz motion at 30 Hz; linear interpolation of the truth adds
     (omega h)^2 / 8 = 4e-5.
     """
-    for stretch in found.stretches:
+    for interval in found.intervals:
         inner = slice(found.edge, -found.edge)
-        times = stretch.time[inner] % (len(Q) / RATE) if joined else stretch.time[inner]
-        pairs = ((stretch.q, Q), (stretch.qd, QD), (stretch.qdd, QDD), (stretch.effort, EFFORT))
+        times = interval.time[inner] % (len(Q) / RATE) if joined else interval.time[inner]
+        pairs = ((interval.q, Q), (interval.qd, QD), (interval.qdd, QDD), (interval.effort, EFFORT))
         for estimated, exact in pairs:
             error = estimated[inner] - truth_at(times, exact)
             assert np.abs(error).max() < tolerance * np.abs(exact).max()
@@ -60,7 +60,7 @@ def test_a_clean_recording_gives_the_exact_motion(velocity: bool) -> None:
     assert found.cutoff == 30.0  # nothing but rounding lies above the motion: the highest allowed
     assert found.sampled == pytest.approx(RATE, rel=1e-9)
     assert found.derived == (() if velocity else ("a", "b"))
-    assert len(found.stretches) == 1
+    assert len(found.intervals) == 1
     assert_true(found, 1e-3 if velocity else 2e-3)  # twice through the filter's ends
 
 
@@ -110,9 +110,9 @@ def test_repeated_stamps_are_used_once() -> None:
 def test_single_lost_messages_are_bridged_and_gaps_are_not() -> None:
     lost = np.concatenate([np.arange(97, 4000, 97), np.arange(5000, 5500)])
     found = estimate(recording(chosen(states(), np.setdiff1d(np.arange(len(Q)), lost))))
-    assert len(found.stretches) == 2
+    assert len(found.intervals) == 2
     assert found.gaps == (pytest.approx(501 / RATE),)
-    assert found.stretches[0].time[-1] < 5000 / RATE < found.stretches[1].time[0]
+    assert found.intervals[0].time[-1] < 5000 / RATE < found.intervals[1].time[0]
     assert_true(found, 2e-3)
 
 
@@ -120,8 +120,8 @@ def test_the_passes_of_a_looped_bag_follow_each_other() -> None:
     rows = np.concatenate([np.arange(len(Q)), np.arange(len(Q))])
     found = estimate(recording(chosen(states(), rows)))
     assert found.passes == 2
-    assert [round(stretch.time[0]) for stretch in found.stretches] == [0, 20]
-    assert [stretch.stamp for stretch in found.stretches] == [START, START]
+    assert [round(interval.time[0]) for interval in found.intervals] == [0, 20]
+    assert [interval.stamp for interval in found.intervals] == [START, START]
     assert_true(found, 1e-3, joined=True)
 
 
@@ -138,7 +138,7 @@ def test_two_publishers_each_with_a_part_of_the_joints() -> None:
     parts.effort[1::2, 0] = np.nan
     found = estimate(recording(parts), cutoff=10.0)
     assert found.sampled == pytest.approx(RATE, rel=1e-4)
-    assert len(found.stretches) == 1
+    assert len(found.intervals) == 1
     assert_true(found, 1e-2)
 
 
@@ -153,6 +153,6 @@ def test_a_recording_of_gaps_alone_is_refused() -> None:
     with pytest.raises(TooShortError) as refused:
         estimate(recording(chosen(states(), rows)))
     assert str(refused.value) == (
-        "bag: topic '/joint_states': the longest stretch without a gap lasts 0.498 s; at least 1 s are "
+        "bag: topic '/joint_states': the longest interval without a gap lasts 0.498 s; at least 1 s are "
         "needed to estimate accelerations"
     )

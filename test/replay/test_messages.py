@@ -9,8 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from replay_bags import JOINT_STATE, STORE, small_record
 
-from kane_dynamics_ros.replay.reading.blocks import Block, joined
-from kane_dynamics_ros.replay.reading.messages import CommandDecoder, JointStateDecoder, JointStates
+from kane_dynamics_ros.replay.reading.messages import (
+    Block,
+    CommandDecoder,
+    JointStateDecoder,
+    JointStates,
+    joined,
+)
 
 JOINTS = ("shoulder", "elbow", "wrist")
 TYPES = STORE.types

@@ -274,7 +274,7 @@ def test_locked_joint_stands_at_its_position(tmp_path, trajectory):
                 point[field] = point[field][:4]
     trajectory.write_text(json.dumps(content))
     assert main(words) == 0
-    from test_view_page import embedded
+    from test_page import embedded
 
     assert embedded(page.read_text())["locked"] == {"gamma_4": 0.7}
 

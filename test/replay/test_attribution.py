@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.replay.verdict.attribution import blame
+from kane_dynamics_ros.replay.verdict.attribution import attribute
 
 COUNT = 4000
 TIME = np.arange(COUNT) / 100.0
@@ -25,7 +25,7 @@ def columns() -> dict[str, np.ndarray]:
 
 def named(residual: np.ndarray, contributions: dict[str, np.ndarray]) -> dict[str, float]:
     noise = 0.05 * np.random.default_rng(1).normal(size=COUNT)
-    found = blame(residual + noise, contributions, 1.0, COUNT / 4)
+    found = attribute(residual + noise, contributions, 1.0, COUNT / 4)
     return {one.term: one.coefficient for one in found}
 
 
