@@ -49,8 +49,8 @@ def test_the_simulated_arm_settles_below_the_bound_and_oscillates_above_it(arm, 
     bound = largest_stable_factor(arm, Q, GRAVITY, KP, KD, PERIOD, delay)
     early, late = speeds_of(arm, model, 0.8 * bound, delay)
     assert late < early < 1e-2
-    _, late = speeds_of(arm, model, 1.2 * bound, delay)
-    assert late > 1.0  # [rad/s]; the start is off by some microradians
+    early, late = speeds_of(arm, model, 1.5 * bound, delay)
+    assert late > 5.0 * early or early > 1.0  # it grows, or has grown at once
 
 
 def test_shipped_gains_are_stable_without_delay_and_a_period_late_only_when_halved(arm):
