@@ -81,6 +81,11 @@ SIMULATION_ARGUMENTS = (
         str(SHARE / "config" / "simulated_hardware.yaml"),
         "parameters of the simulated hardware, under /**:",
     ),
+    Argument(
+        "elastic",
+        "",
+        "links that bend: a YAML file, or urdf for the URDF's <elastic>; empty: as hardware_params_file says",
+    ),
 )
 ROS2_CONTROL_ARGUMENTS = (
     Argument("urdf", str(SHARE / "urdf" / f"{SHIPPED}.urdf.xacro"), "URDF or xacro file of the robot"),
@@ -164,7 +169,11 @@ def plan_simulation(values: Mapping[str, str]) -> Plan:
         "robot_description": robot.description,
         "time.mode": "lock_step" if robot.use_sim_time else "wall",
     }
+    if values["elastic"]:
+        own["elastic"] = values["elastic"]
     given = _parameters(file, "simulated_hardware", robot.namespace, HARDWARE_TABLE) | own
+    if given["elastic"] not in ("", "urdf") and not Path(given["elastic"]).is_file():
+        raise LaunchArgumentError("elastic", given["elastic"], "a YAML file, urdf or nothing")
     if given["engine"] == "own" and not given["elastic"]:  # the others need what is slow to load
         build_hardware(robot.model, given)
     hardware = NodePlan(PACKAGE, "simulated_hardware_node", (str(file), own), robot.remappings)

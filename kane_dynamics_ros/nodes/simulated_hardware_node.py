@@ -91,9 +91,13 @@ class SimulatedHardwareNode(Node):
         super().__init__("simulated_hardware")
         declare(self, TABLE)
         self.values = read(self, TABLE)
-        self.hardware = build_hardware(
-            load_model(self.values["model"], backend=self.values["backend"]), self.values
-        )
+        model = load_model(self.values["model"], backend=self.values["backend"])
+        self.hardware = build_hardware(model, self.values)
+        self._tip: Any = None
+        if self.values["elastic"]:
+            from kane_dynamics_ros.nodes.hardware.tip import TipPoses  # brings SciPy, like the elastic arm
+
+            self._tip = TipPoses(self, self.hardware.engine, model.root)  # type: ignore[arg-type]
         self._reporter = build_reporter(self.hardware, self.values)
         self.dropped_commands = 0
         self._states = self.create_publisher(JointState, "joint_states", 10)
@@ -222,6 +226,8 @@ class SimulatedHardwareNode(Node):
     def _send(self) -> None:
         self._time.announce()
         self._states.publish(self._message)
+        if self._tip is not None:
+            self._tip.publish(self._message.header.stamp)
 
     def _on_parameters(self, parameters: "list[Parameter[Any]]") -> SetParametersResult:
         """Payload and faults may change while running; a wrong value is refused with the reason."""

@@ -72,6 +72,13 @@ class ElasticPlant:
         """Where the tip really is, in the root frame."""
         return arrangement(self._arm, self._state.x).tip
 
+    @property
+    def rigid_tip(self) -> Placement:
+        """Where the joints alone would put it."""
+        straight = np.zeros(self._arm.size)
+        straight[: self._arm.n] = self.q
+        return arrangement(self._arm, straight).tip
+
     def reset(self, q: Array, qd: Array) -> None:
         """Put the joints into a state; the beams sag as they would at rest and do not vibrate."""
         x = sag(self._arm, np.array(q, dtype=float), self._gravity)

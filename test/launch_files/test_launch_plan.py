@@ -211,3 +211,11 @@ def test_the_shipped_trajectory_controller_holds_the_shipped_arm():
         gains = controller["gains"][joint]
         assert gains["p"] == pytest.approx(10.0**2 * inertia, rel=5e-3)
         assert gains["d"] == pytest.approx(2.0 * 10.0 * inertia, rel=5e-3)
+
+
+def test_elastic_links_go_to_the_hardware_and_a_file_that_is_not_there_is_refused():
+    links = str(SHARE / "examples" / "elastic_forearm" / "forearm.yaml")
+    assert settings(plan_simulation(values(elastic=links)), "simulated_hardware_node")["elastic"] == links
+    assert "elastic" not in settings(plan_simulation(values()), "simulated_hardware_node")
+    with pytest.raises(KaneDynamicsError, match=r"elastic:='none\.yaml'"):
+        plan_simulation(values(elastic="none.yaml"))

@@ -7,6 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,11 @@ LEAD = 500_000_000  # [ns] of /clock between sending the trajectory and its star
 PATIENCE = 50.0  # [s] of the wall, for one run on a busy machine
 DOMAIN = own_domain()
 SECOND = 1_000_000_000  # [ns]
+ROOT = Path(__file__).parents[2]
+GAINS = (  # those of config/feedforward.yaml
+    "feedforward_pd.kp:=[600.0, 600.0, 200.0, 2.0, 2.0]",
+    "feedforward_pd.kd:=[120.0, 120.0, 30.0, 0.08, 0.04]",
+)
 SPACE = f"/run_{uuid.uuid4().hex}"  # apart from other runs of these tests on this machine
 
 COMMANDS, GATED = "forward_effort_controller/commands", "gated/commands"
@@ -98,7 +104,7 @@ def own_run(ros: None) -> Run:
 def record(engine: str) -> Run:
     """Joint states during the swing, by the time [ns] since its start; both nodes started anew."""
     with processes() as start:
-        return follow(start, engine)
+        return follow(start, [f"engine:={engine}"])
 
 
 class Gate:
@@ -120,7 +126,9 @@ class Gate:
         self.onward.publish(self.kept)
 
 
-def follow(start: Start, engine: str) -> Run:
+def follow(
+    start: Start, arm: list[str], control: tuple[str, ...] = (), rate: int = 250, duration: float = PERIOD
+) -> Run:
     probe = rclpy.create_node("probe", namespace=SPACE)
     states: dict[int, JointState] = {}
 
@@ -140,10 +148,10 @@ def follow(start: Start, engine: str) -> Run:
             executor.spin_once(timeout_sec=0.05)
 
     nodes = [
-        start("feedforward_node", ["use_sim_time:=true", "safety.state_timeout:=0.0"], []),
+        start("feedforward_node", ["use_sim_time:=true", "safety.state_timeout:=0.0", *control], []),
         start(
             "simulated_hardware_node",
-            ["time.mode:=lock_step", "time.timeout:=5.0", "publish_rate:=250", f"engine:={engine}"],
+            ["time.mode:=lock_step", "time.timeout:=5.0", f"publish_rate:={rate}", *arm],
             [f"{COMMANDS}:={GATED}"],
         ),
     ]
@@ -153,14 +161,14 @@ def follow(start: Start, engine: str) -> Run:
     sender.publish(trajectory(states[max(states)].name, begin))
     assert sender.wait_for_all_acked(Patience(seconds=10))
     gate.open()
-    until(lambda: max(states) > begin + PERIOD * SECOND)
+    until(lambda: max(states) > begin + duration * SECOND)
     for process in nodes:
         process.terminate()
     assert [process.wait(timeout=20) for process in nodes] == [0, 0]
     executor.shutdown()
     probe.destroy_node()
     measured = {moment - begin: (s.position, s.velocity, s.effort) for moment, s in states.items()}
-    return {moment: values for moment, values in measured.items() if 0 <= moment < PERIOD * SECOND}
+    return {moment: values for moment, values in measured.items() if 0 <= moment < duration * SECOND}
 
 
 def rms_error(states: Run) -> np.ndarray:
@@ -180,3 +188,18 @@ def test_the_arm_follows(own_run: Run) -> None:
 def test_mujoco_is_followed_as_well_as_our_plant(own_run: Run) -> None:
     pytest.importorskip("mujoco", reason="needs the mujoco extra")
     np.testing.assert_allclose(rms_error(record("mujoco")), rms_error(own_run), rtol=0.1)
+
+
+def settled(mode: str) -> float:
+    """Largest speed [rad/s] of the elastic reference arm's joints, 0.3 to 0.5 s after the swing's end."""
+    links = str(ROOT / "examples" / "elastic_forearm" / "forearm.yaml")
+    with processes() as start:
+        control = (f"mode:={mode}", *GAINS)
+        run = follow(start, [f"elastic:={links}"], control, rate=500, duration=PERIOD + 0.5)
+    late = [values[1] for moment, values in run.items() if moment > (PERIOD + 0.3) * SECOND]
+    assert len(late) == 99
+    return float(np.abs(late).max())
+
+
+def test_the_elastic_arm_settles_under_the_shipped_gains_of_feedforward_pd() -> None:
+    assert settled("feedforward_pd") < 0.02

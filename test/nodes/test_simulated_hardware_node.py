@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from own_domain import own_domain
 
 rclpy = pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.srv import SetParameters
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -371,3 +373,27 @@ def test_simulated_time_without_a_clock_is_said(bench: Callable[..., Bench]) -> 
         patch.setattr(type(logger), "warning", lambda self, text, **_: said.append(text))
         arm.until(lambda: bool(said))
     assert "/clock" in said[0]
+
+
+def test_poses_of_an_elastic_arm_s_tip_come_with_its_joint_states(bench: Callable[..., Bench]) -> None:
+    """The rigid one is Pinocchio's for the joints' positions; the true one hangs below it."""
+    pinocchio = pytest.importorskip("pinocchio", reason="needs the test extra")
+    root = Path(__file__).parents[2]
+    arm = bench(elastic=str(root / "examples" / "elastic_forearm" / "forearm.yaml"))
+    poses: dict[str, list[PoseStamped]] = {"tip_pose": [], "rigid_tip_pose": []}
+    for name, heard in poses.items():
+        arm.probe.create_subscription(PoseStamped, f"simulated_hardware/{name}", heard.append, 1000)
+    arm.until(lambda: all(len(heard) > 5 for heard in poses.values()))
+    other = pinocchio.buildModelFromUrdf(str(root / "urdf" / "manipulator_5dof.urdf"))
+    data = other.createData()
+    pinocchio.framesForwardKinematics(other, data, np.array(arm.states[-1].position))
+    frame = data.oMf[other.getFrameId(MODEL.tip)]
+    true, rigid = poses["tip_pose"][-1], poses["rigid_tip_pose"][-1]
+    stamps = {(s.header.stamp.sec, s.header.stamp.nanosec) for s in arm.states}
+    assert (true.header.stamp.sec, true.header.stamp.nanosec) in stamps
+    assert true.header.frame_id == rigid.header.frame_id == MODEL.root
+    p, R = rigid.pose.position, rigid.pose.orientation
+    np.testing.assert_allclose([p.x, p.y, p.z], frame.translation, atol=1e-9)
+    expected = pinocchio.Quaternion(frame.rotation).coeffs()
+    assert abs(np.dot(expected, [R.x, R.y, R.z, R.w])) == pytest.approx(1.0, abs=1e-12)
+    assert -0.02 < true.pose.position.z - p.z < -1e-3
