@@ -42,6 +42,7 @@ from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
 NEEDED = ("trajectory", "bag")
 STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
 STATUS = "feedforward_node/trajectory_status"
+LAST_WORDS = 0.5  # [s] for what was said of a failure to reach the bag as well
 TOPICS = (
     Topic(STATES, JointState),
     Topic(COMMANDS, Float64MultiArray),
@@ -242,8 +243,8 @@ class Recording:
         """Until states are past ``end_ns``; commands must reach ``last_ns``, when the last point is due."""
 
         def over() -> bool:
-            if self._outcome.get("state") in ("refused", "dropped"):
-                raise TrajectoryFailedError(self._outcome["state"], self._outcome["reason"], self._bag.path)
+            if self._failed():
+                return True
             left = (end_ns - self._newest_state_ns()) / NANOSECONDS
             if left < 0.0:
                 return True
@@ -252,6 +253,10 @@ class Recording:
             return False
 
         self._spin_until(over)
+        if self._failed():
+            deadline = time.monotonic() + LAST_WORDS
+            self._spin_until(lambda: time.monotonic() > deadline)
+            raise TrajectoryFailedError(self._outcome["state"], self._outcome["reason"], self._bag.path)
         behind = (last_ns - self._bag.last(COMMANDS).clock_ns) / NANOSECONDS
         if behind > TOLERANCE:
             raise RunBrokenError(f"the last message on {COMMANDS} came", behind, self._bag.path)
@@ -260,6 +265,9 @@ class Recording:
             self._spin_until(lambda: self._finished() or time.monotonic() > deadline)
             if not self._finished():
                 raise TrajectoryFailedError(self._outcome["state"], "and never finished", self._bag.path)
+
+    def _failed(self) -> bool:
+        return self._outcome.get("state") in ("refused", "dropped")
 
     def _finished(self) -> bool:
         return self._outcome.get("state") == "finished"
