@@ -30,6 +30,8 @@ ABSOLUTE = [word for name in ("clock", "diagnostics") for word in ("-r", f"/{nam
 PATIENCE = 20.0  # [s] for what a busy machine delays
 BEST_EFFORT = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=1)
+DISCOVERED_WITHIN = 5.0  # [s]
+TOLD = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # also what was said before
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 STILL = ("-p", "safety.on_tracking_error:=ignore")  # for tests whose arm does not move
 PATIENT = ("-p", "safety.state_timeout:=2.0")  # so that a busy machine makes no faults
@@ -65,6 +67,20 @@ class FeedforwardProcess:
         self.process.wait()
 
 
+class Sender:
+    """A publisher whose first message waits until somebody listens: discovery takes a while."""
+
+    def __init__(self, lab, publisher):
+        self.lab, self.get_subscription_count = lab, publisher.get_subscription_count
+        self._publisher = publisher
+
+    def publish(self, message):
+        deadline = time.monotonic() + DISCOVERED_WITHIN
+        while not self.get_subscription_count() and time.monotonic() < deadline:
+            self.lab.spin(0.01)
+        self._publisher.publish(message)
+
+
 class Lab:
     """A node of ours with its executor; ``commands`` are the efforts that came, in order."""
 
@@ -80,7 +96,9 @@ class Lab:
             Float64MultiArray, "forward_effort_controller/commands", self._keep, QoSProfile(depth=100)
         )
         self.states = self.node.create_publisher(JointState, "joint_states", RELIABLE)
-        self.trajectories = self.node.create_publisher(JointTrajectory, "joint_trajectory", RELIABLE)
+        self.trajectories = Sender(
+            self, self.node.create_publisher(JointTrajectory, "joint_trajectory", RELIABLE)
+        )
 
     def close(self):
         self.executor.shutdown()

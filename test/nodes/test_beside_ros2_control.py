@@ -23,6 +23,7 @@ from feedforward_lab import (
     PATIENT,
     RELIABLE,
     STILL,
+    TOLD,
     FeedforwardProcess,
     Lab,
     Q,
@@ -133,7 +134,7 @@ def test_states_of_the_broadcaster_are_answered_without_velocity_interfaces(star
 
 def test_hardware_that_stops_unnoticed_neither_winds_the_command_up_nor_lets_it_jump_at_its_return(start):
     make, lab = start
-    statuses = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status")
+    statuses = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status", TOLD)
     node = make()
     lab.wait_until_commanding()
     lab.wait_for(lab.trajectories.get_subscription_count)

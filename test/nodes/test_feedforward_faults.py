@@ -10,7 +10,18 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from feedforward_lab import MODEL, NAMES, PATIENT, RELIABLE, STILL, FeedforwardProcess, Lab, Q, trajectory
+from feedforward_lab import (
+    MODEL,
+    NAMES,
+    PATIENT,
+    RELIABLE,
+    STILL,
+    TOLD,
+    FeedforwardProcess,
+    Lab,
+    Q,
+    trajectory,
+)
 from own_domain import own_domain
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -164,7 +175,7 @@ def test_names_keep_their_meaning_in_a_namespace(start):
 
 def test_a_clock_that_jitters_by_less_than_the_states_period_drops_nothing(start):
     node, lab = start("-p", "use_sim_time:=true", "-p", "safety.state_timeout:=2.0", *STILL)
-    statuses = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status")
+    statuses = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status", TOLD)
     clock = lab.node.create_publisher(Clock, "/clock", 10)
     now = [100.0]
 

@@ -20,6 +20,7 @@ from feedforward_lab import (
     PATIENT,
     RELIABLE,
     STILL,
+    TOLD,
     FeedforwardProcess,
     Lab,
     Q,
@@ -125,7 +126,7 @@ def states_of(messages):
 
 
 def test_the_sender_of_a_trajectory_learns_what_became_of_it(lab):
-    statuses = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status")
+    statuses = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status", TOLD)
     lab.wait_for(lambda: lab.commands, lab.send)
     for label, message in (
         ("good", trajectory((0.1, Q, np.zeros(5)))),
