@@ -130,7 +130,7 @@ def test_other_names_are_proposed_and_then_taken(names, option, tmp_path, capsys
     [
         (lambda tau: np.full_like(tau, np.nan), "no effort of joint"),
         (np.zeros_like, "nothing can be identified"),
-        (lambda tau: tau[:100], "longest stretch"),
+        (lambda tau: tau[:100], "longest interval"),
     ],
 )
 def test_bags_that_cannot_be_used_make_exit_code_2(change, says, tmp_path, capsys):
