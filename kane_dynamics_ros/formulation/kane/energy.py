@@ -14,23 +14,14 @@ from kane_dynamics_ros.formulation.algebra import (
     multiply,
     scale,
 )
-from kane_dynamics_ros.formulation.kane.kinematics import Placement
+from kane_dynamics_ros.formulation.kane.kinematics import Placement, velocities
 
 
 def kinetic_energy(placements: Sequence[Placement], u: Sequence[Scalar]) -> Scalar:
     """T = sum 1/2 (m v.v + 2 h.(v x w) + w.J w), v of Bo and w in body axes [J]."""
     twice: Scalar = 0
-    omega: Vector = (0, 0, 0)
-    v: Vector = (0, 0, 0)
-    for placement in placements:
-        segment, body = placement.segment, placement.segment.body
-        speed = scale(segment.multiplier * u[segment.coordinate], segment.axis)
-        v = placement.to_body(add(v, cross(omega, placement.p_PoBo_P)))
-        omega = placement.to_body(omega)
-        if segment.prismatic:
-            v = add(v, speed)
-        else:
-            omega = add(omega, speed)
+    for placement, (omega, v) in zip(placements, velocities(placements, u), strict=True):
+        body = placement.segment.body
         xx, xy, xz, yy, yz, zz = body.tensor()
         momentum = dot((xx, xy, xz), omega), dot((xy, yy, yz), omega), dot((xz, yz, zz), omega)
         twice = twice + body.mass * dot(v, v) + 2 * dot(body.moment, cross(v, omega)) + dot(omega, momentum)

@@ -5,7 +5,7 @@ the body origins less the free-fall acceleration, so that weight needs no term o
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kane_dynamics_ros.formulation.algebra import (
@@ -86,6 +86,25 @@ def place(segments: Sequence[Segment], q: Sequence[Scalar], sine_cosine: SineCos
         else:
             placements.append(Placement(segment, sine_cosine(position), segment.p_PoJo_P))
     return tuple(placements)
+
+
+def velocities(placements: Sequence[Placement], u: Sequence[Scalar]) -> Iterator[tuple[Vector, Vector]]:
+    """omega [rad/s] and v of Bo [m/s] of every body, in body axes, from the root outwards.
+
+    One body at a time, so that on a graph each body's expressions stand together.
+    """
+    omega: Vector = (0, 0, 0)
+    v: Vector = (0, 0, 0)
+    for placement in placements:
+        segment = placement.segment
+        speed = scale(segment.multiplier * u[segment.coordinate], segment.axis)
+        v = placement.to_body(add(v, cross(omega, placement.p_PoBo_P)))
+        omega = placement.to_body(omega)
+        if segment.prismatic:
+            v = add(v, speed)
+        else:
+            omega = add(omega, speed)
+        yield omega, v
 
 
 @dataclass(frozen=True)

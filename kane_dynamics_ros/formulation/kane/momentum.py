@@ -18,25 +18,7 @@ so that the cost is linear in the joints.
 from collections.abc import Sequence
 
 from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, cross, dot, scale
-from kane_dynamics_ros.formulation.kane.kinematics import Placement
-
-
-def velocities(placements: Sequence[Placement], u: Sequence[Scalar]) -> list[tuple[Vector, Vector]]:
-    """omega [rad/s] and v of Bo [m/s] of every body, in body axes, from the root outwards."""
-    omega: Vector = (0, 0, 0)
-    v: Vector = (0, 0, 0)
-    found = []
-    for placement in placements:
-        segment = placement.segment
-        speed = scale(segment.multiplier * u[segment.coordinate], segment.axis)
-        v = placement.to_body(add(v, cross(omega, placement.p_PoBo_P)))
-        omega = placement.to_body(omega)
-        if segment.prismatic:
-            v = add(v, speed)
-        else:
-            omega = add(omega, speed)
-        found.append((omega, v))
-    return found
+from kane_dynamics_ros.formulation.kane.kinematics import Placement, velocities
 
 
 def momentum_and_drift(
@@ -50,7 +32,7 @@ def momentum_and_drift(
     drift: list[Scalar] = [0] * n
     linear: Vector = (0, 0, 0)
     angular: Vector = (0, 0, 0)
-    moving = velocities(placements, u)
+    moving = list(velocities(placements, u))
     for k in range(len(placements) - 1, -1, -1):
         segment, (omega, v) = placements[k].segment, moving[k]
         body = segment.body
