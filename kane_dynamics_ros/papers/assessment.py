@@ -9,7 +9,6 @@ Derivatives are counted by taking each of them through a ``Differentiator``.
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import sympy
@@ -17,7 +16,7 @@ import sympy
 from kane_dynamics_ros.description import Chain, ChainJoint, Inertia, load_robot, serial_chain
 from kane_dynamics_ros.description.model import IDENTITY, Vector
 from kane_dynamics_ros.formulation.kane import chain_dynamics
-from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, symbolic_chain
+from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, renamed, symbolic_chain
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 from kane_dynamics_ros.papers import manipulator_maggi
 from kane_dynamics_ros.papers.differentiation_counts import Differentiator, t
@@ -191,17 +190,13 @@ def own_table(costs: Iterable[OwnCost]) -> str:
 
 
 def manipulator_in_symbols() -> tuple[Chain, Inertia]:
-    """The paper's arm with symbols for its numbers, limbs' mass centres half-way; m_4 is a point mass."""
+    """The arm in the paper's symbols, its wrist locked, limbs' mass centres half-way; m_4 is a point mass."""
     robot = load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf")
     chain = symbolic_chain(serial_chain(robot, lock={"beta_4": 0.0, "gamma_4": 0.0}))
-    first, *limbs = chain.joints
-    ends = (limbs[1].p_PoJo_P, chain.p_BoTo_B)
-    halved = (
-        replace(limb, inertia=replace(limb.inertia, com=(end[0] / 2, end[1] / 2, end[2] / 2)))
-        for limb, end in zip(limbs, ends, strict=True)
-    )
+    l_2, l_3 = manipulator_maggi.l_2, manipulator_maggi.l_3
+    names = {"l_y2": l_2, "r_y2": l_2 / 2, "l_y3": l_3, "r_y3": l_3 / 2}
     end_effector = Inertia(manipulator_maggi.m_4, (0, 0, 0), ((0, 0, 0),) * 3)
-    return replace(chain, joints=(first, *halved)), end_effector
+    return renamed(chain, names), end_effector
 
 
 def assessed_chain(n: int) -> Chain:

@@ -1,13 +1,9 @@
 """[Hussain2016]'s planar three-link chain: the procedure in the paper's symbols, and what it costs."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
-
 import sympy
 
-from kane_dynamics_ros.description import Chain, Inertia, load_robot, serial_chain
-from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, symbolic_chain
+from kane_dynamics_ros.description import Chain, load_robot, serial_chain
+from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, renamed, symbolic_chain
 from kane_dynamics_ros.formulation.symbolic.procedure import kane_procedure, procedure_text
 from kane_dynamics_ros.papers.assessment import FORMULATIONS, GRAVITY, count_operations
 from kane_dynamics_ros.papers.differentiation_counts import Differentiator
@@ -29,25 +25,6 @@ def chain_in_symbols() -> Chain:
     robot = load_robot(share_directory() / "urdf" / "three_link_chain.urdf")
     names = {old: sympy.Symbol(new, positive=True) for old, new in NAMES.items()}
     return renamed(symbolic_chain(serial_chain(robot)), names)
-
-
-def renamed(chain: Chain, names: Mapping[str, Any]) -> Chain:
-    """The chain with the symbols of ``symbolic_chain`` replaced: of a name, by an expression."""
-    symbols = {sympy.Symbol(name): symbol for name, symbol in names.items()}
-
-    def vector(values: Any) -> Any:
-        return tuple(sympy.sympify(value).subs(symbols) for value in values)
-
-    def inertia(body: Inertia) -> Inertia:
-        mass = sympy.sympify(body.mass).subs(symbols)
-        rows = tuple(vector(row) for row in body.tensor)
-        return Inertia(mass, vector(body.com), (rows[0], rows[1], rows[2]))
-
-    joints = tuple(
-        replace(joint, p_PoJo_P=vector(joint.p_PoJo_P), inertia=inertia(joint.inertia))
-        for joint in chain.joints
-    )
-    return replace(chain, joints=joints, p_BoTo_B=vector(chain.p_BoTo_B))
 
 
 def derivation() -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import hussain_print as printed
 import pytest
 import sympy
-from paper_chains import lagranges_efforts, same, three_link_chain
+from paper_chains import lagranges_efforts, same
 from sympy import cos, sin
 
 from kane_dynamics_ros.description import Inertia
@@ -16,6 +16,7 @@ from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, motion, pl
 from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body
 from kane_dynamics_ros.formulation.kane.segments import about_origin, segments_of
 from kane_dynamics_ros.formulation.witnesses import lagrange
+from kane_dynamics_ros.papers.three_link_chain import chain_in_symbols
 
 q1, q2, q3 = ANGLES = (printed.q1, printed.q2, printed.q3)
 qd1, qd2, qd3 = RATES = (printed.qd1, printed.qd2, printed.qd3)
@@ -27,21 +28,21 @@ GRAVITY = (0, 0, -printed.g)  # n_2 is the root frame's z
 @pytest.fixture(scope="module")
 def efforts():
     """T_1, T_2, T_3 by the engine."""
-    return chain_dynamics.inverse_dynamics(three_link_chain(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
+    return chain_dynamics.inverse_dynamics(chain_in_symbols(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
 
 
 @pytest.fixture(scope="module")
 def by_lagrange():
     """T_1, T_2, T_3 by Lagrange's equations."""
-    return lagrange.inverse_dynamics(three_link_chain(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
+    return lagrange.inverse_dynamics(chain_in_symbols(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
 
 
 def test_active_forces_34_36_37_balance_the_static_torques():
-    static = chain_dynamics.inverse_dynamics(three_link_chain(), ANGLES, AT_REST, AT_REST, GRAVITY)
+    static = chain_dynamics.inverse_dynamics(chain_in_symbols(), ANGLES, AT_REST, AT_REST, GRAVITY)
     torques = dict(zip((printed.T_1, printed.T_2, printed.T_3), static, strict=True))
     F = [F_r.subs(torques) for F_r in (printed.F_1, printed.F_2, printed.F_3)]
     assert same(F, AT_REST, ANGLES)
-    placements = place(segments_of(three_link_chain()), ANGLES, chain_dynamics.sine_cosine)
+    placements = place(segments_of(chain_in_symbols()), ANGLES, chain_dynamics.sine_cosine)
     by_body = generalized_forces_by_body(placements, motion(placements, AT_REST, AT_REST, GRAVITY), 3)
     assert same(by_body, static, ANGLES)  # (33) and (35): the same forces as dot products
 
@@ -72,7 +73,7 @@ def test_lagrange_and_kane_agree_as_the_paper_says(efforts, by_lagrange):
 
 
 def test_equation_44_lacks_three_terms_and_mixes_two():
-    kinetic, _ = lagrange.energies(three_link_chain(), ANGLES, RATES, GRAVITY)
+    kinetic, _ = lagrange.energies(chain_in_symbols(), ANGLES, RATES, GRAVITY)
     m_C, l_A, l_B, rho_C = printed.m_C, printed.l_A, printed.l_B, printed.rho_C
     missing = m_C * l_B**2 / 2 * qd2**2
     missing += (printed.I_C + m_C * rho_C**2 + m_C * l_B * rho_C * cos(q3)) * qd2 * qd3
@@ -81,18 +82,18 @@ def test_equation_44_lacks_three_terms_and_mixes_two():
 
 
 def test_equation_45_is_exact():
-    _, potential = lagrange.energies(three_link_chain(), ANGLES, RATES, GRAVITY)
+    _, potential = lagrange.energies(chain_in_symbols(), ANGLES, RATES, GRAVITY)
     assert same(printed.P, potential.item(), ANGLES)
 
 
 def test_equations_42_and_43_derive_the_exact_torques_from_the_right_energies(by_lagrange):
-    kinetic, potential = lagrange.energies(three_link_chain(), ANGLES, RATES, GRAVITY)
+    kinetic, potential = lagrange.energies(chain_in_symbols(), ANGLES, RATES, GRAVITY)
     L = kinetic.item() - potential.item()
     assert same(lagranges_efforts(L, ANGLES, RATES, ACCELERATIONS), list(by_lagrange), ANGLES)
 
 
 def test_equations_1_2_5_summed_body_by_body(efforts):
-    placements = place(segments_of(three_link_chain()), ANGLES, chain_dynamics.sine_cosine)
+    placements = place(segments_of(chain_in_symbols()), ANGLES, chain_dynamics.sine_cosine)
     motions = motion(placements, RATES, ACCELERATIONS, GRAVITY)
     assert same(generalized_forces_by_body(placements, motions, 3), efforts, ANGLES)
 
@@ -129,7 +130,7 @@ def test_equation_4_lacks_the_gyroscopic_torque_of_a_body_in_space():
 
 def test_equation_6_has_V_and_G_on_the_side_of_the_torques(efforts):
     """M q'' = T + V + G: the paper's V and G are ours, sign reversed."""
-    chain = three_link_chain()
+    chain = chain_in_symbols()
     inertia = chain_dynamics.inverse_dynamics(chain, ANGLES, AT_REST, ACCELERATIONS, (0, 0, 0))
     V = [-v for v in chain_dynamics.inverse_dynamics(chain, ANGLES, RATES, AT_REST, (0, 0, 0))]
     G = [-g for g in chain_dynamics.inverse_dynamics(chain, ANGLES, AT_REST, AT_REST, GRAVITY)]

@@ -3,22 +3,23 @@
 import hussain_print as printed
 import pytest
 import sympy
-from paper_chains import same, three_link_chain
+from paper_chains import same
 from sympy import Matrix, cos, sin
 
 from kane_dynamics_ros.formulation.kane.chain_dynamics import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import motion, place
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
+from kane_dynamics_ros.papers.three_link_chain import chain_in_symbols
 
 q1, q2, q3 = ANGLES = (printed.q1, printed.q2, printed.q3)
 RATES = (printed.qd1, printed.qd2, printed.qd3)
 ACCELERATIONS = (printed.qdd1, printed.qdd2, printed.qdd3)
 COM = tuple(Matrix([rho, 0, 0]) for rho in (printed.rho_A, printed.rho_B, printed.rho_C))
-PLACEMENTS = place(segments_of(three_link_chain()), ANGLES, sine_cosine)
+PLACEMENTS = place(segments_of(chain_in_symbols()), ANGLES, sine_cosine)
 MOTIONS = motion(PLACEMENTS, RATES, ACCELERATIONS, (0, 0, 0))
 # N's axes n_1, n_2, n_3 are the first joint's frame: x, up, and out of the drawing.
-N_R_ROOT = Matrix(three_link_chain().joints[0].R_PJ).T
+N_R_ROOT = Matrix(chain_in_symbols().joints[0].R_PJ).T
 
 
 def previous_R_body(placement) -> Matrix:

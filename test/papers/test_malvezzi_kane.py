@@ -3,19 +3,20 @@
 import malvezzi_print as printed
 import pytest
 import sympy
-from paper_chains import lagranges_efforts, manipulator, same
+from paper_chains import lagranges_efforts, same
 from sympy import cos, sin
 
 from kane_dynamics_ros.formulation.kane import chain_dynamics
 from kane_dynamics_ros.formulation.kane.kinematics import motion, place
 from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
+from kane_dynamics_ros.papers.assessment import manipulator_in_symbols
 
 gamma1, alpha2, alpha3 = ANGLES = printed.THETA
 gd1, ad2, ad3 = RATES = printed.THETA_D
 ACCELERATIONS = printed.THETA_DD
 GRAVITY = (0, 0, -printed.g)
-CHAIN, END_EFFECTOR = manipulator()
+CHAIN, END_EFFECTOR = manipulator_in_symbols()
 l_2, l_3, m_3, m_4 = printed.l_2, printed.l_3, printed.m_3, printed.m_4
 
 

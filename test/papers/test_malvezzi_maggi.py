@@ -3,11 +3,12 @@
 import malvezzi_print as printed
 import pytest
 import sympy
-from paper_chains import manipulator, same
+from paper_chains import same
 from sympy import cos, sin
 
 from kane_dynamics_ros.formulation.kane import chain_dynamics
 from kane_dynamics_ros.papers import manipulator_maggi as ours
+from kane_dynamics_ros.papers.assessment import manipulator_in_symbols
 
 gamma1, alpha2, alpha3 = printed.THETA
 chi3 = printed.chi3
@@ -32,7 +33,7 @@ def test_coordinates_19_are_exact(j):
 def test_coordinates_19_are_where_the_engine_has_the_mass_centres(j):
     from kane_dynamics_ros.formulation.witnesses.maggi import redundant_coordinates
 
-    chain, end_effector = manipulator()
+    chain, end_effector = manipulator_in_symbols()
     bodies = list(redundant_coordinates(chain, printed.THETA, end_effector))  # limbs 1, 2, 3, end-effector
     assert same(list(bodies[j - 1].x.ravel()), printed.position(j), ANGLES)
 
@@ -120,7 +121,7 @@ def test_maggi_18_reduced_to_theta_is_kane():
     accelerations = coordinates.jacobian(theta) * theta_dd + rates.jacobian(theta) * theta_d
     reduced = SYSTEM.equations.subs(dict(zip(ours.ACCELERATIONS[3:], accelerations[3:], strict=True)))
     reduced = reduced.subs(dict(zip(ours.RATES[3:], rates[3:], strict=True))).subs(ON_THE_ARM)
-    chain, end_effector = manipulator()
+    chain, end_effector = manipulator_in_symbols()
     gravity = (0, 0, -printed.g)
     kane = chain_dynamics.inverse_dynamics(
         chain, printed.THETA, printed.THETA_D, printed.THETA_DD, gravity, end_effector

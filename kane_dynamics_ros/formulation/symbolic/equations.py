@@ -1,7 +1,7 @@
 """The equations of motion of a chain in symbols, to be read: derived, and as text and LaTeX."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -35,6 +35,25 @@ def symbolic_chain(chain: Chain) -> Chain:
     return replace(
         chain, joints=joints, R_BT=_exact_matrix(chain.R_BT), p_BoTo_B=_symbols("l", chain.p_BoTo_B, n)
     )
+
+
+def renamed(chain: Chain, names: Mapping[str, Any]) -> Chain:
+    """The chain with the symbols of ``symbolic_chain`` replaced: of a name, by an expression."""
+    symbols = {sympy.Symbol(name): symbol for name, symbol in names.items()}
+
+    def vector(values: Any) -> Any:
+        return tuple(sympy.sympify(value).subs(symbols) for value in values)
+
+    def inertia(body: Inertia) -> Inertia:
+        mass = sympy.sympify(body.mass).subs(symbols)
+        rows = tuple(vector(row) for row in body.tensor)
+        return Inertia(mass, vector(body.com), (rows[0], rows[1], rows[2]))
+
+    joints = tuple(
+        replace(joint, p_PoJo_P=vector(joint.p_PoJo_P), inertia=inertia(joint.inertia))
+        for joint in chain.joints
+    )
+    return replace(chain, joints=joints, p_BoTo_B=vector(chain.p_BoTo_B))
 
 
 def coordinate_symbols(n: int) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
