@@ -13,6 +13,7 @@ from kane_dynamics_ros.control.velocity import Differentiated, differentiate
 from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 from kane_dynamics_ros.runtime.interface import Array
 
+PRESUMED_PERIOD_NS = 20_000_000  # of states, until two stamps tell: few robots are controlled more slowly
 REMEMBERED_ORDERS = 16  # publishers repeat a few lists of names; hostile ones must not fill the memory
 
 
@@ -49,7 +50,7 @@ class JointStateReader:
         self.skipped = 0  # messages that waited behind a newer one of the same joints
         self.wants_effort = False  # keep the measured efforts too
         self.age_ns = 0  # of the last state that was taken
-        self.period_ns = 0  # between the last two stamps of one publisher
+        self.period_ns = PRESUMED_PERIOD_NS  # between the last two stamps of one publisher
         self._joint_names = list(joint_names)
         self._continuous = np.array(continuous, dtype=np.bool_) if any(continuous) else None
         self.forget()
@@ -144,7 +145,7 @@ class JointStateReader:
             )
         if stamp_ns < order.newest_ns:
             return self._refuse("out_of_order", "the state is older than one that came before it")
-        if order.stamp_ns:
+        if order.stamp_ns and stamp_ns > order.stamp_ns:  # a repeated stamp tells no period
             self.period_ns = stamp_ns - order.stamp_ns
         order.stamp_ns = stamp_ns
         order.newest_ns = min(stamp_ns, now_ns)  # one stamp from the future must not hide what follows

@@ -119,6 +119,18 @@ def test_a_stamp_of_zero_means_now(reader):  # field report 86
     assert not reader.refusals
 
 
+def test_the_period_of_the_states_is_presumed_until_two_stamps_tell_it(reader):
+    """A clock that jitters by less must not pass for one that jumped, from the first state on."""
+    presumed = reader.period_ns
+    assert presumed > 0
+    assert reader.take(state(stamp=NOW), NOW, 1.0)
+    assert reader.period_ns == presumed
+    assert reader.take(state(stamp=NOW), NOW, 1.001)  # sent twice
+    assert reader.period_ns == presumed
+    assert reader.take(state(stamp=NOW + 2_000_000), NOW + 2_000_000, 1.002)
+    assert reader.period_ns == 2_000_000
+
+
 def test_a_state_that_comes_out_of_order_is_dropped(reader):
     assert reader.take(state(stamp=NOW), NOW, 1.0)
     assert not reader.take(state(stamp=NOW - 10_000_000), NOW, 1.0)
