@@ -7,11 +7,11 @@ no dynamics is shared here.
 """
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import sympy
 
 Number = Any  # float, SymPy expression or Dual
 Array = Any  # ndarray of floats or SymPy expressions, or Dual of such
@@ -69,14 +69,20 @@ def sin(x: Number) -> Number:
     """Sine of a float, a SymPy expression or a Dual."""
     if isinstance(x, Dual):
         return Dual(sin(x.value), cos(x.value) * x.slope)
-    return sympy.sin(x) if isinstance(x, sympy.Basic) else math.sin(x)
+    return _functions_for(x).sin(x)
 
 
 def cos(x: Number) -> Number:
     """Cosine of a float, a SymPy expression or a Dual."""
     if isinstance(x, Dual):
         return Dual(cos(x.value), -(sin(x.value) * x.slope))
-    return sympy.cos(x) if isinstance(x, sympy.Basic) else math.cos(x)
+    return _functions_for(x).cos(x)
+
+
+def _functions_for(x: Number) -> Any:
+    """SymPy for its expressions, else ``math``. Whoever has an expression has imported SymPy: numbers need none."""
+    sympy = sys.modules.get("sympy")
+    return sympy if sympy is not None and isinstance(x, sympy.Basic) else math
 
 
 def transpose(a: Array) -> Array:
