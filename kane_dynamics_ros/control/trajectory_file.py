@@ -16,11 +16,10 @@ from typing import Any
 
 import yaml
 
-from kane_dynamics_ros.control.validation import SECOND_NS, RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.validation import FIELDS, SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 WIDTH = 1000  # characters: a list of numbers on one line
-FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 
 class TrajectoryFileError(KaneDynamicsError):
@@ -66,7 +65,7 @@ def _time(nanoseconds: int) -> dict[str, int]:
 
 
 class _Reader:
-    """Takes the content apart, and says where something else was expected."""
+    """Reads the content of a file, and says where something else was expected."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
