@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.description import Chain, Inertia, Robot, serial_chain
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.papers import manipulator_maggi as symbols
 from kane_dynamics_ros.papers.manipulator_maggi import FREE, MaggiDae
 from kane_dynamics_ros.runtime.interface import Array
@@ -74,7 +74,7 @@ class Manipulator(NamedTuple):
     def inverse_dynamics(self, q: Array, qd: Array, qdd: Array) -> Array:
         """T (3,) by Kane's equations."""
         gravity, payload = (0.0, 0.0, -GRAVITY), self.end_effector
-        return np.array(chain_dynamics.inverse_dynamics(self.chain, q, qd, qdd, gravity, payload), float)
+        return np.array(dynamics.inverse_dynamics(self.chain, q, qd, qdd, gravity, payload), float)
 
     def forward_dynamics(self, q: Array, qd: Array, torques: Array) -> Array:
         """The accelerations (3,) that torques cause: M u' = T - V."""
