@@ -28,7 +28,7 @@ from rclpy.subscription import Subscription
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 from kane_dynamics_ros.nodes.parameters import uniform_arguments
-from kane_dynamics_ros.runtime.errors import BuildInterruptedError
+from kane_dynamics_ros.runtime.compilation import BuildInterruptedError
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -6,7 +6,7 @@ from geometry_msgs.msg import Point, PoseStamped, Quaternion
 from rclpy.node import Node
 from scipy.spatial.transform import Rotation
 
-from kane_dynamics_ros.elastic.statics import Placement
+from kane_dynamics_ros.elastic.posture import Pose
 from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 
 
@@ -24,7 +24,7 @@ class TipPoses:
         self._rigid.publish(pose_message(self._engine.rigid_tip, stamp, self._root))
 
 
-def pose_message(placement: Placement, stamp: Time, frame: str) -> PoseStamped:
+def pose_message(placement: Pose, stamp: Time, frame: str) -> PoseStamped:
     """The pose [m, quaternion] of a frame in ``frame``."""
     message = PoseStamped()
     message.header.stamp, message.header.frame_id = stamp, frame
