@@ -24,11 +24,10 @@ from scipy.integrate import solve_ivp
 from kane_dynamics_ros.elastic.arm_model import floating_inertia
 from kane_dynamics_ros.elastic.body import DOFS, ElasticBody, restrict, straight_beam
 from kane_dynamics_ros.elastic.derivation.integrals import SHAPES
-from kane_dynamics_ros.elastic.equations import geometric_stiffness
+from kane_dynamics_ros.elastic.equations import geometric_stiffness, proportional_damping
 from kane_dynamics_ros.elastic.link import beam_rates
-from kane_dynamics_ros.elastic.modes import proportional_damping
-from kane_dynamics_ros.elastic.planar import PlanarMotion, at_rest, planar_beam, sample_time, step
 from kane_dynamics_ros.papers.differentiation_counts import METHODS, Differentiator, Element
+from kane_dynamics_ros.papers.planar_beam import PlanarMotion, at_rest, planar_beam, sample_time, step
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     CRANK_SPEED,
     Lever,

@@ -6,13 +6,25 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.elastic.link import Material, Section, UnreachableMechanismError, rectangle
+from kane_dynamics_ros.elastic.link import Material, Section, rectangle
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime.interface import Array
 
 # Dimensions and masses of the pump's mechanism. The paper prints none of them: all values are ours.
 
 
 GRAVITY = 9.81  # [m/s^2], along -y
+
+
+class UnreachableMechanismError(KaneDynamicsError):
+    """The loop of the mechanism cannot be closed at this position."""
+
+    def __init__(self, crank: float, slider: float, distance: float, low: float, high: float) -> None:
+        self.crank, self.slider, self.distance = crank, slider, distance
+        super().__init__(
+            f"the loop does not close at crank angle {crank:.6g} rad and slide {slider:.6g} m: B and D are "
+            f"{distance:.6g} m apart; the lever and the pendulum reach from {low:.6g} m to {high:.6g} m"
+        )
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,14 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.elastic.body import DOFS, ElasticBody, restrict, straight_beam
-from kane_dynamics_ros.elastic.equations import RigidMotion, axial_load, coefficients, geometric_stiffness
+from kane_dynamics_ros.elastic.equations import (
+    RigidMotion,
+    axial_load,
+    coefficients,
+    geometric_stiffness,
+    gyroscopic_frequencies,
+)
 from kane_dynamics_ros.elastic.link import beam_rates
-from kane_dynamics_ros.elastic.modes import gyroscopic_frequencies
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     CRANK_SPEED,
     GRAVITY,
