@@ -18,7 +18,7 @@ from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.replay.output import write_file
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.viewing.page import Record, Series, ViewOptions, page, robot_from_file
 from kane_dynamics_ros.replay.viewing.records import record_of_bag
 from kane_dynamics_ros.runtime import DynamicsModel, load_model

@@ -25,7 +25,7 @@ from scipy.linalg import null_space
 from scipy.optimize import minimize
 
 from kane_dynamics_ros.description import Chain
-from kane_dynamics_ros.identification.errors import NoTrajectoryFoundError
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime.interface import Array, BaseParameters, DynamicsModel
 
 SAMPLES = 160  # of a period, while searching
@@ -40,6 +40,16 @@ SHRINKS = 100
 POSES = 1000  # tried for one at which the arm can stand
 UNLIMITED_RANGE = 2.0  # [rad] or [m] to each side, where the URDF gives no narrower limits
 ACCELERATION_TIME = 0.25  # [s] in which a joint may reach its largest velocity: no URDF tells accelerations
+
+
+class NoTrajectoryFoundError(KaneDynamicsError):
+    """No exciting trajectory meets the limits."""
+
+    def __init__(self, broken: str) -> None:
+        super().__init__(
+            f"no trajectory within all limits was found; what remains broken: {broken}. Give the arm more "
+            "room (--floor, --clearance, --range), or more time (--period)"
+        )
 
 
 class Limits(NamedTuple):

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.description import Chain, DescriptionError
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, JointMismatchError
 from kane_dynamics_ros.replay.estimation.motion import Observation, unwrapped
-from kane_dynamics_ros.replay.output import write_file
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, set_aside
