@@ -43,26 +43,28 @@ def test_constant_efforts_give_no_delay() -> None:
     assert command_delay(commands, recorded(np.ones((len(TIME), 2)))) is None
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("noise", [0.0, 0.1])
 @pytest.mark.parametrize("seed", range(8))
 def test_the_true_delay_lies_within_the_uncertainty(noise: float, seed: int) -> None:
-    """Of a hundred samples of every kind of fraction; two standard errors, so that none of these seeds is out."""
+    """Steps between two samples, delayed by any fraction of one."""
     random = np.random.default_rng(seed)
     delay = random.uniform(-0.01, 0.02)
     commands = Commands(START + np.rint(TIME * 1e9).astype(np.int64), effort_at(TIME))
     measured = effort_at(TIME - delay) + noise * random.standard_normal((len(TIME), 2))
     found = command_delay(commands, recorded(measured))
-    if found is None:  # too noisy to correlate at all
-        assert noise == 1.0
-        return
-    assert abs(found.seconds - delay) < found.uncertainty
+    assert found is not None
+    assert abs(found.seconds - delay) < found.uncertainty < 0.0015
 
 
 def test_slow_commands_leave_the_delay_less_certain() -> None:
-    """A command every 20 ms says nothing of what lies between."""
-    slow = TIME[::20]
-    commands = Commands(START + np.rint(slow * 1e9).astype(np.int64), effort_at(slow))
-    found = command_delay(commands, recorded(effort_at(TIME)))
+    """Commands every 10 ms of an effort that is measured every 1 ms."""
+
+    def waves(time: np.ndarray) -> np.ndarray:
+        return np.stack([np.sin(31 * time) + np.sin(17 * time), np.cos(23 * time)], axis=1)
+
+    slow = TIME[::10]
+    commands = Commands(START + np.rint(slow * 1e9).astype(np.int64), waves(slow))
+    found = command_delay(commands, recorded(waves(TIME - 0.004)))
     assert found is not None
     assert found.uncertainty > 0.010
     assert delay_sentence(found) == ""

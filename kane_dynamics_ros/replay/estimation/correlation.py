@@ -23,7 +23,7 @@ COMPARED = 120.0  # [s] of the recording
 FINEST = 1e-4  # [s] between samples that are compared
 LARGEST_COMMAND = 1e7  # [N m] or [N]; commands beyond, and those that are no numbers, are left out
 CLEAR = 0.5  # least correlation of a delay that is reported
-STANDARD_ERRORS = 2.0  # that a delay must be from zero, beside the half sample
+STANDARD_ERRORS = 2.0  # that a delay must be from zero, beside one sample
 
 
 # Correlated residuals
@@ -77,9 +77,10 @@ def command_delay(commands: Commands, states: JointStates) -> Delay | None:
     effort from sample to sample, summed over the joints: slow gravity torques would make the peak flat. A
     parabola through the peak gives the fraction of a sample.
 
-    The ``uncertainty`` is half a sample of the slower stream, within which nothing is recorded, plus twice
-    the standard error of the peak's place: of N samples with correlation r at a peak of curvature c'', the
-    least-squares fit of a shift has the variance (1 - r^2) / (r |c''| N), in samples squared.
+    The ``uncertainty`` is one sample of the slower stream, for a step between two samples may be anywhere
+    between them, plus twice the standard error of the peak's place: of N samples with correlation r at a peak
+    of curvature c'', the least-squares fit of a shift has the variance (1 - r^2) / (r |c''| N), in samples
+    squared.
     """
     sane = (np.abs(commands.effort) <= LARGEST_COMMAND).all(axis=1)
     commands = Commands(commands.received[sane], commands.effort[sane])
@@ -110,11 +111,11 @@ def command_delay(commands: Commands, states: JointStates) -> Delay | None:
         return None
     fraction, curvature = _parabola(correlation, peak)
     variance = max(1.0 - height**2, 0.0) / (height * curvature * samples) if curvature > 0.0 else np.inf
-    half_sample = 0.5 * max(step, _period(commands.received))
+    sample = max(step, _period(commands.received))
     return Delay(
         seconds=(peak - lags + fraction) * step,
         correlation=height,
-        uncertainty=half_sample + STANDARD_ERRORS * float(np.sqrt(variance)) * step,
+        uncertainty=sample + STANDARD_ERRORS * float(np.sqrt(variance)) * step,
     )
 
 
