@@ -24,8 +24,8 @@ from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.identification.excitation import (
     UNLIMITED_RANGE,
     Excitation,
-    Limits,
     Points,
+    TrajectoryLimits,
     body_points,
     excite,
     limits_of,
@@ -210,7 +210,9 @@ class HeightError(KaneDynamicsError):
         super().__init__(f"{option} {found!r}: give a height in m, or --floor none")
 
 
-def trajectory(model: DynamicsModel, limits: Limits, found: Excitation, repeat: int) -> TrajectoryRequest:
+def trajectory(
+    model: DynamicsModel, limits: TrajectoryLimits, found: Excitation, repeat: int
+) -> TrajectoryRequest:
     """Points of the series, behind the time that the way to its first point takes from anywhere in the
     range.
     """
@@ -246,7 +248,7 @@ def lines(chain: Chain, found: Excitation, request: TrajectoryRequest) -> Sequen
     ]
 
 
-def excitation_figure(model: DynamicsModel, limits: Limits, found: Excitation) -> str:
+def excitation_figure(model: DynamicsModel, limits: TrajectoryLimits, found: Excitation) -> str:
     """Positions, velocities and efforts over one period in parts of their limits, and the singular values."""
     figure = Figure(figsize=(10, 10))
     figure.subplots_adjust(left=0.08, right=0.995, bottom=0.05, top=0.98, hspace=0.35)

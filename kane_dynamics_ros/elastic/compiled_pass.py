@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kane_dynamics_ros.elastic.arm import Equations
+from kane_dynamics_ros.elastic.arm import MassAndBias
 from kane_dynamics_ros.elastic.arm_model import ArmBody, ArmModel, Flexure
 from kane_dynamics_ros.runtime.compilation import shared_library
 from kane_dynamics_ros.runtime.errors import CompileError
@@ -76,12 +76,12 @@ class CompiledPass:
         self._arm = _Arm(model.size, model.n, len(bodies), *pointers, self._address(work))
         self._held += [bodies, flexures]
 
-    def __call__(self, x: Array, u: Array, gravity: Array) -> Equations:
+    def __call__(self, x: Array, u: Array, gravity: Array) -> MassAndBias:
         """What ``arm.equations`` returns."""
         M, h = np.empty((self._size, self._size)), np.empty(self._size)
         inputs = [np.ascontiguousarray(array, dtype=float) for array in (x, u, gravity)]
         self._function(ctypes.byref(self._arm), *(ctypes.c_void_p(a.ctypes.data) for a in (*inputs, M, h)))
-        return Equations(M, h)
+        return MassAndBias(M, h)
 
     def _beam(self, flexure: Flexure) -> _Beam:
         body = flexure.body

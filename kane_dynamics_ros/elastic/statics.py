@@ -12,28 +12,28 @@ from kane_dynamics_ros.runtime.interface import Array
 _ITERATIONS = 20
 
 
-class Placement(NamedTuple):
+class Pose(NamedTuple):
     """Orientation (3, 3) and origin (3,) [m] of a frame in the root frame."""
 
     R: Array
     p: Array
 
-    def moved(self, R: Array, r: Array) -> "Placement":
+    def moved(self, R: Array, r: Array) -> "Pose":
         """A frame fixed in this one."""
-        return Placement(self.R @ R, self.p + self.R @ r)
+        return Pose(self.R @ R, self.p + self.R @ r)
 
 
 class Arrangement(NamedTuple):
     """All frames of an arm: the bodies' (L, or T of an elastic link), the beams' B, and the chain's tip."""
 
-    bodies: tuple[Placement, ...]
-    beams: tuple[Placement | None, ...]
-    tip: Placement
+    bodies: tuple[Pose, ...]
+    beams: tuple[Pose | None, ...]
+    tip: Pose
 
 
 def arrangement(model: ArmModel, x: Array) -> Arrangement:
     """The frames at the generalized coordinates ``x`` (size,)."""
-    frame = Placement(np.eye(3), np.zeros(3))
+    frame = Pose(np.eye(3), np.zeros(3))
     bodies, beams = [], []
     for body in model.bodies:
         joint = body.joint
@@ -65,7 +65,7 @@ def potential_energy(model: ArmModel, x: Array, gravity: Array) -> float:
     return 0.5 * float(x @ model.k @ x) - float(gravity @ moments)
 
 
-def _moment(spatial: Array, frame: Placement) -> Array:
+def _moment(spatial: Array, frame: Pose) -> Array:
     """int r dm of a rigid body whose inertia in ``frame`` is ``spatial`` (6, 6)."""
     S = np.array([spatial[2, 4], spatial[0, 5], spatial[1, 3]])
     return np.asarray(spatial[3, 3] * frame.p + frame.R @ S)

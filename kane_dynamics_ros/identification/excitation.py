@@ -52,7 +52,7 @@ class NoTrajectoryFoundError(KaneDynamicsError):
         )
 
 
-class Limits(NamedTuple):
+class TrajectoryLimits(NamedTuple):
     """What the trajectory keeps: ``lower``, ``upper``, ``velocity``, ``acceleration``, ``effort``, each
     (n,).
     """
@@ -135,7 +135,9 @@ def at_rest_basis(harmonics: int, period: float) -> Array:
     )
 
 
-def limits_of(model: DynamicsModel, widest: float, acceleration: float | None, part: float) -> Limits:
+def limits_of(
+    model: DynamicsModel, widest: float, acceleration: float | None, part: float
+) -> TrajectoryLimits:
     """``part`` of the model's limits; ``widest`` [rad] or [m]: to each side of the middle.
 
     ``acceleration``: of every joint; else what reaches the velocity limit in a quarter of a second.
@@ -146,7 +148,7 @@ def limits_of(model: DynamicsModel, widest: float, acceleration: float | None, p
     velocity = np.where(np.isfinite(velocity), velocity, 1.0)
     quick = velocity / ACCELERATION_TIME if acceleration is None else np.full(len(middle), acceleration)
     effort = np.array([joint.effort or np.inf for joint in model.joints]) * part
-    return Limits(middle - half, middle + half, velocity, quick, effort)
+    return TrajectoryLimits(middle - half, middle + half, velocity, quick, effort)
 
 
 def _middle(lower: float | None, upper: float | None) -> float:
@@ -269,7 +271,13 @@ def objective(G: Array) -> tuple[float, Array]:
 
 
 def penalty(
-    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, q: Array, qd: Array, qdd: Array
+    model: DynamicsModel,
+    chain: Chain,
+    limits: TrajectoryLimits,
+    points: Points | None,
+    q: Array,
+    qd: Array,
+    qdd: Array,
 ) -> Cost:
     """The mean squares of what exceeds the limits, each in units of its limit."""
     N = len(q)
@@ -303,7 +311,7 @@ def excite(
     model: DynamicsModel,
     chain: Chain,
     base: BaseParameters,
-    limits: Limits,
+    limits: TrajectoryLimits,
     points: Points | None,
     period: float = 20.0,
     harmonics: int = 6,
@@ -317,7 +325,7 @@ def excite(
     N = at_rest_basis(harmonics, period)
     time = np.arange(SAMPLES) * period / SAMPLES
     bases = [part @ N for part in fourier(time, harmonics, period)]
-    inner = Limits(
+    inner = TrajectoryLimits(
         *(
             c * INSIDE + m * (1 - INSIDE)
             for c, m in zip(limits[:2], [(limits.lower + limits.upper) / 2] * 2, strict=True)
@@ -362,7 +370,7 @@ def excite(
     return Excitation(series, condition, start, singular, used, lowest)
 
 
-def clearable(chain: Chain, limits: Limits, points: Points, random: np.random.Generator) -> Points:
+def clearable(chain: Chain, limits: TrajectoryLimits, points: Points, random: np.random.Generator) -> Points:
     """The points that move up and down, and that some pose lifts over the floor: a shoulder's lower edge may
     not.
     """
@@ -373,7 +381,11 @@ def clearable(chain: Chain, limits: Limits, points: Points, random: np.random.Ge
 
 
 def safe_pose(
-    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, random: np.random.Generator
+    model: DynamicsModel,
+    chain: Chain,
+    limits: TrajectoryLimits,
+    points: Points | None,
+    random: np.random.Generator,
 ) -> Array:
     """The middle of the limits where the arm can stand there, else of many poses the one with most room:
     (n,).
@@ -395,7 +407,7 @@ def safe_pose(
 
 
 def started(
-    limits: Limits, safe: Array, bases: Sequence[Array], n: int, random: np.random.Generator
+    limits: TrajectoryLimits, safe: Array, bases: Sequence[Array], n: int, random: np.random.Generator
 ) -> Array:
     """A random trajectory about a pose that uses half of the room and of the speed."""
     z = random.normal(size=(n, bases[0].shape[1]))
@@ -418,7 +430,7 @@ def condition_of(
 
 
 def usage(
-    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, series: Series
+    model: DynamicsModel, chain: Chain, limits: TrajectoryLimits, points: Points | None, series: Series
 ) -> tuple[dict[str, float], float | None]:
     """The largest part of each kind of limit that is used, and the lowest point's height over what is
     allowed [m].
@@ -439,7 +451,12 @@ def usage(
 
 
 def kept(
-    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, series: Series, safe: Array
+    model: DynamicsModel,
+    chain: Chain,
+    limits: TrajectoryLimits,
+    points: Points | None,
+    series: Series,
+    safe: Array,
 ) -> Series:
     """The series shrunk towards a safe pose until a dense check finds every limit kept.
 

@@ -6,7 +6,7 @@ from geometry_msgs.msg import Point, PoseStamped, Quaternion
 from rclpy.node import Node
 from scipy.spatial.transform import Rotation
 
-from kane_dynamics_ros.elastic.statics import Placement
+from kane_dynamics_ros.elastic.statics import Pose
 from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 
 
@@ -24,11 +24,11 @@ class TipPoses:
         self._rigid.publish(pose_message(self._engine.rigid_tip, stamp, self._root))
 
 
-def pose_message(placement: Placement, stamp: Time, frame: str) -> PoseStamped:
+def pose_message(pose: Pose, stamp: Time, frame: str) -> PoseStamped:
     """The pose [m, quaternion] of a frame in ``frame``."""
     message = PoseStamped()
     message.header.stamp, message.header.frame_id = stamp, frame
-    message.pose.position = Point(**dict(zip("xyz", map(float, placement.p), strict=True)))
-    quaternion = Rotation.from_matrix(np.asarray(placement.R)).as_quat()
+    message.pose.position = Point(**dict(zip("xyz", map(float, pose.p), strict=True)))
+    quaternion = Rotation.from_matrix(np.asarray(pose.R)).as_quat()
     message.pose.orientation = Quaternion(**dict(zip("xyzw", map(float, quaternion), strict=True)))
     return message

@@ -18,7 +18,7 @@ from kane_dynamics_ros.replay.report.figures import joint_figure
 from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
 from kane_dynamics_ros.replay.verdict.sentences import delay_sentence
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Verdict
-from kane_dynamics_ros.replay.viewing.records import write_view
+from kane_dynamics_ros.replay.viewing.playback import write_view
 
 FORMAT = 2  # rises when a field changes its name or meaning
 HEADER = ("joint", "RMSE", "bias", "NRMSE", "R^2", "worst", "at", "unit")
