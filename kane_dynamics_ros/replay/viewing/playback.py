@@ -1,4 +1,4 @@
-"""What a page plays: a bag's states beside the reference that the controller stated, and a verdict's curves."""
+"""What a page plays: a bag's states beside the controller's reference, and the curves of a verdict."""
 
 from collections.abc import Sequence
 from pathlib import Path
