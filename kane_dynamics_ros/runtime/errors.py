@@ -23,6 +23,17 @@ class ModelChecksumError(KaneDynamicsError):
         super().__init__(f"{path}: {what}; generate it again with kane_dynamics generate")
 
 
+class PlantedModuleError(KaneDynamicsError):
+    """A module that anybody could have put where it lies."""
+
+    def __init__(self, path: Path, owner: str) -> None:
+        self.path, self.owner = path, owner
+        super().__init__(
+            f"{path}: it belongs to {owner}, and lies where anybody may put files; a model is code, which "
+            "runs with your rights: copy it, with its .c and .h, if you trust it, to a folder of yours"
+        )
+
+
 class NotAModuleError(KaneDynamicsError):
     """A robot's description was given where its generated module is wanted."""
 
