@@ -25,6 +25,8 @@ from text_mutations import NASTY, Mutation, change_bytes, move_line, replace_num
 from kane_dynamics_ros.description import Chain, DescriptionError, parse_robot, physics_hash, serial_chain
 
 LARGEST_SEED = 60_000  # [bytes] of a file that is mutated: larger ones only take longer
+
+
 def replace_value(random: random.Random, text: bytes) -> bytes:
     """The value of an attribute becomes that of another, or a nasty number."""
     values = list(re.finditer(rb'="([^"<]*)"', text))
