@@ -17,10 +17,9 @@ from typing import Any
 
 import yaml
 
-from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.validation import SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 
-NANOSECONDS = 1_000_000_000
 SECONDS = range(-(2**31), 2**31)  # what builtin_interfaces/Time and Duration can carry, which a message does
 RESTS = range(2**32)  # [ns]
 WIDTH = 1000  # characters: a list of numbers on one line
@@ -65,7 +64,7 @@ def trajectory_text(request: TrajectoryRequest, as_json: bool) -> str:
 
 
 def _time(nanoseconds: int) -> dict[str, int]:
-    seconds, rest = divmod(nanoseconds, NANOSECONDS)
+    seconds, rest = divmod(nanoseconds, SECOND_NS)
     return {"sec": seconds, "nanosec": rest}
 
 
@@ -114,12 +113,12 @@ class _Reader:
                 raise self._error(
                     where, f"found {_told(content)}", f"seconds from {SECONDS[0]} to {SECONDS[-1]}"
                 )
-            return round(content * NANOSECONDS)
+            return round(content * SECOND_NS)
         time = self._mapping(content, where)
         seconds, rest = time.get("sec", 0), time.get("nanosec", 0)
         if type(seconds) is not int or type(rest) is not int or seconds not in SECONDS or rest not in RESTS:
             raise self._error(where, f"found {_told(time)}", "integers sec and nanosec")
-        return seconds * NANOSECONDS + rest
+        return seconds * SECOND_NS + rest
 
     def _numbers(self, content: Any, where: str) -> Sequence[float]:
         values = self._list(content, where)
