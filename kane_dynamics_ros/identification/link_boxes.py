@@ -14,7 +14,7 @@ import numpy as np
 
 from kane_dynamics_ros.description.geometry import rotation_rpy
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
-from kane_dynamics_ros.replay.viewing.page import mesh_file
+from kane_dynamics_ros.replay.viewing.meshes import mesh_file
 from kane_dynamics_ros.runtime.interface import Array
 
 STL_HEAD, STL_TRIANGLE = 84, 50  # [bytes] of a binary STL file
