@@ -7,6 +7,7 @@ from rosbags.typesys import Stores, get_typestore
 from test_page import embedded
 from view_samples import JOINTS, URDF
 
+from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.replay.jobs import Job, run_job
 from kane_dynamics_ros.replay.viewing.meshes import load_meshes
 from kane_dynamics_ros.replay.viewing.playbacks import NoDescriptionError, playback_of_bag
@@ -97,6 +98,32 @@ def test_report_plays_the_motion_where_the_bag_has_a_description(tmp_path):
     np.testing.assert_allclose([line[middle] for line in measured["values"]], 10.0 * np.arange(5), atol=1e-3)
     shown = np.array([line[middle] for line in playback["position"]])
     np.testing.assert_allclose(np.diff(shown), 1.0, atol=1e-3)
+
+
+def test_report_plays_the_chain_of_the_model_that_was_judged(tmp_path, capsys):
+    """The URDF alone would give the tip "tool", with nothing held."""
+    write_bag(tmp_path / "bag", seconds=8)
+    chain = ["--tip", "hand", "--lock", "beta_4=0.5"]
+    assert main(["generate", str(URDF), *chain, "--name", "part", "-o", str(tmp_path), "--no-compile"]) == 0
+    outcome = run_job(Job(tmp_path / "bag", str(tmp_path / "part.py"), report=tmp_path / "report"))
+    assert outcome.error is None
+    playback = embedded((tmp_path / "report" / "view.html").read_text())
+    assert (playback["tip"], playback["locked"]) == ("hand", {"beta_4": 0.5})
+    assert playback["joints"] == [*JOINTS[:3], "gamma_4"]
+
+
+def test_report_says_why_there_is_no_motion_to_play_of_another_robot(tmp_path, capsys):
+    write_bag(tmp_path / "bag", seconds=8)
+    other = tmp_path / "other.urdf"
+    other.write_text(URDF.read_text().replace('"hand"', '"palm"'))
+    words = [str(other), "--tip", "palm", "--lock", "beta_4=0.5", "--name", "other", "-o", str(tmp_path)]
+    assert main(["generate", *words, "--no-compile"]) == 0
+    outcome = run_job(Job(tmp_path / "bag", str(tmp_path / "other.py"), report=tmp_path / "report"))
+    assert outcome.error is None
+    [warning] = outcome.warnings
+    assert "view.html" in warning
+    assert "'palm'" in warning
+    assert not (tmp_path / "report" / "view.html").exists()
 
 
 @pytest.mark.parametrize("place", ["beside", "in a parent", "in the ament index"])
