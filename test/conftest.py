@@ -1,7 +1,7 @@
 """What holds for every test; its presence lets each import the shared helpers that lie beside it.
 
-``make test`` runs them in as many processes as there are cores, by pytest-xdist; no test needs that. Each process
-has a ROS domain of its own, and its own of every fixture.
+``make test`` runs them in as many processes as there are cores, by pytest-xdist; no test needs that. Each
+process has a ROS domain of its own, and its own of every fixture.
 """
 
 import os
@@ -22,7 +22,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of the demonstration stand side by side, so that one of several processes runs it and them all."""
+    """Tests of the demonstration stand side by side: one of several processes runs it and all of them."""
     items.sort(key=lambda item: "demo_output" not in getattr(item, "fixturenames", ()))
 
 

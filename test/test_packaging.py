@@ -114,7 +114,6 @@ DISTRIBUTIONS = {
     "jinja2": "Jinja2",
     "urdf_parser_py": "urdf-parser-py",
 }
-PROCESSES = {"xacro"}  # run, not imported
 ROS_PACKAGES = ("rclpy", "launch", "_msgs", "_srvs", "_interfaces")
 
 
@@ -147,7 +146,7 @@ def test_what_the_package_imports_is_declared_and_what_is_declared_is_imported()
     asked = declared()
     optional = asked["mujoco"] | asked["dask"] | asked["identify"] | asked["casadi"]
     assert needed - asked["always"] - optional == set()
-    assert asked["always"] - needed == PROCESSES
+    assert asked["always"] - needed == set()
 
 
 def test_ros_packages_that_are_imported_have_rosdep_keys():

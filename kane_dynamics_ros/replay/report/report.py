@@ -19,6 +19,7 @@ from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
 from kane_dynamics_ros.replay.verdict.sentences import delay_sentence
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Verdict
 from kane_dynamics_ros.replay.viewing.playback import write_view
+from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 FORMAT = 2  # rises when a field changes its name or meaning
 HEADER = ("joint", "RMSE", "bias", "NRMSE", "R^2", "worst", "at", "unit")
@@ -177,18 +178,23 @@ def _mark(folder: Path, files: Collection[str]) -> None:
 
 
 def write_report(
-    observation: Observation, analysis: Analysis, folder: Path, urdf: Path | None = None
+    observation: Observation,
+    analysis: Analysis,
+    model: DynamicsModel,
+    folder: Path,
+    urdf: Path | None = None,
 ) -> list[str]:
     """Write all of it into a folder, which is made when it is not there; returns warnings.
 
-    ``urdf`` stands in for a description that the bag lacks; without either there is no ``view.html``.
+    ``model`` is the one that was judged; ``urdf`` stands in for a description that the bag lacks; without
+    either there is no ``view.html``.
     Raises ``ReportFolderError`` before anything is written, and ``OutputFileError``.
     """
     check_folder(observation.bag, folder)
     before = _written(folder)
     _mark(folder, before.union(PAGES))
     write_json(analysis.verdict, folder / "report.json")
-    viewed, warnings = write_view(observation, analysis, urdf, folder / "view.html")
+    viewed, warnings = write_view(observation, analysis, model, urdf, folder / "view.html")
     if not viewed:
         (folder / "view.html").unlink(missing_ok=True)
     write_page(analysis, folder / "report.html", viewed)
