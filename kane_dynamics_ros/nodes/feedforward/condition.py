@@ -264,7 +264,7 @@ class ConditionLog:
         refused = controller.reader.refusals.total()
         if refused > self._refused:
             self._logger.warning(
-                f"joint_states: {controller.reader.refused_why} ({refused} messages refused so far)",
+                f"joint_states: {controller.reader.last_refusal} ({refused} messages refused so far)",
                 throttle_duration_sec=1.0,
             )
         self._refused = refused
