@@ -34,7 +34,7 @@ class NoFreeDomainError(KaneDynamicsError):
 
 
 class ForeignNodeError(KaneDynamicsError):
-    """A node of somebody else is on a domain that should be private."""
+    """A foreign node is on a domain that should be private."""
 
     def __init__(self, domain: int, names: Iterable[str]) -> None:
         self.domain, self.names = domain, tuple(names)

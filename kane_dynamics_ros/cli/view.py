@@ -23,13 +23,8 @@ from kane_dynamics_ros.replay.viewing.records import record_of_bag
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.runtime.interface import Array
 
-# A trajectory on a URDF as a record to play: the motion asked for, and the torques it takes.
-
-
 STEP = 0.01  # [s] between two samples
-RULES = Rules(
-    allow_partial=True
-)  # joints that the trajectory does not name, say a gripper's, stay where they are
+RULES = Rules(allow_partial=True)  # joints that the trajectory does not name, say a gripper's, hold
 
 
 def record_of_trajectory(

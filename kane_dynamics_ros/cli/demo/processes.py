@@ -138,8 +138,8 @@ def record(controller: Parameters, trajectory: Path, folder: Path, wall_clock: b
 
     What ``folder`` held is replaced. In lock step the nodes live in the robot's time, which stands still
     until the recorder has sent the trajectory: the bag is the same on any machine. The nodes are alone: a
-    domain on which nobody listens, a namespace of their own, and a guard that ends the run as soon as anybody
-    else appears.
+    domain without any other node, a namespace of their own, and a guard that ends the run as soon as a
+    foreign node appears.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()

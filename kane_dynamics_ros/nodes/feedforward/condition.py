@@ -56,7 +56,7 @@ class Diagnostics:
 class SinceLastStatus:
     """Since the last status: the joints that were clamped, and how often the arm did not follow.
 
-    ``conflicts`` says who else sends states or commands; empty where nobody does.
+    ``conflicts`` names other publishers of states or commands; empty without any.
     """
 
     clamped: list[str]
