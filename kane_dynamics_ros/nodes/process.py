@@ -35,7 +35,7 @@ from rclpy.subscription import Subscription
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.parameters import uniform_arguments
-from kane_dynamics_ros.runtime.errors import BuildInterruptedError
+from kane_dynamics_ros.runtime.compilation import BuildInterruptedError
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 OTHERS_PERIOD = 0.01  # [s] between looks at trajectories, services and parameters

@@ -18,17 +18,14 @@ step, some fifty times faster.
 """
 
 import ctypes
-import logging
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.runtime.compilation import shared_library
-from kane_dynamics_ros.runtime.errors import CompileError
+from kane_dynamics_ros.runtime.compilation import shared_function
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
 
@@ -36,7 +33,6 @@ SOURCE = Path(__file__).with_suffix(".c")
 MOST_TURN = 0.015  # [rad or m]; with it light arms that spin at 200 rad/s keep their energy, too
 MOST_PARTS = 100  # beyond 1500 rad/s at 1 kHz
 ARRAYS = ("viscous", "coulomb", "rest", "stribeck_velocity", "brake", "lower", "upper")  # of kd_plant
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -202,17 +198,5 @@ def compiled_step(
     """The compiled step of a plant; None when the model is not compiled, or no C compiler was found."""
     if model.c_addresses is None:
         return None
-    function = _step_function()
+    function = shared_function(SOURCE, "kd_plant_step", ctypes.c_int)
     return None if function is None else CompiledStep(function, model, resistances, q, qd, h)
-
-
-@cache
-def _step_function() -> Any:
-    """``kd_plant_step``, built where it is absent; None when it cannot be had."""
-    try:
-        function = shared_library(SOURCE).kd_plant_step
-    except CompileError as error:
-        log.warning("%s cannot be compiled (%s); NumPy gives the same steps, slower", SOURCE.name, error)
-        return None
-    function.restype = ctypes.c_int
-    return function
