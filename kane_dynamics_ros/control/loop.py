@@ -4,7 +4,7 @@
 
 A fault leads to a reaction that its rule chooses. The reaction lasts until the states have been good
 again for the recovery time; then control resumes by holding the measured position. The reaction to a
-collision lasts until somebody resets it.
+collision lasts until it is reset.
 """
 
 import math

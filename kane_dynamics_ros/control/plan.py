@@ -154,7 +154,7 @@ def joined(
     """The plan that goes on to a trajectory from ``start_ns`` on. Raises ``AlreadyPastError``.
 
     The new motion begins at the reference of the running plan, with its velocity and acceleration. The second
-    result is the move to the first point, which nobody has checked yet, at times from the trajectory's start;
+    result is the move to the first point, which is not checked yet, at times from the trajectory's start;
     None where there is none.
     """
     points, from_ns = prepared.waypoints, max(start_ns, now_ns)

@@ -20,7 +20,7 @@ class NoStateError(TrajectoryError):
 
 
 class NotActiveError(TrajectoryError):
-    """Nobody follows trajectories now."""
+    """No trajectory is followed now."""
 
     def __init__(self) -> None:
         super().__init__("the node is not active")

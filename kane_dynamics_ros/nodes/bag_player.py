@@ -52,13 +52,13 @@ MESSAGE_TYPES: tuple[Any, ...] = (JointState, JointTrajectory, String)
 DISCOVERY_TIMEOUT = 15.0  # [s] for the node to appear
 SERVICE_TIMEOUT = 10.0  # [s] for an answer about parameters
 COMMAND_TIMEOUT = 0.5  # [s] for a command; refused states get none
-SETTLING_TIME = 0.2  # [s] that the node gets to take a trajectory, and to see that somebody listens
+SETTLING_TIME = 0.2  # [s] that the node gets to take a trajectory, and to find its subscribers
 STATE_TIMEOUT = 60.0  # [s] for safety.state_timeout: a player that waits must not look like a dead robot
 CLOCK_LEAD = 0.0005  # [s] from /clock to the state that it belongs to
 
 
 class NodeMissingError(KaneDynamicsError):
-    """Nobody listens to the joint states, or publishes commands."""
+    """The feedforward node has no subscription to the states, or publishes no commands."""
 
     def __init__(self, node: str) -> None:
         super().__init__(

@@ -475,8 +475,8 @@ def _node_actions(node: NodePlan, namespace: str) -> list[Any]:
 def _on_end(action: Any, name: str, well_too: bool) -> list[Any]:
     """Handlers: the last error that the process tells is remembered, and its end becomes the launch's.
 
-    The exception is launch's way to a non-zero exit code; ``well_too`` makes exit code 0 an error too, as
-    the end of a node is that nobody asked to end.
+    The exception is launch's way to a non-zero exit code; with ``well_too``
+    exit code 0 is an error too: that of a node which was not asked to end.
     """
     actions = importlib.import_module("launch.actions")
     handlers = importlib.import_module("launch.event_handlers")

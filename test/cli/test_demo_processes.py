@@ -27,7 +27,7 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); "
 def programs(monkeypatch):
     """Lets the names sleep, fail and stubborn stand for nodes."""
     codes = {"sleep": SLEEP, "fail": FAIL, "stubborn": STUBBORN, "end": ""}
-    monkeypatch.setattr(processes, "PATIENCE", 0.5)
+    monkeypatch.setattr(processes, "SHUTDOWN_TIMEOUT", 0.5)
     return {name: [sys.executable, "-c", code] for name, code in codes.items()}
 
 

@@ -106,7 +106,7 @@ def test_a_bad_state_is_dropped_counted_and_explained(reader, given, kind, why):
     for count in (1, 2):
         assert not reader.take(given, NOW, 1.0)
         assert reader.refusals == {kind: count}
-    assert reader.refused_why == why
+    assert reader.last_refusal == why
     assert reader.take(state(), NOW, 1.0)
 
 

@@ -1,9 +1,9 @@
 """``kane_dynamics demo``: the real nodes over DDS, three controllers on the same trajectory.
 
 For each controller the simulated hardware and the feedforward node run as processes of their own, on a
-DDS domain on which nobody else is; a third sends the trajectory and records a bag, from which everything
-shown here is computed. So nothing in this process is in the control loop. When anybody else appears on the
-domain, the demonstration stops: it could be a robot.
+DDS domain without any other node; a third sends the trajectory and records a bag, from which everything
+shown here is computed. So nothing in this process is in the control loop. When a foreign node appears on
+the domain, the demonstration stops: it could be a robot.
 """
 
 import argparse

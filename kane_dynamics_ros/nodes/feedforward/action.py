@@ -150,7 +150,7 @@ class TrajectoryAction:
             future.set_result(ended)
 
     def feed_back(self, step: Step | None, joint_names: Sequence[str]) -> None:
-        """Tell whoever sent goals where reference and arm are."""
+        """Send the feedback of every open goal: where reference and arm are."""
         for goal, future in self._goals.values():
             if step is not None and not future.done():
                 feedback = self._action.Feedback()

@@ -26,7 +26,7 @@ COMPONENTS = ("force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z
 class ObserverOutput:
     """The momentum observer with its topics and its service, fed after each command.
 
-    It runs while somebody listens, and where a collision has consequences. ``collision`` is latched.
+    It runs while there are subscribers, and where a collision has consequences. ``collision`` is latched.
     """
 
     def __init__(self, node: Node, loop: ControlLoop, values: Values) -> None:
@@ -48,7 +48,7 @@ class ObserverOutput:
         self.observer = MomentumObserver(build_observer(values, self._loop.settings))
         self.measured = values["observer.effort"] == "measured"
         self._weights = _weights(self._loop.settings.effort_limits)
-        self.look_for_listeners()
+        self.look_for_subscribers()
 
     @property
     def collision(self) -> Collision | None:
@@ -60,8 +60,8 @@ class ObserverOutput:
         """The wrench's components that the arm's posture could not tell when one was published last."""
         return self._undetermined if self._wrench_heard else ()
 
-    def look_for_listeners(self) -> None:
-        """Ask the middleware who listens; too slow to ask for every state."""
+    def look_for_subscribers(self) -> None:
+        """Ask the middleware for subscribers; too slow to ask for every state."""
         self._torque_heard = self._torque.get_subscription_count() > 0
         self._wrench_heard = self._wrench.get_subscription_count() > 0
         self._collision_heard = self._collision.get_subscription_count() > 0

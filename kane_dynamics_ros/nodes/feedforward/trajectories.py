@@ -145,11 +145,8 @@ def log_fault(logger: RcutilsLogger, where: str, error: BaseException) -> None:
     logger.error(f"{where}: a fault of this package; please report it: {lines}")
 
 
-# What became of each trajectory, on ~/trajectory_status and in the log.
-
-
 class TrajectoryStatus:
-    """Publishes and logs each change of a trajectory's state."""
+    """Publishes each change of a trajectory's state on ``~/trajectory_status``, and logs it."""
 
     def __init__(self, node: Node) -> None:
         self._name = node.get_fully_qualified_name().lstrip("/")
@@ -188,9 +185,6 @@ def level_of(outcome: Outcome) -> bytes:
     else:
         level = DiagnosticStatus.ERROR
     return level
-
-
-# Annotating trajectories beside the commands.
 
 
 class BackgroundAnnotation:
