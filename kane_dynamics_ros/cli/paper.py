@@ -21,7 +21,6 @@ from kane_dynamics_ros.papers.manipulator_simulation import (
     AMPLITUDES,
     FASTER,
     STROKE,
-    Array,
     Forward,
     Inverse,
     Manipulator,
@@ -33,6 +32,7 @@ from kane_dynamics_ros.papers.manipulator_simulation import (
 from kane_dynamics_ros.papers.three_link_chain import derivation, effort_table
 from kane_dynamics_ros.papers.wind_pump_figures import wind_pump
 from kane_dynamics_ros.papers.wind_pump_mechanism import Mechanism
+from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.share import share_directory
 
 PAPERS = ("three_link_chain", "manipulator_5dof", "wind_pump")

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.control.law import Law, efforts_by_term
 from kane_dynamics_ros.control.limits import MotionLimits
-from kane_dynamics_ros.control.plan import NANOSECOND, Prepared, Spline, prepare
+from kane_dynamics_ros.control.plan import Prepared, Spline, prepare
 from kane_dynamics_ros.control.rejections import EffortBeyondLimitError, NoPointsError, TooManyPointsError
 from kane_dynamics_ros.control.splines import evaluate_many
-from kane_dynamics_ros.control.validation import RequestPoint, Rules, TrajectoryRequest, Waypoints
+from kane_dynamics_ros.control.validation import NANOSECOND, RequestPoint, Rules, TrajectoryRequest, Waypoints
 from kane_dynamics_ros.runtime.interface import Array
 
 JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned

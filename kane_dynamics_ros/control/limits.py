@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.plan import NANOSECOND, Spline
+from kane_dynamics_ros.control.plan import Spline
+from kane_dynamics_ros.control.validation import NANOSECOND
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
 
 SAMPLES_PER_SEGMENT = 17  # misses at most 1/1024 of a cubic's bulge between samples

@@ -227,12 +227,12 @@ class TipWrench(NamedTuple):
     resolution: Array
 
     @property
-    def told(self) -> NDArray[np.bool_]:
+    def determined(self) -> NDArray[np.bool_]:
         """The components that the posture can tell."""
-        return self.resolution > TOLD
+        return self.resolution > DETERMINED
 
 
-TOLD = 0.95  # resolution above which a component counts as determined
+DETERMINED = 0.95  # resolution above which a component counts as determined
 LEVER = 0.1  # [m] a torque counts as the force that it makes on this lever
 
 

@@ -18,10 +18,15 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
 from kane_dynamics_ros.control.splines import constant, evaluate, segments
-from kane_dynamics_ros.control.validation import BLOCK, Rules, TrajectoryRequest, Waypoints, checked
+from kane_dynamics_ros.control.validation import (
+    BLOCK,
+    NANOSECOND,
+    Rules,
+    TrajectoryRequest,
+    Waypoints,
+    checked,
+)
 from kane_dynamics_ros.runtime.interface import Array, JointInfo
-
-NANOSECOND = 1e-9  # [s]
 
 
 @dataclass(frozen=True)
@@ -174,7 +179,7 @@ def joined(
     )
 
 
-def replace(
+def replan(
     plan: Plan, request: TrajectoryRequest, joints: Sequence[JointInfo], now_ns: int, rules: Rules
 ) -> Plan:
     """The plan that follows ``request`` from its start on. Raises ``TrajectoryError``.

@@ -16,10 +16,9 @@ from typing import Any
 
 import yaml
 
-from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.validation import SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 
-NANOSECONDS = 1_000_000_000
 WIDTH = 1000  # characters: a list of numbers on one line
 FIELDS = ("positions", "velocities", "accelerations", "effort")
 
@@ -62,7 +61,7 @@ def trajectory_text(request: TrajectoryRequest, as_json: bool) -> str:
 
 
 def _time(nanoseconds: int) -> dict[str, int]:
-    seconds, rest = divmod(nanoseconds, NANOSECONDS)
+    seconds, rest = divmod(nanoseconds, SECOND_NS)
     return {"sec": seconds, "nanosec": rest}
 
 
@@ -92,12 +91,12 @@ class _Reader:
 
     def _nanoseconds(self, content: Any, where: str) -> int:
         if isinstance(content, (int, float)) and not isinstance(content, bool) and math.isfinite(content):
-            return round(content * NANOSECONDS)
+            return round(content * SECOND_NS)
         time = self._mapping(content, where)
         seconds, rest = time.get("sec", 0), time.get("nanosec", 0)
         if type(seconds) is not int or type(rest) is not int:
             raise self._error(where, f"found {time}", "integers sec and nanosec")
-        return seconds * NANOSECONDS + rest
+        return seconds * SECOND_NS + rest
 
     def _numbers(self, content: Any, where: str) -> Sequence[float]:
         values = self._list(content, where)

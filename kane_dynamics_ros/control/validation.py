@@ -38,6 +38,8 @@ class TrajectoryRequest:
     label: str = ""
 
 
+NANOSECOND = 1e-9  # [s]
+SECOND_NS = 1_000_000_000  # [ns]
 FIELDS = ("positions", "velocities", "accelerations", "effort")
 END_VELOCITY_TOLERANCE = 1e-9  # [rad/s] or [m/s]: above a planner's rounding, below any motion
 

@@ -5,6 +5,7 @@ raises ``ParameterError``, which names the parameter, the value and what is allo
 """
 
 import math
+import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -227,3 +228,47 @@ def _uniform(value: Any) -> Any:
     if isinstance(value, list) and {type(each) for each in value} == {int, float}:
         return [float(each) for each in value]
     return value
+
+
+# Parameter files, read before a node reads them
+
+
+def parameters_of(file: Path, node: str, namespace: str) -> dict[str, Any]:
+    """What a ROS parameter file sets for a node, by dotted name; later entries win.
+
+    Raises ``ParameterError`` for a file that is no YAML, or not keyed by nodes.
+    """
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
+        why = " ".join(str(error).split())
+        raise ParameterError("params_file", str(file), f"a readable YAML file: {why}") from None
+    content = {} if content is None else content
+    if not isinstance(content, dict):
+        raise ParameterError("params_file", str(file), "a mapping of /** or node names to ros__parameters")
+    full = "/".join(("", *namespace.strip("/").split("/"), node)).replace("//", "/")
+    result: dict[str, Any] = {}
+    for key, entry in _by_node(content, ""):
+        pattern = re.escape(key if key.startswith("/") else f"/{key}")
+        pattern = pattern.replace(r"/\*\*", "(/[^/]+)*").replace(r"\*", "[^/]+")
+        if re.fullmatch(pattern, full):
+            result |= _flat(entry)
+    return result
+
+
+def _by_node(tree: Mapping[str, Any], above: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Node patterns with their ros__parameters; namespaces may be nested."""
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    for key, value in tree.items():
+        if isinstance(value, dict) and key == "ros__parameters":
+            found.append((above, value))
+        elif isinstance(value, dict):
+            found += _by_node(value, f"{above}/{str(key).lstrip('/')}")
+    return found
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in tree.items():
+        values |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return values

@@ -25,8 +25,8 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 
+from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 from kane_dynamics_ros.nodes.parameters import uniform_arguments
 from kane_dynamics_ros.runtime.compilation import BuildInterruptedError
 
@@ -225,7 +225,7 @@ class StateFirstSpin:
         handle = self._subscription.handle
         self._wait_set.clear_entities()
         self._wait_set.add_subscription(handle)
-        self._wait_set.wait(max(int((until - time.monotonic()) * NANOSECONDS), 0))
+        self._wait_set.wait(max(int((until - time.monotonic()) * SECOND_NS), 0))
         if self._wait_set.get_ready_entities("subscription"):
             kind = self._subscription.msg_type
             taken: list[tuple[Any, Any]] = []

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message, serialize_message
 from trajectory_msgs.msg import JointTrajectory
 
-from kane_dynamics_ros.control.validation import FIELDS, RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.validation import FIELDS, SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 
 PLAIN_CDR = {b"\x00\x00": ">", b"\x00\x01": "<"}  # by the first two bytes
 Bytes = NDArray[np.uint8]
@@ -61,7 +60,7 @@ class _Cursor:
         self.place = -(-self.place // 4) * 4
         here = self._advance(8)
         seconds, nanoseconds = self._time.unpack_from(self._view, here)
-        total: int = seconds * NANOSECONDS + nanoseconds
+        total: int = seconds * SECOND_NS + nanoseconds
         return total
 
     def text(self) -> str:
@@ -145,7 +144,7 @@ def request_from_bytes(data: Any) -> TrajectoryRequest:
 def bytes_from_request(request: TrajectoryRequest) -> bytes:
     """A request as a serialized ``JointTrajectory``, which ``Publisher.publish`` takes as it is."""
     result = bytearray(b"\x00\x01\x00\x00")
-    result += struct.pack("<iI", *divmod(request.stamp_ns, NANOSECONDS))
+    result += struct.pack("<iI", *divmod(request.stamp_ns, SECOND_NS))
     _append_text(result, request.label)
     _append_count(result, len(request.names))
     for name in request.names:
@@ -158,7 +157,7 @@ def bytes_from_request(request: TrajectoryRequest) -> bytes:
             if len(values):
                 result += bytes(-(len(result) - 4) % 8)
                 result += values.tobytes()
-        result += struct.pack("<iI", *divmod(point.time_ns, NANOSECONDS))
+        result += struct.pack("<iI", *divmod(point.time_ns, SECOND_NS))
     return bytes(result)
 
 

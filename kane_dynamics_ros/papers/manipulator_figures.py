@@ -8,7 +8,8 @@ import matplotlib
 import numpy as np
 from matplotlib import pyplot as plt
 
-from kane_dynamics_ros.papers.manipulator_simulation import Array, Forward, Inverse
+from kane_dynamics_ros.papers.manipulator_simulation import Forward, Inverse
+from kane_dynamics_ros.runtime.interface import Array
 
 matplotlib.use("Agg")
 

@@ -5,13 +5,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.description import Chain, Inertia, Robot, serial_chain
 from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.papers import manipulator_maggi as symbols
 from kane_dynamics_ros.papers.manipulator_maggi import FREE, MaggiDae
+from kane_dynamics_ros.runtime.interface import Array
 
 # The input curves of [Malvezzi2017]'s simulations: sinusoidal second derivatives, flat extrema.
 #
@@ -20,8 +21,6 @@ from kane_dynamics_ros.papers.manipulator_maggi import FREE, MaggiDae
 # second derivatives vanish together at both ends of each stroke.
 
 
-Array = NDArray[np.float64]
-
 STROKE = 2.5  # [s], the slow motion's rise; its return takes as long
 FASTER = 2.5  # the paper's ratio between the rates of figures 2 and 3
 AMPLITUDES = (np.pi / 2, np.pi / 4, -np.pi / 3)  # [rad] of gamma_1, alpha_2, alpha_3
@@ -29,7 +28,7 @@ VARIATIONS = (3.0, 0.4, -0.2)  # [N m], added to the static torques in the forwa
 FORWARD_STROKE = 1.0  # [s]
 
 
-class Motion(NamedTuple):
+class InputCurve(NamedTuple):
     """A curve at times t: value, first and second derivative; each (..., 3) for three coordinates."""
 
     position: Array
@@ -37,7 +36,7 @@ class Motion(NamedTuple):
     acceleration: Array
 
 
-def there_and_back(t: ArrayLike, amplitudes: ArrayLike, stroke: float) -> Motion:
+def there_and_back(t: ArrayLike, amplitudes: ArrayLike, stroke: float) -> InputCurve:
     """From 0 to ``amplitudes`` in ``stroke`` seconds and back to 0; still before and after."""
     time = np.clip(np.asarray(t, float), 0.0, 2 * stroke)[..., None]
     phase, returning = time / stroke, time > stroke
@@ -48,7 +47,7 @@ def there_and_back(t: ArrayLike, amplitudes: ArrayLike, stroke: float) -> Motion
     rate = sign * (1 - np.cos(turn)) / stroke
     acceleration = sign * 2 * np.pi * np.sin(turn) / stroke**2
     size = np.asarray(amplitudes, float)
-    return Motion(position * size, rate * size, acceleration * size)
+    return InputCurve(position * size, rate * size, acceleration * size)
 
 
 # [Malvezzi2017]'s simulations, both ways: Maggi's equations as a DAE, Kane's as an ODE.
@@ -112,7 +111,7 @@ class Inverse(NamedTuple):
     """A prescribed motion and the torques that it takes, (N, 3) each."""
 
     t: Array
-    motion: Motion
+    motion: InputCurve
     maggi: Array
     kane: Array
 

@@ -191,7 +191,7 @@ LIAISON_FORCES = ("X_A", "Y_A", "X_B", "Y_B", "X_C", "Y_C", "X_D", "Y_D")
 CRANK_ROW = 2  # the crank's moment equation, where the motor's torque stands
 
 
-class Motion(NamedTuple):
+class MechanismState(NamedTuple):
     """State of the mechanism: crank angle and speed [rad, rad/s], slide position and speed [m, m/s]."""
 
     phi_1: float
@@ -214,7 +214,7 @@ def mass_matrix(pump: Mechanism) -> Array:
     return np.diag([m1, m1, pump.J1, m2, m2, pump.J2, m3, m3, pump.J3, pump.mD])
 
 
-def external_forces(pump: Mechanism, motion: Motion, torque: float) -> Array:
+def external_forces(pump: Mechanism, motion: MechanismState, torque: float) -> Array:
     """{Q_ext} of eq. (A42), (10,). The mass centre of body 3 is that of pendulum and weight together, so
     that gravity has no moment about it.
     """
@@ -253,7 +253,7 @@ def _apply(L: Array, body: int, column: int, at: Array, signs: tuple[int, int]) 
     L[row + 2, column + 1] += at[0] * signs[1]
 
 
-def equations_of_motion(pump: Mechanism, motion: Motion, torque: float) -> tuple[Array, Array]:
+def equations_of_motion(pump: Mechanism, motion: MechanismState, torque: float) -> tuple[Array, Array]:
     """Eq. (A46): (2, 2) matrix and (2,) right side for (epsilon_1, x_D''), without liaison forces."""
     angles = close_loop(pump, motion.phi_1, motion.x_D)
     A, B = accelerations(pump, angles)
@@ -262,13 +262,13 @@ def equations_of_motion(pump: Mechanism, motion: Motion, torque: float) -> tuple
     return A.T @ m @ A, A.T @ (external_forces(pump, motion, torque) - m @ B @ products)
 
 
-def slide_acceleration(pump: Mechanism, motion: Motion) -> float:
+def slide_acceleration(pump: Mechanism, motion: MechanismState) -> float:
     """x_D'' [m/s^2] while the crank turns steadily: the second row of eq. (A46)."""
     inertia, load = equations_of_motion(pump, motion, 0.0)
     return float(load[1] / inertia[1, 1])
 
 
-def driven(pump: Mechanism, motion: Motion) -> Loads:
+def driven(pump: Mechanism, motion: MechanismState) -> Loads:
     """What a crank that turns steadily needs and bears: eq. (A46) for x_D'' and the torque, then eq. (A43)
     for the liaison forces.
     """

@@ -26,8 +26,7 @@ from kane_dynamics_ros.simulation.engine import (
     refuse_divergence,
 )
 from kane_dynamics_ros.simulation.friction import LOCKED
-from kane_dynamics_ros.simulation.mismatch import check_factors
-from kane_dynamics_ros.simulation.plant import PlantOptions, initial_positions
+from kane_dynamics_ros.simulation.plant import PlantOptions, check_factors, initial_positions
 
 LOCK_EFFORT = 1e5  # [N m or N] a joint braked this hard is put back where it was after each step
 _SUBSTEPS = 2
@@ -48,7 +47,7 @@ class MujocoEngine:
         """``urdf``: the text of the URDF that ``model`` was generated from.
 
         ``model`` gives the joint order, the tip and the parameters; nothing that it computes enters the
-        motion. ``factors`` multiply masses and inertias of its bodies, see ``mismatch``.
+        motion. ``factors`` multiply masses and inertias of its bodies, see ``plant.with_factors``.
         """
         self.options = options or PlantOptions()
         self._mujoco = _import_mujoco()

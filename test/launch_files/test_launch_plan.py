@@ -12,7 +12,7 @@ from kane_dynamics_ros.description import parse_robot, physics_hash, serial_chai
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.launch_plan import (
+from kane_dynamics_ros.nodes.launch import (
     REPLAY_ARGUMENTS,
     ROS2_CONTROL_ARGUMENTS,
     SHARE,

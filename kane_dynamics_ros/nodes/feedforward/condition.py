@@ -16,8 +16,8 @@ from kane_dynamics_ros.control.law import DELAY, critical_gains, damping_ratio, 
 from kane_dynamics_ros.control.limits import far_outside, overloaded_by_gravity
 from kane_dynamics_ros.control.loop import Alarm, Reaction
 from kane_dynamics_ros.control.observer import Collision
-from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC, Controller
-from kane_dynamics_ros.nodes.messages import OUTPUT
+from kane_dynamics_ros.nodes.feedforward.controller import Controller
+from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, OUTPUT_QOS
 
 # The node's condition on /diagnostics.
 
@@ -29,7 +29,7 @@ class Diagnostics:
         self._node = node
         self._clamped: Counter[str] = Counter()
         self._lost = 0
-        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", OUTPUT)
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", OUTPUT_QOS)
 
     def publish(self, controller: Controller | None, active: bool, neighbours: str) -> None:
         """The condition now; ``controller`` is None before configuration."""
@@ -90,9 +90,9 @@ def _status(name: str, controller: Controller, active: bool, news: News) -> Diag
 
 def _of_contact(controller: Controller) -> dict[str, str]:
     """The joint that collided, and what of the tip's wrench the posture does not tell."""
-    collision, untold = controller.external.collision, controller.external.untold
+    collision, undetermined = controller.external.collision, controller.external.undetermined
     figures = {} if collision is None else {"collision joint": collision.joint}
-    return figures | ({"external wrench not told": ", ".join(untold)} if untold else {})
+    return figures | ({"external wrench not told": ", ".join(undetermined)} if undetermined else {})
 
 
 def collision_text(collision: Collision, reaction: Reaction | None) -> str:

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from kane_dynamics_ros.control.goals import Tolerances
 from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, position_limits, velocity_limits
-from kane_dynamics_ros.control.loop import FAULTS, REACTIONS, Safety, Settings
+from kane_dynamics_ros.control.loop import FAULT_KINDS, REACTIONS, Safety, Settings
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds, default_thresholds
-from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, per_joint
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload
@@ -540,5 +540,5 @@ def _safety(values: Values) -> Safety:
         "recovery_time",
         "no_effect_time",
     )
-    reactions = {fault: values[f"safety.on_{fault}"] for fault in FAULTS}
+    reactions = {fault: values[f"safety.on_{fault}"] for fault in FAULT_KINDS}
     return Safety(**{name: values[f"safety.{name}"] for name in thresholds}, reactions=reactions)
