@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from kane_dynamics_ros.identification.errors import NothingToJudgeError
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.identification.estimation import (
     FAMILIES,
     LAMBDAS,
@@ -90,6 +90,15 @@ TOLD = (
 
 
 NO_CONSTRAINTS = Constraints()
+
+
+class NothingToJudgeError(KaneDynamicsError):
+    """No samples are left on one side of the split."""
+
+    def __init__(self, part: str, seconds: float) -> None:
+        super().__init__(
+            f"{seconds:.3g} s of motion leave nothing {part}; record longer, or give other bags to --validate"
+        )
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ cross-validating need.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -39,6 +40,22 @@ SIMPLE = ("rotor", "viscous", "offset")
 STANDS = 0.01  # [rad/s] or [m/s]: a joint that is usually slower stands still
 FINER = 8  # samples for one at which terms with a sign are evaluated
 HUBER = 3.0  # residuals beyond so many standard deviations count only by their size, not by its square
+
+
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Let BLAS use one thread inside, where threadpoolctl is there to tell it.
+
+    Matrices of a hundred rows are done before a second thread wakes up; on a machine that is busy otherwise,
+    waiting for it took four times as long as the work.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        yield
+        return
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
 
 
 class Term(NamedTuple):

@@ -299,7 +299,7 @@ def _others_may_rename_in(status: os.stat_result) -> bool:
         return True
     if status.st_mode & stat.S_ISVTX:  # as /tmp: each may rename its own only
         return False
-    by_group = status.st_mode & stat.S_IWGRP and not _is_own_group(status.st_gid)
+    by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid)
     return bool(by_group or status.st_mode & stat.S_IWOTH)
 
 
@@ -312,7 +312,7 @@ def _is_account(user: int) -> bool:
     return True
 
 
-def _is_own_group(group: int) -> bool:
+def is_own_group(group: int) -> bool:
     """Whether a group is root's, or the user's private one: of its name, without members (umask 002)."""
     try:
         found, user = grp.getgrgid(group), pwd.getpwuid(os.geteuid())

@@ -32,6 +32,7 @@ from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
 SOURCE = Path(__file__).with_suffix(".c")
 MOST_TURN = 0.015  # [rad or m]; with it light arms that spin at 200 rad/s keep their energy, too
 MOST_PARTS = 100  # beyond 1500 rad/s at 1 kHz
+ARRAYS = ("viscous", "coulomb", "rest", "stribeck_velocity", "brake", "lower", "upper")  # of kd_plant
 
 
 @dataclass(frozen=True)
@@ -155,8 +156,6 @@ def settle(
 
 # The same step in C
 
-_ARRAYS = ("viscous", "coulomb", "rest", "stribeck_velocity", "brake", "lower", "upper")
-
 
 class _Plant(ctypes.Structure):
     """``kd_plant`` of plant_step.c."""
@@ -165,7 +164,7 @@ class _Plant(ctypes.Structure):
         ("n", ctypes.c_long),
         *((name, ctypes.c_void_p) for name in ("mass_matrix", "bias", "prepared")),
         *((name, ctypes.c_double) for name in ("h", "restitution", "locked", "most_turn", "most_parts")),
-        *((name, ctypes.c_void_p) for name in (*_ARRAYS, "q", "qd")),
+        *((name, ctypes.c_void_p) for name in (*ARRAYS, "q", "qd")),
     ]
 
 
@@ -182,7 +181,7 @@ class CompiledStep:
         plant = _Plant(len(q), *(model.c_addresses or (None,) * 3), h)
         plant.restitution, plant.locked = resistances.restitution, LOCKED
         plant.most_turn, plant.most_parts = MOST_TURN, MOST_PARTS
-        for name in _ARRAYS:
+        for name in ARRAYS:
             setattr(plant, name, getattr(resistances, name).ctypes.data)
         plant.q, plant.qd = q.ctypes.data, qd.ctypes.data
         self._arguments = ctypes.byref(plant), ctypes.c_void_p(self._effort.ctypes.data)

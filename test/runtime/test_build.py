@@ -269,10 +269,10 @@ def test_a_group_of_the_users_own_is_nobody_else(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(pwd, "getpwuid", lambda user: account)
     groups = {1000: ("ada", "", 1000, []), 7: ("lab", "", 7, ["ada", "bob"])}
     monkeypatch.setattr(grp, "getgrgid", lambda group: grp.struct_group(groups[group]))
-    assert compilation._is_own_group(1000)
-    assert not compilation._is_own_group(7)
+    assert compilation.is_own_group(1000)
+    assert not compilation.is_own_group(7)
     groups[1000] = ("ada", "", 1000, ["bob"])
-    assert not compilation._is_own_group(1000)
+    assert not compilation.is_own_group(1000)
 
 
 def test_a_library_of_another_user_is_not_opened(

@@ -3,7 +3,17 @@
 import os
 from pathlib import Path
 
-from kane_dynamics_ros.replay.errors import OutputFileError
+from kane_dynamics_ros.errors import KaneDynamicsError
+
+
+class OutputFileError(KaneDynamicsError):
+    """A file could not be written; nothing of it is left."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: cannot be written: {error.strerror or error}; make room, or give another path"
+        )
 
 
 def write_file(path: Path, text: str) -> None:
