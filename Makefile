@@ -29,8 +29,10 @@ demo: $(VENV)/runs  ## both nodes over DDS, three controllers on one trajectory:
 test: venv  ## every test
 	$(BIN)/python -m pytest
 
-fuzz: venv  ## mutated URDFs: FUZZ=20000 for many, FUZZ_SEED=1 for others
+fuzz: venv  ## mutated URDFs, bags, trajectories and models: FUZZ=20000 for many, FUZZ_SEED=1 for others
 	$(BIN)/python test/description/fuzz_urdf.py --count $(FUZZ) --seed $(FUZZ_SEED)
+	KANE_DYNAMICS_FUZZ_CASES=$(FUZZ) KANE_DYNAMICS_FUZZ_SEED=$(FUZZ_SEED) \
+		$(BIN)/python -m pytest test/cli test/replay -k "random_faults"
 
 lint: venv  ## ruff and mypy
 	$(BIN)/ruff check .

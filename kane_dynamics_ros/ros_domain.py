@@ -33,13 +33,13 @@ class NoFreeDomainError(KaneDynamicsError):
         )
 
 
-class StrangerError(KaneDynamicsError):
-    """Somebody else is on a domain that should be private."""
+class ForeignNodeError(KaneDynamicsError):
+    """A node of somebody else is on a domain that should be private."""
 
-    def __init__(self, domain: int, strangers: Iterable[str]) -> None:
-        self.domain, self.strangers = domain, tuple(strangers)
+    def __init__(self, domain: int, names: Iterable[str]) -> None:
+        self.domain, self.names = domain, tuple(names)
         super().__init__(
-            f"ROS domain {domain} is not ours alone: {', '.join(self.strangers)} appeared on it; "
+            f"ROS domain {domain} is not ours alone: {', '.join(self.names)} appeared on it; "
             "nothing more is commanded; end it, or give it another ROS_DOMAIN_ID"
         )
 

@@ -33,8 +33,8 @@ from kane_dynamics_ros.identification.excitation import (
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.identification.regression import one_thread_each
 from kane_dynamics_ros.replay.report.figures import svg
-from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 POINT = 0.05  # [s] between points; quintics join them
 LEAD = 2.0  # [s] at least, of the way to the first point

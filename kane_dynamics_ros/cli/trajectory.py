@@ -51,7 +51,7 @@ class DurationError(KaneDynamicsError):
         super().__init__(f"--duration {found:g}: give seconds, at least {4 * POINT:g}")
 
 
-class Motion(NamedTuple):
+class SampledMotion(NamedTuple):
     """Positions, velocities and accelerations, each (N, n), at times (N,) [s] from rest to rest."""
 
     times: Array
@@ -118,7 +118,7 @@ def chosen(model: DynamicsModel, names: Sequence[str] | None) -> list[bool]:
     return [names is None or name in names for name in model.joint_names]
 
 
-def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float) -> Motion:
+def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float) -> SampledMotion:
     """A motion of the chosen joints from rest to rest, which uses at most ``PART`` of every limit.
 
     Of effort limits it uses ``PART`` of what holding the start leaves.
@@ -145,7 +145,7 @@ def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float)
     allowed = holding + PART * (limits - holding)
     scale = 1.0
     while True:
-        motion = Motion(times, start + scale * q, scale * qd, scale * qdd)
+        motion = SampledMotion(times, start + scale * q, scale * qd, scale * qdd)
         use = np.abs(model.inverse_dynamics(*motion[1:])).max(axis=0) / allowed
         if use.max() <= 1.0:
             return motion
@@ -193,7 +193,7 @@ def _shape(joint: JointInfo, start: float, index: int, times: Array, duration: f
     return amplitude * min(1.0, fastest / speed if speed else 1.0) * unit
 
 
-def trajectory(model: DynamicsModel, motion: Motion) -> TrajectoryRequest:
+def trajectory(model: DynamicsModel, motion: SampledMotion) -> TrajectoryRequest:
     """The points, behind the time that the way to the first one takes from anywhere in the range."""
     spans = [upper - lower for lower, upper in map(_bounds, model.joints)]
     ways = [min(span, math.pi) for span in spans]
@@ -206,7 +206,7 @@ def trajectory(model: DynamicsModel, motion: Motion) -> TrajectoryRequest:
     return TrajectoryRequest(model.joint_names, points)
 
 
-def table(model: DynamicsModel, motion: Motion) -> str:
+def table(model: DynamicsModel, motion: SampledMotion) -> str:
     """What the motion uses of each joint's limits."""
     tau = np.asarray(model.inverse_dynamics(*motion[1:]))
     width = max(map(len, (*model.joint_names, "joint")))

@@ -7,13 +7,12 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kane_dynamics_ros.cli.arguments import add_root_tip_lock, read_locks
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.limits import far_outside
-from kane_dynamics_ros.control.plan import hold_at, replace, sample
+from kane_dynamics_ros.control.plan import hold_at, replan, sample
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
@@ -22,11 +21,10 @@ from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.viewing.page import Playback, Series, ViewOptions, page, robot_from_file
 from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
+from kane_dynamics_ros.runtime.interface import Array
 
 # A trajectory on a URDF as a motion to play: the motion asked for, and the torques it takes.
 
-
-Array = NDArray[np.float64]
 
 STEP = 0.01  # [s] between two samples
 RULES = Rules(
@@ -78,7 +76,7 @@ def derived_model(chain: Chain) -> DynamicsModel:
 def sampled(model: DynamicsModel, request: TrajectoryRequest) -> tuple[Array, Array, Array, Array]:
     """Times [s] (N,), positions, velocities and accelerations (N, n), as a controller would follow it."""
     start = np.array([joint.initial_position or 0.0 for joint in model.joints])
-    plan = replace(hold_at(start, 0), dataclasses.replace(request, stamp_ns=0), model.joints, 0, RULES)
+    plan = replan(hold_at(start, 0), dataclasses.replace(request, stamp_ns=0), model.joints, 0, RULES)
     times = np.linspace(0.0, 1e-9 * plan.end_ns, max(2, round(1e-9 * plan.end_ns / STEP) + 1))
     motion = np.array([sample(plan, round(1e9 * t)) for t in times])
     return times, motion[:, 0], motion[:, 1], motion[:, 2]

@@ -56,7 +56,7 @@ def _lines(number: int, contact: Contact, model: DynamicsModel) -> list[str]:
         for name in contact.joints
         for j in (model.joint_names.index(name),)
     ]
-    told = contact.wrench.told
+    told = contact.wrench.determined
     force = ", ".join(
         f"{axis} {value:+.3g}" if told[k] else f"{axis} not told by this posture"
         for k, (axis, value) in enumerate(zip(AXES, contact.wrench.value, strict=False))
@@ -130,7 +130,7 @@ def write_report(
                 "efforts": list(each.efforts),
                 "ratios": list(each.ratios),
                 "tip_force": each.wrench.value[:3].tolist(),
-                "tip_force_told": each.wrench.told[:3].tolist(),
+                "tip_force_told": each.wrench.determined[:3].tolist(),
             }
             for each in contacts.found
         ],

@@ -70,8 +70,8 @@ from kane_dynamics_ros.identification.regression import (
 )
 from kane_dynamics_ros.replay.estimation.correlation import bartlett
 from kane_dynamics_ros.replay.reading.messages import Mask
-from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 BLOCKS = 60  # of time, of each bag
 FEWEST_BLOCKS = 12  # of each bag where there are many

@@ -29,8 +29,8 @@ from kane_dynamics_ros.identification.motion_store import MotionStore, Piece, Tr
 from kane_dynamics_ros.replay.estimation.correlation import SPAN, UNCORRELATED
 from kane_dynamics_ros.replay.estimation.filters import decimated, low_pass
 from kane_dynamics_ros.replay.reading.messages import Mask
-from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 WINDOW = 4096  # samples whose regressor is held at once: some ten MB
 PER_CUTOFF = 4  # samples kept a period of the cut-off: the low-pass leaves nothing between them

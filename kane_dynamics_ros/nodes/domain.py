@@ -16,13 +16,13 @@ from rclpy.node import Node
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.process import StopRequest
-from kane_dynamics_ros.ros_domain import StrangerError, free_domain, private_variables
+from kane_dynamics_ros.ros_domain import ForeignNodeError, free_domain, private_variables
 
 LISTENING = 1.5  # [s] in which every participant announces itself (DDS discovery takes tenths of a second)
 PERIOD = 0.1  # [s] between two looks at the graph
 
 
-def strangers(node: Node, namespaces: Sequence[str]) -> list[str]:
+def foreign_nodes(node: Node, namespaces: Sequence[str]) -> list[str]:
     """Full names of the nodes that are in none of the namespaces, hidden ones and ``node`` itself aside.
 
     Names with a leading underscore are hidden by convention: ``ros2 topic echo`` and its like only look.
@@ -45,7 +45,7 @@ def nobody_answers(domain: int, seconds: float = LISTENING) -> bool:
     with _Watcher(domain) as watcher:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if strangers(watcher.node, ()):
+            if foreign_nodes(watcher.node, ()):
                 return False
             time.sleep(PERIOD)
     return True
@@ -55,14 +55,14 @@ def guard(namespaces: Sequence[str]) -> None:
     """Watch the environment's domain until a signal ends it.
 
     Raises:
-        StrangerError: a node outside the namespaces appeared.
+        ForeignNodeError: a node outside the namespaces appeared.
     """
     stop = StopRequest()
     domain = int(os.environ.get("ROS_DOMAIN_ID", "0"))
     with _Watcher(domain) as watcher:
         while not stop.made:
-            if found := strangers(watcher.node, namespaces):
-                raise StrangerError(domain, found)
+            if found := foreign_nodes(watcher.node, namespaces):
+                raise ForeignNodeError(domain, found)
             time.sleep(PERIOD)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.control.velocity import Differentiated, differentiate
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
+from kane_dynamics_ros.control.filters import Differentiated, differentiate
+from kane_dynamics_ros.control.validation import SECOND_NS
+from kane_dynamics_ros.nodes.messages import nanoseconds_of
 from kane_dynamics_ros.runtime.interface import Array
 
 PRESUMED_PERIOD_NS = 20_000_000  # of states, until two stamps tell: few robots are controlled more slowly
@@ -95,8 +96,7 @@ class JointStateReader:
             return self._refuse("duplicate_name", f"a joint is named twice in {names[:20]}")
         if order.ours is not None and not order.ours.size:
             return False  # not about us
-        stamp = message.header.stamp
-        stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
+        stamp_ns = nanoseconds_of(message.header.stamp)
         return (
             self._is_timely(stamp_ns, now_ns, order)
             and self._take_values(message, order, time)
@@ -137,9 +137,9 @@ class JointStateReader:
             self.age_ns = 0
             return True
         age_ns = now_ns - stamp_ns
-        if self.timeout and abs(age_ns) > self.timeout * NANOSECONDS:
+        if self.timeout and abs(age_ns) > self.timeout * SECOND_NS:
             kind = "old_stamp" if age_ns > 0 else "future_stamp"
-            age = f"{abs(age_ns) / NANOSECONDS:.3f} s {'old' if age_ns > 0 else 'in the future'}"
+            age = f"{abs(age_ns) / SECOND_NS:.3f} s {'old' if age_ns > 0 else 'in the future'}"
             return self._refuse(
                 kind, f"the state is {age}; allowed is {self.timeout:g} s (safety.state_timeout)"
             )

@@ -3,10 +3,11 @@
 import math
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, PoseStamped, Quaternion
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
@@ -17,22 +18,25 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from kane_dynamics_ros.errors import KaneDynamicsError, NonFiniteError
-from kane_dynamics_ros.nodes.hardware.engine import build_hardware, build_reporter, faults, payload
-from kane_dynamics_ros.nodes.hardware.parameters import TABLE
-from kane_dynamics_ros.nodes.hardware.time import (
+from kane_dynamics_ros.nodes.hardware.clocks import (
     LockStepTime,
-    Outcome,
     ScaledTime,
     SimulationTime,
+    StepResult,
     WallTime,
 )
+from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_hardware, build_reporter, faults, payload
 from kane_dynamics_ros.nodes.messages import subscription_events
 from kane_dynamics_ros.nodes.parameters import ParameterError, declare, read
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.sensors import Report
 
-Array = NDArray[np.float64]
+if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid arms need not wait for
+    from kane_dynamics_ros.elastic.posture import Pose
+    from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
+
 STEADY = ClockType.STEADY_TIME
 CLOCK_LOOK = 1.0  # [s] of the wall between looks for /clock
 CLOCK_REPORT = 5.0  # [s] between two warnings that there is none
@@ -84,6 +88,31 @@ class MergedCommand:
         return np.where(np.isnan(merged), position if self._interface == "position" else 0.0, merged)
 
 
+class TipPoses:
+    """Publishes ``~/tip_pose`` and ``~/rigid_tip_pose`` of an elastic arm, in the root link's frame."""
+
+    def __init__(self, node: Node, engine: "ElasticPlant", root: str) -> None:
+        from scipy.spatial.transform import Rotation  # an elastic arm has imported SciPy already
+
+        self._engine, self._root, self._rotation = engine, root, Rotation
+        self._true = node.create_publisher(PoseStamped, "~/tip_pose", 10)
+        self._rigid = node.create_publisher(PoseStamped, "~/rigid_tip_pose", 10)
+
+    def publish(self, stamp: Time) -> None:
+        """Both poses at ``stamp``, that of the joint states beside them."""
+        self._true.publish(self._message(self._engine.tip, stamp))
+        self._rigid.publish(self._message(self._engine.rigid_tip, stamp))
+
+    def _message(self, pose: "Pose", stamp: Time) -> PoseStamped:
+        """A frame's pose [m, quaternion]."""
+        message = PoseStamped()
+        message.header.stamp, message.header.frame_id = stamp, self._root
+        message.pose.position = Point(**dict(zip("xyz", map(float, pose.p), strict=True)))
+        quaternion = self._rotation.from_matrix(np.asarray(pose.R)).as_quat()
+        message.pose.orientation = Quaternion(**dict(zip("xyzw", map(float, quaternion), strict=True)))
+        return message
+
+
 class SimulatedHardwareNode(Node):
     """Wires ``SimulatedHardware`` to topics. Raises ``KaneDynamicsError`` on a wrong parameter."""
 
@@ -93,10 +122,8 @@ class SimulatedHardwareNode(Node):
         self.values = read(self, TABLE)
         model = load_model(self.values["model"], backend=self.values["backend"])
         self.hardware = build_hardware(model, self.values)
-        self._tip: Any = None
+        self._tip: TipPoses | None = None
         if self.values["elastic"]:
-            from kane_dynamics_ros.nodes.hardware.tip import TipPoses  # brings SciPy, like the elastic arm
-
             self._tip = TipPoses(self, self.hardware.engine, model.root)  # type: ignore[arg-type]
         self._reporter = build_reporter(self.hardware, self.values)
         self.dropped_commands = 0
@@ -196,7 +223,7 @@ class SimulatedHardwareNode(Node):
             return
         self._time.commanded()
 
-    def _advance(self) -> Outcome:
+    def _advance(self) -> StepResult:
         try:
             self.hardware.step()
         except KaneDynamicsError as error:
@@ -206,7 +233,7 @@ class SimulatedHardwareNode(Node):
             )
         return self._report() if self._reporter.due(self.hardware.steps) else "stepped"
 
-    def _report(self) -> Outcome:
+    def _report(self) -> StepResult:
         hardware = self.hardware
         report = self._reporter.compose(hardware.read(), hardware.faults)
         if report is None:

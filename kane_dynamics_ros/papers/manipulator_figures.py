@@ -13,7 +13,6 @@ from kane_dynamics_ros.papers.manipulator_simulation import (
     AMPLITUDES,
     FASTER,
     STROKE,
-    Array,
     Forward,
     Inverse,
     Manipulator,
@@ -22,6 +21,7 @@ from kane_dynamics_ros.papers.manipulator_simulation import (
     manipulator,
     static_torques,
 )
+from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.share import share_directory
 
 matplotlib.use("Agg")

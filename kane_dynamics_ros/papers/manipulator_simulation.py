@@ -11,15 +11,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.description import Chain, Inertia, Robot, serial_chain
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.papers import manipulator_maggi as symbols
 from kane_dynamics_ros.papers.manipulator_maggi import FREE, MaggiDae
+from kane_dynamics_ros.runtime.interface import Array
 
-Array = NDArray[np.float64]
 Acceleration = Callable[[float, Array, Array], Array]  # (t, q, qd) -> qdd
 
 # The paper gives neither amplitudes nor durations; these are ours.
@@ -38,7 +38,7 @@ TOLERANCE = 1e-11  # of the integrations, relative and absolute
 # Input curves
 
 
-class Motion(NamedTuple):
+class InputCurve(NamedTuple):
     """A curve at times t: value, first and second derivative; each (..., 3) for three coordinates."""
 
     position: Array
@@ -46,7 +46,7 @@ class Motion(NamedTuple):
     acceleration: Array
 
 
-def there_and_back(t: ArrayLike, amplitudes: ArrayLike, stroke: float) -> Motion:
+def there_and_back(t: ArrayLike, amplitudes: ArrayLike, stroke: float) -> InputCurve:
     """From 0 to ``amplitudes`` in ``stroke`` seconds and back to 0; still before and after."""
     time = np.clip(np.asarray(t, float), 0.0, 2 * stroke)[..., None]
     phase, returning = time / stroke, time > stroke
@@ -57,7 +57,7 @@ def there_and_back(t: ArrayLike, amplitudes: ArrayLike, stroke: float) -> Motion
     rate = sign * (1 - np.cos(turn)) / stroke
     acceleration = sign * 2 * np.pi * np.sin(turn) / stroke**2
     size = np.asarray(amplitudes, float)
-    return Motion(position * size, rate * size, acceleration * size)
+    return InputCurve(position * size, rate * size, acceleration * size)
 
 
 # The arm
@@ -72,7 +72,7 @@ class Manipulator(NamedTuple):
     def inverse_dynamics(self, q: Array, qd: Array, qdd: Array) -> Array:
         """T (3,) by Kane's equations."""
         gravity, payload = (0.0, 0.0, -GRAVITY), self.end_effector
-        return np.array(chain_dynamics.inverse_dynamics(self.chain, q, qd, qdd, gravity, payload), float)
+        return np.array(dynamics.inverse_dynamics(self.chain, q, qd, qdd, gravity, payload), float)
 
     def forward_dynamics(self, q: Array, qd: Array, torques: Array) -> Array:
         """The accelerations (3,) that torques cause: M u' = T - V."""
@@ -112,7 +112,7 @@ class Inverse(NamedTuple):
     """A prescribed motion and the torques that it takes, (N, 3) each."""
 
     t: Array
-    motion: Motion
+    motion: InputCurve
     maggi: Array
     kane: Array
 

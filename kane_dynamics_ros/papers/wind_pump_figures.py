@@ -24,7 +24,7 @@ from kane_dynamics_ros.papers.wind_pump_mechanism import (
     LIAISON_FORCES,
     Lever,
     Mechanism,
-    Motion,
+    MechanismState,
     close_loop,
     direction,
     mass_centres,
@@ -67,7 +67,7 @@ class Points(NamedTuple):
     centres: Array  # (3, 2), of crank, lever and pendulum
 
 
-def points(pump: Mechanism, motion: Motion) -> Points:
+def points(pump: Mechanism, motion: MechanismState) -> Points:
     """Where everything is that the figures draw."""
     angles = close_loop(pump, motion.phi_1, motion.x_D)
     B = pump.l1 * direction(angles.phi_1)

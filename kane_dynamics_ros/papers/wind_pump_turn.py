@@ -19,10 +19,10 @@ from kane_dynamics_ros.elastic.equations import (
     axial_load,
     coefficients,
     geometric_stiffness,
+    gyroscopic_frequencies,
     skew,
 )
 from kane_dynamics_ros.elastic.link import beam_rates
-from kane_dynamics_ros.elastic.modes import gyroscopic_frequencies
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     CRANK_SPEED,
     GRAVITY,
@@ -30,7 +30,7 @@ from kane_dynamics_ros.papers.wind_pump_mechanism import (
     Lever,
     Loads,
     Mechanism,
-    Motion,
+    MechanismState,
     acceleration_terms,
     close_loop,
     direction,
@@ -47,7 +47,7 @@ class Turn(NamedTuple):
     """Samples over one turn: time [s], (N,), states and loads."""
 
     time: Array
-    motions: tuple[Motion, ...]
+    motions: tuple[MechanismState, ...]
     loads: tuple[Loads, ...]
 
 
@@ -60,12 +60,13 @@ def steady_turn(pump: Mechanism, samples: int = 181, speed: float = CRANK_SPEED)
     start = SETTLING_TURNS * period
 
     def rate(t: float, y: Array) -> list[float]:
-        return [y[1], slide_acceleration(pump, Motion(speed * t, speed, y[0], y[1]))]
+        return [y[1], slide_acceleration(pump, MechanismState(speed * t, speed, y[0], y[1]))]
 
     time = np.linspace(start, start + period, samples)
     solution = solve_ivp(rate, (0.0, time[-1]), [pump.x0, 0.0], "LSODA", time, rtol=1e-7, atol=1e-9)
     motions = tuple(
-        Motion(speed * t, speed, float(x), float(v)) for t, x, v in zip(time, *solution.y, strict=True)
+        MechanismState(speed * t, speed, float(x), float(v))
+        for t, x, v in zip(time, *solution.y, strict=True)
     )
     return Turn(time - start, motions, tuple(driven(pump, motion) for motion in motions))
 
@@ -77,7 +78,7 @@ def lever_body(pump: Mechanism, lever: Lever) -> ElasticBody:
     return restrict(body, (0, 1, lever.elements * DOFS["plane"] + 1))
 
 
-def lever_motion(pump: Mechanism, motion: Motion, loads: Loads) -> RigidMotion:
+def lever_motion(pump: Mechanism, motion: MechanismState, loads: Loads) -> RigidMotion:
     """Acceleration of B less free fall, omega_2 and epsilon_2, in the lever's frame."""
     angles = close_loop(pump, motion.phi_1, motion.x_D)
     a = speed_ratios(pump, angles)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kane_dynamics_ros.elastic.arm_model import ArmModel, with_payload
-from kane_dynamics_ros.elastic.statics import Pose, arrangement, sag
+from kane_dynamics_ros.elastic.posture import Pose, arrangement, sag
 from kane_dynamics_ros.elastic.stepping import (
     ArmState,
     BegunStep,

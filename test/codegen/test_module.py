@@ -27,8 +27,8 @@ from kane_dynamics_ros.codegen.module import (
     write_module,
 )
 from kane_dynamics_ros.description import load_robot, serial_chain
-from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics
-from kane_dynamics_ros.formulation.kane.kinematics import numeric_sine_cosine
+from kane_dynamics_ros.formulation.dual import sine_cosine
+from kane_dynamics_ros.formulation.kane.dynamics import segment_efforts
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +93,7 @@ def test_names_in_the_urdf_never_become_code(tmp_path: Path) -> None:
     assert all(isinstance(statement, allowed) for statement in tree.body)
     assert "abort" not in files[1].read_text() + files[2].read_text()
     state = random_state(np.random.default_rng(1), len(HOSTILE))
-    expected = inverse_dynamics(segments_of(chain), *state, (0.0, 0.0, -9.81), numeric_sine_cosine)
+    expected = segment_efforts(segments_of(chain), *state, (0.0, 0.0, -9.81), sine_cosine)
     found = module.inverse_dynamics(*(x.tolist() for x in state))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy
 
-from kane_dynamics_ros.formulation.witnesses.dual import Dual, column, cos, lanes, sin, skew, transpose
+from kane_dynamics_ros.formulation.dual import Dual, column, cos, lanes, sin, skew, transpose
 
 
 def test_nested_duals_give_the_second_derivative():

@@ -79,7 +79,7 @@ def test_a_running_node_takes_its_domain_by_ports_and_in_the_graph(robot, monkey
 
 
 @pytest.mark.parametrize(("namespace", "code"), [("/somebody", 0), ("/some", 2)])
-def test_the_guard_names_a_stranger_and_knows_its_own(robot, namespace, code):
+def test_the_guard_names_a_foreign_node_and_knows_its_own(robot, namespace, code):
     domain, _ = robot
     guard = subprocess.Popen(
         [sys.executable, "-m", "kane_dynamics_ros.nodes.domain", "--guard", namespace],

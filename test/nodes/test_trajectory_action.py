@@ -12,9 +12,8 @@ from rclpy.action.server import CancelResponse, GoalResponse
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kane_dynamics_ros.control import rejections
+from kane_dynamics_ros.control.goals import Outcome, Ticket, Tolerances, refusal
 from kane_dynamics_ros.control.loop import Step
-from kane_dynamics_ros.control.outcomes import Outcome, Ticket, refusal
-from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.nodes.feedforward.action import (
     Ended,
     TrajectoryAction,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from view_samples import URDF
 
-from kane_dynamics_ros.cli.demo import recording
+from kane_dynamics_ros.cli.demo import tracking
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.replay.viewing.meshes import (
@@ -226,7 +226,7 @@ def test_numbers_of_collada_get_shorter_and_stay_near():
 @pytest.fixture
 def trajectory(tmp_path):
     path = tmp_path / "trajectory.yaml"
-    path.write_text(trajectory_text(recording.request(JOINTS, START), as_json=True))
+    path.write_text(trajectory_text(tracking.request(JOINTS, START), as_json=True))
     return path
 
 

@@ -14,26 +14,29 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.cli.demo.errors import gaps_found, shortcomings, table, tracking_error, write_errors
 from kane_dynamics_ros.cli.demo.plots import plot_all
 from kane_dynamics_ros.cli.demo.processes import Parameters, check_ros, record
-from kane_dynamics_ros.cli.demo.recording import Run, read_run, request
+from kane_dynamics_ros.cli.demo.tracking import (
+    Run,
+    gaps_found,
+    read_run,
+    request,
+    shortcomings,
+    table,
+    tracking_error,
+    write_errors,
+)
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.replay.viewing.page import page
 from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import DynamicsModel
-
-# The controllers that the demonstration compares, as parameters of ``feedforward_node``.
-
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 MODEL = "manipulator_5dof"
 PD_ALONE, PD_FEEDFORWARD, COMPUTED_TORQUE = "PD alone", "PD with feedforward", "computed torque"
 BANDWIDTH = 20.0  # [rad/s] of every joint's error, critically damped
 TERMS = ("inertia", "coriolis", "gravity", "friction")
-
 CONTROLLERS: Mapping[str, Parameters] = {
     PD_ALONE: {"mode": "feedforward_pd", **{f"terms.{term}": False for term in TERMS}},
     PD_FEEDFORWARD: {"mode": "feedforward_pd"},
@@ -43,15 +46,6 @@ CONTROLLERS: Mapping[str, Parameters] = {
         "computed_torque.kd": [2.0 * BANDWIDTH],
     },
 }
-
-
-def pd_gains(model: DynamicsModel, q: NDArray[np.float64]) -> Parameters:
-    """Gains of the PD modes: those of the computed torque law times each joint's own inertia at ``q``."""
-    inertia = np.diagonal(model.mass_matrix(q))
-    return {
-        "feedforward_pd.kp": (BANDWIDTH**2 * inertia).tolist(),
-        "feedforward_pd.kd": (2.0 * BANDWIDTH * inertia).tolist(),
-    }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,6 +85,15 @@ def run(arguments: argparse.Namespace) -> int:
         shown, _ = playback_of_bag(bag, urdf=None)
         bag.with_name("view.html").write_text(page(shown), encoding="utf-8")
     return conclude(model.joint_names, runs, output)
+
+
+def pd_gains(model: DynamicsModel, q: Array) -> Parameters:
+    """Gains of the PD modes: those of the computed torque law times each joint's own inertia at ``q``."""
+    inertia = np.diagonal(model.mass_matrix(q))
+    return {
+        "feedforward_pd.kp": (BANDWIDTH**2 * inertia).tolist(),
+        "feedforward_pd.kd": (2.0 * BANDWIDTH * inertia).tolist(),
+    }
 
 
 def end_by_signal(number: int, _: object) -> NoReturn:

@@ -36,7 +36,7 @@ class NodeFailedError(KaneDynamicsError):
         super().__init__(f"{node} ended with exit code {code}; its log {log} closes with:\n{tail}")
 
 
-class StrangersError(KaneDynamicsError):
+class DemonstrationStoppedError(KaneDynamicsError):
     """Somebody else is on the domain of the demonstration: commands could reach a robot of theirs."""
 
     def __init__(self, found: str) -> None:
@@ -67,7 +67,7 @@ class NodeProcess(NamedTuple):
     def error(self) -> KaneDynamicsError:
         """That it ended, as an error."""
         if self.name == GUARD and self.process.wait() == GUARD_TRIPPED:
-            return StrangersError(last_line(self.log).removeprefix("error: "))
+            return DemonstrationStoppedError(last_line(self.log).removeprefix("error: "))
         return NodeFailedError(self.name, self.process.wait(), self.log)
 
 

@@ -14,11 +14,9 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from kane_dynamics_ros.control import rejections
+from kane_dynamics_ros.control.goals import Outcome, Tolerances
 from kane_dynamics_ros.control.loop import Step
-from kane_dynamics_ros.control.outcomes import Outcome
-from kane_dynamics_ros.control.tolerances import Tolerances
-from kane_dynamics_ros.control.validation import TrajectoryRequest
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
+from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.nodes.messages import request_from
 from kane_dynamics_ros.runtime.interface import Array
 
@@ -63,7 +61,7 @@ def tolerances_from(goal: Any, joint_names: Sequence[str], defaults: Tolerances)
     Raises ``UnknownToleranceJointError``.
     """
     time = goal.goal_time_tolerance
-    asked = time.sec + time.nanosec / NANOSECONDS
+    asked = time.sec + time.nanosec / SECOND_NS
     return replace(
         defaults,
         trajectory=_merged(goal.path_tolerance, joint_names, defaults.trajectory),

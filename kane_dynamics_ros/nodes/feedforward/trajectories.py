@@ -17,13 +17,12 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.control.goals import Outcome, Ticket
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.control.outcomes import Outcome, Ticket
 from kane_dynamics_ros.control.rejections import TrajectoryError
-from kane_dynamics_ros.control.validation import BLOCK, TrajectoryRequest
+from kane_dynamics_ros.control.validation import BLOCK, SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
-from kane_dynamics_ros.nodes.messages import OUTPUT, STATUS, TRAJECTORY, subscription_events
+from kane_dynamics_ros.nodes.messages import OUTPUT_QOS, STATUS_QOS, TRAJECTORY_QOS, subscription_events
 from kane_dynamics_ros.nodes.process import OwnSpin, new_wait_set
 from kane_dynamics_ros.nodes.serialized import bytes_from_request, request_from_bytes, take
 
@@ -58,7 +57,7 @@ class TrajectoryIntake:
             JointTrajectory,
             "joint_trajectory",
             self._never_called,
-            TRAJECTORY,
+            TRAJECTORY_QOS,
             callback_group=OwnSpin(),
             raw=True,
             event_callbacks=subscription_events(node.get_logger(), "joint_trajectory"),
@@ -155,7 +154,7 @@ class TrajectoryStatus:
     def __init__(self, node: Node) -> None:
         self._name = node.get_fully_qualified_name().lstrip("/")
         self._logger = node.get_logger()
-        self._publisher = node.create_publisher(DiagnosticStatus, "~/trajectory_status", STATUS)
+        self._publisher = node.create_publisher(DiagnosticStatus, "~/trajectory_status", STATUS_QOS)
 
     def tell(self, outcome: Outcome) -> None:
         level = level_of(outcome)
@@ -167,7 +166,7 @@ class TrajectoryStatus:
             self._logger.warning(f"trajectory rejected: {outcome.reason}")
         else:
             self._logger.warning(text)
-        seconds, nanoseconds = divmod(outcome.ticket.stamp_ns, NANOSECONDS)
+        seconds, nanoseconds = divmod(outcome.ticket.stamp_ns, SECOND_NS)
         figures = {
             "state": outcome.state,
             "reason": outcome.reason,
@@ -204,13 +203,13 @@ class BackgroundAnnotation:
     def __init__(self, node: Node, annotate: Callable[[TrajectoryRequest], TrajectoryRequest | None]) -> None:
         self._logger = node.get_logger()
         self._annotate = annotate
-        self._publisher = node.create_publisher(JointTrajectory, "~/annotated", OUTPUT)
+        self._publisher = node.create_publisher(JointTrajectory, "~/annotated", OUTPUT_QOS)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="annotate")
         node.create_subscription(
             JointTrajectory,
             "~/annotate",
             self._begin,
-            TRAJECTORY,
+            TRAJECTORY_QOS,
             raw=True,
             event_callbacks=subscription_events(node.get_logger(), "~/annotate"),
         )

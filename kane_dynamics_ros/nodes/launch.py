@@ -1,23 +1,23 @@
-"""What the launch files start: decided, and checked, before anything starts.
+"""What the launch files start: decided and checked before anything starts, then made actions of ROS's launch.
 
 A plan is made of the launch arguments' texts alone: the URDF is read and expanded, the model loaded and
 compared with it, the parameter files read as the nodes will read them. Whatever is wrong raises
 ``KaneDynamicsError`` here, so that a launch either starts everything or nothing: a controller that runs on
-beside a failed launch could move a robot. ``launch_actions`` turns a plan into actions of ROS's launch.
+beside a failed launch could move a robot. ROS's launch, which only a ROS installation has, is imported when
+a plan is turned into actions.
 """
 
+import importlib
 import importlib.util
 import math
 import re
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
-
-import yaml
 
 from kane_dynamics_ros.description import parse_robot
 from kane_dynamics_ros.description.load import urdf_text
@@ -25,9 +25,10 @@ from kane_dynamics_ros.errors import KaneDynamicsError, missing_package
 from kane_dynamics_ros.nodes.feedforward.model import check_model
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE as FEEDFORWARD_TABLE
 from kane_dynamics_ros.nodes.feedforward.parameters import build_settings
-from kane_dynamics_ros.nodes.hardware.engine import build_hardware
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
-from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, checked
+from kane_dynamics_ros.nodes.hardware.parameters import build_hardware
+from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC
+from kane_dynamics_ros.nodes.parameters import Declaration, checked, parameters_of
 from kane_dynamics_ros.runtime.load import find_module, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.share import share_directory
@@ -37,10 +38,10 @@ PACKAGE = "kane_dynamics_ros"
 SHIPPED = "manipulator_5dof"
 SHARE = share_directory()
 BAG_PACKAGES = ("rosbags", "mcap", "apsw")  # which rosdep does not know
-COMMAND_TOPIC = "forward_effort_controller/commands"
 TOPIC_PLUGIN = "joint_state_topic_hardware_interface/JointStateTopicSystem"
 ARM_TOPICS = "simulated_arm"  # where the arm's own topics are, apart from joint_state_broadcaster's
 ROS_NAME = re.compile(r"/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*")
+COMPLAINT = re.compile(r"^error: |\[(ERROR|FATAL)\]|^\w+Error: ")  # ours, ROS's log, Python's
 
 
 class Argument(NamedTuple):
@@ -74,6 +75,11 @@ ROBOT_ARGUMENTS = (
     Argument("rviz", "false", "start RViz, where it is installed"),
     Argument("rviz_config", str(SHARE / "config" / f"{SHIPPED}.rviz"), "RViz configuration"),
 )
+ELASTIC = Argument(
+    "elastic",
+    "",
+    "links that bend: a YAML file, or urdf for the URDF's <elastic>; empty: as hardware_params_file says",
+)
 SIMULATION_ARGUMENTS = (
     *ROBOT_ARGUMENTS,
     Argument(
@@ -81,11 +87,7 @@ SIMULATION_ARGUMENTS = (
         str(SHARE / "config" / "simulated_hardware.yaml"),
         "parameters of the simulated hardware, under /**:",
     ),
-    Argument(
-        "elastic",
-        "",
-        "links that bend: a YAML file, or urdf for the URDF's <elastic>; empty: as hardware_params_file says",
-    ),
+    ELASTIC,
 )
 ROS2_CONTROL_ARGUMENTS = (
     Argument("urdf", str(SHARE / "urdf" / f"{SHIPPED}.urdf.xacro"), "URDF or xacro file of the robot"),
@@ -101,6 +103,7 @@ ROS2_CONTROL_ARGUMENTS = (
         "controllers", "joint_state_broadcaster joint_trajectory_controller", "controllers that are started"
     ),
     Argument("hardware_params_file", "", "more parameters of the simulated hardware, under /**:"),
+    ELASTIC,
     Argument("rate", "", "seconds of /clock in a second of the wall; empty: no /clock, the wall's time"),
 )
 REPLAY_ARGUMENTS = (
@@ -117,6 +120,17 @@ class LaunchArgumentError(KaneDynamicsError):
     def __init__(self, name: str, found: str, allowed: str) -> None:
         self.name, self.found = name, found
         super().__init__(f"launch argument {name}:={found!r}; allowed is {allowed}; nothing was started")
+
+
+class NotInstalledError(KaneDynamicsError):
+    """A ROS package that the launch needs is not there."""
+
+    def __init__(self, package: str, executable: str) -> None:
+        self.package, self.executable = package, executable
+        super().__init__(
+            f"executable {executable!r} of ROS package {package!r} is not there: install it and source its "
+            f"setup.bash (apt install ros-$ROS_DISTRO-{package.replace('_', '-')}); nothing was started"
+        )
 
 
 class NodeEndedError(KaneDynamicsError):
@@ -142,7 +156,7 @@ class NodePlan:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchPlan:
     """Everything that a launch starts. ``last`` is a command whose end, well or not, ends the launch."""
 
     nodes: tuple[NodePlan, ...]
@@ -151,7 +165,7 @@ class Plan:
     notes: tuple[str, ...] = field(default=())
 
 
-def plan_feedforward(values: Mapping[str, str]) -> Plan:
+def plan_feedforward(values: Mapping[str, str]) -> LaunchPlan:
     """The node beside a real robot's ros2_control; ``values`` are those of ``ROBOT_ARGUMENTS``.
 
     Raises ``KaneDynamicsError`` with the argument, file or parameter that keeps it from starting.
@@ -159,28 +173,21 @@ def plan_feedforward(values: Mapping[str, str]) -> Plan:
     return _robot_plan(_Robot(values))
 
 
-def plan_simulation(values: Mapping[str, str]) -> Plan:
+def plan_simulation(values: Mapping[str, str]) -> LaunchPlan:
     """The same with a simulated arm; ``values`` are those of ``SIMULATION_ARGUMENTS``."""
     robot = _Robot(values)
     plan = _robot_plan(robot)
-    file = _file(values, "hardware_params_file")
     own = {
         "model": robot.model_name,
         "robot_description": robot.description,
         "time.mode": "lock_step" if robot.use_sim_time else "wall",
     }
-    if values["elastic"]:
-        own["elastic"] = values["elastic"]
-    given = _parameters(file, "simulated_hardware", robot.namespace, HARDWARE_TABLE) | own
-    if given["elastic"] not in ("", "urdf") and not Path(given["elastic"]).is_file():
-        raise LaunchArgumentError("elastic", given["elastic"], "a YAML file, urdf or nothing")
-    if given["engine"] == "own" and not given["elastic"]:  # the others need what is slow to load
-        build_hardware(robot.model, given)
-    hardware = NodePlan(PACKAGE, "simulated_hardware_node", (str(file), own), robot.remappings)
-    return Plan((hardware, *plan.nodes), plan.namespace, notes=plan.notes)
+    file = _file(values, "hardware_params_file")
+    hardware = _simulated_arm(values, file, own, robot.model, robot.namespace, robot.remappings)
+    return LaunchPlan((hardware, *plan.nodes), plan.namespace, notes=plan.notes)
 
 
-def plan_ros2_control(values: Mapping[str, str]) -> Plan:
+def plan_ros2_control(values: Mapping[str, str]) -> LaunchPlan:
     """The simulated arm as ros2_control's hardware, controller_manager and its controllers."""
     interface = values["interface"]
     if interface not in COMMAND_INTERFACES:
@@ -191,7 +198,6 @@ def plan_ros2_control(values: Mapping[str, str]) -> Plan:
     described = with_topic_hardware(description, model, interface)
     controllers = _file(values, "controllers_file")
     parameters_of(controllers, "controller_manager", "")
-    more = (_file(values, "hardware_params_file"),) if values["hardware_params_file"] else ()
     own: dict[str, Any] = {
         "model": values["model"],
         "robot_description": description,
@@ -202,13 +208,12 @@ def plan_ros2_control(values: Mapping[str, str]) -> Plan:
     }
     if values["rate"]:
         own["time.rate"] = _number(values, "rate")
-    given = _parameters(more[0] if more else None, "simulated_hardware", "", HARDWARE_TABLE) | own
-    build_hardware(model, _defaults(HARDWARE_TABLE) | _checked(HARDWARE_TABLE, given))
+    file = _file(values, "hardware_params_file") if values["hardware_params_file"] else None
     sim_time = {"use_sim_time": bool(values["rate"])}
     topics = tuple((name, f"{ARM_TOPICS}/{name}") for name in ("joint_commands", "joint_states"))
-    return Plan(
+    return LaunchPlan(
         (
-            NodePlan(PACKAGE, "simulated_hardware_node", (*map(str, more), own), topics),
+            _simulated_arm(values, file, own, model, "", topics),
             NodePlan(
                 "robot_state_publisher",
                 "robot_state_publisher",
@@ -225,33 +230,7 @@ def plan_ros2_control(values: Mapping[str, str]) -> Plan:
     )
 
 
-def with_topic_hardware(description: str, model: GeneratedModel, interface: str) -> str:
-    """The URDF with its <ros2_control> replaced by one whose hardware is the simulated arm, over topics."""
-    root = ElementTree.fromstring(description)
-    initial = {joint.name: joint.initial_position or 0.0 for joint in model.joints}
-    for each in root.findall("ros2_control"):
-        root.remove(each)
-    control = ElementTree.SubElement(root, "ros2_control", name=model.name, type="system")
-    hardware = ElementTree.SubElement(control, "hardware")
-    ElementTree.SubElement(hardware, "plugin").text = TOPIC_PLUGIN
-    for name, value in (
-        ("joint_commands_topic", f"/{ARM_TOPICS}/joint_commands"),
-        ("joint_states_topic", f"/{ARM_TOPICS}/joint_states"),
-        ("trigger_joint_command_threshold", "-1"),  # an effort that equals the measured one is a command too
-    ):
-        ElementTree.SubElement(hardware, "param", name=name).text = value
-    for joint in model.joint_names:
-        element = ElementTree.SubElement(control, "joint", name=joint)
-        ElementTree.SubElement(element, "command_interface", name=interface)
-        for state in ("position", "velocity", "effort"):
-            reported = ElementTree.SubElement(element, "state_interface", name=state)
-            if state == "position":
-                ElementTree.SubElement(reported, "param", name="initial_value").text = repr(initial[joint])
-    ElementTree.indent(control)
-    return ElementTree.tostring(root, encoding="unicode")
-
-
-def plan_replay(values: Mapping[str, str]) -> Plan:
+def plan_replay(values: Mapping[str, str]) -> LaunchPlan:
     """A node of its own, and the player whose end ends the launch; ``values``: ``REPLAY_ARGUMENTS``."""
     if not values["bag"] or not Path(values["bag"]).exists():
         raise LaunchArgumentError("bag", values["bag"], "the path of a bag folder or file that exists")
@@ -265,7 +244,9 @@ def plan_replay(values: Mapping[str, str]) -> Plan:
     own = {"model": values["model"], "mode": values["mode"], "use_sim_time": True}
     build_settings(_defaults(FEEDFORWARD_TABLE) | _checked(FEEDFORWARD_TABLE, own), model)
     player = [sys.executable, "-m", PACKAGE, "replay", values["bag"], "--model", values["model"], "--live"]
-    return Plan((NodePlan(PACKAGE, "feedforward_node", (own,)),), last=(*player, "--rate", values["rate"]))
+    return LaunchPlan(
+        (NodePlan(PACKAGE, "feedforward_node", (own,)),), last=(*player, "--rate", values["rate"])
+    )
 
 
 class _Robot:
@@ -302,7 +283,27 @@ class _Robot:
             raise LaunchArgumentError("model", "", allowed) from None
 
 
-def _robot_plan(robot: _Robot) -> Plan:
+def _simulated_arm(
+    values: Mapping[str, str],
+    file: Path | None,
+    own: dict[str, Any],
+    model: GeneratedModel,
+    namespace: str,
+    remappings: tuple[tuple[str, str], ...],
+) -> NodePlan:
+    """The simulated hardware with a file's parameters and ``own`` ones, which win; they are tried here."""
+    if values["elastic"]:
+        own = own | {"elastic": values["elastic"]}
+    given = _parameters(file, "simulated_hardware", namespace, HARDWARE_TABLE) | _checked(HARDWARE_TABLE, own)
+    if given["elastic"] not in ("", "urdf") and not Path(given["elastic"]).is_file():
+        raise LaunchArgumentError("elastic", given["elastic"], "a YAML file, urdf or nothing")
+    if given["engine"] == "own" and not given["elastic"]:  # the others need what is slow to load
+        build_hardware(model, given)
+    files = () if file is None else (str(file),)
+    return NodePlan(PACKAGE, "simulated_hardware_node", (*files, own), remappings)
+
+
+def _robot_plan(robot: _Robot) -> LaunchPlan:
     """The feedforward node, robot_state_publisher and RViz."""
     files = () if robot.params_file is None else (str(robot.params_file),)
     nodes = [NodePlan(PACKAGE, "feedforward_node", (*files, robot.own), robot.remappings)]
@@ -315,12 +316,38 @@ def _robot_plan(robot: _Robot) -> Plan:
         shown = ("-d", str(robot.rviz_config))
         nodes.append(NodePlan("rviz2", "rviz2", (sim_time,), arguments=shown, required=False, optional=True))
     notes = () if files else ("no params_file: every gain follows from the joints' inertias",)
-    return Plan(tuple(nodes), robot.namespace, notes=notes)
+    return LaunchPlan(tuple(nodes), robot.namespace, notes=notes)
 
 
 def is_shipped(model: str) -> bool:
     """Whether a module's name or path means the shipped one, which the shipped gains belong to."""
     return find_module(model).resolve() == find_module(SHIPPED).resolve()
+
+
+def with_topic_hardware(description: str, model: GeneratedModel, interface: str) -> str:
+    """The URDF with its <ros2_control> replaced by one whose hardware is the simulated arm, over topics."""
+    root = ElementTree.fromstring(description)
+    initial = {joint.name: joint.initial_position or 0.0 for joint in model.joints}
+    for each in root.findall("ros2_control"):
+        root.remove(each)
+    control = ElementTree.SubElement(root, "ros2_control", name=model.name, type="system")
+    hardware = ElementTree.SubElement(control, "hardware")
+    ElementTree.SubElement(hardware, "plugin").text = TOPIC_PLUGIN
+    for name, value in (
+        ("joint_commands_topic", f"/{ARM_TOPICS}/joint_commands"),
+        ("joint_states_topic", f"/{ARM_TOPICS}/joint_states"),
+        ("trigger_joint_command_threshold", "-1"),  # an effort that equals the measured one is a command too
+    ):
+        ElementTree.SubElement(hardware, "param", name=name).text = value
+    for joint in model.joint_names:
+        element = ElementTree.SubElement(control, "joint", name=joint)
+        ElementTree.SubElement(element, "command_interface", name=interface)
+        for state in ("position", "velocity", "effort"):
+            reported = ElementTree.SubElement(element, "state_interface", name=state)
+            if state == "position":
+                ElementTree.SubElement(reported, "param", name="initial_value").text = repr(initial[joint])
+    ElementTree.indent(control)
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def urdf_of_arguments(values: Mapping[str, str]) -> str:
@@ -337,9 +364,6 @@ def urdf_of_arguments(values: Mapping[str, str]) -> str:
     text = urdf_text(path, {name: value for name, _, value in pairs})
     parse_robot(text, path)
     return text
-
-
-# Arguments and parameter files, as the nodes will read them.
 
 
 def _switch(values: Mapping[str, str], name: str) -> bool:
@@ -387,42 +411,117 @@ def _checked(table: Sequence[Declaration], values: Mapping[str, Any]) -> dict[st
     return {each.name: checked(each, values[each.name]) for each in table if each.name in values}
 
 
-def parameters_of(file: Path, node: str, namespace: str) -> dict[str, Any]:
-    """What a ROS parameter file sets for a node, by dotted name; later entries win.
+# A plan as actions of ROS's launch
 
-    Raises ``ParameterError`` for a file that is no YAML, or not keyed by nodes.
+
+def launch_description(arguments: Sequence[Argument], plan: Callable[[Mapping[str, str]], LaunchPlan]) -> Any:
+    """The ``LaunchDescription``: the arguments, then what the plan made of their values starts."""
+    launch, actions = importlib.import_module("launch"), importlib.import_module("launch.actions")
+    declared = [
+        actions.DeclareLaunchArgument(each.name, default_value=each.default, description=each.description)
+        for each in arguments
+    ]
+
+    def start(context: Any) -> list[Any]:
+        values = {each.name: str(context.launch_configurations.get(each.name, "")) for each in arguments}
+        return actions_of_plan(plan(values))
+
+    return launch.LaunchDescription([*declared, actions.OpaqueFunction(function=start)])
+
+
+def actions_of_plan(plan: LaunchPlan) -> list[Any]:
+    """The actions that carry the plan out. Notes come first, the command that ends the launch last."""
+    actions = importlib.import_module("launch.actions")
+    for node in plan.nodes:  # all of them before the first one starts: launch would leave that behind
+        if not (node.optional and not _installed(node.package)):
+            _check_installed(node)
+    words = [actions.LogInfo(msg=note) for note in plan.notes]
+    nodes = [action for node in plan.nodes for action in _node_actions(node, plan.namespace)]
+    if not plan.last:
+        return words + nodes
+    name = " ".join(plan.last[1:4])
+    last = actions.ExecuteProcess(cmd=list(plan.last), output="screen")
+    return [*words, *nodes, last, *_on_end(last, name, well_too=False)]
+
+
+def _node_actions(node: NodePlan, namespace: str) -> list[Any]:
+    """The node, and what its end does; or a line that says why there is none."""
+    actions = importlib.import_module("launch.actions")
+    launch_ros = importlib.import_module("launch_ros.actions")
+    descriptions = importlib.import_module("launch_ros.parameter_descriptions")
+    if node.optional and not _installed(node.package):
+        return [actions.LogInfo(msg=f"{node.package} is not installed: going on without it")]
+    parameters = [
+        each
+        if isinstance(each, str)
+        else {
+            name: descriptions.ParameterValue(value, value_type=str) if isinstance(value, str) else value
+            for name, value in each.items()
+        }
+        for each in node.parameters
+    ]
+    action = launch_ros.Node(
+        package=node.package,
+        executable=node.executable,
+        namespace=namespace,
+        output="screen",
+        parameters=parameters,
+        remappings=list(node.remappings),
+        arguments=list(node.arguments),
+    )
+    return [action, *(_on_end(action, node.executable, well_too=True) if node.required else [])]
+
+
+def _on_end(action: Any, name: str, well_too: bool) -> list[Any]:
+    """Handlers: the last error that the process tells is remembered, and its end becomes the launch's.
+
+    The exception is launch's way to a non-zero exit code; ``well_too`` makes exit code 0 an error too, as
+    the end of a node is that nobody asked to end.
     """
+    actions = importlib.import_module("launch.actions")
+    handlers = importlib.import_module("launch.event_handlers")
+    last_words = [""]
+
+    def listen(event: Any) -> None:
+        lines = event.text.decode("utf-8", "replace").splitlines()
+        last_words[0] = next((line for line in reversed(lines) if COMPLAINT.search(line)), last_words[0])
+
+    def end(event: Any, context: Any) -> list[Any]:
+        if context.is_shutdown:  # Ctrl-C, or another node's end
+            return []
+        if event.returncode or well_too:
+            error: KaneDynamicsError = NodeEndedError(name, event.returncode, last_words[0])
+            return [actions.OpaqueFunction(function=_raiser(error))]
+        return [actions.Shutdown(reason=f"{name} has ended")]
+
+    return [
+        actions.RegisterEventHandler(handlers.OnProcessIO(target_action=action, on_stderr=listen)),
+        actions.RegisterEventHandler(handlers.OnProcessExit(target_action=action, on_exit=end)),
+    ]
+
+
+def _raiser(error: KaneDynamicsError) -> Callable[[Any], None]:
+    def raise_it(context: Any) -> None:
+        raise error
+
+    return raise_it
+
+
+def _prefix(package: str) -> Path | None:
+    """Where a ROS package is installed."""
+    index = importlib.import_module("ament_index_python.packages")
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
-        why = " ".join(str(error).split())
-        raise ParameterError("params_file", str(file), f"a readable YAML file: {why}") from None
-    content = {} if content is None else content
-    if not isinstance(content, dict):
-        raise ParameterError("params_file", str(file), "a mapping of /** or node names to ros__parameters")
-    full = "/".join(("", *namespace.strip("/").split("/"), node)).replace("//", "/")
-    result: dict[str, Any] = {}
-    for key, entry in _by_node(content, ""):
-        pattern = re.escape(key if key.startswith("/") else f"/{key}")
-        pattern = pattern.replace(r"/\*\*", "(/[^/]+)*").replace(r"\*", "[^/]+")
-        if re.fullmatch(pattern, full):
-            result |= _flat(entry)
-    return result
+        return Path(index.get_package_prefix(package))
+    except LookupError:  # PackageNotFoundError is one
+        return None
 
 
-def _by_node(tree: Mapping[str, Any], above: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Node patterns with their ros__parameters; namespaces may be nested."""
-    found: list[tuple[str, Mapping[str, Any]]] = []
-    for key, value in tree.items():
-        if isinstance(value, dict) and key == "ros__parameters":
-            found.append((above, value))
-        elif isinstance(value, dict):
-            found += _by_node(value, f"{above}/{str(key).lstrip('/')}")
-    return found
+def _installed(package: str) -> bool:
+    return _prefix(package) is not None
 
 
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name, value in tree.items():
-        values |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return values
+def _check_installed(node: NodePlan) -> None:
+    """Raise ``NotInstalledError`` where a node's package or executable is missing."""
+    prefix = _prefix(node.package)
+    if prefix is None or not (prefix / "lib" / node.package / node.executable).is_file():
+        raise NotInstalledError(node.package, node.executable)

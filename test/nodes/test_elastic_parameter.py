@@ -8,8 +8,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from kane_dynamics_ros.elastic.link import NoElasticLinkError
-from kane_dynamics_ros.nodes.hardware.engine import build_engine, parametrised
-from kane_dynamics_ros.nodes.hardware.parameters import TABLE
+from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_engine, parametrised
 from kane_dynamics_ros.nodes.parameters import ParameterError
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory

@@ -136,13 +136,13 @@ def _seen_from_previous(body: Articulated, placement: Placement) -> Articulated:
     moved_p = [cross(p, row) for row in moved]  # rows of -(H + p x m) [p]x
     P_Ht = cross_columns(p, transpose(H))
     rows = [add(I[i], moved_p[i], P_Ht[i]) for i in range(3)]
-    force = placement.to_previous(body.force_0)
+    force_0, torque_0 = placement.wrench_to_previous(body.force_0, body.torque_0)
     return Articulated(
         (rows[0][0], rows[0][1], rows[0][2], rows[1][1], rows[1][2], rows[2][2]),
         (moved[0], moved[1], moved[2]),
         (m[0][0], m[0][1], m[0][2], m[1][1], m[1][2], m[2][2]),
-        add(placement.to_previous(body.torque_0), cross(p, force)),
-        force,
+        torque_0,
+        force_0,
     )
 
 

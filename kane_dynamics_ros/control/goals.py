@@ -1,14 +1,54 @@
-"""What became of each trajectory: accepted, then finished or dropped; or refused, with the reason."""
+"""The trajectories that are followed: how far the arm may be from them, and what became of each.
+
+A trajectory is accepted, then finished or dropped; or it is refused, with the reason.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
+import numpy as np
+
 from kane_dynamics_ros.control.rejections import TrajectoryError
-from kane_dynamics_ros.control.tolerances import Tolerances
+from kane_dynamics_ros.runtime.interface import Array
 
 TrajectoryState = Literal["accepted", "refused", "dropped", "finished"]
 Cause = Literal["", "replaced", "stopped", "path_tolerance", "goal_tolerance", "fault"]
+
+
+@dataclass(frozen=True)
+class Tolerances:
+    """joint_trajectory_controller's ``constraints``: largest position errors while moving and at the goal
+    (n,) [rad or m]; 0 switches a check off.
+
+    The goal's must hold, and no joint be faster than ``stopped_velocity`` [rad/s or m/s], within
+    ``goal_time`` [s] after the end of the motion; a ``goal_time`` of 0 waits for ever.
+    """
+
+    trajectory: Array
+    goal: Array
+    goal_time: float = 0.0
+    stopped_velocity: float = 0.0
+
+    @cached_property
+    def _weights(self) -> Array:
+        return _inverse(self.trajectory)
+
+    @cached_property
+    def _goal_weights(self) -> Array:
+        return _inverse(self.goal)
+
+    def violated(self, error: Array) -> int | None:
+        """The joint whose error (n,) is worst, if it is too large while moving."""
+        return _worst(error * self._weights)
+
+    def missed(self, error: Array, qd: Array) -> int | None:
+        """The joint that is not at its goal, or has not come to rest there; None when all have."""
+        joint = _worst(error * self._goal_weights)
+        if joint is None and self.stopped_velocity:
+            joint = _worst(qd / self.stopped_velocity)
+        return joint
 
 
 @dataclass(frozen=True)
@@ -113,6 +153,18 @@ class Goals:
 def refusal(ticket: Ticket, error: TrajectoryError) -> Outcome:
     """The outcome of a trajectory that is not followed."""
     return Outcome(ticket, "refused", str(error), error=error)
+
+
+def _inverse(limits: Array) -> Array:
+    return np.divide(1.0, limits, out=np.zeros_like(limits), where=limits > 0.0)
+
+
+def _worst(shares: Array) -> int | None:
+    """The index of the largest magnitude, if that is above 1; cheap when all are small."""
+    if shares.dot(shares) <= 1.0:
+        return None
+    worst = int(np.abs(shares).argmax())
+    return worst if abs(shares[worst]) > 1.0 else None
 
 
 def _moved(goal: Goal, by_ns: int) -> Goal:

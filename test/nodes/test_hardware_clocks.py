@@ -1,10 +1,10 @@
-"""When a simulation in lock step advances; times in ns of a made-up clock."""
+"""When the simulated arm's time advances; times in ns of a made-up clock."""
 
 import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from kane_dynamics_ros.nodes.hardware.time import LockStep
+from kane_dynamics_ros.nodes.hardware.clocks import LockStep, Pacer
 
 SECOND = 1_000_000_000
 
@@ -115,3 +115,24 @@ def test_a_pause_that_nobody_ends_ends_by_itself() -> None:
     assert lock_step.tick(59 * SECOND) == "repeat"
     assert lock_step.tick(61 * SECOND) == "wait"
     assert lock_step.tick(61 * SECOND + 50) == "advance"
+
+
+def test_steps_follow_the_clock_without_drift() -> None:
+    pacer = Pacer(step=10, longest=100, burst=20)
+    due = [pacer.due(now) for now in (0, 9, 10, 35, 36, 62)]
+    assert due == [[0], [], [10], [20, 30], [], [40, 50, 60]]
+    assert pacer.dropped == 0
+
+
+def test_a_delay_is_made_up_for_in_bursts() -> None:
+    pacer = Pacer(step=10, longest=100, burst=4)
+    pacer.due(0)
+    assert [pacer.due(now) for now in (65, 66, 67)] == [[10, 20, 30, 40], [50, 60], []]
+
+
+def test_a_long_pause_is_dropped_and_counted() -> None:
+    pacer = Pacer(step=10, longest=100, burst=20)
+    pacer.due(0)
+    assert pacer.due(1000) == [1000]
+    assert pacer.dropped == 99
+    assert pacer.due(1010) == [1010]

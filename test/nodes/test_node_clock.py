@@ -8,7 +8,7 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from rclpy.clock import ROSClock
 
-from kane_dynamics_ros.nodes.clocks import NodeClock
+from kane_dynamics_ros.nodes.feedforward.controller import NodeClock
 
 HOUR = 3600 * 1_000_000_000
 MILLISECOND = 1_000_000

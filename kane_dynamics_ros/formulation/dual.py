@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import sympy
 
 Number = Any  # float, SymPy expression or Dual
-Array = Any  # ndarray of floats or SymPy expressions, or Dual of such
+Matrix = Any  # ndarray of floats or SymPy expressions, or Dual of such
+REAL = (float, int, np.floating, np.integer)
 
 
 class Dual:
@@ -69,27 +69,40 @@ def sin(x: Number) -> Number:
     """Sine of a float, a SymPy expression or a Dual."""
     if isinstance(x, Dual):
         return Dual(sin(x.value), cos(x.value) * x.slope)
-    return sympy.sin(x) if isinstance(x, sympy.Basic) else math.sin(x)
+    if isinstance(x, REAL):
+        return math.sin(x)
+    import sympy  # for symbols only: its import costs more than all of ours
+
+    return sympy.sin(x)
 
 
 def cos(x: Number) -> Number:
     """Cosine of a float, a SymPy expression or a Dual."""
     if isinstance(x, Dual):
         return Dual(cos(x.value), -(sin(x.value) * x.slope))
-    return sympy.cos(x) if isinstance(x, sympy.Basic) else math.cos(x)
+    if isinstance(x, REAL):
+        return math.cos(x)
+    import sympy  # for symbols only: its import costs more than all of ours
+
+    return sympy.cos(x)
 
 
-def transpose(a: Array) -> Array:
+def sine_cosine(angle: Number) -> tuple[Number, Number]:
+    """Both of an angle that is a float, a SymPy expression or a Dual."""
+    return sin(angle), cos(angle)
+
+
+def transpose(a: Matrix) -> Matrix:
     """Transposed matrix; lanes stay in front."""
     return Dual(transpose(a.value), transpose(a.slope)) if isinstance(a, Dual) else np.swapaxes(a, -1, -2)
 
 
-def column(vector: Any) -> Array:
+def column(vector: Any) -> Matrix:
     """A 3-vector as a (3, 1) array."""
     return np.array(vector).reshape(3, 1)
 
 
-def skew(a: Array) -> Array:
+def skew(a: Matrix) -> Matrix:
     """The matrix of the cross product of a (3, 1) column: ``skew(a) @ b = a x b``."""
     if isinstance(a, Dual):
         return Dual(skew(a.value), skew(a.slope))

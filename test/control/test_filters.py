@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.control.velocity import differentiate
+from kane_dynamics_ros.control.filters import differentiate
 
 CUTOFF = 20.0  # [Hz]
 

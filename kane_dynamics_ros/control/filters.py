@@ -1,4 +1,7 @@
-"""Joint velocity from positions, for robots that report none."""
+"""First-order low-pass filters, exact for input that is constant in each step, whatever the steps are.
+
+With cut-off frequency f the output y follows the input x by y += (1 - exp(-2 pi f dt)) (x - y).
+"""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.runtime.interface import Array
+
+
+def low_pass(previous: Array, value: Array, cutoff: float, dt: float) -> Array:
+    """The filter's output ``dt`` [s] after ``previous``; ``cutoff`` f in Hz."""
+    filtered: Array = previous - math.expm1(-math.tau * cutoff * dt) * (value - previous)
+    return filtered
 
 
 @dataclass(frozen=True)
