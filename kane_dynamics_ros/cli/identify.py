@@ -21,7 +21,7 @@ from kane_dynamics_ros.codegen.module import checked_name, module_name, write_mo
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
 from kane_dynamics_ros.description.load import expand_xacro, read_bytes
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.identification.estimation import FAMILIES, Constraints, Drawing
+from kane_dynamics_ros.identification.estimation import FAMILIES, Constraints, Nominal
 from kane_dynamics_ros.identification.identify import Identified, Settings, identify
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.identification.motion_store import MotionStore, Request, read_bags
@@ -169,7 +169,7 @@ def run(arguments: argparse.Namespace) -> int:
     robot = robot_of(arguments.urdf, arguments.xacro)
     chain, chosen = chain_for(robot, fitted[0], arguments, renamings)
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder, one_thread_each():
-        model = drawn_model(chain, arguments.gravity, Path(folder))
+        model = nominal_model(chain, arguments.gravity, Path(folder))
         with read(model, fitted + judged, arguments, renamings) as store:
             return identified(arguments, robot, chain, model, store, len(judged), bound, chosen)
 
@@ -212,9 +212,9 @@ def _proposal_of_part(chain: Chain, found: Sequence[str]) -> Renaming | None:
     return None
 
 
-def drawn_model(chain: Chain, gravity: str | None, folder: Path) -> DynamicsModel:
-    """The equations of the chain as it is drawn."""
-    module, *_ = write_module(derive(chain), "drawing", folder)
+def nominal_model(chain: Chain, gravity: str | None, folder: Path) -> DynamicsModel:
+    """The equations of the chain as the URDF describes it."""
+    module, *_ = write_module(derive(chain), "nominal", folder)
     model = load_model(module)
     return model if gravity is None else model.with_parameters(gravity=vector("--gravity", gravity))
 
@@ -327,12 +327,12 @@ def identified(
         None if arguments.total_mass is None else positive_number("--total-mass", arguments.total_mass, "kg"),
         boxes_of(arguments, chain) if arguments.com_in_geometry else (),
     )
-    drawing = drawing_of(chain, model, bodies)
+    nominal = nominal_of(chain, model, bodies)
     settings = Settings(
         holdout(arguments.holdout) if not judged else 0.0, judged, payloads, constraints, gains
     )
     with tqdm(bar_format="{desc}", disable=None, leave=False) as bar:
-        found = identify(store, model, drawing, settings, bar.set_description_str)
+        found = identify(store, model, nominal, settings, bar.set_description_str)
     return written(arguments, robot, chain, model, store, judged, bound, bodies, found, chosen)
 
 
@@ -348,7 +348,7 @@ def holdout(text: str) -> float:
     return part
 
 
-def drawing_of(chain: Chain, model: DynamicsModel, bodies: Sequence[Carrier]) -> Drawing:
+def nominal_of(chain: Chain, model: DynamicsModel, bodies: Sequence[Carrier]) -> Nominal:
     """What the URDF says."""
     terms = np.zeros((len(chain.coordinates), len(FAMILIES)))
     for family, values in (
@@ -357,7 +357,7 @@ def drawing_of(chain: Chain, model: DynamicsModel, bodies: Sequence[Carrier]) ->
         ("coulomb", chain.friction),
     ):
         terms[:, FAMILIES.index(family)] = values
-    return Drawing(
+    return Nominal(
         model.inertial_parameters.reshape(-1, 10), terms, np.stack([body.others for body in bodies])
     )
 
@@ -382,7 +382,7 @@ def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
     share.
     """
     numbers = {}
-    drawn = {"damping": chain.damping, "friction": chain.friction, "rotor_inertia": chain.rotor_inertia}
+    nominal = {"damping": chain.damping, "friction": chain.friction, "rotor_inertia": chain.rotor_inertia}
     families = {"damping": "viscous", "friction": "coulomb", "rotor_inertia": "rotor"}
     leaders = {joint.name: joint.coordinate for joint in chain.joints if joint.name in chain.coordinates}
     for joint in chain.joints:
@@ -391,7 +391,7 @@ def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
         values = {}
         for key, family in families.items():
             wanted = float(found.plain[joint.coordinate, FAMILIES.index(family)])
-            old = drawn[key][joint.coordinate]
+            old = nominal[key][joint.coordinate]
             own = float(getattr(joint, key))
             values[key] = own * wanted / old if old > 0.0 else (wanted if joint.name in leaders else 0.0)
         numbers[joint.name] = JointNumbers(**values)

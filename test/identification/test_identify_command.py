@@ -16,8 +16,8 @@ from kane_dynamics_ros.runtime import load_model
 
 @pytest.fixture(autouse=True)
 def shipped_model(monkeypatch):
-    """The drawing's equations are there already: spares their generation and a compiler's run."""
-    monkeypatch.setattr(command, "drawn_model", lambda chain, gravity, folder: MODEL)
+    """The URDF's equations are there already: spares their generation and a compiler's run."""
+    monkeypatch.setattr(command, "nominal_model", lambda chain, gravity, folder: MODEL)
 
 
 def run(*words):
@@ -34,7 +34,7 @@ def output(bag, tmp_path_factory):
     """Everything that one run writes."""
     folder = tmp_path_factory.mktemp("output")
     patch = pytest.MonkeyPatch()
-    patch.setattr(command, "drawn_model", lambda chain, gravity, folder: MODEL)
+    patch.setattr(command, "nominal_model", lambda chain, gravity, folder: MODEL)
     assert run(bag, "-o", folder, "--max-residual", "0.01") == 0
     patch.undo()
     return folder

@@ -96,7 +96,7 @@ def _findings(verdict: Verdict) -> Iterator[str]:
         if joint.findings:
             yield f"joint {joint.name!r}: {'; '.join(joint.findings)}"
     if not verdict.findings and not any(joint.findings for joint in verdict.joints):
-        yield "no term is to blame: the model explains the measured efforts"
+        yield "no term is at fault: the model explains the measured efforts"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
