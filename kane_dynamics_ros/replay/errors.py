@@ -176,6 +176,17 @@ class ReportFolderError(BagError):
         super().__init__(bag, f"--report: {path} {reason}; give another folder")
 
 
+class ForeignFileError(KaneDynamicsError):
+    """A result would replace a file that this package did not write."""
+
+    def __init__(self, path: Path, command: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: is there already, and kane_dynamics {command} did not write it; move it away, or "
+            "choose another folder for the results"
+        )
+
+
 class OutputFileError(KaneDynamicsError):
     """A file could not be written; nothing of it is left."""
 
