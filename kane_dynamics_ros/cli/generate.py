@@ -25,7 +25,7 @@ from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.formulation.kane.partial_velocities import inverse_dynamics_by_body
 from kane_dynamics_ros.formulation.witnesses.loads import Actuation
 from kane_dynamics_ros.runtime.casadi_functions import casadi_source
-from kane_dynamics_ros.runtime.errors import CompileError
+from kane_dynamics_ros.runtime.compilation import CompileError
 from kane_dynamics_ros.runtime.load import compile_model, load_model
 
 

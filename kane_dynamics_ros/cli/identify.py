@@ -21,15 +21,15 @@ from kane_dynamics_ros.codegen.module import checked_name, module_name, write_mo
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
 from kane_dynamics_ros.description.load import expand_xacro, read_bytes
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.identification.errors import EffortScaleError, PayloadError
+from kane_dynamics_ros.files import claim_files, refuse_foreign
 from kane_dynamics_ros.identification.estimation import FAMILIES, Constraints, Drawing
 from kane_dynamics_ros.identification.identify import Identified, Settings, identify
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.identification.motion_store import MotionStore, Request, read_bags
+from kane_dynamics_ros.identification.regression import one_thread_each
 from kane_dynamics_ros.identification.report import write_report
 from kane_dynamics_ros.identification.results import Robot as Named
 from kane_dynamics_ros.identification.results import as_data, json_text, lines, parameters_text
-from kane_dynamics_ros.identification.small_matrices import one_thread_each
 from kane_dynamics_ros.identification.urdf_text import (
     Carrier,
     JointNumbers,
@@ -39,14 +39,38 @@ from kane_dynamics_ros.identification.urdf_text import (
 )
 from kane_dynamics_ros.replay.errors import JointMismatchError
 from kane_dynamics_ros.replay.jobs import executor, find_bags
-from kane_dynamics_ros.replay.output import claim_files, refuse_foreign
-from kane_dynamics_ros.replay.reading.recording import recorded_joints
-from kane_dynamics_ros.replay.renaming import Renaming, names_in_bag, proposal, read_renamings
+from kane_dynamics_ros.replay.reading.recording import (
+    Renaming,
+    names_in_bag,
+    proposal,
+    read_renamings,
+    recorded_joints,
+)
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
 from kane_dynamics_ros.runtime.interface import Array
 
 EXCEEDED = 1  # exit code
 HOLDOUT = "1/3"
+
+
+class EffortScaleError(KaneDynamicsError):
+    """An effort scale that cannot be used."""
+
+    def __init__(self, found: str, joints: Sequence[str]) -> None:
+        super().__init__(
+            f"--effort-scale {found!r}: give one number for all joints, or JOINT=NUMBER with a number other "
+            f"than 0 and a joint of {', '.join(map(repr, joints))}"
+        )
+
+
+class PayloadError(KaneDynamicsError):
+    """A payload of a bag that cannot be read."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"--payload {found!r}: give BAG=MASS or BAG=MASS,X,Y,Z, with the mass in kg and its centre in "
+            "the tip frame in m"
+        )
 
 
 class HoldoutError(KaneDynamicsError):

@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.cli.arguments import add_chain_arguments, counted, read_chain
-from kane_dynamics_ros.cli.excite import write
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.limits import effort_limits
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
 
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         model = load_model(module, backend="python").with_urdf_friction()  # not worth compiling
         motion = smooth_motion(model, chosen(model, arguments.joints), duration)
         request = trajectory(model, motion)
-        write(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
+        write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
         print(table(model, motion))
     lead = 1e-9 * request.points[0].time_ns
     print(

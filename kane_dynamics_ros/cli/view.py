@@ -17,13 +17,13 @@ from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.replay.output import write_file
-from kane_dynamics_ros.replay.viewing.page import Record, Series, ViewOptions, page, robot_from_file
-from kane_dynamics_ros.replay.viewing.records import record_of_bag
+from kane_dynamics_ros.files import write_file
+from kane_dynamics_ros.replay.viewing.page import Playback, Series, ViewOptions, page, robot_from_file
+from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.runtime.interface import Array
 
-# A trajectory on a URDF as a record to play: the motion asked for, and the torques it takes.
+# A trajectory on a URDF as a motion to play: the motion asked for, and the torques it takes.
 
 
 STEP = 0.01  # [s] between two samples
@@ -32,10 +32,10 @@ RULES = Rules(
 )  # joints that the trajectory does not name, say a gripper's, stay where they are
 
 
-def record_of_trajectory(
+def playback_of_trajectory(
     urdf: Path, trajectory: Path, options: ViewOptions | None = None
-) -> tuple[Record, list[str]]:
-    """The record, and warnings about meshes and positions.
+) -> tuple[Playback, list[str]]:
+    """What to play, and warnings about meshes and positions.
 
     The arm starts at the URDF's initial positions. Raises ``TrajectoryError``, ``DescriptionError``.
     """
@@ -46,7 +46,7 @@ def record_of_trajectory(
     torque = model.inverse_dynamics(q, qd, qdd)
     ends = (q.min(axis=0), q.max(axis=0))
     far = dict.fromkeys(one for end in ends for one in far_outside(end, model.joints))
-    record = Record(
+    playback = Playback(
         title=f"{robot.chain.robot}: {trajectory.name}",
         urdf=robot.urdf,
         meshes=robot.meshes,
@@ -63,7 +63,7 @@ def record_of_trajectory(
         locked=robot.locked,
     )
     warnings = [f"{one} [rad or m]: degrees written for radians?" for one in far]
-    return record, [*robot.warnings, *warnings]
+    return playback, [*robot.warnings, *warnings]
 
 
 def derived_model(chain: Chain) -> DynamicsModel:
@@ -116,18 +116,18 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.root, arguments.tip, read_locks(arguments.lock), arguments.meshes_from_anywhere
     )
     if arguments.trajectory is not None:
-        record, warnings = record_of_trajectory(arguments.source, arguments.trajectory, options)
+        playback, warnings = playback_of_trajectory(arguments.source, arguments.trajectory, options)
     elif arguments.source.suffix in URDF_SUFFIXES:
         raise NoTrajectoryError(arguments.source)
     else:
-        record, warnings = record_of_bag(arguments.source, arguments.urdf, options)
+        playback, warnings = playback_of_bag(arguments.source, arguments.urdf, options)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if any("not found" in warning for warning in warnings):
         print(MESH_HINT, file=sys.stderr)
-    text = page(record)
+    text = page(playback)
     if len(text) > HEAVY:
-        heaviest = max(record.meshes, key=lambda name: len(record.meshes[name].base64), default="")
+        heaviest = max(playback.meshes, key=lambda name: len(playback.meshes[name].base64), default="")
         print(
             f"warning: the page has {len(text) / 1e6:.0f} MB; the largest mesh is {heaviest!r}",
             file=sys.stderr,

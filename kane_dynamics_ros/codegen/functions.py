@@ -492,7 +492,7 @@ def _dot(a: Sequence[Expression], b: Sequence[Expression]) -> Expression:
 
 
 @dataclass(frozen=True)
-class Equations:
+class RobotFunctions:
     """All functions of a robot, on one graph."""
 
     graph: Graph
@@ -501,7 +501,7 @@ class Equations:
     functions: tuple[Function, ...]
 
 
-def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Equations:
+def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> RobotFunctions:
     """All functions of a chain.
 
     Args:
@@ -533,4 +533,4 @@ def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Equat
         momentum_function(state, lean, given.rotor_inertia, parametrized[0].holding),
         friction_function(state, given.viscous, given.coulomb, given.coulomb_velocity),
     )
-    return Equations(graph, n, layout, functions)
+    return RobotFunctions(graph, n, layout, functions)

@@ -14,7 +14,7 @@ from kane_dynamics_ros.contact.calibration import Calibration
 from kane_dynamics_ros.contact.events import Contact, Contacts
 from kane_dynamics_ros.contact.residual import Residual
 from kane_dynamics_ros.control.observer import Collision
-from kane_dynamics_ros.replay.output import claim_files
+from kane_dynamics_ros.files import claim_files
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 FORMAT = 1  # of the JSON; rises when a field changes its name or meaning

@@ -26,10 +26,8 @@ CHECKS = np.linspace(0.0, 1.0, 9)[1:-1]  # where each interval is compared with 
 MARGIN = 31.0 / 32.0  # of the error: half way between two checks a parabola's bulge is 1/64 higher
 FIRST_INTERVALS = 8  # of each segment, so that no bulge is overlooked
 SHORTEST_NS = 2 * JUMP_NS  # intervals are not split further
-OF_PEAK, OF_LIMIT = 1e-2, 1e-3
-FLOOR = (
-    0.1  # of what follows from the limit, or from the joint that has most to do: joints at rest need no less
-)
+OF_PEAK, OF_LIMIT = 1e-2, 1e-3  # see Accuracy
+FLOOR = 0.1  # of the error that the limit allows, or the most loaded joint: joints at rest need no less
 
 
 @dataclass(frozen=True)

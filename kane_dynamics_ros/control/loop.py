@@ -35,17 +35,15 @@ from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.errors import NonFiniteError
 from kane_dynamics_ros.runtime.interface import Array
 
+# hold gives gravity's effort at the last good position, zero no effort, stop no commands; comply gives
+# gravity's effort at the measured position and damping, so that the arm can be pushed; ignore only counts
 Reaction = Literal["ignore", "comply", "hold", "zero", "stop"]
 REACTIONS: tuple[Reaction, ...] = get_args(Reaction)
-"""``hold`` gives gravity's effort at the last good position, ``zero`` no effort, ``stop`` no commands;
-``comply`` gives gravity's effort at the measured position and damping, so that the arm can be pushed away;
-``ignore`` only counts."""
 
 FaultKind = Literal[
     "stale_state", "position_jump", "saturation", "overrun", "non_finite", "tracking_error", "collision"
 ]
 FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
-
 
 JITTER = 0.02  # [s] by which a state may be late: it shows more motion than the time since the last one
 JUMP_FACTOR = 2.0  # times the velocity limit: an arm that is pushed or falls exceeds it

@@ -28,6 +28,8 @@ from kane_dynamics_ros.control.validation import (
 )
 from kane_dynamics_ros.runtime.interface import Array, JointInfo
 
+STOP_KNOTS = 17  # at which a motion that comes to rest is evaluated
+
 
 @dataclass(frozen=True)
 class Spline:
@@ -97,9 +99,6 @@ def hold_from(plan: Plan, now_ns: int) -> Plan:
     return hold_at(sample(plan, now_ns)[0], now_ns)
 
 
-STOP_KNOTS = 17
-
-
 def slowed(plan: Plan, now_ns: int, duration: float) -> Plan:
     """The plan that comes to rest on its own path within ``duration`` [s], without a jump in acceleration.
 
@@ -166,7 +165,7 @@ def joined(
     reference = sample(plan, from_ns)
     offset = points.offset(joints, reference[0])
     motion = Spline(arrivals[first:], prepared.segments[first:], offset)
-    before = _before(plan, now_ns, from_ns)
+    before = _needed_until(plan, now_ns, from_ns)
     if arrivals[first] == from_ns:
         return Plan((*before, motion)), None
     q = points.q[first] if offset is None else points.q[first] + offset
@@ -192,7 +191,7 @@ def replan(
     return joined(plan, prepare(request, joints, rules), joints, start_ns, now_ns)[0]
 
 
-def _before(plan: Plan, now_ns: int, until_ns: int) -> list[Spline]:
+def _needed_until(plan: Plan, now_ns: int, until_ns: int) -> list[Spline]:
     """The part of ``plan`` that is still needed from now until ``until_ns``, empty when that is now."""
     needed: list[Spline] = []
     if until_ns <= now_ns:

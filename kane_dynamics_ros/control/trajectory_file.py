@@ -17,13 +17,12 @@ from typing import Any
 
 import yaml
 
-from kane_dynamics_ros.control.validation import SECOND_NS, RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.validation import FIELDS, SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 SECONDS = range(-(2**31), 2**31)  # what builtin_interfaces/Time and Duration can carry, which a message does
 RESTS = range(2**32)  # [ns]
 WIDTH = 1000  # characters: a list of numbers on one line
-FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 
 class TrajectoryFileError(KaneDynamicsError):
@@ -79,7 +78,7 @@ def _told(value: Any) -> str:
 
 
 class _Reader:
-    """Takes the content apart, and says where something else was expected."""
+    """Reads the content of a file, and says where something else was expected."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -10,6 +10,12 @@ from numpy.typing import NDArray
 from kane_dynamics_ros.control import rejections
 from kane_dynamics_ros.runtime.interface import Array, JointInfo
 
+NANOSECOND = 1e-9  # [s]
+SECOND_NS = 1_000_000_000  # [ns]
+FIELDS = ("positions", "velocities", "accelerations", "effort")
+END_VELOCITY_TOLERANCE = 1e-9  # [rad/s] or [m/s]: above a planner's rounding, below any motion
+BLOCK = 200  # points or segments at a time: some hundred microseconds, after which another thread may run
+
 
 @dataclass(frozen=True)
 class RequestPoint:
@@ -27,7 +33,9 @@ class RequestPoint:
 
 @dataclass(frozen=True)
 class TrajectoryRequest:
-    """``stamp_ns`` is the start on the caller's clock [ns]; 0 means at reception.
+    """A trajectory as it was asked for, in any joint order.
+
+    ``stamp_ns`` is the start on the caller's clock [ns]; 0 means at reception.
 
     ``label`` is what the sender wrote beside it, to know the trajectory again.
     """
@@ -36,12 +44,6 @@ class TrajectoryRequest:
     points: Sequence[RequestPoint]
     stamp_ns: int = 0
     label: str = ""
-
-
-NANOSECOND = 1e-9  # [s]
-SECOND_NS = 1_000_000_000  # [ns]
-FIELDS = ("positions", "velocities", "accelerations", "effort")
-END_VELOCITY_TOLERANCE = 1e-9  # [rad/s] or [m/s]: above a planner's rounding, below any motion
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,6 @@ class Waypoints:
             return None
         turns = np.round((state - self.q[0]) / math.tau) * math.tau
         return np.where(continuous, turns, np.where(self.named, 0.0, state))
-
-
-BLOCK = 200  # points or segments at a time: some hundred microseconds, after which another thread may run
 
 
 def checked(request: TrajectoryRequest, joints: Sequence[JointInfo], rules: Rules) -> Waypoints:

@@ -84,7 +84,9 @@ def repair_inertias(text: bytes, source: str | None = None) -> tuple[bytes, tupl
 
 def has_impossible_tensor(link: Link) -> bool:
     """Whether no body of the link's mass has its tensor."""
-    return link.inertia is not None and link.inertia.mass > 0.0 and bool(failed_condition(link.inertia.tensor))
+    return (
+        link.inertia is not None and link.inertia.mass > 0.0 and bool(failed_condition(link.inertia.tensor))
+    )
 
 
 def nearest_possible(tensor: Matrix) -> Matrix:

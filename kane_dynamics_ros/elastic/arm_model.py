@@ -13,9 +13,8 @@ import numpy as np
 
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
 from kane_dynamics_ros.elastic.body import ElasticBody, clamped, straight_beam
-from kane_dynamics_ros.elastic.equations import mass, skew
+from kane_dynamics_ros.elastic.equations import mass, natural_frequencies, proportional_damping, skew
 from kane_dynamics_ros.elastic.link import ElasticLink, ElasticValueError, UnknownElasticLinkError, beam_rates
-from kane_dynamics_ros.elastic.modes import natural_frequencies, proportional_damping
 from kane_dynamics_ros.runtime.interface import Array, Payload
 
 E3 = np.eye(3)

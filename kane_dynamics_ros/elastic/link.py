@@ -162,17 +162,6 @@ class UnknownElasticLinkError(KaneDynamicsError):
         )
 
 
-class UnreachableMechanismError(KaneDynamicsError):
-    """The loop of the mechanism cannot be closed at this position."""
-
-    def __init__(self, crank: float, slider: float, distance: float, low: float, high: float) -> None:
-        self.crank, self.slider, self.distance = crank, slider, distance
-        super().__init__(
-            f"the loop does not close at crank angle {crank:.6g} rad and slide {slider:.6g} m: B and D are "
-            f"{distance:.6g} m apart; the lever and the pendulum reach from {low:.6g} m to {high:.6g} m"
-        )
-
-
 class NoElasticLinkError(KaneDynamicsError):
     """An elastic arm was asked for, and nothing says which link bends."""
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize
 
-from kane_dynamics_ros.identification.errors import SolverFailedError, SolverMissingError
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.identification.pseudo_inertia import (
     Body,
     body_at,
@@ -61,6 +61,27 @@ GAIN_LAMBDA, GAIN_PULL = 1.0, 1.0  # on the bodies and on log k, while gains are
 RIDGE = (
     1e-9  # on the joints' own terms, of the largest of their kind: a joint that never moves keeps its values
 )
+
+
+class SolverMissingError(KaneDynamicsError):
+    """The optional solver of semidefinite programs is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "identify needs the solver Clarabel, which is not installed: pip install '.[identify]' in a "
+            "checkout, or pip install clarabel"
+        )
+
+
+class SolverFailedError(KaneDynamicsError):
+    """The solver found no parameters that satisfy every constraint."""
+
+    def __init__(self, status: str, constraints: Sequence[str]) -> None:
+        asked = ", ".join(constraints) or "none beyond physical consistency"
+        super().__init__(
+            f"the solver stopped with {status!r}: no parameters meet every constraint (asked for: {asked}); "
+            "loosen or leave out what was asked for"
+        )
 
 
 @dataclass(frozen=True)

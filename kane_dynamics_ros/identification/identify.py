@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from kane_dynamics_ros.identification.errors import NothingToJudgeError
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.identification.estimation import (
     FAMILIES,
     LAMBDAS,
@@ -70,8 +70,8 @@ from kane_dynamics_ros.identification.regression import (
 )
 from kane_dynamics_ros.replay.estimation.correlation import bartlett
 from kane_dynamics_ros.replay.reading.messages import Mask
-from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 BLOCKS = 60  # of time, of each bag
 FEWEST_BLOCKS = 12  # of each bag where there are many
@@ -90,6 +90,15 @@ TOLD = (
 
 
 NO_CONSTRAINTS = Constraints()
+
+
+class NothingToJudgeError(KaneDynamicsError):
+    """No samples are left on one side of the split."""
+
+    def __init__(self, part: str, seconds: float) -> None:
+        super().__init__(
+            f"{seconds:.3g} s of motion leave nothing {part}; record longer, or give other bags to --validate"
+        )
 
 
 @dataclass(frozen=True)

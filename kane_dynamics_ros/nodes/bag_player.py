@@ -35,7 +35,7 @@ from trajectory_msgs.msg import JointTrajectory
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, Values, build_settings
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
 from kane_dynamics_ros.nodes.messages import (
     COMMAND_TOPIC,
@@ -44,7 +44,7 @@ from kane_dynamics_ros.nodes.messages import (
     request_from,
     set_nanoseconds,
 )
-from kane_dynamics_ros.nodes.parameters import checked
+from kane_dynamics_ros.nodes.parameters import Values, checked
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 

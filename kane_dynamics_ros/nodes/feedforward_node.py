@@ -22,7 +22,7 @@ from kane_dynamics_ros.control.rejections import NotActiveError, TrajectoryError
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.action import TrajectoryAction
-from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, Neighbours
+from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, PublisherConflicts
 from kane_dynamics_ros.nodes.feedforward.controller import Controller, NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.feedforward.model import CheckError, DescriptionCheck
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, joint_table
@@ -66,7 +66,7 @@ class FeedforwardNode(LifecycleNode):
         self._clock_of_node = NodeClock(self.get_clock())
         self._jump = on_jump_back(self.get_clock(), self._on_clock_jump)
         self._diagnostics = Diagnostics(self)
-        self._neighbours = Neighbours(self)
+        self._publisher_conflicts = PublisherConflicts(self)
         self._log = ConditionLog(self.get_logger())
         self._watches = 0
         self._status = TrajectoryStatus(self)
@@ -247,7 +247,7 @@ class FeedforwardNode(LifecycleNode):
         elif self.get_parameter("autostart").value and not self._left_unconfigured:
             self._start_wanted = True
 
-    def _heed_description(self, controller: Controller) -> None:
+    def _react_to_description(self, controller: Controller) -> None:
         """Stop when the model in use turned out to be stale, and go on with a fresh one if there is one."""
         found = self._description.outcome()
         if isinstance(found, KaneDynamicsError):
@@ -296,7 +296,7 @@ class FeedforwardNode(LifecycleNode):
         if timeless and self._watches * WATCH_PERIOD > CLOCK_GRACE:
             self.get_logger().warning("use_sim_time is true and no /clock comes", throttle_duration_sec=2.0)
         if self._controller is not None:
-            self._heed_description(self._controller)
+            self._react_to_description(self._controller)
         self._take_trajectories()
         if self._active and self._controller is not None:
             self._controller.watch()
@@ -305,11 +305,11 @@ class FeedforwardNode(LifecycleNode):
             self._tell_outcomes()
         self._watches += 1
         if self._watches % DIAGNOSTICS_EVERY == 0:
-            neighbours = ""
+            conflicts = ""
             if self._active and self._controller is not None:
-                neighbours = self._neighbours.look(self._controller)
-                self._log.look_seldom(self._controller, neighbours)
-            self._diagnostics.publish(self._controller, self._active, neighbours)
+                conflicts = self._publisher_conflicts.look(self._controller)
+                self._log.look_seldom(self._controller, conflicts)
+            self._diagnostics.publish(self._controller, self._active, conflicts)
             gc.collect()  # of what came since activation: little
 
     def _try_to_start(self) -> None:

@@ -75,6 +75,11 @@ ROBOT_ARGUMENTS = (
     Argument("rviz", "false", "start RViz, where it is installed"),
     Argument("rviz_config", str(SHARE / "config" / f"{SHIPPED}.rviz"), "RViz configuration"),
 )
+ELASTIC = Argument(
+    "elastic",
+    "",
+    "links that bend: a YAML file, or urdf for the URDF's <elastic>; empty: as hardware_params_file says",
+)
 SIMULATION_ARGUMENTS = (
     *ROBOT_ARGUMENTS,
     Argument(
@@ -82,11 +87,7 @@ SIMULATION_ARGUMENTS = (
         str(SHARE / "config" / "simulated_hardware.yaml"),
         "parameters of the simulated hardware, under /**:",
     ),
-    Argument(
-        "elastic",
-        "",
-        "links that bend: a YAML file, or urdf for the URDF's <elastic>; empty: as hardware_params_file says",
-    ),
+    ELASTIC,
 )
 ROS2_CONTROL_ARGUMENTS = (
     Argument("urdf", str(SHARE / "urdf" / f"{SHIPPED}.urdf.xacro"), "URDF or xacro file of the robot"),
@@ -102,6 +103,7 @@ ROS2_CONTROL_ARGUMENTS = (
         "controllers", "joint_state_broadcaster joint_trajectory_controller", "controllers that are started"
     ),
     Argument("hardware_params_file", "", "more parameters of the simulated hardware, under /**:"),
+    ELASTIC,
     Argument("rate", "", "seconds of /clock in a second of the wall; empty: no /clock, the wall's time"),
 )
 REPLAY_ARGUMENTS = (
@@ -175,20 +177,13 @@ def plan_simulation(values: Mapping[str, str]) -> LaunchPlan:
     """The same with a simulated arm; ``values`` are those of ``SIMULATION_ARGUMENTS``."""
     robot = _Robot(values)
     plan = _robot_plan(robot)
-    file = _file(values, "hardware_params_file")
     own = {
         "model": robot.model_name,
         "robot_description": robot.description,
         "time.mode": "lock_step" if robot.use_sim_time else "wall",
     }
-    if values["elastic"]:
-        own["elastic"] = values["elastic"]
-    given = _parameters(file, "simulated_hardware", robot.namespace, HARDWARE_TABLE) | own
-    if given["elastic"] not in ("", "urdf") and not Path(given["elastic"]).is_file():
-        raise LaunchArgumentError("elastic", given["elastic"], "a YAML file, urdf or nothing")
-    if given["engine"] == "own" and not given["elastic"]:  # the others need what is slow to load
-        build_hardware(robot.model, given)
-    hardware = NodePlan(PACKAGE, "simulated_hardware_node", (str(file), own), robot.remappings)
+    file = _file(values, "hardware_params_file")
+    hardware = _simulated_arm(values, file, own, robot.model, robot.namespace, robot.remappings)
     return LaunchPlan((hardware, *plan.nodes), plan.namespace, notes=plan.notes)
 
 
@@ -203,7 +198,6 @@ def plan_ros2_control(values: Mapping[str, str]) -> LaunchPlan:
     described = with_topic_hardware(description, model, interface)
     controllers = _file(values, "controllers_file")
     parameters_of(controllers, "controller_manager", "")
-    more = (_file(values, "hardware_params_file"),) if values["hardware_params_file"] else ()
     own: dict[str, Any] = {
         "model": values["model"],
         "robot_description": description,
@@ -214,13 +208,12 @@ def plan_ros2_control(values: Mapping[str, str]) -> LaunchPlan:
     }
     if values["rate"]:
         own["time.rate"] = _number(values, "rate")
-    given = _parameters(more[0] if more else None, "simulated_hardware", "", HARDWARE_TABLE) | own
-    build_hardware(model, _defaults(HARDWARE_TABLE) | _checked(HARDWARE_TABLE, given))
+    file = _file(values, "hardware_params_file") if values["hardware_params_file"] else None
     sim_time = {"use_sim_time": bool(values["rate"])}
     topics = tuple((name, f"{ARM_TOPICS}/{name}") for name in ("joint_commands", "joint_states"))
     return LaunchPlan(
         (
-            NodePlan(PACKAGE, "simulated_hardware_node", (*map(str, more), own), topics),
+            _simulated_arm(values, file, own, model, "", topics),
             NodePlan(
                 "robot_state_publisher",
                 "robot_state_publisher",
@@ -288,6 +281,26 @@ class _Robot:
                 raise
             allowed = f"the module generated from {values['urdf']} (kane_dynamics generate)"
             raise LaunchArgumentError("model", "", allowed) from None
+
+
+def _simulated_arm(
+    values: Mapping[str, str],
+    file: Path | None,
+    own: dict[str, Any],
+    model: GeneratedModel,
+    namespace: str,
+    remappings: tuple[tuple[str, str], ...],
+) -> NodePlan:
+    """The simulated hardware with a file's parameters and ``own`` ones, which win; they are tried here."""
+    if values["elastic"]:
+        own = own | {"elastic": values["elastic"]}
+    given = _parameters(file, "simulated_hardware", namespace, HARDWARE_TABLE) | _checked(HARDWARE_TABLE, own)
+    if given["elastic"] not in ("", "urdf") and not Path(given["elastic"]).is_file():
+        raise LaunchArgumentError("elastic", given["elastic"], "a YAML file, urdf or nothing")
+    if given["engine"] == "own" and not given["elastic"]:  # the others need what is slow to load
+        build_hardware(model, given)
+    files = () if file is None else (str(file),)
+    return NodePlan(PACKAGE, "simulated_hardware_node", (*files, own), remappings)
 
 
 def _robot_plan(robot: _Robot) -> LaunchPlan:
@@ -401,10 +414,7 @@ def _checked(table: Sequence[Declaration], values: Mapping[str, Any]) -> dict[st
 # A plan as actions of ROS's launch
 
 
-MakePlan = Callable[[Mapping[str, str]], LaunchPlan]
-
-
-def launch_description(arguments: Sequence[Argument], plan: MakePlan) -> Any:
+def launch_description(arguments: Sequence[Argument], plan: Callable[[Mapping[str, str]], LaunchPlan]) -> Any:
     """The ``LaunchDescription``: the arguments, then what the plan made of their values starts."""
     launch, actions = importlib.import_module("launch"), importlib.import_module("launch.actions")
     declared = [

@@ -1,7 +1,8 @@
 """ROS parameters from a table: declared with descriptors, read with checks, whole sets at a time.
 
 Integers are accepted where numbers are meant, a single number where a list of them is. A wrong value
-raises ``ParameterError``, which names the parameter, the value and what is allowed.
+raises ``ParameterError``, which names the parameter, the value and what is allowed. ROS arguments and
+parameter files are read here too, for what has to be known before a node has them.
 """
 
 import math
@@ -19,7 +20,7 @@ from rclpy.node import Node
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 Kind = Literal["text", "texts", "switch", "integer", "number", "numbers"]
-
+Values = Mapping[str, Any]  # checked values by the parameters' names
 
 _WORDS: dict[Kind, str] = {
     "text": "a text",
@@ -29,6 +30,14 @@ _WORDS: dict[Kind, str] = {
     "number": "a number",
     "numbers": "a list of numbers, or one number for all",
 }
+
+
+class ParameterError(KaneDynamicsError):
+    """A parameter has a value that is not allowed."""
+
+    def __init__(self, name: str, found: object, allowed: str) -> None:
+        self.name = name
+        super().__init__(f"parameter {name!r}: found {found!r}; allowed is {allowed}")
 
 
 @dataclass(frozen=True)
@@ -59,14 +68,6 @@ class Declaration:
         return text + (f" [{self.unit}]" if self.unit else "")
 
 
-class ParameterError(KaneDynamicsError):
-    """A parameter has a value that is not allowed."""
-
-    def __init__(self, name: str, found: object, allowed: str) -> None:
-        self.name = name
-        super().__init__(f"parameter {name!r}: found {found!r}; allowed is {allowed}")
-
-
 def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (), more: bool = False) -> None:
     """Declare every parameter of the table, with its descriptor. Raises ``ParameterError``.
 
@@ -79,8 +80,8 @@ def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (),
     for each in table:
         if node.has_parameter(each.name):
             continue
-        open_minded = ParameterDescriptor(dynamic_typing=True)
-        checked(each, node.declare_parameter(each.name, each.default, open_minded).value)
+        any_type = ParameterDescriptor(dynamic_typing=True)
+        checked(each, node.declare_parameter(each.name, each.default, any_type).value)
         node.set_descriptor(each.name, _descriptor(each))
     log_differences(node, table, more)
     for name in unknown_overrides(node):
@@ -178,10 +179,8 @@ def _is_number(value: Any, declaration: Declaration) -> bool:
     return math.isfinite(value) and declaration.minimum <= value <= declaration.maximum
 
 
-# ROS arguments with mixed lists of integers and numbers made uniform.
-#
-# rcl's own parser refuses ``gravity: [0, 0, -9.81]`` before a node can see it. Such lists, in
-# ``-p name:=value`` and in ``--params-file`` files, become lists of numbers here.
+# ROS arguments: rcl's parser refuses mixed lists such as ``gravity: [0, 0, -9.81]``, before a node can see
+# them; they become lists of floating-point numbers, in ``-p name:=value`` and in ``--params-file`` files
 
 
 def uniform_arguments(arguments: Sequence[str], folder: Path) -> list[str]:
@@ -230,7 +229,7 @@ def _uniform(value: Any) -> Any:
     return value
 
 
-# Parameter files, read before a node reads them
+# Parameter files
 
 
 def parameters_of(file: Path, node: str, namespace: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from trajectory_msgs.msg import JointTrajectory
 from kane_dynamics_ros.control.validation import FIELDS, SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 
-PLAIN_CDR = {b"\x00\x00": ">", b"\x00\x01": "<"}  # by the first two bytes
+BYTE_ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}  # of plain CDR, by the first two bytes
 Bytes = NDArray[np.uint8]
 
 
@@ -33,7 +33,7 @@ class SerializedMessageError(KaneDynamicsError):
 
 
 class _Cursor:
-    """A place in the bytes behind the encoding; each method goes on by what it reads."""
+    """A position in the bytes behind the encoding; each method advances it by what it reads."""
 
     def __init__(self, body: Bytes, order: str) -> None:
         self._body, self._view = body, body.data
@@ -127,7 +127,7 @@ class SerializedPoints(Sequence[RequestPoint]):
 def request_from_bytes(data: Any) -> TrajectoryRequest:
     """A serialized ``JointTrajectory`` as a request, unchecked. Raises ``SerializedMessageError``."""
     whole: Bytes = np.frombuffer(data, np.uint8)
-    order = PLAIN_CDR.get(bytes(whole[:2]))
+    order = BYTE_ORDERS.get(bytes(whole[:2]))
     if order is None:  # another encoding: let the middleware change it to its own
         return request_from_bytes(serialize_message(deserialize_message(bytes(data), JointTrajectory)))
     body = whole[4:]
@@ -172,8 +172,8 @@ def _append_text(result: bytearray, text: str) -> None:
     result += encoded
 
 
-# rcl's own call to take a serialized message, through ctypes, which lets other Python threads run meanwhile;
-# rclpy's holds them up for as long as it copies, some ten milliseconds for 100,000 points.
+# rcl's call to take a serialized message, through ctypes, which lets other Python threads run meanwhile:
+# rclpy's holds them up for as long as it copies, some ten milliseconds for 100,000 points
 
 
 class _Allocator(ctypes.Structure):

@@ -34,7 +34,7 @@ from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.sensors import Report
 
 if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid arms need not wait for
-    from kane_dynamics_ros.elastic.statics import Placement
+    from kane_dynamics_ros.elastic.posture import Pose
     from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 
 STEADY = ClockType.STEADY_TIME
@@ -103,12 +103,12 @@ class TipPoses:
         self._true.publish(self._message(self._engine.tip, stamp))
         self._rigid.publish(self._message(self._engine.rigid_tip, stamp))
 
-    def _message(self, placement: "Placement", stamp: Time) -> PoseStamped:
+    def _message(self, pose: "Pose", stamp: Time) -> PoseStamped:
         """A frame's pose [m, quaternion]."""
         message = PoseStamped()
         message.header.stamp, message.header.frame_id = stamp, self._root
-        message.pose.position = Point(**dict(zip("xyz", map(float, placement.p), strict=True)))
-        quaternion = self._rotation.from_matrix(np.asarray(placement.R)).as_quat()
+        message.pose.position = Point(**dict(zip("xyz", map(float, pose.p), strict=True)))
+        quaternion = self._rotation.from_matrix(np.asarray(pose.R)).as_quat()
         message.pose.orientation = Quaternion(**dict(zip("xyzw", map(float, quaternion), strict=True)))
         return message
 

@@ -61,7 +61,7 @@ from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
 
 
 class Topic(NamedTuple):
-    """A topic to record; ``latched`` ones are subscribed transient local, so that one sent before is got."""
+    """A topic to record; of ``latched`` ones, the newest message sent before is received too."""
 
     name: str
     message: Any  # a message class
@@ -79,27 +79,25 @@ TOPICS = (
     Topic("robot_description", String, latched=True),
     Topic("/diagnostics", DiagnosticArray),
 )
-NEEDED = ("trajectory", "bag")
-LAST_WORDS = 0.5  # [s] for what was said of a failure to reach the bag as well
+REQUIRED = ("trajectory", "bag")
+STATUS_GRACE = 0.5  # [s] for the status of a failure to reach the bag too
 LARGEST_OFFSET = 5.0  # [s] between the stamps of states and this node's clock
-GONE_FOR = 1.0  # [s] without a publisher before it counts as ended
-ANSWERED_WITHIN = 5.0  # [s] for a service of another node
-TOLERANCE = 0.1  # [s] by which the last command may come before the last point is due
-ROOM = 10_000  # messages that may wait to be written
-LOOK_PERIOD = 0.1  # [s] between looks for publishers
-UNSET = QosTime(0, 0)
-LATCHED = Qos(
-    QosHistory.KEEP_LAST,
-    1,
-    QosReliability.RELIABLE,
-    QosDurability.TRANSIENT_LOCAL,
-    UNSET,
-    UNSET,
-    QosLiveliness.SYSTEM_DEFAULT,
-    UNSET,
-    False,
+PUBLISHER_GRACE = 1.0  # [s] without a publisher before it counts as ended
+SERVICE_TIMEOUT = 5.0  # [s] for a service of another node
+COMMAND_TOLERANCE = 0.1  # [s] by which the last command may come before the last point is due
+QUEUE_DEPTH = 10_000  # messages that may wait to be written
+DISCOVERY_PERIOD = 0.1  # [s] between looks for publishers
+LATCHED_IN_BAG = Qos(
+    history=QosHistory.KEEP_LAST,
+    depth=1,
+    reliability=QosReliability.RELIABLE,
+    durability=QosDurability.TRANSIENT_LOCAL,
+    deadline=QosTime(0, 0),
+    lifespan=QosTime(0, 0),
+    liveliness=QosLiveliness.SYSTEM_DEFAULT,
+    liveliness_lease_duration=QosTime(0, 0),
+    avoid_ros_namespace_conventions=False,
 )
-
 
 PARAMETERS = (
     Declaration("trajectory", "text", "", "YAML file with a JointTrajectory, as ros2 topic pub takes it"),
@@ -168,7 +166,7 @@ class MissingParameterError(KaneDynamicsError):
 
 
 class OtherClockError(KaneDynamicsError):
-    """The robot lives in another time than this node."""
+    """The robot's stamps come from another clock than this node's."""
 
     def __init__(self, stamp: float, now: float) -> None:
         super().__init__(
@@ -178,7 +176,7 @@ class OtherClockError(KaneDynamicsError):
 
 
 class TrajectoryFailedError(KaneDynamicsError):
-    """The controller did not drive the whole trajectory, by its own word."""
+    """The controller reports that it did not follow the whole trajectory."""
 
     def __init__(self, state: str, reason: str, bag: Path) -> None:
         self.state, self.reason = state, reason
@@ -200,7 +198,10 @@ class StoppedError(KaneDynamicsError):
         super().__init__(f"stopped by a signal before the trajectory ended; {kept}")
 
 
-class Heard(NamedTuple):
+# The bag
+
+
+class Received(NamedTuple):
     """The newest message of a topic, as it came over the wire."""
 
     data: bytes
@@ -231,7 +232,7 @@ class BagRecorder:
         self._connections: dict[str, Connection] = {}
         self._subscriptions: dict[str, Subscription[Any]] = {}
         self._unreliable: set[str] = set()  # topics with a publisher that offers best effort
-        self._heard: dict[str, Heard] = {}
+        self._heard: dict[str, Received] = {}
         self._written = 0
         self._next_look = 0.0
 
@@ -272,7 +273,7 @@ class BagRecorder:
         """Subscribe to topics that have publishers by now, and again where a less reliable one joined."""
         if time.monotonic() < self._next_look:
             return
-        self._next_look = time.monotonic() + LOOK_PERIOD
+        self._next_look = time.monotonic() + DISCOVERY_PERIOD
         for name, topic in self._topics.items():
             best_effort = name in self._unreliable
             current = self._subscriptions.get(name)
@@ -291,7 +292,7 @@ class BagRecorder:
         """Whether anything has come from a topic."""
         return name in self._heard
 
-    def last(self, name: str) -> Heard:
+    def last(self, name: str) -> Received:
         """The newest message of a topic; ``KeyError`` when none has come."""
         return self._heard[name]
 
@@ -303,7 +304,7 @@ class BagRecorder:
             topic.name,
             self._receiver(topic.name),
             QoSProfile(
-                depth=ROOM,
+                depth=QUEUE_DEPTH,
                 durability=QoSDurabilityPolicy.TRANSIENT_LOCAL
                 if topic.latched
                 else QoSDurabilityPolicy.VOLATILE,
@@ -316,7 +317,7 @@ class BagRecorder:
     def _receiver(self, name: str) -> Callable[[bytes], None]:
         def receive(data: bytes) -> None:
             now = self._node.get_clock().now().nanoseconds
-            self._heard[name] = Heard(data, now, time.monotonic())
+            self._heard[name] = Received(data, now, time.monotonic())
             if self._writer is not None:
                 self._write(name, now, data)
 
@@ -337,7 +338,7 @@ class BagRecorder:
             self._node.resolve_topic_name(topic.name).removeprefix(self._prefix),
             f"{package}/msg/{kind}",
             typestore=get_typestore(Stores.ROS2_JAZZY),
-            offered_qos_profiles=[LATCHED] if topic.latched else [],
+            offered_qos_profiles=[LATCHED_IN_BAG] if topic.latched else [],
         )
 
 
@@ -346,8 +347,11 @@ def is_reliable(qos: QoSProfile) -> bool:
     return bool(qos.reliability == QoSReliabilityPolicy.RELIABLE)
 
 
+# The run
+
+
 class TrajectoryRun:
-    """One run: the node, its bag, and what is known of the trajectory."""
+    """One trajectory sent to the controller, and recorded to its end."""
 
     def __init__(
         self,
@@ -374,14 +378,14 @@ class TrajectoryRun:
         publisher = self._node.create_publisher(JointTrajectory, "joint_trajectory", 1)
         self._await_others(publisher)
         self._bag.open()
-        with self._standing_still():
+        with self._paused_robot():
             start_ns = max(self._now_ns(), self._newest_state_ns()) + round(lead * SECOND_NS)
             set_nanoseconds(trajectory.header.stamp, start_ns)
-            self._label = mark_of(trajectory)
+            self._label = label_of(trajectory)
             trajectory.header.frame_id = self._label
             publisher.publish(trajectory)
             self._await_answer(publisher)
-        last_ns = start_ns + length_ns(trajectory)
+        last_ns = start_ns + duration_ns(trajectory)
         self._record_until(last_ns + round(settle * SECOND_NS), last_ns)
 
     def _await_others(self, publisher: "Publisher[JointTrajectory]") -> None:
@@ -403,7 +407,7 @@ class TrajectoryRun:
         return "" if publisher.get_subscription_count() > 1 else "no controller listens to joint_trajectory"
 
     @contextmanager
-    def _standing_still(self) -> Iterator[None]:
+    def _paused_robot(self) -> Iterator[None]:
         """Pause a simulated robot in lock step: the trajectory comes at one moment of its time, however long
         the controller's process takes it. Other robots go on."""
         robots = self._node.get_publishers_info_by_topic(STATES) if self._simulated else []
@@ -420,17 +424,17 @@ class TrajectoryRun:
 
     def _set_paused(self, client: AsyncParameterClient, paused: bool) -> bool:
         """Whether the robot's node has taken it."""
-        if not client.wait_for_services(timeout_sec=ANSWERED_WITHIN):
+        if not client.wait_for_services(timeout_sec=SERVICE_TIMEOUT):
             return False
         future = client.set_parameters([Parameter("time.paused", value=paused)])
-        deadline = time.monotonic() + ANSWERED_WITHIN
+        deadline = time.monotonic() + SERVICE_TIMEOUT
         self._spin_until(lambda: future.done() or time.monotonic() > deadline)
         result = future.result() if future.done() else None
         return result is not None and all(each.successful for each in result.results)
 
     def _await_answer(self, publisher: "Publisher[JointTrajectory]") -> None:
         """Until the controller says what it makes of the trajectory, where it says such things."""
-        publisher.wait_for_all_acked(Duration(seconds=ANSWERED_WITHIN))
+        publisher.wait_for_all_acked(Duration(seconds=SERVICE_TIMEOUT))
         deadline = time.monotonic() + self._timeout
         if self._simulated and self._node.count_publishers(STATUS):
             self._spin_until(lambda: bool(self._outcome) or time.monotonic() > deadline)
@@ -444,17 +448,17 @@ class TrajectoryRun:
             left = (end_ns - self._newest_state_ns()) / SECOND_NS
             if left < 0.0:
                 return True
-            if trouble := self._trouble():
-                raise RunBrokenError(trouble, left, self._bag.path)
+            if interruption := self._interruption():
+                raise RunBrokenError(interruption, left, self._bag.path)
             return False
 
         self._spin_until(over)
         if self._failed():
-            deadline = time.monotonic() + LAST_WORDS
+            deadline = time.monotonic() + STATUS_GRACE
             self._spin_until(lambda: time.monotonic() > deadline)
             raise TrajectoryFailedError(self._outcome["state"], self._outcome["reason"], self._bag.path)
         behind = (last_ns - self._bag.last(COMMANDS).clock_ns) / SECOND_NS
-        if behind > TOLERANCE:
+        if behind > COMMAND_TOLERANCE:
             raise RunBrokenError(f"the last message on {COMMANDS} came", behind, self._bag.path)
         if self._outcome and not self._finished():
             deadline = time.monotonic() + self._timeout
@@ -468,7 +472,7 @@ class TrajectoryRun:
     def _finished(self) -> bool:
         return self._outcome.get("state") == "finished"
 
-    def _trouble(self) -> str:
+    def _interruption(self) -> str:
         """Why the run will not come to its end; empty as long as it may."""
         now = time.monotonic()
         for name in (STATES, COMMANDS):
@@ -476,7 +480,7 @@ class TrajectoryRun:
                 return f"nothing came on {name} for {self._timeout:g} s"
             if self._node.count_publishers(name):
                 self._gone_since.pop(name, None)
-            elif now - self._gone_since.setdefault(name, now) > GONE_FOR:
+            elif now - self._gone_since.setdefault(name, now) > PUBLISHER_GRACE:
                 return f"the publisher of {name} has gone"
         if self._progress_stalled(now):
             return f"time did not advance for {self._timeout:g} s"
@@ -514,22 +518,25 @@ class TrajectoryRun:
             self._executor.spin_once(timeout_sec=0.05)
 
 
-def mark_of(trajectory: JointTrajectory) -> str:
-    """What tells this trajectory from others, the same in each run: it needs no frame, so it goes there."""
+def label_of(trajectory: JointTrajectory) -> str:
+    """A label that identifies this trajectory, the same in each run; ``frame_id`` carries it."""
     return f"recorder_{hashlib.sha256(repr(trajectory).encode()).hexdigest()[:12]}"
 
 
-def length_ns(trajectory: JointTrajectory) -> int:
+def duration_ns(trajectory: JointTrajectory) -> int:
     """From its start to its last point [ns]; without points, which means stop, none."""
     if not trajectory.points:
         return 0
     return nanoseconds_of(trajectory.points[-1].time_from_start)
 
 
+# The process
+
+
 def check_given(options: Mapping[str, Any]) -> None:
     """Raise ``MissingParameterError`` for what has to be given and was not."""
     for declaration in PARAMETERS:
-        if declaration.name in NEEDED and not options[declaration.name]:
+        if declaration.name in REQUIRED and not options[declaration.name]:
             raise MissingParameterError(declaration.name, declaration.description)
 
 

@@ -1,4 +1,10 @@
-"""[Malvezzi2017]'s simulations, both ways: Maggi's equations as a DAE, Kane's as an ODE."""
+"""[Malvezzi2017]'s simulations, both ways: Maggi's equations as a DAE, Kane's as an ODE.
+
+The arm is the reference robot's URDF with its wrist locked and the end-effector a point mass at O_4: Table
+2's numbers. Each input curve rises to its extremum and returns, by the cycloid s = t/T - sin(2 pi t/T) / (2
+pi): its second derivative is a sine, and first and second derivatives vanish together at both ends of each
+stroke.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,18 +20,22 @@ from kane_dynamics_ros.papers import manipulator_maggi as symbols
 from kane_dynamics_ros.papers.manipulator_maggi import FREE, MaggiDae
 from kane_dynamics_ros.runtime.interface import Array
 
-# The input curves of [Malvezzi2017]'s simulations: sinusoidal second derivatives, flat extrema.
-#
-# The paper gives neither amplitudes nor durations; those below are ours. Each curve rises to its extremum
-# and returns, by the cycloid s = t/T - sin(2 pi t/T) / (2 pi): its second derivative is a sine, and first and
-# second derivatives vanish together at both ends of each stroke.
+Acceleration = Callable[[float, Array, Array], Array]  # (t, q, qd) -> qdd
 
-
+# The paper gives neither amplitudes nor durations; these are ours.
 STROKE = 2.5  # [s], the slow motion's rise; its return takes as long
 FASTER = 2.5  # the paper's ratio between the rates of figures 2 and 3
 AMPLITUDES = (np.pi / 2, np.pi / 4, -np.pi / 3)  # [rad] of gamma_1, alpha_2, alpha_3
 VARIATIONS = (3.0, 0.4, -0.2)  # [N m], added to the static torques in the forward simulation
 FORWARD_STROKE = 1.0  # [s]
+GRAVITY = 9.81  # [m/s^2]
+LIMBS = ("limb_1", "limb_2", "limb_3")
+END_EFFECTOR = ("wrist", "hand")
+WRIST = ("beta_4", "gamma_4")
+TOLERANCE = 1e-11  # of the integrations, relative and absolute
+
+
+# Input curves
 
 
 class InputCurve(NamedTuple):
@@ -50,19 +60,7 @@ def there_and_back(t: ArrayLike, amplitudes: ArrayLike, stroke: float) -> InputC
     return InputCurve(position * size, rate * size, acceleration * size)
 
 
-# [Malvezzi2017]'s simulations, both ways: Maggi's equations as a DAE, Kane's as an ODE.
-#
-# It is the reference robot's URDF with its wrist locked and the end-effector a point mass at O_4:
-# Table 2's numbers.
-
-
-Acceleration = Callable[[float, Array, Array], Array]  # (t, q, qd) -> qdd
-
-GRAVITY = 9.81  # [m/s^2]
-LIMBS = ("limb_1", "limb_2", "limb_3")
-END_EFFECTOR = ("wrist", "hand")
-WRIST = ("beta_4", "gamma_4")
-TOLERANCE = 1e-11  # of the integrations, relative and absolute
+# The arm
 
 
 class Manipulator(NamedTuple):
@@ -105,6 +103,9 @@ def maggi_dae(arm: Manipulator) -> MaggiDae:
     for body, names in ((second, "J_x2 J_y2 J_z2"), (third, "J_x3 J_y3 J_z3")):
         numbers |= {getattr(symbols, name): body.tensor[i][i] for i, name in enumerate(names.split())}
     return MaggiDae(numbers)
+
+
+# Simulations
 
 
 class Inverse(NamedTuple):

@@ -12,8 +12,6 @@ the rigid lever.
 """
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,12 +21,9 @@ from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.elastic.arm_model import floating_inertia
 from kane_dynamics_ros.elastic.body import DOFS, ElasticBody, restrict, straight_beam
-from kane_dynamics_ros.elastic.derivation.integrals import SHAPES
-from kane_dynamics_ros.elastic.equations import geometric_stiffness
+from kane_dynamics_ros.elastic.equations import geometric_stiffness, proportional_damping
 from kane_dynamics_ros.elastic.link import beam_rates
-from kane_dynamics_ros.elastic.modes import proportional_damping
-from kane_dynamics_ros.elastic.planar import PlanarMotion, at_rest, planar_beam, sample_time, step
-from kane_dynamics_ros.papers.differentiation_counts import METHODS, Differentiator, Element
+from kane_dynamics_ros.papers.planar_beam import PlanarMotion, at_rest, planar_beam, sample_time, step
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     CRANK_SPEED,
     Lever,
@@ -255,30 +250,3 @@ def hypothesis(
         f"({moved / stroke:.1e})",
         f"  force at C', coupled less rigid  {change:8.4f} N of {pull:.2f} N ({change / pull:.1e})",
     ]
-
-
-class Timing(NamedTuple):
-    """One element's equations of motion by each method, over Kane's time in the same run."""
-
-    kind: str
-    ratios: dict[str, float]
-
-
-def assembly_times(kind: str, repeats: int = 2, clock: Callable[[], float] = time.process_time) -> Timing:
-    """Derive one element, "plane" or "space", by each method in turn; the least of ``repeats`` counts."""
-    best = dict.fromkeys(METHODS, math.inf)
-    for _ in range(repeats):
-        for name, derive in METHODS.items():
-            element = Element(SHAPES[kind]())
-            begin = clock()
-            derive(element, Differentiator())
-            best[name] = min(best[name], clock() - begin)
-    return Timing(kind, {name: seconds / best["Kane"] for name, seconds in best.items()})
-
-
-def timing_lines(timings: list[Timing]) -> list[str]:
-    """The ratios as a small table."""
-    lines = ["processor time of one element's assembly, in symbols, over Kane's in this run"]
-    for kind, ratios in timings:
-        lines.append(f"  {kind:6}" + "".join(f"  {name} {ratio:.2f}" for name, ratio in ratios.items()))
-    return lines

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from kane_dynamics_ros.runtime.compilation import source_library
 from kane_dynamics_ros.runtime.load import read_module
-from kane_dynamics_ros.runtime.metadata import packed
 from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.runtime.parameters import packed
 
 if TYPE_CHECKING:
     import casadi

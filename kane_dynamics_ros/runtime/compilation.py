@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import functools
 import grp
 import hashlib
 import importlib.machinery
@@ -35,11 +36,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.errors import BuildInterruptedError, CompileError
+from kane_dynamics_ros.errors import KaneDynamicsError
 
 FLAGS = ("-std=c99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared", "-pthread")
 NATIVE = "-march=native"
@@ -55,6 +56,20 @@ PACKAGE = "kane_dynamics_ros.compiled"
 
 Opened = TypeVar("Opened")
 log = logging.getLogger(__name__)
+
+
+class CompileError(KaneDynamicsError):
+    """The compiled form was asked for and cannot be had."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: cannot be compiled: {reason}; use backend='python' or fix the cause")
+
+
+class BuildInterruptedError(KaneDynamicsError):
+    """A signal ended the process's wait for the compiler."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: interrupted while it was compiled; the next start compiles it")
 
 
 class Wanted(NamedTuple):
@@ -98,6 +113,18 @@ def shared_library(source: Path) -> ctypes.CDLL:
     key = _key(source.read_text(encoding="utf-8"))
     wanted = Wanted(source, key, ".so", lambda folder: [str(source)])
     return _obtain(wanted, lambda path: ctypes.CDLL(str(path)))[1]
+
+
+@functools.cache
+def shared_function(source: Path, name: str, result: Any) -> Any | None:
+    """A function of such a library, which returns ctypes' ``result``; ``None``, and logged, without one."""
+    try:
+        function = getattr(shared_library(source), name)
+    except CompileError as error:
+        log.warning("%s cannot be compiled (%s); NumPy gives the same, slower", source.name, error)
+        return None
+    function.restype = result
+    return function
 
 
 def source_library(source: Path, name: str, text: str) -> Path:

@@ -18,28 +18,72 @@ from typing import Any, Literal, NamedTuple, get_args
 from kane_dynamics_ros.checksum import content_hash, stated_checksum
 from kane_dynamics_ros.errors import (
     BatchError,
+    KaneDynamicsError,
     NonFiniteError,
     PathError,
     ShapeError,
     SingularMassMatrixError,
 )
-from kane_dynamics_ros.runtime.compilation import is_own_group, library_path, load_library
-from kane_dynamics_ros.runtime.errors import (
-    BackendError,
-    CompileError,
-    ModelChecksumError,
-    ModelNotFoundError,
-    NotAModuleError,
-    PlantedModuleError,
-)
+from kane_dynamics_ros.runtime.compilation import CompileError, is_own_group, library_path, load_library
 from kane_dynamics_ros.runtime.interface import Parameters
-from kane_dynamics_ros.runtime.metadata import ModelMetadata, Origin
-from kane_dynamics_ros.runtime.model import GeneratedModel, Kernel, MakeKernel, documents
+from kane_dynamics_ros.runtime.model import (
+    GeneratedModel,
+    Kernel,
+    MakeKernel,
+    ModelMetadata,
+    Origin,
+    documents,
+)
 from kane_dynamics_ros.runtime.python_kernel import PythonKernel
 
 Backend = Literal["auto", "c", "python"]
 SHIPPED = Path(__file__).resolve().parent.parent / "generated"
 log = logging.getLogger(__name__)
+
+
+class ModelNotFoundError(KaneDynamicsError):
+    """Neither a file nor the name of a shipped model."""
+
+    def __init__(self, found: str, shipped: Sequence[str]) -> None:
+        super().__init__(
+            f"no model {found!r}: give the path of a generated NAME.py (kane_dynamics generate writes one), "
+            f"or one of the shipped models: {', '.join(shipped)}"
+        )
+
+
+class ModelChecksumError(KaneDynamicsError):
+    """The file is not a generated module, or was changed after it was generated."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{path}: {what}; generate it again with kane_dynamics generate")
+
+
+class PlantedModuleError(KaneDynamicsError):
+    """A module that anybody could have put where it lies."""
+
+    def __init__(self, path: Path, owner: str) -> None:
+        self.path, self.owner = path, owner
+        super().__init__(
+            f"{path}: it belongs to {owner}, and lies where anybody may put files; a model is code, which "
+            "runs with your rights: copy it, with its .c and .h, if you trust it, to a folder of yours"
+        )
+
+
+class NotAModuleError(KaneDynamicsError):
+    """A robot's description was given where its generated module is wanted."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: XML, not a generated module; a URDF becomes one by kane_dynamics generate {path.name}"
+        )
+
+
+class BackendError(KaneDynamicsError):
+    """``backend`` is not a word that ``load_model`` knows."""
+
+    def __init__(self, found: str, allowed: Sequence[str]) -> None:
+        super().__init__(f"backend {found!r}; allowed are {', '.join(map(repr, allowed))}")
 
 
 def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> GeneratedModel:

@@ -1,18 +1,16 @@
 """A ``DynamicsModel`` from a generated module, whichever way its functions are evaluated."""
 
 import inspect
-import math
 import weakref
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kane_dynamics_ros.errors import BatchError, NonFiniteError, ShapeError
-from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
-from kane_dynamics_ros.runtime.errors import NoMassError, ParameterError
+from kane_dynamics_ros.errors import BatchError, KaneDynamicsError
 from kane_dynamics_ros.runtime.interface import (
     Array,
     BaseParameters,
@@ -23,109 +21,84 @@ from kane_dynamics_ros.runtime.interface import (
     Terms,
     WrenchFrame,
 )
-from kane_dynamics_ros.runtime.metadata import ModelMetadata, Origin, packed
-
-# Checks of run-time parameters and of arrays, in Python.
-
-
-TRIANGLE = 1e-9  # relative slack of the triangle inequality, for rounded input
+from kane_dynamics_ros.runtime.parameters import ParameterError, changed, find_base_parameters, packed
+from kane_dynamics_ros.runtime.python_kernel import checked_arrays
 
 
-WIDTHS = {"wrench": 6}  # of the arguments that do not have one value a joint
+class NoMassError(KaneDynamicsError):
+    """The centre of mass of nothing was asked for."""
 
-
-def checked_arrays(n: int, **arrays: ArrayLike) -> list[Array]:
-    """The arguments as float64 arrays, all (n,) or all (N, n), a wrench (6,) or (N, 6); all finite.
-
-    Raises:
-        ShapeError, BatchError, NonFiniteError: naming the argument. TypeError: no real numbers.
-    """
-    checked: list[Array] = []
-    for name, value in arrays.items():
-        array = np.asarray(value)
-        if not np.can_cast(array.dtype, np.float64, "safe"):
-            raise TypeError(f"{name}: cannot take dtype {array.dtype} as float64")
-        array = array.astype(np.float64, copy=False)
-        width = WIDTHS.get(name, n)
-        if array.ndim not in (1, 2) or array.shape[-1] != width:
-            raise ShapeError(name, array.shape, width)
-        if checked and array.shape[:-1] != checked[0].shape[:-1]:
-            raise BatchError(name, array.shape, (*checked[0].shape[:-1], width))
-        if not np.isfinite(array).all():
-            raise NonFiniteError(name)
-        checked.append(array)
-    return checked
-
-
-def changed(parameters: Parameters, n: int, bodies: int, changes: dict[str, Any]) -> Parameters:
-    """``parameters`` with some fields replaced, every value checked.
-
-    Raises:
-        ParameterError: an unknown name, or a value that makes no sense.
-    """
-    known = ("gravity", "rotor_inertia", "viscous", "coulomb", "coulomb_velocity", "payload", "inertial")
-    fields: dict[str, Any] = {}
-    for name, value in changes.items():
-        if name not in known or (name == "inertial" and parameters.inertial is None):
-            allowed = [k for k in known if k != "inertial" or parameters.inertial is not None]
-            raise ParameterError(name, value, f"the parameters are {', '.join(allowed)}")
-        if name == "gravity":
-            fields[name] = _numbers(name, value, 3)
-        elif name in ("rotor_inertia", "viscous", "coulomb"):
-            fields[name] = _numbers(name, value, n, least=0.0)
-        elif name == "coulomb_velocity":
-            fields[name] = _positive(name, value)
-        elif name == "inertial":
-            fields[name] = _numbers(name, value, 10 * bodies)
-        else:
-            fields[name] = checked_payload(value)
-    return replace(parameters, **fields)
-
-
-def checked_payload(value: Any) -> Payload:
-    """A payload whose numbers are finite and whose inertia a body can have.
-
-    Raises:
-        ParameterError: naming the part that is wrong.
-    """
-    if not isinstance(value, Payload):
-        raise ParameterError("payload", value, "a Payload")
-    mass = _numbers("payload.mass", [value.mass], 1, least=0.0)[0]
-    com = _numbers("payload.com", value.com, 3)
-    inertia = _numbers("payload.inertia", value.inertia, 6)
-    xx, xy, xz, yy, yz, zz = inertia
-    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    slack = TRIANGLE * max(abs(moments))
-    if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
-        raise ParameterError(
-            "payload.inertia",
-            inertia,
-            "principal moments that are not negative and of which no one exceeds the sum of the others",
+    def __init__(self) -> None:
+        super().__init__(
+            "there is no centre of mass: nothing that moves has mass; give a link or the payload some"
         )
-    if mass == 0.0 and any(inertia):
-        raise ParameterError("payload.inertia", inertia, "zero when payload.mass is zero")
-    return Payload(mass, (com[0], com[1], com[2]), (xx, xy, xz, yy, yz, zz))
 
 
-def _numbers(name: str, value: Any, size: int, least: float = -math.inf) -> tuple[float, ...]:
-    allowed = f"{size} finite number{'s' if size > 1 else ''}" + (
-        f" >= {least:g}" if least > -math.inf else ""
-    )
-    try:
-        array = np.asarray(value)
-    except ValueError:  # rows of several lengths
-        raise ParameterError(name, value, allowed) from None
-    real = array.shape == (size,) and np.can_cast(array.dtype, np.float64, "safe")
-    if not real or not all(math.isfinite(x) and x >= least for x in array):
-        raise ParameterError(name, value, allowed)
-    return tuple(float(x) for x in array)
+class Origin(NamedTuple):
+    """Where a model came from: what another process needs to load it again."""
+
+    path: Path
+    checksum: str  # of the module's text
+    backend: str  # "c" or "python"
+    load: Callable[..., Any]  # (path, backend, checksum, parameters) to model
 
 
-def _positive(name: str, value: Any) -> float:
-    number = _numbers(name, [value], 1)[0]
-    if number <= 0.0:
-        raise ParameterError(name, value, "a finite number > 0")
-    return number
+@dataclass(frozen=True)
+class ModelMetadata:
+    """A generated module's statement, typed."""
+
+    model: Mapping[str, Any]
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        return tuple(self.model["joint_names"])
+
+    @property
+    def joints(self) -> tuple[JointInfo, ...]:
+        return tuple(JointInfo(*joint) for joint in self.model["joints"])
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        return tuple(self.model["bodies"])
+
+    @property
+    def inertial(self) -> bool:
+        """Whether the bodies' inertial parameters are run-time parameters."""
+        start, stop = self.model["parameters"]["inertial"]
+        return bool(stop > start)
+
+    def default_parameters(self) -> Parameters:
+        """The parameters that the module was generated with."""
+        values = self.model["defaults"]
+        part = {name: tuple(values[start:stop]) for name, (start, stop) in self.model["parameters"].items()}
+        gravity = part["gravity"]
+        return Parameters(
+            (gravity[0], gravity[1], gravity[2]),
+            part["rotor_inertia"],
+            part["viscous"],
+            part["coulomb"],
+            part["coulomb_velocity"][0],
+            Payload(),
+            part["inertial"] if self.inertial else None,
+        )
+
+    def total_mass(self, parameters: Parameters) -> float:
+        """Of all that the joints move, payload included [kg]."""
+        own = parameters.inertial if parameters.inertial is not None else self.model["inertial_parameters"]
+        return float(sum(own[::10]) + parameters.payload.mass)
+
+    def inertial_parameters(self, parameters: Parameters) -> Array:
+        """The bodies' parameters about their link frames' origins, payload included, (10 bodies,)."""
+        own = parameters.inertial if parameters.inertial is not None else self.model["inertial_parameters"]
+        values = np.array(own, dtype=float)
+        payload = parameters.payload
+        R, p = (np.array(part, dtype=float) for part in self.model["tip_in_body"])
+        xx, xy, xz, yy, yz, zz = payload.inertia
+        c = p + R @ np.array(payload.com)
+        J = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+        J += payload.mass * (c @ c * np.eye(3) - np.outer(c, c))
+        values[-10:] += [payload.mass, *(payload.mass * c), *J[np.triu_indices(3)]]
+        return values
 
 
 class Kernel(Protocol):

@@ -125,14 +125,14 @@ class Plant:
     def step(self, effort: Array) -> None:
         self._time += self.options.time_step
         if self._load is not None:
-            effort = effort + self._touched(self._load)
+            effort = effort + self._contact_effort(self._load)
         if self._compiled is not None and self._compiled(effort):
             return
         q, qd = self._numpy_step(effort)
         refuse_divergence(self, q, qd, self._time)
         self._q[:], self._qd[:] = q, qd
 
-    def _touched(self, load: TipLoad) -> Array:
+    def _contact_effort(self, load: TipLoad) -> Array:
         """Joint efforts (n,) of what touches the tip, constant over the step.
 
         The load is taken at q + q' h/2: then an elastic wall neither gives nor takes energy, and

@@ -1,7 +1,7 @@
 """From the true state to joint states: encoders, torque sensors, and when each report is due."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from kane_dynamics_ros.simulation.engine import SimulationOptionError, require_a
 from kane_dynamics_ros.simulation.faults import Faults
 
 VelocitySource = Literal["exact", "difference", "filtered"]
-VELOCITY_SOURCES: tuple[VelocitySource, ...] = ("exact", "difference", "filtered")
+VELOCITY_SOURCES: tuple[VelocitySource, ...] = get_args(VelocitySource)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import pytest
 
 from kane_dynamics_ros.cli.demo.command import CONTROLLERS, FILES, claim_folder, folder_of
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.replay.errors import ForeignFileError
-from kane_dynamics_ros.replay.output import claim_files, refuse_foreign
+from kane_dynamics_ros.files import ForeignFileError, claim_files, refuse_foreign
 
 
 def test_a_file_that_the_command_did_not_write_is_named_and_kept(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kane_dynamics_ros.cli.demo import tracking
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.cli.view import record_of_trajectory
+from kane_dynamics_ros.cli.view import playback_of_trajectory
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
@@ -20,7 +20,7 @@ def test_trajectory_on_a_urdf_shows_the_torques_that_pinocchio_computes(tmp_path
     pin = pytest.importorskip("pinocchio", reason="the torques are compared with Pinocchio's (extra `test`)")
     path = tmp_path / "trajectory.yaml"
     path.write_text(trajectory_text(tracking.request(JOINTS, START), as_json=True))
-    record, _ = record_of_trajectory(URDF, path)
+    record, _ = playback_of_trajectory(URDF, path)
     motion = tracking.reference(record.times, START)
     # quintics through points 0.1 s apart: their position is off by 1e-6 rad, their acceleration by 1e-2
     np.testing.assert_allclose(record.position.T, motion.q, atol=1e-5)
@@ -70,6 +70,6 @@ def test_joint_that_the_trajectory_does_not_name_stays_at_its_initial_position(t
     path = tmp_path / "trajectory.yaml"
     point = {"positions": [0.1, 0.8, -1.0, 0.4], "time_from_start": {"sec": 1}}
     path.write_text(json.dumps({"joint_names": JOINTS[:4], "points": [point]}))
-    record, _ = record_of_trajectory(URDF, path)
+    record, _ = playback_of_trajectory(URDF, path)
     np.testing.assert_allclose(record.position[:4, -1], point["positions"], atol=1e-12)  # rounding
     assert set(record.position[4]) == {START[4]}

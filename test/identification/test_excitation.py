@@ -14,8 +14,8 @@ from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.identification import excitation
-from kane_dynamics_ros.identification.errors import NoTrajectoryFoundError
 from kane_dynamics_ros.identification.excitation import (
+    NoTrajectoryFoundError,
     Points,
     body_points,
     excite,

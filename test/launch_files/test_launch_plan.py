@@ -17,12 +17,12 @@ from kane_dynamics_ros.nodes.launch import (
     ROS2_CONTROL_ARGUMENTS,
     SHARE,
     SIMULATION_ARGUMENTS,
-    parameters_of,
     plan_feedforward,
     plan_replay,
     plan_ros2_control,
     plan_simulation,
 )
+from kane_dynamics_ros.nodes.parameters import parameters_of
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
@@ -213,9 +213,14 @@ def test_the_shipped_trajectory_controller_holds_the_shipped_arm():
         assert gains["d"] == pytest.approx(2.0 * 10.0 * inertia, rel=5e-3)
 
 
-def test_elastic_links_go_to_the_hardware_and_a_file_that_is_not_there_is_refused():
+@pytest.mark.parametrize(
+    ("plan", "arguments"),
+    [(plan_simulation, SIMULATION_ARGUMENTS), (plan_ros2_control, ROS2_CONTROL_ARGUMENTS)],
+)
+def test_elastic_links_go_to_the_hardware_and_a_file_that_is_not_there_is_refused(plan, arguments):
     links = str(SHARE / "examples" / "elastic_forearm" / "forearm.yaml")
-    assert settings(plan_simulation(values(elastic=links)), "simulated_hardware_node")["elastic"] == links
-    assert "elastic" not in settings(plan_simulation(values()), "simulated_hardware_node")
+    elastic = plan(values(arguments, elastic=links))
+    assert settings(elastic, "simulated_hardware_node")["elastic"] == links
+    assert "elastic" not in settings(plan(values(arguments)), "simulated_hardware_node")
     with pytest.raises(KaneDynamicsError, match=r"elastic:='none\.yaml'"):
-        plan_simulation(values(elastic="none.yaml"))
+        plan(values(arguments, elastic="none.yaml"))

@@ -12,12 +12,12 @@ import wind_pump_print as p
 from scipy.integrate import trapezoid
 from wind_pump_print import h, hg, l1, l2, phi_1, phi_2, phi_3, psi, t, xi
 
-from kane_dynamics_ros.elastic.link import UnreachableMechanismError
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     GRAVITY,
     Angles,
     Mechanism,
     MechanismState,
+    UnreachableMechanismError,
     acceleration_terms,
     accelerations,
     close_loop,

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from kane_dynamics_ros.cli.demo.tracking import DURATION, reference
-from kane_dynamics_ros.replay.viewing.page import Quantity, Record, Series
+from kane_dynamics_ros.replay.viewing.page import Playback, Quantity, Series
 
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
@@ -23,7 +23,7 @@ def sample_record(title="a run", urdf=None):
     robot, wanted = motion_at(TIMES)
     torque = (Series("commanded", "reference", 10 * wanted), Series("measured", "motion", 10 * robot))
     position = (Series("reference", "reference", wanted), Series("robot", "motion", robot))
-    return Record(
+    return Playback(
         title=title,
         urdf=URDF.read_text() if urdf is None else urdf,
         meshes={},

@@ -26,7 +26,7 @@ from random_chains import random_chain
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.runtime import compilation, load_model
-from kane_dynamics_ros.runtime.errors import CompileError
+from kane_dynamics_ros.runtime.compilation import CompileError
 
 pytestmark = pytest.mark.skipif(compilation.compiler() is None, reason="no C compiler on this machine")
 
@@ -449,7 +449,7 @@ def test_a_signal_whose_handler_only_takes_a_note_ends_the_build(source: Path, s
     code = """
 import pathlib, signal, sys
 from kane_dynamics_ros.runtime.compilation import shared_library
-from kane_dynamics_ros.runtime.errors import BuildInterruptedError
+from kane_dynamics_ros.runtime.compilation import BuildInterruptedError
 noted = []
 def handler(number, frame):
     noted.append(number)

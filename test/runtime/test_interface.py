@@ -15,7 +15,7 @@ import pytest
 from kane_dynamics_ros.errors import NonFiniteError
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
 from kane_dynamics_ros.runtime.compilation import compiler
-from kane_dynamics_ros.runtime.errors import ModelChecksumError
+from kane_dynamics_ros.runtime.load import ModelChecksumError
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])

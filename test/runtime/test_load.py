@@ -18,10 +18,9 @@ from random_chains import random_chain
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.runtime import compilation, load_model
-from kane_dynamics_ros.runtime.compilation import compiler
-from kane_dynamics_ros.runtime.errors import (
+from kane_dynamics_ros.runtime.compilation import CompileError, compiler
+from kane_dynamics_ros.runtime.load import (
     BackendError,
-    CompileError,
     ModelChecksumError,
     ModelNotFoundError,
     NotAModuleError,

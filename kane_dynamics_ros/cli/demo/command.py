@@ -28,10 +28,9 @@ from kane_dynamics_ros.cli.demo.tracking import (
     write_errors,
 )
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
-from kane_dynamics_ros.replay.errors import ForeignFileError
-from kane_dynamics_ros.replay.output import claim_files
+from kane_dynamics_ros.files import ForeignFileError, claim_files
 from kane_dynamics_ros.replay.viewing.page import page
-from kane_dynamics_ros.replay.viewing.records import record_of_bag
+from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
@@ -88,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{label} ...", flush=True)
         bag = record({**gains, **settings}, trajectory, folder_of(label, output), arguments.wall_clock)
         runs[label] = read_run(bag, model.joint_names, start)
-        shown, _ = record_of_bag(bag, urdf=None)
+        shown, _ = playback_of_bag(bag, urdf=None)
         bag.with_name("view.html").write_text(page(shown), encoding="utf-8")
     return conclude(model.joint_names, runs, output)
 

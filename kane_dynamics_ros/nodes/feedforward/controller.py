@@ -26,7 +26,7 @@ from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.nodes.feedforward.action import EmptyGoalError, tolerances_from
 from kane_dynamics_ros.nodes.feedforward.observer import ObserverOutput
-from kane_dynamics_ros.nodes.feedforward.parameters import Values, build_observer, build_settings
+from kane_dynamics_ros.nodes.feedforward.parameters import build_observer, build_settings
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
 from kane_dynamics_ros.nodes.messages import (
     COMMAND_TOPIC,
@@ -36,6 +36,7 @@ from kane_dynamics_ros.nodes.messages import (
     publisher_events,
     set_nanoseconds,
 )
+from kane_dynamics_ros.nodes.parameters import Values
 from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.runtime.model import GeneratedModel
 

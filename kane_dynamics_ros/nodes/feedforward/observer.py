@@ -15,8 +15,9 @@ from std_srvs.srv import Trigger
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrench
 from kane_dynamics_ros.control.validation import SECOND_NS
-from kane_dynamics_ros.nodes.feedforward.parameters import Values, build_observer
+from kane_dynamics_ros.nodes.feedforward.parameters import build_observer
 from kane_dynamics_ros.nodes.messages import LATCHED_QOS, OUTPUT_QOS, set_nanoseconds
+from kane_dynamics_ros.nodes.parameters import Values
 from kane_dynamics_ros.runtime.interface import Array
 
 COMPONENTS = ("force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z")

@@ -5,8 +5,9 @@
 """
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal
 
 from builtin_interfaces.msg import Time
 from rclpy.clock import Clock
@@ -33,35 +34,39 @@ StepResult = Literal["stepped", "sent", "swallowed"]  # no joint state was due; 
 Decision = Literal["wait", "repeat", "advance"]
 
 
-class SimulationTime(Protocol):
-    """Calls the arm's steps, and stamps its messages."""
+class SimulationTime(ABC):
+    """Calls the arm's steps, and stamps its messages. By default it waits for nobody."""
 
+    @abstractmethod
     def stamp(self) -> Time:
         """The stamp of a joint state of this moment."""
 
-    def announce(self) -> None:
+    def announce(self) -> None:  # noqa: B027
         """A joint state is about to go out."""
 
-    def commanded(self) -> None:
+    def commanded(self) -> None:  # noqa: B027
         """A good command has just been taken."""
 
     def pause(self, wanted: bool) -> None:
-        """Stand still, or go on. Raises ``ParameterError`` where the time is not its own."""
+        """Stand still, or go on. Raises ``ParameterError`` where time cannot stand still."""
+        if wanted:
+            raise ParameterError("time.paused", wanted, "false, unless time.mode is lock_step")
 
+    @abstractmethod
     def lost(self) -> str:
-        """What went wrong with time since the start, for the last words; empty when nothing did."""
+        """What went wrong with time since the start, to be logged at the end; empty when nothing did."""
 
 
 class Pacer:
     """Hands out the steps that real time owes, each with the moment at which it was due.
 
     At most ``burst`` steps at a time, so that commands get their turn while a delay is made up for. A delay
-    longer than ``patience`` is not made up for: the time missed is dropped and counted.
+    longer than ``longest`` is not made up for: the time missed is dropped and counted.
     """
 
-    def __init__(self, step: int, patience: int, burst: int) -> None:
-        """``step`` and ``patience`` in nanoseconds."""
-        self._step, self._patience, self._burst = step, patience, burst
+    def __init__(self, step: int, longest: int, burst: int) -> None:
+        """``step`` and ``longest`` in nanoseconds."""
+        self._step, self._longest, self._burst = step, longest, burst
         self._next: int | None = None
         self.dropped = 0  # steps
 
@@ -70,7 +75,7 @@ class Pacer:
         if self._next is None:
             self._next = now
         late = now - self._next
-        if late > self._patience:
+        if late > self._longest:
             self.dropped += late // self._step
             self._next = now
         count = min(self._burst, max(0, (now - self._next) // self._step + 1))
@@ -78,7 +83,7 @@ class Pacer:
         return [first + k * self._step for k in range(count)]
 
 
-class WallTime:
+class WallTime(SimulationTime):
     """Steps as the steady clock passes; stamps say when a step was due, on the node's clock."""
 
     def __init__(self, node: Node, step: float, advance: Callable[[], StepResult]) -> None:
@@ -95,17 +100,6 @@ class WallTime:
             self._offset = offset
         return _message(self._due + self._offset)
 
-    def announce(self) -> None:
-        """Nothing to do: everybody knows the wall's time."""
-
-    def commanded(self) -> None:
-        """Nothing to do: the wall clock does not wait."""
-
-    def pause(self, wanted: bool) -> None:
-        """The wall clock does not stand still."""
-        if wanted:
-            raise ParameterError("time.paused", wanted, "false, unless time.mode is lock_step")
-
     def lost(self) -> str:
         dropped = self._pacer.dropped
         steps = f"{dropped} step{' was' if dropped == 1 else 's were'}"
@@ -120,7 +114,7 @@ class WallTime:
             self._node.get_logger().warning(self.lost(), throttle_duration_sec=REPORT_PERIOD)
 
 
-class ScaledTime:
+class ScaledTime(SimulationTime):
     """Its own ``/clock``, which advances with the wall's times ``rate``, and waits for nobody.
 
     Where the machine is too slow for the rate, the clock is too: no step is left out. ``now`` is the arm's
@@ -142,16 +136,6 @@ class ScaledTime:
 
     def stamp(self) -> Time:
         return _message(round(self._now() * SECOND_NS))
-
-    def announce(self) -> None:
-        """Nothing to do: each step is announced."""
-
-    def commanded(self) -> None:
-        """Nothing to do: time does not wait."""
-
-    def pause(self, wanted: bool) -> None:
-        if wanted:
-            raise ParameterError("time.paused", wanted, "false, unless time.mode is lock_step")
 
     def lost(self) -> str:
         dropped = self._pacer.dropped
@@ -209,8 +193,8 @@ class LockStep:
             return "repeat"
         if self._settled_at is not None:
             return "advance" if now >= self._settled_at else "wait"
-        patience = REPEAT_NS if not self._started or (self._faulty and not self._timeout) else self._timeout
-        if not patience or now - self._since < patience:
+        longest = REPEAT_NS if not self._started or (self._faulty and not self._timeout) else self._timeout
+        if not longest or now - self._since < longest:
             return "wait"
         self._since = now
         if not self._started:
@@ -239,7 +223,7 @@ class LockStep:
         return "advance" if self._answered and self._settled_at is None else "wait"
 
 
-class LockStepTime:
+class LockStepTime(SimulationTime):
     """Its own ``/clock``, which advances from one joint state to the next when the command has come.
 
     ``now`` is the arm's time [s], ``advance`` makes one step, ``repeat`` sends the last joint state again,

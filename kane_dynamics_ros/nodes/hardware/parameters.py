@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.description.load import urdf_text
-from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError
+from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, Values
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES, ActuatorOptions, InnerLoop
@@ -226,8 +226,6 @@ TABLE = tuple(
     for each in _TIME + _PLANT + _MISMATCH + _PAYLOAD + _ACTUATOR + _SENSOR + _REPORT + _COMMAND + _FAULTS
 )
 
-Values = dict[str, Any]
-
 
 def build_hardware(model: DynamicsModel, values: Values) -> SimulatedHardware:
     """The arm that the parameters describe, at its initial position with the brakes on.
@@ -374,6 +372,6 @@ def _named_numbers(name: str, items: Sequence[str], known: Sequence[str]) -> dic
     return result
 
 
-def _group(values: Values, prefix: str, *names: str) -> Values:
+def _group(values: Values, prefix: str, *names: str) -> dict[str, Any]:
     """The values of ``prefix.name`` by ``name``."""
     return {name: values[f"{prefix}.{name}"] for name in names}

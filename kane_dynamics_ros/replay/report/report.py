@@ -11,14 +11,14 @@ from pathlib import Path
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kane_dynamics_ros.replay.errors import OutputFileError, ReportFolderError
-from kane_dynamics_ros.replay.estimation.delay import Delay
+from kane_dynamics_ros.files import OutputFileError, list_files, write_file, written_files
+from kane_dynamics_ros.replay.errors import ReportFolderError
 from kane_dynamics_ros.replay.estimation.motion import Observation
-from kane_dynamics_ros.replay.output import list_files, write_file, written_files
 from kane_dynamics_ros.replay.report.figures import joint_figure
 from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
+from kane_dynamics_ros.replay.verdict.sentences import delay_sentence
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Verdict
-from kane_dynamics_ros.replay.viewing.records import write_view
+from kane_dynamics_ros.replay.viewing.playback import write_view
 
 FORMAT = 2  # rises when a field changes its name or meaning
 HEADER = ("joint", "RMSE", "bias", "NRMSE", "R^2", "worst", "at", "unit")
@@ -66,21 +66,13 @@ def table(verdict: Verdict) -> list[str]:
         f"{done.messages_per_second:,.0f} messages a second",
         f"{done.seconds:.1f} s compared with model {verdict.model!r} at {done.analysis_rate:.4g} Hz "
         f"(recorded at {done.recorded_rate:.4g} Hz), below a cut-off of {done.cutoff:.3g} Hz",
-        *_delay(done.delay),
+        *filter(None, [delay_sentence(done.delay)]),
         "",
         *_aligned([HEADER, *(_row(joint) for joint in verdict.joints)]),
         "",
         *_findings(verdict),
         *(f"note: {note}" for note in verdict.notes),
     ]
-
-
-def _delay(delay: Delay | None) -> Iterator[str]:
-    if delay is not None:
-        yield (
-            f"measured effort lags {1e3 * delay.seconds:.2f} ms behind the command "
-            f"(correlation {delay.correlation:.2f})"
-        )
 
 
 def _row(joint: JointVerdict) -> tuple[str, ...]:
@@ -138,6 +130,7 @@ def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
         verdict=verdict,
         done=verdict.processing,
         attributed=[joint for joint in verdict.joints if joint.findings],
+        delay=delay_sentence(verdict.processing.delay),
         figures=figures,
         viewed=viewed,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kane_dynamics_ros.replay.errors import NoMotionError, NotFiniteError
-from kane_dynamics_ros.replay.estimation.delay import Delay
+from kane_dynamics_ros.replay.estimation.correlation import Delay
 from kane_dynamics_ros.replay.estimation.motion import Motion, Observation
 from kane_dynamics_ros.replay.verdict.attribution import (
     Attribution,

@@ -1,4 +1,4 @@
-"""One self-contained HTML page that plays a record of a robot."""
+"""One self-contained HTML page that plays the motion of a robot."""
 
 import base64
 import html
@@ -53,7 +53,7 @@ class Mesh:
 
 
 @dataclass(frozen=True)
-class Record:
+class Playback:
     """A robot and how it moved. ``times`` (N,) [s]; positions (n, N) [rad] or [m] in the order of ``joints``.
 
     ``meshes`` has the URDF's mesh files by the name that the URDF gives them; ``locked`` joints stand still.
@@ -72,12 +72,12 @@ class Record:
     locked: dict[str, float] = field(default_factory=dict)
 
 
-def page(record: Record) -> str:
+def page(playback: Playback) -> str:
     """The page's text; nothing in it is loaded from elsewhere."""
     return Template(asset("page.html")).substitute(
-        title=html.escape(record.title),
+        title=html.escape(playback.title),
         styles=asset("uplot.min.css") + asset("viewer.css"),
-        record=embedded_json(record),
+        record=embedded_json(playback),
         libraries=asset("libraries.min.js"),
         script=asset("viewer.js"),
     )
@@ -88,9 +88,9 @@ def asset(name: str) -> str:
     return (resources.files("kane_dynamics_ros.replay.viewing") / "viewer" / name).read_text(encoding="utf-8")
 
 
-def embedded_json(record: Record) -> str:
-    """The record as JSON that cannot end the script element it stands in."""
-    return json.dumps(asdict(record), default=rounded, separators=(",", ":")).replace("<", "\\u003c")
+def embedded_json(playback: Playback) -> str:
+    """The playback as JSON that cannot end the script element it stands in."""
+    return json.dumps(asdict(playback), default=rounded, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def rounded(values: Array) -> Any:

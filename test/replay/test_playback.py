@@ -9,7 +9,7 @@ from view_samples import JOINTS, URDF
 
 from kane_dynamics_ros.replay.jobs import Job, run_job
 from kane_dynamics_ros.replay.viewing.page import load_meshes
-from kane_dynamics_ros.replay.viewing.records import NoDescriptionError, record_of_bag
+from kane_dynamics_ros.replay.viewing.playback import NoDescriptionError, playback_of_bag
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 RATE = 100  # [Hz]
@@ -46,7 +46,7 @@ def write_bag(path, with_description=True, with_reference=True, seconds=2):
 
 def test_bag_becomes_positions_efforts_and_the_stated_reference_in_model_order(tmp_path):
     write_bag(tmp_path / "bag")
-    record, missing = record_of_bag(tmp_path / "bag", None)
+    record, missing = playback_of_bag(tmp_path / "bag", None)
     index = np.arange(len(JOINTS))[:, None]
     assert (record.joints, record.tip, missing) == (JOINTS, "tool", [])
     assert record.times[-1] == pytest.approx(2.0)
@@ -62,7 +62,7 @@ def test_bag_becomes_positions_efforts_and_the_stated_reference_in_model_order(t
 
 def test_bag_without_a_reference_shows_the_motion_alone(tmp_path):
     write_bag(tmp_path / "bag", with_reference=False)
-    record, _ = record_of_bag(tmp_path / "bag", None)
+    record, _ = playback_of_bag(tmp_path / "bag", None)
     assert record.reference is None
     assert [quantity.label for quantity in record.quantities] == ["torque", "position"]
 
@@ -70,11 +70,11 @@ def test_bag_without_a_reference_shows_the_motion_alone(tmp_path):
 def test_bag_without_a_description_asks_for_a_urdf_and_takes_it(tmp_path):
     write_bag(tmp_path / "bag", with_description=False)
     with pytest.raises(NoDescriptionError) as caught:
-        record_of_bag(tmp_path / "bag", None)
+        playback_of_bag(tmp_path / "bag", None)
     assert str(caught.value) == (
         f"{tmp_path / 'bag'}: no robot_description was recorded; give the robot with --urdf FILE"
     )
-    record, _ = record_of_bag(tmp_path / "bag", URDF)
+    record, _ = playback_of_bag(tmp_path / "bag", URDF)
     assert record.joints == JOINTS
 
 

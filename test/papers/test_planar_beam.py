@@ -11,7 +11,14 @@ from scipy.integrate import solve_ivp
 from kane_dynamics_ros.elastic.body import clamped, straight_beam
 from kane_dynamics_ros.elastic.equations import RigidMotion, coefficients
 from kane_dynamics_ros.elastic.link import BeamRates
-from kane_dynamics_ros.elastic.planar import PlanarMotion, assemble, at_rest, planar_beam, sample_time, step
+from kane_dynamics_ros.papers.planar_beam import (
+    PlanarMotion,
+    assemble,
+    at_rest,
+    planar_beam,
+    sample_time,
+    step,
+)
 
 # The beam of the paper, as Simo and Vu-Quoc used it: L = 10 m, EA = 2.8e7 N, EI = 1.4e4 N m^2, 1.2 kg/m.
 BEAM = BeamRates(m=1.2, my=6e-4, mz=6e-4, ry=0.0, rz=0.0, EA=2.8e7, GJ=1.4e4, EIy=1.4e4, EIz=1.4e4)

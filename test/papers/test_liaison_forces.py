@@ -6,7 +6,7 @@ import pytest
 from kane_dynamics_ros.elastic.body import clamped, straight_beam
 from kane_dynamics_ros.elastic.equations import RigidMotion, coefficients, mass
 from kane_dynamics_ros.elastic.link import Material, beam_rates, rectangle
-from kane_dynamics_ros.papers.liaison_forces import connectivity, liaison_forces, support_reactions
+from kane_dynamics_ros.papers.wind_pump_turn import connectivity, liaison_forces, support_reactions
 
 RATES = beam_rates(Material(E=2.1e11, G=8.1e10, density=7850.0), rectangle(0.03, 0.012))
 LENGTH = 0.8

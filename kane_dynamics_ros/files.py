@@ -9,7 +9,28 @@ import os
 from collections.abc import Collection
 from pathlib import Path
 
-from kane_dynamics_ros.replay.errors import ForeignFileError, OutputFileError
+from kane_dynamics_ros.errors import KaneDynamicsError
+
+
+class OutputFileError(KaneDynamicsError):
+    """A file could not be written; nothing of it is left."""
+
+    def __init__(self, path: Path, error: OSError) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: cannot be written: {error.strerror or error}; make room, or give another path"
+        )
+
+
+class ForeignFileError(KaneDynamicsError):
+    """A result would replace a file that this package did not write."""
+
+    def __init__(self, path: Path, command: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: is there already, and kane_dynamics {command} did not write it; move it away, or "
+            "choose another folder for the results"
+        )
 
 
 def write_file(path: Path, text: str) -> None:

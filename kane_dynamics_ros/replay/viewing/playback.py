@@ -1,4 +1,4 @@
-"""Records to play: a bag's states beside the reference that the controller stated, and a verdict's curves."""
+"""What a page plays: a bag's states beside the controller's reference, and the curves of a verdict."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.description import Chain, DescriptionError
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, JointMismatchError
 from kane_dynamics_ros.replay.estimation.motion import Observation, unwrapped
-from kane_dynamics_ros.replay.output import write_file
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, set_aside
 from kane_dynamics_ros.replay.verdict.verdict import Analysis
 from kane_dynamics_ros.replay.viewing.page import (
+    Playback,
     Quantity,
-    Record,
     Series,
     ShownRobot,
     ViewOptions,
@@ -41,10 +41,10 @@ class NoDescriptionError(KaneDynamicsError):
         super().__init__(f"{bag}: no robot_description was recorded; give the robot with --urdf FILE")
 
 
-def record_of_bag(
+def playback_of_bag(
     bag: Path, urdf: Path | None, options: ViewOptions | None = None
-) -> tuple[Record, list[str]]:
-    """The record, and warnings about the bag and the meshes. Raises ``BagError``, ``DescriptionError``."""
+) -> tuple[Playback, list[str]]:
+    """What to play, and warnings about the bag and the meshes. Raises ``BagError``, ``DescriptionError``."""
     recording = read_recording(bag, joints=())
     robot = shown_robot(recording, urdf, options or ViewOptions())
     states, reference = read_states(recording, robot.chain)
@@ -54,7 +54,7 @@ def record_of_bag(
     revolving = [joint.name for joint in robot.chain.joints if joint.kind != "prismatic"]
     motion = Samples(states, times, revolving)
     wanted = Samples(reference, times, revolving) if len(reference.stamps) else None
-    record = Record(
+    playback = Playback(
         title=f"{robot.chain.robot}: {bag.resolve().parent.name}/{bag.resolve().name}",
         urdf=robot.urdf,
         meshes=robot.meshes,
@@ -67,7 +67,7 @@ def record_of_bag(
         quantities=quantities(robot, motion, wanted),
         locked=robot.locked,
     )
-    return record, warnings
+    return playback, warnings
 
 
 def shown_robot(recording: Recording, urdf: Path | None, options: ViewOptions) -> ShownRobot:
@@ -160,7 +160,7 @@ def write_view(
         return False, [f"{file.name} is not written: {error}"]
     if robot is None:
         return False, []
-    write_file(file, page(record_of_analysis(observation, analysis, robot)))
+    write_file(file, page(playback_of_analysis(observation, analysis, robot)))
     return True, robot.warnings
 
 
@@ -174,7 +174,7 @@ def recorded_robot(observation: Observation, urdf: Path | None) -> ShownRobot | 
     return None if urdf is None else robot_from_file(urdf, ViewOptions())
 
 
-def record_of_analysis(observation: Observation, analysis: Analysis, robot: ShownRobot) -> Record:
+def playback_of_analysis(observation: Observation, analysis: Analysis, robot: ShownRobot) -> Playback:
     """The motion as it was filtered for the verdict, thinned to what a page needs."""
     comparison = analysis.comparison
     thin = slice(None, None, max(1, len(comparison.time) // MOST_SAMPLES))
@@ -183,7 +183,7 @@ def record_of_analysis(observation: Observation, analysis: Analysis, robot: Show
     measured = Series("measured", "motion", comparison.measured[thin].T)
     predicted = Series("predicted", "reference", comparison.predicted[thin].T)
     residual = Series("measured minus predicted", "motion", comparison.residual[thin].T)
-    return Record(
+    return Playback(
         title=f"{robot.chain.robot}: {observation.bag.name}",
         urdf=robot.urdf,
         meshes=robot.meshes,

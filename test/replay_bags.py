@@ -12,7 +12,7 @@ from rosbags.typesys import Stores, get_typestore
 
 Array = NDArray[np.float64]
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 URDF = ROOT / "urdf" / "manipulator_5dof.urdf"
 STORE = get_typestore(Stores.ROS2_JAZZY)
 JOINT_STATE = "sensor_msgs/msg/JointState"
