@@ -16,9 +16,9 @@ from typing import NoReturn
 import numpy as np
 
 from kane_dynamics_ros.cli.demo.plots import plot_all
-from kane_dynamics_ros.cli.demo.processes import Parameters, check_ros, record
+from kane_dynamics_ros.cli.demo.processes import NodeParameters, check_ros, record
 from kane_dynamics_ros.cli.demo.tracking import (
-    Run,
+    RecordedRun,
     gaps_found,
     read_run,
     request,
@@ -42,7 +42,7 @@ TERMS = ("inertia", "coriolis", "gravity", "friction")
 FILES = ("trajectory.yaml", "errors.csv", "position.png", "error.png", "torque.png")
 OF_A_CONTROLLER = ("*.log", "view.html", "bag", "bag/metadata.yaml", "bag/*.mcap", "bag/*.db3")
 
-CONTROLLERS: Mapping[str, Parameters] = {
+CONTROLLERS: Mapping[str, NodeParameters] = {
     PD_ALONE: {"mode": "feedforward_pd", **{f"terms.{term}": False for term in TERMS}},
     PD_FEEDFORWARD: {"mode": "feedforward_pd"},
     COMPUTED_TORQUE: {
@@ -92,7 +92,7 @@ def run(arguments: argparse.Namespace) -> int:
     return conclude(model.joint_names, runs, output)
 
 
-def pd_gains(model: DynamicsModel, q: Array) -> Parameters:
+def pd_gains(model: DynamicsModel, q: Array) -> NodeParameters:
     """Gains of the PD modes: those of the computed torque law times each joint's own inertia at ``q``."""
     inertia = np.diagonal(model.mass_matrix(q))
     return {
@@ -121,7 +121,7 @@ def folder_of(label: str, output: Path) -> Path:
     return output / label.lower().replace(" ", "_")
 
 
-def conclude(joint_names: tuple[str, ...], runs: Mapping[str, Run], output: Path) -> int:
+def conclude(joint_names: tuple[str, ...], runs: Mapping[str, RecordedRun], output: Path) -> int:
     """Print and write the table, draw the plots, and judge."""
     errors = {label: tracking_error(run) for label, run in runs.items()}
     print(f"\nTracking error of {MODEL}\n{table(joint_names, errors)}\n")
