@@ -511,8 +511,8 @@ class UnsupportedJointError(DescriptionError):
         super().__init__(
             place,
             f"{kind} joints are not part of a serial chain",
-            "begin the chain behind it (--root LINK, as for an arm on a mobile base), choose a --tip whose chain "
-            f"avoids it, or lock it at its origin (--lock {joint}=0)",
+            "begin the chain behind it (--root LINK, as for an arm on a mobile base), choose a --tip whose "
+            f"chain avoids it, or lock it at its origin (--lock {joint}=0)",
         )
 
 
