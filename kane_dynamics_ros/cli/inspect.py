@@ -27,7 +27,8 @@ from kane_dynamics_ros.description.model import Vector
 from kane_dynamics_ros.description.repair import repair_inertias
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.formulation.algebra import add, cross
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.dual import sine_cosine
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.kane.kinematics import place
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
@@ -168,7 +169,7 @@ def equations_of(chain: Chain, form: str) -> str:
             "shorter",
             file=sys.stderr,
         )
-    found = derive(chain, chain_dynamics.inverse_dynamics)
+    found = derive(chain, dynamics.inverse_dynamics)
     if form == "latex":
         return equations.as_latex(found, partial_velocity_table(chain))
     steps = kane_procedure(symbolic_chain(chain), groups=parallel_groups(chain))
@@ -196,7 +197,7 @@ class Partial(NamedTuple):
 def partials(chain: Chain) -> Iterator[Partial]:
     """Those that are not zero, body by body from the root."""
     n = len(chain.coordinates)
-    placements = place(segments_of(chain), [0.0] * n, chain_dynamics.sine_cosine)
+    placements = place(segments_of(chain), [0.0] * n, sine_cosine)
     for joint, row in zip(chain.joints, partial_velocities(placements, n), strict=True):
         for name, partial in zip(chain.coordinates, row, strict=True):
             v_G = add(partial.v_Bo, cross(partial.omega, joint.inertia.com))

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kane_dynamics_ros.cli.arguments import (
     add_chain_arguments,
@@ -17,18 +16,17 @@ from kane_dynamics_ros.cli.arguments import (
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.limits import far_outside
-from kane_dynamics_ros.control.plan import hold_at, replace, sample
+from kane_dynamics_ros.control.plan import hold_at, replan, sample
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.replay.output import write_file
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.viewing.page import Curve, Playback, page
-from kane_dynamics_ros.replay.viewing.playbacks import playback_of_bag
+from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
 from kane_dynamics_ros.replay.viewing.shown_robot import ViewOptions, robot_from_file
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
-
-Array = NDArray[np.float64]
+from kane_dynamics_ros.runtime.interface import Array
 
 STEP = 0.01  # [s] between two samples of a trajectory
 # joints that the trajectory does not name, say a gripper's, stay where they are
@@ -137,7 +135,7 @@ def derived_model(chain: Chain) -> DynamicsModel:
 def sampled(model: DynamicsModel, request: TrajectoryRequest) -> tuple[Array, Array, Array, Array]:
     """Times [s] (N,), positions, velocities and accelerations (N, n), as a controller would follow it."""
     start = np.array([joint.initial_position or 0.0 for joint in model.joints])
-    plan = replace(hold_at(start, 0), dataclasses.replace(request, stamp_ns=0), model.joints, 0, RULES)
+    plan = replan(hold_at(start, 0), dataclasses.replace(request, stamp_ns=0), model.joints, 0, RULES)
     times = np.linspace(0.0, 1e-9 * plan.end_ns, max(2, round(1e-9 * plan.end_ns / STEP) + 1))
     motion = np.array([sample(plan, round(1e9 * t)) for t in times])
     return times, motion[:, 0], motion[:, 1], motion[:, 2]

@@ -1,4 +1,4 @@
-"""What is wrong or doubtful about a URDF: codes, findings as notes, and every refusal."""
+"""What is wrong with a URDF, or deserves a warning: codes, findings, and every refusal."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ class Finding:
     element: str | None = None
 
 
-# The stable code of every finding and error of this room; docs/diagnostics.md explains each.
+# The stable code of every finding and error of this room; docs/diagnostics.md explains each
 
 
 class Code(NamedTuple):
@@ -114,7 +114,7 @@ CODES: dict[str, Code] = {
 }
 
 
-# What is wrong with a URDF, said so that its owner can fix it: where, what was found, what to do.
+# Errors, said so that the URDF's owner can fix it: where, what was found, what to do
 
 
 class Place(NamedTuple):
@@ -138,7 +138,7 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 
 
 class DescriptionError(KaneDynamicsError):
-    """Base of this room's errors: a code of ``codes.CODES``, a place, what was found and what to do."""
+    """Base of this room's errors: a code of ``CODES``, a place, what was found and what to do."""
 
     code: str
 
@@ -367,7 +367,7 @@ class MimicError(DescriptionError):
         super().__init__(place, f"its <mimic> cannot be followed: {reason}", "fix or remove the <mimic>")
 
 
-# Errors about numbers, inertias and limits in a URDF, and about the chain that was asked for.
+# Errors about numbers, inertias and limits, and about the chain that was asked for
 
 
 class NotANumberError(DescriptionError):
@@ -533,7 +533,7 @@ def shortened(text: str, most: int = 60) -> str:
     return repr(text if len(text) <= most else text[:most] + "...")
 
 
-# Where the reader writes down what it noticed.
+# Where the reader writes down what it noticed
 
 
 @dataclass

@@ -13,8 +13,7 @@ from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.replay.errors import DaskAddressError, DaskMissingError
 from kane_dynamics_ros.replay.estimation.motion import Observation, observe
 from kane_dynamics_ros.replay.reading.bag import bag_files
-from kane_dynamics_ros.replay.reading.recording import read_recording
-from kane_dynamics_ros.replay.renaming import Renaming
+from kane_dynamics_ros.replay.reading.recording import Renaming, read_recording
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, Verdict, analyse
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import DynamicsModel

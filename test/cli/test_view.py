@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.cli.demo import recording
+from kane_dynamics_ros.cli.demo import tracking
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.view import playback_of_trajectory
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
@@ -20,9 +20,9 @@ START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])
 def test_trajectory_on_a_urdf_shows_the_torques_that_pinocchio_computes(tmp_path):
     pin = pytest.importorskip("pinocchio", reason="the torques are compared with Pinocchio's (extra `test`)")
     path = tmp_path / "trajectory.yaml"
-    path.write_text(trajectory_text(recording.request(JOINTS, START), as_json=True))
+    path.write_text(trajectory_text(tracking.request(JOINTS, START), as_json=True))
     playback, _ = playback_of_trajectory(URDF, path)
-    motion = recording.reference(playback.times, START)
+    motion = tracking.reference(playback.times, START)
     # quintics through points 0.1 s apart: their position is off by 1e-6 rad, their acceleration by 1e-2
     np.testing.assert_allclose(playback.position.T, motion.q, atol=1e-5)
     model = pin.buildModelFromUrdf(str(URDF))
@@ -36,7 +36,7 @@ def test_command_writes_a_page_and_warns_of_meshes_that_are_not_there(tmp_path, 
     shape = '<geometry><mesh filename="package://some_robot/arm.stl"/></geometry>'
     urdf.write_text(URDF.read_text().replace("</visual>", f"</visual><visual>{shape}</visual>", 1))
     trajectory = tmp_path / "trajectory.yaml"
-    trajectory.write_text(trajectory_text(recording.request(JOINTS, START), as_json=True))
+    trajectory.write_text(trajectory_text(tracking.request(JOINTS, START), as_json=True))
     output = tmp_path / "pages" / "view.html"
     assert main(["view", str(urdf), "--trajectory", str(trajectory), "-o", str(output)]) == 0
     assert output.read_text().startswith("<!DOCTYPE html>")

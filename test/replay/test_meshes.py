@@ -12,7 +12,7 @@ from example_robots import ROBOTS
 from mesh_samples import STL, binary_stl, colored_collada, sphere, text_obj, text_stl, unpacked
 from view_samples import URDF
 
-from kane_dynamics_ros.cli.demo import recording
+from kane_dynamics_ros.cli.demo import tracking
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.replay.viewing import meshes
@@ -234,7 +234,7 @@ def test_real_robots_meshes_fit_a_page_of_a_few_megabytes(robot):
 @pytest.fixture
 def trajectory(tmp_path):
     path = tmp_path / "trajectory.yaml"
-    path.write_text(trajectory_text(recording.request(JOINTS, START), as_json=True))
+    path.write_text(trajectory_text(tracking.request(JOINTS, START), as_json=True))
     return path
 
 

@@ -40,12 +40,11 @@ from kane_dynamics_ros.formulation.algebra import (
     scale,
     transpose,
 )
-from kane_dynamics_ros.formulation.kane.dynamics import unit_acceleration_forces
+from kane_dynamics_ros.formulation.kane.dynamics import Wrench, unit_acceleration_forces
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, symmetric
 
 ZERO: Vector = (0, 0, 0)
-Wrench = tuple[Vector, Vector]  # force, and torque about Bo
 
 
 @dataclass(frozen=True)
@@ -104,16 +103,16 @@ def effort_derivatives(
             inner = placements[j].segment
             if j != i:
                 outer = placements[j + 1]
-                force, torque = _carried((force, torque), outer)
+                force, torque = outer.wrench_to_previous(force, torque)
                 spin = add(outer.to_previous(spin), cross(steps[j + 1], force))
-                answers = [_carried(answer, outer) for answer in answers]
+                answers = [outer.wrench_to_previous(*answer) for answer in answers]
             r, s, both = inner.coordinate, segment.coordinate, inner.multiplier * segment.multiplier
-            coupled = both * _along(inner, (force, torque))
+            coupled = both * inner.effort_of(force, torque)
             _gain(found.M, s, r, coupled)
             if j != i:
                 _gain(found.M, r, s, coupled)
             for table, answer, change in zip(tables, answers, changes[j], strict=True):
-                _gain(table, r, s, both * _along(inner, answer))
+                _gain(table, r, s, both * inner.effort_of(*answer))
                 if j != i:
                     entry = dot(force, change.a) + dot(torque, change.beta) + dot(spin, change.omega)
                     _gain(table, s, r, both * entry)
@@ -186,17 +185,6 @@ def _turned_along(segment: Segment, answer: Wrench, passed: Wrench) -> Wrench:
     if segment.prismatic:
         return force, add(torque, cross(segment.axis, passed[0]))
     return add(force, cross(segment.axis, passed[0])), add(torque, cross(segment.axis, passed[1]))
-
-
-def _carried(wrench: Wrench, placement: Placement) -> Wrench:
-    """A wrench on a body as one on the body before it."""
-    force = placement.to_previous(wrench[0])
-    return force, add(placement.to_previous(wrench[1]), cross(placement.p_PoBo_P, force))
-
-
-def _along(segment: Segment, wrench: Wrench) -> Scalar:
-    """The effort that a wrench means for a joint."""
-    return dot(segment.axis, wrench[0] if segment.prismatic else wrench[1])
 
 
 def _gain(table: list[list[Scalar]], i: int, j: int, value: Scalar) -> None:
