@@ -21,6 +21,7 @@ from kane_dynamics_ros.codegen.module import checked_name, module_name, write_mo
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
 from kane_dynamics_ros.description.load import expand_xacro, read_bytes
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.files import claim_files, refuse_foreign
 from kane_dynamics_ros.identification.estimation import FAMILIES, Constraints, Nominal
 from kane_dynamics_ros.identification.identify import Identified, Settings, identify
 from kane_dynamics_ros.identification.link_boxes import link_boxes
@@ -168,6 +169,7 @@ def run(arguments: argparse.Namespace) -> int:
     renamings = read_renamings(arguments.rename)
     robot = robot_of(arguments.urdf, arguments.xacro)
     chain, chosen = chain_for(robot, fitted[0], arguments, renamings)
+    refuse_foreign(arguments.output, [path.name for path in output_files(arguments, chain)], "identify")
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder, one_thread_each():
         model = nominal_model(chain, arguments.gravity, Path(folder))
         with read(model, fitted + judged, arguments, renamings) as store:
@@ -398,6 +400,20 @@ def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
     return numbers
 
 
+def output_files(arguments: argparse.Namespace, chain: Chain) -> Output:
+    """Where the results go."""
+    stem = Path(arguments.urdf).name.removesuffix(".xacro").removesuffix(".urdf")
+    name = checked_name(arguments.name) if arguments.name else f"{module_name(chain.robot)}_identified"
+    folder: Path = arguments.output
+    return Output(
+        folder / f"{stem}.identified.urdf",
+        folder / "parameters.yaml",
+        folder / "identified.json",
+        folder / "report.html",
+        folder / f"{name}.py",
+    )
+
+
 def written(
     arguments: argparse.Namespace,
     robot: Robot,
@@ -424,21 +440,13 @@ def written(
     text = rewritten(
         urdf_bytes(arguments), links, joint_numbers(chain, found), str(source), arguments.add_dynamics
     )
-    stem = source.name.removesuffix(".xacro").removesuffix(".urdf")
-    name = checked_name(arguments.name) if arguments.name else f"{module_name(chain.robot)}_identified"
+    output = output_files(arguments, chain)
     folder: Path = arguments.output
-    folder.mkdir(parents=True, exist_ok=True)
-    output = Output(
-        folder / f"{stem}.identified.urdf",
-        folder / "parameters.yaml",
-        folder / "identified.json",
-        folder / "report.html",
-        folder / f"{name}.py",
-    )
+    claim_files(folder, [path.name for path in output], "identify")
     output.urdf.write_bytes(text.text)
     read_again = load_robot(str(output.urdf))
     again = serial_chain(read_again, chain.tip, root=chain.root, lock=dict(chain.locked))
-    write_module(derive(again), name, folder)
+    write_module(derive(again), output.module.stem, folder)
     notes += [
         f"{each} has no place in the URDF: in {output.parameters.name} only (--add-dynamics adds it)"
         for each in text.homeless

@@ -24,7 +24,7 @@ from kane_dynamics_ros.control.validation import (
     Rules,
     TrajectoryRequest,
     Waypoints,
-    checked,
+    checked_waypoints,
 )
 from kane_dynamics_ros.runtime.interface import Array, JointInfo
 
@@ -133,7 +133,7 @@ def prepare(
     ``check`` looks at the segments between the points, at times from the trajectory's start, block by block;
     it is told which joints are named.
     """
-    waypoints = checked(request, joints, rules)
+    waypoints = checked_waypoints(request, joints, rules)
     m, n = waypoints.q.shape
     coefficients = np.empty((m, 6, n))
     for i in range(0, m - 1, BLOCK):

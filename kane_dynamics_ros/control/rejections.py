@@ -68,7 +68,7 @@ class WrongLengthError(TrajectoryError):
         )
 
 
-class NotFiniteError(TrajectoryError):
+class NonFinitePointError(TrajectoryError):
     """A value of a point is NaN or infinite."""
 
     def __init__(self, index: int, field: str, joint: str) -> None:

@@ -44,7 +44,7 @@ from kane_dynamics_ros.nodes.messages import (
     request_from,
     set_nanoseconds,
 )
-from kane_dynamics_ros.nodes.parameters import Values, checked
+from kane_dynamics_ros.nodes.parameters import Values, checked_value
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
@@ -172,11 +172,11 @@ def changed_remotely(node: Node, remote: str, name: str, value: float) -> Iterat
 
 
 def read_remote(node: Node, remote: str) -> dict[str, Any]:
-    """Checked values of the whole table. Raises ``ParametersMissingError`` and ``ParameterError``."""
+    """Checked values of the whole table. Raises ``ParametersMissingError`` and ``RosParameterError``."""
     future = _client(node, remote).get_parameters([each.name for each in TABLE])
     values = _result(node, remote, future).values
     return {
-        each.name: checked(each, parameter_value_to_python(value))
+        each.name: checked_value(each, parameter_value_to_python(value))
         for each, value in zip(TABLE, values, strict=True)
     }
 

@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from kane_dynamics_ros.control.goals import Outcome, Ticket, refusal
+from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome, refusal
 from kane_dynamics_ros.control.loop import Candidate
 from kane_dynamics_ros.control.rejections import NotActiveError, TrajectoryError
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
@@ -233,7 +233,7 @@ class FeedforwardNode(LifecycleNode):
             for outcome in self._controller.loop.goals.taken():
                 self._tell(outcome)
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _tell(self, outcome: TrajectoryOutcome) -> None:
         self._status.tell(outcome)
         self._action.tell(outcome)
 

@@ -28,7 +28,7 @@ from kane_dynamics_ros.nodes.feedforward.parameters import build_settings
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
 from kane_dynamics_ros.nodes.hardware.parameters import build_hardware
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC
-from kane_dynamics_ros.nodes.parameters import Declaration, checked, parameters_of
+from kane_dynamics_ros.nodes.parameters import Declaration, checked_value, file_parameters
 from kane_dynamics_ros.runtime.load import find_module, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.share import share_directory
@@ -197,7 +197,7 @@ def plan_ros2_control(values: Mapping[str, str]) -> LaunchPlan:
     check_model(model, description)
     described = with_topic_hardware(description, model, interface)
     controllers = _file(values, "controllers_file")
-    parameters_of(controllers, "controller_manager", "")
+    file_parameters(controllers, "controller_manager", "")
     own: dict[str, Any] = {
         "model": values["model"],
         "robot_description": description,
@@ -398,17 +398,17 @@ def _file(values: Mapping[str, str], name: str) -> Path:
 
 def _parameters(file: Path | None, node: str, namespace: str, table: Sequence[Declaration]) -> dict[str, Any]:
     """Checked values of a node's whole table, with what a parameter file says of it."""
-    loaded = {} if file is None else parameters_of(file, node, namespace)
+    loaded = {} if file is None else file_parameters(file, node, namespace)
     return _defaults(table) | _checked(table, loaded)
 
 
 def _defaults(table: Sequence[Declaration]) -> dict[str, Any]:
-    return {each.name: checked(each, each.default) for each in table}
+    return {each.name: checked_value(each, each.default) for each in table}
 
 
 def _checked(table: Sequence[Declaration], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that the table knows, checked; the node itself warns of the others."""
-    return {each.name: checked(each, values[each.name]) for each in table if each.name in values}
+    return {each.name: checked_value(each, values[each.name]) for each in table if each.name in values}
 
 
 # A plan as actions of ROS's launch

@@ -48,8 +48,8 @@ def test_missing_ros_is_said_at_once_with_two_ways_out(monkeypatch, capsys):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main(["demo"]) == 2
     assert capsys.readouterr().err == (
-        "error: the demonstration runs ROS 2 nodes, but this Python has no rclpy; source ROS's setup.bash, "
-        "or install ROS 2 from PyPI with pip install '.[ros]' in the checkout\n"
+        "error: the demonstration needs ROS 2's rclpy, which this Python does not have; source ROS's "
+        "setup.bash, or install ROS 2 from PyPI with pip install '.[ros]' in the checkout\n"
     )
 
 

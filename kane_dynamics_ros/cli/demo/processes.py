@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError
 from kane_dynamics_ros.ros_domain import free_domain, private_environment
 from kane_dynamics_ros.share import share_directory
 
@@ -24,7 +24,7 @@ SHUTDOWN_TIMEOUT = 5.0  # [s] for a node to end after Ctrl-C, before it is kille
 STARTUP_TIMEOUT = 120.0  # [s] for the nodes to come up: the first ever may have to compile
 LOG_TAIL = 15  # lines shown of a node that failed
 
-Parameters = Mapping[str, bool | float | str | list[float]]  # of a ROS node
+NodeParameters = Mapping[str, bool | float | str | list[float]]  # of a ROS node
 
 
 class NodeFailedError(KaneDynamicsError):
@@ -41,16 +41,6 @@ class DemonstrationStoppedError(KaneDynamicsError):
 
     def __init__(self, found: str) -> None:
         super().__init__(f"the demonstration stops: {found}")
-
-
-class RosMissingError(KaneDynamicsError):
-    """There is no ROS 2 for the nodes to run on."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the demonstration runs ROS 2 nodes, but this Python has no rclpy; source ROS's setup.bash, or "
-            "install ROS 2 from PyPI with pip install '.[ros]' in the checkout"
-        )
 
 
 class NodeProcess(NamedTuple):
@@ -80,10 +70,10 @@ def last_line(log: Path) -> str:
 def check_ros() -> None:
     """Raise ``RosMissingError`` where the nodes cannot run."""
     if importlib.util.find_spec("rclpy") is None:
-        raise RosMissingError
+        raise RosMissingError("the demonstration")
 
 
-def node_command(name: str, parameters: Parameters, namespace: str) -> list[str]:
+def node_command(name: str, parameters: NodeParameters, namespace: str) -> list[str]:
     """The command line that runs ``kane_dynamics_ros.nodes.NAME`` with ROS parameters in a namespace."""
     settings = [word for key, value in parameters.items() for word in ("-p", f"{key}:={json.dumps(value)}")]
     own = [word for topic in GLOBAL_TOPICS for word in ("-r", f"{topic}:={namespace}{topic}")]
@@ -133,7 +123,7 @@ def wait_for(worker: NodeProcess, while_running: Sequence[NodeProcess]) -> None:
         raise worker.error()
 
 
-def record(controller: Parameters, trajectory: Path, folder: Path, wall_clock: bool) -> Path:
+def record(controller: NodeParameters, trajectory: Path, folder: Path, wall_clock: bool) -> Path:
     """Run the trajectory on the simulated robot under a controller; returns the bag of what happened.
 
     What ``folder`` held is replaced. In lock step the nodes live in the robot's time, which stands still
@@ -143,9 +133,12 @@ def record(controller: Parameters, trajectory: Path, folder: Path, wall_clock: b
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    robot: Parameters = {"time.mode": "wall" if wall_clock else "lock_step", "time.paused": not wall_clock}
-    node: Parameters = {"use_sim_time": not wall_clock, **controller}
-    recorder: Parameters = {
+    robot: NodeParameters = {
+        "time.mode": "wall" if wall_clock else "lock_step",
+        "time.paused": not wall_clock,
+    }
+    node: NodeParameters = {"use_sim_time": not wall_clock, **controller}
+    recorder: NodeParameters = {
         "trajectory": str(trajectory),
         "bag": str(folder / "bag"),
         "robot_description": str(share_directory() / "urdf" / "manipulator_5dof.urdf"),

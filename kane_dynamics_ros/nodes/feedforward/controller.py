@@ -21,7 +21,7 @@ from std_msgs.msg import Float64MultiArray
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term
 from kane_dynamics_ros.control.limits import motion_limits
-from kane_dynamics_ros.control.loop import Candidate, ControlLoop, Reaction, Settings, Step
+from kane_dynamics_ros.control.loop import Candidate, ControlLoop, ControlStep, LoopSettings, Reaction
 from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.nodes.feedforward.action import EmptyGoalError, tolerances_from
@@ -146,7 +146,7 @@ class StepOutput:
         )
         self.heard = self._feedforward_heard or self._terms_heard
 
-    def publish(self, step: Step, law: Law, now_ns: int) -> None:
+    def publish(self, step: ControlStep, law: Law, now_ns: int) -> None:
         if self._feedforward_heard:
             self._feedforward.publish(self._message(now_ns, step.tau, step.reference))
         if self._terms_heard:
@@ -218,13 +218,13 @@ class Controller:
         self.external = ObserverOutput(node, self.loop, values)
         self._configure_reader(values)
 
-    def prepare(self, values: Values) -> Settings:
-        """Settings for other parameter values. Raises ``KaneDynamicsError``."""
+    def prepare(self, values: Values) -> LoopSettings:
+        """LoopSettings for other parameter values. Raises ``KaneDynamicsError``."""
         settings = build_settings(values, self.model)
         build_observer(values, settings)
         return settings
 
-    def apply(self, values: Values, settings: Settings) -> None:
+    def apply(self, values: Values, settings: LoopSettings) -> None:
         """Use other parameter values from the next state on."""
         self.values, self.loop.settings = values, settings
         self.external.configure(values)

@@ -45,7 +45,7 @@ class NotUrdfTextError(KaneDynamicsError):
         )
 
 
-class NoDescriptionError(KaneDynamicsError):
+class DescriptionNotReceivedError(KaneDynamicsError):
     """The description is required and has not come."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class DescriptionCheck:
         """The model, checked as far as ``description_check`` wants it. Raises ``KaneDynamicsError``."""
         check = values["description_check"]
         if check == "required" and self.text is None:
-            raise NoDescriptionError
+            raise DescriptionNotReceivedError
         description = None if check == "off" else self.text
         generate, cache = values["generate_when_stale"], values["model_cache"]
         return checked_model(values["model"], description, generate, cache, values["backend"])

@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
+from kane_dynamics_ros.control.filters import low_pass_step
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrench
 from kane_dynamics_ros.control.validation import SECOND_NS
@@ -107,8 +108,8 @@ class ObserverOutput:
         cutoff = self._values["observer.cutoff"]
         effort = self.observer.contact
         if cutoff:
-            share = -math.expm1(-math.tau * cutoff * dt)
-            effort = effort if self._smooth is None else self._smooth + share * (effort - self._smooth)
+            if self._smooth is not None:
+                effort = low_pass_step(self._smooth, effort, cutoff, dt)
             self._smooth = effort
         if self._torque_heard:
             names = list(self.observer.settings.rigid.joint_names)

@@ -17,7 +17,7 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
-from kane_dynamics_ros.control.goals import Outcome, Ticket
+from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import Candidate
 from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.control.validation import BLOCK, SECOND_NS, TrajectoryRequest
@@ -153,7 +153,7 @@ class TrajectoryStatus:
         self._logger = node.get_logger()
         self._publisher = node.create_publisher(DiagnosticStatus, "~/trajectory_status", STATUS_QOS)
 
-    def tell(self, outcome: Outcome) -> None:
+    def tell(self, outcome: TrajectoryOutcome) -> None:
         level = level_of(outcome)
         message = f"{outcome.state}: {outcome.reason}"
         text = f"trajectory {outcome.ticket.number} {message}"
@@ -176,7 +176,7 @@ class TrajectoryStatus:
         self._publisher.publish(DiagnosticStatus(level=level, name=name, message=message, values=values))
 
 
-def level_of(outcome: Outcome) -> bytes:
+def level_of(outcome: TrajectoryOutcome) -> bytes:
     """OK when accepted or finished, WARN when a sender asked for something else, ERROR for the rest."""
     if outcome.state in ("accepted", "finished"):
         level: bytes = DiagnosticStatus.OK

@@ -17,7 +17,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import set_nanoseconds
-from kane_dynamics_ros.nodes.parameters import ParameterError
+from kane_dynamics_ros.nodes.parameters import RosParameterError
 
 CATCH_UP_NS = 50_000_000  # [ns] a delay up to this long is made up for
 BURST = 5  # steps in one go while a delay is made up for
@@ -48,9 +48,9 @@ class SimulationTime(ABC):
         """A good command has just been taken."""
 
     def pause(self, wanted: bool) -> None:
-        """Stand still, or go on. Raises ``ParameterError`` where time cannot stand still."""
+        """Stand still, or go on. Raises ``RosParameterError`` where time cannot stand still."""
         if wanted:
-            raise ParameterError("time.paused", wanted, "false, unless time.mode is lock_step")
+            raise RosParameterError("time.paused", wanted, "false, unless time.mode is lock_step")
 
     @abstractmethod
     def lost(self) -> str:
