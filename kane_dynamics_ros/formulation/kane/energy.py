@@ -71,15 +71,28 @@ def joint_axes(placements: Sequence[Placement], poses: Sequence[Pose]) -> list[V
     return [apply(pose.R_RB, place.segment.axis) for place, pose in zip(placements, poses, strict=True)]
 
 
+def partial_velocities_of_point(
+    placements: Sequence[Placement], poses: Sequence[Pose], point: Vector
+) -> list[tuple[Vector, Vector]]:
+    """What a unit of each joint's own speed gives the last body: angular velocity, and velocity at ``point``.
+
+    In root axes, before coordinates are shared: followers' multipliers are not in it.
+    """
+    partials: list[tuple[Vector, Vector]] = []
+    for placement, pose, axis in zip(placements, poses, joint_axes(placements, poses), strict=True):
+        arm = add(point, scale(-1, pose.p_RoBo_R))
+        partials.append(((0, 0, 0), axis) if placement.segment.prismatic else (axis, cross(axis, arm)))
+    return partials
+
+
 def jacobian_of_point(
     placements: Sequence[Placement], poses: Sequence[Pose], point: Vector, n: int
 ) -> list[list[Scalar]]:
     """(6, n): angular then linear velocity, in root axes, of the last body's point at ``point``."""
     columns: list[tuple[Vector, Vector]] = [((0, 0, 0), (0, 0, 0))] * n
-    for placement, pose, axis in zip(placements, poses, joint_axes(placements, poses), strict=True):
+    partials = partial_velocities_of_point(placements, poses, point)
+    for placement, (omega, v) in zip(placements, partials, strict=True):
         segment = placement.segment
-        arm = add(point, scale(-1, pose.p_RoBo_R))
-        omega, v = ((0, 0, 0), axis) if segment.prismatic else (axis, cross(axis, arm))
         old_omega, old_v = columns[segment.coordinate]
         columns[segment.coordinate] = (
             add(old_omega, scale(segment.multiplier, omega)),
