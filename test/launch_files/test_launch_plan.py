@@ -94,6 +94,7 @@ def test_the_description_is_published_as_expanded():
         ({"xacro_arguments": "length"}, "xacro_arguments"),
         ({"xacro_arguments": "length:='"}, "xacro_arguments"),
         ({"urdf": str(URDF), "xacro_arguments": "length:=1"}, "xacro_arguments"),
+        ({"xacro_arguments": "lenght:=1"}, "'lenght'"),
         ({"mode": "fast"}, "'mode'"),
         ({"use_sim_time": "maybe"}, "use_sim_time"),
         ({"publish_description": "1"}, "publish_description"),

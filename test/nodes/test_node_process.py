@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+from own_domain import own_environment
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
@@ -45,7 +46,7 @@ def process(tmp_path):
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"ROS_DOMAIN_ID": "86", "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"},
+            env=own_environment(),
         )
     try:
         yield started, log

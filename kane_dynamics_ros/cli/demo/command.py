@@ -28,6 +28,7 @@ from kane_dynamics_ros.cli.demo.tracking import (
     write_errors,
 )
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
+from kane_dynamics_ros.files import ForeignFileError, claim_files
 from kane_dynamics_ros.replay.viewing.page import page
 from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
 from kane_dynamics_ros.runtime import load_model
@@ -37,6 +38,10 @@ MODEL = "manipulator_5dof"
 PD_ALONE, PD_FEEDFORWARD, COMPUTED_TORQUE = "PD alone", "PD with feedforward", "computed torque"
 BANDWIDTH = 20.0  # [rad/s] of every joint's error, critically damped
 TERMS = ("inertia", "coriolis", "gravity", "friction")
+# What is written: files, and in each controller's folder.
+FILES = ("trajectory.yaml", "errors.csv", "position.png", "error.png", "torque.png")
+OF_A_CONTROLLER = ("*.log", "view.html", "bag", "bag/metadata.yaml", "bag/*.mcap", "bag/*.db3")
+
 CONTROLLERS: Mapping[str, NodeParameters] = {
     PD_ALONE: {"mode": "feedforward_pd", **{f"terms.{term}": False for term in TERMS}},
     PD_FEEDFORWARD: {"mode": "feedforward_pd"},
@@ -71,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_ros()
     signal.signal(signal.SIGTERM, end_by_signal)
     output: Path = arguments.output
-    output.mkdir(parents=True, exist_ok=True)
+    claim_folder(output)
     model = load_model(MODEL)
     start = np.array([joint.initial_position or 0.0 for joint in model.joints])
     trajectory = output / "trajectory.yaml"
@@ -94,6 +99,16 @@ def pd_gains(model: DynamicsModel, q: Array) -> NodeParameters:
         "feedforward_pd.kp": (BANDWIDTH**2 * inertia).tolist(),
         "feedforward_pd.kd": (2.0 * BANDWIDTH * inertia).tolist(),
     }
+
+
+def claim_folder(output: Path) -> None:
+    """Enter what the demonstration writes. Raises ``ForeignFileError`` where that is a user's file."""
+    folders = [folder_of(label, output) for label in CONTROLLERS]
+    claim_files(output, [*FILES, *(folder.name for folder in folders)], "demo")
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if not any(path.relative_to(folder).match(pattern) for pattern in OF_A_CONTROLLER):
+                raise ForeignFileError(path, "demo")
 
 
 def end_by_signal(number: int, _: object) -> NoReturn:
