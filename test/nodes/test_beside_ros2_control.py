@@ -28,7 +28,6 @@ from feedforward_lab import (
 )
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from own_domain import own_domain
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -41,7 +40,6 @@ from kane_dynamics_ros.nodes.feedforward.ros2_control import (
     obstacle,
 )
 
-DOMAIN = own_domain()
 NAN = float("nan")
 ROUNDING = 1e-9  # [N m]
 BROADCASTER = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -61,10 +59,10 @@ class ForwardCommandController:
 
 
 def push(lab, count):
-    """Positions ever further from what is held, so that each has another command; returns the last, once answered.
+    """States ever further from what is held, so that each has another command; gives the last, once answered.
 
-    A state may be long on its way. Each has one command at most, so that of more commands than there are other
-    states the newest answers the last state, which is sent until then.
+    A state may be long on its way. Each has one command at most, so that of more commands than there are
+    other states the newest answers the last state, which is sent until then.
     """
     states = [Q + 1e-4 * k for k in range(count)]
     for q in states:
