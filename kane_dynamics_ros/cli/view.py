@@ -51,7 +51,7 @@ class HeldJointsError(KaneDynamicsError):
         what = "joint" if len(joints) == 1 else "joints"
         super().__init__(
             f"{trajectory}: it moves {what} {listed(joints)}: locked, or not on the way from {root!r} to the "
-            f"tip {tip!r}; choose another --tip, leave out the --lock, or take the {what} out of the trajectory"
+            f"tip {tip!r}; choose another --tip, leave out the --lock, or leave the {what} out"
         )
 
 
