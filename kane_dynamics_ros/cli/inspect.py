@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +36,9 @@ from kane_dynamics_ros.formulation.kane.segments import segments_of
 SEVERITIES = ("error", "warning", "info")  # the worst first
 SHORT = 4  # coordinates up to which the equations are a matter of seconds, whatever the geometry
 DIGITS = 9  # after the decimal point
+# What a robot has by the dozen, each with a place and figures of its own: one line names them all.
+_GROUPED = ("KD404", "KD405", "KD407", "KD408", "KD604")
+_MOST_OTHERS = 8  # named in such a line
 
 
 class SameFileError(KaneDynamicsError):
@@ -145,18 +149,30 @@ def moving_mass(chain: Chain) -> float:
 
 
 def finding_lines(findings: Iterable[Finding], palette: Palette) -> list[str]:
-    """One line each, as compilers write them; the worst first, then in the order of the file."""
-    ordered = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
-    return [finding_line(finding, palette) for finding in ordered] or ["none"]
+    """Lines as compilers write them; the worst first, then in the order of the file.
+
+    One for each finding; of the codes ``_GROUPED`` one, at the first place, for all that differ in figures.
+    """
+    kinds: dict[tuple[str | None, ...], list[Finding]] = {}
+    for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
+        same = re.sub(r"\d[\d.e+-]*", "#", finding.message) if finding.code in _GROUPED else str(len(kinds))
+        kinds.setdefault((finding.severity, finding.code, finding.file, same), []).append(finding)
+    return [finding_line(first, palette, others) for first, *others in kinds.values()] or ["none"]
 
 
-def finding_line(finding: Finding, palette: Palette) -> str:
-    """``file:line: severity: element: message [code]``."""
+def finding_line(finding: Finding, palette: Palette, others: Sequence[Finding] = ()) -> str:
+    """``file:line: severity: element: message [code]``; then the places of ``others`` of its kind."""
     place = [part for part in (finding.file, finding.line) if part is not None]
     where = ":".join(str(part) for part in place) or "<text>"
     element = "" if finding.element is None else f"{finding.element}: "
     severity = palette.severity(finding.severity, finding.severity)
-    return f"{where}: {severity}: {element}{finding.message} [{finding.code}]"
+    line = f"{where}: {severity}: {element}{finding.message} [{finding.code}]"
+    if not others:
+        return line
+    names = [f"{one.element} (line {one.line})" for one in others[:_MOST_OTHERS]]
+    rest = len(others) - len(names)
+    more = f" and {rest} more; --json has each" if rest else ""
+    return f"{line}; likewise {', '.join(names)}{more}"
 
 
 def summary(findings: Iterable[Finding]) -> str:

@@ -176,7 +176,7 @@ def test_the_command_writes_what_the_other_commands_take(tmp_path, capsys, monke
     from kane_dynamics_ros.cli import excite as command
 
     monkeypatch.setattr(command, "excite", lambda *a, **k: found()[0])
-    monkeypatch.setattr(command, "drawn_model", lambda *a: MODEL)
+    monkeypatch.setattr(command, "nominal_model", lambda *a: MODEL)
     file = tmp_path / "trajectory.yaml"
     assert main(["excite", str(URDF), "-o", str(file), "--repeat", "2"]) == 0
     request = read_trajectory(file)

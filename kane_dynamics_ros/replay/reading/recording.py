@@ -215,6 +215,11 @@ def set_aside(states: JointStates) -> list[Impossible]:
     found = []
     for field, largest in LARGEST.items():
         values = getattr(states, field)
+        if not (
+            np.fmax.reduce(values, axis=None, initial=0.0) > largest
+            or np.fmin.reduce(values, axis=None, initial=0.0) < -largest
+        ):
+            continue
         for j, joint in enumerate(states.joints):
             column = values[:, j]
             chosen = np.flatnonzero(np.abs(column) > largest)

@@ -27,7 +27,7 @@ def joint_findings(model: DynamicsModel, joint: int, attributions: Sequence[Attr
 
 
 def unexplained(figures: Fit) -> tuple[str, ...]:
-    """What is said of a joint that the model does not explain, though no term is to blame."""
+    """What is said of a joint that the model does not explain, though no term is at fault."""
     if figures.rmse < SMALLEST_RESIDUAL:
         return ()
     if figures.r_squared is None:

@@ -29,7 +29,7 @@ SMALLEST_EFFORT = 1e-6  # [N m] or [N]; below, an effort is nothing but rounding
 
 @dataclass(frozen=True)
 class JointVerdict:
-    """One joint: its figures, the terms to blame, and the same in words.
+    """One joint: its figures, the terms at fault, and the same in words.
 
     ``travel`` [rad] or [m] is how far it moved. A joint that hardly moved, and whose effort the others did
     not change either, is not ``judged``: nothing follows from its figures.
