@@ -79,7 +79,7 @@ class FloatingInertia(NamedTuple):
 
 
 def rigid_inertia(mass: float, S: Array, J: Array) -> Array:
-    """(6, 6) of a rigid body: ``S`` = mass times centre of mass, ``J`` its tensor about the origin."""
+    """(6, 6) of a rigid body: ``S`` (3,) = mass times centre of mass [kg m], ``J`` (3, 3) about the origin [kg m^2]."""
     total = np.zeros((6, 6))
     total[:3, :3] = J
     total[:3, 3:] = skew(S)
@@ -89,7 +89,7 @@ def rigid_inertia(mass: float, S: Array, J: Array) -> Array:
 
 
 def spatial_inertia(inertia: Inertia) -> Array:
-    """(6, 6) of a rigid body from its centre of mass and central tensor, in its frame."""
+    """(6, 6) of a rigid body from its centre of mass and central tensor, about its frame's origin."""
     mass, *h, xx, xy, xz, yy, yz, zz = about_origin(inertia)
     return rigid_inertia(mass, np.array(h), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
 
@@ -182,8 +182,14 @@ class Flexure:
 def beam_of_link(inertia: Inertia, link: ElasticLink, after: Array, place: int) -> tuple[Flexure, Array]:
     """The beam of a link, and its end in the link's frame.
 
-    ``inertia``: the link's in the URDF; ``after``: where the next joint or the tip is, in the link's frame;
-    ``place``: of the beam's first coordinate. Raises ``ElasticValueError``.
+    Args:
+        inertia: the link's in the URDF, in its frame.
+        link: what bends.
+        after: where the next joint or the tip is, in the link's frame, (3,) [m].
+        place: of the beam's first coordinate among all generalized coordinates.
+
+    Raises:
+        ElasticValueError: no beam of that length, or one that is more than the link.
     """
     start = np.array(link.start)
     end = after if link.end is None else np.array(link.end)

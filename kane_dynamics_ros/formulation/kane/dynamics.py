@@ -223,7 +223,7 @@ def seen_from_previous(body: BodyInertia, placement: Placement) -> BodyInertia:
 
 
 def unit_acceleration_forces(body: BodyInertia, axis: Vector, prismatic: bool) -> Wrench:
-    """Force and torque about Bo that give the body unit acceleration along its joint, at rest.
+    """Force and torque about Bo that give the body unit acceleration along its joint, at rest [N, N m].
 
     Revolute: force e x h, torque J e; prismatic: force m e, torque h x e.
     """
