@@ -37,8 +37,8 @@ SEVERITIES = ("error", "warning", "info")  # the worst first
 SHORT = 4  # coordinates up to which the equations are a matter of seconds, whatever the geometry
 DIGITS = 9  # after the decimal point
 # What a robot has by the dozen, each with a place and figures of its own: one line names them all.
-_GROUPED = ("KD404", "KD405", "KD407", "KD408", "KD604")
-_MOST_OTHERS = 8  # named in such a line
+GROUPED = ("KD404", "KD405", "KD407", "KD408", "KD604")
+MOST_OTHERS = 8  # named in such a line
 
 
 class SameFileError(KaneDynamicsError):
@@ -151,11 +151,11 @@ def moving_mass(chain: Chain) -> float:
 def finding_lines(findings: Iterable[Finding], palette: Palette) -> list[str]:
     """Lines as compilers write them; the worst first, then in the order of the file.
 
-    One for each finding; of the codes ``_GROUPED`` one, at the first place, for all that differ in figures.
+    One for each finding; of the codes ``GROUPED`` one, at the first place, for all that differ in figures.
     """
     kinds: dict[tuple[str | None, ...], list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
-        same = re.sub(r"\d[\d.e+-]*", "#", finding.message) if finding.code in _GROUPED else str(len(kinds))
+        same = re.sub(r"\d[\d.e+-]*", "#", finding.message) if finding.code in GROUPED else str(len(kinds))
         kinds.setdefault((finding.severity, finding.code, finding.file, same), []).append(finding)
     return [finding_line(first, palette, others) for first, *others in kinds.values()] or ["none"]
 
@@ -169,7 +169,7 @@ def finding_line(finding: Finding, palette: Palette, others: Sequence[Finding] =
     line = f"{where}: {severity}: {element}{finding.message} [{finding.code}]"
     if not others:
         return line
-    names = [f"{one.element} (line {one.line})" for one in others[:_MOST_OTHERS]]
+    names = [f"{one.element} (line {one.line})" for one in others[:MOST_OTHERS]]
     rest = len(others) - len(names)
     more = f" and {rest} more; --json has each" if rest else ""
     return f"{line}; likewise {', '.join(names)}{more}"

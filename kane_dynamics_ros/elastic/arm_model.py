@@ -79,7 +79,7 @@ class FloatingInertia(NamedTuple):
 
 
 def rigid_inertia(mass: float, S: Array, J: Array) -> Array:
-    """(6, 6) of a rigid body: ``S`` (3,) = mass times centre of mass [kg m], ``J`` (3, 3) about the origin [kg m^2]."""
+    """(6, 6) of a rigid body: ``S`` = mass times centre of mass [kg m], ``J`` about the origin [kg m^2]."""
     total = np.zeros((6, 6))
     total[:3, :3] = J
     total[:3, 3:] = skew(S)

@@ -122,7 +122,7 @@ def straight_beam(kind: Kind, rates: BeamRates, length: float, elements: int, x0
 
 
 def restrict(body: ElasticBody, fixed: Iterable[int]) -> ElasticBody:
-    """The body with coordinates held at 0 (boundary conditions), given by number as in ``ElasticBody.free``."""
+    """The body with coordinates held at 0 (boundary conditions), by their numbers, see ``ElasticBody``."""
     held = set(fixed)
     keep = [place for place, number in enumerate(body.free) if number not in held]
     return replace(

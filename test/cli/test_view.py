@@ -76,7 +76,7 @@ def test_joint_off_the_chain_stands_where_the_equations_hold_it(tmp_path):
     urdf = tmp_path / "arm.urdf"
     urdf.write_text(URDF.read_text().replace("</robot>", f"{finger}</robot>"))
     path = tmp_path / "trajectory.yaml"
-    path.write_text(trajectory_text(recording.request(JOINTS, START), as_json=True))
+    path.write_text(trajectory_text(tracking.request(JOINTS, START), as_json=True))
     playback, _ = playback_of_trajectory(urdf, path, ViewOptions(tip="tool"))
     assert (playback.joints, playback.held) == (JOINTS, {"open": 0.2})
 

@@ -61,10 +61,10 @@ class ForwardCommandController:
 
 
 def push(lab, count):
-    """Positions ever further from what is held, so that each has another command; returns the last, once answered.
+    """Positions ever further from what is held, so that each has another command.
 
-    A state may be long on its way. Each has one command at most, so that of more commands than there are other
-    states the newest answers the last state, which is sent until then.
+    Returns the last, once answered. A state may be long on its way. Each has one command at most, so that of
+    more commands than there are other states the newest answers the last state, which is sent until then.
     """
     states = [Q + 1e-4 * k for k in range(count)]
     for q in states:
