@@ -14,6 +14,7 @@ from kane_dynamics_ros.description.model import Link, Matrix
 from kane_dynamics_ros.description.reader import parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError
 
+_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=>/]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
 ENTRIES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 ZERO: Matrix = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 ROUNDING = 1e-15  # of the largest entry: a change as small is none, and the text stays
@@ -113,7 +114,7 @@ def nearest_possible(tensor: Matrix) -> Matrix:
     return symmetric(*map(float, (xx, yy, zz, xy, xz, yz)))
 
 
-# The start tags of <inertia> in the text, and the same with other numbers.
+# The start tags of <inertia> in the text, and the same with other numbers
 
 
 class InertiaTag(NamedTuple):
@@ -124,9 +125,6 @@ class InertiaTag(NamedTuple):
     start: int
     tag: bytes
     attributes: dict[str, str]
-
-
-_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=>/]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
 
 
 def inertia_tags(text: bytes, source: str | None) -> Sequence[InertiaTag]:
