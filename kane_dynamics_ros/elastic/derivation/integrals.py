@@ -31,7 +31,7 @@ P1, P2, P3 = sp.symbols("P1 P2 P3")  # axial load at x = 0, L/2 and L, tension p
 
 
 class Shape(NamedTuple):
-    """Displacements u, v, w and turn phi of the axis: rows over the nodal coordinates, functions of x, (1, n).
+    """Displacements u, v, w and turn phi of the axis: rows (1, n) over nodal coordinates, functions of x.
 
     ``N``: the displacement of the point (x, y, z), (3, n), in two parts: ``N_bending`` holds the axial
     displacement caused by the section's turning in bending (rotary inertia), ``N_rest`` the other terms.
