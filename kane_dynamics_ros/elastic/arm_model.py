@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.description.algebra import symmetric
 from kane_dynamics_ros.description.geometry import Pose, about_origin, inverse, moved_inertia
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
 from kane_dynamics_ros.elastic.body import ElasticBody, clamped, straight_beam
@@ -90,8 +91,8 @@ def rigid_inertia(mass: float, S: Array, J: Array) -> Array:
 
 def spatial_inertia(inertia: Inertia) -> Array:
     """(6, 6) of a rigid body from its centre of mass and central tensor, about its frame's origin."""
-    mass, *h, xx, xy, xz, yy, yz, zz = about_origin(inertia)
-    return rigid_inertia(mass, np.array(h), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    mass, x, y, z, *J = about_origin(inertia)
+    return rigid_inertia(mass, np.array([x, y, z]), np.array(symmetric(J)))
 
 
 def pose(R: Array, p: Array) -> Pose:
@@ -352,10 +353,10 @@ def _by_name(chain: Chain, links: Sequence[ElasticLink]) -> dict[str, ElasticLin
 
 def with_payload(model: ArmModel, payload: Payload) -> ArmModel:
     """The arm with a body fixed to its tip frame."""
-    ixx, ixy, ixz, iyy, iyz, izz = payload.inertia
-    tensor = ((ixx, ixy, ixz), (ixy, iyy, iyz), (ixz, iyz, izz))
     last, tip = model.bodies[-1], pose(model.R_BT, model.p_BoTo_B)
-    added = spatial_inertia(moved_inertia(tip, Inertia(payload.mass, payload.com, tensor)))
+    added = spatial_inertia(
+        moved_inertia(tip, Inertia(payload.mass, payload.com, symmetric(payload.inertia)))
+    )
     return replace(model, bodies=(*model.bodies[:-1], replace(last, spatial=last.spatial + added)))
 
 

@@ -38,11 +38,12 @@ from kane_dynamics_ros.formulation.algebra import (
     cross,
     dot,
     scale,
+    symmetric,
     transpose,
 )
 from kane_dynamics_ros.formulation.kane.dynamics import Wrench, unit_acceleration_forces
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement
-from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, symmetric
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment
 
 ZERO: Vector = (0, 0, 0)
 

@@ -21,11 +21,12 @@ from kane_dynamics_ros.formulation.algebra import (
     cross_columns,
     dot,
     scale,
+    symmetric,
     transpose,
 )
 from kane_dynamics_ros.formulation.kane.dynamics import inertia_force, inertia_torque
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, motion
-from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, Six, symmetric
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, Six
 
 
 @dataclass(frozen=True)

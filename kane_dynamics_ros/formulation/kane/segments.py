@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kane_dynamics_ros.description.model import Chain, Inertia
-from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector, add, apply, dot, scale
+from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector, add, apply, dot, scale, symmetric
 
 ROUNDING = 1e-14  # relative to the summands
 
@@ -102,12 +102,6 @@ def body_of(values: Sequence[Scalar]) -> BodyInertia:
     """The inverse of ``BodyInertia.values``."""
     m, hx, hy, hz, xx, xy, xz, yy, yz, zz = values
     return BodyInertia(m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz))
-
-
-def symmetric(six: Sequence[Scalar]) -> Matrix:
-    """Six entries (xx, xy, xz, yy, yz, zz) as a matrix."""
-    xx, xy, xz, yy, yz, zz = six
-    return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)
 
 
 def about_origin(inertia: Inertia) -> BodyInertia:
