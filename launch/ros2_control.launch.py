@@ -4,7 +4,8 @@
 
 controller_manager with the simulated arm as its hardware, over topics; needs the packages controller_manager,
 robot_state_publisher, joint_state_topic_hardware_interface and the controllers. docs/howto/ros2_control.md
-explains it. With ``rate:=0.2`` the arm publishes /clock, five times slower than the wall.
+explains it. With ``rate:=0.2`` the arm publishes /clock, five times slower than the wall; with
+``elastic:=urdf``, or a file of links, it bends.
 """
 
 from kane_dynamics_ros.nodes.launch import ROS2_CONTROL_ARGUMENTS, launch_description, plan_ros2_control

@@ -18,7 +18,7 @@ from kane_dynamics_ros.cli.arguments import (
 )
 from kane_dynamics_ros.cli.inspect import finding_lines
 from kane_dynamics_ros.codegen.derive import Derived, derive
-from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
+from kane_dynamics_ros.codegen.module import check_replaceable, checked_name, module_name, write_module
 from kane_dynamics_ros.codegen.print_single import single_costs, single_sources
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
@@ -27,6 +27,21 @@ from kane_dynamics_ros.formulation.witnesses.loads import Actuation
 from kane_dynamics_ros.runtime.casadi_functions import casadi_source
 from kane_dynamics_ros.runtime.compilation import CompileError
 from kane_dynamics_ros.runtime.load import compile_model, load_model
+
+STATES = 4
+LARGEST_DIFFERENCE = 1e-10  # of an effort, relative to the largest joint reaction of the state
+
+
+class DisagreementError(KaneDynamicsError):
+    """The module that would have been written is wrong: a fault of this package."""
+
+    def __init__(self, name: str, joint: str, difference: float, size: float) -> None:
+        self.name, self.joint, self.difference, self.size = name, joint, difference, size
+        super().__init__(
+            f"module {name!r} was not written: its effort of joint {joint!r} differs from the unfactored "
+            f"equations of motion by {difference:.2g} where joint reactions are {size:.2g}: more than "
+            "rounding; please report the URDF as a fault of this package"
+        )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,23 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-# Before a module is written, it is held against equations that share none of its simplifications.
-
-
-STATES = 4
-LARGEST_DIFFERENCE = 1e-10  # of an effort, relative to the largest joint reaction of the state
-
-
-class DisagreementError(KaneDynamicsError):
-    """The module that would have been written is wrong: a fault of this package."""
-
-    def __init__(self, name: str, joint: str, difference: float, size: float) -> None:
-        self.name, self.joint, self.difference, self.size = name, joint, difference, size
-        super().__init__(
-            f"module {name!r} was not written: its effort of joint {joint!r} differs from the unfactored "
-            f"equations of motion by {difference:.2g} where joint reactions are {size:.2g}: more than "
-            "rounding; please report the URDF as a fault of this package"
-        )
+# Before a module is written, it is held against equations that share none of its simplifications
 
 
 def check_module(text: str, name: str, chain: Chain) -> None:
@@ -132,11 +131,15 @@ def check_module(text: str, name: str, chain: Chain) -> None:
             raise DisagreementError(name, chain.coordinates[worst], float(difference[worst]), size)
 
 
+# What is written beside it, and what is printed
+
+
 def write_single(derived: Derived, name: str, folder: Path) -> list[Path]:
     """Write NAME_single.h and NAME_single.c."""
     files = []
     for file, text in single_sources(name, derived, __version__).items():
         files.append(folder / file)
+        check_replaceable(files[-1])
         files[-1].write_text(text, encoding="utf-8", newline="\n")
     return files
 

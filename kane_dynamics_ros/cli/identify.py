@@ -22,7 +22,7 @@ from kane_dynamics_ros.codegen.module import checked_name, module_name, write_mo
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
 from kane_dynamics_ros.description.load import expand_xacro, read_bytes
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.files import write_file
+from kane_dynamics_ros.files import claim_files, refuse_foreign, write_file
 from kane_dynamics_ros.identification.estimation import FAMILIES, Constraints, Nominal
 from kane_dynamics_ros.identification.identify import Identified, Settings, identify
 from kane_dynamics_ros.identification.link_boxes import link_boxes
@@ -49,6 +49,7 @@ from kane_dynamics_ros.replay.reading.recording import (
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
 from kane_dynamics_ros.runtime.interface import Array
 
+COMMAND = "identify"
 EXCEEDED = 1  # exit code
 HOLDOUT = "1/3"
 FAMILY_OF = {"damping": "viscous", "friction": "coulomb", "rotor_inertia": "rotor"}  # a URDF joint's numbers
@@ -210,6 +211,7 @@ def run(arguments: argparse.Namespace) -> int:
     renamings = read_renamings(arguments.rename)
     robot = robot_of(arguments.urdf, arguments.xacro)
     chain, notes = chain_for(robot, fitted[0], arguments, renamings)
+    refuse_foreign(arguments.output, [path.name for path in output_files(arguments, chain)], COMMAND)
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder:
         model = nominal_model(chain, arguments.gravity, Path(folder))
         with read(model, fitted + judged, arguments, renamings) as store:
@@ -421,8 +423,10 @@ class Output(NamedTuple):
 
 def write_results(inputs: Inputs, found: Identified) -> Output:
     """Write the files and print the table."""
-    arguments, chain, output = inputs.arguments, inputs.chain, output_files(inputs)
+    arguments, chain = inputs.arguments, inputs.chain
+    output = output_files(arguments, chain)
     urdf = identified_urdf(inputs, found)
+    claim_files(arguments.output, [path.name for path in output], COMMAND)
     write_file(output.urdf, urdf.text)
     again = serial_chain(load_robot(str(output.urdf)), chain.tip, root=chain.root, lock=dict(chain.locked))
     write_module(derive(again), output.module.stem, arguments.output)
@@ -443,11 +447,10 @@ def write_results(inputs: Inputs, found: Identified) -> Output:
     return output
 
 
-def output_files(inputs: Inputs) -> Output:
+def output_files(arguments: argparse.Namespace, chain: Chain) -> Output:
     """Where everything goes."""
-    arguments = inputs.arguments
     stem = Path(arguments.urdf).name.removesuffix(".xacro").removesuffix(".urdf")
-    name = checked_name(arguments.name) if arguments.name else f"{module_name(inputs.chain.robot)}_identified"
+    name = checked_name(arguments.name) if arguments.name else f"{module_name(chain.robot)}_identified"
     folder: Path = arguments.output
     return Output(
         urdf=folder / f"{stem}.identified.urdf",

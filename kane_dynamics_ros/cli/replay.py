@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
+from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError, UnknownJointError
 from kane_dynamics_ros.replay.jobs import Job, Outcome, find_bags, run_job, run_jobs
 from kane_dynamics_ros.replay.live import live_lines, play, read_answers, write_playlist
 from kane_dynamics_ros.replay.reading.recording import read_renamings
@@ -31,16 +31,6 @@ class NumberArgumentError(KaneDynamicsError):
 
     def __init__(self, option: str, found: str, allowed: str) -> None:
         super().__init__(f"{option} {found!r}: found no positive number; allowed is {allowed}")
-
-
-class RosMissingError(KaneDynamicsError):
-    """``--live`` without ROS 2."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "--live needs ROS 2's rclpy, which is not installed: source a ROS installation, or "
-            "pip install '.[ros]' in a checkout"
-        )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -232,7 +222,7 @@ def run_live(arguments: argparse.Namespace, bags: Sequence[Path], joints: Sequen
     Raises ``RosMissingError`` and ``BagError``.
     """
     if importlib.util.find_spec("rclpy") is None:
-        raise RosMissingError
+        raise RosMissingError("--live")
     return max(_play(arguments, bag, joints) for bag in bags)
 
 

@@ -8,7 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import add_root_tip_lock, read_locks
+from kane_dynamics_ros.cli.arguments import (
+    add_chain_arguments,
+    read_locks,
+    xacro_arguments,
+)
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.limits import far_outside
@@ -18,24 +22,78 @@ from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
-from kane_dynamics_ros.replay.viewing.page import Playback, Series, ViewOptions, page, robot_from_file
+from kane_dynamics_ros.replay.viewing.page import Curve, Playback, page
 from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
+from kane_dynamics_ros.replay.viewing.shown_robot import ViewOptions, robot_from_file
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.runtime.interface import Array
 
-# A trajectory on a URDF as a motion to play: the motion asked for, and the torques it takes.
+STEP = 0.01  # [s] between two samples of a trajectory
+# joints that the trajectory does not name, say a gripper's, stay where they are
+RULES = Rules(allow_partial=True)
+URDF_SUFFIXES = (".urdf", ".xacro")
+MESH_HINT = "meshes are looked for in the folders above the URDF or bag, and in AMENT_PREFIX_PATH"
 
 
-STEP = 0.01  # [s] between two samples
-RULES = Rules(
-    allow_partial=True
-)  # joints that the trajectory does not name, say a gripper's, stay where they are
+class NoTrajectoryError(KaneDynamicsError):
+    """A URDF alone has no motion to play."""
+
+    def __init__(self, urdf: Path) -> None:
+        super().__init__(f"{urdf}: a robot alone has no motion to play; give one with --trajectory FILE")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's options."""
+    add = parser.add_argument
+    add("source", type=Path, metavar="BAG|URDF", help="a recorded bag; or a robot, with --trajectory")
+    add("--trajectory", type=Path, metavar="FILE", help="YAML of a JointTrajectory to play on the URDF")
+    add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
+    add_chain_arguments(parser)
+    add(
+        "--meshes-from-anywhere",
+        action="store_true",
+        help="show meshes that lie outside of the robot's package too; the page then holds a copy of them",
+    )
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("view.html"),
+        metavar="PAGE",
+        help="where the page goes; default: %(default)s",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the page and print where it is; say which meshes are not shown as they are."""
+    options = ViewOptions(
+        arguments.root,
+        arguments.tip,
+        read_locks(arguments.lock),
+        xacro_arguments(arguments.xacro),
+        arguments.meshes_from_anywhere,
+    )
+    if arguments.trajectory is not None:
+        playback, warnings = playback_of_trajectory(arguments.source, arguments.trajectory, options)
+    elif arguments.source.suffix in URDF_SUFFIXES:
+        raise NoTrajectoryError(arguments.source)
+    else:
+        playback, warnings = playback_of_bag(arguments.source, arguments.urdf, options)
+    for warning in warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    if any("not found" in warning for warning in warnings):
+        print(MESH_HINT, file=sys.stderr)
+    if playback.note:
+        print(playback.note, file=sys.stderr)
+    write_file(arguments.output, page(playback))
+    print(arguments.output)
+    return 0
 
 
 def playback_of_trajectory(
     urdf: Path, trajectory: Path, options: ViewOptions | None = None
 ) -> tuple[Playback, list[str]]:
-    """What to play, and warnings about meshes and positions.
+    """The motion asked for and the torques that it takes; and warnings about meshes and positions.
 
     The arm starts at the URDF's initial positions. Raises ``TrajectoryError``, ``DescriptionError``.
     """
@@ -49,21 +107,22 @@ def playback_of_trajectory(
     playback = Playback(
         title=f"{robot.chain.robot}: {trajectory.name}",
         urdf=robot.urdf,
-        meshes=robot.meshes,
+        meshes=robot.meshes.by_name,
         joints=robot.chain.coordinates,
         tip=robot.chain.tip,
         times=times,
-        motionLabel="trajectory",
+        motion_label="trajectory",
         position=q.T,
         reference=None,
         quantities=(
-            robot.effort(Series("inverse dynamics", "motion", torque.T)),
-            robot.position("position", Series("trajectory", "motion", q.T)),
+            robot.effort(Curve("inverse dynamics", "motion", torque.T)),
+            robot.position("position", Curve("trajectory", "motion", q.T)),
         ),
-        locked=robot.locked,
+        held=robot.held,
+        note=robot.meshes.note,
     )
     warnings = [f"{one} [rad or m]: degrees written for radians?" for one in far]
-    return playback, [*robot.warnings, *warnings]
+    return playback, [*robot.meshes.warnings, *warnings]
 
 
 def derived_model(chain: Chain) -> DynamicsModel:
@@ -80,58 +139,3 @@ def sampled(model: DynamicsModel, request: TrajectoryRequest) -> tuple[Array, Ar
     times = np.linspace(0.0, 1e-9 * plan.end_ns, max(2, round(1e-9 * plan.end_ns / STEP) + 1))
     motion = np.array([sample(plan, round(1e9 * t)) for t in times])
     return times, motion[:, 0], motion[:, 1], motion[:, 2]
-
-
-URDF_SUFFIXES = (".urdf", ".xacro")
-MESH_HINT = "meshes are looked for in the folders above the URDF or bag, and in AMENT_PREFIX_PATH"
-OUTPUT_HELP = "where the page goes; default: %(default)s"
-HEAVY = 8e6  # [bytes] of a page that takes a browser seconds
-
-
-class NoTrajectoryError(KaneDynamicsError):
-    """A URDF alone has no motion to play."""
-
-    def __init__(self, urdf: Path) -> None:
-        super().__init__(f"{urdf}: a robot alone has no motion to play; give one with --trajectory FILE")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's options."""
-    add = parser.add_argument
-    add("source", type=Path, metavar="BAG|URDF", help="a recorded bag; or a robot, with --trajectory")
-    add("--trajectory", type=Path, metavar="FILE", help="YAML of a JointTrajectory to play on the URDF")
-    add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
-    add_root_tip_lock(parser)
-    add(
-        "--meshes-from-anywhere",
-        action="store_true",
-        help="show meshes that lie outside of the robot's package too; the page then holds a copy of them",
-    )
-    add("-o", "--output", type=Path, default=Path("view.html"), metavar="PAGE", help=OUTPUT_HELP)
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Write the page and print where it is; warn of meshes that are not shown as they are."""
-    options = ViewOptions(
-        arguments.root, arguments.tip, read_locks(arguments.lock), arguments.meshes_from_anywhere
-    )
-    if arguments.trajectory is not None:
-        playback, warnings = playback_of_trajectory(arguments.source, arguments.trajectory, options)
-    elif arguments.source.suffix in URDF_SUFFIXES:
-        raise NoTrajectoryError(arguments.source)
-    else:
-        playback, warnings = playback_of_bag(arguments.source, arguments.urdf, options)
-    for warning in warnings:
-        print(f"warning: {warning}", file=sys.stderr)
-    if any("not found" in warning for warning in warnings):
-        print(MESH_HINT, file=sys.stderr)
-    text = page(playback)
-    if len(text) > HEAVY:
-        heaviest = max(playback.meshes, key=lambda name: len(playback.meshes[name].base64), default="")
-        print(
-            f"warning: the page has {len(text) / 1e6:.0f} MB; the largest mesh is {heaviest!r}",
-            file=sys.stderr,
-        )
-    write_file(arguments.output, text)
-    print(arguments.output)
-    return 0

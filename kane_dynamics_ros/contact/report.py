@@ -12,7 +12,7 @@ from kane_dynamics_ros.contact.calibration import Calibration
 from kane_dynamics_ros.contact.events import Contact, Contacts
 from kane_dynamics_ros.contact.residual import Residual
 from kane_dynamics_ros.control.observer import Collision
-from kane_dynamics_ros.files import write_file
+from kane_dynamics_ros.files import claim_files, write_file
 from kane_dynamics_ros.replay.report.figures import svg
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
@@ -112,6 +112,7 @@ def write_report(
     folder: Path, bag: Path, residual: Residual, contacts: Contacts, model: DynamicsModel
 ) -> None:
     """``contacts.json`` and ``contacts.html`` into the folder, which is made where it is absent."""
+    claim_files(folder, ("contacts.json", "contacts.html"), "observe")
     lines = contact_lines(bag, residual, contacts, model)
     data = {
         "format": FORMAT,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from kane_dynamics_ros.runtime.interface import Array
 
 
-def low_pass(previous: Array, value: Array, cutoff: float, dt: float) -> Array:
+def low_pass_step(previous: Array, value: Array, cutoff: float, dt: float) -> Array:
     """The filter's output ``dt`` [s] after ``previous``; ``cutoff`` f in Hz."""
     filtered: Array = previous - math.expm1(-math.tau * cutoff * dt) * (value - previous)
     return filtered
@@ -36,8 +36,8 @@ def differentiate(
 ) -> Differentiated:
     """The velocity after one more position, at rest before the first one.
 
-    A first-order low-pass filter on the difference quotient, with cut-off frequency f = ``cutoff`` [Hz]:
-    v += (1 - exp(-2 pi f dt)) ((q - q_previous) / dt - v), which delays the velocity by 1 / (2 pi f).
+    The difference quotient through the low-pass filter of cut-off frequency f = ``cutoff`` [Hz], which delays
+    the velocity by 1 / (2 pi f).
     ``time`` [s] is any clock that never steps; a repeated time keeps the velocity. Of joints that are
     ``continuous`` (n,) the difference is the shorter way round: encoders wrap at half a turn.
     """
@@ -49,5 +49,4 @@ def differentiate(
     moved = q - previous.q
     if continuous is not None:
         moved = np.where(continuous, moved - np.round(moved / math.tau) * math.tau, moved)
-    share = 1.0 - math.exp(-math.tau * cutoff * dt)
-    return Differentiated(q, previous.qd + share * (moved / dt - previous.qd), time)
+    return Differentiated(q, low_pass_step(previous.qd, moved / dt, cutoff, dt), time)

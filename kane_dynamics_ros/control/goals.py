@@ -65,7 +65,7 @@ class Ticket:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TrajectoryOutcome:
     """One change of a trajectory's state.
 
     ``reason`` is in words; ``cause`` says why one was dropped, and ``error`` why it was refused.
@@ -101,7 +101,7 @@ class Goals:
 
     def __init__(self) -> None:
         self.open: list[Goal] = []
-        self._outcomes: list[Outcome] = []
+        self._outcomes: list[TrajectoryOutcome] = []
 
     def accept(self, goal: Goal) -> None:
         """Take a goal; those that would end after its start are dropped."""
@@ -141,18 +141,18 @@ class Goals:
         """Whether there is anything to report."""
         return bool(self._outcomes)
 
-    def taken(self) -> Iterator[Outcome]:
+    def taken(self) -> Iterator[TrajectoryOutcome]:
         """What there is to report, once."""
         outcomes, self._outcomes = self._outcomes, []
         return iter(outcomes)
 
     def _report(self, ticket: Ticket, state: TrajectoryState, reason: str, cause: Cause = "") -> None:
-        self._outcomes.append(Outcome(ticket, state, reason, cause))
+        self._outcomes.append(TrajectoryOutcome(ticket, state, reason, cause))
 
 
-def refusal(ticket: Ticket, error: TrajectoryError) -> Outcome:
+def refusal(ticket: Ticket, error: TrajectoryError) -> TrajectoryOutcome:
     """The outcome of a trajectory that is not followed."""
-    return Outcome(ticket, "refused", str(error), error=error)
+    return TrajectoryOutcome(ticket, "refused", str(error), error=error)
 
 
 def _inverse(limits: Array) -> Array:

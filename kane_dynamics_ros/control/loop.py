@@ -4,7 +4,7 @@
 
 A fault leads to a reaction that its rule chooses. The reaction lasts until the states have been good
 again for the recovery time; then control resumes by holding the measured position. The reaction to a
-collision lasts until somebody resets it.
+collision lasts until it is reset.
 """
 
 import math
@@ -101,7 +101,7 @@ def after_good_state(alarm: Alarm, time: float, safety: Safety) -> Alarm | None:
 
 
 @dataclass(frozen=True)
-class Settings:
+class LoopSettings:
     """What a step depends on. Limits (n,); ``effort_rate`` (n,) [N m/s or N/s] is None when unlimited.
 
     ``reference_limits`` says what happens to a reference outside the position limits.
@@ -120,7 +120,7 @@ class Settings:
     comply_damping: float = 5.0  # [1/s] of the momentum, in the reaction ``comply``
 
 
-class Step(NamedTuple):
+class ControlStep(NamedTuple):
     """One answered state: reference (3, n), effort before and after limits (n,), measured q and qd (n,)."""
 
     reference: Array
@@ -145,14 +145,14 @@ class Candidate:
 class ControlLoop:
     """The running reference, the last step, the alarm and the counts."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: LoopSettings) -> None:
         self.settings = settings
         self.goals = Goals()
         self.counts: Counter[str] = Counter()
         self.clamped: Counter[str] = Counter()
         self.plan: Plan | None = None
         self.alarm: Alarm | None = None
-        self.last: Step | None = None
+        self.last: ControlStep | None = None
         self._waiting: Prepared | None = None  # to start at the next state
         self._stamped = False  # whether the motion was asked for at a time of the clock
         self._q: Array | None = None  # the last measured position
@@ -424,7 +424,7 @@ class ControlLoop:
             return None if self.alarm is None else self.safe_effort(self.alarm.reaction, time)
         tau, clamped = self._limited(wanted, time)
         self._watch_saturation(clamped, time)
-        self.last = Step(reference, wanted, tau, q, qd)
+        self.last = ControlStep(reference, wanted, tau, q, qd)
         if tolerances is None and self.goals.open and now_ns >= self.goals.open[0].end_ns:
             self.goals.finish()
         return tau

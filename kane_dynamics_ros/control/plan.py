@@ -24,7 +24,7 @@ from kane_dynamics_ros.control.validation import (
     Rules,
     TrajectoryRequest,
     Waypoints,
-    checked,
+    checked_waypoints,
 )
 from kane_dynamics_ros.runtime.interface import Array, JointInfo
 
@@ -133,7 +133,7 @@ def prepare(
     ``check`` looks at the segments between the points, at times from the trajectory's start, block by block;
     it is told which joints are named.
     """
-    waypoints = checked(request, joints, rules)
+    waypoints = checked_waypoints(request, joints, rules)
     m, n = waypoints.q.shape
     coefficients = np.empty((m, 6, n))
     for i in range(0, m - 1, BLOCK):
@@ -154,7 +154,7 @@ def joined(
     """The plan that goes on to a trajectory from ``start_ns`` on. Raises ``AlreadyPastError``.
 
     The new motion begins at the reference of the running plan, with its velocity and acceleration. The second
-    result is the move to the first point, which nobody has checked yet, at times from the trajectory's start;
+    result is the move to the first point, which is not checked yet, at times from the trajectory's start;
     None where there is none.
     """
     points, from_ns = prepared.waypoints, max(start_ns, now_ns)

@@ -83,7 +83,7 @@ class Waypoints:
         return np.where(continuous, turns, np.where(self.named, 0.0, state))
 
 
-def checked(request: TrajectoryRequest, joints: Sequence[JointInfo], rules: Rules) -> Waypoints:
+def checked_waypoints(request: TrajectoryRequest, joints: Sequence[JointInfo], rules: Rules) -> Waypoints:
     """The request's points in the model's joint order. Raises ``TrajectoryError``."""
     order = _order(request.names, [joint.name for joint in joints], rules.allow_partial)
     m, n = len(request.points), len(joints)
@@ -149,7 +149,7 @@ def _fill(
     array = np.array([values[i] for i in given], dtype=np.float64)
     if not np.isfinite(array).all():
         row, column = (int(index) for index in np.argwhere(~np.isfinite(array))[0])
-        raise rejections.NotFiniteError(start + given[row], field, names[column])
+        raise rejections.NonFinitePointError(start + given[row], field, names[column])
     rows[given] = 0.0
     rows[np.ix_(given, order)] = array
 

@@ -10,7 +10,13 @@ import numpy as np
 
 from kane_dynamics_ros.description.algebra import apply, cross, dot, transpose
 from kane_dynamics_ros.description.checks import frames_at, position
-from kane_dynamics_ros.description.findings import NoInertiaMovedError, Notes, UnphysicalInertiaError, listed
+from kane_dynamics_ros.description.findings import (
+    ChainWithoutInertiaError,
+    NoInertiaMovedError,
+    Notes,
+    UnphysicalInertiaError,
+    listed,
+)
 from kane_dynamics_ros.description.geometry import (
     ROUNDING,
     Pose,
@@ -23,7 +29,14 @@ from kane_dynamics_ros.description.geometry import (
 from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
 from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, refuse_loose
 
-# The rigid bodies of a chain: each moving joint's link with everything that is fixed to it.
+PARALLEL = 1e-9  # sine of the angle between axes that are taken as parallel
+
+# The search for a pose at which the mass matrix is indefinite
+POSES = 60
+STEPS = 12  # positions tried of each joint, to make the worst pose worse
+SEARCHED = 12  # coordinates up to which that is done
+
+# Each moving joint's link, with everything that is fixed to it
 
 
 class Parts(NamedTuple):
@@ -103,7 +116,7 @@ def note_lumped(body: Body, parts: Parts, notes: Notes) -> None:
         notes.add("KD603", message, first.line, f"link {first.name!r}")
 
 
-# What of a robot's faults matters to the chain: what moves, and what places what moves.
+# Which faults matter to the chain: those of what moves, and of what places what moves
 
 
 def judge_faults(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Robot, notes: Notes) -> None:
@@ -130,7 +143,7 @@ def judge_faults(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Rob
                 notes.warn(error, "no harm here: the joint does not move with the chain")
 
 
-# Whether the bodies can exist, as far as their motion shows it.
+# Whether the bodies can exist, as far as their motion shows it
 
 
 def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: Notes) -> None:
@@ -183,14 +196,11 @@ def harmless_because(body: Body, axes: Sequence[Vector]) -> str | None:
     return None
 
 
-PARALLEL = 1e-9  # sine of the angle between axes that are taken as parallel
-
-
-# Joints that nothing resists: the mass matrix would be singular at every pose.
+# Joints that nothing resists: the mass matrix would be singular at every pose
 
 
 def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge", notes: Notes) -> None:
-    """Warn of the joints that move no inertia, the nearest to the tip first; refuse where no joint moves any.
+    """Warn of the joints that move no inertia, the nearest to the tip first; refuse a chain without inertia.
 
     Only joints from the last heavy body on can be such; a massless body before it is harmless. A follower
     and its leader are one coordinate, which moves when either meets inertia.
@@ -198,6 +208,10 @@ def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge",
     lines = {link.name: link.line for link in robot.links}
     idle = idle_joints(joints)
     busy = {joint.coordinate for joint in joints if joint not in idle}
+    if not busy and len(idle) > 1:
+        place = notes.place(lines.get(joints[0].body), f"link {joints[0].body!r}")
+        notes.refuse(ChainWithoutInertiaError(place, [joint.name for joint in joints if not joint.back]))
+        return
     for joint in idle:
         if joint.coordinate not in busy and not joint.back:
             place = notes.place(lines.get(joint.body), f"link {joint.body!r}")
@@ -227,12 +241,7 @@ def resists(joint: ChainJoint) -> bool:
     return moment_about(joint.inertia, joint.axis) > 0.0
 
 
-# What is asked about a chain more than once while its bodies are judged.
-
-
-POSES = 60
-STEPS = 12  # positions tried of each joint, to make the worst pose worse
-SEARCHED = 12  # coordinates up to which that is done
+# What is asked about a chain more than once while its bodies are judged
 
 
 class Judge:

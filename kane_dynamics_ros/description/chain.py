@@ -1,7 +1,7 @@
 """The serial chain from a robot's root to a tip."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from kane_dynamics_ros.description.bodies import (
     Body,
@@ -24,7 +24,7 @@ from kane_dynamics_ros.description.findings import (
     listed,
 )
 from kane_dynamics_ros.description.geometry import Pose, inverse, lump
-from kane_dynamics_ros.description.model import Chain, ChainJoint, Joint, Robot
+from kane_dynamics_ros.description.model import Chain, ChainJoint, Joint, MovingKind, Robot
 from kane_dynamics_ros.description.tree import (
     Following,
     HeldJoints,
@@ -38,7 +38,120 @@ from kane_dynamics_ros.description.tree import (
     refuse_loose,
 )
 
-# The route of a chain: the moving joints from root to tip, and the ways out and back to their companions.
+MAX_MOVING_JOINTS = 500
+
+
+def serial_chain(
+    robot: Robot,
+    tip: str | None = None,
+    *,
+    root: str | None = None,
+    lock: Mapping[str, float] | None = None,
+    strict: bool = False,
+) -> Chain:
+    """The chain of moving joints from ``root`` to ``tip``, each with the rigid body that it carries.
+
+    ``root``: a link, by default the robot's root. What it does not carry is held still and left out, as the
+    mobile base of an arm; gravity is given in its frame. ``tip``: a link, by default the leaf that the most
+    moving joints lead to. ``lock``: joints held at the given position [rad] or [m]. Links that do not move
+    are left out; branches off the chain are lumped as rigid, their joints at 0 or the limit nearest to 0.
+    What was chosen, lumped, left out or deserves a warning is a finding.
+
+    Raises ``DescriptionError`` for unknown names, a chain without moving joints, a floating or planar joint
+    that is not locked, and, all together, for what is wrong with the numbers that the chain's motion depends
+    on. ``strict`` refuses what else is a serious warning: an impossible inertia (KD403), a joint that
+    moves no inertia (KD404).
+    """
+    lock = {} if lock is None else {name: float(lock[name]) for name in sorted(lock)}
+    notes = Notes(robot.source, strict=strict)
+    held = hold(robot, lock, root)
+    carried = robot if root is None else below_root(robot, root)
+    default_tip = tip is None
+    tip = chosen_tip(carried, held.joints, notes) if tip is None else tip
+    path = path_to(robot, tip, root)
+    moving = moving_joints(carried, tip, path, held, notes)
+    parts = take_apart(carried, moving, held)
+    note_held(carried, held, notes)
+    note_left_out(parts, carried.root, notes)
+    steps, tip_pose = route(carried.root, path, parts)
+    bodies = [body_of(parts, step.joint, notes) for step in steps if not step.back]
+    for body in bodies:
+        note_lumped(body, parts, notes)
+    coordinates, joints = chain_joints(steps, bodies, path, parts, notes)
+    judged = Notes(robot.source, strict=strict)
+    judge_faults(bodies, fixing_joints(carried, path, parts), carried, judged)
+    judge = Judge(joints, default_tip)
+    if not judged.errors:  # else there are no numbers to judge
+        judge_resistance(joints, carried, judge, judged)
+        note_weak_limits(joints, coordinates, {joint.name: joint.line for joint in robot.joints}, judged)
+    judge_inertias(bodies, carried, judge, judged)
+    note_warnings(bodies, carried, judged)
+    judged.findings.sort(key=lambda finding: finding.line or 0)
+    judged.findings = [*carried.findings, *judged.findings, *notes.findings]
+    judged.raise_errors()
+    return Chain(
+        robot=robot.name,
+        root=carried.root,
+        tip=tip,
+        joints=joints,
+        coordinates=coordinates,
+        R_BT=tip_pose.R,
+        p_BoTo_B=tip_pose.p,
+        findings=tuple(judged.findings),
+        locked=tuple(lock.items()),
+    )
+
+
+# What moves, what is held, what is left out
+
+
+def chosen_tip(robot: Robot, still: Collection[str], notes: Notes) -> str:
+    """The default tip, noted."""
+    tip, count = default_tip(robot, still)
+    notes.add(
+        "KD602",
+        f"no tip was asked for: {tip!r} was chosen, to which {count} moving joints lead",
+        None,
+        f"link {tip!r}",
+    )
+    return tip
+
+
+def moving_joints(robot: Robot, tip: str, path: Sequence[Joint], held: HeldJoints, notes: Notes) -> set[str]:
+    """The joints that move in the chain: those of the path, and their companions.
+
+    Raises ``UnsupportedJointError``, ``NoMovingJointError``, ``MimicError``, ``TooLargeError``.
+    """
+    refuse_loose(path, held.lock, notes)
+    moving = {joint.name for joint in path if held.moves(joint)}
+    if not moving:
+        raise NoMovingJointError(notes.place(None, None), robot.root, tip)
+    for joint in path:
+        if joint.name in moving and joint.name in held.broken:
+            place = notes.place(joint.line, f"joint {joint.name!r}")
+            raise MimicError(place, held.broken[joint.name])
+    moving |= companions(path, robot.joints, held)
+    if len(moving) > MAX_MOVING_JOINTS:
+        raise TooLargeError(notes.place(None, None), "moving joints in the chain", MAX_MOVING_JOINTS)
+    return moving
+
+
+def note_held(robot: Robot, held: HeldJoints, notes: Notes) -> None:
+    """Note locked joints, and followers that stand because of their leader or a multiplier of 0."""
+    for joint in robot.joints:
+        if joint.name in held.joints:
+            why = "as asked" if joint.name in held.lock else "as its <mimic> says"
+            message = f"locked at {held.positions[joint.name]!r}, {why}"
+            notes.add("KD607", message, joint.line, f"joint {joint.name!r}")
+
+
+def note_left_out(parts: Parts, root: str, notes: Notes) -> None:
+    """Links that are fixed to the root: no motion of the chain depends on their inertia."""
+    still = [part.link.name for part in attached_links(parts, root)]
+    notes.add("KD606", f"left out, since they do not move with the chain: {listed(still, most=20)}")
+
+
+# The route of a chain: the moving joints from root to tip, and the ways out and back to their companions
 #
 # A companion is a joint off the path that follows a joint of the path (URDF ``<mimic>``), or leads one: it
 # moves with it, so that its inertia and effort belong to the same coordinate. A serial chain holds it: from
@@ -96,128 +209,7 @@ def out_and_back(first: str, off_path: Collection[str], parts: Parts, since: Pos
     return since
 
 
-MAX_MOVING_JOINTS = 500
-ChainKind = Literal["revolute", "continuous", "prismatic"]
-
-
-def serial_chain(
-    robot: Robot,
-    tip: str | None = None,
-    *,
-    root: str | None = None,
-    lock: Mapping[str, float] | None = None,
-    strict: bool = False,
-) -> Chain:
-    """The chain of moving joints from ``root`` to ``tip``, each with the rigid body that it carries.
-
-    ``root``: a link, by default the robot's root. What it does not carry is held still and left out, as the
-    mobile base of an arm; gravity is given in its frame. ``tip``: a link, by default the leaf that the most
-    moving joints lead to. ``lock``: joints held at the given position [rad] or [m]. Links that do not move
-    are left out; branches off the chain are lumped as rigid, their joints at 0 or the limit nearest to 0.
-    What was chosen, lumped, left out or doubtful is a finding.
-
-    Raises ``DescriptionError`` for unknown names, a chain without moving joints, a floating or planar joint
-    that is not locked, and, all together, for what is wrong with the numbers that the chain's motion depends
-    on. ``strict`` refuses what else is a serious warning: an impossible inertia (KD403), a joint that
-    moves no inertia (KD404).
-    """
-    lock = {} if lock is None else {name: float(lock[name]) for name in sorted(lock)}
-    notes = Notes(robot.source, strict=strict)
-    held = hold(robot, lock, root)
-    carried = robot if root is None else below_root(robot, root)
-    default_tip = tip is None
-    tip = chosen_tip(carried, held.joints, notes) if tip is None else tip
-    path = path_to(robot, tip, root)
-    moving = moving_joints(carried, tip, path, held, notes)
-    parts = take_apart(carried, moving, held)
-    note_held(carried, held, notes)
-    note_left_out(parts, carried.root, notes)
-    steps, tip_pose = route(carried.root, path, parts)
-    bodies = [body_of(parts, step.joint, notes) for step in steps if not step.back]
-    for body in bodies:
-        note_lumped(body, parts, notes)
-    coordinates, joints = chain_joints(steps, bodies, path, parts, notes)
-    judged = Notes(robot.source, strict=strict)
-    judge_faults(bodies, fixing_joints(carried, path, parts), carried, judged)
-    judge = Judge(joints, default_tip)
-    if not judged.errors:  # else there are no numbers to judge
-        judge_resistance(joints, carried, judge, judged)
-        note_weak_limits(joints, coordinates, {joint.name: joint.line for joint in robot.joints}, judged)
-    judge_inertias(bodies, carried, judge, judged)
-    note_warnings(bodies, carried, judged)
-    judged.findings.sort(key=lambda finding: finding.line or 0)
-    judged.findings = [*carried.findings, *judged.findings, *notes.findings]
-    judged.raise_errors()
-    return Chain(
-        robot=robot.name,
-        root=carried.root,
-        tip=tip,
-        joints=joints,
-        coordinates=coordinates,
-        R_BT=tip_pose.R,
-        p_BoTo_B=tip_pose.p,
-        findings=tuple(judged.findings),
-        locked=tuple(lock.items()),
-    )
-
-
-def fixing_joints(robot: Robot, path: Sequence[Joint], parts: Parts) -> list[Joint]:
-    """The held joints between the root and the moving ones: these are placed by them."""
-    above = {joint.child: joint for joint in robot.joints}
-    found: dict[str, Joint] = {}
-    for joint in (*path, *(joint for joint in robot.joints if joint.name in parts.moving)):
-        link: str | None = joint.parent if joint.name in parts.moving else joint.child
-        while link in above and above[link].name not in parts.moving and above[link].name not in found:
-            found[above[link].name] = above[link]
-            link = above[link].parent
-    return list(found.values())
-
-
-def note_warnings(bodies: Sequence[Body], robot: Robot, notes: Notes) -> None:
-    """Note what is doubtful about limits, placements, masses and inertias of what moves."""
-    attached = [part for body in bodies for part in body.links]
-    note_joints([body.joint for body in bodies], [part.joint for part in attached if part.joint], notes)
-    note_inertias([part.link for part in attached], robot, notes)
-
-
-def chosen_tip(robot: Robot, still: Collection[str], notes: Notes) -> str:
-    """The default tip, noted."""
-    tip, count = default_tip(robot, still)
-    notes.add(
-        "KD602",
-        f"no tip was asked for: {tip!r} was chosen, to which {count} moving joints lead",
-        None,
-        f"link {tip!r}",
-    )
-    return tip
-
-
-def moving_joints(robot: Robot, tip: str, path: Sequence[Joint], held: HeldJoints, notes: Notes) -> set[str]:
-    """The joints that move in the chain: those of the path, and their companions.
-
-    Raises ``UnsupportedJointError``, ``NoMovingJointError``, ``MimicError``, ``TooLargeError``.
-    """
-    refuse_loose(path, held.lock, notes)
-    moving = {joint.name for joint in path if held.moves(joint)}
-    if not moving:
-        raise NoMovingJointError(notes.place(None, None), robot.root, tip)
-    for joint in path:
-        if joint.name in moving and joint.name in held.broken:
-            place = notes.place(joint.line, f"joint {joint.name!r}")
-            raise MimicError(place, held.broken[joint.name])
-    moving |= companions(path, robot.joints, held)
-    if len(moving) > MAX_MOVING_JOINTS:
-        raise TooLargeError(notes.place(None, None), "moving joints in the chain", MAX_MOVING_JOINTS)
-    return moving
-
-
-def note_held(robot: Robot, held: HeldJoints, notes: Notes) -> None:
-    """Note locked joints, and followers that stand because of their leader or a multiplier of 0."""
-    for joint in robot.joints:
-        if joint.name in held.joints:
-            why = "as asked" if joint.name in held.lock else "as its <mimic> says"
-            message = f"locked at {held.positions[joint.name]!r}, {why}"
-            notes.add("KD607", message, joint.line, f"joint {joint.name!r}")
+# The joints of the chain, with their coordinates and bodies
 
 
 def chain_joints(
@@ -237,12 +229,35 @@ def chain_joints(
     return coordinates, tuple(joints)
 
 
+def chain_joint(step: Step, follows: Following, body: Body) -> ChainJoint:
+    """A joint of the robot with the body that it carries."""
+    joint = step.joint
+    return ChainJoint(
+        name=joint.name,
+        kind=cast(MovingKind, joint.kind),
+        R_PJ=step.pose.R,
+        p_PoJo_P=step.pose.p,
+        axis=joint.axis,
+        body=joint.child,
+        inertia=body.inertia,
+        coordinate=follows.coordinate,
+        multiplier=follows.multiplier,
+        offset=follows.offset,
+        limits=joint.limits,
+        damping=joint.damping,
+        friction=joint.friction,
+        rotor_inertia=joint.rotor_inertia,
+        initial_position=joint.initial_position,
+        lumped=body.lumped,
+    )
+
+
 def joint_back(step: Step, follows: Following, parts: Parts) -> ChainJoint:
     """The joint that leads back from a follower: its motion reversed, and nothing else of it."""
     joint = step.joint
     return ChainJoint(
         name=unique_name(f"{joint.name} (back)", parts.joints),
-        kind=cast(ChainKind, joint.kind),
+        kind=cast(MovingKind, joint.kind),
         R_PJ=step.pose.R,
         p_PoJo_P=step.pose.p,
         axis=joint.axis,
@@ -262,30 +277,23 @@ def unique_name(wanted: str, taken: Collection[str]) -> str:
     return wanted
 
 
-def chain_joint(step: Step, follows: Following, body: Body) -> ChainJoint:
-    """A joint of the robot with the body that it carries."""
-    joint = step.joint
-    return ChainJoint(
-        name=joint.name,
-        kind=cast(ChainKind, joint.kind),
-        R_PJ=step.pose.R,
-        p_PoJo_P=step.pose.p,
-        axis=joint.axis,
-        body=joint.child,
-        inertia=body.inertia,
-        coordinate=follows.coordinate,
-        multiplier=follows.multiplier,
-        offset=follows.offset,
-        limits=joint.limits,
-        damping=joint.damping,
-        friction=joint.friction,
-        rotor_inertia=joint.rotor_inertia,
-        initial_position=joint.initial_position,
-        lumped=body.lumped,
-    )
+# What is judged of them
 
 
-def note_left_out(parts: Parts, root: str, notes: Notes) -> None:
-    """Links that are fixed to the root: no motion of the chain depends on their inertia."""
-    still = [part.link.name for part in attached_links(parts, root)]
-    notes.add("KD606", f"left out, since they do not move with the chain: {listed(still, most=20)}")
+def fixing_joints(robot: Robot, path: Sequence[Joint], parts: Parts) -> list[Joint]:
+    """The held joints between the root and the moving ones: these are placed by them."""
+    above = {joint.child: joint for joint in robot.joints}
+    found: dict[str, Joint] = {}
+    for joint in (*path, *(joint for joint in robot.joints if joint.name in parts.moving)):
+        link: str | None = joint.parent if joint.name in parts.moving else joint.child
+        while link in above and above[link].name not in parts.moving and above[link].name not in found:
+            found[above[link].name] = above[link]
+            link = above[link].parent
+    return list(found.values())
+
+
+def note_warnings(bodies: Sequence[Body], robot: Robot, notes: Notes) -> None:
+    """Warn of suspect limits, placements, masses and inertias of what moves."""
+    attached = [part for body in bodies for part in body.links]
+    note_joints([body.joint for body in bodies], [part.joint for part in attached if part.joint], notes)
+    note_inertias([part.link for part in attached], robot, notes)

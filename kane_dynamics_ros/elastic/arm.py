@@ -79,17 +79,21 @@ class _Sum:
         P, spatial = np.stack(self.partials), np.stack(self.inertias)
         size = P.shape[2]
         flat = P.reshape(-1, size)
-        M = self.M + flat.T @ (spatial @ P).reshape(-1, size)
+        M = self.M + flat.T @ (spatial @ P).reshape(-1, size)  # [WindPump] eqs. (A43) to (A46)
         return ArmEquations(M, self.h + np.concatenate(self.forces) @ flat)
 
 
 def equations(
     model: ArmModel, x: Array, u: Array, gravity: Array, acceleration: Array | None = None
 ) -> ArmEquations:
-    """Mass matrix and inertia forces; ``gravity`` is the free-fall acceleration in the root frame [m/s^2].
+    """Mass matrix and inertia forces: [WindPump] eqs. (13), (A1) and (A3) to (A5) for all bodies at once.
 
-    ``acceleration`` (size,), an estimate of u' (default 0), matters for links with ``stiffened`` only: their
-    axial load depends on it. The forces of geometric stiffening are part of ``h``.
+    Args:
+        model: the arm.
+        x, u: generalized coordinates and speeds, (size,), the joints' first.
+        gravity: free-fall acceleration in the root frame, (3,) [m/s^2].
+        acceleration: an estimate of u' (size,), default 0, for links with ``stiffened``: their axial load
+            depends on it. The forces of geometric stiffening are part of ``h``.
     """
     frame = _Frame(np.zeros((6, model.size)), np.zeros(3), np.concatenate([np.zeros(3), -gravity]))
     total = _Sum(np.zeros((model.size, model.size)), np.zeros(model.size))

@@ -38,7 +38,7 @@ class RigidMotion(NamedTuple):
 
 
 class Coefficients(NamedTuple):
-    """m delta'' + c delta' + k delta = Q, over the free coordinates."""
+    """m delta'' + c delta' + k delta = Q, over the free coordinates: (n, n), Q (n,)."""
 
     m: Array
     c: Array
@@ -131,7 +131,7 @@ def geometric_stiffness(body: ElasticBody, load: Array) -> Array:
 
 
 def natural_frequencies(m: Array, k: Array) -> Array:
-    """Circular frequencies [rad/s], ascending, of m delta'' + k delta = 0; rigid motions give 0."""
+    """Circular frequencies [rad/s], (n,), ascending, of m delta'' + k delta = 0; rigid motions give 0."""
     squared: Array = scipy.linalg.eigh(k, m, eigvals_only=True)
     return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 

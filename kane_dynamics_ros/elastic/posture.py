@@ -76,6 +76,7 @@ def _moment(spatial: Array, frame: Pose) -> Array:
 def sag(model: ArmModel, q: ArrayLike, gravity: Array) -> Array:
     """Generalized coordinates (size,) in which the beams balance gravity at joint positions ``q`` (n,).
 
+    ``gravity``: free-fall acceleration in the root frame, (3,) [m/s^2].
     Fixed-point iteration on k delta = -h(delta), which contracts by the ratio of sag to length.
     """
     n = model.n

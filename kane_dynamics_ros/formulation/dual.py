@@ -8,12 +8,13 @@ no dynamics is shared here.
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-Number = Any  # float, SymPy expression or Dual
-Matrix = Any  # ndarray of floats or SymPy expressions, or Dual of such
+from kane_dynamics_ros.description.algebra import Scalar
+
 REAL = (float, int, np.floating, np.integer)
 
 
@@ -54,8 +55,18 @@ class Dual:
     def __rmatmul__(self, other: Any) -> "Dual":
         return Dual(other @ self.value, other @ self.slope)
 
-    def __truediv__(self, number: Any) -> "Dual":
-        return Dual(self.value / number, self.slope / number)
+    def __truediv__(self, other: Any) -> "Dual":
+        if isinstance(other, Dual):
+            quotient = self.value / other.value
+            return Dual(quotient, (self.slope - quotient * other.slope) / other.value)
+        return Dual(self.value / other, self.slope / other)
+
+    def __rtruediv__(self, other: Any) -> "Dual":
+        quotient = other / self.value
+        return Dual(quotient, -(quotient * self.slope) / self.value)
+
+
+Matrix: TypeAlias = NDArray[Any] | Dual  # of floats, SymPy expressions or duals
 
 
 def _product(a: Dual, b: Any, times: Callable[[Any, Any], Any]) -> Dual:
@@ -65,7 +76,7 @@ def _product(a: Dual, b: Any, times: Callable[[Any, Any], Any]) -> Dual:
     return Dual(times(a.value, b), times(a.slope, b))
 
 
-def sin(x: Number) -> Number:
+def sin(x: Scalar) -> Scalar:
     """Sine of a float, a SymPy expression or a Dual."""
     if isinstance(x, Dual):
         return Dual(sin(x.value), cos(x.value) * x.slope)
@@ -73,10 +84,11 @@ def sin(x: Number) -> Number:
         return math.sin(x)
     import sympy  # for symbols only: its import costs more than all of ours
 
-    return sympy.sin(x)
+    sine: Scalar = sympy.sin(x)
+    return sine
 
 
-def cos(x: Number) -> Number:
+def cos(x: Scalar) -> Scalar:
     """Cosine of a float, a SymPy expression or a Dual."""
     if isinstance(x, Dual):
         return Dual(cos(x.value), -(sin(x.value) * x.slope))
@@ -84,10 +96,11 @@ def cos(x: Number) -> Number:
         return math.cos(x)
     import sympy  # for symbols only: its import costs more than all of ours
 
-    return sympy.cos(x)
+    cosine: Scalar = sympy.cos(x)
+    return cosine
 
 
-def sine_cosine(angle: Number) -> tuple[Number, Number]:
+def sine_cosine(angle: Scalar) -> tuple[Scalar, Scalar]:
     """Both of an angle that is a float, a SymPy expression or a Dual."""
     return sin(angle), cos(angle)
 
@@ -97,7 +110,7 @@ def transpose(a: Matrix) -> Matrix:
     return Dual(transpose(a.value), transpose(a.slope)) if isinstance(a, Dual) else np.swapaxes(a, -1, -2)
 
 
-def column(vector: Any) -> Matrix:
+def column(vector: Any) -> NDArray[Any]:
     """A 3-vector as a (3, 1) array."""
     return np.array(vector).reshape(3, 1)
 

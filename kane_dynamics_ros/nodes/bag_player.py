@@ -44,7 +44,7 @@ from kane_dynamics_ros.nodes.messages import (
     request_from,
     set_nanoseconds,
 )
-from kane_dynamics_ros.nodes.parameters import Values, checked
+from kane_dynamics_ros.nodes.parameters import Values, checked_value
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
@@ -52,13 +52,13 @@ MESSAGE_TYPES: tuple[Any, ...] = (JointState, JointTrajectory, String)
 DISCOVERY_TIMEOUT = 15.0  # [s] for the node to appear
 SERVICE_TIMEOUT = 10.0  # [s] for an answer about parameters
 COMMAND_TIMEOUT = 0.5  # [s] for a command; refused states get none
-SETTLING_TIME = 0.2  # [s] that the node gets to take a trajectory, and to see that somebody listens
+SETTLING_TIME = 0.2  # [s] that the node gets to take a trajectory, and to find its subscribers
 STATE_TIMEOUT = 60.0  # [s] for safety.state_timeout: a player that waits must not look like a dead robot
 CLOCK_LEAD = 0.0005  # [s] from /clock to the state that it belongs to
 
 
 class NodeMissingError(KaneDynamicsError):
-    """Nobody listens to the joint states, or publishes commands."""
+    """The feedforward node has no subscription to the states, or publishes no commands."""
 
     def __init__(self, node: str) -> None:
         super().__init__(
@@ -172,11 +172,11 @@ def changed_remotely(node: Node, remote: str, name: str, value: float) -> Iterat
 
 
 def read_remote(node: Node, remote: str) -> dict[str, Any]:
-    """Checked values of the whole table. Raises ``ParametersMissingError`` and ``ParameterError``."""
+    """Checked values of the whole table. Raises ``ParametersMissingError`` and ``RosParameterError``."""
     future = _client(node, remote).get_parameters([each.name for each in TABLE])
     values = _result(node, remote, future).values
     return {
-        each.name: checked(each, parameter_value_to_python(value))
+        each.name: checked_value(each, parameter_value_to_python(value))
         for each, value in zip(TABLE, values, strict=True)
     }
 

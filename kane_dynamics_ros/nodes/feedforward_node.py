@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
-from kane_dynamics_ros.control.goals import Outcome, Ticket, refusal
+from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome, refusal
 from kane_dynamics_ros.control.loop import Candidate
 from kane_dynamics_ros.control.rejections import NotActiveError, TrajectoryError
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
@@ -45,7 +45,7 @@ from kane_dynamics_ros.nodes.process import OwnSpin, StateFirstSpin, run_node, s
 WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through
 DIAGNOSTICS_EVERY = 20  # watches
-STOP_PATIENCE = 0.3  # [s] for the states of a stop, beyond twice its time
+STOP_GRACE = 0.3  # [s] for the states of a stop, beyond twice its time
 CLOCK_GRACE = 2.0  # [s] that the first /clock may take
 
 
@@ -155,7 +155,7 @@ class FeedforwardNode(LifecycleNode):
         controller = self._controller
         if controller is not None and (seconds := controller.begin_stop()):
             self.get_logger().info(f"stopping along the reference within {seconds:.2f} s")
-            self._spin.spin_states(lambda: controller.stopped, 2.0 * seconds + STOP_PATIENCE)
+            self._spin.spin_states(lambda: controller.stopped, 2.0 * seconds + STOP_GRACE)
         self._active = False
         gc.enable()
         gc.unfreeze()
@@ -233,7 +233,7 @@ class FeedforwardNode(LifecycleNode):
             for outcome in self._controller.loop.goals.taken():
                 self._tell(outcome)
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _tell(self, outcome: TrajectoryOutcome) -> None:
         self._status.tell(outcome)
         self._action.tell(outcome)
 

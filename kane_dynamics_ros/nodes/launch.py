@@ -12,7 +12,6 @@ import importlib.util
 import math
 import re
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,11 +27,12 @@ from kane_dynamics_ros.nodes.feedforward.parameters import build_settings
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
 from kane_dynamics_ros.nodes.hardware.parameters import build_hardware
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC
-from kane_dynamics_ros.nodes.parameters import Declaration, checked, parameters_of
+from kane_dynamics_ros.nodes.parameters import Declaration, checked_value, file_parameters
 from kane_dynamics_ros.runtime.load import find_module, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES
+from kane_dynamics_ros.this_python import module_command
 
 PACKAGE = "kane_dynamics_ros"
 SHIPPED = "manipulator_5dof"
@@ -197,7 +197,7 @@ def plan_ros2_control(values: Mapping[str, str]) -> LaunchPlan:
     check_model(model, description)
     described = with_topic_hardware(description, model, interface)
     controllers = _file(values, "controllers_file")
-    parameters_of(controllers, "controller_manager", "")
+    file_parameters(controllers, "controller_manager", "")
     own: dict[str, Any] = {
         "model": values["model"],
         "robot_description": description,
@@ -243,7 +243,7 @@ def plan_replay(values: Mapping[str, str]) -> LaunchPlan:
     model = load_model(values["model"], backend="python")
     own = {"model": values["model"], "mode": values["mode"], "use_sim_time": True}
     build_settings(_defaults(FEEDFORWARD_TABLE) | _checked(FEEDFORWARD_TABLE, own), model)
-    player = [sys.executable, "-m", PACKAGE, "replay", values["bag"], "--model", values["model"], "--live"]
+    player = module_command(PACKAGE, "replay", values["bag"], "--model", values["model"], "--live")
     return LaunchPlan(
         (NodePlan(PACKAGE, "feedforward_node", (own,)),), last=(*player, "--rate", values["rate"])
     )
@@ -398,17 +398,17 @@ def _file(values: Mapping[str, str], name: str) -> Path:
 
 def _parameters(file: Path | None, node: str, namespace: str, table: Sequence[Declaration]) -> dict[str, Any]:
     """Checked values of a node's whole table, with what a parameter file says of it."""
-    loaded = {} if file is None else parameters_of(file, node, namespace)
+    loaded = {} if file is None else file_parameters(file, node, namespace)
     return _defaults(table) | _checked(table, loaded)
 
 
 def _defaults(table: Sequence[Declaration]) -> dict[str, Any]:
-    return {each.name: checked(each, each.default) for each in table}
+    return {each.name: checked_value(each, each.default) for each in table}
 
 
 def _checked(table: Sequence[Declaration], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that the table knows, checked; the node itself warns of the others."""
-    return {each.name: checked(each, values[each.name]) for each in table if each.name in values}
+    return {each.name: checked_value(each, values[each.name]) for each in table if each.name in values}
 
 
 # A plan as actions of ROS's launch
@@ -475,8 +475,8 @@ def _node_actions(node: NodePlan, namespace: str) -> list[Any]:
 def _on_end(action: Any, name: str, well_too: bool) -> list[Any]:
     """Handlers: the last error that the process tells is remembered, and its end becomes the launch's.
 
-    The exception is launch's way to a non-zero exit code; ``well_too`` makes exit code 0 an error too, as
-    the end of a node is that nobody asked to end.
+    The exception is launch's way to a non-zero exit code; with ``well_too``
+    exit code 0 is an error too: that of a node which was not asked to end.
     """
     actions = importlib.import_module("launch.actions")
     handlers = importlib.import_module("launch.event_handlers")

@@ -27,7 +27,7 @@ from kane_dynamics_ros.nodes.hardware.clocks import (
 )
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_hardware, build_reporter, faults, payload
 from kane_dynamics_ros.nodes.messages import subscription_events
-from kane_dynamics_ros.nodes.parameters import ParameterError, declare, read
+from kane_dynamics_ros.nodes.parameters import RosParameterError, declare, read
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array
@@ -37,12 +37,11 @@ if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid
     from kane_dynamics_ros.elastic.posture import Pose
     from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 
-STEADY = ClockType.STEADY_TIME
-CLOCK_LOOK = 1.0  # [s] of the wall between looks for /clock
-CLOCK_REPORT = 5.0  # [s] between two warnings that there is none
-_LONGEST_WAIT = 0.1  # [s] for anything to do, before looking whether to stop
 UNANSWERED = ("nan", "stale", "lost", "freeze")  # faults whose joint states a controller may refuse
-_REPORT_PERIOD = 1.0  # [s] between two log messages of one kind
+SPIN_TIMEOUT = 0.1  # [s] for anything to do, before looking whether to stop
+CLOCK_CHECK_PERIOD = 1.0  # [s] of the wall between looks for /clock
+CLOCK_WARNING_PERIOD = 5.0  # [s] between two warnings that there is none
+LOG_PERIOD = 1.0  # [s] between two log messages of one kind
 
 
 class CommandShapeError(KaneDynamicsError):
@@ -145,16 +144,16 @@ class SimulatedHardwareNode(Node):
         executor = SingleThreadedExecutor()
         executor.add_node(self)
         while not stopped():
-            executor.spin_once(timeout_sec=_LONGEST_WAIT)
+            executor.spin_once(timeout_sec=SPIN_TIMEOUT)
         executor.shutdown()
 
     def finish(self) -> None:
-        """Say what went wrong during the run, if anything did."""
+        """Log what went wrong during the run, if anything did."""
         count = self.dropped_commands
         dropped = f"{count} command{' was' if count == 1 else 's were'} dropped" if count else ""
-        words = "; ".join(filter(None, (dropped, self._time.lost())))
-        if words:
-            self.get_logger().warning(words)
+        problems = "; ".join(filter(None, (dropped, self._time.lost())))
+        if problems:
+            self.get_logger().warning(problems)
         self.destroy_node()
 
     def _build_time(self) -> SimulationTime:
@@ -166,7 +165,9 @@ class SimulatedHardwareNode(Node):
 
         if mode == "wall":
             if self.get_parameter("use_sim_time").value:
-                self.create_timer(CLOCK_LOOK, self._look_for_clock, clock=Clock(clock_type=STEADY))
+                self.create_timer(
+                    CLOCK_CHECK_PERIOD, self._check_clock, clock=Clock(clock_type=ClockType.STEADY_TIME)
+                )
             return WallTime(self, step, self._advance)
         if mode == "clock":
             return ScaledTime(self, now, step, self._advance, values["time.rate"])
@@ -175,20 +176,20 @@ class SimulatedHardwareNode(Node):
                 "wall or clock with command.type joint_state: controller_manager waits for /clock, and the "
                 "arm would wait for its command"
             )
-            raise ParameterError("time.mode", mode, allowed)
+            raise RosParameterError("time.mode", mode, allowed)
 
         def faulty() -> bool:
             return any(fault.kind in UNANSWERED for fault in hardware.faults.active)
 
         return LockStepTime(self, now, self._advance, self._send, faulty, values["time.timeout"])
 
-    def _look_for_clock(self) -> None:
+    def _check_clock(self) -> None:
         """Stamps come from the clock that ``use_sim_time`` asks for: say that there is none."""
         if not self.get_clock().now().nanoseconds:
             self.get_logger().warning(
                 "use_sim_time is true and no /clock comes: joint states are stamped 0; leave it out, or set "
                 "time.mode to clock or lock_step for a clock of the arm's own",
-                throttle_duration_sec=CLOCK_REPORT,
+                throttle_duration_sec=CLOCK_WARNING_PERIOD,
             )
 
     def _subscribe(self) -> None:
@@ -218,7 +219,7 @@ class SimulatedHardwareNode(Node):
             self.dropped_commands += 1
             self.get_logger().warning(
                 f"{self._command_topic}: dropped a message ({self.dropped_commands} so far): {error}",
-                throttle_duration_sec=_REPORT_PERIOD,
+                throttle_duration_sec=LOG_PERIOD,
             )
             return
         self._time.commanded()
@@ -229,7 +230,7 @@ class SimulatedHardwareNode(Node):
         except KaneDynamicsError as error:
             self.hardware.stop()
             self.get_logger().error(
-                f"{error}; the brakes hold the arm where it last was", throttle_duration_sec=_REPORT_PERIOD
+                f"{error}; the brakes hold the arm where it last was", throttle_duration_sec=LOG_PERIOD
             )
         return self._report() if self._reporter.due(self.hardware.steps) else "stepped"
 
@@ -237,7 +238,7 @@ class SimulatedHardwareNode(Node):
         hardware = self.hardware
         report = self._reporter.compose(hardware.read(), hardware.faults)
         if report is None:
-            return "swallowed"
+            return "suppressed"
         self._fill(report)
         self._send()
         return "sent"

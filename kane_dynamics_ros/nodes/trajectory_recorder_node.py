@@ -60,7 +60,7 @@ from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
 from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
 
 
-class Topic(NamedTuple):
+class RecordedTopic(NamedTuple):
     """A topic to record; of ``latched`` ones, the newest message sent before is received too."""
 
     name: str
@@ -71,13 +71,13 @@ class Topic(NamedTuple):
 STATES, COMMANDS = "joint_states", COMMAND_TOPIC
 STATUS = "feedforward_node/trajectory_status"
 TOPICS = (
-    Topic(STATES, JointState),
-    Topic(COMMANDS, Float64MultiArray),
-    Topic("joint_trajectory", JointTrajectory),
-    Topic("feedforward_node/feedforward", JointState),
-    Topic(STATUS, DiagnosticStatus, latched=True),
-    Topic("robot_description", String, latched=True),
-    Topic("/diagnostics", DiagnosticArray),
+    RecordedTopic(STATES, JointState),
+    RecordedTopic(COMMANDS, Float64MultiArray),
+    RecordedTopic("joint_trajectory", JointTrajectory),
+    RecordedTopic("feedforward_node/feedforward", JointState),
+    RecordedTopic(STATUS, DiagnosticStatus, latched=True),
+    RecordedTopic("robot_description", String, latched=True),
+    RecordedTopic("/diagnostics", DiagnosticArray),
 )
 REQUIRED = ("trajectory", "bag")
 STATUS_GRACE = 0.5  # [s] for the status of a failure to reach the bag too
@@ -220,7 +220,7 @@ class BagRecorder:
     """
 
     def __init__(
-        self, node: Node, path: Path, topics: tuple[Topic, ...], without_namespace: bool = False
+        self, node: Node, path: Path, topics: tuple[RecordedTopic, ...], without_namespace: bool = False
     ) -> None:
         if path.exists():
             raise BagExistsError(path)
@@ -296,7 +296,7 @@ class BagRecorder:
         """The newest message of a topic; ``KeyError`` when none has come."""
         return self._heard[name]
 
-    def _subscribe(self, topic: Topic, reliable: bool) -> "Subscription[Any]":
+    def _subscribe(self, topic: RecordedTopic, reliable: bool) -> "Subscription[Any]":
         callbacks = SubscriptionEventCallbacks(use_default_callbacks=False)
         callbacks.incompatible_qos = lambda _: self._unreliable.add(topic.name)
         return self._node.create_subscription(
@@ -332,7 +332,7 @@ class BagRecorder:
             raise BagWriteError(self.path, error, self._written) from None
         self._written += 1
 
-    def _connection(self, writer: Writer, topic: Topic) -> Connection:
+    def _connection(self, writer: Writer, topic: RecordedTopic) -> Connection:
         package, kind = topic.message.__module__.partition(".")[0], topic.message.__name__
         return writer.add_connection(
             self._node.resolve_topic_name(topic.name).removeprefix(self._prefix),

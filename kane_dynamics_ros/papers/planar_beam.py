@@ -15,6 +15,7 @@ from scipy.linalg.lapack import dgbsv
 from kane_dynamics_ros.elastic.body import ElasticBody, straight_beam
 from kane_dynamics_ros.elastic.equations import RigidMotion, axial_load, skew
 from kane_dynamics_ros.elastic.link import BeamRates
+from kane_dynamics_ros.elastic.stepping import generalized_alpha
 from kane_dynamics_ros.runtime.interface import Array
 
 U = 5  # off-diagonals of a chain of plane elements, on either side
@@ -154,9 +155,7 @@ def step(
     ``radius`` in 0..1 is the spectral radius at infinite frequency: 1 keeps the energy, less damps the
     frequencies that the step does not resolve.
     """
-    alpha_m, alpha_f = (2 * radius - 1) / (radius + 1), radius / (radius + 1)
-    gamma = 0.5 - alpha_m + alpha_f
-    beta = (1 - alpha_m + alpha_f) ** 2 / 4
+    alpha_m, alpha_f, gamma, beta = generalized_alpha(radius)
     c, k, Q = assemble(beam, motion)
     if force is not None:
         Q = Q + force
@@ -174,7 +173,7 @@ def step(
 
 def sample_time(t: float, h: float, radius: float = 1.0) -> float:
     """The time within a step at which ``step`` wants motion and force."""
-    return t + h * (1 - radius / (radius + 1))
+    return t + h * (1 - generalized_alpha(radius).alpha_f)
 
 
 def at_rest(beam: PlanarBeam) -> PlanarState:

@@ -59,11 +59,14 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> Outcom
             )  # imports matplotlib
 
             check_folder(job.bag, job.report)
-        observation, analysis = _judge(job, progress)
+        model = load_model(job.model)
+        if job.urdf_friction:
+            model = model.with_urdf_friction()
+        observation, analysis = _judge(job, model, progress)
         verdict = analysis.verdict
         warnings = []
         if job.report is not None:
-            warnings = write_report(observation, analysis, job.report, job.urdf)
+            warnings = write_report(observation, analysis, model, job.report, job.urdf)
         return Outcome(job.bag, verdict, None, tuple(warnings))
     except KaneDynamicsError as error:
         return Outcome(job.bag, verdict, str(error))
@@ -71,10 +74,9 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> Outcom
         return Outcome(job.bag, verdict, str(PathError(error) if error.filename else f"{job.bag}: {error}"))
 
 
-def _judge(job: Job, progress: Callable[[int], object] | None) -> tuple[Observation, Analysis]:
-    model = load_model(job.model)
-    if job.urdf_friction:
-        model = model.with_urdf_friction()
+def _judge(
+    job: Job, model: DynamicsModel, progress: Callable[[int], object] | None
+) -> tuple[Observation, Analysis]:
     revolving = [joint.name for joint in model.joints if joint.kind != "prismatic"]
     # the recording is never named, so that its samples are gone before the model's efforts need their memory
     observation = observe(

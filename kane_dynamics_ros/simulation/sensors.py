@@ -144,7 +144,7 @@ class Reporter:
         return True
 
     def compose(self, reading: Reading, faults: Faults) -> Report | None:
-        """The report of a reading; None when a dropout swallows it."""
+        """The report of a reading; None in a dropout."""
         frozen = faults.joints("freeze")
         if frozen and self._last is not None:
             for fresh, old in zip(reading, self._last, strict=True):

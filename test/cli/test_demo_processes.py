@@ -17,6 +17,7 @@ from kane_dynamics_ros.cli.demo.processes import (
     wait_for,
 )
 from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.this_python import module_command
 
 SLEEP = "import time; print('started', flush=True); time.sleep(60)"
 FAIL = "print('no such model'); raise SystemExit(3)"
@@ -27,16 +28,14 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); "
 def programs(monkeypatch):
     """Lets the names sleep, fail and stubborn stand for nodes."""
     codes = {"sleep": SLEEP, "fail": FAIL, "stubborn": STUBBORN, "end": ""}
-    monkeypatch.setattr(processes, "PATIENCE", 0.5)
+    monkeypatch.setattr(processes, "SHUTDOWN_TIMEOUT", 0.5)
     return {name: [sys.executable, "-c", code] for name, code in codes.items()}
 
 
 def test_command_line_sets_ros_parameters_as_yaml():
     parameters = {"mode": "feedforward_pd", "terms.gravity": False, "kp": [1.0, 2.0], "rate": 500.0}
     assert node_command("some_node", parameters, "/space") == [
-        sys.executable,
-        "-m",
-        "kane_dynamics_ros.nodes.some_node",
+        *module_command("kane_dynamics_ros.nodes.some_node", quietly=True),
         "--ros-args",
         *["-r", "__ns:=/space", "-r", "/clock:=/space/clock", "-r", "/diagnostics:=/space/diagnostics"],
         *["-p", 'mode:="feedforward_pd"', "-p", "terms.gravity:=false"],
@@ -48,8 +47,8 @@ def test_missing_ros_is_said_at_once_with_two_ways_out(monkeypatch, capsys):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main(["demo"]) == 2
     assert capsys.readouterr().err == (
-        "error: the demonstration runs ROS 2 nodes, but this Python has no rclpy; source ROS's setup.bash, "
-        "or install ROS 2 from PyPI with pip install '.[ros]' in the checkout\n"
+        "error: the demonstration needs ROS 2's rclpy, which this Python does not have; source ROS's "
+        "setup.bash, or install ROS 2 from PyPI with pip install '.[ros]' in the checkout\n"
     )
 
 

@@ -9,10 +9,10 @@ from rosbags.typesys import Stores, get_typestore
 
 from kane_dynamics_ros.cli.demo.tracking import (
     DURATION,
-    NoTrajectoryError,
+    RecordedRun,
     RecordingTooShortError,
-    Run,
     TrackingError,
+    TrajectoryNotRecordedError,
     gaps_found,
     read_run,
     reference,
@@ -74,13 +74,13 @@ def test_too_few_states_are_no_run(tmp_path):
 
 def test_a_bag_without_the_trajectory_is_no_run(tmp_path):
     write_bag(tmp_path / "bag", np.arange(0.0, DURATION, 0.02), with_trajectory=False)
-    with pytest.raises(NoTrajectoryError):
+    with pytest.raises(TrajectoryNotRecordedError):
         read_run(tmp_path / "bag", JOINTS, START)
 
 
 def run_at(times):
     values = np.repeat(times[:, None], 5, axis=1)
-    return Run(times, values, values, values)
+    return RecordedRun(times, values, values, values)
 
 
 def test_gaps_are_counted_from_the_motions_start_to_its_end():
@@ -147,7 +147,7 @@ def test_rms_of_a_whole_sine_period_is_its_amplitude_over_root_two():
     times = np.linspace(0.0, 1.0, 1000, endpoint=False)
     amplitudes = np.array([0.5, 2.0])
     position = 1.0 + np.sin(2 * np.pi * times)[:, None] * amplitudes
-    found = tracking_error(Run(times, position, np.ones_like(position), np.zeros_like(position)))
+    found = tracking_error(RecordedRun(times, position, np.ones_like(position), np.zeros_like(position)))
     np.testing.assert_allclose(found.rms, amplitudes / np.sqrt(2), rtol=1e-12)
     np.testing.assert_allclose(found.peak, amplitudes, rtol=1e-12)  # a sample falls on the crest
 
@@ -201,6 +201,6 @@ def test_missing_states_are_told_of_the_run_that_misses_them():
     runs = {}
     for label, kept in (("whole", times), ("torn", np.delete(times, [7, 8, 9]))):
         values = np.zeros((len(kept), 3))
-        runs[label] = Run(kept, values, values, values)
+        runs[label] = RecordedRun(kept, values, values, values)
     [told] = gaps_found(runs)
     assert told.startswith("torn: 3 of 401 joint states are missing, up to 0.080 s")

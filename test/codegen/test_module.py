@@ -146,6 +146,24 @@ def test_a_file_that_cannot_be_replaced_leaves_the_others(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["arm.c"]
 
 
+@pytest.mark.parametrize("suffix", [".py", ".c", ".h"])
+def test_a_file_that_was_not_generated_is_never_replaced(suffix: str, tmp_path: Path) -> None:
+    derived = derive(random_chain(np.random.default_rng(0), 1))
+    own = tmp_path / f"arm{suffix}"
+    own.write_text("a day's work\n")
+    with pytest.raises(OutputError) as raised:
+        write_module(derived, "arm", tmp_path)
+    assert str(raised.value) == (
+        f"{tmp_path}: cannot write the generated module: {own.name} is there already, and was not generated; "
+        "choose another -o DIR"
+    )
+    assert own.read_text() == "a day's work\n"
+    assert list(tmp_path.iterdir()) == [own]
+    own.unlink()
+    for _ in range(2):
+        assert len(write_module(derived, "arm", tmp_path)) == 3
+
+
 def test_many_may_write_one_module_at_once(tmp_path: Path) -> None:
     derived = derive(random_chain(np.random.default_rng(0), 1))
     with ThreadPoolExecutor(4) as pool:

@@ -10,7 +10,7 @@ from joints import SECOND, point, request
 from kane_dynamics_ros.control.goals import Tolerances
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import position_limits
-from kane_dynamics_ros.control.loop import FAULT_KINDS, ControlLoop, Safety, Settings
+from kane_dynamics_ros.control.loop import FAULT_KINDS, ControlLoop, LoopSettings, Safety
 from kane_dynamics_ros.control.plan import sample
 from kane_dynamics_ros.control.rejections import NoEffectError, NoStateError, OutsideLimitsError
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
@@ -31,7 +31,7 @@ def settings(mode="computed_torque", reactions=None, **changes):
     chosen = (
         dict.fromkeys(FAULT_KINDS, "hold") | {"overrun": "ignore", "saturation": "ignore"} | (reactions or {})
     )
-    made = Settings(
+    made = LoopSettings(
         law=build_law(mode, MODEL, np.full(N, 100.0), np.full(N, 20.0), TermSwitches()),
         rules=Rules(),
         safety=Safety(reactions=chosen),

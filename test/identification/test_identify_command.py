@@ -101,6 +101,17 @@ def test_the_bound_on_the_held_out_residual_makes_exit_code_1(bag, tmp_path, cap
     assert (tmp_path / "identified.json").exists()
 
 
+@pytest.mark.parametrize("name", ["parameters.yaml", "manipulator_5dof_identified.py"])
+def test_files_of_the_users_are_not_replaced(name, bag, tmp_path, capsys):
+    """``-o config`` of a ROS package, say; told before anything is computed."""
+    own = tmp_path / name
+    own.write_text("mine")
+    assert run(bag, "-o", tmp_path) == 2
+    assert capsys.readouterr().err.startswith(f"error: {own}: is there already")
+    assert list(tmp_path.iterdir()) == [own]
+    assert own.read_text() == "mine"
+
+
 def test_bags_to_validate_are_only_judged(bag, tmp_path):
     other, _ = recorded(tmp_path / "other", planted(20), 20.0, seed=5)
     assert run(bag, "--validate", other, "-o", tmp_path / "out", "--holdout", "1/3") == 0

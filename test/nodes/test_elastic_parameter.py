@@ -9,7 +9,7 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from kane_dynamics_ros.elastic.link import NoElasticLinkError
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_engine, parametrised
-from kane_dynamics_ros.nodes.parameters import ParameterError
+from kane_dynamics_ros.nodes.parameters import RosParameterError
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
@@ -45,7 +45,7 @@ def test_the_urdf_s_own_elements_are_read_and_the_payload_is_carried() -> None:
 
 
 def test_it_needs_the_own_engine_and_links(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError) as refused:
+    with pytest.raises(RosParameterError) as refused:
         engine(elastic=str(LINKS), engine="mujoco")
     assert str(refused.value) == (
         f"parameter 'elastic': found {str(LINKS)!r}; allowed is empty with engine mujoco"

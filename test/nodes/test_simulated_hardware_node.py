@@ -20,7 +20,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from kane_dynamics_ros.nodes.parameters import ParameterError
+from kane_dynamics_ros.nodes.parameters import RosParameterError
 from kane_dynamics_ros.nodes.simulated_hardware_node import SimulatedHardwareNode
 from kane_dynamics_ros.runtime import load_model
 
@@ -240,7 +240,7 @@ def test_wrong_parameters_end_the_start(
     arguments = [part for name, value in parameters.items() for part in ("-p", f"{name}:={value}")]
     rclpy.init(args=["--ros-args", *arguments], domain_id=DOMAIN)
     try:
-        with pytest.raises(ParameterError if message else Exception) as caught:
+        with pytest.raises(RosParameterError if message else Exception) as caught:
             SimulatedHardwareNode()
     finally:
         rclpy.try_shutdown()
@@ -345,7 +345,7 @@ def test_lock_step_with_a_controller_that_waits_for_the_clock_is_refused(
 ) -> None:
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     try:
-        with pytest.raises(ParameterError, match=r"'time\.mode'"):
+        with pytest.raises(RosParameterError, match=r"'time\.mode'"):
             Bench({"command.type": "joint_state", "time.mode": "lock_step"})
     finally:
         rclpy.try_shutdown()
@@ -371,8 +371,7 @@ def test_simulated_time_without_a_clock_is_said(bench: Callable[..., Bench]) -> 
     logger = arm.node.get_logger()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(logger), "warning", lambda self, text, **_: said.append(text))
-        arm.until(lambda: bool(said))
-    assert "/clock" in said[0]
+        arm.until(lambda: any("/clock" in text for text in said))  # a slow machine is warned of before
 
 
 def stamps(messages: Sequence[Any]) -> set[tuple[int, int]]:

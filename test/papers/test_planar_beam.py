@@ -145,12 +145,17 @@ def test_the_step_converges_with_order_two_to_another_integrator():
     assert math.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.25)
 
 
-def test_assembling_and_one_step_of_forty_elements_take_under_a_millisecond():
+def test_assembling_and_one_step_of_forty_elements_cost_a_few_solutions_of_as_many_equations():
+    """Both are timed in one thread, in turns, so that neither the machine nor its load matters."""
     beam = planar_beam(BEAM, LENGTH, 40, (0, 1, 2), damping=(0.1, 1e-4), stiffened=True)
     state, motion = at_rest(beam), PlanarMotion(0.0, 0.0, 1.0, 0.1)
-    times = []
+    A, b = np.eye(len(state.d)) + 0.01, np.ones(len(state.d))
+    steps, solutions = [], []
     for _ in range(200):
         start = time.thread_time()
         state = step(beam, state, motion, 1e-3)
-        times.append(time.thread_time() - start)
-    assert np.median(times) < 1e-3
+        middle = time.thread_time()
+        np.linalg.solve(A, b)
+        steps.append(middle - start)
+        solutions.append(time.thread_time() - middle)
+    assert np.median(steps) < 5 * np.median(solutions)  # 1 was measured

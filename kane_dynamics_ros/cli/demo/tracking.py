@@ -47,7 +47,7 @@ class RecordingTooShortError(KaneDynamicsError):
         )
 
 
-class NoTrajectoryError(KaneDynamicsError):
+class TrajectoryNotRecordedError(KaneDynamicsError):
     """The trajectory itself is not in the bag, so that its start is not known."""
 
     def __init__(self, bag: Path) -> None:
@@ -107,7 +107,7 @@ class Gaps(NamedTuple):
     longest: float
 
 
-class Run(NamedTuple):
+class RecordedRun(NamedTuple):
     """What happened: times since the motion's start [s], (N,); the rest (N, n) in the model's joint order."""
 
     times: Array
@@ -137,7 +137,7 @@ class Run(NamedTuple):
         return times, np.insert(values, after, np.nan, axis=0)
 
 
-def read_run(bag: Path, joint_names: tuple[str, ...], start_position: Array) -> Run:
+def read_run(bag: Path, joint_names: tuple[str, ...], start_position: Array) -> RecordedRun:
     """The joint states of a recorded run from the motion's start to its end. Raises when there are few."""
     states = read_recording(bag, joint_names).states
     times = NANOSECOND * (states.stamps - start_of_motion(bag)).astype(np.float64)
@@ -145,7 +145,7 @@ def read_run(bag: Path, joint_names: tuple[str, ...], start_position: Array) -> 
     if during.sum() < FEWEST_STATES:
         raise RecordingTooShortError(bag, int(during.sum()))
     wanted = reference(times[during], start_position).q
-    return Run(times[during], states.position[during], wanted, states.effort[during])
+    return RecordedRun(times[during], states.position[during], wanted, states.effort[during])
 
 
 def start_of_motion(bag: Path) -> int:
@@ -154,7 +154,7 @@ def start_of_motion(bag: Path) -> int:
         connections = [c for c in reader.connections if c.topic.endswith("joint_trajectory")]
         first = next(iter(reader.messages(connections)), None) if connections else None
         if first is None:
-            raise NoTrajectoryError(bag)
+            raise TrajectoryNotRecordedError(bag)
         connection, _, data = first
         message: Any = reader.deserialize(data, connection.msgtype)
     return int(message.header.stamp.sec) * SECOND_NS + int(message.header.stamp.nanosec)
@@ -170,7 +170,7 @@ class TrackingError(NamedTuple):
     peak: Array
 
 
-def tracking_error(run: Run) -> TrackingError:
+def tracking_error(run: RecordedRun) -> TrackingError:
     """Errors over the whole motion, each joint state counting once."""
     return TrackingError(np.sqrt(np.mean(run.error**2, axis=0)), np.max(np.abs(run.error), axis=0))
 
@@ -187,7 +187,7 @@ def table(joint_names: Sequence[str], errors: Mapping[str, TrackingError]) -> st
     return "\n".join(lines)
 
 
-def gaps_found(runs: Mapping[str, Run]) -> list[str]:
+def gaps_found(runs: Mapping[str, RecordedRun]) -> list[str]:
     """Runs in which joint states are missing: what they show of those times is not known."""
     return [
         f"{label}: {gaps.missing} of {gaps.expected} joint states are missing, up to {gaps.longest:.3f} s "

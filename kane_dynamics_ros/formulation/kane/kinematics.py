@@ -126,6 +126,21 @@ def joint_axes(placements: Sequence[Placement], poses: Sequence[Pose]) -> list[V
     return [apply(pose.R_RB, place.segment.axis) for place, pose in zip(placements, poses, strict=True)]
 
 
+def partial_velocities_of_point(
+    placements: Sequence[Placement], poses: Sequence[Pose], point: Vector
+) -> list[tuple[Vector, Vector]]:
+    """omega_r [1] and v_r [m] of a point of the last body, in root axes, for each joint r, (T4).
+
+    They belong to the joints' own speeds: followers' multipliers are not in them. ``point``: its position in
+    the root frame [m].
+    """
+    partials: list[tuple[Vector, Vector]] = []
+    for placement, pose, axis in zip(placements, poses, joint_axes(placements, poses), strict=True):
+        arm = add(point, scale(-1, pose.p_RoBo_R))
+        partials.append(((0, 0, 0), axis) if placement.segment.prismatic else (axis, cross(axis, arm)))
+    return partials
+
+
 def jacobian_of_point(
     placements: Sequence[Placement], poses: Sequence[Pose], point: Vector, n: int
 ) -> list[list[Scalar]]:
@@ -135,10 +150,9 @@ def jacobian_of_point(
     ``point``: its position in the root frame [m].
     """
     columns: list[tuple[Vector, Vector]] = [((0, 0, 0), (0, 0, 0))] * n
-    for placement, pose, axis in zip(placements, poses, joint_axes(placements, poses), strict=True):
+    partials = partial_velocities_of_point(placements, poses, point)
+    for placement, (omega, v) in zip(placements, partials, strict=True):
         segment = placement.segment
-        arm = add(point, scale(-1, pose.p_RoBo_R))
-        omega, v = ((0, 0, 0), axis) if segment.prismatic else (axis, cross(axis, arm))
         old_omega, old_v = columns[segment.coordinate]
         columns[segment.coordinate] = (
             add(old_omega, scale(segment.multiplier, omega)),

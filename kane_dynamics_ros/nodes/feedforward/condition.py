@@ -56,7 +56,7 @@ class Diagnostics:
 class SinceLastStatus:
     """Since the last status: the joints that were clamped, and how often the arm did not follow.
 
-    ``conflicts`` says who else sends states or commands; empty where nobody does.
+    ``conflicts`` names other publishers of states or commands; empty without any.
     """
 
     clamped: list[str]
@@ -264,7 +264,7 @@ class ConditionLog:
         refused = controller.reader.refusals.total()
         if refused > self._refused:
             self._logger.warning(
-                f"joint_states: {controller.reader.refused_why} ({refused} messages refused so far)",
+                f"joint_states: {controller.reader.last_refusal} ({refused} messages refused so far)",
                 throttle_duration_sec=1.0,
             )
         self._refused = refused

@@ -21,7 +21,7 @@ from std_msgs.msg import Float64MultiArray
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term
 from kane_dynamics_ros.control.limits import motion_limits
-from kane_dynamics_ros.control.loop import Candidate, ControlLoop, Reaction, Settings, Step
+from kane_dynamics_ros.control.loop import Candidate, ControlLoop, ControlStep, LoopSettings, Reaction
 from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.nodes.feedforward.action import EmptyGoalError, tolerances_from
@@ -122,7 +122,7 @@ class CommandOutput:
 
 
 class StepOutput:
-    """The reference with its effort, and each term when asked, while somebody listens."""
+    """The reference with its effort, and each term when asked, while there are subscribers."""
 
     def __init__(self, node: Node, joint_names: Sequence[str]) -> None:
         self._names = list(joint_names)
@@ -138,15 +138,15 @@ class StepOutput:
     def publishers(self) -> "list[Publisher[JointState]]":
         return [self._feedforward, *self._terms.values()]
 
-    def look_for_listeners(self, publish_terms: bool) -> None:
-        """Ask the middleware who listens; too slow to ask for every state."""
+    def look_for_subscribers(self, publish_terms: bool) -> None:
+        """Ask the middleware for subscribers; too slow to ask for every state."""
         self._feedforward_heard = self._feedforward.get_subscription_count() > 0
         self._terms_heard = publish_terms and any(
             publisher.get_subscription_count() for publisher in self._terms.values()
         )
         self.heard = self._feedforward_heard or self._terms_heard
 
-    def publish(self, step: Step, law: Law, now_ns: int) -> None:
+    def publish(self, step: ControlStep, law: Law, now_ns: int) -> None:
         if self._feedforward_heard:
             self._feedforward.publish(self._message(now_ns, step.tau, step.reference))
         if self._terms_heard:
@@ -218,13 +218,13 @@ class Controller:
         self.external = ObserverOutput(node, self.loop, values)
         self._configure_reader(values)
 
-    def prepare(self, values: Values) -> Settings:
-        """Settings for other parameter values. Raises ``KaneDynamicsError``."""
+    def prepare(self, values: Values) -> LoopSettings:
+        """LoopSettings for other parameter values. Raises ``KaneDynamicsError``."""
         settings = build_settings(values, self.model)
         build_observer(values, settings)
         return settings
 
-    def apply(self, values: Values, settings: Settings) -> None:
+    def apply(self, values: Values, settings: LoopSettings) -> None:
         """Use other parameter values from the next state on."""
         self.values, self.loop.settings = values, settings
         self.external.configure(values)
@@ -297,10 +297,10 @@ class Controller:
         return self.reader.missing(self._clock.steady())
 
     def watch(self) -> None:
-        """Between states: react to missing ones, and look who listens."""
+        """Between states: react to missing ones, and look for subscribers."""
         self._publish(self.loop.watch(self._clock.steady()))
-        self._steps.look_for_listeners(self.values["terms.publish"])
-        self.external.look_for_listeners()
+        self._steps.look_for_subscribers(self.values["terms.publish"])
+        self.external.look_for_subscribers()
         self.reader.wants_effort = self.external.running and self.external.measured
 
     def annotate(self, request: TrajectoryRequest) -> TrajectoryRequest:
@@ -338,7 +338,7 @@ class Controller:
         return loop.plan is None or loop.alarm is not None or loop.rests
 
     def leave_safe(self) -> None:
-        """Send the last command, and wait until it has arrived where somebody listens."""
+        """Send the last command, and wait until its subscribers have it."""
         asked = self.values["safety.on_deactivate"]
         reaction: Reaction = "hold" if asked == "stop_and_hold" else asked
         last, end = self.loop.last_effort(reaction), time.monotonic() + RAMP_TIME

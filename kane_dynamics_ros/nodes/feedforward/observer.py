@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
+from kane_dynamics_ros.control.filters import low_pass_step
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrench
 from kane_dynamics_ros.control.validation import SECOND_NS
@@ -26,7 +27,7 @@ COMPONENTS = ("force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z
 class ObserverOutput:
     """The momentum observer with its topics and its service, fed after each command.
 
-    It runs while somebody listens, and where a collision has consequences. ``collision`` is latched.
+    It runs while there are subscribers, and where a collision has consequences. ``collision`` is latched.
     """
 
     def __init__(self, node: Node, loop: ControlLoop, values: Values) -> None:
@@ -48,7 +49,7 @@ class ObserverOutput:
         self.observer = MomentumObserver(build_observer(values, self._loop.settings))
         self.measured = values["observer.effort"] == "measured"
         self._weights = _weights(self._loop.settings.effort_limits)
-        self.look_for_listeners()
+        self.look_for_subscribers()
 
     @property
     def collision(self) -> Collision | None:
@@ -60,8 +61,8 @@ class ObserverOutput:
         """The wrench's components that the arm's posture could not tell when one was published last."""
         return self._undetermined if self._wrench_heard else ()
 
-    def look_for_listeners(self) -> None:
-        """Ask the middleware who listens; too slow to ask for every state."""
+    def look_for_subscribers(self) -> None:
+        """Ask the middleware for subscribers; too slow to ask for every state."""
         self._torque_heard = self._torque.get_subscription_count() > 0
         self._wrench_heard = self._wrench.get_subscription_count() > 0
         self._collision_heard = self._collision.get_subscription_count() > 0
@@ -107,8 +108,8 @@ class ObserverOutput:
         cutoff = self._values["observer.cutoff"]
         effort = self.observer.contact
         if cutoff:
-            share = -math.expm1(-math.tau * cutoff * dt)
-            effort = effort if self._smooth is None else self._smooth + share * (effort - self._smooth)
+            if self._smooth is not None:
+                effort = low_pass_step(self._smooth, effort, cutoff, dt)
             self._smooth = effort
         if self._torque_heard:
             names = list(self.observer.settings.rigid.joint_names)

@@ -8,10 +8,10 @@ import numpy as np
 from kane_dynamics_ros.control.goals import Tolerances
 from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, position_limits, velocity_limits
-from kane_dynamics_ros.control.loop import FAULT_KINDS, REACTIONS, Safety, Settings
+from kane_dynamics_ros.control.loop import FAULT_KINDS, REACTIONS, LoopSettings, Safety
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds, default_thresholds
 from kane_dynamics_ros.control.validation import Rules
-from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, Values, per_joint
+from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, Values, per_joint
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload
 
 SAFE_STATES = ("hold", "zero", "stop")
@@ -404,8 +404,8 @@ def joint_table(joint_names: Sequence[str]) -> tuple[Declaration, ...]:
 # The settings that checked values and a model make
 
 
-def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
-    """Settings for ``values`` and the model as it was loaded. Raises ``KaneDynamicsError``."""
+def build_settings(values: Values, shipped: DynamicsModel) -> LoopSettings:
+    """LoopSettings for ``values`` and the model as it was loaded. Raises ``KaneDynamicsError``."""
     n = len(shipped.joint_names)
     kp, kd = _gains(values, shipped)
     switches = TermSwitches(
@@ -415,7 +415,7 @@ def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
     effort = values["limits.effort"]
     lower, upper = position_limits(shipped.joints)
     fastest = velocity_limits(shipped.joints)
-    return Settings(
+    return LoopSettings(
         law=build_law(values["mode"], configured_model(values, shipped), kp, kd, switches),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
         safety=_safety(values),
@@ -432,8 +432,8 @@ def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
     )
 
 
-def build_observer(values: Values, settings: Settings) -> ObserverSettings:
-    """The observer for ``values`` and the settings made of them. Raises ``ParameterError``.
+def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
+    """The observer for ``values`` and the settings made of them. Raises ``RosParameterError``.
 
     A command without gravity is one to which the robot adds it: then the observer leaves it out too.
     """
@@ -532,5 +532,5 @@ def _tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
 
 def _of_length(name: str, value: list[float], length: int) -> Any:
     if len(value) != length:
-        raise ParameterError(name, value, f"a list of {length} numbers")
+        raise RosParameterError(name, value, f"a list of {length} numbers")
     return tuple(value)

@@ -17,7 +17,7 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
-from kane_dynamics_ros.control.goals import Outcome, Ticket
+from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import Candidate
 from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.control.validation import BLOCK, SECOND_NS, TrajectoryRequest
@@ -145,18 +145,15 @@ def log_fault(logger: RcutilsLogger, where: str, error: BaseException) -> None:
     logger.error(f"{where}: a fault of this package; please report it: {lines}")
 
 
-# What became of each trajectory, on ~/trajectory_status and in the log.
-
-
 class TrajectoryStatus:
-    """Publishes and logs each change of a trajectory's state."""
+    """Publishes each change of a trajectory's state on ``~/trajectory_status``, and logs it."""
 
     def __init__(self, node: Node) -> None:
         self._name = node.get_fully_qualified_name().lstrip("/")
         self._logger = node.get_logger()
         self._publisher = node.create_publisher(DiagnosticStatus, "~/trajectory_status", STATUS_QOS)
 
-    def tell(self, outcome: Outcome) -> None:
+    def tell(self, outcome: TrajectoryOutcome) -> None:
         level = level_of(outcome)
         message = f"{outcome.state}: {outcome.reason}"
         text = f"trajectory {outcome.ticket.number} {message}"
@@ -179,7 +176,7 @@ class TrajectoryStatus:
         self._publisher.publish(DiagnosticStatus(level=level, name=name, message=message, values=values))
 
 
-def level_of(outcome: Outcome) -> bytes:
+def level_of(outcome: TrajectoryOutcome) -> bytes:
     """OK when accepted or finished, WARN when a sender asked for something else, ERROR for the rest."""
     if outcome.state in ("accepted", "finished"):
         level: bytes = DiagnosticStatus.OK
@@ -188,9 +185,6 @@ def level_of(outcome: Outcome) -> bytes:
     else:
         level = DiagnosticStatus.ERROR
     return level
-
-
-# Annotating trajectories beside the commands.
 
 
 class BackgroundAnnotation:

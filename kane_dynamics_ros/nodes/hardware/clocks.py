@@ -17,7 +17,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import set_nanoseconds
-from kane_dynamics_ros.nodes.parameters import ParameterError
+from kane_dynamics_ros.nodes.parameters import RosParameterError
 
 CATCH_UP_NS = 50_000_000  # [ns] a delay up to this long is made up for
 BURST = 5  # steps in one go while a delay is made up for
@@ -30,12 +30,12 @@ LONGEST_PAUSE_NS = 60 * SECOND_NS
 LONG_WAIT_NS = 5 * SECOND_NS  # [ns] without a command, after which it is logged
 REPORT_PERIOD = 5.0  # [s] between two log messages of one kind
 
-StepResult = Literal["stepped", "sent", "swallowed"]  # no joint state was due; it went out; a fault kept it
+StepResult = Literal["stepped", "sent", "suppressed"]  # no joint state was due; it went out; a fault kept it
 Decision = Literal["wait", "repeat", "advance"]
 
 
 class SimulationTime(ABC):
-    """Calls the arm's steps, and stamps its messages. By default it waits for nobody."""
+    """Calls the arm's steps, and stamps its messages. By default it does not wait."""
 
     @abstractmethod
     def stamp(self) -> Time:
@@ -48,9 +48,9 @@ class SimulationTime(ABC):
         """A good command has just been taken."""
 
     def pause(self, wanted: bool) -> None:
-        """Stand still, or go on. Raises ``ParameterError`` where time cannot stand still."""
+        """Stand still, or go on. Raises ``RosParameterError`` where time cannot stand still."""
         if wanted:
-            raise ParameterError("time.paused", wanted, "false, unless time.mode is lock_step")
+            raise RosParameterError("time.paused", wanted, "false, unless time.mode is lock_step")
 
     @abstractmethod
     def lost(self) -> str:
@@ -115,7 +115,7 @@ class WallTime(SimulationTime):
 
 
 class ScaledTime(SimulationTime):
-    """Its own ``/clock``, which advances with the wall's times ``rate``, and waits for nobody.
+    """Its own ``/clock``, which advances with the wall's times ``rate``, and does not wait.
 
     Where the machine is too slow for the rate, the clock is too: no step is left out. ``now`` is the arm's
     time [s], ``advance`` makes one step of ``step`` [s].
@@ -155,7 +155,7 @@ class LockStep:
     taken as answers to the same state. Later an unanswered state is waited for without end where ``timeout``
     is 0: then the outcome does not depend on the machine's speed. Otherwise it is given up after ``timeout``
     and the arm advances under the command before; such runs are not repeatable, so they are counted in
-    ``timeouts``. A state in which a fault is reported may be answered by nobody, and is given up after a
+    ``timeouts``. A state in which a fault is reported may stay unanswered, and is given up after a
     second. While paused, nothing advances, and the state is repeated for those who come late; an answer that
     came meanwhile counts afterwards.
     """
@@ -170,7 +170,7 @@ class LockStep:
         self.timeouts = 0
 
     def reported(self, now: int, sent: bool, faulty: bool = False) -> None:
-        """A new state was due; ``sent`` False when a fault swallowed it, so that nobody will answer."""
+        """A new state was due; ``sent`` False when a fault suppressed it, so that no answer will come."""
         self._since, self._settled_at = now, None if sent else now
         self._answered, self._faulty, self._repeated = False, faulty, False
 
@@ -185,7 +185,7 @@ class LockStep:
     def tick(self, now: int) -> Decision:
         """Time passed without a command: what to do."""
         if self._paused_at is not None:
-            if now - self._paused_at >= LONGEST_PAUSE_NS:  # whoever paused it has died
+            if now - self._paused_at >= LONGEST_PAUSE_NS:  # the process that paused it has died
                 return self.resume(now)
             if now - self._since < PAUSED_REPEAT_NS:
                 return "wait"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.description.load import urdf_text
-from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, Values
+from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, Values
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES, ActuatorOptions, InnerLoop
@@ -260,11 +260,11 @@ def build_reporter(hardware: SimulatedHardware, values: Values) -> Reporter:
 
 
 def faults(values: Values, name: str) -> tuple[Fault, ...]:
-    """The faults that a list parameter describes. Raises ``ParameterError``."""
+    """The faults that a list parameter describes. Raises ``RosParameterError``."""
     try:
         return tuple(parse_fault(text) for text in values[name])
     except SimulationOptionError as error:
-        raise ParameterError(name, error.found, error.allowed) from None
+        raise RosParameterError(name, error.found, error.allowed) from None
 
 
 def build_engine(arm: DynamicsModel, values: Values) -> Engine:
@@ -279,7 +279,7 @@ def parametrised(model: DynamicsModel, values: Values) -> DynamicsModel:
     """The model with the gravity, rotor inertias and payload that the parameters give."""
     gravity = values["plant.gravity"]
     if len(gravity) != 3:
-        raise ParameterError("plant.gravity", gravity, "3 numbers")
+        raise RosParameterError("plant.gravity", gravity, "3 numbers")
     rotors = _by_joint(model, "plant.rotor_inertia", values, model.parameters.rotor_inertia)
     return model.with_parameters(gravity=tuple(gravity), rotor_inertia=tuple(rotors), payload=payload(values))
 
@@ -289,7 +289,7 @@ def payload(values: Values) -> Payload:
     com, inertia = values["payload.com"], values["payload.inertia"]
     for name, found, length in (("payload.com", com, 3), ("payload.inertia", inertia, 6)):
         if len(found) != length:
-            raise ParameterError(name, found, f"{length} numbers")
+            raise RosParameterError(name, found, f"{length} numbers")
     return Payload(values["payload.mass"], tuple(com), tuple(inertia))
 
 
@@ -307,7 +307,7 @@ def _elastic_engine(
     model: DynamicsModel, values: Values, options: PlantOptions, factors: dict[str, float]
 ) -> Engine:
     if values["engine"] != "own":
-        raise ParameterError("elastic", values["elastic"], "empty with engine mujoco")
+        raise RosParameterError("elastic", values["elastic"], "empty with engine mujoco")
     # Only here: they bring SciPy, which takes a second to import that rigid arms need not wait for.
     from kane_dynamics_ros.elastic.reader import elastic_arm
     from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
@@ -321,7 +321,7 @@ def _urdf(values: Values) -> str:
         return str(values["robot_description"])
     name = values["urdf"] or str(share_directory() / "urdf" / f"{values['model']}.urdf")
     if not values["urdf"] and not Path(name).is_file():
-        raise ParameterError(
+        raise RosParameterError(
             "urdf", "", "the URDF that the model was generated from, for engine mujoco and elastic links"
         )
     return urdf_text(name)
@@ -362,13 +362,13 @@ def _named_numbers(name: str, items: Sequence[str], known: Sequence[str]) -> dic
     for item in items:
         key, separator, number = item.rpartition("=")
         if not separator or key not in known:
-            raise ParameterError(name, item, f"NAME=NUMBER, NAME one of {', '.join(known)}")
+            raise RosParameterError(name, item, f"NAME=NUMBER, NAME one of {', '.join(known)}")
         try:
             result[key] = float(number)
         except ValueError:
             result[key] = math.nan
         if not math.isfinite(result[key]):
-            raise ParameterError(name, item, "NAME=NUMBER, a finite number")
+            raise RosParameterError(name, item, "NAME=NUMBER, a finite number")
     return result
 
 

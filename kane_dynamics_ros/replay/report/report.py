@@ -4,14 +4,14 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kane_dynamics_ros.files import OutputFileError, write_file
+from kane_dynamics_ros.files import OutputFileError, list_files, write_file, written_files
 from kane_dynamics_ros.replay.errors import ReportFolderError
 from kane_dynamics_ros.replay.estimation.motion import Observation
 from kane_dynamics_ros.replay.report.figures import joint_figure
@@ -19,10 +19,11 @@ from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
 from kane_dynamics_ros.replay.verdict.sentences import delay_sentence
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Verdict
 from kane_dynamics_ros.replay.viewing.playback import write_view
+from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 FORMAT = 2  # rises when a field changes its name or meaning
 HEADER = ("joint", "RMSE", "bias", "NRMSE", "R^2", "worst", "at", "unit")
-MARKER = ".kane_dynamics_replay.json"  # lists the files that a report wrote
+COMMAND = "replay"  # whose list of files it is
 PAGES = ("report.json", "report.html", "view.html")
 PREDICTED = "predicted"
 
@@ -147,7 +148,7 @@ def check_folder(bag: Path, folder: Path) -> None:
         raise ReportFolderError(bag, folder, "and the bag lie one in the other")
     if folder.exists() and not folder.is_dir():
         raise ReportFolderError(bag, folder, "is no folder")
-    written = _written(folder)
+    written = written_files(folder, COMMAND)
     for path in _outputs(folder):
         if path.relative_to(folder).as_posix() not in written:
             raise ReportFolderError(bag, path, "is there already, and no earlier report wrote it")
@@ -163,37 +164,30 @@ def _outputs(folder: Path) -> Iterator[Path]:
         yield predicted
 
 
-def _written(folder: Path) -> frozenset[str]:
-    """The files that the last report says it wrote; none where nothing says so."""
-    try:
-        return frozenset(map(str, json.loads((folder / MARKER).read_text(encoding="utf-8"))["files"]))
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return frozenset()
-
-
-def _mark(folder: Path, files: Collection[str]) -> None:
-    content = {"written by": "kane_dynamics replay", "files": sorted(files)}
-    write_file(folder / MARKER, json.dumps(content, indent=2) + "\n")
-
-
 def write_report(
-    observation: Observation, analysis: Analysis, folder: Path, urdf: Path | None = None
+    observation: Observation,
+    analysis: Analysis,
+    model: DynamicsModel,
+    folder: Path,
+    urdf: Path | None = None,
 ) -> list[str]:
     """Write all of it into a folder, which is made when it is not there; returns warnings.
 
-    ``urdf`` stands in for a description that the bag lacks; without either there is no ``view.html``.
+    ``model`` is the one that was judged; ``urdf`` stands in for a description that the bag lacks; without
+    either there is no ``view.html``.
     Raises ``ReportFolderError`` before anything is written, and ``OutputFileError``.
     """
     check_folder(observation.bag, folder)
-    before = _written(folder)
-    _mark(folder, before.union(PAGES))
+    before = written_files(folder, COMMAND)
+    list_files(folder, before.union(PAGES), COMMAND)
     write_json(analysis.verdict, folder / "report.json")
-    viewed, warnings = write_view(observation, analysis, urdf, folder / "view.html")
+    viewed, warnings = write_view(observation, analysis, model, urdf, folder / "view.html")
     if not viewed:
         (folder / "view.html").unlink(missing_ok=True)
     write_page(analysis, folder / "report.html", viewed)
     bag = _replace_predicted(observation, analysis, folder, before)
-    _mark(folder, [name for name in PAGES if viewed or name != "view.html"] + bag)
+    pages = [name for name in PAGES if viewed or name != "view.html"]
+    list_files(folder, pages + bag, COMMAND)
     return warnings
 
 
@@ -206,7 +200,7 @@ def _replace_predicted(
         try:
             write_prediction_bag(observation, analysis.comparison, part / PREDICTED)
             files = [f"{PREDICTED}/{path.name}" for path in sorted((part / PREDICTED).iterdir())]
-            _mark(folder, before.union(PAGES, files))
+            list_files(folder, before.union(PAGES, files), COMMAND)
             if target.is_dir():
                 for path in target.iterdir():
                     path.unlink()

@@ -1,4 +1,4 @@
-"""What a page plays: a bag's states beside the controller's reference, and the curves of a verdict."""
+"""Playbacks of a bag, beside the reference that the controller stated, and of the curves behind a verdict."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,17 +15,14 @@ from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, set_aside
 from kane_dynamics_ros.replay.verdict.verdict import Analysis
-from kane_dynamics_ros.replay.viewing.page import (
-    Playback,
-    Quantity,
-    Series,
+from kane_dynamics_ros.replay.viewing.page import Curve, Playback, Quantity, page
+from kane_dynamics_ros.replay.viewing.shown_robot import (
     ShownRobot,
     ViewOptions,
-    page,
     robot_from_file,
     robot_from_text,
 )
-from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 MOST_SAMPLES = 3000
 FINEST_STEP = 0.01  # [s]
@@ -41,14 +38,17 @@ class NoDescriptionError(KaneDynamicsError):
         super().__init__(f"{bag}: no robot_description was recorded; give the robot with --urdf FILE")
 
 
+# A bag
+
+
 def playback_of_bag(
     bag: Path, urdf: Path | None, options: ViewOptions | None = None
 ) -> tuple[Playback, list[str]]:
-    """What to play, and warnings about the bag and the meshes. Raises ``BagError``, ``DescriptionError``."""
+    """The playback, and warnings about the bag and the meshes. Raises ``BagError``, ``DescriptionError``."""
     recording = read_recording(bag, joints=())
-    robot = shown_robot(recording, urdf, options or ViewOptions())
+    robot = _robot_of_recording(recording, urdf, options or ViewOptions())
     states, reference = read_states(recording, robot.chain)
-    warnings = [*recording.damages, *map(str, set_aside(states)), *robot.warnings]
+    warnings = [*recording.damages, *map(str, set_aside(states)), *robot.meshes.warnings]
     set_aside(reference)
     times = time_grid(states.stamps)
     revolving = [joint.name for joint in robot.chain.joints if joint.kind != "prismatic"]
@@ -57,20 +57,21 @@ def playback_of_bag(
     playback = Playback(
         title=f"{robot.chain.robot}: {bag.resolve().parent.name}/{bag.resolve().name}",
         urdf=robot.urdf,
-        meshes=robot.meshes,
+        meshes=robot.meshes.by_name,
         joints=robot.chain.coordinates,
         tip=robot.chain.tip,
         times=1e-9 * (times - times[0]),
-        motionLabel="robot",
+        motion_label="robot",
         position=motion.position,
         reference=wanted.position if wanted else None,
         quantities=quantities(robot, motion, wanted),
-        locked=robot.locked,
+        held=robot.held,
+        note=robot.meshes.note,
     )
     return playback, warnings
 
 
-def shown_robot(recording: Recording, urdf: Path | None, options: ViewOptions) -> ShownRobot:
+def _robot_of_recording(recording: Recording, urdf: Path | None, options: ViewOptions) -> ShownRobot:
     """The robot that the user gave, else the one recorded. Raises ``NoDescriptionError``."""
     if urdf is not None:
         return robot_from_file(urdf, options)
@@ -129,13 +130,13 @@ def at(times: Array, stamps: NDArray[np.int64], values: Array) -> Array:
 
 def quantities(robot: ShownRobot, motion: Samples, wanted: Samples | None) -> tuple[Quantity, ...]:
     """Torque, position and, with a reference, the tracking error."""
-    torque = [Series("measured", "motion", motion.effort)]
-    position = [Series("robot", "motion", motion.position)]
+    torque = [Curve("measured", "motion", motion.effort)]
+    position = [Curve("robot", "motion", motion.position)]
     if wanted is None:
         return robot.effort(*torque), robot.position("position", *position)
-    torque.append(Series("commanded", "reference", wanted.effort))
-    position.append(Series("reference", "reference", wanted.position))
-    error = Series("error", "motion", motion.position - wanted.position)
+    torque.append(Curve("commanded", "reference", wanted.effort))
+    position.append(Curve("reference", "reference", wanted.position))
+    error = Curve("error", "motion", motion.position - wanted.position)
     return (
         robot.effort(*torque),
         robot.position("position", *position),
@@ -147,31 +148,33 @@ def quantities(robot: ShownRobot, motion: Samples, wanted: Samples | None) -> tu
 
 
 def write_view(
-    observation: Observation, analysis: Analysis, urdf: Path | None, file: Path
+    observation: Observation, analysis: Analysis, model: DynamicsModel, urdf: Path | None, file: Path
 ) -> tuple[bool, list[str]]:
-    """Write the page; False, and no page, where nothing usable says what the robot looks like.
+    """Write the page, with the model's chain in the robot; False, and no page, where nothing usable says what
+    the robot looks like.
 
     ``urdf`` stands in for a description that the bag has lost. Returns warnings too, of meshes not shown.
     Raises ``OutputFileError``.
     """
+    options = ViewOptions(model.root, model.tip, model.locked)
     try:
-        robot = recorded_robot(observation, urdf)
+        robot = _robot_of_observation(observation, urdf, options)
     except DescriptionError as error:
         return False, [f"{file.name} is not written: {error}"]
     if robot is None:
         return False, []
     write_file(file, page(playback_of_analysis(observation, analysis, robot)))
-    return True, robot.warnings
+    return True, robot.meshes.warnings
 
 
-def recorded_robot(observation: Observation, urdf: Path | None) -> ShownRobot | None:
+def _robot_of_observation(
+    observation: Observation, urdf: Path | None, options: ViewOptions
+) -> ShownRobot | None:
     """The robot that the bag describes, else the user's file. Raises ``DescriptionError``."""
     bag = observation.bag
     if observation.description is not None:
-        return robot_from_text(
-            observation.description, f"robot_description in {bag}", bag.parent, ViewOptions()
-        )
-    return None if urdf is None else robot_from_file(urdf, ViewOptions())
+        return robot_from_text(observation.description, f"robot_description in {bag}", bag.parent, options)
+    return None if urdf is None else robot_from_file(urdf, options)
 
 
 def playback_of_analysis(observation: Observation, analysis: Analysis, robot: ShownRobot) -> Playback:
@@ -180,17 +183,17 @@ def playback_of_analysis(observation: Observation, analysis: Analysis, robot: Sh
     thin = slice(None, None, max(1, len(comparison.time) // MOST_SAMPLES))
     position = np.concatenate([interval.q for interval in analysis.motion.intervals])[thin].T
     units = tuple(joint.unit for joint in analysis.verdict.joints)
-    measured = Series("measured", "motion", comparison.measured[thin].T)
-    predicted = Series("predicted", "reference", comparison.predicted[thin].T)
-    residual = Series("measured minus predicted", "motion", comparison.residual[thin].T)
+    measured = Curve("measured", "motion", comparison.measured[thin].T)
+    predicted = Curve("predicted", "reference", comparison.predicted[thin].T)
+    residual = Curve("measured minus predicted", "motion", comparison.residual[thin].T)
     return Playback(
         title=f"{robot.chain.robot}: {observation.bag.name}",
         urdf=robot.urdf,
-        meshes=robot.meshes,
+        meshes=robot.meshes.by_name,
         joints=observation.joints,
         tip=robot.chain.tip,
         times=comparison.time[thin] - comparison.time[0],
-        motionLabel="robot",
+        motion_label="robot",
         position=position,
         reference=None,
         quantities=(
@@ -199,7 +202,9 @@ def playback_of_analysis(observation: Observation, analysis: Analysis, robot: Sh
             Quantity(
                 "position",
                 tuple(POSITION_UNITS.get(unit, "rad") for unit in units),
-                (Series("robot", "motion", position),),
+                (Curve("robot", "motion", position),),
             ),
         ),
+        held=robot.held,
+        note=robot.meshes.note,
     )
