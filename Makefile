@@ -8,6 +8,7 @@ BUILD_FILES := pyproject.toml setup.cfg setup.py package.xml
 .PHONY: help venv demo test fuzz lint benchmark docs sdist colcon test-jazzy clean
 FUZZ ?= 2000
 FUZZ_SEED ?= 0
+TEST_PROCESSES ?= auto
 
 help:  ## what there is to make
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -26,11 +27,13 @@ $(VENV)/runs: $(BUILD_FILES)
 demo: $(VENV)/runs  ## both nodes over DDS, three controllers on one trajectory: table, plots and a bag
 	$(BIN)/kane_dynamics demo --output demo_output
 
-test: venv  ## every test
-	$(BIN)/python -m pytest
+test: venv  ## every test, in a process for each core; TEST_PROCESSES=0 for a single one
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist worksteal
 
-fuzz: venv  ## mutated URDFs: FUZZ=20000 for many, FUZZ_SEED=1 for others
+fuzz: venv  ## mutated URDFs, bags, trajectories and models: FUZZ=20000 for many, FUZZ_SEED=1 for others
 	$(BIN)/python test/description/fuzz_urdf.py --count $(FUZZ) --seed $(FUZZ_SEED)
+	KANE_DYNAMICS_FUZZ_CASES=$(FUZZ) KANE_DYNAMICS_FUZZ_SEED=$(FUZZ_SEED) \
+		$(BIN)/python -m pytest test/cli test/replay -k "random_faults"
 
 lint: venv  ## ruff and mypy
 	$(BIN)/ruff check .

@@ -8,8 +8,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC
-from kane_dynamics_ros.nodes.messages import COMMANDS, JOINT_STATES
+from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, COMMANDS_QOS, JOINT_STATES_QOS
 
 
 class EchoNode(Node):
@@ -17,9 +16,9 @@ class EchoNode(Node):
 
     def __init__(self) -> None:
         super().__init__("echo")
-        self._publisher = self.create_publisher(Float64MultiArray, COMMAND_TOPIC, COMMANDS)
+        self._publisher = self.create_publisher(Float64MultiArray, COMMAND_TOPIC, COMMANDS_QOS)
         self._message = Float64MultiArray()
-        self.create_subscription(JointState, "joint_states", self._echo, JOINT_STATES)
+        self.create_subscription(JointState, "joint_states", self._echo, JOINT_STATES_QOS)
 
     def _echo(self, state: JointState) -> None:
         self._message.data = state.position

@@ -25,8 +25,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from benchmark.line import Line, below
 from benchmark.round_trip import MODEL, RATE, RUN, START, START_TIME, running
-from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC
-from kane_dynamics_ros.nodes.messages import JOINT_STATES
+from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, JOINT_STATES_QOS
 from kane_dynamics_ros.runtime import load_model
 
 SPACE = f"long{RUN}"
@@ -42,7 +41,7 @@ def send_states(space: str, seconds: float) -> None:
     node = Node("states", namespace=f"/{space}", start_parameter_services=False)
     times: list[float] = []
     subscription = node.create_subscription(Float64MultiArray, COMMAND_TOPIC, print, QoSProfile(depth=100))
-    publisher = node.create_publisher(JointState, "joint_states", JOINT_STATES)
+    publisher = node.create_publisher(JointState, "joint_states", JOINT_STATES_QOS)
     message = JointState(name=list(load_model(MODEL).joint_names), position=array("d", START))
     message.velocity = array("d", 5 * [0.0])
     next_time = end = time.perf_counter()

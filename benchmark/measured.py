@@ -15,9 +15,8 @@ from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.algebra import apply
-from kane_dynamics_ros.formulation.kane.base_parameters import regroup
 from kane_dynamics_ros.formulation.kane.frames import reframe
-from kane_dynamics_ros.formulation.kane.segments import segments_of
+from kane_dynamics_ros.formulation.kane.segments import regroup, segments_of
 
 BUILD = REPOSITORY / "build" / "benchmark"
 

@@ -31,11 +31,10 @@ from benchmark.line import Line, below
 from kane_dynamics_ros.control.law import efforts
 from kane_dynamics_ros.control.limits import clamp
 from kane_dynamics_ros.control.plan import hold_at, sample
-from kane_dynamics_ros.nodes.domain import strangers
-from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC
+from kane_dynamics_ros.nodes.domain import foreign_nodes
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
-from kane_dynamics_ros.nodes.messages import JOINT_STATES
-from kane_dynamics_ros.ros_domain import StrangerError, free_domain, private_variables
+from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, JOINT_STATES_QOS
+from kane_dynamics_ros.ros_domain import ForeignNodeError, free_domain, private_variables
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = "manipulator_5dof"
@@ -72,7 +71,7 @@ class Client:
         self._answer = answer
         self._waiting: dict[Key, float] = {}
         self._answered = threading.Event()
-        self._publisher = node.create_publisher(JointState, f"/{namespace}/joint_states", JOINT_STATES)
+        self._publisher = node.create_publisher(JointState, f"/{namespace}/joint_states", JOINT_STATES_QOS)
         node.create_subscription(
             Float64MultiArray, f"/{namespace}/{COMMAND_TOPIC}", self._receive, QoSProfile(depth=100)
         )
@@ -121,7 +120,7 @@ def measure(seconds: float = 30.0) -> tuple[RoundTrips, RoundTrips]:
     """Ours and the bare echo's round trips, ``seconds`` [s] of each, on a domain of their own.
 
     Raises:
-        StrangerError: another node came to the domain meanwhile.
+        ForeignNodeError: another node came to the domain meanwhile.
     """
     with free_domain() as domain:
         os.environ.update(private_variables(domain))
@@ -141,8 +140,8 @@ def _measure(domain: int, seconds: float) -> tuple[RoundTrips, RoundTrips]:
         for _ in range(round(seconds)):
             ours.run(RATE)
             echo.run(RATE)
-        if found := strangers(node, (f"/ours{RUN}", f"/echo{RUN}")):
-            raise StrangerError(domain, found)
+        if found := foreign_nodes(node, (f"/ours{RUN}", f"/echo{RUN}")):
+            raise ForeignNodeError(domain, found)
     return ours.trips, echo.trips
 
 

@@ -86,6 +86,16 @@ class MissingPackageError(KaneDynamicsError):
         super().__init__(f"the Python package {package!r} is not installed; {remedy}")
 
 
+class RosMissingError(KaneDynamicsError):
+    """What a command does needs ROS 2, and this Python has none."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what} needs ROS 2's rclpy, which this Python does not have; source ROS's setup.bash, or "
+            "install ROS 2 from PyPI with pip install '.[ros]' in the checkout"
+        )
+
+
 FROM_PIP = ("apsw", "clarabel", "lz4", "mcap", "mujoco", "rosbags", "zstandard")
 FROM_BOTH = {  # the names of apt and of pip
     "jinja2": ("python3-jinja2", "jinja2"),

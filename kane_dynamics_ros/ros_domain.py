@@ -1,10 +1,10 @@
-"""A ROS domain of one's own: claimed by a lock, found empty, and whoever else appears is named.
+"""A ROS domain of one's own: claimed by a lock, found empty, and foreign nodes on it are named.
 
 Two runs on one machine must not hear each other's ``joint_states``. ``free_domain`` gives a domain that no
 other run of this package holds (a lock file for each domain) and on which no DDS participant of this machine
 listens (the UDP ports that the RTPS standard, 9.6.1.1, derives from the domain's number are free). With
-``ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST``, as in ``private_environment``, nobody else can answer.
-``kane_dynamics_ros.nodes.domain`` asks the ROS graph too.
+``ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST``, as in ``private_environment``, no other machine's nodes are on
+it. ``kane_dynamics_ros.nodes.domain`` asks the ROS graph too.
 """
 
 import fcntl
@@ -33,13 +33,13 @@ class NoFreeDomainError(KaneDynamicsError):
         )
 
 
-class StrangerError(KaneDynamicsError):
-    """Somebody else is on a domain that should be private."""
+class ForeignNodeError(KaneDynamicsError):
+    """A foreign node is on a domain that should be private."""
 
-    def __init__(self, domain: int, strangers: Iterable[str]) -> None:
-        self.domain, self.strangers = domain, tuple(strangers)
+    def __init__(self, domain: int, names: Iterable[str]) -> None:
+        self.domain, self.names = domain, tuple(names)
         super().__init__(
-            f"ROS domain {domain} is not ours alone: {', '.join(self.strangers)} appeared on it; "
+            f"ROS domain {domain} is not ours alone: {', '.join(self.names)} appeared on it; "
             "nothing more is commanded; end it, or give it another ROS_DOMAIN_ID"
         )
 
@@ -48,7 +48,7 @@ class StrangerError(KaneDynamicsError):
 def free_domain(
     domains: Sequence[int] = DOMAINS, empty: Callable[[int], bool] | None = None
 ) -> Iterator[int]:
-    """A domain that nobody else uses, held until the context ends.
+    """A domain that no other process uses, held until the context ends.
 
     Args:
         domains: the numbers to choose from, in order.

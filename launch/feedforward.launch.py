@@ -6,11 +6,10 @@
 read and checked before anything starts; when a node ends, the launch ends.
 """
 
-from kane_dynamics_ros.nodes.launch_actions import description_of
-from kane_dynamics_ros.nodes.launch_plan import ROBOT_ARGUMENTS, plan_feedforward
+from kane_dynamics_ros.nodes.launch import ROBOT_ARGUMENTS, launch_description, plan_feedforward
 from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
     """The arguments, then the nodes that they ask for."""
-    return description_of(ROBOT_ARGUMENTS, plan_feedforward)
+    return launch_description(ROBOT_ARGUMENTS, plan_feedforward)

@@ -5,11 +5,10 @@
 The launch ends with the comparison, and with its exit code.
 """
 
-from kane_dynamics_ros.nodes.launch_actions import description_of
-from kane_dynamics_ros.nodes.launch_plan import REPLAY_ARGUMENTS, plan_replay
+from kane_dynamics_ros.nodes.launch import REPLAY_ARGUMENTS, launch_description, plan_replay
 from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
     """The node on simulated time, and the player, whose end ends the launch."""
-    return description_of(REPLAY_ARGUMENTS, plan_replay)
+    return launch_description(REPLAY_ARGUMENTS, plan_replay)

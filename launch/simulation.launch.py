@@ -7,11 +7,10 @@ command and publishes /clock, so that the outcome does not depend on the machine
 read and checked before anything starts; when a node ends, the launch ends.
 """
 
-from kane_dynamics_ros.nodes.launch_actions import description_of
-from kane_dynamics_ros.nodes.launch_plan import SIMULATION_ARGUMENTS, plan_simulation
+from kane_dynamics_ros.nodes.launch import SIMULATION_ARGUMENTS, launch_description, plan_simulation
 from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
     """The arguments, then the simulated hardware and what commands it."""
-    return description_of(SIMULATION_ARGUMENTS, plan_simulation)
+    return launch_description(SIMULATION_ARGUMENTS, plan_simulation)

@@ -1,6 +1,11 @@
-"""Its presence lets every test import the shared helpers that lie beside it."""
+"""What holds for every test; its presence lets each import the shared helpers that lie beside it.
+
+``make test`` runs them in as many processes as there are cores, by pytest-xdist; no test needs that. Each
+process has a ROS domain of its own, and its own of every fixture.
+"""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +16,14 @@ from own_domain import own_domain
 from kane_dynamics_ros.ros_domain import private_variables
 
 os.environ.update(private_variables(own_domain()))  # what a test does not put elsewhere is apart from all
+# A shell's background jobs ignore Ctrl-C, and so would the nodes that tests start and end with it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of the demonstration stand side by side: one of several processes runs it and all of them."""
+    items.sort(key=lambda item: "demo_output" not in getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")

@@ -22,10 +22,25 @@ MANIFEST = ElementTree.parse(ROOT / "package.xml").getroot()
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What git tracks here, to copy from: a build leaves files behind."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    folder = tmp_path_factory.mktemp("copy")
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(copy: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Names of the files in a wheel of this checkout."""
     folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(ROOT)]
+    source = str(shutil.copytree(copy, folder / "source"))
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), source]
     subprocess.run(command, check=True)
     (path,) = folder.glob("*.whl")
     return zipfile.ZipFile(path).namelist()
@@ -99,7 +114,6 @@ DISTRIBUTIONS = {
     "jinja2": "Jinja2",
     "urdf_parser_py": "urdf-parser-py",
 }
-PROCESSES = {"xacro"}  # run, not imported
 ROS_PACKAGES = ("rclpy", "launch", "_msgs", "_srvs", "_interfaces")
 
 
@@ -132,7 +146,7 @@ def test_what_the_package_imports_is_declared_and_what_is_declared_is_imported()
     asked = declared()
     optional = asked["mujoco"] | asked["dask"] | asked["identify"] | asked["casadi"]
     assert needed - asked["always"] - optional == set()
-    assert asked["always"] - needed == PROCESSES
+    assert asked["always"] - needed == set()
 
 
 def test_ros_packages_that_are_imported_have_rosdep_keys():
@@ -140,15 +154,10 @@ def test_ros_packages_that_are_imported_have_rosdep_keys():
     assert {name for name in third_party() if name.endswith(ROS_PACKAGES)} - keys == set()
 
 
-def test_the_source_distribution_holds_what_a_checkout_holds(tmp_path: Path) -> None:
-    """Tests, docs, examples and the changelog; built from a copy, because the build leaves files behind."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
-    if listed.returncode:
-        pytest.skip("not a git checkout")
-    names = {name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()}
-    for name in names:
-        (tmp_path / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / "copy" / name)
+def test_the_source_distribution_holds_what_a_checkout_holds(copy: Path, tmp_path: Path) -> None:
+    """Tests, docs, examples and the changelog."""
+    names = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
+    shutil.copytree(copy, tmp_path / "copy")
     command = [sys.executable, "setup.py", "--quiet", "sdist", "--dist-dir", str(tmp_path)]
     subprocess.run(command, cwd=tmp_path / "copy", check=True, capture_output=True)
     (archive,) = tmp_path.glob("*.tar.gz")

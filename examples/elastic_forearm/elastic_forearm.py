@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from kane_dynamics_ros.elastic.arm_model import ArmModel
+from kane_dynamics_ros.elastic.posture import compensate_sag, rigid_tip_position
 from kane_dynamics_ros.elastic.reader import elastic_arm
-from kane_dynamics_ros.elastic.statics import compensate_sag, rigid_tip_position
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant

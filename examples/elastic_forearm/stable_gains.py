@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from kane_dynamics_ros.elastic.arm_model import ArmModel
-from kane_dynamics_ros.elastic.joint_loop import largest_stable_factor
+from kane_dynamics_ros.elastic.posture import largest_stable_factor
 from kane_dynamics_ros.elastic.reader import elastic_arm
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.share import share_directory

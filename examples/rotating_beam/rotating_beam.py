@@ -14,10 +14,15 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from kane_dynamics_ros.elastic.body import clamped, restrict, straight_beam
-from kane_dynamics_ros.elastic.equations import RigidMotion, axial_load, coefficients, geometric_stiffness
+from kane_dynamics_ros.elastic.equations import (
+    RigidMotion,
+    axial_load,
+    coefficients,
+    geometric_stiffness,
+    natural_frequencies,
+)
 from kane_dynamics_ros.elastic.link import BeamRates
-from kane_dynamics_ros.elastic.modes import natural_frequencies
-from kane_dynamics_ros.elastic.planar import PlanarMotion, at_rest, planar_beam, sample_time, step
+from kane_dynamics_ros.papers.planar_beam import PlanarMotion, at_rest, planar_beam, sample_time, step
 
 PUBLISHED = {0: 3.5160, 1: 3.6816, 2: 4.1373, 3: 4.7973, 4: 5.5850}  # Wright et al. 1982, no hub
 UNIT = BeamRates(m=1.0, my=1e-8, mz=1e-8, ry=0.0, rz=0.0, EA=1e6, GJ=1.0, EIy=1.0, EIz=1.0)

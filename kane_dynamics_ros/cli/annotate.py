@@ -10,7 +10,8 @@ from kane_dynamics_ros.cli.arguments import add_model_argument, counted, named_m
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, motion_limits
-from kane_dynamics_ros.control.trajectory_file import TrajectoryFileError, read_trajectory, trajectory_text
+from kane_dynamics_ros.control.trajectory_file import read_trajectory, trajectory_text
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.runtime import load_model
 
 
@@ -65,9 +66,6 @@ def run(arguments: argparse.Namespace) -> int:
     if target is None:
         print(text, end="")
         return 0
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise TrajectoryFileError(target, "", f"cannot be written: {error.strerror}") from None
+    write_file(target, text)
     print(f"{target}: {counted(len(annotated.points), 'point')} with effort, from {len(request.points)}")
     return 0

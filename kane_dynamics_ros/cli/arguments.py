@@ -65,13 +65,6 @@ class XacroArgumentError(KaneDynamicsError):
         super().__init__(f"--xacro {found!r}: found no name and value; write --xacro NAME=VALUE")
 
 
-class NoXacroError(KaneDynamicsError):
-    """``--xacro`` was given for a file without xacro."""
-
-    def __init__(self, urdf: str) -> None:
-        super().__init__(f"{urdf}: nothing in it is xacro, so that --xacro has no effect; leave it out")
-
-
 def add_chain_arguments(
     parser: argparse.ArgumentParser,
     root: str = "the robot's",
@@ -119,17 +112,14 @@ def read_chain(
     """The chain that the arguments mean.
 
     Raises:
-        DescriptionError, LockArgumentError, XacroArgumentError, NoXacroError.
+        DescriptionError, LockArgumentError, XacroArgumentError.
     """
     return chain_of(robot_of(urdf, xacro), tip, locks, root, strict=strict)
 
 
 def robot_of(urdf: str, xacro: list[str]) -> Robot:
-    """The robot in a file. Raises ``DescriptionError``, ``XacroArgumentError``, ``NoXacroError``."""
-    robot = load_robot(urdf, xacro_arguments=xacro_arguments(xacro))
-    if xacro and not any(finding.code == EXPANDED for finding in robot.findings):
-        raise NoXacroError(urdf)
-    return robot
+    """The robot in a file. Raises ``DescriptionError``, ``XacroArgumentError``."""
+    return load_robot(urdf, xacro_arguments=xacro_arguments(xacro))
 
 
 def chain_of(

@@ -14,26 +14,27 @@ from tqdm import tqdm
 
 from kane_dynamics_ros.cli.arguments import add_chain_arguments, chain_of, robot_of
 from kane_dynamics_ros.cli.generate import print_warnings
-from kane_dynamics_ros.cli.identify import drawn_model, urdf_bytes, vector
+from kane_dynamics_ros.cli.identify import nominal_model, urdf_bytes, vector
 from kane_dynamics_ros.cli.replay import positive_number
-from kane_dynamics_ros.control.trajectory_file import TrajectoryFileError, trajectory_text
+from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.description import Chain, Joint, Robot, serial_chain
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.identification.excitation import (
     UNLIMITED_RANGE,
     Excitation,
-    Limits,
     Points,
+    TrajectoryLimits,
     body_points,
     excite,
     limits_of,
 )
 from kane_dynamics_ros.identification.link_boxes import link_boxes
-from kane_dynamics_ros.identification.small_matrices import one_thread_each
+from kane_dynamics_ros.identification.regression import one_thread_each
 from kane_dynamics_ros.replay.report.figures import svg
-from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 POINT = 0.05  # [s] between points; quintics join them
 LEAD = 2.0  # [s] at least, of the way to the first point
@@ -107,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.acceleration is not None:
         acceleration = positive_number("--acceleration", arguments.acceleration, "rad/s^2 or m/s^2")
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_excite_") as folder, one_thread_each():
-        model = drawn_model(chain, arguments.gravity, Path(folder))
+        model = nominal_model(chain, arguments.gravity, Path(folder))
         limits = limits_of(model, positive_number("--range", arguments.range, "rad or m"), acceleration, part)
         with tqdm(bar_format="{desc}", disable=None, leave=False) as bar:
             found = excite(
@@ -123,8 +124,8 @@ def run(arguments: argparse.Namespace) -> int:
             )
         request = trajectory(model, limits, found, max(1, arguments.repeat))
         figure = arguments.output.with_suffix(".svg")
-        write(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
-        write(figure, excitation_figure(model, limits, found))
+        write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
+        write_file(figure, excitation_figure(model, limits, found))
     print_warnings(chain)
     print("\n".join([*notes, *lines(chain, found, request)]))
     print(f"found in {time.perf_counter() - began:.1f} s; written: {arguments.output}, {figure}")
@@ -163,15 +164,6 @@ def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
             note = f"tip {tip!r} was chosen: {named} are a gripper; --tip chooses another"
             return serial_chain(robot, tip, lock=dict(chain.locked), root=chain.root), [note]
     return chain, []
-
-
-def write(path: Path, text: str) -> None:
-    """Write a file. Raises ``TrajectoryFileError``."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise TrajectoryFileError(path, "", f"cannot be written: {error.strerror}") from None
 
 
 def floor_points(arguments: argparse.Namespace, chain: Chain) -> Points | None:
@@ -218,7 +210,9 @@ class HeightError(KaneDynamicsError):
         super().__init__(f"{option} {found!r}: give a height in m, or --floor none")
 
 
-def trajectory(model: DynamicsModel, limits: Limits, found: Excitation, repeat: int) -> TrajectoryRequest:
+def trajectory(
+    model: DynamicsModel, limits: TrajectoryLimits, found: Excitation, repeat: int
+) -> TrajectoryRequest:
     """Points of the series, behind the time that the way to its first point takes from anywhere in the
     range.
     """
@@ -254,7 +248,7 @@ def lines(chain: Chain, found: Excitation, request: TrajectoryRequest) -> Sequen
     ]
 
 
-def excitation_figure(model: DynamicsModel, limits: Limits, found: Excitation) -> str:
+def excitation_figure(model: DynamicsModel, limits: TrajectoryLimits, found: Excitation) -> str:
     """Positions, velocities and efforts over one period in parts of their limits, and the singular values."""
     figure = Figure(figsize=(10, 10))
     figure.subplots_adjust(left=0.08, right=0.995, bottom=0.05, top=0.98, hspace=0.35)

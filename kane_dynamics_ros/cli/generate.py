@@ -18,14 +18,14 @@ from kane_dynamics_ros.cli.arguments import (
 )
 from kane_dynamics_ros.cli.inspect import finding_lines
 from kane_dynamics_ros.codegen.derive import Derived, derive
-from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
+from kane_dynamics_ros.codegen.module import check_replaceable, checked_name, module_name, write_module
 from kane_dynamics_ros.codegen.print_single import single_costs, single_sources
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.formulation.kane.chain_dynamics import inverse_dynamics_by_body
-from kane_dynamics_ros.formulation.loads import Actuation
+from kane_dynamics_ros.formulation.kane.partial_velocities import inverse_dynamics_by_body
+from kane_dynamics_ros.formulation.witnesses.loads import Actuation
 from kane_dynamics_ros.runtime.casadi_functions import casadi_source
-from kane_dynamics_ros.runtime.errors import CompileError
+from kane_dynamics_ros.runtime.compilation import CompileError
 from kane_dynamics_ros.runtime.load import compile_model, load_model
 
 
@@ -137,6 +137,7 @@ def write_single(derived: Derived, name: str, folder: Path) -> list[Path]:
     files = []
     for file, text in single_sources(name, derived, __version__).items():
         files.append(folder / file)
+        check_replaceable(files[-1])
         files[-1].write_text(text, encoding="utf-8", newline="\n")
     return files
 

@@ -21,15 +21,15 @@ from kane_dynamics_ros.codegen.module import checked_name, module_name, write_mo
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
 from kane_dynamics_ros.description.load import expand_xacro, read_bytes
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.identification.errors import EffortScaleError, PayloadError
-from kane_dynamics_ros.identification.estimation import FAMILIES, Constraints, Drawing
+from kane_dynamics_ros.files import claim_files, refuse_foreign
+from kane_dynamics_ros.identification.estimation import FAMILIES, Constraints, Nominal
 from kane_dynamics_ros.identification.identify import Identified, Settings, identify
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.identification.motion_store import MotionStore, Request, read_bags
+from kane_dynamics_ros.identification.regression import one_thread_each
 from kane_dynamics_ros.identification.report import write_report
 from kane_dynamics_ros.identification.results import Robot as Named
 from kane_dynamics_ros.identification.results import as_data, json_text, lines, parameters_text
-from kane_dynamics_ros.identification.small_matrices import one_thread_each
 from kane_dynamics_ros.identification.urdf_text import (
     Carrier,
     JointNumbers,
@@ -39,13 +39,38 @@ from kane_dynamics_ros.identification.urdf_text import (
 )
 from kane_dynamics_ros.replay.errors import JointMismatchError
 from kane_dynamics_ros.replay.jobs import executor, find_bags
-from kane_dynamics_ros.replay.reading.recording import recorded_joints
-from kane_dynamics_ros.replay.renaming import Renaming, names_in_bag, proposal, read_renamings
+from kane_dynamics_ros.replay.reading.recording import (
+    Renaming,
+    names_in_bag,
+    proposal,
+    read_renamings,
+    recorded_joints,
+)
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
 from kane_dynamics_ros.runtime.interface import Array
 
 EXCEEDED = 1  # exit code
 HOLDOUT = "1/3"
+
+
+class EffortScaleError(KaneDynamicsError):
+    """An effort scale that cannot be used."""
+
+    def __init__(self, found: str, joints: Sequence[str]) -> None:
+        super().__init__(
+            f"--effort-scale {found!r}: give one number for all joints, or JOINT=NUMBER with a number other "
+            f"than 0 and a joint of {', '.join(map(repr, joints))}"
+        )
+
+
+class PayloadError(KaneDynamicsError):
+    """A payload of a bag that cannot be read."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"--payload {found!r}: give BAG=MASS or BAG=MASS,X,Y,Z, with the mass in kg and its centre in "
+            "the tip frame in m"
+        )
 
 
 class HoldoutError(KaneDynamicsError):
@@ -144,8 +169,9 @@ def run(arguments: argparse.Namespace) -> int:
     renamings = read_renamings(arguments.rename)
     robot = robot_of(arguments.urdf, arguments.xacro)
     chain, chosen = chain_for(robot, fitted[0], arguments, renamings)
+    refuse_foreign(arguments.output, [path.name for path in output_files(arguments, chain)], "identify")
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder, one_thread_each():
-        model = drawn_model(chain, arguments.gravity, Path(folder))
+        model = nominal_model(chain, arguments.gravity, Path(folder))
         with read(model, fitted + judged, arguments, renamings) as store:
             return identified(arguments, robot, chain, model, store, len(judged), bound, chosen)
 
@@ -188,9 +214,9 @@ def _proposal_of_part(chain: Chain, found: Sequence[str]) -> Renaming | None:
     return None
 
 
-def drawn_model(chain: Chain, gravity: str | None, folder: Path) -> DynamicsModel:
-    """The equations of the chain as it is drawn."""
-    module, *_ = write_module(derive(chain), "drawing", folder)
+def nominal_model(chain: Chain, gravity: str | None, folder: Path) -> DynamicsModel:
+    """The equations of the chain as the URDF describes it."""
+    module, *_ = write_module(derive(chain), "nominal", folder)
     model = load_model(module)
     return model if gravity is None else model.with_parameters(gravity=vector("--gravity", gravity))
 
@@ -303,12 +329,12 @@ def identified(
         None if arguments.total_mass is None else positive_number("--total-mass", arguments.total_mass, "kg"),
         boxes_of(arguments, chain) if arguments.com_in_geometry else (),
     )
-    drawing = drawing_of(chain, model, bodies)
+    nominal = nominal_of(chain, model, bodies)
     settings = Settings(
         holdout(arguments.holdout) if not judged else 0.0, judged, payloads, constraints, gains
     )
     with tqdm(bar_format="{desc}", disable=None, leave=False) as bar:
-        found = identify(store, model, drawing, settings, bar.set_description_str)
+        found = identify(store, model, nominal, settings, bar.set_description_str)
     return written(arguments, robot, chain, model, store, judged, bound, bodies, found, chosen)
 
 
@@ -324,7 +350,7 @@ def holdout(text: str) -> float:
     return part
 
 
-def drawing_of(chain: Chain, model: DynamicsModel, bodies: Sequence[Carrier]) -> Drawing:
+def nominal_of(chain: Chain, model: DynamicsModel, bodies: Sequence[Carrier]) -> Nominal:
     """What the URDF says."""
     terms = np.zeros((len(chain.coordinates), len(FAMILIES)))
     for family, values in (
@@ -333,7 +359,7 @@ def drawing_of(chain: Chain, model: DynamicsModel, bodies: Sequence[Carrier]) ->
         ("coulomb", chain.friction),
     ):
         terms[:, FAMILIES.index(family)] = values
-    return Drawing(
+    return Nominal(
         model.inertial_parameters.reshape(-1, 10), terms, np.stack([body.others for body in bodies])
     )
 
@@ -358,7 +384,7 @@ def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
     share.
     """
     numbers = {}
-    drawn = {"damping": chain.damping, "friction": chain.friction, "rotor_inertia": chain.rotor_inertia}
+    nominal = {"damping": chain.damping, "friction": chain.friction, "rotor_inertia": chain.rotor_inertia}
     families = {"damping": "viscous", "friction": "coulomb", "rotor_inertia": "rotor"}
     leaders = {joint.name: joint.coordinate for joint in chain.joints if joint.name in chain.coordinates}
     for joint in chain.joints:
@@ -367,11 +393,25 @@ def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
         values = {}
         for key, family in families.items():
             wanted = float(found.plain[joint.coordinate, FAMILIES.index(family)])
-            old = drawn[key][joint.coordinate]
+            old = nominal[key][joint.coordinate]
             own = float(getattr(joint, key))
             values[key] = own * wanted / old if old > 0.0 else (wanted if joint.name in leaders else 0.0)
         numbers[joint.name] = JointNumbers(**values)
     return numbers
+
+
+def output_files(arguments: argparse.Namespace, chain: Chain) -> Output:
+    """Where the results go."""
+    stem = Path(arguments.urdf).name.removesuffix(".xacro").removesuffix(".urdf")
+    name = checked_name(arguments.name) if arguments.name else f"{module_name(chain.robot)}_identified"
+    folder: Path = arguments.output
+    return Output(
+        folder / f"{stem}.identified.urdf",
+        folder / "parameters.yaml",
+        folder / "identified.json",
+        folder / "report.html",
+        folder / f"{name}.py",
+    )
 
 
 def written(
@@ -400,21 +440,13 @@ def written(
     text = rewritten(
         urdf_bytes(arguments), links, joint_numbers(chain, found), str(source), arguments.add_dynamics
     )
-    stem = source.name.removesuffix(".xacro").removesuffix(".urdf")
-    name = checked_name(arguments.name) if arguments.name else f"{module_name(chain.robot)}_identified"
+    output = output_files(arguments, chain)
     folder: Path = arguments.output
-    folder.mkdir(parents=True, exist_ok=True)
-    output = Output(
-        folder / f"{stem}.identified.urdf",
-        folder / "parameters.yaml",
-        folder / "identified.json",
-        folder / "report.html",
-        folder / f"{name}.py",
-    )
+    claim_files(folder, [path.name for path in output], "identify")
     output.urdf.write_bytes(text.text)
     read_again = load_robot(str(output.urdf))
     again = serial_chain(read_again, chain.tip, root=chain.root, lock=dict(chain.locked))
-    write_module(derive(again), name, folder)
+    write_module(derive(again), output.module.stem, folder)
     notes += [
         f"{each} has no place in the URDF: in {output.parameters.name} only (--add-dynamics adds it)"
         for each in text.homeless

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +27,8 @@ from kane_dynamics_ros.description.model import Vector
 from kane_dynamics_ros.description.repair import repair_inertias
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.formulation.algebra import add, cross
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.dual import sine_cosine
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.kane.kinematics import place
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
@@ -35,21 +37,36 @@ from kane_dynamics_ros.formulation.kane.segments import segments_of
 
 
 _ORDER = ("error", "warning", "info")
+# What a robot has by the dozen, each with a place and figures of its own: one line names them all.
+_GROUPED = ("KD404", "KD405", "KD407", "KD408", "KD604")
+_MOST_OTHERS = 8  # named in such a line
 
 
 def finding_lines(findings: Iterable[Finding], palette: Palette) -> list[str]:
-    """One line each, as compilers write them; the worst first, then in the order of the file."""
-    ordered = sorted(findings, key=lambda finding: _ORDER.index(finding.severity))
-    return [finding_line(finding, palette) for finding in ordered] or ["none"]
+    """Lines as compilers write them; the worst first, then in the order of the file.
+
+    One for each finding; of the codes ``_GROUPED`` one, at the first place, for all that differ in figures.
+    """
+    kinds: dict[tuple[str | None, ...], list[Finding]] = {}
+    for finding in sorted(findings, key=lambda finding: _ORDER.index(finding.severity)):
+        same = re.sub(r"\d[\d.e+-]*", "#", finding.message) if finding.code in _GROUPED else str(len(kinds))
+        kinds.setdefault((finding.severity, finding.code, finding.file, same), []).append(finding)
+    return [finding_line(first, palette, others) for first, *others in kinds.values()] or ["none"]
 
 
-def finding_line(finding: Finding, palette: Palette) -> str:
-    """``file:line: severity: element: message [code]``."""
+def finding_line(finding: Finding, palette: Palette, others: Sequence[Finding] = ()) -> str:
+    """``file:line: severity: element: message [code]``; then the places of ``others`` of its kind."""
     place = [part for part in (finding.file, finding.line) if part is not None]
     where = ":".join(str(part) for part in place) or "<text>"
     element = "" if finding.element is None else f"{finding.element}: "
     severity = palette.severity(finding.severity, finding.severity)
-    return f"{where}: {severity}: {element}{finding.message} [{finding.code}]"
+    line = f"{where}: {severity}: {element}{finding.message} [{finding.code}]"
+    if not others:
+        return line
+    names = [f"{one.element} (line {one.line})" for one in others[:_MOST_OTHERS]]
+    rest = len(others) - len(names)
+    more = f" and {rest} more; --json has each" if rest else ""
+    return f"{line}; likewise {', '.join(names)}{more}"
 
 
 def summary(findings: Iterable[Finding]) -> str:
@@ -152,7 +169,7 @@ def equations_of(chain: Chain, form: str) -> str:
             "shorter",
             file=sys.stderr,
         )
-    found = derive(chain, chain_dynamics.inverse_dynamics)
+    found = derive(chain, dynamics.inverse_dynamics)
     if form == "latex":
         return equations.as_latex(found, partial_velocity_table(chain))
     steps = kane_procedure(symbolic_chain(chain), groups=parallel_groups(chain))
@@ -180,7 +197,7 @@ class Partial(NamedTuple):
 def partials(chain: Chain) -> Iterator[Partial]:
     """Those that are not zero, body by body from the root."""
     n = len(chain.coordinates)
-    placements = place(segments_of(chain), [0.0] * n, chain_dynamics.sine_cosine)
+    placements = place(segments_of(chain), [0.0] * n, sine_cosine)
     for joint, row in zip(chain.joints, partial_velocities(placements, n), strict=True):
         for name, partial in zip(chain.coordinates, row, strict=True):
             v_G = add(partial.v_Bo, cross(partial.omega, joint.inertia.com))

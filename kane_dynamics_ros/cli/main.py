@@ -72,7 +72,7 @@ COMMANDS = {  # in the order of their use
     ),
     "replay": Command(
         "replay",
-        "judge a model by recorded bags: how well it explains the efforts, and which term is to blame",
+        "judge a model by recorded bags: how well it explains the efforts, and which term is at fault",
         "replay my_bag --model models/my_robot.py --report report --max-nrmse 0.05",
     ),
     "excite": Command(

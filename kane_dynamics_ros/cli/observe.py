@@ -17,8 +17,7 @@ from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Threshold
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.estimation.motion import estimate
 from kane_dynamics_ros.replay.jobs import find_bags
-from kane_dynamics_ros.replay.reading.recording import Recording, read_recording
-from kane_dynamics_ros.replay.renaming import read_renamings
+from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, read_renamings
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 

@@ -1,10 +1,12 @@
-"""``kane_dynamics replay``: does the model explain the efforts in a bag, and if not, why?"""
+"""``kane_dynamics replay``: does the model explain the efforts in a bag, and if not, why?
+
+With ``--live``: does the running node answer the recording as the model does?
+"""
 
 import argparse
 import importlib.util
 import math
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,15 +15,15 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
+from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError, UnknownJointError
 from kane_dynamics_ros.replay.jobs import Job, Outcome, find_bags, run_job, run_jobs
-from kane_dynamics_ros.replay.live import SAME, LiveComparison, read_answers, write_playlist
-from kane_dynamics_ros.replay.renaming import read_renamings
+from kane_dynamics_ros.replay.live import live_lines, play, read_answers, write_playlist
+from kane_dynamics_ros.replay.reading.recording import read_renamings
 from kane_dynamics_ros.replay.report.report import table
 from kane_dynamics_ros.replay.verdict.verdict import Verdict
 from kane_dynamics_ros.runtime import load_model
 
-# The limits that turn a verdict into an exit code.
+EXCEEDED, DIFFERS, FAILED = 1, 1, 2  # exit codes
 
 
 class NumberArgumentError(KaneDynamicsError):
@@ -31,143 +33,10 @@ class NumberArgumentError(KaneDynamicsError):
         super().__init__(f"{option} {found!r}: found no positive number; allowed is {allowed}")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Largest NRMSE of any joint (a fraction), and largest RMSE of some joints [N m] or [N]."""
-
-    nrmse: float | None
-    rmse: dict[str, float]
-
-
-def read_limits(nrmse: str | None, rmse: Sequence[str], joints: Sequence[str]) -> Limits:
-    """The limits that the options mean. Raises ``NumberArgumentError`` and ``UnknownJointError``."""
-    each = {}
-    for text in rmse:
-        joint, _, value = text.rpartition("=")
-        each[joint] = _number("--max-rmse", text, value, "JOINT=VALUE, in N m or N")
-        if joint not in joints:
-            raise UnknownJointError(joint, joints)
-    return Limits(
-        None if nrmse is None else positive_number("--max-nrmse", nrmse, "a part of the range: 0.05 is 5 %"),
-        each,
-    )
-
-
-def exceeded(verdict: Verdict, limits: Limits) -> Iterator[str]:
-    """A sentence for each limit that a joint exceeds."""
-    for joint in verdict.joints:
-        if not joint.judged:
-            continue
-        found, unit = joint.fit, joint.unit
-        # a measured effort that never changes has no range: any error is then too much
-        nrmse = math.inf if found.nrmse is None and found.rmse else found.nrmse or 0.0
-        if limits.nrmse is not None and nrmse > limits.nrmse:
-            yield f"joint {joint.name!r}: NRMSE {nrmse:.4g} exceeds --max-nrmse {limits.nrmse:g}"
-        most = limits.rmse.get(joint.name)
-        if most is not None and found.rmse > most:
-            yield f"joint {joint.name!r}: RMSE {found.rmse:.4g} {unit} exceeds --max-rmse {most:g} {unit}"
-
-
-def positive_number(option: str, text: str, allowed: str, least: float = 0.0) -> float:
-    """The number in ``text``; above 0, and ``least`` at least. Raises ``NumberArgumentError``."""
-    return _number(option, text, text, allowed, least)
-
-
-def _number(option: str, text: str, value: str, allowed: str, least: float = 0.0) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0 and number >= least):
-        raise NumberArgumentError(option, text, allowed)
-    return number
-
-
-# ``kane_dynamics replay --live``: the recording played to the running node.
-
-
-DIFFERS, FAILED = 1, 2  # exit codes
-
-
-class RosMissingError(KaneDynamicsError):
-    """``--live`` without ROS 2."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "--live needs ROS 2's rclpy, which is not installed: source a ROS installation, or "
-            "pip install '.[ros]' in a checkout"
-        )
-
-
-def add_live_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--live`` and what belongs to it."""
-    add = parser.add_argument_group("against the running feedforward node").add_argument
-    add("--live", action="store_true", help="play the bag to the node and compare its commands")
-    add("--rate", metavar="X", help="times the recorded rate; default: no wait")
-    add("--restamp", action="store_true", help="stamp states with the present instead of driving /clock")
-    add(
-        "--node",
-        default="feedforward_node",
-        metavar="NAME",
-        help="the node's name; default: feedforward_node",
-    )
-
-
-def run_live(arguments: argparse.Namespace, bags: Sequence[Path], joints: Sequence[str]) -> int:
-    """Play every bag and print the comparison; 1 when a command differs, 2 when the node is not there.
-
-    With ``--report`` the commands and the offline answers stay there, in ``BAG_answers.npz``.
-    Raises ``RosMissingError`` and ``BagError``.
-    """
-    if importlib.util.find_spec("rclpy") is None:
-        raise RosMissingError
-    return max(_play(arguments, bag, joints) for bag in bags)
-
-
-def _play(arguments: argparse.Namespace, bag: Path, joints: Sequence[str]) -> int:
-    with tempfile.TemporaryDirectory(prefix="kane_dynamics_live_") as folder:
-        kept = arguments.report or Path(folder)
-        kept.mkdir(parents=True, exist_ok=True)
-        playlist, answers = Path(folder, "playlist.npz"), kept / f"{bag.resolve().stem}_answers.npz"
-        states = write_playlist(bag, arguments.topic, playlist)
-        print(f"{bag}: {states} joint states played to {arguments.node!r}", flush=True)
-        command = [sys.executable, "-m", "kane_dynamics_ros.nodes.bag_player", str(playlist), str(answers)]
-        command += ["--model", arguments.model, "--node", arguments.node]
-        if arguments.rate is not None:
-            command += ["--rate", str(positive_number("--rate", arguments.rate, "1 for the recorded pace"))]
-        command += ["--restamp"] if arguments.restamp else []
-        if subprocess.run(command, check=False).returncode:
-            return FAILED
-        found = read_answers(answers)
-    print("\n".join(live_lines(found, joints)))
-    return 0 if found.same else DIFFERS
-
-
-def live_lines(found: LiveComparison, joints: Sequence[str]) -> list[str]:
-    """The comparison as lines."""
-    width = max(map(len, joints))
-    rows = [
-        f"joint {joint:<{width}}  largest difference {worst:.3g}"
-        for joint, worst in zip(joints, found.difference, strict=True)
-    ]
-    counts = f"{found.compared} commands compared with the offline answer"
-    if found.unanswered:
-        counts += f"; {found.unanswered} states without the command that was due"
-    if found.unexpected:
-        counts += f"; {found.unexpected} states with a command that was not due"
-    verdict = "the node answers as it must" if found.same else "the node does NOT answer as it must"
-    return [*rows, counts, f"{verdict}: allowed is {SAME:g}"]
-
-
-EXCEEDED, FAILED = 1, 2  # exit codes
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BAG..., the model, and what may be left to choose."""
     add = parser.add_argument
-    add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
-    add("--model", required=True, metavar="MODULE.py", help="generated module, or the shipped one's name")
-    add("--urdf-friction", action="store_true", help="switch on the damping and friction of the URDF")
+    add_bag_arguments(parser)
     add("--report", type=Path, metavar="DIR", help="write report.html, report.json and a bag, predicted/")
     add(
         "--max-nrmse",
@@ -181,8 +50,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="JOINT=VALUE",
         help="the same for RMSE [N m] or [N]",
     )
-    add("--topic", help="the joint states, when the bag has several topics of them")
     add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
+    add("--jobs", default=str(os.cpu_count() or 1), metavar="N", help="bags at once; default: all cores")
+    add("--dask", metavar="ADDRESS", help="share the bags out on this Dask cluster")
+    add = parser.add_argument_group("against the running feedforward node").add_argument
+    add("--live", action="store_true", help="play the bag to the node and compare its commands")
+    add("--rate", metavar="X", help="times the recorded rate; default: no wait")
+    add("--restamp", action="store_true", help="stamp states with the present instead of driving /clock")
+    add(
+        "--node",
+        default="feedforward_node",
+        metavar="NAME",
+        help="the node's name; default: feedforward_node",
+    )
+
+
+def add_bag_arguments(parser: argparse.ArgumentParser) -> None:
+    """The bags, the model, and how the one is read for the other: ``replay`` and ``observe`` share them."""
+    add = parser.add_argument
+    add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
+    add("--model", required=True, metavar="MODULE.py", help="generated module, or the shipped one's name")
+    add("--urdf-friction", action="store_true", help="switch on the damping and friction of the URDF")
     add(
         "--rename",
         action="append",
@@ -190,16 +78,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BAG_NAME=MODEL_NAME",
         help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
     )
-    add("--cutoff", metavar="HZ", help="of the low-pass; chosen from the recording by default")
-    add("--jobs", default=str(os.cpu_count() or 1), metavar="N", help="bags at once; default: all cores")
-    add("--dask", metavar="ADDRESS", help="share the bags out on this Dask cluster")
-    add_live_arguments(parser)
+    add("--topic", help="the joint states, when a bag has several topics of them")
+    add("--cutoff", metavar="HZ", help="of the low-pass; default: chosen from the recording")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a verdict a bag; 2 when a bag failed or is damaged, else 1 when a limit is exceeded."""
+    """Print a verdict a bag; 2 when a bag failed or is damaged, else 1 when an allowed error is exceeded."""
     joints = load_model(arguments.model).joint_names
-    limits = read_limits(arguments.max_nrmse, arguments.max_rmse, joints)
+    allowed = read_allowed_errors(arguments.max_nrmse, arguments.max_rmse, joints)
     workers = int(positive_number("--jobs", arguments.jobs, "a number of processes, 1 or more", 1.0))
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
     if arguments.live:
@@ -208,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         _job(arguments, bag, folder)
         for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True)
     ]
-    return max(_show(outcome, limits) for outcome in _outcomes(jobs, workers, arguments.dask))
+    return max(_show(outcome, allowed) for outcome in _outcomes(jobs, workers, arguments.dask))
 
 
 def _job(arguments: argparse.Namespace, bag: Path, report: Path | None) -> Job:
@@ -217,7 +103,7 @@ def _job(arguments: argparse.Namespace, bag: Path, report: Path | None) -> Job:
         model=arguments.model,
         urdf_friction=arguments.urdf_friction,
         topic=arguments.topic,
-        cutoff=None if arguments.cutoff is None else positive_number("--cutoff", arguments.cutoff, "Hz"),
+        cutoff=optional_number("--cutoff", arguments.cutoff, "Hz"),
         urdf=arguments.urdf,
         report=report,
         rename=read_renamings(arguments.rename),
@@ -245,12 +131,12 @@ def _outcomes(jobs: Sequence[Job], workers: int, dask: str | None) -> Iterator[O
             yield outcome
 
 
-def _show(outcome: Outcome, limits: Limits) -> int:
+def _show(outcome: Outcome, allowed: "AllowedErrors") -> int:
     """Print one outcome; its exit code."""
     if outcome.verdict is None:
         print(f"error: {outcome.error}", file=sys.stderr)
         return FAILED
-    above = list(exceeded(outcome.verdict, limits))
+    above = list(exceeded(outcome.verdict, allowed))
     print("\n".join([*table(outcome.verdict), *above, ""]), flush=True)
     for warning in outcome.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -267,3 +153,96 @@ def _show(outcome: Outcome, limits: Limits) -> int:
     if errors:
         return FAILED
     return EXCEEDED if above else 0
+
+
+# Errors that are allowed, and exceeded
+
+
+@dataclass(frozen=True)
+class AllowedErrors:
+    """Largest NRMSE of any joint (a fraction), and largest RMSE of some joints [N m] or [N]."""
+
+    nrmse: float | None
+    rmse: dict[str, float]
+
+
+def read_allowed_errors(nrmse: str | None, rmse: Sequence[str], joints: Sequence[str]) -> AllowedErrors:
+    """What the options allow. Raises ``NumberArgumentError`` and ``UnknownJointError``."""
+    each = {}
+    for text in rmse:
+        joint, _, value = text.rpartition("=")
+        each[joint] = _number("--max-rmse", text, value, "JOINT=VALUE, in N m or N")
+        if joint not in joints:
+            raise UnknownJointError(joint, joints)
+    return AllowedErrors(optional_number("--max-nrmse", nrmse, "a part of the range: 0.05 is 5 %"), each)
+
+
+def exceeded(verdict: Verdict, allowed: AllowedErrors) -> Iterator[str]:
+    """A sentence for each allowed error that a joint exceeds."""
+    for joint in verdict.joints:
+        if not joint.judged:
+            continue
+        found, unit = joint.fit, joint.unit
+        # a measured effort that never changes has no range: any error is then too much
+        nrmse = math.inf if found.nrmse is None and found.rmse else found.nrmse or 0.0
+        if allowed.nrmse is not None and nrmse > allowed.nrmse:
+            yield f"joint {joint.name!r}: NRMSE {nrmse:.4g} exceeds --max-nrmse {allowed.nrmse:g}"
+        most = allowed.rmse.get(joint.name)
+        if most is not None and found.rmse > most:
+            yield f"joint {joint.name!r}: RMSE {found.rmse:.4g} {unit} exceeds --max-rmse {most:g} {unit}"
+
+
+def positive_number(option: str, text: str, allowed: str, least: float = 0.0) -> float:
+    """The number in ``text``; above 0, and ``least`` at least. Raises ``NumberArgumentError``."""
+    return _number(option, text, text, allowed, least)
+
+
+def optional_number(option: str, text: str | None, allowed: str) -> float | None:
+    """The positive number in ``text``; None where the option is not given. Raises ``NumberArgumentError``."""
+    return None if text is None else _number(option, text, text, allowed)
+
+
+def _number(option: str, text: str, value: str, allowed: str, least: float = 0.0) -> float:
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0 and number >= least):
+        raise NumberArgumentError(option, text, allowed)
+    return number
+
+
+# ``--live``
+
+
+def run_live(arguments: argparse.Namespace, bags: Sequence[Path], joints: Sequence[str]) -> int:
+    """Play every bag and print the comparison; 1 when a command differs, 2 when the node is not there.
+
+    With ``--report`` the commands and the offline answers stay there, in ``BAG_answers.npz``.
+    Raises ``RosMissingError`` and ``BagError``.
+    """
+    if importlib.util.find_spec("rclpy") is None:
+        raise RosMissingError("--live")
+    return max(_play(arguments, bag, joints) for bag in bags)
+
+
+def _play(arguments: argparse.Namespace, bag: Path, joints: Sequence[str]) -> int:
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics_live_") as folder:
+        kept = arguments.report or Path(folder)
+        kept.mkdir(parents=True, exist_ok=True)
+        playlist, answers = Path(folder, "playlist.npz"), kept / f"{bag.resolve().stem}_answers.npz"
+        states = write_playlist(bag, arguments.topic, playlist)
+        rate = optional_number("--rate", arguments.rate, "1 for the recorded pace")
+        print(f"{bag}: {states} joint states played to {arguments.node!r}", flush=True)
+        if not play(
+            playlist,
+            answers,
+            model=arguments.model,
+            node=arguments.node,
+            rate=rate,
+            restamp=arguments.restamp,
+        ):
+            return FAILED
+        found = read_answers(answers)
+    print("\n".join(live_lines(found, joints)))
+    return 0 if found.same else DIFFERS

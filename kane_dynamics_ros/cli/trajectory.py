@@ -11,13 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.cli.arguments import add_chain_arguments, counted, read_chain
-from kane_dynamics_ros.cli.excite import write
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.limits import effort_limits
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
 
@@ -51,7 +51,7 @@ class DurationError(KaneDynamicsError):
         super().__init__(f"--duration {found:g}: give seconds, at least {4 * POINT:g}")
 
 
-class Motion(NamedTuple):
+class SampledMotion(NamedTuple):
     """Positions, velocities and accelerations, each (N, n), at times (N,) [s] from rest to rest."""
 
     times: Array
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         model = load_model(module, backend="python").with_urdf_friction()  # not worth compiling
         motion = smooth_motion(model, chosen(model, arguments.joints), duration)
         request = trajectory(model, motion)
-        write(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
+        write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
         print(table(model, motion))
     lead = 1e-9 * request.points[0].time_ns
     print(
@@ -118,7 +118,7 @@ def chosen(model: DynamicsModel, names: Sequence[str] | None) -> list[bool]:
     return [names is None or name in names for name in model.joint_names]
 
 
-def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float) -> Motion:
+def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float) -> SampledMotion:
     """A motion of the chosen joints from rest to rest, which uses at most ``PART`` of every limit.
 
     Of effort limits it uses ``PART`` of what holding the start leaves.
@@ -145,7 +145,7 @@ def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float)
     allowed = holding + PART * (limits - holding)
     scale = 1.0
     while True:
-        motion = Motion(times, start + scale * q, scale * qd, scale * qdd)
+        motion = SampledMotion(times, start + scale * q, scale * qd, scale * qdd)
         use = np.abs(model.inverse_dynamics(*motion[1:])).max(axis=0) / allowed
         if use.max() <= 1.0:
             return motion
@@ -193,7 +193,7 @@ def _shape(joint: JointInfo, start: float, index: int, times: Array, duration: f
     return amplitude * min(1.0, fastest / speed if speed else 1.0) * unit
 
 
-def trajectory(model: DynamicsModel, motion: Motion) -> TrajectoryRequest:
+def trajectory(model: DynamicsModel, motion: SampledMotion) -> TrajectoryRequest:
     """The points, behind the time that the way to the first one takes from anywhere in the range."""
     spans = [upper - lower for lower, upper in map(_bounds, model.joints)]
     ways = [min(span, math.pi) for span in spans]
@@ -206,7 +206,7 @@ def trajectory(model: DynamicsModel, motion: Motion) -> TrajectoryRequest:
     return TrajectoryRequest(model.joint_names, points)
 
 
-def table(model: DynamicsModel, motion: Motion) -> str:
+def table(model: DynamicsModel, motion: SampledMotion) -> str:
     """What the motion uses of each joint's limits."""
     tau = np.asarray(model.inverse_dynamics(*motion[1:]))
     width = max(map(len, (*model.joint_names, "joint")))

@@ -17,10 +17,10 @@ from kane_dynamics_ros.description.findings import UnknownNameError
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.physics_hash import compare_origin
 from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
-from kane_dynamics_ros.formulation.kane import chain_dynamics
-from kane_dynamics_ros.formulation.loads import Actuation
+from kane_dynamics_ros.formulation.dual import lanes
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
-from kane_dynamics_ros.formulation.witnesses.dual import lanes
+from kane_dynamics_ros.formulation.witnesses.loads import Actuation
 from kane_dynamics_ros.runtime.interface import Array, Payload
 from kane_dynamics_ros.runtime.load import find_module, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
@@ -141,7 +141,7 @@ def _derivatives(t: Trial) -> Pair:
     """d tau/d q and d tau/d qd by dual numbers; rotors add nothing, friction its slope."""
     n, gravity = t.q.size, t.model.parameters.gravity
     state = lanes(t.q, 0, 2 * n), lanes(t.qd, n, 2 * n), t.qdd
-    tau = chain_dynamics.inverse_dynamics(t.chain, *state, gravity, t.payload)
+    tau = dynamics.inverse_dynamics(t.chain, *state, gravity, t.payload)
     expected = np.array([effort.slope.reshape(2 * n) for effort in tau])
     p = t.model.parameters
     smooth = 1 - np.tanh(t.qd / p.coulomb_velocity) ** 2

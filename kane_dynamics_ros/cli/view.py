@@ -7,87 +7,32 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.cli.arguments import add_root_tip_lock, read_locks
+from kane_dynamics_ros.cli.arguments import (
+    add_chain_arguments,
+    read_locks,
+    xacro_arguments,
+)
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.limits import far_outside
-from kane_dynamics_ros.control.plan import hold_at, replace, sample
+from kane_dynamics_ros.control.plan import hold_at, replan, sample
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.replay.output import write_file
-from kane_dynamics_ros.replay.viewing.page import Record, Series, ViewOptions, page, robot_from_file
-from kane_dynamics_ros.replay.viewing.records import record_of_bag
+from kane_dynamics_ros.files import write_file
+from kane_dynamics_ros.replay.viewing.page import Curve, Playback, page
+from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
+from kane_dynamics_ros.replay.viewing.shown_robot import ViewOptions, robot_from_file
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
+from kane_dynamics_ros.runtime.interface import Array
 
-# A trajectory on a URDF as a record to play: the motion asked for, and the torques it takes.
-
-
-Array = NDArray[np.float64]
-
-STEP = 0.01  # [s] between two samples
-RULES = Rules(
-    allow_partial=True
-)  # joints that the trajectory does not name, say a gripper's, stay where they are
-
-
-def record_of_trajectory(
-    urdf: Path, trajectory: Path, options: ViewOptions | None = None
-) -> tuple[Record, list[str]]:
-    """The record, and warnings about meshes and positions.
-
-    The arm starts at the URDF's initial positions. Raises ``TrajectoryError``, ``DescriptionError``.
-    """
-    request = read_trajectory(trajectory)
-    robot = robot_from_file(urdf, options or ViewOptions())
-    model = derived_model(robot.chain)
-    times, q, qd, qdd = sampled(model, request)
-    torque = model.inverse_dynamics(q, qd, qdd)
-    ends = (q.min(axis=0), q.max(axis=0))
-    far = dict.fromkeys(one for end in ends for one in far_outside(end, model.joints))
-    record = Record(
-        title=f"{robot.chain.robot}: {trajectory.name}",
-        urdf=robot.urdf,
-        meshes=robot.meshes,
-        joints=robot.chain.coordinates,
-        tip=robot.chain.tip,
-        times=times,
-        motionLabel="trajectory",
-        position=q.T,
-        reference=None,
-        quantities=(
-            robot.effort(Series("inverse dynamics", "motion", torque.T)),
-            robot.position("position", Series("trajectory", "motion", q.T)),
-        ),
-        locked=robot.locked,
-    )
-    warnings = [f"{one} [rad or m]: degrees written for radians?" for one in far]
-    return record, [*robot.warnings, *warnings]
-
-
-def derived_model(chain: Chain) -> DynamicsModel:
-    """The chain's equations, derived here and now and evaluated in pure Python."""
-    with tempfile.TemporaryDirectory(prefix="kane_dynamics_view_") as folder:
-        module, *_ = write_module(derive(chain), "viewed_robot", Path(folder))
-        return load_model(module, backend="python")  # some seconds sooner than any compiler
-
-
-def sampled(model: DynamicsModel, request: TrajectoryRequest) -> tuple[Array, Array, Array, Array]:
-    """Times [s] (N,), positions, velocities and accelerations (N, n), as a controller would follow it."""
-    start = np.array([joint.initial_position or 0.0 for joint in model.joints])
-    plan = replace(hold_at(start, 0), dataclasses.replace(request, stamp_ns=0), model.joints, 0, RULES)
-    times = np.linspace(0.0, 1e-9 * plan.end_ns, max(2, round(1e-9 * plan.end_ns / STEP) + 1))
-    motion = np.array([sample(plan, round(1e9 * t)) for t in times])
-    return times, motion[:, 0], motion[:, 1], motion[:, 2]
-
-
+STEP = 0.01  # [s] between two samples of a trajectory
+# joints that the trajectory does not name, say a gripper's, stay where they are
+RULES = Rules(allow_partial=True)
 URDF_SUFFIXES = (".urdf", ".xacro")
 MESH_HINT = "meshes are looked for in the folders above the URDF or bag, and in AMENT_PREFIX_PATH"
-OUTPUT_HELP = "where the page goes; default: %(default)s"
-HEAVY = 8e6  # [bytes] of a page that takes a browser seconds
 
 
 class NoTrajectoryError(KaneDynamicsError):
@@ -103,37 +48,94 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("source", type=Path, metavar="BAG|URDF", help="a recorded bag; or a robot, with --trajectory")
     add("--trajectory", type=Path, metavar="FILE", help="YAML of a JointTrajectory to play on the URDF")
     add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
-    add_root_tip_lock(parser)
+    add_chain_arguments(parser)
     add(
         "--meshes-from-anywhere",
         action="store_true",
         help="show meshes that lie outside of the robot's package too; the page then holds a copy of them",
     )
-    add("-o", "--output", type=Path, default=Path("view.html"), metavar="PAGE", help=OUTPUT_HELP)
+    add(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("view.html"),
+        metavar="PAGE",
+        help="where the page goes; default: %(default)s",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the page and print where it is; warn of meshes that are not shown as they are."""
+    """Write the page and print where it is; say which meshes are not shown as they are."""
     options = ViewOptions(
-        arguments.root, arguments.tip, read_locks(arguments.lock), arguments.meshes_from_anywhere
+        arguments.root,
+        arguments.tip,
+        read_locks(arguments.lock),
+        xacro_arguments(arguments.xacro),
+        arguments.meshes_from_anywhere,
     )
     if arguments.trajectory is not None:
-        record, warnings = record_of_trajectory(arguments.source, arguments.trajectory, options)
+        playback, warnings = playback_of_trajectory(arguments.source, arguments.trajectory, options)
     elif arguments.source.suffix in URDF_SUFFIXES:
         raise NoTrajectoryError(arguments.source)
     else:
-        record, warnings = record_of_bag(arguments.source, arguments.urdf, options)
+        playback, warnings = playback_of_bag(arguments.source, arguments.urdf, options)
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if any("not found" in warning for warning in warnings):
         print(MESH_HINT, file=sys.stderr)
-    text = page(record)
-    if len(text) > HEAVY:
-        heaviest = max(record.meshes, key=lambda name: len(record.meshes[name].base64), default="")
-        print(
-            f"warning: the page has {len(text) / 1e6:.0f} MB; the largest mesh is {heaviest!r}",
-            file=sys.stderr,
-        )
-    write_file(arguments.output, text)
+    if playback.note:
+        print(playback.note, file=sys.stderr)
+    write_file(arguments.output, page(playback))
     print(arguments.output)
     return 0
+
+
+def playback_of_trajectory(
+    urdf: Path, trajectory: Path, options: ViewOptions | None = None
+) -> tuple[Playback, list[str]]:
+    """The motion asked for and the torques that it takes; and warnings about meshes and positions.
+
+    The arm starts at the URDF's initial positions. Raises ``TrajectoryError``, ``DescriptionError``.
+    """
+    request = read_trajectory(trajectory)
+    robot = robot_from_file(urdf, options or ViewOptions())
+    model = derived_model(robot.chain)
+    times, q, qd, qdd = sampled(model, request)
+    torque = model.inverse_dynamics(q, qd, qdd)
+    ends = (q.min(axis=0), q.max(axis=0))
+    far = dict.fromkeys(one for end in ends for one in far_outside(end, model.joints))
+    playback = Playback(
+        title=f"{robot.chain.robot}: {trajectory.name}",
+        urdf=robot.urdf,
+        meshes=robot.meshes.by_name,
+        joints=robot.chain.coordinates,
+        tip=robot.chain.tip,
+        times=times,
+        motion_label="trajectory",
+        position=q.T,
+        reference=None,
+        quantities=(
+            robot.effort(Curve("inverse dynamics", "motion", torque.T)),
+            robot.position("position", Curve("trajectory", "motion", q.T)),
+        ),
+        locked=robot.locked,
+        note=robot.meshes.note,
+    )
+    warnings = [f"{one} [rad or m]: degrees written for radians?" for one in far]
+    return playback, [*robot.meshes.warnings, *warnings]
+
+
+def derived_model(chain: Chain) -> DynamicsModel:
+    """The chain's equations, derived here and now and evaluated in pure Python."""
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics_view_") as folder:
+        module, *_ = write_module(derive(chain), "viewed_robot", Path(folder))
+        return load_model(module, backend="python")  # some seconds sooner than any compiler
+
+
+def sampled(model: DynamicsModel, request: TrajectoryRequest) -> tuple[Array, Array, Array, Array]:
+    """Times [s] (N,), positions, velocities and accelerations (N, n), as a controller would follow it."""
+    start = np.array([joint.initial_position or 0.0 for joint in model.joints])
+    plan = replan(hold_at(start, 0), dataclasses.replace(request, stamp_ns=0), model.joints, 0, RULES)
+    times = np.linspace(0.0, 1e-9 * plan.end_ns, max(2, round(1e-9 * plan.end_ns / STEP) + 1))
+    motion = np.array([sample(plan, round(1e9 * t)) for t in times])
+    return times, motion[:, 0], motion[:, 1], motion[:, 2]

@@ -1,6 +1,6 @@
 """How a chain is arranged before its equations are written: the same torques, by the fewest operations.
 
-Three things are free. Masses may be regrouped (``base_parameters``), vectors written in axes that bodies
+Three things are free. Masses may be regrouped (``segments.regroup``), vectors written in axes that bodies
 share (``shared_axes``), and lengths measured in a unit of which one is exactly 1. Rules choose them; for
 inverse dynamics, which is called most, single changes are tried as well, as long as one pays.
 """
@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from kane_dynamics_ros.formulation.algebra import Vector, scale
-from kane_dynamics_ros.formulation.kane.base_parameters import Keep, regroup
 from kane_dynamics_ros.formulation.kane.frames import SNAP
-from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Keep, Segment, regroup
 from kane_dynamics_ros.formulation.kane.shared_axes import Family, own_axes, parallel_families
 
 SEARCHED = 12  # joints up to which single changes are tried; beyond, the rules alone keep the cost linear

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
-from kane_dynamics_ros.codegen.functions import Equations, build
+from kane_dynamics_ros.codegen.functions import RobotFunctions, build
 from kane_dynamics_ros.codegen.graph import OperationCount
 from kane_dynamics_ros.codegen.passes import Listing, hoisted, list_statements
 from kane_dynamics_ros.description import physics_hash
@@ -20,7 +20,7 @@ class Derived:
     """A robot's equations, listed function by function, ready to print."""
 
     chain: Chain
-    equations: Equations
+    equations: RobotFunctions
     listings: Mapping[str, Listing]
     prepare: Listing
     urdf_hash: str
@@ -81,7 +81,7 @@ def _collecting_later() -> Iterator[None]:
             gc.enable()
 
 
-def _listed(chain: Chain, inertial: str) -> tuple[Equations, dict[str, Listing], Listing]:
+def _listed(chain: Chain, inertial: str) -> tuple[RobotFunctions, dict[str, Listing], Listing]:
     """The equations, the statements of each function that has its own, and those of ``prepare``."""
     equations = build(chain, reframe(chain), inertial=inertial)
     graph = equations.graph

@@ -18,25 +18,32 @@ from kane_dynamics_ros.codegen.passes import inner, inverted, jacobian, solve_sy
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, apply, cross, dot, multiply, scale
 from kane_dynamics_ros.formulation.kane import energy
-from kane_dynamics_ros.formulation.kane.articulated import forward_dynamics
-from kane_dynamics_ros.formulation.kane.base_parameters import regroup
 from kane_dynamics_ros.formulation.kane.dynamics import (
+    carried_wrenches,
     composite_bodies,
     generalized_forces,
+    joint_efforts,
     mass_matrix,
     resultants,
 )
-from kane_dynamics_ros.formulation.kane.effort_derivatives import effort_derivatives
-from kane_dynamics_ros.formulation.kane.external import (
-    carried_wrenches,
-    external_effort,
+from kane_dynamics_ros.formulation.kane.effort_derivatives import (
+    effort_derivatives,
     external_effort_derivatives_in_root,
 )
+from kane_dynamics_ros.formulation.kane.energy import momentum_and_drift
+from kane_dynamics_ros.formulation.kane.forward_dynamics import forward_dynamics
 from kane_dynamics_ros.formulation.kane.frames import Reframed
-from kane_dynamics_ros.formulation.kane.kinematics import Placement, motion, place
-from kane_dynamics_ros.formulation.kane.momentum import momentum_and_drift
+from kane_dynamics_ros.formulation.kane.kinematics import (
+    Placement,
+    body_poses,
+    jacobian_of_point,
+    motion,
+    partial_velocities_of_point,
+    place,
+    placed_in_root,
+)
 from kane_dynamics_ros.formulation.kane.partial_velocities import regressor
-from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, segments_of
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, regroup, segments_of
 from kane_dynamics_ros.formulation.kane.shared_axes import place_in_shared_axes
 
 Composed = Literal["", "parts", "defaults"]
@@ -382,9 +389,9 @@ def pose_functions(state: State, segments: Sequence[Segment], chain: Chain) -> l
     """Where the tip and the centre of mass are, in the root frame."""
     graph, n = state.graph, len(state.q)
     placements = state.place(segments)
-    poses = energy.body_poses(placements)
-    tip = energy.placed_in_root(poses[-1], chain.R_BT, chain.p_BoTo_B)
-    J = [[graph.lift(x) for x in row] for row in energy.jacobian_of_point(placements, poses, tip.p_RoBo_R, n)]
+    poses = body_poses(placements)
+    tip = placed_in_root(poses[-1], chain.R_BT, chain.p_BoTo_B)
+    J = [[graph.lift(x) for x in row] for row in jacobian_of_point(placements, poses, tip.p_RoBo_R, n)]
     center, JC = energy.center_of_mass_jacobian(placements, poses, n)
     JC = [[graph.lift(x) for x in row] for row in JC]
     pose = [[*row, p] for row, p in zip(tip.R_RB, tip.p_RoBo_R, strict=True)] + [[0.0, 0.0, 0.0, 1.0]]
@@ -428,7 +435,7 @@ def external_functions(
     R_BT, p_BoTo_B = multiply(R_BL, chain.R_BT), add(p_BoLo_B, apply(R_BL, chain.p_BoTo_B))
     placements = state.place(lean)
     carried = carried_wrenches(placements, R_BT, p_BoTo_B, force, torque)
-    effort = flat(graph, [external_effort(placements, carried, n)])
+    effort = flat(graph, [joint_efforts(placements, carried, n)])
     in_links = state.place(segments_of(chain))
     passing = carried_wrenches(in_links, chain.R_BT, chain.p_BoTo_B, force, torque)
     inputs = ("q", "wrench")
@@ -454,10 +461,10 @@ def external_functions_in_root(state: State, segments: Sequence[Segment], chain:
     wrench = [graph.symbol(f"wrench[{i}]") for i in range(6)]
     force, torque = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
     placements = state.place(segments)
-    poses = energy.body_poses(placements)
-    tip = energy.placed_in_root(poses[-1], chain.R_BT, chain.p_BoTo_B).p_RoBo_R
-    partials = energy.partial_velocities_of_point(placements, poses, tip)
-    J = energy.jacobian_of_point(placements, poses, tip, n)
+    poses = body_poses(placements)
+    tip = placed_in_root(poses[-1], chain.R_BT, chain.p_BoTo_B).p_RoBo_R
+    partials = partial_velocities_of_point(placements, poses, tip)
+    J = jacobian_of_point(placements, poses, tip, n)
     columns = [[graph.lift(row[i]) for row in (*J[3:], *J[:3])] for i in range(n)]
     effort = tuple(_dot(column, wrench) for column in columns)
     slopes = external_effort_derivatives_in_root(placements, partials, force, torque, n)
@@ -495,7 +502,7 @@ def _dot(a: Sequence[Expression], b: Sequence[Expression]) -> Expression:
 
 
 @dataclass(frozen=True)
-class Equations:
+class RobotFunctions:
     """All functions of a robot, on one graph."""
 
     graph: Graph
@@ -504,7 +511,7 @@ class Equations:
     functions: tuple[Function, ...]
 
 
-def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Equations:
+def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> RobotFunctions:
     """All functions of a chain.
 
     Args:
@@ -535,4 +542,4 @@ def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Equat
         momentum_function(state, lean, given.rotor_inertia, parametrized[0].holding),
         friction_function(state, given.viscous, given.coulomb, given.coulomb_velocity),
     )
-    return Equations(graph, n, layout, functions)
+    return RobotFunctions(graph, n, layout, functions)

@@ -37,6 +37,10 @@ class ModuleNameError(KaneDynamicsError):
 # Write a robot's module: NAME.py, NAME.h and NAME.c.
 
 
+GENERATED = b"enerated by kane_dynamics_ros"  # in the first line of each file
+LONGEST_LINE = 4096  # [bytes]
+
+
 def module_name(text: str) -> str:
     """A name that is safe as a file name and as an identifier in Python and C."""
     name = re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_").lower()
@@ -64,7 +68,7 @@ def write_module(
     ``accept`` is given the text of NAME.py first; when it raises, nothing is written.
 
     Raises:
-        OutputError: the folder cannot be written.
+        OutputError: the folder cannot be written, or holds such a file that was not generated.
     """
     header, source = c_header(name, derived, __version__), c_source(name, derived, __version__)
     c_sha256 = hashlib.sha256((header + source).encode()).hexdigest()
@@ -76,10 +80,20 @@ def write_module(
     accept(texts[folder / f"{name}.py"])
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for path in texts:
+            check_replaceable(path)
         _replace_all(texts, folder)
     except OSError as error:
         raise OutputError(folder, error.strerror or str(error)) from error
     return tuple(texts)
+
+
+def check_replaceable(path: Path) -> None:
+    """Raise ``OutputError`` where a file is there that was not generated: somebody's own."""
+    if path.is_file():
+        with path.open("rb") as file:
+            if GENERATED not in file.readline(LONGEST_LINE):
+                raise OutputError(path.parent, f"{path.name} is there already, and was not generated")
 
 
 def _replace_all(texts: Mapping[Path, str], folder: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from kane_dynamics_ros.contact.extremes import Tail, fit_tail, interval
 from kane_dynamics_ros.contact.residual import clusters, quantile_fit
+from kane_dynamics_ros.control.filters import differentiate
 from kane_dynamics_ros.control.observer import (
     Collision,
     MomentumObserver,
@@ -20,7 +21,6 @@ from kane_dynamics_ros.control.observer import (
     Thresholds,
     root_jacobian,
 )
-from kane_dynamics_ros.control.velocity import differentiate
 from kane_dynamics_ros.replay.estimation.motion import passes
 from kane_dynamics_ros.replay.reading.messages import JointStates
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel

@@ -14,6 +14,7 @@ from kane_dynamics_ros.contact.calibration import Calibration
 from kane_dynamics_ros.contact.events import Contact, Contacts
 from kane_dynamics_ros.contact.residual import Residual
 from kane_dynamics_ros.control.observer import Collision
+from kane_dynamics_ros.files import claim_files
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 FORMAT = 1  # of the JSON; rises when a field changes its name or meaning
@@ -56,7 +57,7 @@ def _lines(number: int, contact: Contact, model: DynamicsModel) -> list[str]:
         for name in contact.joints
         for j in (model.joint_names.index(name),)
     ]
-    told = contact.wrench.told
+    told = contact.wrench.determined
     force = ", ".join(
         f"{axis} {value:+.3g}" if told[k] else f"{axis} not told by this posture"
         for k, (axis, value) in enumerate(zip(AXES, contact.wrench.value, strict=False))
@@ -112,7 +113,7 @@ def write_report(
     folder: Path, bag: Path, residual: Residual, contacts: Contacts, model: DynamicsModel
 ) -> None:
     """``contacts.json`` and ``contacts.html`` into the folder, which is made where it is absent."""
-    folder.mkdir(parents=True, exist_ok=True)
+    claim_files(folder, ("contacts.json", "contacts.html"), "observe")
     lines = contact_lines(bag, residual, contacts, model)
     data = {
         "format": FORMAT,
@@ -130,7 +131,7 @@ def write_report(
                 "efforts": list(each.efforts),
                 "ratios": list(each.ratios),
                 "tip_force": each.wrench.value[:3].tolist(),
-                "tip_force_told": each.wrench.told[:3].tolist(),
+                "tip_force_told": each.wrench.determined[:3].tolist(),
             }
             for each in contacts.found
         ],

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.control.law import Law, efforts_by_term
 from kane_dynamics_ros.control.limits import MotionLimits
-from kane_dynamics_ros.control.plan import NANOSECOND, Prepared, Spline, prepare
+from kane_dynamics_ros.control.plan import Prepared, Spline, prepare
 from kane_dynamics_ros.control.rejections import EffortBeyondLimitError, NoPointsError, TooManyPointsError
 from kane_dynamics_ros.control.splines import evaluate_many
-from kane_dynamics_ros.control.validation import RequestPoint, Rules, TrajectoryRequest, Waypoints
+from kane_dynamics_ros.control.validation import NANOSECOND, RequestPoint, Rules, TrajectoryRequest, Waypoints
 from kane_dynamics_ros.runtime.interface import Array
 
 JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned
@@ -26,10 +26,8 @@ CHECKS = np.linspace(0.0, 1.0, 9)[1:-1]  # where each interval is compared with 
 MARGIN = 31.0 / 32.0  # of the error: half way between two checks a parabola's bulge is 1/64 higher
 FIRST_INTERVALS = 8  # of each segment, so that no bulge is overlooked
 SHORTEST_NS = 2 * JUMP_NS  # intervals are not split further
-OF_PEAK, OF_LIMIT = 1e-2, 1e-3
-FLOOR = (
-    0.1  # of what follows from the limit, or from the joint that has most to do: joints at rest need no less
-)
+OF_PEAK, OF_LIMIT = 1e-2, 1e-3  # see Accuracy
+FLOOR = 0.1  # of the error that the limit allows, or the most loaded joint: joints at rest need no less
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class Piece:
+class SplinePiece:
     """One segment with what its points carry: 1 positions, 2 velocities too, 3 accelerations too."""
 
     start_ns: int
@@ -97,16 +95,16 @@ def annotate(
     return replace(request, points=tuple(_point(row, given.get(row.time_ns), order) for row in rows))
 
 
-def _pieces(prepared: Prepared) -> list[Piece]:
+def _pieces(prepared: Prepared) -> list[SplinePiece]:
     """The segments between the points of the request, and the hold at the end as one without duration."""
     times = prepared.waypoints.times_ns.tolist()
     carried = _carried(prepared.waypoints)
     both = np.append(np.minimum(carried[:-1], carried[1:]), carried[-1])
     ends = zip(times, (*times[1:], times[-1]), strict=True)
-    return [Piece(*end, c, int(k)) for end, c, k in zip(ends, prepared.segments, both, strict=True)]
+    return [SplinePiece(*end, c, int(k)) for end, c, k in zip(ends, prepared.segments, both, strict=True)]
 
 
-def _allowed(pieces: Sequence[Piece], law: Law, limits: Array, error: float | None) -> Array:
+def _allowed(pieces: Sequence[SplinePiece], law: Law, limits: Array, error: float | None) -> Array:
     """The largest error of each joint (n,)."""
     if error is not None:
         return np.full(len(limits), error)
@@ -121,12 +119,12 @@ def _allowed(pieces: Sequence[Piece], law: Law, limits: Array, error: float | No
 
 
 def _carried(waypoints: Waypoints) -> NDArray[np.intp]:
-    """What each point carries (m,), as in ``Piece``."""
+    """What each point carries (m,), as in ``SplinePiece``."""
     carried: NDArray[np.intp] = 3 - np.isnan(waypoints.qd[:, 0]) - np.isnan(waypoints.qdd[:, 0])
     return carried
 
 
-def _extend(rows: list[Row], piece: Piece, law: Law, errors: Array, accuracy: Accuracy) -> None:
+def _extend(rows: list[Row], piece: SplinePiece, law: Law, errors: Array, accuracy: Accuracy) -> None:
     """Append a piece's points; a second one at its start only where the effort jumps there."""
     times = _refined(piece, law, errors, accuracy)
     if rows:
@@ -142,7 +140,7 @@ def _extend(rows: list[Row], piece: Piece, law: Law, errors: Array, accuracy: Ac
         raise TooManyPointsError(accuracy.max_points, accuracy.error)
 
 
-def _refined(piece: Piece, law: Law, errors: Array, accuracy: Accuracy) -> NDArray[Any]:
+def _refined(piece: SplinePiece, law: Law, errors: Array, accuracy: Accuracy) -> NDArray[Any]:
     """Times [ns] at which the piece's effort is to be given."""
     if piece.end_ns == piece.start_ns:
         return np.array([piece.start_ns], dtype=np.int64)
@@ -157,14 +155,14 @@ def _refined(piece: Piece, law: Law, errors: Array, accuracy: Accuracy) -> NDArr
             raise TooManyPointsError(accuracy.max_points, accuracy.error)
 
 
-def _thinned(piece: Piece, law: Law, times: NDArray[Any], errors: Array) -> NDArray[Any]:
+def _thinned(piece: SplinePiece, law: Law, times: NDArray[Any], errors: Array) -> NDArray[Any]:
     """Without the first division's times, when the whole piece is a straight line within the error."""
     ends = times[[0, -1]]
     straight = len(times) == FIRST_INTERVALS + 1 and _shares(piece, law, ends, errors).max() <= MARGIN
     return ends if straight else times
 
 
-def _shares(piece: Piece, law: Law, times: NDArray[Any], errors: Array) -> Array:
+def _shares(piece: SplinePiece, law: Law, times: NDArray[Any], errors: Array) -> Array:
     """Largest error of linear interpolation over each interval (N - 1,), as a share of ``errors`` (n,)."""
     inner = times[:-1, np.newaxis] + np.diff(times)[:, np.newaxis] * CHECKS
     ends = _efforts(law, piece.states(times))

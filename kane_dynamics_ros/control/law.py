@@ -19,6 +19,7 @@ from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 Mode = Literal["feedforward", "feedforward_pd", "computed_torque", "gravity_compensation"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+DELAY = 2  # periods from a state's measurement to the effect of the command that answers it, in ros2_control
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def build_law(mode: Mode, model: DynamicsModel, kp: Array, kd: Array, switches: 
 
 def efforts(law: Law, reference: Array, q: Array, qd: Array) -> Array:
     """The command (n,) for a reference (3, n) and a measured state (n,), before limits."""
-    if law.mode == "gravity_compensation" or not _rigid_whole(law.switches):
+    if law.mode == "gravity_compensation" or not _all_rigid_terms(law.switches):
         return efforts_by_term(law, reference, q, qd).total
     q_d, qd_d, qdd_d = reference
     if law.mode == "computed_torque":
@@ -129,7 +130,7 @@ def position_error(law: Law, q_d: Array, q: Array) -> Array:
     return error
 
 
-def _rigid_whole(switches: TermSwitches) -> bool:
+def _all_rigid_terms(switches: TermSwitches) -> bool:
     return switches.inertia and switches.coriolis and switches.gravity
 
 
@@ -144,10 +145,7 @@ def _feedback(law: Law, reference: Array, q: Array, qd: Array) -> Array:
     return pd
 
 
-# What the feedback is worth at a finite rate
-
-# periods from a state's measurement to the effect of the command that answers it, with ros2_control
-DELAY = 2
+# The feedback at a finite rate
 
 
 def damping_ratio(kp: float, kd: float, period: float, delay: int = DELAY) -> float:
@@ -172,7 +170,7 @@ def damping_ratio(kp: float, kd: float, period: float, delay: int = DELAY) -> fl
 
 
 def critical_gains(period: float, damping: float) -> tuple[float, float]:
-    """The largest kp [1/s^2], with kd = 2 sqrt(kp) [1/s], that is damped so well at ``period`` [s]."""
+    """The largest kp [1/s^2], with kd = 2 sqrt(kp) [1/s], of that damping ratio at ``period`` [s]."""
     low, high = 0.0, 1.0  # of sqrt(kp) T: the loop depends on nothing else
     for _ in range(40):
         middle = 0.5 * (low + high)

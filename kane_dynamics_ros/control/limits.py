@@ -1,4 +1,7 @@
-"""Limits on efforts, on their rate of change, and on references."""
+"""The limits of joints: on efforts, on their rate of change, and on references.
+
+Limits that the URDF does not give are infinite.
+"""
 
 import math
 from collections.abc import Sequence
@@ -9,12 +12,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.plan import NANOSECOND, Spline
+from kane_dynamics_ros.control.plan import Spline
+from kane_dynamics_ros.control.validation import NANOSECOND
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
 
 SAMPLES_PER_SEGMENT = 17  # misses at most 1/1024 of a cubic's bulge between samples
 POSTURES = 500  # the largest of so many gravity efforts is close to the largest there is
 TOLERANCE = 1e-6  # [rad] or [m], and per second: a planner's rounding, not a violation
+FAR = 0.2  # of the range between the limits: further outside than any arm is pushed
+
+
+def effort_limits(joints: Sequence[JointInfo]) -> Array:
+    """Largest magnitude of each joint's effort (n,) [N m or N]; infinite where the URDF gives none."""
+    return np.array([math.inf if joint.effort is None else joint.effort for joint in joints])
+
+
+def position_limits(joints: Sequence[JointInfo]) -> tuple[Array, Array]:
+    """Lower and upper positions (n,); infinite where there is no limit, and on continuous joints."""
+    bounded = [joint if joint.kind != "continuous" else None for joint in joints]
+    lower = [-math.inf if joint is None or joint.lower is None else joint.lower for joint in bounded]
+    upper = [math.inf if joint is None or joint.upper is None else joint.upper for joint in bounded]
+    return np.array(lower), np.array(upper)
+
+
+def velocity_limits(joints: Sequence[JointInfo]) -> Array:
+    """Largest speeds (n,); infinite where there is no limit."""
+    return np.array([math.inf if joint.velocity is None else joint.velocity for joint in joints])
+
+
+def far_outside(q: Array, joints: Sequence[JointInfo]) -> tuple[str, ...]:
+    """One phrase for each joint whose position is far outside its limits, as degrees for radians are."""
+    lower, upper = position_limits(joints)
+    margin = np.where(np.isfinite(upper - lower), FAR * (upper - lower), math.pi)
+    outside = (q < lower - margin) | (q > upper + margin)
+    return tuple(
+        f"{joints[j].name} is at {q[j]:g}, its limits are {lower[j]:g} to {upper[j]:g}"
+        for j in np.flatnonzero(outside).tolist()
+    )
+
+
+# Efforts
 
 
 class Limited(NamedTuple):
@@ -22,11 +59,6 @@ class Limited(NamedTuple):
 
     tau: Array
     clamped: NDArray[np.bool_]
-
-
-def effort_limits(joints: Sequence[JointInfo]) -> Array:
-    """Largest magnitude of each joint's effort (n,) [N m or N]; infinite where the URDF gives none."""
-    return np.array([math.inf if joint.effort is None else joint.effort for joint in joints])
 
 
 def clamp(tau: Array, limits: Array) -> Limited:
@@ -56,31 +88,7 @@ def overloaded_by_gravity(model: DynamicsModel, limits: Array) -> tuple[tuple[st
     )
 
 
-def position_limits(joints: Sequence[JointInfo]) -> tuple[Array, Array]:
-    """Lower and upper positions (n,); infinite where there is no limit, and on continuous joints."""
-    bounded = [joint if joint.kind != "continuous" else None for joint in joints]
-    lower = [-math.inf if joint is None or joint.lower is None else joint.lower for joint in bounded]
-    upper = [math.inf if joint is None or joint.upper is None else joint.upper for joint in bounded]
-    return np.array(lower), np.array(upper)
-
-
-def velocity_limits(joints: Sequence[JointInfo]) -> Array:
-    """Largest speeds (n,); infinite where there is no limit."""
-    return np.array([math.inf if joint.velocity is None else joint.velocity for joint in joints])
-
-
-FAR = 0.2  # of the range between the limits: further outside than any arm is pushed
-
-
-def far_outside(q: Array, joints: Sequence[JointInfo]) -> tuple[str, ...]:
-    """One phrase for each joint whose position is far outside its limits, as degrees for radians are."""
-    lower, upper = position_limits(joints)
-    margin = np.where(np.isfinite(upper - lower), FAR * (upper - lower), math.pi)
-    outside = (q < lower - margin) | (q > upper + margin)
-    return tuple(
-        f"{joints[j].name} is at {q[j]:g}, its limits are {lower[j]:g} to {upper[j]:g}"
-        for j in np.flatnonzero(outside).tolist()
-    )
+# References
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@
 
 A fault leads to a reaction that its rule chooses. The reaction lasts until the states have been good
 again for the recovery time; then control resumes by holding the measured position. The reaction to a
-collision lasts until somebody resets it.
+collision lasts until it is reset.
 """
 
 import math
@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.control.goals import Cause, Goal, Goals, Ticket, Tolerances
 from kane_dynamics_ros.control.law import Law, efforts, efforts_by_term, position_error
 from kane_dynamics_ros.control.limits import Limited, clamp, clamp_reference, limit_rate, motion_limits
-from kane_dynamics_ros.control.outcomes import Cause, Goal, Goals, Ticket
 from kane_dynamics_ros.control.plan import (
     STOP_KNOTS,
     Plan,
@@ -31,22 +31,19 @@ from kane_dynamics_ros.control.plan import (
     slowed,
 )
 from kane_dynamics_ros.control.rejections import NoEffectError, NoStateError, TrajectoryError
-from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.errors import NonFiniteError
 from kane_dynamics_ros.runtime.interface import Array
 
+# hold gives gravity's effort at the last good position, zero no effort, stop no commands; comply gives
+# gravity's effort at the measured position and damping, so that the arm can be pushed; ignore only counts
 Reaction = Literal["ignore", "comply", "hold", "zero", "stop"]
 REACTIONS: tuple[Reaction, ...] = get_args(Reaction)
-"""``hold`` gives gravity's effort at the last good position, ``zero`` no effort, ``stop`` no commands;
-``comply`` gives gravity's effort at the measured position and damping, so that the arm can be pushed away;
-``ignore`` only counts."""
 
-Fault = Literal[
+FaultKind = Literal[
     "stale_state", "position_jump", "saturation", "overrun", "non_finite", "tracking_error", "collision"
 ]
-FAULTS: tuple[Fault, ...] = get_args(Fault)
-
+FAULT_KINDS: tuple[FaultKind, ...] = get_args(FaultKind)
 
 JITTER = 0.02  # [s] by which a state may be late: it shows more motion than the time since the last one
 JUMP_FACTOR = 2.0  # times the velocity limit: an arm that is pushed or falls exceeds it
@@ -64,7 +61,7 @@ class Safety:
     overrun_period: float = 0.02  # [s] between two states
     recovery_time: float = 0.2  # [s] of good states
     no_effect_time: float = 0.3  # [s] in which a joint must move when its reference does
-    reactions: dict[Fault, Reaction] = field(
+    reactions: dict[FaultKind, Reaction] = field(
         default_factory=lambda: {
             "stale_state": "hold",
             "position_jump": "hold",
@@ -81,12 +78,12 @@ class Safety:
 class Alarm:
     """A fault that is being reacted to, and since when states have been good again [s]; None: not yet."""
 
-    fault: Fault
+    fault: FaultKind
     reaction: Reaction
     good_since: float | None = None
 
 
-def raised(alarm: Alarm | None, fault: Fault, safety: Safety) -> Alarm | None:
+def raised(alarm: Alarm | None, fault: FaultKind, safety: Safety) -> Alarm | None:
     """The alarm after ``fault``; one that is ignored changes nothing."""
     reaction = safety.reactions[fault]
     if reaction == "ignore":
@@ -104,7 +101,7 @@ def after_good_state(alarm: Alarm, time: float, safety: Safety) -> Alarm | None:
 
 
 @dataclass(frozen=True)
-class Settings:
+class LoopSettings:
     """What a step depends on. Limits (n,); ``effort_rate`` (n,) [N m/s or N/s] is None when unlimited.
 
     ``reference_limits`` says what happens to a reference outside the position limits.
@@ -123,7 +120,7 @@ class Settings:
     comply_damping: float = 5.0  # [1/s] of the momentum, in the reaction ``comply``
 
 
-class Step(NamedTuple):
+class ControlStep(NamedTuple):
     """One answered state: reference (3, n), effort before and after limits (n,), measured q and qd (n,)."""
 
     reference: Array
@@ -148,14 +145,14 @@ class Candidate:
 class ControlLoop:
     """The running reference, the last step, the alarm and the counts."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: LoopSettings) -> None:
         self.settings = settings
         self.goals = Goals()
         self.counts: Counter[str] = Counter()
         self.clamped: Counter[str] = Counter()
         self.plan: Plan | None = None
         self.alarm: Alarm | None = None
-        self.last: Step | None = None
+        self.last: ControlStep | None = None
         self._waiting: Prepared | None = None  # to start at the next state
         self._stamped = False  # whether the motion was asked for at a time of the clock
         self._q: Array | None = None  # the last measured position
@@ -427,7 +424,7 @@ class ControlLoop:
             return None if self.alarm is None else self.safe_effort(self.alarm.reaction, time)
         tau, clamped = self._limited(wanted, time)
         self._watch_saturation(clamped, time)
-        self.last = Step(reference, wanted, tau, q, qd)
+        self.last = ControlStep(reference, wanted, tau, q, qd)
         if tolerances is None and self.goals.open and now_ns >= self.goals.open[0].end_ns:
             self.goals.finish()
         return tau
@@ -519,7 +516,7 @@ class ControlLoop:
             self._saturated_since = time
             self._raise("saturation")
 
-    def _raise(self, fault: Fault) -> None:
+    def _raise(self, fault: FaultKind) -> None:
         self.counts[fault] += 1
         self.alarm = raised(self.alarm, fault, self.settings.safety)
         if self.alarm is not None and self.goals.open:

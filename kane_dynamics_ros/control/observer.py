@@ -27,6 +27,11 @@ from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 Assumption = Literal["wrench", "force"]
 
+GAIN = 100.0  # [1/s] of joints for which nothing else is asked
+SHARE_OF_LIMIT = 0.025  # of a joint's effort limit: the constant threshold where none was calibrated
+DETERMINED = 0.95  # resolution above which a component of the tip's wrench counts as determined
+LEVER = 0.1  # [m] a torque counts as the force that it makes on this lever
+
 
 @dataclass(frozen=True)
 class Thresholds:
@@ -64,10 +69,6 @@ class ObserverSettings:
     longest_gap: float = 0.1
     adaptation: float = 0.0
     confirmation: float = 0.0
-
-
-GAIN = 100.0  # [1/s] of joints for which nothing else is asked
-SHARE_OF_LIMIT = 0.025  # of a joint's effort limit: the constant threshold where none was calibrated
 
 
 def default_thresholds(model: DynamicsModel, limits: Array) -> Thresholds:
@@ -219,21 +220,17 @@ def _speed_bound(settings: ObserverSettings, qd: Array) -> Array:
 class TipWrench(NamedTuple):
     """Force [N], then torque about the tip's origin [N m], tip axes; and how far each is determined.
 
-    ``resolution`` (6,) is 1 for a component that the efforts tell, 0 for one of which they say nothing:
-    the diagonal of the resolution matrix. In between, the component is mixed with others.
+    ``resolution`` (6,), the diagonal of the resolution matrix, is 1 for a component that the efforts
+    determine, 0 for one on which they do not depend. In between, the component is mixed with others.
     """
 
     value: Array
     resolution: Array
 
     @property
-    def told(self) -> NDArray[np.bool_]:
-        """The components that the posture can tell."""
-        return self.resolution > TOLD
-
-
-TOLD = 0.95  # resolution above which a component counts as determined
-LEVER = 0.1  # [m] a torque counts as the force that it makes on this lever
+    def determined(self) -> NDArray[np.bool_]:
+        """The components (6,) that the efforts determine in this posture."""
+        return self.resolution > DETERMINED
 
 
 def tip_wrench(

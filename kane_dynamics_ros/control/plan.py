@@ -18,10 +18,17 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.control import rejections
 from kane_dynamics_ros.control.splines import constant, evaluate, segments
-from kane_dynamics_ros.control.validation import BLOCK, Rules, TrajectoryRequest, Waypoints, checked
+from kane_dynamics_ros.control.validation import (
+    BLOCK,
+    NANOSECOND,
+    Rules,
+    TrajectoryRequest,
+    Waypoints,
+    checked_waypoints,
+)
 from kane_dynamics_ros.runtime.interface import Array, JointInfo
 
-NANOSECOND = 1e-9  # [s]
+STOP_KNOTS = 17  # at which a motion that comes to rest is evaluated
 
 
 @dataclass(frozen=True)
@@ -92,9 +99,6 @@ def hold_from(plan: Plan, now_ns: int) -> Plan:
     return hold_at(sample(plan, now_ns)[0], now_ns)
 
 
-STOP_KNOTS = 17
-
-
 def slowed(plan: Plan, now_ns: int, duration: float) -> Plan:
     """The plan that comes to rest on its own path within ``duration`` [s], without a jump in acceleration.
 
@@ -129,7 +133,7 @@ def prepare(
     ``check`` looks at the segments between the points, at times from the trajectory's start, block by block;
     it is told which joints are named.
     """
-    waypoints = checked(request, joints, rules)
+    waypoints = checked_waypoints(request, joints, rules)
     m, n = waypoints.q.shape
     coefficients = np.empty((m, 6, n))
     for i in range(0, m - 1, BLOCK):
@@ -150,7 +154,7 @@ def joined(
     """The plan that goes on to a trajectory from ``start_ns`` on. Raises ``AlreadyPastError``.
 
     The new motion begins at the reference of the running plan, with its velocity and acceleration. The second
-    result is the move to the first point, which nobody has checked yet, at times from the trajectory's start;
+    result is the move to the first point, which is not checked yet, at times from the trajectory's start;
     None where there is none.
     """
     points, from_ns = prepared.waypoints, max(start_ns, now_ns)
@@ -161,7 +165,7 @@ def joined(
     reference = sample(plan, from_ns)
     offset = points.offset(joints, reference[0])
     motion = Spline(arrivals[first:], prepared.segments[first:], offset)
-    before = _before(plan, now_ns, from_ns)
+    before = _needed_until(plan, now_ns, from_ns)
     if arrivals[first] == from_ns:
         return Plan((*before, motion)), None
     q = points.q[first] if offset is None else points.q[first] + offset
@@ -174,7 +178,7 @@ def joined(
     )
 
 
-def replace(
+def replan(
     plan: Plan, request: TrajectoryRequest, joints: Sequence[JointInfo], now_ns: int, rules: Rules
 ) -> Plan:
     """The plan that follows ``request`` from its start on. Raises ``TrajectoryError``.
@@ -187,7 +191,7 @@ def replace(
     return joined(plan, prepare(request, joints, rules), joints, start_ns, now_ns)[0]
 
 
-def _before(plan: Plan, now_ns: int, until_ns: int) -> list[Spline]:
+def _needed_until(plan: Plan, now_ns: int, until_ns: int) -> list[Spline]:
     """The part of ``plan`` that is still needed from now until ``until_ns``, empty when that is now."""
     needed: list[Spline] = []
     if until_ns <= now_ns:

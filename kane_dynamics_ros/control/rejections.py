@@ -20,7 +20,7 @@ class NoStateError(TrajectoryError):
 
 
 class NotActiveError(TrajectoryError):
-    """Nobody follows trajectories now."""
+    """No trajectory is followed now."""
 
     def __init__(self) -> None:
         super().__init__("the node is not active")
@@ -68,7 +68,7 @@ class WrongLengthError(TrajectoryError):
         )
 
 
-class NotFiniteError(TrajectoryError):
+class NonFinitePointError(TrajectoryError):
     """A value of a point is NaN or infinite."""
 
     def __init__(self, index: int, field: str, joint: str) -> None:

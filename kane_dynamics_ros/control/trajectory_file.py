@@ -10,18 +10,19 @@ By hand, a number of seconds does for ``time_from_start``, and what a point does
 
 import json
 import math
+import reprlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.validation import FIELDS, SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 
-NANOSECONDS = 1_000_000_000
+SECONDS = range(-(2**31), 2**31)  # what builtin_interfaces/Time and Duration can carry, which a message does
+RESTS = range(2**32)  # [ns]
 WIDTH = 1000  # characters: a list of numbers on one line
-FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 
 class TrajectoryFileError(KaneDynamicsError):
@@ -62,12 +63,22 @@ def trajectory_text(request: TrajectoryRequest, as_json: bool) -> str:
 
 
 def _time(nanoseconds: int) -> dict[str, int]:
-    seconds, rest = divmod(nanoseconds, NANOSECONDS)
+    seconds, rest = divmod(nanoseconds, SECOND_NS)
     return {"sec": seconds, "nanosec": rest}
 
 
+def _told(value: Any) -> str:
+    """A value in a few words: lists may hold each other a billion times, an integer thousands of digits."""
+    short = reprlib.Repr()
+    short.maxlevel = 2
+    try:
+        return short.repr(value)
+    except ValueError:  # what Python says of such an integer
+        return "an integer of thousands of digits"
+
+
 class _Reader:
-    """Takes the content apart, and says where something else was expected."""
+    """Reads the content of a file, and says where something else was expected."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -78,7 +89,7 @@ class _Reader:
         header = self._mapping(message.get("header", {}), "header")
         points = self._list(message.get("points"), "points")
         return TrajectoryRequest(
-            tuple(map(str, names)),
+            tuple(self._name(name) for name in names),
             tuple(self._point(point, f"points[{i}]") for i, point in enumerate(points)),
             self._nanoseconds(header.get("stamp", {}), "header.stamp"),
         )
@@ -90,21 +101,35 @@ class _Reader:
             self._nanoseconds(point.get("time_from_start"), f"{where}.time_from_start"), *values
         )
 
+    def _name(self, content: Any) -> str:
+        if isinstance(content, (list, dict)):
+            raise self._error("joint_names", f"found {type(content).__name__}", "names")
+        return content if isinstance(content, str) else _told(content)  # 1 and yes are names too
+
     def _nanoseconds(self, content: Any, where: str) -> int:
-        if isinstance(content, (int, float)) and not isinstance(content, bool) and math.isfinite(content):
-            return round(content * NANOSECONDS)
+        if type(content) is int or (type(content) is float and math.isfinite(content)):
+            if not SECONDS[0] <= content <= SECONDS[-1]:
+                raise self._error(
+                    where, f"found {_told(content)}", f"seconds from {SECONDS[0]} to {SECONDS[-1]}"
+                )
+            return round(content * SECOND_NS)
         time = self._mapping(content, where)
         seconds, rest = time.get("sec", 0), time.get("nanosec", 0)
-        if type(seconds) is not int or type(rest) is not int:
-            raise self._error(where, f"found {time}", "integers sec and nanosec")
-        return seconds * NANOSECONDS + rest
+        if type(seconds) is not int or type(rest) is not int or seconds not in SECONDS or rest not in RESTS:
+            raise self._error(where, f"found {_told(time)}", "integers sec and nanosec")
+        return seconds * SECOND_NS + rest
 
     def _numbers(self, content: Any, where: str) -> Sequence[float]:
         values = self._list(content, where)
         for value in values:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise self._error(where, f"found {value!r}", "numbers")
-        return tuple(float(value) for value in values)
+                raise self._error(where, f"found {_told(value)}", "numbers")
+        try:
+            return tuple(float(value) for value in values)
+        except OverflowError:
+            raise self._error(
+                where, "found an integer of hundreds of digits", "numbers of a double"
+            ) from None
 
     def _mapping(self, content: Any, where: str) -> Mapping[str, Any]:
         if not isinstance(content, dict):

@@ -10,6 +10,12 @@ from numpy.typing import NDArray
 from kane_dynamics_ros.control import rejections
 from kane_dynamics_ros.runtime.interface import Array, JointInfo
 
+NANOSECOND = 1e-9  # [s]
+SECOND_NS = 1_000_000_000  # [ns]
+FIELDS = ("positions", "velocities", "accelerations", "effort")
+END_VELOCITY_TOLERANCE = 1e-9  # [rad/s] or [m/s]: above a planner's rounding, below any motion
+BLOCK = 200  # points or segments at a time: some hundred microseconds, after which another thread may run
+
 
 @dataclass(frozen=True)
 class RequestPoint:
@@ -27,7 +33,9 @@ class RequestPoint:
 
 @dataclass(frozen=True)
 class TrajectoryRequest:
-    """``stamp_ns`` is the start on the caller's clock [ns]; 0 means at reception.
+    """A trajectory as it was asked for, in any joint order.
+
+    ``stamp_ns`` is the start on the caller's clock [ns]; 0 means at reception.
 
     ``label`` is what the sender wrote beside it, to know the trajectory again.
     """
@@ -36,10 +44,6 @@ class TrajectoryRequest:
     points: Sequence[RequestPoint]
     stamp_ns: int = 0
     label: str = ""
-
-
-FIELDS = ("positions", "velocities", "accelerations", "effort")
-END_VELOCITY_TOLERANCE = 1e-9  # [rad/s] or [m/s]: above a planner's rounding, below any motion
 
 
 @dataclass(frozen=True)
@@ -79,10 +83,7 @@ class Waypoints:
         return np.where(continuous, turns, np.where(self.named, 0.0, state))
 
 
-BLOCK = 200  # points or segments at a time: some hundred microseconds, after which another thread may run
-
-
-def checked(request: TrajectoryRequest, joints: Sequence[JointInfo], rules: Rules) -> Waypoints:
+def checked_waypoints(request: TrajectoryRequest, joints: Sequence[JointInfo], rules: Rules) -> Waypoints:
     """The request's points in the model's joint order. Raises ``TrajectoryError``."""
     order = _order(request.names, [joint.name for joint in joints], rules.allow_partial)
     m, n = len(request.points), len(joints)
@@ -148,7 +149,7 @@ def _fill(
     array = np.array([values[i] for i in given], dtype=np.float64)
     if not np.isfinite(array).all():
         row, column = (int(index) for index in np.argwhere(~np.isfinite(array))[0])
-        raise rejections.NotFiniteError(start + given[row], field, names[column])
+        raise rejections.NonFinitePointError(start + given[row], field, names[column])
     rows[given] = 0.0
     rows[np.ix_(given, order)] = array
 

@@ -23,7 +23,14 @@ from kane_dynamics_ros.description.geometry import (
 from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
 from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, refuse_loose
 
-# The rigid bodies of a chain: each moving joint's link with everything that is fixed to it.
+PARALLEL = 1e-9  # sine of the angle between axes that are taken as parallel
+
+# The search for a pose at which the mass matrix is indefinite
+POSES = 60
+STEPS = 12  # positions tried of each joint, to make the worst pose worse
+SEARCHED = 12  # coordinates up to which that is done
+
+# Each moving joint's link, with everything that is fixed to it
 
 
 class Parts(NamedTuple):
@@ -103,7 +110,7 @@ def note_lumped(body: Body, parts: Parts, notes: Notes) -> None:
         notes.add("KD603", message, first.line, f"link {first.name!r}")
 
 
-# What of a robot's faults matters to the chain: what moves, and what places what moves.
+# Which faults matter to the chain: those of what moves, and of what places what moves
 
 
 def judge_faults(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Robot, notes: Notes) -> None:
@@ -130,7 +137,7 @@ def judge_faults(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Rob
                 notes.warn(error, "no harm here: the joint does not move with the chain")
 
 
-# Whether the bodies can exist, as far as their motion shows it.
+# Whether the bodies can exist, as far as their motion shows it
 
 
 def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: Notes) -> None:
@@ -183,10 +190,7 @@ def harmless_because(body: Body, axes: Sequence[Vector]) -> str | None:
     return None
 
 
-PARALLEL = 1e-9  # sine of the angle between axes that are taken as parallel
-
-
-# Joints that nothing resists: the mass matrix would be singular at every pose.
+# Joints that nothing resists: the mass matrix would be singular at every pose
 
 
 def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge", notes: Notes) -> None:
@@ -227,12 +231,7 @@ def resists(joint: ChainJoint) -> bool:
     return moment_about(joint.inertia, joint.axis) > 0.0
 
 
-# What is asked about a chain more than once while its bodies are judged.
-
-
-POSES = 60
-STEPS = 12  # positions tried of each joint, to make the worst pose worse
-SEARCHED = 12  # coordinates up to which that is done
+# What is asked about a chain more than once while its bodies are judged
 
 
 class Judge:

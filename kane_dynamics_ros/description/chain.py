@@ -38,64 +38,6 @@ from kane_dynamics_ros.description.tree import (
     refuse_loose,
 )
 
-# The route of a chain: the moving joints from root to tip, and the ways out and back to their companions.
-#
-# A companion is a joint off the path that follows a joint of the path (URDF ``<mimic>``), or leads one: it
-# moves with it, so that its inertia and effort belong to the same coordinate. A serial chain holds it: from
-# the body that carries it, the route goes out through its joint to its body, and back through the same joint
-# with the opposite motion and no mass, before it goes on. The two motions cancel for everything beyond.
-
-
-class Step(NamedTuple):
-    """A moving joint and its frame at position 0 in the frame of the body before it.
-
-    ``back``: the joint leads back from a follower, with the opposite motion.
-    """
-
-    joint: Joint
-    pose: Pose
-    back: bool = False
-
-
-def companions(path: Sequence[Joint], joints: Sequence[Joint], held: HeldJoints) -> set[str]:
-    """The joints off the path that share a leader with a moving joint of the path, the leader included."""
-    on_path = {joint.name for joint in path}
-    mimics = held.mimics
-    leaders = {leader_of(joint.name, mimics) for joint in path if held.moves(joint)}
-    off_path = (joint for joint in joints if joint.name not in on_path and held.moves(joint))
-    return {joint.name for joint in off_path if leader_of(joint.name, mimics) in leaders}
-
-
-def route(root: str, path: Sequence[Joint], parts: Parts) -> tuple[list[Step], Pose]:
-    """The steps from the root to the path's end, and the end's frame in the last step's body."""
-    off_path = parts.moving - {joint.name for joint in path}
-    steps: list[Step] = []
-    since = out_and_back(root, off_path, parts, Pose(), steps)
-    for joint in path:
-        if joint.name in parts.moving:
-            steps.append(Step(joint, since.then(Pose(joint.R_PJ, joint.p_PoJo_P))))
-            since = out_and_back(joint.child, off_path, parts, Pose(), steps)
-        else:
-            since = since.then(moved_pose(joint, parts.held.positions[joint.name]))
-    return steps, since
-
-
-def out_and_back(first: str, off_path: Collection[str], parts: Parts, since: Pose, steps: list[Step]) -> Pose:
-    """Append the ways to the companions that the body of link ``first`` carries, and back.
-
-    ``since`` is the body's frame in the last step's body; returns it anew after the last way back.
-    """
-    for link, _, pose in sorted(attached_links(parts, first), key=lambda part: part.link.name):
-        for joint in parts.below.get(link.name, ()):
-            if joint.name in off_path:
-                there = pose.then(Pose(joint.R_PJ, joint.p_PoJo_P))
-                steps.append(Step(joint, since.then(there)))
-                beyond = out_and_back(joint.child, off_path, parts, Pose(), steps)
-                steps.append(Step(joint, beyond, back=True))
-                since = inverse(there)
-    return since
-
-
 MAX_MOVING_JOINTS = 500
 ChainKind = Literal["revolute", "continuous", "prismatic"]
 
@@ -161,23 +103,7 @@ def serial_chain(
     )
 
 
-def fixing_joints(robot: Robot, path: Sequence[Joint], parts: Parts) -> list[Joint]:
-    """The held joints between the root and the moving ones: these are placed by them."""
-    above = {joint.child: joint for joint in robot.joints}
-    found: dict[str, Joint] = {}
-    for joint in (*path, *(joint for joint in robot.joints if joint.name in parts.moving)):
-        link: str | None = joint.parent if joint.name in parts.moving else joint.child
-        while link in above and above[link].name not in parts.moving and above[link].name not in found:
-            found[above[link].name] = above[link]
-            link = above[link].parent
-    return list(found.values())
-
-
-def note_warnings(bodies: Sequence[Body], robot: Robot, notes: Notes) -> None:
-    """Note what is doubtful about limits, placements, masses and inertias of what moves."""
-    attached = [part for body in bodies for part in body.links]
-    note_joints([body.joint for body in bodies], [part.joint for part in attached if part.joint], notes)
-    note_inertias([part.link for part in attached], robot, notes)
+# What moves, what is held, what is left out
 
 
 def chosen_tip(robot: Robot, still: Collection[str], notes: Notes) -> str:
@@ -220,6 +146,73 @@ def note_held(robot: Robot, held: HeldJoints, notes: Notes) -> None:
             notes.add("KD607", message, joint.line, f"joint {joint.name!r}")
 
 
+def note_left_out(parts: Parts, root: str, notes: Notes) -> None:
+    """Links that are fixed to the root: no motion of the chain depends on their inertia."""
+    still = [part.link.name for part in attached_links(parts, root)]
+    notes.add("KD606", f"left out, since they do not move with the chain: {listed(still, most=20)}")
+
+
+# The route of a chain: the moving joints from root to tip, and the ways out and back to their companions
+#
+# A companion is a joint off the path that follows a joint of the path (URDF ``<mimic>``), or leads one: it
+# moves with it, so that its inertia and effort belong to the same coordinate. A serial chain holds it: from
+# the body that carries it, the route goes out through its joint to its body, and back through the same joint
+# with the opposite motion and no mass, before it goes on. The two motions cancel for everything beyond.
+
+
+class Step(NamedTuple):
+    """A moving joint and its frame at position 0 in the frame of the body before it.
+
+    ``back``: the joint leads back from a follower, with the opposite motion.
+    """
+
+    joint: Joint
+    pose: Pose
+    back: bool = False
+
+
+def companions(path: Sequence[Joint], joints: Sequence[Joint], held: HeldJoints) -> set[str]:
+    """The joints off the path that share a leader with a moving joint of the path, the leader included."""
+    on_path = {joint.name for joint in path}
+    mimics = held.mimics
+    leaders = {leader_of(joint.name, mimics) for joint in path if held.moves(joint)}
+    off_path = (joint for joint in joints if joint.name not in on_path and held.moves(joint))
+    return {joint.name for joint in off_path if leader_of(joint.name, mimics) in leaders}
+
+
+def route(root: str, path: Sequence[Joint], parts: Parts) -> tuple[list[Step], Pose]:
+    """The steps from the root to the path's end, and the end's frame in the last step's body."""
+    off_path = parts.moving - {joint.name for joint in path}
+    steps: list[Step] = []
+    since = out_and_back(root, off_path, parts, Pose(), steps)
+    for joint in path:
+        if joint.name in parts.moving:
+            steps.append(Step(joint, since.then(Pose(joint.R_PJ, joint.p_PoJo_P))))
+            since = out_and_back(joint.child, off_path, parts, Pose(), steps)
+        else:
+            since = since.then(moved_pose(joint, parts.held.positions[joint.name]))
+    return steps, since
+
+
+def out_and_back(first: str, off_path: Collection[str], parts: Parts, since: Pose, steps: list[Step]) -> Pose:
+    """Append the ways to the companions that the body of link ``first`` carries, and back.
+
+    ``since`` is the body's frame in the last step's body; returns it anew after the last way back.
+    """
+    for link, _, pose in sorted(attached_links(parts, first), key=lambda part: part.link.name):
+        for joint in parts.below.get(link.name, ()):
+            if joint.name in off_path:
+                there = pose.then(Pose(joint.R_PJ, joint.p_PoJo_P))
+                steps.append(Step(joint, since.then(there)))
+                beyond = out_and_back(joint.child, off_path, parts, Pose(), steps)
+                steps.append(Step(joint, beyond, back=True))
+                since = inverse(there)
+    return since
+
+
+# The joints of the chain, with their coordinates and bodies
+
+
 def chain_joints(
     steps: Sequence[Step], bodies: Sequence[Body], path: Sequence[Joint], parts: Parts, notes: Notes
 ) -> tuple[tuple[str, ...], tuple[ChainJoint, ...]]:
@@ -235,6 +228,29 @@ def chain_joints(
         else:
             joints.append(chain_joint(step, follows, carried[step.joint.name]))
     return coordinates, tuple(joints)
+
+
+def chain_joint(step: Step, follows: Following, body: Body) -> ChainJoint:
+    """A joint of the robot with the body that it carries."""
+    joint = step.joint
+    return ChainJoint(
+        name=joint.name,
+        kind=cast(ChainKind, joint.kind),
+        R_PJ=step.pose.R,
+        p_PoJo_P=step.pose.p,
+        axis=joint.axis,
+        body=joint.child,
+        inertia=body.inertia,
+        coordinate=follows.coordinate,
+        multiplier=follows.multiplier,
+        offset=follows.offset,
+        limits=joint.limits,
+        damping=joint.damping,
+        friction=joint.friction,
+        rotor_inertia=joint.rotor_inertia,
+        initial_position=joint.initial_position,
+        lumped=body.lumped,
+    )
 
 
 def joint_back(step: Step, follows: Following, parts: Parts) -> ChainJoint:
@@ -262,30 +278,23 @@ def unique_name(wanted: str, taken: Collection[str]) -> str:
     return wanted
 
 
-def chain_joint(step: Step, follows: Following, body: Body) -> ChainJoint:
-    """A joint of the robot with the body that it carries."""
-    joint = step.joint
-    return ChainJoint(
-        name=joint.name,
-        kind=cast(ChainKind, joint.kind),
-        R_PJ=step.pose.R,
-        p_PoJo_P=step.pose.p,
-        axis=joint.axis,
-        body=joint.child,
-        inertia=body.inertia,
-        coordinate=follows.coordinate,
-        multiplier=follows.multiplier,
-        offset=follows.offset,
-        limits=joint.limits,
-        damping=joint.damping,
-        friction=joint.friction,
-        rotor_inertia=joint.rotor_inertia,
-        initial_position=joint.initial_position,
-        lumped=body.lumped,
-    )
+# What is judged of them
 
 
-def note_left_out(parts: Parts, root: str, notes: Notes) -> None:
-    """Links that are fixed to the root: no motion of the chain depends on their inertia."""
-    still = [part.link.name for part in attached_links(parts, root)]
-    notes.add("KD606", f"left out, since they do not move with the chain: {listed(still, most=20)}")
+def fixing_joints(robot: Robot, path: Sequence[Joint], parts: Parts) -> list[Joint]:
+    """The held joints between the root and the moving ones: these are placed by them."""
+    above = {joint.child: joint for joint in robot.joints}
+    found: dict[str, Joint] = {}
+    for joint in (*path, *(joint for joint in robot.joints if joint.name in parts.moving)):
+        link: str | None = joint.parent if joint.name in parts.moving else joint.child
+        while link in above and above[link].name not in parts.moving and above[link].name not in found:
+            found[above[link].name] = above[link]
+            link = above[link].parent
+    return list(found.values())
+
+
+def note_warnings(bodies: Sequence[Body], robot: Robot, notes: Notes) -> None:
+    """Note what is doubtful about limits, placements, masses and inertias of what moves."""
+    attached = [part for body in bodies for part in body.links]
+    note_joints([body.joint for body in bodies], [part.joint for part in attached if part.joint], notes)
+    note_inertias([part.link for part in attached], robot, notes)

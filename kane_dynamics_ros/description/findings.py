@@ -1,4 +1,4 @@
-"""What is wrong or doubtful about a URDF: codes, findings as notes, and every refusal."""
+"""What is wrong with a URDF, or deserves a warning: codes, findings, and every refusal."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ class Finding:
     element: str | None = None
 
 
-# The stable code of every finding and error of this room; docs/diagnostics.md explains each.
+# The stable code of every finding and error of this room; docs/diagnostics.md explains each
 
 
 class Code(NamedTuple):
@@ -48,6 +48,7 @@ CODES: dict[str, Code] = {
     "KD112": Code("error", "refused by urdf_parser_py"),
     "KD113": Code("warning", "remark of urdf_parser_py"),
     "KD114": Code("info", "xacro tag in a block that is not read"),
+    "KD115": Code("error", "xacro argument that is not declared"),
     # 2xx: names and structure
     "KD201": Code("error", "missing attribute or element"),
     "KD202": Code("error", "duplicate name"),
@@ -113,7 +114,7 @@ CODES: dict[str, Code] = {
 }
 
 
-# What is wrong with a URDF, said so that its owner can fix it: where, what was found, what to do.
+# Errors, said so that the URDF's owner can fix it: where, what was found, what to do
 
 
 class Place(NamedTuple):
@@ -137,7 +138,7 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 
 
 class DescriptionError(KaneDynamicsError):
-    """Base of this room's errors: a code of ``codes.CODES``, a place, what was found and what to do."""
+    """Base of this room's errors: a code of ``CODES``, a place, what was found and what to do."""
 
     code: str
 
@@ -213,6 +214,23 @@ class XacroError(DescriptionError):
 
     def __init__(self, place: Place, reason: str) -> None:
         super().__init__(place, f"xacro failed: {reason}", "try the file with the xacro command first")
+
+
+class UnknownXacroArgumentError(DescriptionError):
+    """An argument that nothing in the xacro file asks for: xacro would ignore it."""
+
+    code = "KD115"
+
+    def __init__(self, place: Place, found: Sequence[str], declared: Sequence[str]) -> None:
+        near = difflib.get_close_matches(found[0], declared[:1000], n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        known = f"those that are: {listed(declared, most=40)}" if declared else "the file takes none"
+        what = "argument" if len(found) == 1 else "arguments"
+        super().__init__(
+            place,
+            f"the xacro {what} {listed(found)} {'is' if len(found) == 1 else 'are'} not declared",
+            f"{hint}{known}",
+        )
 
 
 class UnrunXacroError(DescriptionError):
@@ -349,7 +367,7 @@ class MimicError(DescriptionError):
         super().__init__(place, f"its <mimic> cannot be followed: {reason}", "fix or remove the <mimic>")
 
 
-# Errors about numbers, inertias and limits in a URDF, and about the chain that was asked for.
+# Errors about numbers, inertias and limits, and about the chain that was asked for
 
 
 class NotANumberError(DescriptionError):
@@ -493,8 +511,8 @@ class UnsupportedJointError(DescriptionError):
         super().__init__(
             place,
             f"{kind} joints are not part of a serial chain",
-            "choose a --tip whose chain avoids it, lock it at its origin "
-            f"(--lock {joint}=0), or use a URDF with a fixed base",
+            "begin the chain behind it (--root LINK, as for an arm on a mobile base), choose a --tip whose "
+            f"chain avoids it, or lock it at its origin (--lock {joint}=0)",
         )
 
 
@@ -515,7 +533,7 @@ def shortened(text: str, most: int = 60) -> str:
     return repr(text if len(text) <= most else text[:most] + "...")
 
 
-# Where the reader writes down what it noticed.
+# Where the reader writes down what it noticed
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A URDF or xacro file to a Robot."""
+"""A URDF or xacro file to a Robot; xacro runs in a process of its own, since a xacro file is a program."""
 
 import json
 import os
@@ -7,12 +7,14 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from kane_dynamics_ros.description.findings import (
     DescriptionError,
     Notes,
     Place,
     TooLargeError,
+    UnknownXacroArgumentError,
     UnreadableFileError,
     UnrunXacroError,
     XacroError,
@@ -21,49 +23,24 @@ from kane_dynamics_ros.description.model import Robot
 from kane_dynamics_ros.description.reader import parse_robot
 from kane_dynamics_ros.description.xml_tree import MAX_BYTES, parse_xml
 
-# Runs the ``xacro`` package on a file, in a process of its own: a xacro file is a program.
-
-
 LONGEST = 20  # [s]
 MOST_MEMORY = 1_000_000_000  # [bytes]
-
-# The child: no module of the working directory is imported, memory is bounded where that can be done, and
-# what goes wrong comes back as one line. xacro raises whatever its expressions raise, or exits.
-_CHILD = """
-import sys
-sys.path = [path for path in sys.path if path]
-import json
-source, arguments, memory = json.loads(sys.stdin.read())
-try:
-    import resource
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-except (ImportError, ValueError, OSError):
-    pass
-try:
-    import xacro
-except ImportError:
-    sys.exit("the Python package xacro is not installed")
-try:
-    text = xacro.process_file(source, mappings=arguments).toprettyxml(indent="  ")
-except MemoryError:
-    sys.exit("it needs too much memory")
-except Exception as error:
-    sys.exit(" ".join(str(error).split()) or type(error).__name__)
-sys.stdout.buffer.write(text.encode("utf-8"))
-"""
+XACRO_PROCESS = Path(__file__).with_name("xacro_process.py")
 
 
 def expand_xacro(source: str, data: bytes, arguments: Mapping[str, str]) -> str:
     """The URDF text that xacro makes of file ``source``, whose content is ``data``.
 
-    The file passes the safe reader first, so that entity bombs never reach xacro's own parser.
-    Raises ``XacroError`` whatever happens inside xacro.
+    The file passes the safe reader first, so that entity bombs never reach xacro's own parser; memory and
+    time are bounded. Raises ``UnknownXacroArgumentError`` for an argument that neither the file nor one that
+    it includes declares or asks for, which xacro itself would ignore, and ``XacroError`` whatever happens
+    inside xacro.
     """
     parse_xml(data, source)
     task = json.dumps([source, dict(arguments), MOST_MEMORY])
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _CHILD],
+            [sys.executable, str(XACRO_PROCESS)],
             input=task.encode(),
             capture_output=True,
             timeout=LONGEST,
@@ -74,10 +51,10 @@ def expand_xacro(source: str, data: bytes, arguments: Mapping[str, str]) -> str:
     if done.returncode != 0:
         lines = done.stderr.decode(errors="replace").splitlines()
         raise XacroError(Place(source), lines[-1][:500] if lines else f"exit code {done.returncode}")
-    return done.stdout.decode()
-
-
-# A URDF or xacro file to a Robot.
+    answer = json.loads(done.stdout)
+    if answer["undeclared"]:
+        raise UnknownXacroArgumentError(Place(source), answer["undeclared"], answer["declared"])
+    return str(answer["text"])
 
 
 def load_robot(path: str | os.PathLike[str], *, xacro_arguments: Mapping[str, str] | None = None) -> Robot:
@@ -90,7 +67,9 @@ def load_robot(path: str | os.PathLike[str], *, xacro_arguments: Mapping[str, st
     data = read_bytes(source)
     if not source.endswith(".xacro"):
         try:
-            return parse_robot(data, source)
+            robot = parse_robot(data, source)
+            refuse_arguments(source, xacro_arguments)
+            return robot
         except UnrunXacroError as error:
             if not error.is_tag:  # a stray ${...}: no reason to run what may be anybody's expressions
                 raise
@@ -98,6 +77,12 @@ def load_robot(path: str | os.PathLike[str], *, xacro_arguments: Mapping[str, st
     notes = Notes(source)
     notes.add("KD111", "expanded by xacro; lines below count in the expansion")
     return replace(robot, findings=(*notes.findings, *robot.findings))
+
+
+def refuse_arguments(source: str, xacro_arguments: Mapping[str, str] | None) -> None:
+    """Raise ``UnknownXacroArgumentError`` where arguments were given to what is not xacro."""
+    if xacro_arguments:
+        raise UnknownXacroArgumentError(Place(source), list(xacro_arguments), ())
 
 
 def read_bytes(source: str) -> bytes:
@@ -117,20 +102,26 @@ def read_bytes(source: str) -> bytes:
 
 
 def urdf_text(path: str | os.PathLike[str], xacro_arguments: Mapping[str, str] | None = None) -> str:
-    """The URDF's text as ``robot_description`` carries it: expanded where ``load_robot`` would expand it.
+    """The URDF's text as ``robot_description`` carries it; see ``urdf_content``."""
+    return urdf_content(path, xacro_arguments).decode("utf-8", "replace")
+
+
+def urdf_content(path: str | os.PathLike[str], xacro_arguments: Mapping[str, str] | None = None) -> bytes:
+    """The URDF's bytes, in UTF-8 and expanded where ``load_robot`` would expand it, else as they are.
 
     Whether it describes a robot that we can read is not asked. Raises ``UnreadableFileError``,
-    ``TooLargeError``, ``XacroError``.
+    ``TooLargeError``, ``XacroError``, ``UnknownXacroArgumentError``.
     """
     source = os.fspath(path)
     data = read_bytes(source)
     if source.endswith(".xacro"):
-        return expand_xacro(source, data, xacro_arguments or {})
+        return expand_xacro(source, data, xacro_arguments or {}).encode()
     try:
         parse_robot(data, source)
     except UnrunXacroError as error:
         if error.is_tag:
-            return expand_xacro(source, data, xacro_arguments or {})
+            return expand_xacro(source, data, xacro_arguments or {}).encode()
     except DescriptionError:
         pass
-    return data.decode("utf-8", "replace")
+    refuse_arguments(source, xacro_arguments)
+    return data

@@ -8,13 +8,14 @@ from xml.parsers import expat
 
 import numpy as np
 
-from kane_dynamics_ros.description.findings import Place, listed
+from kane_dynamics_ros.description.findings import InertiaWithoutMassError, Notes, Place, listed
 from kane_dynamics_ros.description.geometry import failed_condition, principal_moments, symmetric
-from kane_dynamics_ros.description.model import Matrix
+from kane_dynamics_ros.description.model import Link, Matrix
 from kane_dynamics_ros.description.reader import parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 ENTRIES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+ZERO: Matrix = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 ROUNDING = 1e-15  # of the largest entry: a change as small is none, and the text stays
 
 
@@ -52,15 +53,19 @@ class Repair(NamedTuple):
 def repair_inertias(text: bytes, source: str | None = None) -> tuple[bytes, tuple[Repair, ...]]:
     """The URDF with the nearest possible tensor for each link whose tensor no body has, and what changed.
 
-    Raises ``DescriptionError`` as ``parse_robot``, and ``RepairError`` for text in an encoding that is not
-    UTF-8.
+    A link without mass has no inertia: its tensor becomes 0.
+
+    Raises ``DescriptionError`` as ``parse_robot``, and for what else is wrong with an inertia, as a negative
+    mass: there is no nearest right one. Raises ``RepairError`` for text in an encoding that is not UTF-8.
     """
     robot = parse_robot(text, source)
-    impossible = {
-        link.name
-        for link in robot.links
-        if link.inertia is not None and link.inertia.mass > 0.0 and failed_condition(link.inertia.tensor)
-    }
+    beyond_repair = Notes(source)
+    for fault in (fault for link in robot.links for fault in link.faults):
+        if not isinstance(fault.error, InertiaWithoutMassError):
+            beyond_repair.refuse(fault.error)
+    beyond_repair.raise_errors()
+    massless = {link.name for link in robot.links if link.faults}
+    impossible = massless | {link.name for link in robot.links if has_impossible_tensor(link)}
     repairs, parts, end = [], [], 0
     for found in inertia_tags(text, source):
         if found.link in impossible:
@@ -68,13 +73,20 @@ def repair_inertias(text: bytes, source: str | None = None) -> tuple[bytes, tupl
             entries = [float(found.attributes.get(name, "").strip() or 0.0) for name in ENTRIES]
             xx, xy, xz, yy, yz, zz = entries
             before = symmetric(xx, yy, zz, xy, xz, yz)
-            after = nearest_possible(before)
+            after = ZERO if found.link in massless else nearest_possible(before)
             repairs.append(Repair(found.link, found.line, before, after))
             parts += [text[end : found.start], changed_tag(found, before, after)]
             end = found.start + len(found.tag)
     if impossible:
         raise RepairError(Place(source), f"no <inertia> was found of {listed(sorted(impossible))}")
     return b"".join((*parts, text[end:])), tuple(repairs)
+
+
+def has_impossible_tensor(link: Link) -> bool:
+    """Whether no body of the link's mass has its tensor."""
+    return (
+        link.inertia is not None and link.inertia.mass > 0.0 and bool(failed_condition(link.inertia.tensor))
+    )
 
 
 def nearest_possible(tensor: Matrix) -> Matrix:

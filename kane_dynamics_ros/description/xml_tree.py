@@ -4,6 +4,7 @@ import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from xml.parsers import expat
 
 from kane_dynamics_ros.description.findings import DoctypeError, Notes, NotXmlError, Place, TooLargeError
@@ -16,6 +17,18 @@ MAX_ELEMENTS = 50_000
 MAX_ATTRIBUTES = 1000  # of one element
 MAX_DEPTH = 64
 MAX_TEXT = 1000  # [characters] kept of an element's text
+BUFFER = 2**20  # [bytes] of text that expat hands over at once
+
+
+class Bounds(NamedTuple):
+    """How large a document may be, and how many characters of an element's text are kept."""
+
+    bytes: int = MAX_BYTES
+    elements: int = MAX_ELEMENTS
+    text: int = MAX_TEXT
+
+
+URDF_BOUNDS = Bounds()
 
 
 @dataclass(eq=False)
@@ -48,8 +61,8 @@ class Element:
 class _Builder:
     """Expat's handlers: builds the tree and refuses what is too large or not plain."""
 
-    def __init__(self, parser: expat.XMLParserType, source: str | None) -> None:
-        self.parser, self.source = parser, source
+    def __init__(self, parser: expat.XMLParserType, source: str | None, bounds: Bounds) -> None:
+        self.parser, self.source, self.bounds = parser, source, bounds
         self.root: Element | None = None
         self.stack: list[Element] = []
         self.count = 0
@@ -64,8 +77,8 @@ class _Builder:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.count += 1
-        if self.count > MAX_ELEMENTS:
-            raise TooLargeError(self.place(), "elements", MAX_ELEMENTS)
+        if self.count > self.bounds.elements:
+            raise TooLargeError(self.place(), "elements", self.bounds.elements)
         if len(attributes) > MAX_ATTRIBUTES:
             raise TooLargeError(self.place(), "attributes of one element", MAX_ATTRIBUTES)
         if len(self.stack) >= MAX_DEPTH:
@@ -81,8 +94,9 @@ class _Builder:
         self.stack.pop()
 
     def text(self, text: str) -> None:
-        if self.stack and not text.isspace() and len(self.stack[-1].text) < MAX_TEXT:
-            self.stack[-1].text += text[:MAX_TEXT]
+        element = self.stack[-1] if self.stack else None
+        if element and (element.text or not text.isspace()) and len(element.text) < self.bounds.text:
+            element.text += text[: self.bounds.text]
 
     def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
         if system or public or internal:
@@ -92,16 +106,17 @@ class _Builder:
         raise DoctypeError(self.place())
 
 
-def parse_xml(text: str | bytes, source: str | None = None) -> Element:
+def parse_xml(text: str | bytes, source: str | None = None, bounds: Bounds = URDF_BOUNDS) -> Element:
     """Read XML. Raises ``NotXmlError``, ``TooLargeError``, ``DoctypeError``.
 
     Text of type str may carry an encoding declaration, which is then without meaning and ignored.
     """
-    if len(text) > MAX_BYTES:
-        raise TooLargeError(Place(source), "bytes", MAX_BYTES)
+    if len(text) > bounds.bytes:
+        raise TooLargeError(Place(source), "bytes", bounds.bytes)
     parser = expat.ParserCreate("utf-8" if isinstance(text, str) else None)
     parser.buffer_text = True
-    builder = _Builder(parser, source)
+    parser.buffer_size = BUFFER
+    builder = _Builder(parser, source, bounds)
     try:
         data = text.removeprefix("\ufeff").encode() if isinstance(text, str) else text
         parser.Parse(data, True)

@@ -26,7 +26,7 @@ from kane_dynamics_ros.elastic.equations import RigidMotion, axial_load, geometr
 from kane_dynamics_ros.runtime.interface import Array
 
 
-class Equations(NamedTuple):
+class ArmEquations(NamedTuple):
     """M u' + h + c u + k x = (joint efforts, 0): ``M`` (size, size), ``h`` (size,) with gravity."""
 
     M: Array
@@ -75,21 +75,25 @@ class _Sum:
         self.inertias.append(spatial)
         self.forces.append(bias)
 
-    def total(self) -> Equations:
+    def total(self) -> ArmEquations:
         P, spatial = np.stack(self.partials), np.stack(self.inertias)
         size = P.shape[2]
         flat = P.reshape(-1, size)
-        M = self.M + flat.T @ (spatial @ P).reshape(-1, size)
-        return Equations(M, self.h + np.concatenate(self.forces) @ flat)
+        M = self.M + flat.T @ (spatial @ P).reshape(-1, size)  # [WindPump] eqs. (A43) to (A46)
+        return ArmEquations(M, self.h + np.concatenate(self.forces) @ flat)
 
 
 def equations(
     model: ArmModel, x: Array, u: Array, gravity: Array, acceleration: Array | None = None
-) -> Equations:
-    """Mass matrix and inertia forces; ``gravity`` is the free-fall acceleration in the root frame [m/s^2].
+) -> ArmEquations:
+    """Mass matrix and inertia forces: [WindPump] eqs. (13), (A1) and (A3) to (A5) for all bodies at once.
 
-    ``acceleration`` (size,), an estimate of u' (default 0), matters for links with ``stiffened`` only: their
-    axial load depends on it. The forces of geometric stiffening are part of ``h``.
+    Args:
+        model: the arm.
+        x, u: generalized coordinates and speeds, (size,), the joints' first.
+        gravity: free-fall acceleration in the root frame, (3,) [m/s^2].
+        acceleration: an estimate of u' (size,), default 0, for links with ``stiffened``: their axial load
+            depends on it. The forces of geometric stiffening are part of ``h``.
     """
     frame = _Frame(np.zeros((6, model.size)), np.zeros(3), np.concatenate([np.zeros(3), -gravity]))
     total = _Sum(np.zeros((model.size, model.size)), np.zeros(model.size))
@@ -106,7 +110,7 @@ def equations(
     return found
 
 
-def _stiffen(found: Equations, beam: _Stretched, x: Array, a: Array) -> None:
+def _stiffen(found: ArmEquations, beam: _Stretched, x: Array, a: Array) -> None:
     """Add k_G delta, with the axial load of the beam's own inertia and of all that its end carries."""
     place, end = beam.flexure.place, beam.flexure.tip_place.start
     frame = beam.P @ a

@@ -11,18 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.description.geometry import Pose, about_origin, inverse, moved_inertia
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
 from kane_dynamics_ros.elastic.body import ElasticBody, clamped, straight_beam
-from kane_dynamics_ros.elastic.equations import mass, skew
+from kane_dynamics_ros.elastic.equations import mass, natural_frequencies, proportional_damping, skew
 from kane_dynamics_ros.elastic.link import ElasticLink, ElasticValueError, UnknownElasticLinkError, beam_rates
-from kane_dynamics_ros.elastic.modes import natural_frequencies, proportional_damping
 from kane_dynamics_ros.runtime.interface import Array, Payload
 
 E3 = np.eye(3)
 
 
 def transform(R: Array, r: Array) -> Array:
-    """X with (motion of C) = X (motion of P) for C fixed in P at ``r`` with orientation R = R_PC; (6, 6)."""
+    """X (6, 6) with (motion of C) = X (motion of P), for C fixed in P at ``r`` [m] with orientation R_PC."""
     X = np.zeros((6, 6))
     X[:3, :3] = X[3:, 3:] = R.T
     X[3:, :3] = -(R.T @ skew(r))
@@ -30,8 +30,8 @@ def transform(R: Array, r: Array) -> Array:
 
 
 class Turn(NamedTuple):
-    """A section's rotation R, its angular velocity J theta', and what remains of its angular acceleration
-    J theta'' + ``rest``; all expressed in the undeformed frame.
+    """A section's rotation R, its angular velocity ``omega`` = J theta' [rad/s], and what remains of its
+    angular acceleration J theta'' + ``rest`` [rad/s^2]; all expressed in the undeformed frame.
     """
 
     R: Array
@@ -45,7 +45,7 @@ def turn(theta: Array, rate: Array) -> Turn:
 
     Cayley's map, R = E + c ([t] + [t]^2 / 2) with c = 4 / (4 + t.t): to first order the beam's rotation
     E + [theta], and a true rotation for any theta, so that no energy is lost or made.
-    omega = c (t' + t x t' / 2); c' = - c^2 t.t' / 2.
+    omega = c (t' + t x t' / 2); c' = - c^2 t.t' / 2. ``theta`` [rad] and ``rate`` [rad/s]: (3,).
     """
     K = skew(theta)
     c = 4.0 / (4.0 + float(theta @ theta))
@@ -88,18 +88,20 @@ def rigid_inertia(mass: float, S: Array, J: Array) -> Array:
     return total
 
 
-def body_inertia(mass: float, com: Array, central: Array) -> Array:
-    """(6, 6) of a rigid body from its centre of mass and central tensor."""
-    return rigid_inertia(mass, mass * com, central + mass * (com @ com * E3 - np.outer(com, com)))
-
-
 def spatial_inertia(inertia: Inertia) -> Array:
-    """(6, 6) of a lumped rigid body of a chain, in its frame."""
-    return body_inertia(inertia.mass, np.array(inertia.com), np.array(inertia.tensor))
+    """(6, 6) of a rigid body from its centre of mass and central tensor, in its frame."""
+    mass, *h, xx, xy, xz, yy, yz, zz = about_origin(inertia)
+    return rigid_inertia(mass, np.array(h), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+
+
+def pose(R: Array, p: Array) -> Pose:
+    """The pose of a frame given by arrays, (3, 3) and (3,) [m]."""
+    x, y, z = ((row[0], row[1], row[2]) for row in R.tolist())
+    return Pose((x, y, z), (float(p[0]), float(p[1]), float(p[2])))
 
 
 def rigid_bias(spatial: Array, omega: Array, acceleration: Array) -> Array:
-    """Inertia force and moment (6,) of a rigid body at (alpha, a_O)."""
+    """Inertia moment about O [N m] and force [N], (6,), of a rigid body at (alpha, a_O)."""
     K = skew(omega)
     velocity_terms = spatial[:, :3] @ omega  # J omega, and - S x omega = omega x S
     bias = spatial @ acceleration
@@ -133,7 +135,7 @@ def floating_inertia(
     )
     coupling[3:] = body.m_O
     R2 = body.R2 + body.E @ delta + (rho @ delta).T  # int rho rho^T dm
-    S = body.S + body.m_O @ delta
+    S = body.S + body.m_O @ delta  # int rho dm
     J = (R2[0, 0] + R2[1, 1] + R2[2, 2]) * E3 - R2
     T = (rho @ rate).T  # [a, b]: int rho_a u'_b dm
     K = skew(omega)
@@ -146,7 +148,7 @@ def floating_inertia(
         + 2.0 * ((T[0, 0] + T[1, 1] + T[2, 2]) * omega - omega @ T)
     )
     bias[3:] = body.mass * acceleration[3:] + W @ S + 2.0 * (K @ (body.m_O @ rate))
-    bias_delta = acceleration[3:] @ body.m_O + W.reshape(9) @ rho.reshape(9, n)
+    bias_delta = acceleration[3:] @ body.m_O + W.reshape(9) @ rho.reshape(9, n)  # [WindPump] eq. (17)
     bias_delta = bias_delta + 2.0 * (K.reshape(9) @ D_rate.reshape(9, n))
     return FloatingInertia(inertia, coupling, bias, bias_delta)
 
@@ -225,8 +227,7 @@ def _damping(body: ElasticBody, m: Array, link: ElasticLink) -> Array:
 
 def _rest(inertia: Inertia, body: ElasticBody, R_LB: Array, start: Array, where: str) -> Array:
     """What remains of the URDF's inertia when the beam is taken away, in B."""
-    com = R_LB.T @ (np.array(inertia.com) - start)
-    whole = body_inertia(inertia.mass, com, R_LB.T @ np.array(inertia.tensor) @ R_LB)
+    whole = spatial_inertia(moved_inertia(inverse(pose(R_LB, start)), inertia))
     if body.mass > inertia.mass * (1 + 1e-9):
         raise ElasticValueError(
             where,
@@ -297,7 +298,12 @@ class ArmModel:
 
 
 def arm_model(chain: Chain, links: Sequence[ElasticLink] = (), payload: Payload | None = None) -> ArmModel:
-    """Build the model. Raises ``UnknownElasticLinkError``, ``ElasticValueError``."""
+    """The model of a chain whose ``links`` bend, with a body fixed to its tip frame.
+
+    Raises:
+        UnknownElasticLinkError: a link that is no moving body of the chain.
+        ElasticValueError: a link that is given twice, or whose beam and inertia do not go together.
+    """
     by_name = _by_name(chain, links)
     bodies: list[ArmBody] = []
     place, offset = len(chain.coordinates), np.zeros(3)
@@ -341,10 +347,9 @@ def _by_name(chain: Chain, links: Sequence[ElasticLink]) -> dict[str, ElasticLin
 def with_payload(model: ArmModel, payload: Payload) -> ArmModel:
     """The arm with a body fixed to its tip frame."""
     ixx, ixy, ixz, iyy, iyz, izz = payload.inertia
-    com = model.R_BT @ np.array(payload.com) + model.p_BoTo_B
-    tensor = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
-    last = model.bodies[-1]
-    added = body_inertia(payload.mass, com, model.R_BT @ tensor @ model.R_BT.T)
+    tensor = ((ixx, ixy, ixz), (ixy, iyy, iyz), (ixz, iyz, izz))
+    last, tip = model.bodies[-1], pose(model.R_BT, model.p_BoTo_B)
+    added = spatial_inertia(moved_inertia(tip, Inertia(payload.mass, payload.com, tensor)))
     return replace(model, bodies=(*model.bodies[:-1], replace(last, spatial=last.spatial + added)))
 
 

@@ -1,21 +1,17 @@
 """arm_pass.c on the constants of an arm: the same equations as ``arm.equations``, many times faster."""
 
 import ctypes
-import logging
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kane_dynamics_ros.elastic.arm import Equations
+from kane_dynamics_ros.elastic.arm import ArmEquations
 from kane_dynamics_ros.elastic.arm_model import ArmBody, ArmModel, Flexure
-from kane_dynamics_ros.runtime.compilation import shared_library
-from kane_dynamics_ros.runtime.errors import CompileError
+from kane_dynamics_ros.runtime.compilation import shared_function
 from kane_dynamics_ros.runtime.interface import Array
 
 SOURCE = Path(__file__).with_name("arm_pass.c")
-log = logging.getLogger(__name__)
 
 
 def _doubles(n: int) -> Any:
@@ -76,12 +72,12 @@ class CompiledPass:
         self._arm = _Arm(model.size, model.n, len(bodies), *pointers, self._address(work))
         self._held += [bodies, flexures]
 
-    def __call__(self, x: Array, u: Array, gravity: Array) -> Equations:
+    def __call__(self, x: Array, u: Array, gravity: Array) -> ArmEquations:
         """What ``arm.equations`` returns."""
         M, h = np.empty((self._size, self._size)), np.empty(self._size)
         inputs = [np.ascontiguousarray(array, dtype=float) for array in (x, u, gravity)]
         self._function(ctypes.byref(self._arm), *(ctypes.c_void_p(a.ctypes.data) for a in (*inputs, M, h)))
-        return Equations(M, h)
+        return ArmEquations(M, h)
 
     def _beam(self, flexure: Flexure) -> _Beam:
         body = flexure.body
@@ -115,17 +111,5 @@ def compiled_pass(model: ArmModel) -> CompiledPass | None:
     """The compiled equations; None without a C compiler, and for ``stiffened`` links."""
     if any(body.flexure is not None and body.flexure.stiffened for body in model.bodies):
         return None
-    function = _function()
+    function = shared_function(SOURCE, "kd_arm_equations", None)
     return None if function is None else CompiledPass(function, model)
-
-
-@cache
-def _function() -> Any:
-    """``kd_arm_equations``, built where it is absent; None when it cannot be had."""
-    try:
-        function = shared_library(SOURCE).kd_arm_equations
-    except CompileError as error:
-        log.warning("%s cannot be compiled (%s); NumPy gives the same, slower", SOURCE.name, error)
-        return None
-    function.restype = None
-    return function

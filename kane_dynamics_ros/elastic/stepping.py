@@ -27,8 +27,23 @@ class ArmState(NamedTuple):
     a: Array
 
 
+class GeneralizedAlpha(NamedTuple):
+    """Coefficients of the method [ChungHulbert1993]."""
+
+    alpha_m: float
+    alpha_f: float
+    gamma: float
+    beta: float
+
+
+def generalized_alpha(radius: float) -> GeneralizedAlpha:
+    """Those for a spectral radius at infinite frequency, 0..1: what a step leaves there; 1 keeps all."""
+    alpha_m, alpha_f = (2 * radius - 1) / (radius + 1), radius / (radius + 1)
+    return GeneralizedAlpha(alpha_m, alpha_f, 0.5 - alpha_m + alpha_f, (1 - alpha_m + alpha_f) ** 2 / 4)
+
+
 class Method(NamedTuple):
-    """Coefficients of the method for one arm and one step length ``h`` [s].
+    """The method for one arm and one step length ``h`` [s].
 
     ``resisting``: [c k], (size, 2 size); ``implicit``: what they add to the system, (size, size);
     ``compiled``: the arm's equations in C, None where they cannot be had.
@@ -57,9 +72,8 @@ class BegunStep(NamedTuple):
 
 
 def method(model: ArmModel, h: float, radius: float = 0.8) -> Method:
-    """``radius`` in 0..1: what one step leaves of frequencies far above 1 / h; 1 keeps all."""
-    alpha_m, alpha_f = (2 * radius - 1) / (radius + 1), radius / (radius + 1)
-    gamma, beta = 0.5 - alpha_m + alpha_f, (1 - alpha_m + alpha_f) ** 2 / 4
+    """The method for steps of ``h`` [s]; ``radius`` as in ``generalized_alpha``."""
+    alpha_m, alpha_f, gamma, beta = generalized_alpha(radius)
     implicit = (1 - alpha_f) * (gamma * h * model.c + beta * h**2 * model.k)
     resisting = np.hstack([model.c, model.k])
     return Method(h, alpha_m, alpha_f, gamma, beta, resisting, implicit, compiled_pass(model))

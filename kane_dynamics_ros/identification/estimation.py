@@ -1,7 +1,7 @@
 """Parameters from products of the linear model: chosen terms, regularisation, constraints, standard errors.
 
 With residual r = tau - Z x, standard deviations sigma_j and the coordinates y_b of each body about the
-drawing (``pseudo_inertia``), the estimate is
+nominal parameters (``pseudo_inertia``), the estimate is
 
     min  sum_j sum_t w (r_tj / sigma_j)^2 + lambda sum_b |y_b|^2,    P_b > 0, frictions and rotors >= 0
 
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import minimize
 
-from kane_dynamics_ros.identification.errors import SolverFailedError, SolverMissingError
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.identification.pseudo_inertia import (
     Body,
     body_at,
@@ -56,15 +56,36 @@ USUAL = (
 )  # terms that every joint has: they stay if data are better off with them
 CLEARLY = 2.0  # standard errors of the difference by which any other must improve data that were not fitted,
 WORTH = 1e-3  # and the part of the joint's error in them that each must take away
-MARGIN = 1e-4  # smallest eigenvalue of a pseudo-inertia, in units of the drawing's
+MARGIN = 1e-4  # smallest eigenvalue of a pseudo-inertia, in units of the URDF's
 GAIN_LAMBDA, GAIN_PULL = 1.0, 1.0  # on the bodies and on log k, while gains are sought
 RIDGE = (
     1e-9  # on the joints' own terms, of the largest of their kind: a joint that never moves keeps its values
 )
 
 
+class SolverMissingError(KaneDynamicsError):
+    """The optional solver of semidefinite programs is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "identify needs the solver Clarabel, which is not installed: pip install '.[identify]' in a "
+            "checkout, or pip install clarabel"
+        )
+
+
+class SolverFailedError(KaneDynamicsError):
+    """The solver found no parameters that satisfy every constraint."""
+
+    def __init__(self, status: str, constraints: Sequence[str]) -> None:
+        asked = ", ".join(constraints) or "none beyond physical consistency"
+        super().__init__(
+            f"the solver stopped with {status!r}: no parameters meet every constraint (asked for: {asked}); "
+            "loosen or leave out what was asked for"
+        )
+
+
 @dataclass(frozen=True)
-class Drawing:
+class Nominal:
     """What the URDF says: ``inertial`` (bodies, 10), and of each joint what ``FAMILIES`` name (n, families).
 
     ``carried`` (bodies, 10): the part of each body that is fixed to its moving link and keeps its values.
@@ -106,11 +127,11 @@ class Problem:
     """Products in the coordinates of the estimate.
 
     ``gram`` (blocks, n, size, size): columns [y of all bodies | ``TERMS`` | measured | target], where the
-    target is the measured effort without what is known and without what the drawing's bodies take.
+    target is the measured effort without what is known and without what the URDF's bodies take.
     """
 
     bodies: tuple[Body, ...]
-    drawing: Drawing
+    nominal: Nominal
     constraints: Constraints
     gram: Array
     count: Array
@@ -128,7 +149,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solution:
-    """``y`` (10 bodies,) and ``terms`` (n, families): what the joints' own terms are, the drawing's where
+    """``y`` (10 bodies,) and ``terms`` (n, families): what the joints' own terms are, the URDF's where
     not fitted.
     """
 
@@ -137,24 +158,24 @@ class Solution:
 
 
 def problem_of(
-    products: Products, layout: Layout, drawing: Drawing, constraints: Constraints, sigma: Array
+    products: Products, layout: Layout, nominal: Nominal, constraints: Constraints, sigma: Array
 ) -> Problem:
     """The products in the coordinates of the estimate."""
-    heaviest = float(drawing.inertial[:, 0].max())
-    bodies = tuple(body_at(parameters, heaviest) for parameters in drawing.inertial)
-    basis = np.zeros((drawing.inertial.size, drawing.inertial.size))
+    heaviest = float(nominal.inertial[:, 0].max())
+    bodies = tuple(body_at(parameters, heaviest) for parameters in nominal.inertial)
+    basis = np.zeros((nominal.inertial.size, nominal.inertial.size))
     for b, body in enumerate(bodies):
         basis[10 * b : 10 * b + 10, 10 * b : 10 * b + 10] = body.basis
     origin = np.concatenate([body.origin for body in bodies])
     count = len(TERMS)
-    E = np.zeros((layout.width, drawing.inertial.size + count + 2))
+    E = np.zeros((layout.width, nominal.inertial.size + count + 2))
     E[: layout.base, : len(basis)] = layout.map @ basis
     E[layout.base : layout.base + count, len(basis) : len(basis) + count] = np.eye(count)
     E[-1, -2] = 1.0
     E[: layout.base, -1] = -(layout.map @ origin)
     E[-2, -1], E[-1, -1] = -1.0, 1.0
     gram = E.T @ products.gram @ E
-    return Problem(bodies, drawing, constraints, gram, products.count, sigma)
+    return Problem(bodies, nominal, constraints, gram, products.count, sigma)
 
 
 def columns_of(problem: Problem, choice: Choice) -> list[int]:
@@ -173,7 +194,7 @@ def columns_of(problem: Problem, choice: Choice) -> list[int]:
 class Normal(NamedTuple):
     """H x = g of the least squares without regularisation, and the power that remains: x' H x - 2 g' x + c.
 
-    Unknowns: y of all bodies, then each joint's families as differences from the drawing.
+    Unknowns: y of all bodies, then each joint's families as differences from the URDF.
     """
 
     H: Array
@@ -196,10 +217,10 @@ def normal_by_joint(problem: Problem, choice: Choice, gram: Array) -> list[Norma
     parts = []
     for j in range(problem.joints):
         own = np.array([*range(free), *columns])
-        # the target loses what the drawing's own terms take
+        # the target loses what the URDF's own terms take
         change = np.zeros(gram.shape[-1])
         change[-1] = 1.0
-        change[columns] -= problem.drawing.terms[j]
+        change[columns] -= problem.nominal.terms[j]
         G = gram[j] / problem.sigma[j] ** 2
         place = np.array([*range(free), *range(free + F * j, free + F * (j + 1))])
         H, g = np.zeros((size, size)), np.zeros(size)
@@ -292,7 +313,7 @@ def block_errors(problem: Problem, choice: Choice, blocks: Sequence[int], x: Arr
         v = np.zeros(problem.gram.shape[-1])
         v[: problem.free] = -x[: problem.free]
         v[-1] = 1.0
-        v[columns] -= problem.drawing.terms[j] + own
+        v[columns] -= problem.nominal.terms[j] + own
         errors[:, j] = np.einsum("i,bij,j->b", v, problem.gram[list(blocks), j], v) / problem.sigma[j] ** 2
     return errors
 
@@ -357,7 +378,7 @@ def _most_negative(problem: Problem, active: Array, x: Array) -> tuple[int, int]
     """The joint and family of the term that is farthest below zero where it cannot be, in units of its
     effort.
     """
-    terms = problem.drawing.terms + x[problem.free :].reshape(-1, len(FAMILIES))
+    terms = problem.nominal.terms + x[problem.free :].reshape(-1, len(FAMILIES))
     terms[:, STRIBECK] = np.minimum(0.0, terms[:, COULOMB] + terms[:, STRIBECK])  # friction at rest
     bounded = np.array([family in (*NOT_NEGATIVE, "stribeck") for family in FAMILIES])
     forbidden = bounded & active & (terms < 0.0)
@@ -404,7 +425,7 @@ def _losses(
 
 
 def choose_lambda(problem: Problem, choice: Choice, validation: Validation) -> tuple[float, Array]:
-    """The largest weight of the drawing that is as good as the best, and every weight's error."""
+    """The largest weight of the URDF that is as good as the best, and every weight's error."""
     errors = [cross_validated(problem, choice, validation, weight).sum(axis=1) for weight in LAMBDAS]
     best = int(np.argmin([error.sum() for error in errors]))
     chosen = best
@@ -448,14 +469,14 @@ def constrained_solution(problem: Problem, choice: Choice, normal: Normal, weigh
 
 def solution_of(problem: Problem, x: Array) -> Solution:
     """All unknowns taken apart; a friction that the solver left below zero by rounding is zero."""
-    terms = problem.drawing.terms + x[problem.free :].reshape(-1, len(FAMILIES))
+    terms = problem.nominal.terms + x[problem.free :].reshape(-1, len(FAMILIES))
     signed = np.array([family in NOT_NEGATIVE for family in FAMILIES])
     return Solution(x[: problem.free], np.where(signed, np.maximum(terms, 0.0), terms))
 
 
 def vector_of(problem: Problem, solution: Solution) -> Array:
     """The unknowns of a solution."""
-    return np.concatenate([solution.y, (solution.terms - problem.drawing.terms).ravel()])
+    return np.concatenate([solution.y, (solution.terms - problem.nominal.terms).ravel()])
 
 
 def _cones(
@@ -486,11 +507,11 @@ def _cones(
         if FAMILIES[f] in NOT_NEGATIVE:
             k = problem.free + len(FAMILIES) * int(j) + int(f)
             rows.append(row({k: -1.0}))
-            right.append(float(problem.drawing.terms[j, f]))
+            right.append(float(problem.nominal.terms[j, f]))
         if f == STRIBECK:  # coulomb + stribeck, the friction next to rest, is not negative either
             first = problem.free + len(FAMILIES) * int(j)
             rows.append(row({first + COULOMB: -1.0, first + STRIBECK: -1.0}))
-            right.append(float(problem.drawing.terms[j, COULOMB] + problem.drawing.terms[j, STRIBECK]))
+            right.append(float(problem.nominal.terms[j, COULOMB] + problem.nominal.terms[j, STRIBECK]))
     for b, box in problem.constraints.boxes:
         body = problem.bodies[b]
         for axis in range(3):
@@ -506,11 +527,11 @@ def _cones(
         if not body.basis.any():
             continue
         inverse = np.linalg.inv(body.root)
-        own = pseudo_inertia(body.origin) - pseudo_inertia(problem.drawing.carried[b])
-        at_drawing = coordinates_of(inverse @ own @ inverse.T - MARGIN * np.eye(4))
+        own = pseudo_inertia(body.origin) - pseudo_inertia(problem.nominal.carried[b])
+        at_nominal = coordinates_of(inverse @ own @ inverse.T - MARGIN * np.eye(4))
         for k in range(10):
             rows.append(row({10 * b + k: -1.0}))
-            right.append(float(at_drawing[k]))
+            right.append(float(at_nominal[k]))
         cones.append(clarabel.PSDTriangleConeT(4))
     return np.array(rows)[:, used], np.array(right), cones
 
@@ -531,7 +552,7 @@ def nearest_consistent(problem: Problem, y: Array) -> Array:
         if not body.basis.any():
             continue
         inverse = np.linalg.inv(body.root)
-        carried = inverse @ pseudo_inertia(problem.drawing.carried[b]) @ inverse.T
+        carried = inverse @ pseudo_inertia(problem.nominal.carried[b]) @ inverse.T
         at_origin = inverse @ pseudo_inertia(body.origin) @ inverse.T
         own = at_origin + matrix_of(y[10 * b : 10 * b + 10]) - carried
         values, axes = np.linalg.eigh(own)
@@ -547,7 +568,7 @@ def bodies_at_bound(problem: Problem, y: Array) -> tuple[int, ...]:
         if body.basis.any():
             inverse = np.linalg.inv(body.root)
             own = pseudo_inertia(body.origin + body.basis @ y[10 * b : 10 * b + 10])
-            own = inverse @ (own - pseudo_inertia(problem.drawing.carried[b])) @ inverse.T
+            own = inverse @ (own - pseudo_inertia(problem.nominal.carried[b])) @ inverse.T
             if np.linalg.eigvalsh(own)[0] < 2 * MARGIN:
                 found.append(b)
     return tuple(found)

@@ -25,7 +25,7 @@ from scipy.linalg import null_space
 from scipy.optimize import minimize
 
 from kane_dynamics_ros.description import Chain
-from kane_dynamics_ros.identification.errors import NoTrajectoryFoundError
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime.interface import Array, BaseParameters, DynamicsModel
 
 SAMPLES = 160  # of a period, while searching
@@ -42,7 +42,17 @@ UNLIMITED_RANGE = 2.0  # [rad] or [m] to each side, where the URDF gives no narr
 ACCELERATION_TIME = 0.25  # [s] in which a joint may reach its largest velocity: no URDF tells accelerations
 
 
-class Limits(NamedTuple):
+class NoTrajectoryFoundError(KaneDynamicsError):
+    """No exciting trajectory meets the limits."""
+
+    def __init__(self, broken: str) -> None:
+        super().__init__(
+            f"no trajectory within all limits was found; what remains broken: {broken}. Give the arm more "
+            "room (--floor, --clearance, --range), or more time (--period)"
+        )
+
+
+class TrajectoryLimits(NamedTuple):
     """What the trajectory keeps: ``lower``, ``upper``, ``velocity``, ``acceleration``, ``effort``, each
     (n,).
     """
@@ -125,7 +135,9 @@ def at_rest_basis(harmonics: int, period: float) -> Array:
     )
 
 
-def limits_of(model: DynamicsModel, widest: float, acceleration: float | None, part: float) -> Limits:
+def limits_of(
+    model: DynamicsModel, widest: float, acceleration: float | None, part: float
+) -> TrajectoryLimits:
     """``part`` of the model's limits; ``widest`` [rad] or [m]: to each side of the middle.
 
     ``acceleration``: of every joint; else what reaches the velocity limit in a quarter of a second.
@@ -136,7 +148,7 @@ def limits_of(model: DynamicsModel, widest: float, acceleration: float | None, p
     velocity = np.where(np.isfinite(velocity), velocity, 1.0)
     quick = velocity / ACCELERATION_TIME if acceleration is None else np.full(len(middle), acceleration)
     effort = np.array([joint.effort or np.inf for joint in model.joints]) * part
-    return Limits(middle - half, middle + half, velocity, quick, effort)
+    return TrajectoryLimits(middle - half, middle + half, velocity, quick, effort)
 
 
 def _middle(lower: float | None, upper: float | None) -> float:
@@ -259,7 +271,13 @@ def objective(G: Array) -> tuple[float, Array]:
 
 
 def penalty(
-    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, q: Array, qd: Array, qdd: Array
+    model: DynamicsModel,
+    chain: Chain,
+    limits: TrajectoryLimits,
+    points: Points | None,
+    q: Array,
+    qd: Array,
+    qdd: Array,
 ) -> Cost:
     """The mean squares of what exceeds the limits, each in units of its limit."""
     N = len(q)
@@ -293,7 +311,7 @@ def excite(
     model: DynamicsModel,
     chain: Chain,
     base: BaseParameters,
-    limits: Limits,
+    limits: TrajectoryLimits,
     points: Points | None,
     period: float = 20.0,
     harmonics: int = 6,
@@ -307,7 +325,7 @@ def excite(
     N = at_rest_basis(harmonics, period)
     time = np.arange(SAMPLES) * period / SAMPLES
     bases = [part @ N for part in fourier(time, harmonics, period)]
-    inner = Limits(
+    inner = TrajectoryLimits(
         *(
             c * INSIDE + m * (1 - INSIDE)
             for c, m in zip(limits[:2], [(limits.lower + limits.upper) / 2] * 2, strict=True)
@@ -352,7 +370,7 @@ def excite(
     return Excitation(series, condition, start, singular, used, lowest)
 
 
-def clearable(chain: Chain, limits: Limits, points: Points, random: np.random.Generator) -> Points:
+def clearable(chain: Chain, limits: TrajectoryLimits, points: Points, random: np.random.Generator) -> Points:
     """The points that move up and down, and that some pose lifts over the floor: a shoulder's lower edge may
     not.
     """
@@ -363,7 +381,11 @@ def clearable(chain: Chain, limits: Limits, points: Points, random: np.random.Ge
 
 
 def safe_pose(
-    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, random: np.random.Generator
+    model: DynamicsModel,
+    chain: Chain,
+    limits: TrajectoryLimits,
+    points: Points | None,
+    random: np.random.Generator,
 ) -> Array:
     """The middle of the limits where the arm can stand there, else of many poses the one with most room:
     (n,).
@@ -385,7 +407,7 @@ def safe_pose(
 
 
 def started(
-    limits: Limits, safe: Array, bases: Sequence[Array], n: int, random: np.random.Generator
+    limits: TrajectoryLimits, safe: Array, bases: Sequence[Array], n: int, random: np.random.Generator
 ) -> Array:
     """A random trajectory about a pose that uses half of the room and of the speed."""
     z = random.normal(size=(n, bases[0].shape[1]))
@@ -408,7 +430,7 @@ def condition_of(
 
 
 def usage(
-    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, series: Series
+    model: DynamicsModel, chain: Chain, limits: TrajectoryLimits, points: Points | None, series: Series
 ) -> tuple[dict[str, float], float | None]:
     """The largest part of each kind of limit that is used, and the lowest point's height over what is
     allowed [m].
@@ -429,7 +451,12 @@ def usage(
 
 
 def kept(
-    model: DynamicsModel, chain: Chain, limits: Limits, points: Points | None, series: Series, safe: Array
+    model: DynamicsModel,
+    chain: Chain,
+    limits: TrajectoryLimits,
+    points: Points | None,
+    series: Series,
+    safe: Array,
 ) -> Series:
     """The series shrunk towards a safe pose until a dense check finds every limit kept.
 

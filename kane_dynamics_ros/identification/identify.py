@@ -1,10 +1,10 @@
 """From bags to an identified robot: passes over the motion, choices, the estimate, and what it is worth.
 
-1. A first pass takes the load from the drawing and counts every sample alike; the scale of each joint's noise
+1. A first pass takes the load from the URDF and counts every sample alike; the scale of each joint's noise
    follows from its residual (generalised least squares, repeated until the scales stand).
 2. Two more passes take the load from the estimate and weigh samples by their residuals (Huber), by
    stiction at rest, and not at all where the effort was clipped.
-3. Widths, terms and the weight of the drawing are chosen by cross-validation over blocks of time, or bags.
+3. Widths, terms and the weight of the URDF are chosen by cross-validation over blocks of time, or bags.
 4. The constrained estimate; a last pass judges it on data that were not fitted, and gathers what standard
    errors need: residuals follow each other in time, so that neighbouring samples are no independent
    witnesses. The middle of the sandwich is therefore Newey and West's sum over lags [NeweyWest1987].
@@ -18,15 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from kane_dynamics_ros.identification.errors import NothingToJudgeError
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.identification.estimation import (
     FAMILIES,
     LAMBDAS,
     START_LAMBDA,
     Choice,
     Constraints,
-    Drawing,
     Gains,
+    Nominal,
     Normal,
     Problem,
     Solution,
@@ -70,8 +70,8 @@ from kane_dynamics_ros.identification.regression import (
 )
 from kane_dynamics_ros.replay.estimation.correlation import bartlett
 from kane_dynamics_ros.replay.reading.messages import Mask
-from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 BLOCKS = 60  # of time, of each bag
 FEWEST_BLOCKS = 12  # of each bag where there are many
@@ -80,16 +80,23 @@ ROBUST_PASSES, GAIN_PASSES = 2, 3
 NOISE_FLOOR = 1e-9  # of the largest joint's effort: a perfect fit has no scale
 POINTS = 3000  # kept for figures
 PLAIN_FAMILIES = ("rotor", "viscous", "coulomb")  # what a URDF and the node can carry
-FELT = 0.1  # of a recording's power that the drawing's effort must make up to tell a gain
+FELT = 0.1  # of a recording's power that the URDF's effort must make up to tell a gain
 ALIKE = 0.8  # correlation of the URDF's and the recorded effort from which on their ratio means something
 UNIT_DOUBT = 2.5  # ratio of the URDF's efforts to the recorded ones beyond which their unit is doubted
 PARAMETERS = ("m", "hx", "hy", "hz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
-TOLD = (
-    0.5  # of the drawing's uncertainty that the motion must take away for a parameter to count as identified
-)
+TOLD = 0.5  # of the URDF's uncertainty that the motion must take away for a parameter to count as identified
 
 
 NO_CONSTRAINTS = Constraints()
+
+
+class NothingToJudgeError(KaneDynamicsError):
+    """No samples are left on one side of the split."""
+
+    def __init__(self, part: str, seconds: float) -> None:
+        super().__init__(
+            f"{seconds:.3g} s of motion leave nothing {part}; record longer, or give other bags to --validate"
+        )
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,7 @@ class Settings:
 
     ``validate``: how many of the bags, the last ones, are only judged. ``payloads``: of each bag, the ten
     parameters of a known body at the tip in the last body's frame. ``gains``: estimate the effort per
-    recorded unit. ``weight``: of the drawing, chosen where it is None.
+    recorded unit. ``weight``: of the URDF, chosen where it is None.
     """
 
     holdout: float
@@ -113,12 +120,12 @@ class Settings:
 class Errors:
     """Root mean squares (n,) [N m] or [N] of one part of the data: of the measured effort and of residuals.
 
-    ``drawing``: by the URDF; ``identified``: with every chosen term; ``plain``: with those that a URDF and
+    ``nominal``: by the URDF; ``identified``: with every chosen term; ``plain``: with those that a URDF and
     the node carry.
     """
 
     effort: Array
-    drawing: Array
+    nominal: Array
     identified: Array
     plain: Array
     samples: int
@@ -141,7 +148,7 @@ class Curves:
     held: Array
     qd: Array
     measured: Array
-    drawing: Array
+    nominal: Array
     identified: Array
     friction: Array
 
@@ -155,7 +162,7 @@ class BaseParameter:
 
     name: str
     parts: tuple[tuple[str, float], ...]
-    drawing: float
+    nominal: float
     value: float
     error: float
 
@@ -166,13 +173,13 @@ class Identified:
 
     ``inertial`` (bodies, 10) and ``terms`` (n, families of ``FAMILIES``), with standard errors; ``plain`` (n,
     families): the terms where only those of a URDF are allowed. ``told`` (bodies, 10): the part of the
-    drawing's uncertainty that the motion took away, 0 to 1. ``condition``: of the base regressor with columns
+    URDF's uncertainty that the motion took away, 0 to 1. ``condition``: of the base regressor with columns
     of unit length, over the fitted data.
     """
 
     problem: Problem
     choice: Choice
-    drawing: Drawing
+    nominal: Nominal
     inertial: Array
     inertial_error: Array
     told: Array
@@ -207,7 +214,7 @@ class Identified:
 def identify(
     store: MotionStore,
     model: DynamicsModel,
-    drawing: Drawing,
+    nominal: Nominal,
     settings: Settings,
     say: Callable[[str], object] = lambda text: None,
 ) -> Identified:
@@ -217,7 +224,7 @@ def identify(
         store,
         model,
         layout_of(model, usual_speeds(store)),
-        drawing,
+        nominal,
         settings,
         blocks,
         fitted_blocks(store, blocks, settings),
@@ -228,7 +235,7 @@ def identify(
     for number in range(passes):
         say(f"robust estimate {number + 1} of {passes}")
         stage = next_stage(setting, stage)
-    say("choosing terms and the weight of the drawing")
+    say("choosing terms and the weight of the URDF")
     return finished(setting, stage, say)
 
 
@@ -266,7 +273,7 @@ class Setting:
     store: MotionStore
     model: DynamicsModel
     layout: Layout
-    drawing: Drawing
+    nominal: Nominal
     settings: Settings
     blocks: int
     fitted: Mask
@@ -297,29 +304,29 @@ class Stage:
 
 
 def first_stage(setting: Setting) -> Stage:
-    """Every sample counts alike; load, and gains where they are sought, by the drawing."""
+    """Every sample counts alike; load, and gains where they are sought, by the URDF."""
     n = len(setting.model.joint_names)
     rest = np.zeros(n)
-    inertial, rotors = setting.drawing.inertial.ravel(), setting.drawing.terms[:, 0]
+    inertial, rotors = setting.nominal.inertial.ravel(), setting.nominal.terms[:, 0]
     guess = Guess(inertial, rotors, None, rest, rest, np.ones(n))
     products = setting.accumulated(guess)
     if setting.settings.gains:
-        guess = guess._replace(gain=gains_by_drawing(setting, products))
+        guess = guess._replace(gain=gains_by_nominal(setting, products))
         products = setting.accumulated(guess)
     return stage_of(setting, guess, products, None)
 
 
-def gains_by_drawing(setting: Setting, products: Products) -> Array:
-    """Effort per recorded unit by which the drawing's effort, with some friction beside it, explains the
+def gains_by_nominal(setting: Setting, products: Products) -> Array:
+    """Effort per recorded unit by which the URDF's effort, with some friction beside it, explains the
     recording.
 
-    The recording is fitted with the drawing's effort, viscous and Coulomb friction and a constant: (n,). A
-    joint that does not feel the drawing's bodies takes the middle of the others.
+    The recording is fitted with the URDF's effort, viscous and Coulomb friction and a constant: (n,). A
+    joint that does not feel the URDF's bodies takes the middle of the others.
     """
     layout = setting.layout
     beside = [layout.base + TERMS.index(Term(name)) for name in ("viscous", "coulomb", "offset")]
     v = np.zeros((layout.width, 4))
-    v[: layout.base, 0], v[-2, 0] = layout.map @ setting.drawing.inertial.ravel(), 1.0
+    v[: layout.base, 0], v[-2, 0] = layout.map @ setting.nominal.inertial.ravel(), 1.0
     v[beside, [1, 2, 3]] = 1.0
     found = []
     for G in products.gram[setting.fitted].sum(axis=0):
@@ -350,7 +357,7 @@ def stage_of(setting: Setting, guess: Guess, products: Products, seen: Residuals
     active[silent] = False
     choice = Choice(0, 0, active)
     for round_ in range(ROUNDS):
-        problem = problem_of(products, setting.layout, setting.drawing, setting.settings.constraints, sigma)
+        problem = problem_of(products, setting.layout, setting.nominal, setting.settings.constraints, sigma)
         validation = validation_of(problem, folds)
         if round_ == ROUNDS - 1:
             choice = choose_widths(problem, validation, active)
@@ -359,7 +366,7 @@ def stage_of(setting: Setting, guess: Guess, products: Products, seen: Residuals
         left = [max(part.power(vector_of(problem, solution)), 0.0) for part in parts]
         scale = np.where(silent, 0.0, sigma)
         sigma = np.where(silent, np.inf, np.maximum(np.sqrt(np.array(left) * scale**2 / count), floor))
-    problem = problem_of(products, setting.layout, setting.drawing, setting.settings.constraints, sigma)
+    problem = problem_of(products, setting.layout, setting.nominal, setting.settings.constraints, sigma)
     validation = validation_of(problem, folds)
     robust = sigma if seen is None else np.where(silent, np.inf, np.maximum(seen.sigma(), floor))
     terms = dict(zip(FAMILIES, solution.terms.T, strict=True))
@@ -412,7 +419,7 @@ def finished(setting: Setting, stage: Stage, say: Callable[[str], object]) -> Id
     return Identified(
         problem=problem,
         choice=choice,
-        drawing=setting.drawing,
+        nominal=setting.nominal,
         inertial=inertial,
         inertial_error=errors.reshape(-1, 10),
         told=np.clip(1.0 - (errors / prior) ** 2, 0.0, 1.0).reshape(-1, 10),
@@ -457,12 +464,12 @@ def plain_terms(problem: Problem, choice: Choice, gram: Array, solution: Solutio
         (part,) = normal_by_joint(problem, choice, gram)[j : j + 1]
         place = problem.free + len(FAMILIES) * int(j)
         fixed = vector_of(
-            problem, Solution(solution.y, np.tile(problem.drawing.terms[0] * 0, (problem.joints, 1)))
+            problem, Solution(solution.y, np.tile(problem.nominal.terms[0] * 0, (problem.joints, 1)))
         )
-        fixed[problem.free :] = -problem.drawing.terms.ravel()  # no friction at all,
+        fixed[problem.free :] = -problem.nominal.terms.ravel()  # no friction at all,
         rotor = FAMILIES.index("rotor")
         fixed[place + rotor] = (
-            solution.terms[j, rotor] - problem.drawing.terms[j, rotor]
+            solution.terms[j, rotor] - problem.nominal.terms[j, rotor]
         )  # but what moves with it
         at = [place + f for f in again]
         H, g = part.H[np.ix_(at, at)], part.g[at] - part.H[at] @ fixed
@@ -484,7 +491,7 @@ class Passed(NamedTuple):
 
 
 def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, plain: Array) -> Passed:
-    """The errors of drawing, identified and plain model, samples for figures, and the sum of scores over
+    """The errors of nominal, identified and plain model, samples for figures, and the sum of scores over
     lags.
     """
     problem, layout = stage.problem, setting.layout
@@ -494,9 +501,9 @@ def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, p
         coefficients=coefficients_of(problem, layout, choice, solution),
         gain=stage.used_gain,
     )
-    drawn = Solution(np.zeros(problem.free), setting.drawing.terms)
+    nominal = Solution(np.zeros(problem.free), setting.nominal.terms)
     models = [
-        coefficients_of(problem, layout, Choice(0, 0, choice.active), drawn),
+        coefficients_of(problem, layout, Choice(0, 0, choice.active), nominal),
         coefficients_of(problem, layout, choice, solution),
         coefficients_of(problem, layout, choice, Solution(solution.y, plain)),
     ]
@@ -552,8 +559,8 @@ def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, p
 
 def errors_of(powers: Array, samples: int) -> Errors:
     """Root mean squares from sums of squares (effort and three residuals, n)."""
-    effort, drawing, identified, plain = np.sqrt(powers / max(samples, 1))
-    return Errors(effort, drawing, identified, plain, samples)
+    effort, nominal, identified, plain = np.sqrt(powers / max(samples, 1))
+    return Errors(effort, nominal, identified, plain, samples)
 
 
 def block_diagonal(parts: Sequence[Array]) -> Array:
@@ -570,7 +577,7 @@ def block_diagonal(parts: Sequence[Array]) -> Array:
 class Covariance(NamedTuple):
     """Of all unknowns, twice: by the sums over lags, and as if residuals were alike in all of the motion.
 
-    ``spread``: variance of the drawing's coordinates; ``independent``: how many independent residuals there
+    ``spread``: variance of the URDF's coordinates; ``independent``: how many independent residuals there
     are.
     """
 
@@ -593,13 +600,13 @@ def covariance_of(
     weight: float,
     scores: Array,
 ) -> Covariance:
-    """H^-1 S H^-1 for the scatter by noise, and b b' + lambda^2 s^2 H^-2 for what the pull of the drawing
+    """H^-1 S H^-1 for the scatter by noise, and b b' + lambda^2 s^2 H^-2 for what the pull of the URDF
     hides.
 
     H = A + lambda 1. S: the sums of the scores over lags [NeweyWest1987], enlarged for the unknowns that were
     fitted; or A times the samples that are worth one, which is less noisy, but blind to residuals that grow
     with the motion. The pull moves the estimate by about b = lambda H^-1 y; what it keeps from moving at all
-    is as uncertain as the drawing, s^2: 1/lambda, or what the estimate has moved for each direction that data
+    is as uncertain as the URDF, s^2: 1/lambda, or what the estimate has moved for each direction that data
     decide, whichever is more.
     """
     problem = stage.problem
@@ -656,14 +663,14 @@ def base_parameters(
     to_x[: 10 * len(problem.bodies), : problem.free] = block_diagonal([body.basis for body in problem.bodies])
     for j in range(n):
         to_x[10 * len(problem.bodies) + j, problem.free + len(FAMILIES) * j] = 1.0
-    drawn = np.concatenate([setting.drawing.inertial.ravel(), setting.drawing.terms[:, 0]])
+    nominal = np.concatenate([setting.nominal.inertial.ravel(), setting.nominal.terms[:, 0]])
     value = np.concatenate([inertial_of(problem, solution.y).ravel(), solution.terms[:, 0]])
     error = covariance.errors(found.map @ to_x)
     return tuple(
         BaseParameter(
             names[column],
             tuple((names[k], float(row[k])) for k in np.flatnonzero(row)),
-            float(row @ drawn),
+            float(row @ nominal),
             float(row @ value),
             float(error[i]),
         )
@@ -704,11 +711,11 @@ def units_ratio(setting: Setting, stage: Stage) -> float | None:
     do.
     """
     v = np.zeros(setting.layout.width)
-    v[: setting.layout.base] = setting.layout.map @ setting.drawing.inertial.ravel()
+    v[: setting.layout.base] = setting.layout.map @ setting.nominal.inertial.ravel()
     v[-2] = 1.0
     ratios = []
     for G in stage.products.gram[setting.fitted].sum(axis=0):
-        drawn, recorded, both = float(v @ G @ v), float(G[-1, -1]), float(v @ G[:, -1])
-        if drawn > 0.0 and recorded > 0.0 and abs(both) > ALIKE * np.sqrt(drawn * recorded):
+        predicted, recorded, both = float(v @ G @ v), float(G[-1, -1]), float(v @ G[:, -1])
+        if predicted > 0.0 and recorded > 0.0 and abs(both) > ALIKE * np.sqrt(predicted * recorded):
             ratios.append(both / recorded)
     return float(np.median(ratios)) if ratios else None

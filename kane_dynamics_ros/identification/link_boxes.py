@@ -1,23 +1,18 @@
 """The box that a link's shapes fill, in the link's frame: its centre of mass lies inside.
 
-Boxes, cylinders and spheres of ``<collision>`` and ``<visual>`` are taken from the URDF, meshes from STL and
-OBJ files, whose vertices are read, and from COLLADA files where no node moves its mesh. A link one of whose
-shapes is not known has no box.
+Boxes, cylinders and spheres of ``<collision>`` and ``<visual>`` are taken from the URDF, meshes from STL,
+Wavefront and COLLADA files. A link one of whose shapes is not known has no box.
 """
 
-import re
-import struct
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 
 from kane_dynamics_ros.description.geometry import rotation_rpy
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
-from kane_dynamics_ros.replay.viewing.page import mesh_file
+from kane_dynamics_ros.replay.viewing.mesh_files import READERS, MeshError, read_mesh
+from kane_dynamics_ros.replay.viewing.meshes import LARGEST_MESH, mesh_file
 from kane_dynamics_ros.runtime.interface import Array
-
-STL_HEAD, STL_TRIANGLE = 84, 50  # [bytes] of a binary STL file
 
 
 def link_boxes(urdf: bytes, folder: Path) -> dict[str, Array]:
@@ -77,54 +72,12 @@ def numbers(element: Element | None, attribute: str) -> tuple[float, float, floa
 
 
 def mesh_points(path: Path) -> Array | None:
-    """The vertices of a mesh file, (N, 3) [m]; None for a format, or a scene, that is not read."""
-    suffix, data = path.suffix.lower(), path.read_bytes()
-    if suffix == ".stl":
-        return stl_points(data)
-    if suffix == ".obj":
-        found = re.findall(rb"^v\s+(\S+)\s+(\S+)\s+(\S+)", data, re.MULTILINE)
-        return np.array(found, float).reshape(-1, 3)
-    return collada_points(data) if suffix == ".dae" else None
-
-
-def stl_points(data: bytes) -> Array:
-    """Vertices of an STL file, binary or text."""
-    if len(data) >= STL_HEAD:
-        (count,) = struct.unpack_from("<I", data, STL_HEAD - 4)
-        if len(data) == STL_HEAD + STL_TRIANGLE * count:
-            rows = np.frombuffer(data, np.uint8, offset=STL_HEAD).reshape(count, STL_TRIANGLE)
-            return np.ascontiguousarray(rows[:, 12:48]).view("<f4").reshape(-1, 3).astype(float)
-    found = re.findall(rb"vertex\s+(\S+)\s+(\S+)\s+(\S+)", data)
-    return np.array(found, float).reshape(-1, 3)
-
-
-def collada_points(data: bytes) -> Array | None:
-    """Vertices of a COLLADA file with axis Z up whose nodes stand still; None for any other."""
+    """The corners of a mesh file's triangles (N, 3) [m]; None where it is not read."""
+    suffix = path.suffix.lower()
+    if suffix not in READERS or path.stat().st_size > LARGEST_MESH:
+        return None
     try:
-        root = ElementTree.fromstring(re.sub(rb'\sxmlns="[^"]*"', b"", data, count=1))
-    except ElementTree.ParseError:
+        surface = read_mesh(path.read_bytes(), suffix)
+    except MeshError:
         return None
-    up = root.findtext("asset/up_axis", "Y_UP").strip()
-    moved = [m for m in root.iterfind(".//node/matrix") if not np.allclose(floats(m.text), np.eye(4).ravel())]
-    placed = [
-        *root.iterfind(".//node/translate"),
-        *root.iterfind(".//node/rotate"),
-        *root.iterfind(".//node/scale"),
-    ]
-    if up != "Z_UP" or moved or placed:
-        return None
-    unit = root.find("asset/unit")
-    meter = 1.0 if unit is None else float(unit.get("meter", "1"))
-    points = []
-    for mesh in root.iterfind(".//geometry/mesh"):
-        place = mesh.find("vertices/input[@semantic='POSITION']")
-        source = None if place is None else place.get("source", "").removeprefix("#")
-        points += [
-            floats(s.findtext("float_array")) for s in mesh.iterfind("source") if s.get("id") == source
-        ]
-    return np.concatenate(points).reshape(-1, 3) * meter if points else None
-
-
-def floats(text: str | None) -> Array:
-    """Numbers separated by white space."""
-    return np.array((text or "").split(), float)
+    return surface.points[np.unique(surface.corners)]

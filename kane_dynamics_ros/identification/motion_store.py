@@ -16,7 +16,7 @@ import numpy as np
 from scipy import signal
 from scipy.ndimage import median_filter
 
-from kane_dynamics_ros.identification.errors import NoEffortError
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.errors import (
     EmptyTopicError,
     JointMismatchError,
@@ -26,8 +26,7 @@ from kane_dynamics_ros.replay.errors import (
 from kane_dynamics_ros.replay.estimation.motion import EDGE_CYCLES, SHORTEST, Interval, Motion, estimate
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates, Mask
-from kane_dynamics_ros.replay.reading.recording import Recording, joint_state_topic, set_aside
-from kane_dynamics_ros.replay.renaming import proposal
+from kane_dynamics_ros.replay.reading.recording import Recording, joint_state_topic, proposal, set_aside
 from kane_dynamics_ros.runtime.interface import Array
 
 MESSAGES = 32_768  # decoded at a time
@@ -44,6 +43,16 @@ SPIKE, SPIKE_PART = (
 )  # usual deviations from it, and parts of the joint's effort, beyond which it is a spike
 FEWEST = 64  # samples from which noise is judged
 PLATEAU = 5  # samples in a row at the very same largest effort: clipped
+
+
+class NoEffortError(KaneDynamicsError):
+    """No joint measures anything."""
+
+    def __init__(self, bags: Sequence[str]) -> None:
+        super().__init__(
+            f"{', '.join(bags)}: the measured effort of every joint is constant; nothing can be identified. "
+            "Have the driver or joint_state_broadcaster publish measured efforts, and record again"
+        )
 
 
 @dataclass(frozen=True)

@@ -68,10 +68,10 @@ def coordinates_of(D: Array) -> Array:
 
 
 def reference(parameters: Array, heaviest: float) -> Array:
-    """The nearest usable pseudo-inertia (4, 4) to a drawing's: positive definite, no thinner than a finger.
+    """The nearest usable pseudo-inertia (4, 4) to a URDF's: positive definite, no thinner than a finger.
 
     Second moments about the centre of mass below m r^2, r = ``SMALLEST_GYRATION``, are raised to it: a
-    drawing that gives a point mass, or an inertia that no body has, would otherwise hold its parameters fast.
+    URDF that gives a point mass, or an inertia that no body has, would otherwise hold its parameters fast.
     """
     mass = max(float(parameters[0]), SMALLEST_MASS * heaviest)
     P = pseudo_inertia(parameters)
@@ -83,7 +83,7 @@ def reference(parameters: Array, heaviest: float) -> Array:
 
 
 def body_at(parameters: Array, heaviest: float) -> Body:
-    """Coordinates about a drawing's body; ``origin`` is the drawing's own values where a body can have them.
+    """Coordinates about a URDF's body; ``origin`` is the URDF's own values where a body can have them.
 
     A body without mass is a frame, and stays one: its ``basis`` is zero.
     """

@@ -16,6 +16,7 @@ cross-validating need.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -28,8 +29,8 @@ from kane_dynamics_ros.identification.motion_store import MotionStore, Piece, Tr
 from kane_dynamics_ros.replay.estimation.correlation import SPAN, UNCORRELATED
 from kane_dynamics_ros.replay.estimation.filters import decimated, low_pass
 from kane_dynamics_ros.replay.reading.messages import Mask
-from kane_dynamics_ros.runtime.base_parameters import find_base_parameters
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 WINDOW = 4096  # samples whose regressor is held at once: some ten MB
 PER_CUTOFF = 4  # samples kept a period of the cut-off: the low-pass leaves nothing between them
@@ -39,6 +40,22 @@ SIMPLE = ("rotor", "viscous", "offset")
 STANDS = 0.01  # [rad/s] or [m/s]: a joint that is usually slower stands still
 FINER = 8  # samples for one at which terms with a sign are evaluated
 HUBER = 3.0  # residuals beyond so many standard deviations count only by their size, not by its square
+
+
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Let BLAS use one thread inside, where threadpoolctl is there to tell it.
+
+    Matrices of a hundred rows are done before a second thread wakes up; on a machine that is busy otherwise,
+    waiting for it took four times as long as the work.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        yield
+        return
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield
 
 
 class Term(NamedTuple):

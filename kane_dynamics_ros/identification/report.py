@@ -52,7 +52,7 @@ def joint_figure(found: Identified, joint: int, unit: str) -> str:
     grid = figure.add_gridspec(2, 2)
     over_time = figure.add_subplot(grid[0, :])
     against_speed, friction = figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[1, 1])
-    before = curves.measured[:, joint] - curves.drawing[:, joint]
+    before = curves.measured[:, joint] - curves.nominal[:, joint]
     after = curves.measured[:, joint] - curves.identified[:, joint]
     time, breaks = shown_time(curves)
     for values, colour, label in ((before, BEFORE, "URDF"), (after, AFTER, "identified")):

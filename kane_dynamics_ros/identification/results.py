@@ -95,7 +95,7 @@ def as_data(
                 "terms": [
                     {
                         "name": COEFFICIENTS[family],
-                        "urdf": found.drawing.terms[j, f],
+                        "urdf": found.nominal.terms[j, f],
                         "value": found.terms[j, f],
                         "error": found.terms_error[j, f] if found.choice.active[j, f] else None,
                         "fitted": bool(found.choice.active[j, f]),
@@ -114,7 +114,7 @@ def as_data(
                 "parameters": [
                     {
                         "name": name,
-                        "urdf": found.drawing.inertial[b, k],
+                        "urdf": found.nominal.inertial[b, k],
                         "value": found.inertial[b, k],
                         "error": found.inertial_error[b, k],
                         "told_by_motion": found.told[b, k],
@@ -128,7 +128,7 @@ def as_data(
             {
                 "name": base.name,
                 "combination": [{"parameter": name, "factor": factor} for name, factor in base.parts],
-                "urdf": base.drawing,
+                "urdf": base.nominal,
                 "value": base.value,
                 "error": base.error,
             }
@@ -143,7 +143,7 @@ def _errors(errors: Errors, joints: Sequence[str]) -> dict[str, Any]:
     return {
         "samples": errors.samples,
         "relative": {
-            "urdf": errors.relative(errors.drawing),
+            "urdf": errors.relative(errors.nominal),
             "identified": errors.relative(errors.identified),
             "urdf_and_node": errors.relative(errors.plain),
         },
@@ -151,7 +151,7 @@ def _errors(errors: Errors, joints: Sequence[str]) -> dict[str, Any]:
             {
                 "name": joint,
                 "effort_rms": errors.effort[j],
-                "urdf_rms": errors.drawing[j],
+                "urdf_rms": errors.nominal[j],
                 "identified_rms": errors.identified[j],
                 "urdf_and_node_rms": errors.plain[j],
             }
@@ -177,9 +177,9 @@ def _plain(value: Any) -> Any:
 
 def not_told(robot: Robot, found: Identified) -> Iterator[tuple[str, list[str]]]:
     """Of each body, the parameters that stay as uncertain as the URDF's: the motion does not show them."""
-    for body, shares, drawn in zip(robot.model.bodies, found.told, found.drawing.inertial, strict=True):
+    for body, shares, nominal in zip(robot.model.bodies, found.told, found.nominal.inertial, strict=True):
         names = [name for name, share in zip(PARAMETERS, shares, strict=True) if share < TOLD]
-        if names and drawn.any():
+        if names and nominal.any():
             yield body, names
 
 
@@ -235,12 +235,12 @@ def lines(robot: Robot, found: Identified, notes: Sequence[str]) -> Iterator[str
         rows.append(
             (
                 joint,
-                *(f"{x[j]:.4g}" for x in (held.effort, held.drawing, held.identified, held.plain)),
+                *(f"{x[j]:.4g}" for x in (held.effort, held.nominal, held.identified, held.plain)),
                 robot.units[j][2],
                 ", ".join(names) or "none",
             )
         )
-    whole = (f"{100 * held.relative(x):.2f} %" for x in (held.drawing, held.identified, held.plain))
+    whole = (f"{100 * held.relative(x):.2f} %" for x in (held.nominal, held.identified, held.plain))
     rows.append(("all joints, relative", "", *whole, "", ""))
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     for row in rows:

@@ -31,7 +31,7 @@ from kane_dynamics_ros.description.geometry import (
 )
 from kane_dynamics_ros.description.model import Inertia, Vector
 from kane_dynamics_ros.description.tree import hold
-from kane_dynamics_ros.identification.errors import UrdfTextError
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime.interface import Array
 
 DIGITS = 9  # significant ones
@@ -39,6 +39,13 @@ SAME = 1e-9  # of the largest number of its kind: a change so small leaves the f
 INERTIA_TAGS = ("drake:rotor_inertia", "rotorInertia", "rotor_inertia", "motorInertia")
 REDUCTION_TAGS = ("drake:gear_ratio", "mechanicalReduction", "mechanical_reduction")
 TENSOR = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
+
+
+class UrdfTextError(KaneDynamicsError):
+    """A number of the URDF that cannot be found in its text."""
+
+    def __init__(self, where: str, what: str) -> None:
+        super().__init__(f"{where}: {what}")
 
 
 class Carrier(NamedTuple):

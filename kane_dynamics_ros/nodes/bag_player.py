@@ -33,19 +33,46 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.loop import ControlLoop
+from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC
-from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, Values, build_settings
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
-from kane_dynamics_ros.nodes.messages import ROBOT_DESCRIPTION, request_from
-from kane_dynamics_ros.nodes.parameters import checked
+from kane_dynamics_ros.nodes.messages import (
+    COMMAND_TOPIC,
+    LATCHED_QOS,
+    nanoseconds_of,
+    request_from,
+    set_nanoseconds,
+)
+from kane_dynamics_ros.nodes.parameters import Values, checked_value
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
-# The parameters of a running feedforward node, as it would read them itself.
+MESSAGE_TYPES: tuple[Any, ...] = (JointState, JointTrajectory, String)
+DISCOVERY_TIMEOUT = 15.0  # [s] for the node to appear
+SERVICE_TIMEOUT = 10.0  # [s] for an answer about parameters
+COMMAND_TIMEOUT = 0.5  # [s] for a command; refused states get none
+SETTLING_TIME = 0.2  # [s] that the node gets to take a trajectory, and to find its subscribers
+STATE_TIMEOUT = 60.0  # [s] for safety.state_timeout: a player that waits must not look like a dead robot
+CLOCK_LEAD = 0.0005  # [s] from /clock to the state that it belongs to
 
 
-PARAMETERS_WITHIN = 10.0  # [s]
+class NodeMissingError(KaneDynamicsError):
+    """The feedforward node has no subscription to the states, or publishes no commands."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(
+            f"no node {node!r} listens to joint_states and publishes {COMMAND_TOPIC} after "
+            f"{DISCOVERY_TIMEOUT:g} s; start feedforward_node in the same ROS domain and namespace, or name "
+            "it with --node"
+        )
+
+
+class ParametersMissingError(KaneDynamicsError):
+    """The node does not tell its parameters."""
+
+    def __init__(self, node: str) -> None:
+        super().__init__(f"node {node!r} does not answer for its parameters; name the node with --node")
 
 
 class ParameterRefusedError(KaneDynamicsError):
@@ -55,11 +82,81 @@ class ParameterRefusedError(KaneDynamicsError):
         super().__init__(f"node {node!r} refuses to change its parameter {name!r}: {reason}")
 
 
-class ParametersMissingError(KaneDynamicsError):
-    """The node does not tell its parameters."""
+class BagPlayer(Node):
+    """Publishes recorded messages and keeps the node's newest answer."""
 
-    def __init__(self, node: str) -> None:
-        super().__init__(f"node {node!r} does not answer for its parameters; name the node with --node")
+    def __init__(self, node: str, restamp: bool) -> None:
+        super().__init__("bag_player")
+        self._remote = node
+        self._restamp = restamp
+        self._command: NDArray[np.float64] | None = None
+        self._clock_ns: int | None = None
+        self._states = self.create_publisher(JointState, "joint_states", 10)
+        self._trajectories = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
+        self._descriptions = self.create_publisher(String, "robot_description", LATCHED_QOS)
+        self._clock_publisher = self.create_publisher(Clock, "/clock", 10)
+        self.create_subscription(Float64MultiArray, COMMAND_TOPIC, self._on_command, 10)
+        self.create_subscription(JointState, f"{node}/feedforward", self._on_feedforward, 10)
+
+    def connect(self, first: JointState) -> None:
+        """Return when the node is connected, and its clock shows the first state's stamp.
+
+        Raises ``NodeMissingError``.
+        """
+        end = time.monotonic() + DISCOVERY_TIMEOUT
+        while not (self._states.get_subscription_count() and self.count_publishers(COMMAND_TOPIC)):
+            if time.monotonic() > end:
+                raise NodeMissingError(self._remote)
+            rclpy.spin_once(self, timeout_sec=0.05)
+        end = time.monotonic() + SETTLING_TIME
+        while time.monotonic() < end:
+            self._show_time(first)
+            self._spin_for(SETTLING_TIME / 5)
+
+    def _show_time(self, state: JointState) -> None:
+        """Let ``/clock`` show a state's stamp, unless states are stamped with the present."""
+        stamp = state.header.stamp
+        if not self._restamp:
+            self._clock_publisher.publish(Clock(clock=Time(sec=stamp.sec, nanosec=stamp.nanosec)))
+
+    def describe(self, description: String) -> None:
+        """Publish a robot description, latched."""
+        self._descriptions.publish(description)
+
+    def send(self, trajectory: JointTrajectory) -> None:
+        """Publish a trajectory and give the node time to take it."""
+        self._trajectories.publish(trajectory)
+        self._spin_for(SETTLING_TIME)
+
+    def ask(self, state: JointState) -> tuple[int, NDArray[np.float64] | None]:
+        """Publish a state and wait for the command: what the node's clock said [ns], and the efforts."""
+        stamp = state.header.stamp
+        if self._restamp:
+            set_nanoseconds(stamp, time.time_ns())
+        else:
+            self._show_time(state)
+            time.sleep(CLOCK_LEAD)
+        self._command = self._clock_ns = None
+        self._states.publish(state)
+        end = time.monotonic() + COMMAND_TIMEOUT
+        while (self._command is None or self._clock_ns is None) and time.monotonic() < end:
+            rclpy.spin_once(self, timeout_sec=0.01)
+        told = self._clock_ns if self._clock_ns is not None else nanoseconds_of(stamp)
+        return told, self._command
+
+    def _spin_for(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            rclpy.spin_once(self, timeout_sec=0.01)
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        self._command = np.array(message.data)
+
+    def _on_feedforward(self, message: JointState) -> None:
+        self._clock_ns = nanoseconds_of(message.header.stamp)
+
+
+# The parameters of the running node
 
 
 @contextmanager
@@ -75,18 +172,18 @@ def changed_remotely(node: Node, remote: str, name: str, value: float) -> Iterat
 
 
 def read_remote(node: Node, remote: str) -> dict[str, Any]:
-    """Checked values of the whole table. Raises ``ParametersMissingError`` and ``ParameterError``."""
+    """Checked values of the whole table. Raises ``ParametersMissingError`` and ``RosParameterError``."""
     future = _client(node, remote).get_parameters([each.name for each in TABLE])
     values = _result(node, remote, future).values
     return {
-        each.name: checked(each, parameter_value_to_python(value))
+        each.name: checked_value(each, parameter_value_to_python(value))
         for each, value in zip(TABLE, values, strict=True)
     }
 
 
 def _client(node: Node, remote: str) -> AsyncParameterClient:
     client = AsyncParameterClient(node, remote)
-    if not client.wait_for_services(timeout_sec=PARAMETERS_WITHIN):
+    if not client.wait_for_services(timeout_sec=SERVICE_TIMEOUT):
         raise ParametersMissingError(remote)
     return client
 
@@ -98,14 +195,14 @@ def _set(node: Node, remote: str, client: AsyncParameterClient, parameter: "Para
 
 
 def _result(node: Node, remote: str, future: "Future[Any]") -> Any:
-    rclpy.spin_until_future_complete(node, future, timeout_sec=PARAMETERS_WITHIN)
+    rclpy.spin_until_future_complete(node, future, timeout_sec=SERVICE_TIMEOUT)
     response = future.result()
     if response is None:
         raise ParametersMissingError(remote)
     return response
 
 
-# What the feedforward node must answer to recorded states, computed without ROS's transport.
+# What the node must answer to recorded states, computed without ROS's transport
 
 
 def offline_answers(
@@ -144,97 +241,61 @@ def _follow(loop: ControlLoop, trajectory: JointTrajectory, now_ns: int) -> None
         loop.follow(request_from(trajectory), now_ns)
 
 
-KINDS: tuple[Any, ...] = (JointState, JointTrajectory, String)
-NANOSECONDS = 1_000_000_000
-FOUND_WITHIN = 15.0  # [s] for the node to appear
-ANSWERED_WITHIN = 0.5  # [s] for a command; refused states get none
-SETTLE = 0.2  # [s] that the node gets to take a trajectory, and to see that somebody listens
-PATIENCE = 60.0  # [s] for safety.state_timeout: a player that waits must not look like a dead robot
-CLOCK_AHEAD = 0.0005  # [s] from /clock to the state that it belongs to
+# The process
 
 
-class NodeMissingError(KaneDynamicsError):
-    """Nobody listens to the joint states, or publishes commands."""
+def play(player: BagPlayer, options: argparse.Namespace) -> None:
+    """The whole recording, then the comparison's two sides into a NumPy archive."""
+    model = load_model(options.model)
+    played = _messages(options.playlist)
+    motion = [message for message in played if not isinstance(message, String)]
+    player.connect(next(message for message in motion if isinstance(message, JointState)))
+    for message in played:
+        if isinstance(message, String):
+            player.describe(message)
+    with changed_remotely(player, options.node, "safety.state_timeout", STATE_TIMEOUT):
+        values = read_remote(player, options.node)
+        told, commands = _play_motion(player, motion, options.rate, len(model.joint_names))
+    np.savez(
+        options.answers,
+        clock=np.array(told, np.int64),
+        command=np.array(commands),
+        expected=offline_answers(model, values, motion, told),
+    )
 
-    def __init__(self, node: str) -> None:
-        super().__init__(
-            f"no node {node!r} listens to joint_states and publishes {COMMAND_TOPIC} after {FOUND_WITHIN:g} "
-            "s; start feedforward_node in the same ROS domain and namespace, or name it with --node"
-        )
+
+def _play_motion(
+    player: BagPlayer, motion: Sequence[Any], rate: float, joints: int
+) -> tuple[list[int], list[NDArray[np.float64]]]:
+    """Clocks and commands, one a joint state; a row of NaN where no command came."""
+    told: list[int] = []
+    commands: list[NDArray[np.float64]] = []
+    started: tuple[int, float] | None = None
+    for message in motion:
+        if isinstance(message, JointTrajectory):
+            player.send(message)
+            continue
+        stamp = nanoseconds_of(message.header.stamp)
+        started = started or (stamp, time.monotonic())
+        if rate:
+            due = started[1] + (stamp - started[0]) / SECOND_NS / rate
+            time.sleep(max(0.0, due - time.monotonic()))
+        clock, command = player.ask(message)
+        told.append(clock)
+        commands.append(np.full(joints, np.nan) if command is None else command)
+    return told, commands
 
 
-class BagPlayer(Node):
-    """Publishes recorded messages and keeps the node's newest answer."""
-
-    def __init__(self, node: str, restamp: bool) -> None:
-        super().__init__("bag_player")
-        self._remote = node
-        self._restamp = restamp
-        self._command: NDArray[np.float64] | None = None
-        self._told_ns: int | None = None
-        self._states = self.create_publisher(JointState, "joint_states", 10)
-        self._trajectories = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
-        self._descriptions = self.create_publisher(String, "robot_description", ROBOT_DESCRIPTION)
-        self._clock_publisher = self.create_publisher(Clock, "/clock", 10)
-        self.create_subscription(Float64MultiArray, COMMAND_TOPIC, self._on_command, 10)
-        self.create_subscription(JointState, f"{node}/feedforward", self._on_feedforward, 10)
-
-    def connect(self, first: JointState) -> None:
-        """Return when the node is connected, and its clock shows the first state's stamp.
-
-        Raises ``NodeMissingError``.
-        """
-        end = time.monotonic() + FOUND_WITHIN
-        while not (self._states.get_subscription_count() and self.count_publishers(COMMAND_TOPIC)):
-            if time.monotonic() > end:
-                raise NodeMissingError(self._remote)
-            rclpy.spin_once(self, timeout_sec=0.05)
-        end = time.monotonic() + SETTLE
-        while time.monotonic() < end:
-            self._show_time(first)
-            self._spin_for(SETTLE / 5)
-
-    def _show_time(self, state: JointState) -> None:
-        """Let ``/clock`` show a state's stamp, unless states are stamped with the present."""
-        stamp = state.header.stamp
-        if not self._restamp:
-            self._clock_publisher.publish(Clock(clock=Time(sec=stamp.sec, nanosec=stamp.nanosec)))
-
-    def describe(self, description: String) -> None:
-        """Publish a robot description, latched."""
-        self._descriptions.publish(description)
-
-    def send(self, trajectory: JointTrajectory) -> None:
-        """Publish a trajectory and give the node time to take it."""
-        self._trajectories.publish(trajectory)
-        self._spin_for(SETTLE)
-
-    def ask(self, state: JointState) -> tuple[int, NDArray[np.float64] | None]:
-        """Publish a state and wait for the command: what the node's clock said [ns], and the efforts."""
-        stamp = state.header.stamp
-        if self._restamp:
-            stamp.sec, stamp.nanosec = divmod(time.time_ns(), NANOSECONDS)
-        else:
-            self._show_time(state)
-            time.sleep(CLOCK_AHEAD)
-        self._command = self._told_ns = None
-        self._states.publish(state)
-        end = time.monotonic() + ANSWERED_WITHIN
-        while (self._command is None or self._told_ns is None) and time.monotonic() < end:
-            rclpy.spin_once(self, timeout_sec=0.01)
-        told = self._told_ns if self._told_ns is not None else stamp.sec * NANOSECONDS + stamp.nanosec
-        return told, self._command
-
-    def _spin_for(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            rclpy.spin_once(self, timeout_sec=0.01)
-
-    def _on_command(self, message: Float64MultiArray) -> None:
-        self._command = np.array(message.data)
-
-    def _on_feedforward(self, message: JointState) -> None:
-        self._told_ns = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
+def _messages(playlist: Path) -> list[Any]:
+    """The playlist's messages, deserialized."""
+    with np.load(playlist) as archive:
+        data, ends = archive["data"].tobytes(), archive["ends"].tolist()
+        kinds = archive["kind"].tolist()
+    starts = [0, *ends[:-1]]
+    return [
+        deserialize_message(data[start:end], MESSAGE_TYPES[kind])
+        for kind, start, end in zip(kinds, starts, ends, strict=True)
+    ]
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -259,60 +320,6 @@ def main(words: Sequence[str] | None = None) -> int:
     finally:
         rclpy.try_shutdown()
     return 0
-
-
-def play(player: BagPlayer, options: argparse.Namespace) -> None:
-    """The whole recording, then the comparison's two sides into a NumPy archive."""
-    model = load_model(options.model)
-    played = _messages(options.playlist)
-    motion = [message for message in played if not isinstance(message, String)]
-    player.connect(next(message for message in motion if isinstance(message, JointState)))
-    for message in played:
-        if isinstance(message, String):
-            player.describe(message)
-    with changed_remotely(player, options.node, "safety.state_timeout", PATIENCE):
-        values = read_remote(player, options.node)
-        told, commands = _play_motion(player, motion, options.rate, len(model.joint_names))
-    np.savez(
-        options.answers,
-        clock=np.array(told, np.int64),
-        command=np.array(commands),
-        expected=offline_answers(model, values, motion, told),
-    )
-
-
-def _play_motion(
-    player: BagPlayer, motion: Sequence[Any], rate: float, joints: int
-) -> tuple[list[int], list[NDArray[np.float64]]]:
-    """Clocks and commands, one a joint state; a row of NaN where no command came."""
-    told: list[int] = []
-    commands: list[NDArray[np.float64]] = []
-    started: tuple[int, float] | None = None
-    for message in motion:
-        if isinstance(message, JointTrajectory):
-            player.send(message)
-            continue
-        stamp = message.header.stamp.sec * NANOSECONDS + message.header.stamp.nanosec
-        started = started or (stamp, time.monotonic())
-        if rate:
-            due = started[1] + (stamp - started[0]) / NANOSECONDS / rate
-            time.sleep(max(0.0, due - time.monotonic()))
-        clock, command = player.ask(message)
-        told.append(clock)
-        commands.append(np.full(joints, np.nan) if command is None else command)
-    return told, commands
-
-
-def _messages(playlist: Path) -> list[Any]:
-    """The playlist's messages, deserialized."""
-    with np.load(playlist) as archive:
-        data, ends = archive["data"].tobytes(), archive["ends"].tolist()
-        kinds = archive["kind"].tolist()
-    starts = [0, *ends[:-1]]
-    return [
-        deserialize_message(data[start:end], KINDS[kind])
-        for kind, start, end in zip(kinds, starts, ends, strict=True)
-    ]
 
 
 if __name__ == "__main__":

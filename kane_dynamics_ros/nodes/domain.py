@@ -1,8 +1,8 @@
-"""Who answers on a ROS domain: find one that is empty, or guard one that should stay private.
+"""The nodes of a ROS domain: find a domain without any, or guard one that should stay private.
 
-``python -m kane_dynamics_ros.nodes.domain`` prints a domain on which nobody answers. With ``--guard NAMESPACE
-...`` it watches the domain of its environment and ends with exit code 2, naming the node, as soon as one
-appears that is in none of these namespaces; Ctrl-C ends it with 0.
+``python -m kane_dynamics_ros.nodes.domain`` prints a domain on which there is no node. With
+``--guard NAMESPACE ...`` it watches the domain of its environment and ends with exit code 2, naming the node,
+as soon as one appears that is in none of these namespaces; Ctrl-C ends it with 0.
 """
 
 import argparse
@@ -16,13 +16,13 @@ from rclpy.node import Node
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.process import StopRequest
-from kane_dynamics_ros.ros_domain import StrangerError, free_domain, private_variables
+from kane_dynamics_ros.ros_domain import ForeignNodeError, free_domain, private_variables
 
-LISTENING = 1.5  # [s] in which every participant announces itself (DDS discovery takes tenths of a second)
+DISCOVERY_TIME = 1.5  # [s] in which every participant announces itself: DDS takes tenths of a second
 PERIOD = 0.1  # [s] between two looks at the graph
 
 
-def strangers(node: Node, namespaces: Sequence[str]) -> list[str]:
+def foreign_nodes(node: Node, namespaces: Sequence[str]) -> list[str]:
     """Full names of the nodes that are in none of the namespaces, hidden ones and ``node`` itself aside.
 
     Names with a leading underscore are hidden by convention: ``ros2 topic echo`` and its like only look.
@@ -40,12 +40,12 @@ def strangers(node: Node, namespaces: Sequence[str]) -> list[str]:
     )
 
 
-def nobody_answers(domain: int, seconds: float = LISTENING) -> bool:
+def is_empty(domain: int, seconds: float = DISCOVERY_TIME) -> bool:
     """Whether no node of the ROS graph is heard on a domain for a while."""
     with _Watcher(domain) as watcher:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if strangers(watcher.node, ()):
+            if foreign_nodes(watcher.node, ()):
                 return False
             time.sleep(PERIOD)
     return True
@@ -55,14 +55,14 @@ def guard(namespaces: Sequence[str]) -> None:
     """Watch the environment's domain until a signal ends it.
 
     Raises:
-        StrangerError: a node outside the namespaces appeared.
+        ForeignNodeError: a node outside the namespaces appeared.
     """
     stop = StopRequest()
     domain = int(os.environ.get("ROS_DOMAIN_ID", "0"))
     with _Watcher(domain) as watcher:
         while not stop.made:
-            if found := strangers(watcher.node, namespaces):
-                raise StrangerError(domain, found)
+            if found := foreign_nodes(watcher.node, namespaces):
+                raise ForeignNodeError(domain, found)
             time.sleep(PERIOD)
 
 
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if chosen.guard:
             guard(chosen.guard)
         else:
-            with free_domain(empty=nobody_answers) as domain:
+            with free_domain(empty=is_empty) as domain:
                 print(domain)
     except KaneDynamicsError as error:
         print(f"error: {error}", file=sys.stderr)

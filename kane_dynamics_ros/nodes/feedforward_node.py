@@ -16,15 +16,14 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome, refusal
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.control.outcomes import Outcome, Ticket, refusal
 from kane_dynamics_ros.control.rejections import NotActiveError, TrajectoryError
-from kane_dynamics_ros.control.validation import TrajectoryRequest
+from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS, NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.feedforward.action import TrajectoryAction
-from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, Neighbours
-from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC, Controller
+from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, PublisherConflicts
+from kane_dynamics_ros.nodes.feedforward.controller import Controller, NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.feedforward.model import CheckError, DescriptionCheck
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, joint_table
 from kane_dynamics_ros.nodes.feedforward.ros2_control import ControllerManagerFollower
@@ -35,8 +34,9 @@ from kane_dynamics_ros.nodes.feedforward.trajectories import (
     log_fault,
 )
 from kane_dynamics_ros.nodes.messages import (
-    JOINT_STATES,
-    ROBOT_DESCRIPTION,
+    COMMAND_TOPIC,
+    JOINT_STATES_QOS,
+    LATCHED_QOS,
     subscription_events,
 )
 from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
@@ -45,7 +45,7 @@ from kane_dynamics_ros.nodes.process import OwnSpin, StateFirstSpin, run_node, s
 WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through
 DIAGNOSTICS_EVERY = 20  # watches
-STOP_PATIENCE = 0.3  # [s] for the states of a stop, beyond twice its time
+STOP_GRACE = 0.3  # [s] for the states of a stop, beyond twice its time
 CLOCK_GRACE = 2.0  # [s] that the first /clock may take
 
 
@@ -66,7 +66,7 @@ class FeedforwardNode(LifecycleNode):
         self._clock_of_node = NodeClock(self.get_clock())
         self._jump = on_jump_back(self.get_clock(), self._on_clock_jump)
         self._diagnostics = Diagnostics(self)
-        self._neighbours = Neighbours(self)
+        self._publisher_conflicts = PublisherConflicts(self)
         self._log = ConditionLog(self.get_logger())
         self._watches = 0
         self._status = TrajectoryStatus(self)
@@ -74,7 +74,7 @@ class FeedforwardNode(LifecycleNode):
             JointState,
             "joint_states",
             self._never_called,
-            JOINT_STATES,
+            JOINT_STATES_QOS,
             callback_group=OwnSpin(),
             event_callbacks=subscription_events(self.get_logger(), "joint_states"),
         )
@@ -85,7 +85,7 @@ class FeedforwardNode(LifecycleNode):
             String,
             "robot_description",
             self._on_description,
-            ROBOT_DESCRIPTION,
+            LATCHED_QOS,
             event_callbacks=subscription_events(self.get_logger(), "robot_description"),
         )
         self._spin = StateFirstSpin(self, states, self._on_states, self._watch, WATCH_PERIOD)
@@ -155,7 +155,7 @@ class FeedforwardNode(LifecycleNode):
         controller = self._controller
         if controller is not None and (seconds := controller.begin_stop()):
             self.get_logger().info(f"stopping along the reference within {seconds:.2f} s")
-            self._spin.spin_states(lambda: controller.stopped, 2.0 * seconds + STOP_PATIENCE)
+            self._spin.spin_states(lambda: controller.stopped, 2.0 * seconds + STOP_GRACE)
         self._active = False
         gc.enable()
         gc.unfreeze()
@@ -233,7 +233,7 @@ class FeedforwardNode(LifecycleNode):
             for outcome in self._controller.loop.goals.taken():
                 self._tell(outcome)
 
-    def _tell(self, outcome: Outcome) -> None:
+    def _tell(self, outcome: TrajectoryOutcome) -> None:
         self._status.tell(outcome)
         self._action.tell(outcome)
 
@@ -247,7 +247,7 @@ class FeedforwardNode(LifecycleNode):
         elif self.get_parameter("autostart").value and not self._left_unconfigured:
             self._start_wanted = True
 
-    def _heed_description(self, controller: Controller) -> None:
+    def _react_to_description(self, controller: Controller) -> None:
         """Stop when the model in use turned out to be stale, and go on with a fresh one if there is one."""
         found = self._description.outcome()
         if isinstance(found, KaneDynamicsError):
@@ -296,7 +296,7 @@ class FeedforwardNode(LifecycleNode):
         if timeless and self._watches * WATCH_PERIOD > CLOCK_GRACE:
             self.get_logger().warning("use_sim_time is true and no /clock comes", throttle_duration_sec=2.0)
         if self._controller is not None:
-            self._heed_description(self._controller)
+            self._react_to_description(self._controller)
         self._take_trajectories()
         if self._active and self._controller is not None:
             self._controller.watch()
@@ -305,11 +305,11 @@ class FeedforwardNode(LifecycleNode):
             self._tell_outcomes()
         self._watches += 1
         if self._watches % DIAGNOSTICS_EVERY == 0:
-            neighbours = ""
+            conflicts = ""
             if self._active and self._controller is not None:
-                neighbours = self._neighbours.look(self._controller)
-                self._log.look_seldom(self._controller, neighbours)
-            self._diagnostics.publish(self._controller, self._active, neighbours)
+                conflicts = self._publisher_conflicts.look(self._controller)
+                self._log.look_seldom(self._controller, conflicts)
+            self._diagnostics.publish(self._controller, self._active, conflicts)
             gc.collect()  # of what came since activation: little
 
     def _try_to_start(self) -> None:
@@ -328,7 +328,7 @@ class FeedforwardNode(LifecycleNode):
 
     def _on_clock_jump(self, seconds: float) -> None:
         controller = self._controller
-        if controller is not None and -seconds * NANOSECONDS < controller.reader.period_ns:
+        if controller is not None and -seconds * SECOND_NS < controller.reader.period_ns:
             return  # less than a state's period: a clock that jitters
         self.get_logger().warning(f"time jumped back by {-seconds:.3f} s: the trajectory is dropped")
         if self._controller is not None:

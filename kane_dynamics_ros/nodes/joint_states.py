@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.control.velocity import Differentiated, differentiate
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
+from kane_dynamics_ros.control.filters import Differentiated, differentiate
+from kane_dynamics_ros.control.validation import SECOND_NS
+from kane_dynamics_ros.nodes.messages import nanoseconds_of
 from kane_dynamics_ros.runtime.interface import Array
 
 PRESUMED_PERIOD_NS = 20_000_000  # of states, until two stamps tell: few robots are controlled more slowly
-REMEMBERED_ORDERS = 16  # publishers repeat a few lists of names; hostile ones must not fill the memory
+MOST_ORDERS = 16  # publishers repeat a few lists of names; hostile ones must not fill the memory
 
 
 @dataclass
-class Order:
+class NameOrder:
     """How one list of names maps to the model, and what came with it last.
 
     ``ours`` are indices into the model, ``theirs`` into the message; both None when they are equal.
@@ -46,7 +47,7 @@ class JointStateReader:
         self.missing_velocity = "differentiate"  # or "refuse"
         self.cutoff = 50.0  # of the differentiation [Hz]
         self.refusals: Counter[str] = Counter()
-        self.refused_why = ""
+        self.last_refusal = ""
         self.skipped = 0  # messages that waited behind a newer one of the same joints
         self.wants_effort = False  # keep the measured efforts too
         self.age_ns = 0  # of the last state that was taken
@@ -59,8 +60,8 @@ class JointStateReader:
         """Start anew, as after a jump of the clock."""
         n = len(self._joint_names)
         self._names: list[str] | None = None
-        self._order: Order | None = None
-        self._orders: dict[tuple[str, ...], Order | None] = {}
+        self._order: NameOrder | None = None
+        self._orders: dict[tuple[str, ...], NameOrder | None] = {}
         self.q, self.qd = np.zeros(n), np.zeros(n)
         self.effort = np.full(n, math.nan)  # NaN where none was reported, or none is wanted
         self._came: list[float] = [-math.inf] * n  # [s]
@@ -95,8 +96,7 @@ class JointStateReader:
             return self._refuse("duplicate_name", f"a joint is named twice in {names[:20]}")
         if order.ours is not None and not order.ours.size:
             return False  # not about us
-        stamp = message.header.stamp
-        stamp_ns = stamp.sec * NANOSECONDS + stamp.nanosec
+        stamp_ns = nanoseconds_of(message.header.stamp)
         return (
             self._is_timely(stamp_ns, now_ns, order)
             and self._take_values(message, order, time)
@@ -108,27 +108,29 @@ class JointStateReader:
         oldest = time - (self.timeout or math.inf)
         return [name for name, came in zip(self._joint_names, self._came, strict=True) if not came > oldest]
 
-    def _order_of(self, names: list[str]) -> Order | None:
+    def _order_of(self, names: list[str]) -> NameOrder | None:
         """The mapping for a list of names, remembered; None when a joint of ours is named twice."""
         key = tuple(names)
         if key not in self._orders:
-            if len(self._orders) >= REMEMBERED_ORDERS:
+            if len(self._orders) >= MOST_ORDERS:
                 self._orders.clear()
             self._orders[key] = self._new_order(names)
         return self._orders[key]
 
-    def _new_order(self, names: list[str]) -> Order | None:
+    def _new_order(self, names: list[str]) -> NameOrder | None:
         if names == self._joint_names:
-            return Order(len(names), None, None, self._continuous)
+            return NameOrder(len(names), None, None, self._continuous)
         places = {name: i for i, name in enumerate(names)}
         ours = [i for i, name in enumerate(self._joint_names) if name in places]
         if len(places) != len(names) and any(names.count(self._joint_names[i]) > 1 for i in ours):
             return None
         theirs = [places[self._joint_names[i]] for i in ours]
         continuous = None if self._continuous is None else self._continuous[ours]
-        return Order(len(names), np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), continuous)
+        return NameOrder(
+            len(names), np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), continuous
+        )
 
-    def _is_timely(self, stamp_ns: int, now_ns: int, order: Order) -> bool:
+    def _is_timely(self, stamp_ns: int, now_ns: int, order: NameOrder) -> bool:
         """Refuse stamps that are too old, in the future, or before one that was taken.
 
         A stamp of 0 means now; a clock of 0 is simulated time that has not begun, and tells nothing.
@@ -137,9 +139,9 @@ class JointStateReader:
             self.age_ns = 0
             return True
         age_ns = now_ns - stamp_ns
-        if self.timeout and abs(age_ns) > self.timeout * NANOSECONDS:
+        if self.timeout and abs(age_ns) > self.timeout * SECOND_NS:
             kind = "old_stamp" if age_ns > 0 else "future_stamp"
-            age = f"{abs(age_ns) / NANOSECONDS:.3f} s {'old' if age_ns > 0 else 'in the future'}"
+            age = f"{abs(age_ns) / SECOND_NS:.3f} s {'old' if age_ns > 0 else 'in the future'}"
             return self._refuse(
                 kind, f"the state is {age}; allowed is {self.timeout:g} s (safety.state_timeout)"
             )
@@ -152,7 +154,7 @@ class JointStateReader:
         self.age_ns = age_ns
         return True
 
-    def _take_values(self, message: Any, order: Order, time: float) -> bool:
+    def _take_values(self, message: Any, order: NameOrder, time: float) -> bool:
         position, velocity = message.position, message.velocity
         length = order.length
         if (
@@ -174,7 +176,7 @@ class JointStateReader:
         self._keep(q, qd, order, time)
         return True
 
-    def _take_incomplete(self, q: Array, qd: Array, order: Order, time: float) -> bool:
+    def _take_incomplete(self, q: Array, qd: Array, order: NameOrder, time: float) -> bool:
         """Take a state with velocities of NaN: they are missing, as joint_state_broadcaster says it."""
         missing = np.isnan(qd)
         if not math.isfinite(q.sum() + qd[~missing].sum()):
@@ -195,7 +197,7 @@ class JointStateReader:
         self._keep(q, np.where(missing, derived.qd, qd), order, time)
         return True
 
-    def _keep(self, q: Array, qd: Array, order: Order, time: float) -> None:
+    def _keep(self, q: Array, qd: Array, order: NameOrder, time: float) -> None:
         ours = order.ours
         if ours is None:
             self.q, self.qd = q, qd
@@ -206,7 +208,7 @@ class JointStateReader:
         for i in ours:
             self._came[i] = time
 
-    def _keep_effort(self, values: Any, order: Order) -> None:
+    def _keep_effort(self, values: Any, order: NameOrder) -> None:
         """The measured efforts, which nothing but the observer uses: they may be missing or NaN."""
         effort = _ours(values, order) if len(values) else math.nan
         if order.ours is None:
@@ -217,11 +219,11 @@ class JointStateReader:
 
     def _refuse(self, kind: str, why: str) -> bool:
         self.refusals[kind] += 1
-        self.refused_why = why
+        self.last_refusal = why
         return False
 
 
-def _ours(values: Any, order: Order) -> Array:
+def _ours(values: Any, order: NameOrder) -> Array:
     """The values of our joints, a new array."""
     array: Array = np.array(values, dtype=np.float64)
     return array if order.theirs is None else array[order.theirs]

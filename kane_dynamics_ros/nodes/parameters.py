@@ -1,10 +1,12 @@
 """ROS parameters from a table: declared with descriptors, read with checks, whole sets at a time.
 
 Integers are accepted where numbers are meant, a single number where a list of them is. A wrong value
-raises ``ParameterError``, which names the parameter, the value and what is allowed.
+raises ``RosParameterError``, which names the parameter, the value and what is allowed. ROS arguments and
+parameter files are read here too, for what has to be known before a node has them.
 """
 
 import math
+import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +19,10 @@ from rclpy.node import Node
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 
-Kind = Literal["text", "texts", "switch", "integer", "number", "numbers"]
+ParameterKind = Literal["text", "texts", "switch", "integer", "number", "numbers"]
+Values = Mapping[str, Any]  # checked values by the parameters' names
 
-
-_WORDS: dict[Kind, str] = {
+_WORDS: dict[ParameterKind, str] = {
     "text": "a text",
     "texts": "a list of texts",
     "switch": "true or false",
@@ -28,6 +30,14 @@ _WORDS: dict[Kind, str] = {
     "number": "a number",
     "numbers": "a list of numbers, or one number for all",
 }
+
+
+class RosParameterError(KaneDynamicsError):
+    """A parameter has a value that is not allowed."""
+
+    def __init__(self, name: str, found: object, allowed: str) -> None:
+        self.name = name
+        super().__init__(f"parameter {name!r}: found {found!r}; allowed is {allowed}")
 
 
 @dataclass(frozen=True)
@@ -38,7 +48,7 @@ class Declaration:
     """
 
     name: str
-    kind: Kind
+    kind: ParameterKind
     default: Any
     description: str
     unit: str = ""
@@ -58,16 +68,8 @@ class Declaration:
         return text + (f" [{self.unit}]" if self.unit else "")
 
 
-class ParameterError(KaneDynamicsError):
-    """A parameter has a value that is not allowed."""
-
-    def __init__(self, name: str, found: object, allowed: str) -> None:
-        self.name = name
-        super().__init__(f"parameter {name!r}: found {found!r}; allowed is {allowed}")
-
-
 def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (), more: bool = False) -> None:
-    """Declare every parameter of the table, with its descriptor. Raises ``ParameterError``.
+    """Declare every parameter of the table, with its descriptor. Raises ``RosParameterError``.
 
     A parameter that is given but in no table is warned of: it may be a misspelt one. Those whose names begin
     as one of ``later`` are declared later, by another call with ``more``.
@@ -78,8 +80,8 @@ def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (),
     for each in table:
         if node.has_parameter(each.name):
             continue
-        open_minded = ParameterDescriptor(dynamic_typing=True)
-        checked(each, node.declare_parameter(each.name, each.default, open_minded).value)
+        any_type = ParameterDescriptor(dynamic_typing=True)
+        checked_value(each, node.declare_parameter(each.name, each.default, any_type).value)
         node.set_descriptor(each.name, _descriptor(each))
     log_differences(node, table, more)
     for name in unknown_overrides(node):
@@ -127,16 +129,16 @@ def _descriptor(declaration: Declaration) -> ParameterDescriptor:
 def read(
     node: Node, table: Iterable[Declaration], changes: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Checked values of the whole table, with some of them replaced. Raises ``ParameterError``."""
+    """Checked values of the whole table, with some of them replaced. Raises ``RosParameterError``."""
     replaced = changes or {}
     return {
-        each.name: checked(each, replaced.get(each.name, node.get_parameter(each.name).value))
+        each.name: checked_value(each, replaced.get(each.name, node.get_parameter(each.name).value))
         for each in table
     }
 
 
-def checked(declaration: Declaration, value: Any) -> Any:
-    """The value as bool, str, int, float or list. Raises ``ParameterError``."""
+def checked_value(declaration: Declaration, value: Any) -> Any:
+    """The value as bool, str, int, float or list. Raises ``RosParameterError``."""
     if value is False and "off" in declaration.choices:
         value = "off"  # YAML reads an unquoted off as false
     if declaration.kind == "switch" and isinstance(value, bool):
@@ -159,15 +161,15 @@ def checked(declaration: Declaration, value: Any) -> Any:
             listed = list(values)
             if all(_is_number(each, declaration) for each in listed):
                 return [float(each) for each in listed]
-    raise ParameterError(declaration.name, value, declaration.allowed)
+    raise RosParameterError(declaration.name, value, declaration.allowed)
 
 
 def per_joint(name: str, values: Sequence[float], joints: int) -> list[float]:
-    """One value for each joint; a single one is repeated. Raises ``ParameterError``."""
+    """One value for each joint; a single one is repeated. Raises ``RosParameterError``."""
     if len(values) == 1:
         return list(values) * joints
     if len(values) != joints:
-        raise ParameterError(name, list(values), f"1 value, or {joints}: one for each joint of the model")
+        raise RosParameterError(name, list(values), f"1 value, or {joints}: one for each joint of the model")
     return list(values)
 
 
@@ -177,10 +179,8 @@ def _is_number(value: Any, declaration: Declaration) -> bool:
     return math.isfinite(value) and declaration.minimum <= value <= declaration.maximum
 
 
-# ROS arguments with mixed lists of integers and numbers made uniform.
-#
-# rcl's own parser refuses ``gravity: [0, 0, -9.81]`` before a node can see it. Such lists, in
-# ``-p name:=value`` and in ``--params-file`` files, become lists of numbers here.
+# ROS arguments: rcl's parser refuses mixed lists such as ``gravity: [0, 0, -9.81]``, before a node can see
+# them; they become lists of floating-point numbers, in ``-p name:=value`` and in ``--params-file`` files
 
 
 def uniform_arguments(arguments: Sequence[str], folder: Path) -> list[str]:
@@ -227,3 +227,47 @@ def _uniform(value: Any) -> Any:
     if isinstance(value, list) and {type(each) for each in value} == {int, float}:
         return [float(each) for each in value]
     return value
+
+
+# Parameter files
+
+
+def file_parameters(file: Path, node: str, namespace: str) -> dict[str, Any]:
+    """What a ROS parameter file sets for a node, by dotted name; later entries win.
+
+    Raises ``RosParameterError`` for a file that is no YAML, or not keyed by nodes.
+    """
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
+        why = " ".join(str(error).split())
+        raise RosParameterError("params_file", str(file), f"a readable YAML file: {why}") from None
+    content = {} if content is None else content
+    if not isinstance(content, dict):
+        raise RosParameterError("params_file", str(file), "a mapping of /** or node names to ros__parameters")
+    full = "/".join(("", *namespace.strip("/").split("/"), node)).replace("//", "/")
+    result: dict[str, Any] = {}
+    for key, entry in _by_node(content, ""):
+        pattern = re.escape(key if key.startswith("/") else f"/{key}")
+        pattern = pattern.replace(r"/\*\*", "(/[^/]+)*").replace(r"\*", "[^/]+")
+        if re.fullmatch(pattern, full):
+            result |= _flat(entry)
+    return result
+
+
+def _by_node(tree: Mapping[str, Any], above: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Node patterns with their ros__parameters; namespaces may be nested."""
+    found: list[tuple[str, Mapping[str, Any]]] = []
+    for key, value in tree.items():
+        if isinstance(value, dict) and key == "ros__parameters":
+            found.append((above, value))
+        elif isinstance(value, dict):
+            found += _by_node(value, f"{above}/{str(key).lstrip('/')}")
+    return found
+
+
+def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, value in tree.items():
+        values |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
+    return values

@@ -1,7 +1,14 @@
-"""A node as a process: start, spin, and end with exit code 0 on Ctrl-C, SIGTERM or a shutdown.
+"""A node as a process: how it starts, spins, and ends with exit code 0 on Ctrl-C, SIGTERM or a shutdown.
 
 Signals are handled here, not by rclpy, whose handler shuts the context down at once: the node could not
 publish a last safe command then.
+
+``StateFirstSpin`` answers one subscription before everything else, and cheaply. ``SingleThreadedExecutor``
+gathers every entity of the node and makes a wait set and a task for each message: at 1 kHz that is most of
+the time between a state and its command, and it grows with each service that a lifecycle node has. Here a
+wait set of the one subscription is kept and its messages are handed over directly; everything else is looked
+at a hundred times a second, after a state was answered, and run by an executor. The wait set is rclpy's own
+class, which it does not document: the same in Jazzy and Kilted, tested with both.
 """
 
 import logging
@@ -25,20 +32,20 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 
+from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 from kane_dynamics_ros.nodes.parameters import uniform_arguments
-from kane_dynamics_ros.runtime.errors import BuildInterruptedError
+from kane_dynamics_ros.runtime.compilation import BuildInterruptedError
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+OTHERS_PERIOD = 0.01  # [s] between looks at trajectories, services and parameters
+NEXT_PERIOD = 0.001  # [s] until the next look when there was something: one by one, states in between
+EVENTS_PERIOD = 1.0  # [s] between looks at what wait sets of rclpy do not show: quality of service events
+MOST_AT_ONCE = 100  # messages that are taken before they are answered
+READY_KINDS = ("subscription", "guard_condition", "timer", "client", "service")
 
 
-class Spinning(Protocol):
-    """A node that spins itself, and has something to do before its process ends."""
-
-    def spin(self, stopped: Callable[[], bool]) -> None: ...
-
-    def finish(self) -> None: ...
+# Signals
 
 
 class StopRequest:
@@ -77,28 +84,21 @@ def stopping_at_once() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-class RosLogHandler(logging.Handler):
-    """Hands what this package logs over to the ROS log: a compilation takes long, and says so."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        logger, text = rclpy.logging.get_logger(record.name), self.format(record)
-        if record.levelno >= logging.ERROR:  # a line for each severity, which rclpy keeps by line
-            logger.error(text)
-        elif record.levelno >= logging.WARNING:
-            logger.warning(text)
-        elif record.levelno >= logging.INFO:
-            logger.info(text)
-        else:
-            logger.debug(text)
+def ignore_signals() -> None:
+    """From now on: a second Ctrl-C would otherwise kill the process while it ends."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
-def log_to_ros() -> None:
-    """From now on, warnings and news of the package's other rooms go to the ROS log."""
-    log = logging.getLogger(__name__.partition(".")[0])
-    if not any(isinstance(each, RosLogHandler) for each in log.handlers):
-        log.addHandler(RosLogHandler())
-        log.setLevel(logging.INFO)
-        log.propagate = False
+# The process
+
+
+class Spinning(Protocol):
+    """A node that spins itself, and has something to do before its process ends."""
+
+    def spin(self, stopped: Callable[[], bool]) -> None: ...
+
+    def finish(self) -> None: ...
 
 
 def run_node(build: Callable[[], Spinning]) -> int:
@@ -128,31 +128,34 @@ def run_node(build: Callable[[], Spinning]) -> int:
     finally:
         ignore_signals()
         rclpy.try_shutdown()
-        for number in STOP_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # a second Ctrl-C while Python ends
     return 0
 
 
-def ignore_signals() -> None:
-    """From now on: the interpreter's own end restores the default, by which a second Ctrl-C would kill."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+def log_to_ros() -> None:
+    """From now on, warnings and news of the package's other rooms go to the ROS log."""
+    log = logging.getLogger(__name__.partition(".")[0])
+    if not any(isinstance(each, RosLogHandler) for each in log.handlers):
+        log.addHandler(RosLogHandler())
+        log.setLevel(logging.INFO)
+        log.propagate = False
 
 
-# A spin that answers one subscription before everything else, and cheaply.
-#
-# ``SingleThreadedExecutor`` gathers every entity of the node, makes a wait set and a task for each message:
-# at 1 kHz that is most of the time between a state and its command, and it grows with each service that a
-# lifecycle node has. Here a wait set of the one subscription is kept and its message handed over directly;
-# everything else is looked at a hundred times a second, after a state was answered, and run by an executor.
-# The wait set is rclpy's own class, which it keeps to itself: the same in Jazzy and Kilted, tested with both.
+class RosLogHandler(logging.Handler):
+    """Hands what this package logs over to the ROS log: a compilation takes long, and says so."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        logger, text = rclpy.logging.get_logger(record.name), self.format(record)
+        if record.levelno >= logging.ERROR:  # a line for each severity, which rclpy keeps by line
+            logger.error(text)
+        elif record.levelno >= logging.WARNING:
+            logger.warning(text)
+        elif record.levelno >= logging.INFO:
+            logger.info(text)
+        else:
+            logger.debug(text)
 
 
-OTHERS_PERIOD = 0.01  # [s] between looks at trajectories, services and parameters
-NEXT_PERIOD = 0.001  # [s] until the next look when there was something: one by one, states in between
-EVENTS_PERIOD = 1.0  # [s] between looks at what wait sets of rclpy do not show: quality of service events
-MOST_AT_ONCE = 100  # messages that are taken before they are answered
-READY_KINDS = ("subscription", "guard_condition", "timer", "client", "service")
+# The spin
 
 
 class OwnSpin(CallbackGroup):
@@ -225,7 +228,7 @@ class StateFirstSpin:
         handle = self._subscription.handle
         self._wait_set.clear_entities()
         self._wait_set.add_subscription(handle)
-        self._wait_set.wait(max(int((until - time.monotonic()) * NANOSECONDS), 0))
+        self._wait_set.wait(max(int((until - time.monotonic()) * SECOND_NS), 0))
         if self._wait_set.get_ready_entities("subscription"):
             kind = self._subscription.msg_type
             taken: list[tuple[Any, Any]] = []

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 from rclpy.serialization import deserialize_message, serialize_message
 from trajectory_msgs.msg import JointTrajectory
 
-from kane_dynamics_ros.control.validation import FIELDS, RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.validation import FIELDS, SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
 
-PLAIN_CDR = {b"\x00\x00": ">", b"\x00\x01": "<"}  # by the first two bytes
+BYTE_ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}  # of plain CDR, by the first two bytes
 Bytes = NDArray[np.uint8]
 
 
@@ -34,7 +33,7 @@ class SerializedMessageError(KaneDynamicsError):
 
 
 class _Cursor:
-    """A place in the bytes behind the encoding; each method goes on by what it reads."""
+    """A position in the bytes behind the encoding; each method advances it by what it reads."""
 
     def __init__(self, body: Bytes, order: str) -> None:
         self._body, self._view = body, body.data
@@ -61,7 +60,7 @@ class _Cursor:
         self.place = -(-self.place // 4) * 4
         here = self._advance(8)
         seconds, nanoseconds = self._time.unpack_from(self._view, here)
-        total: int = seconds * NANOSECONDS + nanoseconds
+        total: int = seconds * SECOND_NS + nanoseconds
         return total
 
     def text(self) -> str:
@@ -128,7 +127,7 @@ class SerializedPoints(Sequence[RequestPoint]):
 def request_from_bytes(data: Any) -> TrajectoryRequest:
     """A serialized ``JointTrajectory`` as a request, unchecked. Raises ``SerializedMessageError``."""
     whole: Bytes = np.frombuffer(data, np.uint8)
-    order = PLAIN_CDR.get(bytes(whole[:2]))
+    order = BYTE_ORDERS.get(bytes(whole[:2]))
     if order is None:  # another encoding: let the middleware change it to its own
         return request_from_bytes(serialize_message(deserialize_message(bytes(data), JointTrajectory)))
     body = whole[4:]
@@ -145,7 +144,7 @@ def request_from_bytes(data: Any) -> TrajectoryRequest:
 def bytes_from_request(request: TrajectoryRequest) -> bytes:
     """A request as a serialized ``JointTrajectory``, which ``Publisher.publish`` takes as it is."""
     result = bytearray(b"\x00\x01\x00\x00")
-    result += struct.pack("<iI", *divmod(request.stamp_ns, NANOSECONDS))
+    result += struct.pack("<iI", *divmod(request.stamp_ns, SECOND_NS))
     _append_text(result, request.label)
     _append_count(result, len(request.names))
     for name in request.names:
@@ -158,7 +157,7 @@ def bytes_from_request(request: TrajectoryRequest) -> bytes:
             if len(values):
                 result += bytes(-(len(result) - 4) % 8)
                 result += values.tobytes()
-        result += struct.pack("<iI", *divmod(point.time_ns, NANOSECONDS))
+        result += struct.pack("<iI", *divmod(point.time_ns, SECOND_NS))
     return bytes(result)
 
 
@@ -173,8 +172,8 @@ def _append_text(result: bytearray, text: str) -> None:
     result += encoded
 
 
-# rcl's own call to take a serialized message, through ctypes, which lets other Python threads run meanwhile;
-# rclpy's holds them up for as long as it copies, some ten milliseconds for 100,000 points.
+# rcl's call to take a serialized message, through ctypes, which lets other Python threads run meanwhile:
+# rclpy's holds them up for as long as it copies, some ten milliseconds for 100,000 points
 
 
 class _Allocator(ctypes.Structure):

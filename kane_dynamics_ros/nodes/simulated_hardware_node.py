@@ -3,10 +3,11 @@
 import math
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from builtin_interfaces.msg import Time
+from geometry_msgs.msg import Point, PoseStamped, Quaternion
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
@@ -17,28 +18,30 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from kane_dynamics_ros.errors import KaneDynamicsError, NonFiniteError
-from kane_dynamics_ros.nodes.hardware.engine import build_hardware, build_reporter, faults, payload
-from kane_dynamics_ros.nodes.hardware.parameters import TABLE
-from kane_dynamics_ros.nodes.hardware.time import (
+from kane_dynamics_ros.nodes.hardware.clocks import (
     LockStepTime,
-    Outcome,
     ScaledTime,
     SimulationTime,
+    StepResult,
     WallTime,
 )
+from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_hardware, build_reporter, faults, payload
 from kane_dynamics_ros.nodes.messages import subscription_events
-from kane_dynamics_ros.nodes.parameters import ParameterError, declare, read
+from kane_dynamics_ros.nodes.parameters import RosParameterError, declare, read
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.sensors import Report
 
-Array = NDArray[np.float64]
-STEADY = ClockType.STEADY_TIME
-CLOCK_LOOK = 1.0  # [s] of the wall between looks for /clock
-CLOCK_REPORT = 5.0  # [s] between two warnings that there is none
-_LONGEST_WAIT = 0.1  # [s] for anything to do, before looking whether to stop
+if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid arms need not wait for
+    from kane_dynamics_ros.elastic.posture import Pose
+    from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
+
 UNANSWERED = ("nan", "stale", "lost", "freeze")  # faults whose joint states a controller may refuse
-_REPORT_PERIOD = 1.0  # [s] between two log messages of one kind
+SPIN_TIMEOUT = 0.1  # [s] for anything to do, before looking whether to stop
+CLOCK_CHECK_PERIOD = 1.0  # [s] of the wall between looks for /clock
+CLOCK_WARNING_PERIOD = 5.0  # [s] between two warnings that there is none
+LOG_PERIOD = 1.0  # [s] between two log messages of one kind
 
 
 class CommandShapeError(KaneDynamicsError):
@@ -84,6 +87,31 @@ class MergedCommand:
         return np.where(np.isnan(merged), position if self._interface == "position" else 0.0, merged)
 
 
+class TipPoses:
+    """Publishes ``~/tip_pose`` and ``~/rigid_tip_pose`` of an elastic arm, in the root link's frame."""
+
+    def __init__(self, node: Node, engine: "ElasticPlant", root: str) -> None:
+        from scipy.spatial.transform import Rotation  # an elastic arm has imported SciPy already
+
+        self._engine, self._root, self._rotation = engine, root, Rotation
+        self._true = node.create_publisher(PoseStamped, "~/tip_pose", 10)
+        self._rigid = node.create_publisher(PoseStamped, "~/rigid_tip_pose", 10)
+
+    def publish(self, stamp: Time) -> None:
+        """Both poses at ``stamp``, that of the joint states beside them."""
+        self._true.publish(self._message(self._engine.tip, stamp))
+        self._rigid.publish(self._message(self._engine.rigid_tip, stamp))
+
+    def _message(self, pose: "Pose", stamp: Time) -> PoseStamped:
+        """A frame's pose [m, quaternion]."""
+        message = PoseStamped()
+        message.header.stamp, message.header.frame_id = stamp, self._root
+        message.pose.position = Point(**dict(zip("xyz", map(float, pose.p), strict=True)))
+        quaternion = self._rotation.from_matrix(np.asarray(pose.R)).as_quat()
+        message.pose.orientation = Quaternion(**dict(zip("xyzw", map(float, quaternion), strict=True)))
+        return message
+
+
 class SimulatedHardwareNode(Node):
     """Wires ``SimulatedHardware`` to topics. Raises ``KaneDynamicsError`` on a wrong parameter."""
 
@@ -93,10 +121,8 @@ class SimulatedHardwareNode(Node):
         self.values = read(self, TABLE)
         model = load_model(self.values["model"], backend=self.values["backend"])
         self.hardware = build_hardware(model, self.values)
-        self._tip: Any = None
+        self._tip: TipPoses | None = None
         if self.values["elastic"]:
-            from kane_dynamics_ros.nodes.hardware.tip import TipPoses  # brings SciPy, like the elastic arm
-
             self._tip = TipPoses(self, self.hardware.engine, model.root)  # type: ignore[arg-type]
         self._reporter = build_reporter(self.hardware, self.values)
         self.dropped_commands = 0
@@ -118,16 +144,16 @@ class SimulatedHardwareNode(Node):
         executor = SingleThreadedExecutor()
         executor.add_node(self)
         while not stopped():
-            executor.spin_once(timeout_sec=_LONGEST_WAIT)
+            executor.spin_once(timeout_sec=SPIN_TIMEOUT)
         executor.shutdown()
 
     def finish(self) -> None:
-        """Say what went wrong during the run, if anything did."""
+        """Log what went wrong during the run, if anything did."""
         count = self.dropped_commands
         dropped = f"{count} command{' was' if count == 1 else 's were'} dropped" if count else ""
-        words = "; ".join(filter(None, (dropped, self._time.lost())))
-        if words:
-            self.get_logger().warning(words)
+        problems = "; ".join(filter(None, (dropped, self._time.lost())))
+        if problems:
+            self.get_logger().warning(problems)
         self.destroy_node()
 
     def _build_time(self) -> SimulationTime:
@@ -139,7 +165,9 @@ class SimulatedHardwareNode(Node):
 
         if mode == "wall":
             if self.get_parameter("use_sim_time").value:
-                self.create_timer(CLOCK_LOOK, self._look_for_clock, clock=Clock(clock_type=STEADY))
+                self.create_timer(
+                    CLOCK_CHECK_PERIOD, self._check_clock, clock=Clock(clock_type=ClockType.STEADY_TIME)
+                )
             return WallTime(self, step, self._advance)
         if mode == "clock":
             return ScaledTime(self, now, step, self._advance, values["time.rate"])
@@ -148,20 +176,20 @@ class SimulatedHardwareNode(Node):
                 "wall or clock with command.type joint_state: controller_manager waits for /clock, and the "
                 "arm would wait for its command"
             )
-            raise ParameterError("time.mode", mode, allowed)
+            raise RosParameterError("time.mode", mode, allowed)
 
         def faulty() -> bool:
             return any(fault.kind in UNANSWERED for fault in hardware.faults.active)
 
         return LockStepTime(self, now, self._advance, self._send, faulty, values["time.timeout"])
 
-    def _look_for_clock(self) -> None:
+    def _check_clock(self) -> None:
         """Stamps come from the clock that ``use_sim_time`` asks for: say that there is none."""
         if not self.get_clock().now().nanoseconds:
             self.get_logger().warning(
                 "use_sim_time is true and no /clock comes: joint states are stamped 0; leave it out, or set "
                 "time.mode to clock or lock_step for a clock of the arm's own",
-                throttle_duration_sec=CLOCK_REPORT,
+                throttle_duration_sec=CLOCK_WARNING_PERIOD,
             )
 
     def _subscribe(self) -> None:
@@ -191,26 +219,26 @@ class SimulatedHardwareNode(Node):
             self.dropped_commands += 1
             self.get_logger().warning(
                 f"{self._command_topic}: dropped a message ({self.dropped_commands} so far): {error}",
-                throttle_duration_sec=_REPORT_PERIOD,
+                throttle_duration_sec=LOG_PERIOD,
             )
             return
         self._time.commanded()
 
-    def _advance(self) -> Outcome:
+    def _advance(self) -> StepResult:
         try:
             self.hardware.step()
         except KaneDynamicsError as error:
             self.hardware.stop()
             self.get_logger().error(
-                f"{error}; the brakes hold the arm where it last was", throttle_duration_sec=_REPORT_PERIOD
+                f"{error}; the brakes hold the arm where it last was", throttle_duration_sec=LOG_PERIOD
             )
         return self._report() if self._reporter.due(self.hardware.steps) else "stepped"
 
-    def _report(self) -> Outcome:
+    def _report(self) -> StepResult:
         hardware = self.hardware
         report = self._reporter.compose(hardware.read(), hardware.faults)
         if report is None:
-            return "swallowed"
+            return "suppressed"
         self._fill(report)
         self._send()
         return "sent"

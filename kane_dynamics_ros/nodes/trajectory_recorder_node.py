@@ -11,104 +11,93 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, NamedTuple
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.duration import Duration
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.publisher import Publisher
-from rclpy.qos import QoSDurabilityPolicy, QoSProfile
+from rclpy.qos import QoSDurabilityPolicy, QoSProfile, QoSReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
+from rclpy.subscription import Subscription
+from rosbags.interfaces import (
+    Connection,
+    Qos,
+    QosDurability,
+    QosHistory,
+    QosLiveliness,
+    QosReliability,
+    QosTime,
+)
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
+from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.description.load import urdf_text
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
-from kane_dynamics_ros.nodes.bag_recorder import BagRecorder, Topic
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
-from kane_dynamics_ros.nodes.messages import trajectory_from
+from kane_dynamics_ros.nodes.messages import (
+    COMMAND_TOPIC,
+    LATCHED_QOS,
+    STATUS_QOS,
+    nanoseconds_of,
+    set_nanoseconds,
+    trajectory_from,
+)
 from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
 from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
 
-NEEDED = ("trajectory", "bag")
-STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
+
+class RecordedTopic(NamedTuple):
+    """A topic to record; of ``latched`` ones, the newest message sent before is received too."""
+
+    name: str
+    message: Any  # a message class
+    latched: bool = False
+
+
+STATES, COMMANDS = "joint_states", COMMAND_TOPIC
 STATUS = "feedforward_node/trajectory_status"
-LAST_WORDS = 0.5  # [s] for what was said of a failure to reach the bag as well
 TOPICS = (
-    Topic(STATES, JointState),
-    Topic(COMMANDS, Float64MultiArray),
-    Topic("joint_trajectory", JointTrajectory),
-    Topic("feedforward_node/feedforward", JointState),
-    Topic(STATUS, DiagnosticStatus, latched=True),
-    Topic("robot_description", String, latched=True),
-    Topic("/diagnostics", DiagnosticArray),
+    RecordedTopic(STATES, JointState),
+    RecordedTopic(COMMANDS, Float64MultiArray),
+    RecordedTopic("joint_trajectory", JointTrajectory),
+    RecordedTopic("feedforward_node/feedforward", JointState),
+    RecordedTopic(STATUS, DiagnosticStatus, latched=True),
+    RecordedTopic("robot_description", String, latched=True),
+    RecordedTopic("/diagnostics", DiagnosticArray),
 )
+REQUIRED = ("trajectory", "bag")
+STATUS_GRACE = 0.5  # [s] for the status of a failure to reach the bag too
 LARGEST_OFFSET = 5.0  # [s] between the stamps of states and this node's clock
-GONE_FOR = 1.0  # [s] without a publisher before it counts as ended
-ANSWERED_WITHIN = 5.0  # [s] for a service of another node
-TOLERANCE = 0.1  # [s] by which the last command may come before the last point is due
-
-
-class SilenceError(KaneDynamicsError):
-    """The controller or the robot did not show up."""
-
-    def __init__(self, missing: str, waited: float) -> None:
-        self.missing, self.waited = missing, waited
-        super().__init__(
-            f"{missing} after {waited:g} s; start the controller and the robot first, with the same "
-            "ROS_DOMAIN_ID and namespace"
-        )
-
-
-class MissingParameterError(KaneDynamicsError):
-    """A parameter without a default was not given."""
-
-    def __init__(self, name: str, what: str) -> None:
-        self.name = name
-        super().__init__(f"parameter {name!r} is missing; give it with -p {name}:=... ({what})")
-
-
-class OtherClockError(KaneDynamicsError):
-    """The robot lives in another time than this node."""
-
-    def __init__(self, stamp: float, now: float) -> None:
-        super().__init__(
-            f"{STATES} is stamped {stamp:.3f} s, and the clock here shows {now:.3f} s; set use_sim_time here "
-            "as in the controller, or fix the robot's stamps"
-        )
-
-
-class TrajectoryFailedError(KaneDynamicsError):
-    """The controller did not drive the whole trajectory, by its own word."""
-
-    def __init__(self, state: str, reason: str, bag: Path) -> None:
-        self.state, self.reason = state, reason
-        super().__init__(f"the controller says of the trajectory: {state}: {reason}; see the bag {bag}")
-
-
-class RunBrokenError(KaneDynamicsError):
-    """States, commands or time did not reach the end of the trajectory."""
-
-    def __init__(self, what: str, left: float, bag: Path) -> None:
-        super().__init__(f"{what}, {left:.3f} s before the end of the recording; the bag {bag} stops there")
-
-
-class StoppedError(KaneDynamicsError):
-    """Ctrl-C or SIGTERM came before the end."""
-
-    def __init__(self, bag: Path) -> None:
-        kept = f"the bag {bag} stops there" if bag.exists() else "nothing was recorded"
-        super().__init__(f"stopped by a signal before the trajectory ended; {kept}")
-
+PUBLISHER_GRACE = 1.0  # [s] without a publisher before it counts as ended
+SERVICE_TIMEOUT = 5.0  # [s] for a service of another node
+COMMAND_TOLERANCE = 0.1  # [s] by which the last command may come before the last point is due
+QUEUE_DEPTH = 10_000  # messages that may wait to be written
+DISCOVERY_PERIOD = 0.1  # [s] between looks for publishers
+LATCHED_IN_BAG = Qos(
+    history=QosHistory.KEEP_LAST,
+    depth=1,
+    reliability=QosReliability.RELIABLE,
+    durability=QosDurability.TRANSIENT_LOCAL,
+    deadline=QosTime(0, 0),
+    lifespan=QosTime(0, 0),
+    liveliness=QosLiveliness.SYSTEM_DEFAULT,
+    liveliness_lease_duration=QosTime(0, 0),
+    avoid_ros_namespace_conventions=False,
+)
 
 PARAMETERS = (
     Declaration("trajectory", "text", "", "YAML file with a JointTrajectory, as ros2 topic pub takes it"),
@@ -136,21 +125,233 @@ PARAMETERS = (
 )
 
 
-def check_given(options: Mapping[str, Any]) -> None:
-    """Raise ``MissingParameterError`` for what has to be given and was not."""
-    for declaration in PARAMETERS:
-        if declaration.name in NEEDED and not options[declaration.name]:
-            raise MissingParameterError(declaration.name, declaration.description)
+class BagExistsError(KaneDynamicsError):
+    """There is something where the bag should go."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: exists already, and is not overwritten; name another directory for the bag"
+        )
 
 
-def publish_description(node: Node, path: Path) -> None:
-    """Publish a URDF's text as robot_state_publisher does: expanded, reliable, transient local."""
-    qos = QoSProfile(depth=1, durability=QoSDurabilityPolicy.TRANSIENT_LOCAL)
-    node.create_publisher(String, "robot_description", qos).publish(String(data=urdf_text(path)))
+class BagWriteError(KaneDynamicsError):
+    """The system does not take what belongs into the bag: a full disk, a folder that is not ours."""
+
+    def __init__(self, path: Path, error: OSError, messages: int) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: cannot be written: {error.strerror or error}; it is not complete after {messages} "
+            "messages; make room, or name another directory for the bag"
+        )
 
 
-class Recording:
-    """One run: the node, its bag, and what is known of the trajectory."""
+class SilenceError(KaneDynamicsError):
+    """The controller or the robot did not show up."""
+
+    def __init__(self, missing: str, waited: float) -> None:
+        self.missing, self.waited = missing, waited
+        super().__init__(
+            f"{missing} after {waited:g} s; start the controller and the robot first, with the same "
+            "ROS_DOMAIN_ID and namespace"
+        )
+
+
+class MissingParameterError(KaneDynamicsError):
+    """A parameter without a default was not given."""
+
+    def __init__(self, name: str, what: str) -> None:
+        self.name = name
+        super().__init__(f"parameter {name!r} is missing; give it with -p {name}:=... ({what})")
+
+
+class OtherClockError(KaneDynamicsError):
+    """The robot's stamps come from another clock than this node's."""
+
+    def __init__(self, stamp: float, now: float) -> None:
+        super().__init__(
+            f"{STATES} is stamped {stamp:.3f} s, and the clock here shows {now:.3f} s; set use_sim_time here "
+            "as in the controller, or fix the robot's stamps"
+        )
+
+
+class TrajectoryFailedError(KaneDynamicsError):
+    """The controller reports that it did not follow the whole trajectory."""
+
+    def __init__(self, state: str, reason: str, bag: Path) -> None:
+        self.state, self.reason = state, reason
+        super().__init__(f"the controller says of the trajectory: {state}: {reason}; see the bag {bag}")
+
+
+class RunBrokenError(KaneDynamicsError):
+    """States, commands or time did not reach the end of the trajectory."""
+
+    def __init__(self, what: str, left: float, bag: Path) -> None:
+        super().__init__(f"{what}, {left:.3f} s before the end of the recording; the bag {bag} stops there")
+
+
+class StoppedError(KaneDynamicsError):
+    """Ctrl-C or SIGTERM came before the end."""
+
+    def __init__(self, bag: Path) -> None:
+        kept = f"the bag {bag} stops there" if bag.exists() else "nothing was recorded"
+        super().__init__(f"stopped by a signal before the trajectory ended; {kept}")
+
+
+# The bag
+
+
+class Received(NamedTuple):
+    """The newest message of a topic, as it came over the wire."""
+
+    data: bytes
+    clock_ns: int  # when, by the node's clock
+    steady: float  # [s] when, by a clock that never steps
+
+
+class BagRecorder:
+    """Subscribes to topics as raw bytes and, once ``open`` was called, writes each message as it comes.
+
+    Nothing is written before ``open``, so that a start that is refused leaves no bag; latched messages that
+    came before are then written first. ``look`` is to be called while spinning: it subscribes to topics as
+    their publishers offer them, reliably where all of them do. A context manager: the bag is complete, with
+    its metadata, when it closes. ``without_namespace`` leaves the node's namespace out of the names in the
+    bag. Raises ``BagExistsError``, ``BagWriteError``.
+    """
+
+    def __init__(
+        self, node: Node, path: Path, topics: tuple[RecordedTopic, ...], without_namespace: bool = False
+    ) -> None:
+        if path.exists():
+            raise BagExistsError(path)
+        self.path = path
+        self._node = node
+        self._topics = {topic.name: topic for topic in topics}
+        self._prefix = node.get_namespace().rstrip("/") if without_namespace else ""
+        self._writer: Writer | None = None
+        self._connections: dict[str, Connection] = {}
+        self._subscriptions: dict[str, Subscription[Any]] = {}
+        self._unreliable: set[str] = set()  # topics with a publisher that offers best effort
+        self._heard: dict[str, Received] = {}
+        self._written = 0
+        self._next_look = 0.0
+
+    def __enter__(self) -> "BagRecorder":
+        self.look()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        writer, self._writer = self._writer, None
+        if writer is None:
+            return
+        try:
+            writer.close()
+        except OSError as failure:
+            with suppress(Exception):
+                writer.abort()
+            if error is None:
+                raise BagWriteError(self.path, failure, self._written) from None
+
+    def open(self) -> None:
+        """Create the bag, and write what is latched."""
+        writer = Writer(self.path, version=9, storage_plugin=StoragePlugin.MCAP)
+        try:
+            writer.open()
+            self._writer = writer
+            for topic in self._topics.values():
+                self._connections[topic.name] = self._connection(writer, topic)
+        except OSError as error:
+            raise BagWriteError(self.path, error, 0) from None
+        now = self._node.get_clock().now().nanoseconds
+        for name, heard in self._heard.items():
+            if self._topics[name].latched:
+                self._write(name, now, heard.data)
+
+    def look(self) -> None:
+        """Subscribe to topics that have publishers by now, and again where a less reliable one joined."""
+        if time.monotonic() < self._next_look:
+            return
+        self._next_look = time.monotonic() + DISCOVERY_PERIOD
+        for name, topic in self._topics.items():
+            best_effort = name in self._unreliable
+            current = self._subscriptions.get(name)
+            if current is not None and best_effort and is_reliable(current.qos_profile):
+                self._node.destroy_subscription(current)
+            elif current is not None:
+                continue
+            elif not topic.latched:
+                offers = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name(name))
+                if not offers:
+                    continue
+                best_effort = not all(is_reliable(each.qos_profile) for each in offers)
+            self._subscriptions[name] = self._subscribe(topic, reliable=not best_effort)
+
+    def heard(self, name: str) -> bool:
+        """Whether anything has come from a topic."""
+        return name in self._heard
+
+    def last(self, name: str) -> Received:
+        """The newest message of a topic; ``KeyError`` when none has come."""
+        return self._heard[name]
+
+    def _subscribe(self, topic: RecordedTopic, reliable: bool) -> "Subscription[Any]":
+        callbacks = SubscriptionEventCallbacks(use_default_callbacks=False)
+        callbacks.incompatible_qos = lambda _: self._unreliable.add(topic.name)
+        return self._node.create_subscription(
+            topic.message,
+            topic.name,
+            self._receiver(topic.name),
+            QoSProfile(
+                depth=QUEUE_DEPTH,
+                durability=QoSDurabilityPolicy.TRANSIENT_LOCAL
+                if topic.latched
+                else QoSDurabilityPolicy.VOLATILE,
+                reliability=QoSReliabilityPolicy.RELIABLE if reliable else QoSReliabilityPolicy.BEST_EFFORT,
+            ),
+            raw=True,
+            event_callbacks=callbacks,
+        )
+
+    def _receiver(self, name: str) -> Callable[[bytes], None]:
+        def receive(data: bytes) -> None:
+            now = self._node.get_clock().now().nanoseconds
+            self._heard[name] = Received(data, now, time.monotonic())
+            if self._writer is not None:
+                self._write(name, now, data)
+
+        return receive
+
+    def _write(self, name: str, now_ns: int, data: bytes) -> None:
+        if self._writer is None:
+            return
+        try:
+            self._writer.write(self._connections[name], now_ns, data)
+        except OSError as error:
+            raise BagWriteError(self.path, error, self._written) from None
+        self._written += 1
+
+    def _connection(self, writer: Writer, topic: RecordedTopic) -> Connection:
+        package, kind = topic.message.__module__.partition(".")[0], topic.message.__name__
+        return writer.add_connection(
+            self._node.resolve_topic_name(topic.name).removeprefix(self._prefix),
+            f"{package}/msg/{kind}",
+            typestore=get_typestore(Stores.ROS2_JAZZY),
+            offered_qos_profiles=[LATCHED_IN_BAG] if topic.latched else [],
+        )
+
+
+def is_reliable(qos: QoSProfile) -> bool:
+    """Whether a quality of service promises that every message arrives."""
+    return bool(qos.reliability == QoSReliabilityPolicy.RELIABLE)
+
+
+# The run
+
+
+class TrajectoryRun:
+    """One trajectory sent to the controller, and recorded to its end."""
 
     def __init__(
         self,
@@ -167,8 +368,7 @@ class Recording:
         self._simulated = bool(node.get_parameter("use_sim_time").value)
         self._gone_since: dict[str, float] = {}
         self._progress = (-1, 0.0)  # newest stamp [ns], and since when it has been [s]
-        qos = QoSProfile(depth=10, durability=QoSDurabilityPolicy.TRANSIENT_LOCAL)
-        node.create_subscription(DiagnosticStatus, STATUS, self._on_status, qos)
+        node.create_subscription(DiagnosticStatus, STATUS, self._on_status, STATUS_QOS)
 
     def drive(self, trajectory: JointTrajectory, lead: float, settle: float) -> None:
         """Wait for the others, send the trajectory, record until it has ended.
@@ -178,15 +378,15 @@ class Recording:
         publisher = self._node.create_publisher(JointTrajectory, "joint_trajectory", 1)
         self._await_others(publisher)
         self._bag.open()
-        with self._standing_still():
-            start_ns = max(self._now_ns(), self._newest_state_ns()) + round(lead * NANOSECONDS)
-            trajectory.header.stamp.sec, trajectory.header.stamp.nanosec = divmod(start_ns, NANOSECONDS)
-            self._label = mark_of(trajectory)
+        with self._paused_robot():
+            start_ns = max(self._now_ns(), self._newest_state_ns()) + round(lead * SECOND_NS)
+            set_nanoseconds(trajectory.header.stamp, start_ns)
+            self._label = label_of(trajectory)
             trajectory.header.frame_id = self._label
             publisher.publish(trajectory)
             self._await_answer(publisher)
-        last_ns = start_ns + length_ns(trajectory)
-        self._record_until(last_ns + round(settle * NANOSECONDS), last_ns)
+        last_ns = start_ns + duration_ns(trajectory)
+        self._record_until(last_ns + round(settle * SECOND_NS), last_ns)
 
     def _await_others(self, publisher: "Publisher[JointTrajectory]") -> None:
         deadline = time.monotonic() + self._timeout
@@ -194,8 +394,8 @@ class Recording:
         if what := self._missing(publisher):
             raise SilenceError(what, self._timeout)
         stamp, now = self._newest_state_ns(), self._now_ns()
-        if abs(stamp - now) > LARGEST_OFFSET * NANOSECONDS:
-            raise OtherClockError(stamp / NANOSECONDS, now / NANOSECONDS)
+        if abs(stamp - now) > LARGEST_OFFSET * SECOND_NS:
+            raise OtherClockError(stamp / SECOND_NS, now / SECOND_NS)
 
     def _missing(self, publisher: "Publisher[JointTrajectory]") -> str:
         """What the trajectory still has to wait for; empty when nothing."""
@@ -207,7 +407,7 @@ class Recording:
         return "" if publisher.get_subscription_count() > 1 else "no controller listens to joint_trajectory"
 
     @contextmanager
-    def _standing_still(self) -> Iterator[None]:
+    def _paused_robot(self) -> Iterator[None]:
         """Pause a simulated robot in lock step: the trajectory comes at one moment of its time, however long
         the controller's process takes it. Other robots go on."""
         robots = self._node.get_publishers_info_by_topic(STATES) if self._simulated else []
@@ -224,17 +424,17 @@ class Recording:
 
     def _set_paused(self, client: AsyncParameterClient, paused: bool) -> bool:
         """Whether the robot's node has taken it."""
-        if not client.wait_for_services(timeout_sec=ANSWERED_WITHIN):
+        if not client.wait_for_services(timeout_sec=SERVICE_TIMEOUT):
             return False
         future = client.set_parameters([Parameter("time.paused", value=paused)])
-        deadline = time.monotonic() + ANSWERED_WITHIN
+        deadline = time.monotonic() + SERVICE_TIMEOUT
         self._spin_until(lambda: future.done() or time.monotonic() > deadline)
         result = future.result() if future.done() else None
         return result is not None and all(each.successful for each in result.results)
 
     def _await_answer(self, publisher: "Publisher[JointTrajectory]") -> None:
         """Until the controller says what it makes of the trajectory, where it says such things."""
-        publisher.wait_for_all_acked(Duration(seconds=ANSWERED_WITHIN))
+        publisher.wait_for_all_acked(Duration(seconds=SERVICE_TIMEOUT))
         deadline = time.monotonic() + self._timeout
         if self._simulated and self._node.count_publishers(STATUS):
             self._spin_until(lambda: bool(self._outcome) or time.monotonic() > deadline)
@@ -245,20 +445,20 @@ class Recording:
         def over() -> bool:
             if self._failed():
                 return True
-            left = (end_ns - self._newest_state_ns()) / NANOSECONDS
+            left = (end_ns - self._newest_state_ns()) / SECOND_NS
             if left < 0.0:
                 return True
-            if trouble := self._trouble():
-                raise RunBrokenError(trouble, left, self._bag.path)
+            if interruption := self._interruption():
+                raise RunBrokenError(interruption, left, self._bag.path)
             return False
 
         self._spin_until(over)
         if self._failed():
-            deadline = time.monotonic() + LAST_WORDS
+            deadline = time.monotonic() + STATUS_GRACE
             self._spin_until(lambda: time.monotonic() > deadline)
             raise TrajectoryFailedError(self._outcome["state"], self._outcome["reason"], self._bag.path)
-        behind = (last_ns - self._bag.last(COMMANDS).clock_ns) / NANOSECONDS
-        if behind > TOLERANCE:
+        behind = (last_ns - self._bag.last(COMMANDS).clock_ns) / SECOND_NS
+        if behind > COMMAND_TOLERANCE:
             raise RunBrokenError(f"the last message on {COMMANDS} came", behind, self._bag.path)
         if self._outcome and not self._finished():
             deadline = time.monotonic() + self._timeout
@@ -272,7 +472,7 @@ class Recording:
     def _finished(self) -> bool:
         return self._outcome.get("state") == "finished"
 
-    def _trouble(self) -> str:
+    def _interruption(self) -> str:
         """Why the run will not come to its end; empty as long as it may."""
         now = time.monotonic()
         for name in (STATES, COMMANDS):
@@ -280,7 +480,7 @@ class Recording:
                 return f"nothing came on {name} for {self._timeout:g} s"
             if self._node.count_publishers(name):
                 self._gone_since.pop(name, None)
-            elif now - self._gone_since.setdefault(name, now) > GONE_FOR:
+            elif now - self._gone_since.setdefault(name, now) > PUBLISHER_GRACE:
                 return f"the publisher of {name} has gone"
         if self._progress_stalled(now):
             return f"time did not advance for {self._timeout:g} s"
@@ -304,7 +504,7 @@ class Recording:
         """
         heard = self._bag.last(STATES)
         stamp = deserialize_message(heard.data, JointState).header.stamp
-        return int(stamp.sec * NANOSECONDS + stamp.nanosec) or heard.clock_ns
+        return nanoseconds_of(stamp) or heard.clock_ns
 
     def _now_ns(self) -> int:
         return int(self._node.get_clock().now().nanoseconds)
@@ -318,17 +518,31 @@ class Recording:
             self._executor.spin_once(timeout_sec=0.05)
 
 
-def mark_of(trajectory: JointTrajectory) -> str:
-    """What tells this trajectory from others, the same in each run: it needs no frame, so it goes there."""
+def label_of(trajectory: JointTrajectory) -> str:
+    """A label that identifies this trajectory, the same in each run; ``frame_id`` carries it."""
     return f"recorder_{hashlib.sha256(repr(trajectory).encode()).hexdigest()[:12]}"
 
 
-def length_ns(trajectory: JointTrajectory) -> int:
+def duration_ns(trajectory: JointTrajectory) -> int:
     """From its start to its last point [ns]; without points, which means stop, none."""
     if not trajectory.points:
         return 0
-    last = trajectory.points[-1].time_from_start
-    return int(last.sec * NANOSECONDS + last.nanosec)
+    return nanoseconds_of(trajectory.points[-1].time_from_start)
+
+
+# The process
+
+
+def check_given(options: Mapping[str, Any]) -> None:
+    """Raise ``MissingParameterError`` for what has to be given and was not."""
+    for declaration in PARAMETERS:
+        if declaration.name in REQUIRED and not options[declaration.name]:
+            raise MissingParameterError(declaration.name, declaration.description)
+
+
+def publish_description(node: Node, path: Path) -> None:
+    """Publish a URDF's text as robot_state_publisher does: expanded, reliable, transient local."""
+    node.create_publisher(String, "robot_description", LATCHED_QOS).publish(String(data=urdf_text(path)))
 
 
 def record(node: Node, executor: Executor, options: Mapping[str, Any], stopped: Callable[[], bool]) -> None:
@@ -338,7 +552,7 @@ def record(node: Node, executor: Executor, options: Mapping[str, Any], stopped: 
     with BagRecorder(node, Path(options["bag"]), TOPICS, options["without_namespace"]) as bag:
         if options["robot_description"]:
             publish_description(node, Path(options["robot_description"]))
-        recording = Recording(node, executor, bag, options["timeout"], stopped)
+        recording = TrajectoryRun(node, executor, bag, options["timeout"], stopped)
         recording.drive(trajectory, options["lead_time"], options["settle_time"])
 
 

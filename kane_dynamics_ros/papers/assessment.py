@@ -15,7 +15,7 @@ import sympy
 
 from kane_dynamics_ros.description import Chain, ChainJoint, Inertia, load_robot, serial_chain
 from kane_dynamics_ros.description.model import IDENTITY, Vector
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, renamed, symbolic_chain
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 from kane_dynamics_ros.papers import manipulator_maggi
@@ -45,7 +45,7 @@ def kane_differentiated(chain: Chain, count: Differentiator) -> Any:
     """Partial velocities are read off the velocities, accelerations composed: nothing is differentiated."""
     q, u = _of_time(chain)
     du = coordinate_symbols(len(q))[2]
-    return chain_dynamics.inverse_dynamics(chain, q, u, du, GRAVITY)
+    return dynamics.inverse_dynamics(chain, q, u, du, GRAVITY)
 
 
 def lagrange_differentiated(chain: Chain, count: Differentiator) -> Any:
@@ -85,7 +85,7 @@ def gibbs_appell_differentiated(chain: Chain, count: Differentiator) -> Any:
 
 
 FORMULATIONS = {
-    "Kane": Formulation(chain_dynamics.inverse_dynamics, kane_differentiated),
+    "Kane": Formulation(dynamics.inverse_dynamics, kane_differentiated),
     "Lagrange": Formulation(lagrange.inverse_dynamics, lagrange_differentiated),
     "Maggi": Formulation(maggi.inverse_dynamics, maggi_differentiated),
     "Gibbs-Appell": Formulation(gibbs_appell.inverse_dynamics, gibbs_appell_differentiated),

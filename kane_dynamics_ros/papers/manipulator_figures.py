@@ -1,4 +1,4 @@
-"""Figures 2 to 4 of [Malvezzi2017], drawn from our own simulations."""
+"""Figures 2 to 4 of [Malvezzi2017] from our own simulations, and what they show of its statements."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,13 +8,28 @@ import matplotlib
 import numpy as np
 from matplotlib import pyplot as plt
 
-from kane_dynamics_ros.papers.manipulator_simulation import Array, Forward, Inverse
+from kane_dynamics_ros.description import load_robot
+from kane_dynamics_ros.papers.manipulator_simulation import (
+    AMPLITUDES,
+    FASTER,
+    STROKE,
+    Forward,
+    Inverse,
+    Manipulator,
+    forward_simulation,
+    inverse_simulation,
+    manipulator,
+    static_torques,
+)
+from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.share import share_directory
 
 matplotlib.use("Agg")
 
 COORDINATES = (r"$\gamma_1$", r"$\alpha_2$", r"$\alpha_3$")
 TORQUES = ("$T_1$", "$T_2$", "$T_3$")
 COLOURS = ("tab:blue", "tab:orange", "tab:green")
+SAMPLES = 201  # of a simulation
 
 
 def draw_inverse(result: Inverse, static: Array, title: str, path: Path) -> None:
@@ -68,3 +83,63 @@ def _finish(figure: Any, panels: Any, title: str, path: Path) -> None:
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
     figure.savefig(path, dpi=120, metadata={"Software": None})
     plt.close(figure)
+
+
+# ``kane_dynamics paper manipulator_5dof``
+
+
+def manipulator_5dof(output: Path) -> int:
+    """Write the figures to ``output`` and print what the simulations show."""
+    name = "manipulator_5dof"
+    arm = manipulator(load_robot(share_directory() / "urdf" / f"{name}.urdf"))
+    slow = inverse_simulation(arm, AMPLITUDES, STROKE, SAMPLES)
+    fast = inverse_simulation(arm, AMPLITUDES, STROKE / FASTER, SAMPLES)
+    forward = forward_simulation(arm, SAMPLES)
+    output.mkdir(parents=True, exist_ok=True)
+    paths = [output / f"{name}_figure_{number}.png" for number in (2, 3, 4)]
+    draw_inverse(
+        slow, static_along(arm, slow), "Figure 2. First inverse simulation: slow prescribed motion", paths[0]
+    )
+    draw_inverse(
+        fast, static_along(arm, fast), f"Figure 3. Second inverse simulation: {FASTER} times faster", paths[1]
+    )
+    draw_forward(forward, "Figure 4. Forward simulation: static torques, slightly varied", paths[2])
+    print("\n".join(statements(arm, slow, fast, forward)))
+    print("\n".join(f"wrote {path}" for path in paths))
+    return 0
+
+
+def statements(arm: Manipulator, slow: Inverse, fast: Inverse, forward: Forward) -> list[str]:
+    """What the simulations show of the paper's statements, a line each."""
+    slow_inertial, fast_inertial = inertial_torques(arm, slow), inertial_torques(arm, fast)
+    ratio = np.max(np.abs(fast_inertial), axis=0) / np.max(np.abs(slow_inertial), axis=0)
+    return [
+        f"static torques at zero [N m]:                 {_row(static_torques(arm))}",
+        f"largest inertial torques, slow [N m]:         {_row(np.max(np.abs(slow_inertial), axis=0))}",
+        f"largest inertial torques, faster [N m]:       {_row(np.max(np.abs(fast_inertial), axis=0))}",
+        f"their ratio ({FASTER} squared is {FASTER**2}):           {_row(ratio)}",
+        f"Maggi (DAE) less Kane, inverse, largest:      {_gap(slow.maggi, slow.kane):.1e} N m (slow), "
+        f"{_gap(fast.maggi, fast.kane):.1e} N m (faster)",
+        f"Maggi (DAE) less Kane (ODE), forward:         {_gap(forward.maggi, forward.kane):.1e} rad; "
+        f"constraints drift by {forward.drift:.1e}",
+        f"motion at the end of the forward simulation:  {_row(forward.kane[-1])} rad",
+    ]
+
+
+def inertial_torques(arm: Manipulator, result: Inverse) -> Array:
+    """The torques (N, 3) less what holds the arm still in each posture."""
+    return np.asarray(result.kane - static_along(arm, result))
+
+
+def static_along(arm: Manipulator, result: Inverse) -> Array:
+    """The torques (N, 3) [N m] that hold the arm still in each posture of a motion."""
+    still = np.zeros(3)
+    return np.array([arm.inverse_dynamics(q, still, still) for q in result.motion.position])
+
+
+def _row(values: Array) -> str:
+    return "  ".join(f"{value:9.4f}" for value in values)
+
+
+def _gap(a: Array, b: Array) -> float:
+    return float(np.max(np.abs(a - b)))

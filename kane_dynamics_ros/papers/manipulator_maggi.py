@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import sympy
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sympy import Matrix, Rational, cos, sin
 
 from kane_dynamics_ros.papers.differentiation_counts import Differentiator
+from kane_dynamics_ros.runtime.interface import Array
 
 gamma_1, alpha_2, alpha_3 = THETA = sympy.symbols("gamma_1 alpha_2 alpha_3")
 chi_3 = sympy.Symbol("chi_3")
@@ -123,7 +124,6 @@ def complement(bodies: Sequence[int] = BODIES, count: Differentiator | None = No
 # Unknowns are the thirteen redundant coordinates of ``manipulator_maggi``; nothing is reduced beforehand.
 
 
-Array = NDArray[np.float64]
 FREE = len(THETA)
 _NEWTON_STEPS = 20
 _CLOSED = 1e-14  # [m] or [rad], what a constraint may be off by

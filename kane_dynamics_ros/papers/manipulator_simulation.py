@@ -1,35 +1,44 @@
-"""[Malvezzi2017]'s simulations, both ways: Maggi's equations as a DAE, Kane's as an ODE."""
+"""[Malvezzi2017]'s simulations, both ways: Maggi's equations as a DAE, Kane's as an ODE.
+
+The arm is the reference robot's URDF with its wrist locked and the end-effector a point mass at O_4: Table
+2's numbers. Each input curve rises to its extremum and returns, by the cycloid s = t/T - sin(2 pi t/T) / (2
+pi): its second derivative is a sine, and first and second derivatives vanish together at both ends of each
+stroke.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.description import Chain, Inertia, Robot, serial_chain
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.papers import manipulator_maggi as symbols
 from kane_dynamics_ros.papers.manipulator_maggi import FREE, MaggiDae
+from kane_dynamics_ros.runtime.interface import Array
 
-# The input curves of [Malvezzi2017]'s simulations: sinusoidal second derivatives, flat extrema.
-#
-# The paper gives neither amplitudes nor durations; those below are ours. Each curve rises to its extremum
-# and returns, by the cycloid s = t/T - sin(2 pi t/T) / (2 pi): its second derivative is a sine, and first and
-# second derivatives vanish together at both ends of each stroke.
+Acceleration = Callable[[float, Array, Array], Array]  # (t, q, qd) -> qdd
 
-
-Array = NDArray[np.float64]
-
+# The paper gives neither amplitudes nor durations; these are ours.
 STROKE = 2.5  # [s], the slow motion's rise; its return takes as long
 FASTER = 2.5  # the paper's ratio between the rates of figures 2 and 3
 AMPLITUDES = (np.pi / 2, np.pi / 4, -np.pi / 3)  # [rad] of gamma_1, alpha_2, alpha_3
 VARIATIONS = (3.0, 0.4, -0.2)  # [N m], added to the static torques in the forward simulation
 FORWARD_STROKE = 1.0  # [s]
+GRAVITY = 9.81  # [m/s^2]
+LIMBS = ("limb_1", "limb_2", "limb_3")
+END_EFFECTOR = ("wrist", "hand")
+WRIST = ("beta_4", "gamma_4")
+TOLERANCE = 1e-11  # of the integrations, relative and absolute
 
 
-class Motion(NamedTuple):
+# Input curves
+
+
+class InputCurve(NamedTuple):
     """A curve at times t: value, first and second derivative; each (..., 3) for three coordinates."""
 
     position: Array
@@ -37,7 +46,7 @@ class Motion(NamedTuple):
     acceleration: Array
 
 
-def there_and_back(t: ArrayLike, amplitudes: ArrayLike, stroke: float) -> Motion:
+def there_and_back(t: ArrayLike, amplitudes: ArrayLike, stroke: float) -> InputCurve:
     """From 0 to ``amplitudes`` in ``stroke`` seconds and back to 0; still before and after."""
     time = np.clip(np.asarray(t, float), 0.0, 2 * stroke)[..., None]
     phase, returning = time / stroke, time > stroke
@@ -48,22 +57,10 @@ def there_and_back(t: ArrayLike, amplitudes: ArrayLike, stroke: float) -> Motion
     rate = sign * (1 - np.cos(turn)) / stroke
     acceleration = sign * 2 * np.pi * np.sin(turn) / stroke**2
     size = np.asarray(amplitudes, float)
-    return Motion(position * size, rate * size, acceleration * size)
+    return InputCurve(position * size, rate * size, acceleration * size)
 
 
-# [Malvezzi2017]'s simulations, both ways: Maggi's equations as a DAE, Kane's as an ODE.
-#
-# It is the reference robot's URDF with its wrist locked and the end-effector a point mass at O_4:
-# Table 2's numbers.
-
-
-Acceleration = Callable[[float, Array, Array], Array]  # (t, q, qd) -> qdd
-
-GRAVITY = 9.81  # [m/s^2]
-LIMBS = ("limb_1", "limb_2", "limb_3")
-END_EFFECTOR = ("wrist", "hand")
-WRIST = ("beta_4", "gamma_4")
-TOLERANCE = 1e-11  # of the integrations, relative and absolute
+# The arm
 
 
 class Manipulator(NamedTuple):
@@ -75,7 +72,7 @@ class Manipulator(NamedTuple):
     def inverse_dynamics(self, q: Array, qd: Array, qdd: Array) -> Array:
         """T (3,) by Kane's equations."""
         gravity, payload = (0.0, 0.0, -GRAVITY), self.end_effector
-        return np.array(chain_dynamics.inverse_dynamics(self.chain, q, qd, qdd, gravity, payload), float)
+        return np.array(dynamics.inverse_dynamics(self.chain, q, qd, qdd, gravity, payload), float)
 
     def forward_dynamics(self, q: Array, qd: Array, torques: Array) -> Array:
         """The accelerations (3,) that torques cause: M u' = T - V."""
@@ -108,11 +105,14 @@ def maggi_dae(arm: Manipulator) -> MaggiDae:
     return MaggiDae(numbers)
 
 
+# Simulations
+
+
 class Inverse(NamedTuple):
     """A prescribed motion and the torques that it takes, (N, 3) each."""
 
     t: Array
-    motion: Motion
+    motion: InputCurve
     maggi: Array
     kane: Array
 

@@ -1,5 +1,7 @@
 """[Hussain2016]'s planar three-link chain: the procedure in the paper's symbols, and what it costs."""
 
+from pathlib import Path
+
 import sympy
 
 from kane_dynamics_ros.description import Chain, load_robot, serial_chain
@@ -45,3 +47,16 @@ def effort_table() -> str:
         written_out, parts = count_operations(efforts)
         lines.append(f"{name:<13} {written_out:11d} {sum(parts.values()):8d} {count.scalars:18d}")
     return "\n".join(lines)
+
+
+# ``kane_dynamics paper three_link_chain``
+
+
+def three_link_chain(output: Path) -> int:
+    """Print and write the paper's derivation, and what it and Lagrange's cost."""
+    text = derivation()
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / "three_link_chain_equations.txt"
+    path.write_text(text + "\n", encoding="utf-8")
+    print(f"{text}\n\nEffort, operations and scalar derivatives:\n\n{effort_table()}\n\nwrote {path}")
+    return 0

@@ -12,8 +12,6 @@ the rigid lever.
 """
 
 import math
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,18 +21,15 @@ from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.elastic.arm_model import floating_inertia
 from kane_dynamics_ros.elastic.body import DOFS, ElasticBody, restrict, straight_beam
-from kane_dynamics_ros.elastic.derivation.integrals import SHAPES
-from kane_dynamics_ros.elastic.equations import geometric_stiffness
+from kane_dynamics_ros.elastic.equations import geometric_stiffness, proportional_damping
 from kane_dynamics_ros.elastic.link import beam_rates
-from kane_dynamics_ros.elastic.modes import proportional_damping
-from kane_dynamics_ros.elastic.planar import PlanarMotion, at_rest, planar_beam, sample_time, step
-from kane_dynamics_ros.papers.differentiation_counts import METHODS, Differentiator, Element
+from kane_dynamics_ros.papers.planar_beam import PlanarMotion, at_rest, planar_beam, sample_time, step
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     CRANK_SPEED,
     Lever,
     Loads,
     Mechanism,
-    Motion,
+    MechanismState,
     accelerations,
     close_loop,
     driven,
@@ -106,7 +101,7 @@ def bending_modes(pump: Mechanism, lever: Lever, modes: int = MODES) -> Modes:
 
 
 def coupled_run(
-    pump: Mechanism, lever: Lever, start: Motion, duration: float, samples: int, modes: int = MODES
+    pump: Mechanism, lever: Lever, start: MechanismState, duration: float, samples: int, modes: int = MODES
 ) -> Run:
     """The slide and the lever's modes as one system, the crank turning steadily; the lever starts straight.
 
@@ -119,7 +114,7 @@ def coupled_run(
 
     def second(t: float, y: Array) -> Array:
         x_D, eta, v_D, rate = y[0], y[1 : modes + 1], y[modes + 1], y[modes + 2 :]
-        motion = Motion(start.phi_1 + start.omega_1 * t, start.omega_1, x_D, v_D)
+        motion = MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, x_D, v_D)
         frame = lever_motion(pump, motion, Loads(np.zeros(2), 0.0, np.zeros(8)))  # at x_D'' = 0
         inertia = floating_inertia(
             shape.body, eta, rate, frame.omega, np.concatenate([frame.epsilon, frame.a_O])
@@ -145,7 +140,7 @@ def coupled_run(
     liaison = [
         forces_at_C_and_D(
             pump,
-            Motion(start.phi_1 + start.omega_1 * t, start.omega_1, state[0], state[modes + 1]),
+            MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, state[0], state[modes + 1]),
             float(second(t, state)[0]),
         )
         for t, state in zip(moments, y, strict=True)
@@ -154,12 +149,12 @@ def coupled_run(
     return Run(moments, y[:, 0], eta @ shape.middle, shortening, np.array(liaison))
 
 
-def rigid_run(pump: Mechanism, lever: Lever, start: Motion, duration: float, samples: int) -> Run:
+def rigid_run(pump: Mechanism, lever: Lever, start: MechanismState, duration: float, samples: int) -> Run:
     """The same with a rigid lever, by eq. (A46)."""
     pump = with_lever(pump, lever)
 
-    def at(t: float, x_D: float, v_D: float) -> Motion:
-        return Motion(start.phi_1 + start.omega_1 * t, start.omega_1, x_D, v_D)
+    def at(t: float, x_D: float, v_D: float) -> MechanismState:
+        return MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, x_D, v_D)
 
     def rate_of(t: float, y: Array) -> list[float]:
         return [y[1], slide_acceleration(pump, at(t, *y))]
@@ -172,7 +167,7 @@ def rigid_run(pump: Mechanism, lever: Lever, start: Motion, duration: float, sam
     return Run(moments, y[:, 0], np.zeros(samples), np.zeros(samples), np.array(liaison))
 
 
-def forces_at_C_and_D(pump: Mechanism, motion: Motion, slide: float) -> Array:
+def forces_at_C_and_D(pump: Mechanism, motion: MechanismState, slide: float) -> Array:
     """X_C, Y_C, X_D, Y_D [N] from the pendulum's and the slide's rows of (A43) at x_D'' = ``slide``."""
     angles = close_loop(pump, motion.phi_1, motion.x_D)
     A, B = accelerations(pump, angles)
@@ -183,7 +178,7 @@ def forces_at_C_and_D(pump: Mechanism, motion: Motion, slide: float) -> Array:
 
 
 def lever_under_liaison_forces(
-    pump: Mechanism, lever: Lever, start: Motion, duration: float, samples: int, steps: int = 10
+    pump: Mechanism, lever: Lever, start: MechanismState, duration: float, samples: int, steps: int = 10
 ) -> Run:
     """The lever integrated in time, its frame moving as the rigid mechanism's and C' pulled by (X_C, -Y_C).
 
@@ -199,7 +194,10 @@ def lever_under_liaison_forces(
     radius = 0.8  # the stretch's frequencies are far above what the steps resolve
 
     def rate_of(t: float, y: Array) -> list[float]:
-        return [y[1], slide_acceleration(pump, Motion(start.phi_1 + start.omega_1 * t, start.omega_1, *y))]
+        return [
+            y[1],
+            slide_acceleration(pump, MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, *y)),
+        ]
 
     tolerances = {"rtol": 1e-8, "atol": 1e-10}
     slide = solve_ivp(
@@ -208,7 +206,7 @@ def lever_under_liaison_forces(
     state, found, force = at_rest(beam), [at_rest(beam).d], np.zeros(last + 3)
     for i in range(n - 1):
         t = sample_time(i * h, h, radius)
-        motion = Motion(start.phi_1 + start.omega_1 * t, start.omega_1, *slide(t))
+        motion = MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, *slide(t))
         loads = driven(pump, motion)
         frame = lever_motion(pump, motion, loads)
         along, _ = axes(close_loop(pump, motion.phi_1, motion.x_D))
@@ -222,14 +220,16 @@ def lever_under_liaison_forces(
     d = np.array(found)
     moments = np.linspace(0.0, duration, samples)
     liaison = [
-        driven(pump, Motion(start.phi_1 + start.omega_1 * t, start.omega_1, *slide(t))).liaison[4:8]
+        driven(pump, MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, *slide(t))).liaison[4:8]
         for t in moments
     ]
     middle = d[:, lever.elements // 2 * DOFS["plane"] + 1]
     return Run(moments, slide(moments)[0], middle, -d[:, last], np.array(liaison))
 
 
-def hypothesis(pump: Mechanism, lever: Lever, start: Motion, turns: int = 3, samples: int = 241) -> list[str]:
+def hypothesis(
+    pump: Mechanism, lever: Lever, start: MechanismState, turns: int = 3, samples: int = 241
+) -> list[str]:
     """What elasticity changes over the last of ``turns`` turns of the crank, a line each."""
     duration = turns * 2 * math.pi / CRANK_SPEED
     rigid = rigid_run(pump, lever, start, duration, samples)
@@ -250,30 +250,3 @@ def hypothesis(pump: Mechanism, lever: Lever, start: Motion, turns: int = 3, sam
         f"({moved / stroke:.1e})",
         f"  force at C', coupled less rigid  {change:8.4f} N of {pull:.2f} N ({change / pull:.1e})",
     ]
-
-
-class Timing(NamedTuple):
-    """One element's equations of motion by each method, over Kane's time in the same run."""
-
-    kind: str
-    ratios: dict[str, float]
-
-
-def assembly_times(kind: str, repeats: int = 2, clock: Callable[[], float] = time.process_time) -> Timing:
-    """Derive one element, "plane" or "space", by each method in turn; the least of ``repeats`` counts."""
-    best = dict.fromkeys(METHODS, math.inf)
-    for _ in range(repeats):
-        for name, derive in METHODS.items():
-            element = Element(SHAPES[kind]())
-            begin = clock()
-            derive(element, Differentiator())
-            best[name] = min(best[name], clock() - begin)
-    return Timing(kind, {name: seconds / best["Kane"] for name, seconds in best.items()})
-
-
-def timing_lines(timings: list[Timing]) -> list[str]:
-    """The ratios as a small table."""
-    lines = ["processor time of one element's assembly, in symbols, over Kane's in this run"]
-    for kind, ratios in timings:
-        lines.append(f"  {kind:6}" + "".join(f"  {name} {ratio:.2f}" for name, ratio in ratios.items()))
-    return lines

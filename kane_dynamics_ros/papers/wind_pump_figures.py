@@ -12,15 +12,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import ScalarFormatter
 
-from kane_dynamics_ros.papers.differentiation_counts import count_differentiations
-from kane_dynamics_ros.papers.wind_pump_coupled import assembly_times, hypothesis, timing_lines
+from kane_dynamics_ros.papers.differentiation_counts import (
+    assembly_times,
+    count_differentiations,
+    timing_lines,
+)
+from kane_dynamics_ros.papers.wind_pump_coupled import hypothesis
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     CRANK_SPEED,
     GRAVITY,
     LIAISON_FORCES,
     Lever,
     Mechanism,
-    Motion,
+    MechanismState,
     close_loop,
     direction,
     mass_centres,
@@ -29,10 +33,27 @@ from kane_dynamics_ros.papers.wind_pump_turn import Turn, lever_frequencies, ste
 from kane_dynamics_ros.runtime.interface import Array
 
 BLUE, ORANGE, GREEN, GREY = "#1f5fa8", "#d9731a", "#3a8f4d", "#7a7a7a"
-
-
 POSITIONS = 8  # of the crank that the mechanism is drawn in
 WALL = 0.12  # [m] beyond the slide, where the drawing anchors its spring
+# The forces of each free body, eqs. (A32) to (A41): the joint, the liaison force's place in LIAISON_FORCES,
+# and the signs with which the body bears its two components; the slide's guide bears the vertical one.
+FREE_BODIES: dict[str, tuple[tuple[str, int, tuple[int, int]], ...]] = {
+    "crank AB": (("A", 0, (1, 1)), ("B", 2, (1, 1))),
+    "lever BC'": (("B", 2, (-1, -1)), ("C_prime", 4, (1, -1))),
+    "pendulum DCC'": (("C_prime", 4, (-1, 1)), ("D", 6, (1, -1))),
+    "slide D": (("D", 6, (-1, 1)),),
+}
+DRAWN = 16  # a part of the turn, at which no force happens to vanish
+# [WindPump] table 1: elements, Lagrange, Gibbs-Appell, Kane.
+TABLE_1 = (
+    (5, 288, 120, 10),
+    (10, 528, 220, 20),
+    (15, 768, 320, 30),
+    (20, 1008, 420, 40),
+    (25, 1248, 520, 50),
+    (30, 1488, 620, 60),
+    (40, 1968, 820, 80),
+)
 
 
 class Points(NamedTuple):
@@ -46,7 +67,7 @@ class Points(NamedTuple):
     centres: Array  # (3, 2), of crank, lever and pendulum
 
 
-def points(pump: Mechanism, motion: Motion) -> Points:
+def points(pump: Mechanism, motion: MechanismState) -> Points:
     """Where everything is that the figures draw."""
     angles = close_loop(pump, motion.phi_1, motion.x_D)
     B = pump.l1 * direction(angles.phi_1)
@@ -102,17 +123,6 @@ def _coil(start: Array, end: Array) -> list[Array]:
         start + s * (end - start) + (-1) ** k * across for k, s in enumerate(np.linspace(0.15, 0.85, 11))
     ]
     return [start, start + 0.1 * (end - start), *inner, start + 0.9 * (end - start), end]
-
-
-# The forces of each free body, eqs. (A32) to (A41): the joint, the liaison force's place in LIAISON_FORCES,
-# and the signs with which the body bears its two components; the slide's guide bears the vertical one.
-FREE_BODIES: dict[str, tuple[tuple[str, int, tuple[int, int]], ...]] = {
-    "crank AB": (("A", 0, (1, 1)), ("B", 2, (1, 1))),
-    "lever BC'": (("B", 2, (-1, -1)), ("C_prime", 4, (1, -1))),
-    "pendulum DCC'": (("C_prime", 4, (-1, 1)), ("D", 6, (1, -1))),
-    "slide D": (("D", 6, (-1, 1)),),
-}
-DRAWN = 16  # a part of the turn, at which no force happens to vanish
 
 
 def draw_free_bodies(pump: Mechanism, turn: Turn) -> Figure:
@@ -226,19 +236,7 @@ def draw_frequencies(turn: Turn, plain: np.ndarray, stiffened: np.ndarray) -> Fi
     return figure
 
 
-# ``kane_dynamics paper wind_pump``: the figures and the table of [WindPump], computed.
-
-
-# [WindPump] table 1: elements, Lagrange, Gibbs-Appell, Kane.
-TABLE_1 = (
-    (5, 288, 120, 10),
-    (10, 528, 220, 20),
-    (15, 768, 320, 30),
-    (20, 1008, 420, 40),
-    (25, 1248, 520, 50),
-    (30, 1488, 620, 60),
-    (40, 1968, 820, 80),
-)
+# ``kane_dynamics paper wind_pump``
 
 
 def wind_pump(output: Path, pump: Mechanism | None = None) -> int:

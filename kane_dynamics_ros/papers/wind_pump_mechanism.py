@@ -6,13 +6,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.elastic.link import Material, Section, UnreachableMechanismError, rectangle
+from kane_dynamics_ros.elastic.link import Material, Section, rectangle
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime.interface import Array
 
-# Dimensions and masses of the pump's mechanism. The paper prints none of them: all values are ours.
-
-
 GRAVITY = 9.81  # [m/s^2], along -y
+CRANK_SPEED = 140.0 * 2.0 * math.pi / 60.0  # [rad/s], 140 rpm as printed
+LIAISON_FORCES = ("X_A", "Y_A", "X_B", "Y_B", "X_C", "Y_C", "X_D", "Y_D")
+CRANK_ROW = 2  # the crank's moment equation, where the motor's torque stands
+
+
+# Dimensions and masses: the paper prints none of them, all values are ours
+
+
+class UnreachableMechanismError(KaneDynamicsError):
+    """The loop of the mechanism cannot be closed at this position."""
+
+    def __init__(self, crank: float, slider: float, distance: float, low: float, high: float) -> None:
+        self.crank, self.slider, self.distance = crank, slider, distance
+        super().__init__(
+            f"the loop does not close at crank angle {crank:.6g} rad and slide {slider:.6g} m: B and D are "
+            f"{distance:.6g} m apart; the lever and the pendulum reach from {low:.6g} m to {high:.6g} m"
+        )
 
 
 @dataclass(frozen=True)
@@ -62,10 +77,7 @@ class Lever:
     elements: int = 10
 
 
-CRANK_SPEED = 140.0 * 2.0 * math.pi / 60.0  # [rad/s], 140 rpm as printed
-
-
-# Loop closure, speeds and accelerations of the mechanism: [WindPump] eqs. (A6) to (A31).
+# Loop closure, speeds and accelerations: eqs. (A6) to (A31)
 
 
 class Angles(NamedTuple):
@@ -171,15 +183,10 @@ def _cosines(pump: Mechanism, angles: Angles) -> tuple[float, float, float, floa
     return c1, s1, c2, s2, c3, s3
 
 
-# Free bodies, the elimination of the liaison forces by projection, and their recovery: eqs. (A32) to
-# (A46).
+# Free bodies; the liaison forces eliminated by projection, and recovered: eqs. (A32) to (A46)
 
 
-LIAISON_FORCES = ("X_A", "Y_A", "X_B", "Y_B", "X_C", "Y_C", "X_D", "Y_D")
-CRANK_ROW = 2  # the crank's moment equation, where the motor's torque stands
-
-
-class Motion(NamedTuple):
+class MechanismState(NamedTuple):
     """State of the mechanism: crank angle and speed [rad, rad/s], slide position and speed [m, m/s]."""
 
     phi_1: float
@@ -202,7 +209,7 @@ def mass_matrix(pump: Mechanism) -> Array:
     return np.diag([m1, m1, pump.J1, m2, m2, pump.J2, m3, m3, pump.J3, pump.mD])
 
 
-def external_forces(pump: Mechanism, motion: Motion, torque: float) -> Array:
+def external_forces(pump: Mechanism, motion: MechanismState, torque: float) -> Array:
     """{Q_ext} of eq. (A42), (10,). The mass centre of body 3 is that of pendulum and weight together, so
     that gravity has no moment about it.
     """
@@ -214,7 +221,7 @@ def external_forces(pump: Mechanism, motion: Motion, torque: float) -> Array:
 
 
 def liaison_matrix(pump: Mechanism, angles: Angles) -> Array:
-    """{Q_liaison} = L (X_A .. Y_D), eqs. (A32) to (A41) with the signs of the moments mended; (10, 8).
+    """{Q_liaison} = L (X_A .. Y_D), eqs. (A32) to (A41) with the signs of the moments corrected; (10, 8).
 
     Body 2 bears (-X_B, -Y_B) and (X_C, -Y_C), body 3 (-X_C, Y_C) and (X_D, -Y_D), the slide -X_D.
     """
@@ -241,7 +248,7 @@ def _apply(L: Array, body: int, column: int, at: Array, signs: tuple[int, int]) 
     L[row + 2, column + 1] += at[0] * signs[1]
 
 
-def equations_of_motion(pump: Mechanism, motion: Motion, torque: float) -> tuple[Array, Array]:
+def equations_of_motion(pump: Mechanism, motion: MechanismState, torque: float) -> tuple[Array, Array]:
     """Eq. (A46): (2, 2) matrix and (2,) right side for (epsilon_1, x_D''), without liaison forces."""
     angles = close_loop(pump, motion.phi_1, motion.x_D)
     A, B = accelerations(pump, angles)
@@ -250,13 +257,13 @@ def equations_of_motion(pump: Mechanism, motion: Motion, torque: float) -> tuple
     return A.T @ m @ A, A.T @ (external_forces(pump, motion, torque) - m @ B @ products)
 
 
-def slide_acceleration(pump: Mechanism, motion: Motion) -> float:
+def slide_acceleration(pump: Mechanism, motion: MechanismState) -> float:
     """x_D'' [m/s^2] while the crank turns steadily: the second row of eq. (A46)."""
     inertia, load = equations_of_motion(pump, motion, 0.0)
     return float(load[1] / inertia[1, 1])
 
 
-def driven(pump: Mechanism, motion: Motion) -> Loads:
+def driven(pump: Mechanism, motion: MechanismState) -> Loads:
     """What a crank that turns steadily needs and bears: eq. (A46) for x_D'' and the torque, then eq. (A43)
     for the liaison forces.
     """

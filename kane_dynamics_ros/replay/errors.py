@@ -127,10 +127,10 @@ class NoMeasurementError(BagError):
 class ImpossibleSamplesError(BagError):
     """Too many values of one joint that no robot has."""
 
-    def __init__(self, bag: Path, topic: str, joint: str, field: str, count: int, told: int) -> None:
+    def __init__(self, bag: Path, topic: str, joint: str, field: str, count: int, total: int) -> None:
         super().__init__(
             bag,
-            f"topic {topic!r}: {count} of {told} values for the {field} of joint {joint!r} are impossible "
+            f"topic {topic!r}: {count} of {total} values for the {field} of joint {joint!r} are impossible "
             "(infinite, or beyond any robot's); correct what publishes them, and record again",
         )
 
@@ -174,16 +174,6 @@ class ReportFolderError(BagError):
 
     def __init__(self, bag: Path, path: Path, reason: str) -> None:
         super().__init__(bag, f"--report: {path} {reason}; give another folder")
-
-
-class OutputFileError(KaneDynamicsError):
-    """A file could not be written; nothing of it is left."""
-
-    def __init__(self, path: Path, error: OSError) -> None:
-        self.path = path
-        super().__init__(
-            f"{path}: cannot be written: {error.strerror or error}; make room, or give another path"
-        )
 
 
 class EmptyTopicError(BagError):

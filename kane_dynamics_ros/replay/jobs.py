@@ -13,8 +13,7 @@ from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.replay.errors import DaskAddressError, DaskMissingError
 from kane_dynamics_ros.replay.estimation.motion import Observation, observe
 from kane_dynamics_ros.replay.reading.bag import bag_files
-from kane_dynamics_ros.replay.reading.recording import read_recording
-from kane_dynamics_ros.replay.renaming import Renaming
+from kane_dynamics_ros.replay.reading.recording import Renaming, read_recording
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, Verdict, analyse
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import DynamicsModel
@@ -60,11 +59,14 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> Outcom
             )  # imports matplotlib
 
             check_folder(job.bag, job.report)
-        observation, analysis = _judge(job, progress)
+        model = load_model(job.model)
+        if job.urdf_friction:
+            model = model.with_urdf_friction()
+        observation, analysis = _judge(job, model, progress)
         verdict = analysis.verdict
         warnings = []
         if job.report is not None:
-            warnings = write_report(observation, analysis, job.report, job.urdf)
+            warnings = write_report(observation, analysis, model, job.report, job.urdf)
         return Outcome(job.bag, verdict, None, tuple(warnings))
     except KaneDynamicsError as error:
         return Outcome(job.bag, verdict, str(error))
@@ -72,10 +74,9 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> Outcom
         return Outcome(job.bag, verdict, str(PathError(error) if error.filename else f"{job.bag}: {error}"))
 
 
-def _judge(job: Job, progress: Callable[[int], object] | None) -> tuple[Observation, Analysis]:
-    model = load_model(job.model)
-    if job.urdf_friction:
-        model = model.with_urdf_friction()
+def _judge(
+    job: Job, model: DynamicsModel, progress: Callable[[int], object] | None
+) -> tuple[Observation, Analysis]:
     revolving = [joint.name for joint in model.joints if joint.kind != "prismatic"]
     # the recording is never named, so that its samples are gone before the model's efforts need their memory
     observation = observe(

@@ -1,5 +1,12 @@
-"""A recording played to a running node: what it is played, and its commands beside the offline answer."""
+"""A recording played to a running node, and the node's commands beside the offline answer.
 
+The player is a process of its own (``kane_dynamics_ros.nodes.bag_player``): this room has no rclpy. It is
+handed a playlist, and writes what the node answered.
+"""
+
+import subprocess
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,12 +52,26 @@ def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
     return count
 
 
+def play(
+    playlist: Path, answers: Path, *, model: str, node: str, rate: float | None = None, restamp: bool = False
+) -> bool:
+    """Play a playlist to the node of that name; ``answers`` gets its commands beside the offline answers.
+
+    ``rate``: times the recorded pace, as fast as the node answers where None; ``restamp``: states are stamped
+    with the present instead of driving ``/clock``. False where the player could not reach the node.
+    """
+    command = [sys.executable, "-m", "kane_dynamics_ros.nodes.bag_player", str(playlist), str(answers)]
+    command += ["--model", model, "--node", node]
+    command += [] if rate is None else ["--rate", str(rate)]
+    command += ["--restamp"] if restamp else []
+    return subprocess.run(command, check=False).returncode == 0
+
+
 @dataclass(frozen=True)
 class LiveComparison:
     """A running node's commands beside the offline answer.
 
     ``difference`` (n,): the largest between command and offline answer, of ``compared`` states.
-
     ``unanswered`` states got no command though one was due, ``unexpected`` ones got one that was not due.
     """
 
@@ -78,3 +99,19 @@ def read_answers(file: Path) -> LiveComparison:
     """What nodes/bag_player.py wrote, compared."""
     with np.load(file) as answers:
         return compare_answers(answers["command"], answers["expected"])
+
+
+def live_lines(found: LiveComparison, joints: Sequence[str]) -> list[str]:
+    """The comparison as lines."""
+    width = max(map(len, joints))
+    rows = [
+        f"joint {joint:<{width}}  largest difference {worst:.3g}"
+        for joint, worst in zip(joints, found.difference, strict=True)
+    ]
+    counts = f"{found.compared} commands compared with the offline answer"
+    if found.unanswered:
+        counts += f"; {found.unanswered} states without the command that was due"
+    if found.unexpected:
+        counts += f"; {found.unexpected} states with a command that was not due"
+    verdict = "the node answers as it must" if found.same else "the node does NOT answer as it must"
+    return [*rows, counts, f"{verdict}: allowed is {SAME:g}"]

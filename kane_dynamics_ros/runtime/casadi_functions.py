@@ -11,26 +11,61 @@ from typing import TYPE_CHECKING, Any
 
 from kane_dynamics_ros.runtime.compilation import source_library
 from kane_dynamics_ros.runtime.load import read_module
-from kane_dynamics_ros.runtime.metadata import packed
 from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.runtime.parameters import packed
 
 if TYPE_CHECKING:
     import casadi
 
 
-@dataclass(frozen=True)
-class _External:
-    """One function: C statements that fill ``value``, and those that fill ``table``, a block for each input.
+_CALL = "(const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem)"
 
-    Both see ``in[k]``, the inputs, and return a number other than 0 where M is singular.
-    """
+_SUPPORT = """\
+/* Row by row to CasADi's column by column. */
+static inline void kd_turned(const int rows, const double *by_rows, double *by_columns)
+{
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < n; j++)
+            by_columns[j * rows + i] = by_rows[i * n + j];
+}
 
-    name: str
-    inputs: tuple[str, ...]
-    output: str
-    rows: int
-    value: tuple[str, ...]
-    jacobian: tuple[str, ...]
+/* The inputs, zeros in w where CasADi passes none; returns what is left of w. */
+static inline double *kd_inputs(const int count, const double **arg, const double **in, double *w)
+{
+    for (int k = 0; k < count; k++) {
+        in[k] = arg[k] ? arg[k] : w;
+        for (int i = 0; i < n && !arg[k]; i++)
+            w[i] = 0.0;
+        w += n;
+    }
+    return w;
+}
+
+static inline void kd_add_friction(const double *qd, double *effort, const double sign)
+{
+    for (int i = 0; i < n; i++)
+        effort[i] += sign * (kd_viscous[i] * qd[i] + kd_coulomb[i] * tanh(qd[i] / VELOCITY));
+}
+
+static inline double kd_friction_slope(const double *qd, const int i)
+{
+    const double t = tanh(qd[i] / VELOCITY);
+    return kd_viscous[i] + kd_coulomb[i] * (1.0 - t * t) / VELOCITY;
+}
+
+static inline void kd_add_friction_slope(const double *qd, double *by_qd)
+{
+    for (int i = 0; i < n; i++)
+        by_qd[i * n + i] += kd_friction_slope(qd, i);
+}
+
+static inline void kd_less_friction(const double *qd, const double *inverse, double *by_qd)
+{
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            by_qd[i * n + j] -= inverse[i * n + j] * kd_friction_slope(qd, j);
+}
+"""
 
 
 def casadi_functions(model: GeneratedModel) -> "dict[str, casadi.Function]":
@@ -85,99 +120,141 @@ def _prefix(model: GeneratedModel) -> str:
     return f"{model.name}_casadi_"
 
 
+@dataclass(frozen=True)
+class _External:
+    """One function: C lines that fill ``value``, and those that fill ``table``, a block for each input.
+
+    Both see ``in[k]``, the inputs, and return a number other than 0 where M is singular.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    output: str
+    rows: int
+    value: tuple[str, ...]
+    jacobian: tuple[str, ...]
+
+
+# What each function evaluates, in C, at the model's parameters
+
+
+class _Calls:
+    """Calls of NAME.c at a model's parameters, and what friction adds to them."""
+
+    def __init__(self, model: GeneratedModel) -> None:
+        self.name, self.n = model.name, len(model.joint_names)
+        self._default = model.parameters == model._metadata.default_parameters()
+        self._has_friction = any(model.parameters.viscous) or any(model.parameters.coulomb)
+
+    def call(self, function: str, *arguments: str) -> str:
+        """An expression: the function of (q, ..., array for the result)."""
+        given = ", ".join(arguments)
+        if self._default:
+            return f"{self.name}_{function}({given})"
+        return f"{self.name}_{function}_with(kd_prepared, {given})"
+
+    def friction(self, line: str) -> tuple[str, ...]:
+        """The line, where there is friction."""
+        return (line,) if self._has_friction else ()
+
+    def effort_slopes(self, q: str, qd: str, qdd: str) -> tuple[str, ...]:
+        """Lines that fill ``both`` with d tau / d q and d tau / d qd, row by row."""
+        call = self.call("inverse_dynamics_derivatives", q, qd, qdd, "both")
+        return ("double both[2 * n * n];", f"{call};")
+
+    @property
+    def spare_effort(self) -> tuple[str, ...]:
+        """Lines that fill ``spare`` with tau less friction."""
+        return (
+            "double spare[n];",
+            "for (int i = 0; i < n; i++)",
+            "    spare[i] = in[2][i];",
+            *self.friction("kd_add_friction(in[1], spare, -1.0);"),
+        )
+
+
+_REST = "const double rest[n] = {0.0};"
+_BY_Q = "kd_turned(n, both, table[0]);"
+_BY_QD = "kd_turned(n, both + n * n, table[1]);"
+_FRICTION = "kd_add_friction(in[1], value, 1.0);"
+_FRICTION_SLOPE = "kd_add_friction_slope(in[1], both + n * n);"
+_DONE = "return 0;"
+
+
 def _externals(model: GeneratedModel) -> list[_External]:
-    n, name = len(model.joint_names), model.name
-    plain = model.parameters == model._metadata.default_parameters()
-    rubs = any(model.parameters.viscous) or any(model.parameters.coulomb)
-
-    def call(function: str, *arguments: str, out: str = "value") -> str:
-        given = ", ".join([*arguments, out])
-        return f"{name}_{function}({given})" if plain else f"{name}_{function}_with(kd_prepared, {given})"
-
-    def slopes(qd: str, qdd: str) -> list[str]:
-        filled = call("inverse_dynamics_derivatives", "in[0]", qd, qdd, out="both")
-        return ["    double both[2 * n * n];", f"    {filled};"]
-
-    rest = "    const double rest[n] = {0.0};"
-    rub = ["    kd_add_friction(in[1], value, 1.0);"] if rubs else []
-    rub_slope = ["    kd_add_friction_slope(in[1], both + n * n);"] if rubs else []
-    by_q, by_qd = "    kd_turned(n, both, table[0]);", "    kd_turned(n, both + n * n, table[1]);"
-    spare = [
-        "    double spare[n];",
-        "    for (int i = 0; i < n; i++)",
-        "        spare[i] = in[2][i];",
-        *(["    kd_add_friction(in[1], spare, -1.0);"] if rubs else []),
-    ]
-    all_three = call("forward_dynamics_derivatives", "in[0]", "in[1]", "spare", out="all")
+    calls = _Calls(model)
     return [
-        _External(
-            "inverse_dynamics",
-            ("q", "qd", "qdd"),
-            "tau",
-            n,
-            (f"    {call('inverse_dynamics', 'in[0]', 'in[1]', 'in[2]')};", *rub, "    return 0;"),
-            (
-                *slopes("in[1]", "in[2]"),
-                *rub_slope,
-                by_q,
-                by_qd,
-                f"    {call('mass_matrix', 'in[0]', out='both')};",
-                "    kd_turned(n, both, table[2]);",
-                "    return 0;",
-            ),
-        ),
-        _External(
-            "forward_dynamics",
-            ("q", "qd", "tau"),
-            "qdd",
-            n,
-            (*spare, f"    return {call('forward_dynamics', 'in[0]', 'in[1]', 'spare')};"),
-            (
-                *spare,
-                "    double all[3 * n * n];",
-                f"    const int joint = {all_three};",
-                *(["    kd_less_friction(in[1], all + 2 * n * n, all + n * n);"] if rubs else []),
-                "    for (int k = 0; k < 3; k++)",
-                "        kd_turned(n, all + k * n * n, table[k]);",
-                "    return joint;",
-            ),
-        ),
-        _External(
-            "bias",
-            ("q", "qd"),
-            "V",
-            n,
-            (f"    {call('bias', 'in[0]', 'in[1]')};", *rub, "    return 0;"),
-            (rest, *slopes("in[1]", "rest"), *rub_slope, by_q, by_qd, "    return 0;"),
-        ),
-        _External(
-            "gravity",
-            ("q",),
-            "g",
-            n,
-            (f"    {call('gravity', 'in[0]')};", "    return 0;"),
-            (rest, *slopes("rest", "rest"), by_q, "    return 0;"),
-        ),
-        _External(
-            "tip_position",
-            ("q",),
-            "p",
-            3,
-            (
-                "    double pose[16];",
-                f"    {name}_tip_pose(kd_prepared, in[0], pose);",
-                "    for (int i = 0; i < 3; i++)",
-                "        value[i] = pose[4 * i + 3];",
-                "    return 0;",
-            ),
-            (
-                "    double J[6 * n];",
-                f"    {name}_tip_jacobian(kd_prepared, in[0], J);",
-                "    kd_turned(3, J + 3 * n, table[0]);",
-                "    return 0;",
-            ),
-        ),
+        _inverse_dynamics(calls),
+        _forward_dynamics(calls),
+        _bias(calls),
+        _gravity(calls),
+        _tip_position(calls),
     ]
+
+
+def _inverse_dynamics(c: _Calls) -> _External:
+    value = (
+        f"{c.call('inverse_dynamics', 'in[0]', 'in[1]', 'in[2]', 'value')};",
+        *c.friction(_FRICTION),
+        _DONE,
+    )
+    jacobian = (
+        *c.effort_slopes("in[0]", "in[1]", "in[2]"),
+        *c.friction(_FRICTION_SLOPE),
+        _BY_Q,
+        _BY_QD,
+        f"{c.call('mass_matrix', 'in[0]', 'both')};",
+        "kd_turned(n, both, table[2]);",
+        _DONE,
+    )
+    return _External("inverse_dynamics", ("q", "qd", "qdd"), "tau", c.n, value, jacobian)
+
+
+def _forward_dynamics(c: _Calls) -> _External:
+    slopes = c.call("forward_dynamics_derivatives", "in[0]", "in[1]", "spare", "all")
+    value = (*c.spare_effort, f"return {c.call('forward_dynamics', 'in[0]', 'in[1]', 'spare', 'value')};")
+    jacobian = (
+        *c.spare_effort,
+        "double all[3 * n * n];",
+        f"const int joint = {slopes};",
+        *c.friction("kd_less_friction(in[1], all + 2 * n * n, all + n * n);"),
+        "for (int k = 0; k < 3; k++)",
+        "    kd_turned(n, all + k * n * n, table[k]);",
+        "return joint;",
+    )
+    return _External("forward_dynamics", ("q", "qd", "tau"), "qdd", c.n, value, jacobian)
+
+
+def _bias(c: _Calls) -> _External:
+    value = (f"{c.call('bias', 'in[0]', 'in[1]', 'value')};", *c.friction(_FRICTION), _DONE)
+    slopes = (*c.effort_slopes("in[0]", "in[1]", "rest"), *c.friction(_FRICTION_SLOPE))
+    return _External("bias", ("q", "qd"), "V", c.n, value, (_REST, *slopes, _BY_Q, _BY_QD, _DONE))
+
+
+def _gravity(c: _Calls) -> _External:
+    value = (f"{c.call('gravity', 'in[0]', 'value')};", _DONE)
+    jacobian = (_REST, *c.effort_slopes("in[0]", "rest", "rest"), _BY_Q, _DONE)
+    return _External("gravity", ("q",), "g", c.n, value, jacobian)
+
+
+def _tip_position(c: _Calls) -> _External:
+    value = (
+        "double pose[16];",
+        f"{c.name}_tip_pose(kd_prepared, in[0], pose);",
+        "for (int i = 0; i < 3; i++)",
+        "    value[i] = pose[4 * i + 3];",
+        _DONE,
+    )
+    jacobian = (
+        "double J[6 * n];",
+        f"{c.name}_tip_jacobian(kd_prepared, in[0], J);",
+        "kd_turned(3, J + 3 * n, table[0]);",
+        _DONE,
+    )
+    return _External("tip_position", ("q",), "p", 3, value, jacobian)
+
+
+# CasADi's external interface around each: F and jac_F with their sparsities
 
 
 def _function(prefix: str, external: _External, n: int) -> list[str]:
@@ -188,12 +265,12 @@ def _function(prefix: str, external: _External, n: int) -> list[str]:
     return [
         f"static int kd_value_{external.name}(const double *const *in, double *value)",
         "{",
-        *external.value,
+        *(f"    {line}" for line in external.value),
         "}",
         "",
         f"static int kd_jacobian_{external.name}(const double *const *in, double *const *table)",
         "{",
-        *external.jacobian,
+        *(f"    {line}" for line in external.jacobian),
         "}",
         "",
         f"int {name}{_CALL}",
@@ -223,9 +300,6 @@ def _function(prefix: str, external: _External, n: int) -> list[str]:
             n + external.rows * n,
         ),
     ]
-
-
-_CALL = "(const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem)"
 
 
 def _described(
@@ -277,51 +351,3 @@ def _braced(values: Sequence[Any]) -> str:
 
 def _quoted(text: str) -> str:
     return f'"{text}"'
-
-
-_SUPPORT = """\
-/* Row by row to CasADi's column by column. */
-static inline void kd_turned(const int rows, const double *by_rows, double *by_columns)
-{
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < n; j++)
-            by_columns[j * rows + i] = by_rows[i * n + j];
-}
-
-/* The inputs, zeros in w where CasADi passes none; returns what is left of w. */
-static inline double *kd_inputs(const int count, const double **arg, const double **in, double *w)
-{
-    for (int k = 0; k < count; k++) {
-        in[k] = arg[k] ? arg[k] : w;
-        for (int i = 0; i < n && !arg[k]; i++)
-            w[i] = 0.0;
-        w += n;
-    }
-    return w;
-}
-
-static inline void kd_add_friction(const double *qd, double *effort, const double sign)
-{
-    for (int i = 0; i < n; i++)
-        effort[i] += sign * (kd_viscous[i] * qd[i] + kd_coulomb[i] * tanh(qd[i] / VELOCITY));
-}
-
-static inline double kd_friction_slope(const double *qd, const int i)
-{
-    const double t = tanh(qd[i] / VELOCITY);
-    return kd_viscous[i] + kd_coulomb[i] * (1.0 - t * t) / VELOCITY;
-}
-
-static inline void kd_add_friction_slope(const double *qd, double *by_qd)
-{
-    for (int i = 0; i < n; i++)
-        by_qd[i * n + i] += kd_friction_slope(qd, i);
-}
-
-static inline void kd_less_friction(const double *qd, const double *inverse, double *by_qd)
-{
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++)
-            by_qd[i * n + j] -= inverse[i * n + j] * kd_friction_slope(qd, j);
-}
-"""

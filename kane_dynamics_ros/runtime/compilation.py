@@ -1,8 +1,9 @@
 """Compile C into a library, once for each source, kind of processor and Python, and open it.
 
 A library is code that runs with the user's rights, so that it is opened only where nobody else could have put
-it: file and folder belong to the user or to root, and neither the group nor others may write to them. It is
-looked for beside its source, and in the user's cache (``$XDG_CACHE_HOME/kane_dynamics_ros/compiled``, 0700).
+it: file and folder belong to the user or to root, neither the group nor others may write to them, and nobody
+else may exchange the folder, or one above it, for another. It is looked for beside its source, and in the
+user's cache (``$XDG_CACHE_HOME/kane_dynamics_ros/compiled``, 0700).
 
 Beside each library NAME.KEY.HASH lies a record with its size, its hash and the processor's features that it
 was compiled for. KEY says what it was made from, HASH what it holds, so that what is mapped into a process is
@@ -13,6 +14,8 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import functools
+import grp
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -20,6 +23,7 @@ import json
 import logging
 import os
 import platform
+import pwd
 import re
 import shutil
 import signal
@@ -32,16 +36,18 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.errors import BuildInterruptedError, CompileError
+from kane_dynamics_ros.errors import KaneDynamicsError
 
 FLAGS = ("-std=c99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared", "-pthread")
 NATIVE = "-march=native"
 MOST_SECONDS = 900  # for a compiler that hangs
 RECORD = ".json"  # after the library's name
+NOEXEC = "it is mounted noexec"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SUPERVISOR = Path(__file__).with_name("supervised.py")
 BINDING = Path(__file__).with_name("extension.c")
 BINDING_PARTS = (BINDING, BINDING.with_name("run-batches.h"))
@@ -50,6 +56,20 @@ PACKAGE = "kane_dynamics_ros.compiled"
 
 Opened = TypeVar("Opened")
 log = logging.getLogger(__name__)
+
+
+class CompileError(KaneDynamicsError):
+    """The compiled form was asked for and cannot be had."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path}: cannot be compiled: {reason}; use backend='python' or fix the cause")
+
+
+class BuildInterruptedError(KaneDynamicsError):
+    """A signal ended the process's wait for the compiler."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path}: interrupted while it was compiled; the next start compiles it")
 
 
 class Wanted(NamedTuple):
@@ -93,6 +113,18 @@ def shared_library(source: Path) -> ctypes.CDLL:
     key = _key(source.read_text(encoding="utf-8"))
     wanted = Wanted(source, key, ".so", lambda folder: [str(source)])
     return _obtain(wanted, lambda path: ctypes.CDLL(str(path)))[1]
+
+
+@functools.cache
+def shared_function(source: Path, name: str, result: Any) -> Any | None:
+    """A function of such a library, which returns ctypes' ``result``; ``None``, and logged, without one."""
+    try:
+        function = getattr(shared_library(source), name)
+    except CompileError as error:
+        log.warning("%s cannot be compiled (%s); NumPy gives the same, slower", source.name, error)
+        return None
+    function.restype = result
+    return function
 
 
 def source_library(source: Path, name: str, text: str) -> Path:
@@ -215,7 +247,7 @@ def _intact(folder: Path, wanted: Wanted) -> list[Path]:
     """The libraries there that nobody else could have changed and this processor can run; fastest first."""
     present, found = processor_features(), []
     try:
-        if not _is_trusted(os.stat(folder)):
+        if _why_untrusted(folder):
             return []
         records = [name for name in os.listdir(folder) if name.startswith(f"{wanted.stem}.")]
     except OSError:  # absent, or not ours to enter
@@ -250,6 +282,46 @@ def _is_trusted(status: os.stat_result) -> bool:
     return status.st_uid in (os.geteuid(), 0) and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
+def _why_untrusted(folder: Path) -> str:
+    """Why somebody else could put files into a folder, or exchange it for another; "" where nobody can."""
+    if not _is_trusted(os.stat(folder)):
+        return "it belongs to another user, or others may write to it"
+    above = {*folder.absolute().parents, *folder.resolve().parents}  # where links lie, and where they lead
+    for parent in sorted(above):
+        if _others_may_rename_in(os.stat(parent)):
+            return f"others may exchange it, since they may write to {parent}"
+    return ""
+
+
+def _others_may_rename_in(status: os.stat_result) -> bool:
+    """Whether another account of this machine may rename what is in a folder, of whoever it is."""
+    if status.st_uid not in (os.geteuid(), 0, os.stat("/").st_uid) and _is_account(status.st_uid):
+        return True
+    if status.st_mode & stat.S_ISVTX:  # as /tmp: each may rename its own only
+        return False
+    by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid)
+    return bool(by_group or status.st_mode & stat.S_IWOTH)
+
+
+def _is_account(user: int) -> bool:
+    """Whether somebody can log in as the user. A folder mounted into a container has an owner outside."""
+    try:
+        pwd.getpwuid(user)
+    except KeyError:
+        return False
+    return True
+
+
+def is_own_group(group: int) -> bool:
+    """Whether a group is root's, or the user's private one: of its name, without members (umask 002)."""
+    try:
+        found, user = grp.getgrgid(group), pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return group == 0
+    private = group == user.pw_gid and found.gr_name == user.pw_name and {*found.gr_mem} <= {user.pw_name}
+    return group == 0 or private
+
+
 def folders(source: Path) -> list[Path]:
     """Where a library may be: beside the source, then the user's cache, where the user has a home."""
     cache = cache_folder()
@@ -270,12 +342,13 @@ def _why_unusable(folder: Path) -> str:
     try:
         if folder == cache_folder():
             folder.mkdir(parents=True, exist_ok=True)
-            if os.stat(folder).st_uid == os.geteuid():
+            links = folder.parent.resolve() / folder.name != folder.resolve()
+            if os.stat(folder).st_uid == os.geteuid() and not links:
                 folder.chmod(0o700)
-        if not _is_trusted(os.stat(folder)):
-            return "it belongs to another user, or others may write to it"
+        if reason := _why_untrusted(folder):
+            return reason
         if os.statvfs(folder).f_flag & getattr(os, "ST_NOEXEC", 0):
-            return "it is mounted noexec"
+            return NOEXEC
     except OSError as error:
         return str(error.strerror)
     return "" if os.access(folder, os.W_OK | os.X_OK) else "it cannot be written"
@@ -283,36 +356,87 @@ def _why_unusable(folder: Path) -> str:
 
 @contextlib.contextmanager
 def _alone(wanted: Wanted) -> Iterator[None]:
-    """One process of the user's builds, the others wait; without a cache nobody waits."""
-    cache = cache_folder()
-    if cache is None or _why_unusable(cache) not in ("", "it is mounted noexec"):
-        yield
-        return
-    lock = os.open(
-        cache / f"{wanted.stem}.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-    )
-    try:
+    """One process of the user's builds, the others wait.
+
+    The lock lies in the cache, or, where there is none to write to, beside the source; it is removed after.
+    """
+    for folder in reversed(folders(wanted.source)):
+        if _why_unusable(folder) in ("", NOEXEC):
+            try:
+                lock, path = _locked(folder, wanted), _lock_path(folder, wanted)
+            except OSError:  # a full disk
+                continue
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+                os.close(lock)
+            return
+    yield  # there is no folder to build in either
+
+
+def _lock_path(folder: Path, wanted: Wanted) -> Path:
+    return folder / f".{wanted.stem}-{os.geteuid()}.lock"
+
+
+def _locked(folder: Path, wanted: Wanted) -> int:
+    """The lock's file, open and locked, once nobody else holds it. Raises ``OSError``."""
+    path = _lock_path(folder, wanted)
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            log.info("waiting for another process that compiles %s", wanted.source)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        except OSError:  # a file system without locks
-            pass
-        yield
-    finally:
-        os.close(lock)
+            if not _lock(lock):
+                log.info("waiting for another process that compiles %s", wanted.source)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(lock), os.lstat(path)):
+                    return lock
+        except BaseException:
+            os.close(lock)
+            raise
+        os.close(lock)  # who held it has removed it meanwhile
+
+
+def _lock(file: int) -> bool:
+    """Lock an open file; whether nobody else holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        pass
+    return True
 
 
 @contextlib.contextmanager
 def _build_folder(folder: Path, wanted: Wanted) -> Iterator[Path]:
-    """A folder of one's own to compile in; what a build left that lost its power is removed."""
+    """A folder of one's own to compile in; what a build left that lost its power is removed.
+
+    It is locked, so that a build under way is told from one that ended, also by who has no lock in common.
+    """
     prefix = f".build-{wanted.stem}-{os.geteuid()}-"
     for name in os.listdir(folder):
         if name.startswith(prefix):
-            shutil.rmtree(folder / name, ignore_errors=True)
+            _remove_ended_build(folder / name)
     with tempfile.TemporaryDirectory(dir=folder, prefix=prefix, ignore_cleanup_errors=True) as work:
-        yield Path(work)
+        opened = os.open(work, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            _lock(opened)
+            yield Path(work)
+        finally:
+            os.close(opened)
+
+
+def _remove_ended_build(folder: Path) -> None:
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:  # gone, or no folder
+        return
+    try:
+        if _lock(opened):
+            shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(opened)
 
 
 def _install(library: Path, folder: Path, wanted: Wanted, features: frozenset[str]) -> Path:
@@ -433,10 +557,12 @@ def run_compiler(command: str, source: Path, arguments: Sequence[str], target: P
                 os.close(ours)
     finally:
         os.close(theirs)
-    if os.strerror(errno.ENOSPC) in said:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target.parent))
-    if process.returncode > 128 and not said.strip():
-        name = signal.Signals(process.returncode - 128).name
+    for number in NO_ROOM:
+        if os.strerror(number) in said:
+            raise OSError(number, os.strerror(number), str(target.parent))
+    ended_by = -process.returncode if process.returncode < 0 else process.returncode - 128
+    if ended_by > 0 and not said.strip():
+        name = signal.Signals(ended_by).name
         raise CompileError(source, f"the compiler was ended by {name}; is there enough memory?")
     if process.returncode != 0:
         raise CompileError(source, f"the compiler says: {said.strip()[-800:] or 'nothing'}")

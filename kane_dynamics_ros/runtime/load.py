@@ -1,11 +1,15 @@
 """``load_model``: a generated module becomes a ``DynamicsModel``.
 
 A model is code: its text is run, with the rights of the user who loads it. What runs is the text whose
-checksum was compared, read once: no cache of Python's (``.pyc``) comes between.
+checksum was compared, read once: no cache of Python's (``.pyc``) comes between. Another user's module is
+refused where anybody could have put it, as in ``/tmp``; elsewhere a warning tells that others wrote it, or
+could have.
 """
 
 import logging
 import os
+import pwd
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -14,27 +18,72 @@ from typing import Any, Literal, NamedTuple, get_args
 from kane_dynamics_ros.checksum import content_hash, stated_checksum
 from kane_dynamics_ros.errors import (
     BatchError,
+    KaneDynamicsError,
     NonFiniteError,
     PathError,
     ShapeError,
     SingularMassMatrixError,
 )
-from kane_dynamics_ros.runtime.compilation import library_path, load_library
-from kane_dynamics_ros.runtime.errors import (
-    BackendError,
-    CompileError,
-    ModelChecksumError,
-    ModelNotFoundError,
-    NotAModuleError,
-)
+from kane_dynamics_ros.runtime.compilation import CompileError, is_own_group, library_path, load_library
 from kane_dynamics_ros.runtime.interface import Parameters
-from kane_dynamics_ros.runtime.metadata import ModelMetadata, Origin
-from kane_dynamics_ros.runtime.model import GeneratedModel, Kernel, MakeKernel, documents
+from kane_dynamics_ros.runtime.model import (
+    GeneratedModel,
+    Kernel,
+    MakeKernel,
+    ModelMetadata,
+    Origin,
+    documents,
+)
 from kane_dynamics_ros.runtime.python_kernel import PythonKernel
 
 Backend = Literal["auto", "c", "python"]
 SHIPPED = Path(__file__).resolve().parent.parent / "generated"
 log = logging.getLogger(__name__)
+
+
+class ModelNotFoundError(KaneDynamicsError):
+    """Neither a file nor the name of a shipped model."""
+
+    def __init__(self, found: str, shipped: Sequence[str]) -> None:
+        super().__init__(
+            f"no model {found!r}: give the path of a generated NAME.py (kane_dynamics generate writes one), "
+            f"or one of the shipped models: {', '.join(shipped)}"
+        )
+
+
+class ModelChecksumError(KaneDynamicsError):
+    """The file is not a generated module, or was changed after it was generated."""
+
+    def __init__(self, path: Path, what: str) -> None:
+        super().__init__(f"{path}: {what}; generate it again with kane_dynamics generate")
+
+
+class PlantedModuleError(KaneDynamicsError):
+    """A module that anybody could have put where it lies."""
+
+    def __init__(self, path: Path, owner: str) -> None:
+        self.path, self.owner = path, owner
+        super().__init__(
+            f"{path}: it belongs to {owner}, and lies where anybody may put files; a model is code, which "
+            "runs with your rights: copy it, with its .c and .h, if you trust it, to a folder of yours"
+        )
+
+
+class NotAModuleError(KaneDynamicsError):
+    """A robot's description was given where its generated module is wanted."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: XML, not a generated module; a URDF becomes one by kane_dynamics generate {path.name}"
+        )
+
+
+class BackendError(KaneDynamicsError):
+    """``backend`` is not a word that ``load_model`` knows."""
+
+    def __init__(self, found: str, allowed: Sequence[str]) -> None:
+        super().__init__(f"backend {found!r}; allowed are {', '.join(map(repr, allowed))}")
 
 
 def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> GeneratedModel:
@@ -48,6 +97,7 @@ def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> 
     Raises:
         ModelNotFoundError: no such file or name.
         ModelChecksumError: not a generated module, or changed since.
+        PlantedModuleError: another user's, in a folder that anybody may write to, or below one.
         CompileError: ``backend="c"`` and it cannot be compiled.
         BackendError: another word for ``backend``.
     """
@@ -74,10 +124,17 @@ def _load_again(path: Path, backend: Backend, checksum: str, parameters: Paramet
 
 
 def find_module(source: str | os.PathLike[str]) -> Path:
-    """The file of a generated module, or of a shipped model given by name."""
+    """The file of a generated module, or of a shipped model given by name.
+
+    Raises:
+        ModelNotFoundError: no such file or name. PlantedModuleError: a link that anybody could have put there
+            leads to another user's file.
+    """
     path = Path(source)
     if path.is_file():
-        return path.resolve()
+        found = path.resolve()
+        _refuse_planted(path.absolute(), os.stat(found))
+        return found
     shipped = sorted(p.stem for p in SHIPPED.glob("*.h"))
     if str(source) in shipped:
         return SHIPPED / f"{source}.py"
@@ -102,10 +159,12 @@ def read_module(path: Path) -> CheckedModule:
 
     Raises:
         ModelChecksumError: not a generated module, or changed since. NotAModuleError: XML, as a URDF is.
-        PathError: it cannot be read.
+        PathError: it cannot be read. PlantedModuleError: anybody could have put it there.
     """
     try:
-        text = path.read_bytes().decode("utf-8", errors="replace")
+        with path.open("rb") as file:
+            _check_writers(path, os.fstat(file.fileno()))
+            text = file.read().decode("utf-8", errors="replace")
     except OSError as error:
         raise PathError(error) from error
     text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Python reads it
@@ -118,6 +177,41 @@ def read_module(path: Path) -> CheckedModule:
         raise ModelChecksumError(path, "the file was changed after it was generated: its checksum differs")
     statements = text.partition("\ndef ")[0]  # MODEL stands before the functions, which C does without
     return CheckedModule(path, text, stated, _run(path, statements).MODEL)
+
+
+def _check_writers(path: Path, status: os.stat_result) -> None:
+    """Refuse a module that anybody could have put there; warn of one that others could have written."""
+    _refuse_planted(path, status)
+    by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid)
+    if _is_strangers(status):
+        what = f"it belongs to {_name(status.st_uid)}"
+    elif by_group or status.st_mode & stat.S_IWOTH:
+        what = "others may write to it"
+    else:
+        return
+    log.warning("%s: %s; a model is code, which runs with your rights", path, what)
+
+
+def _refuse_planted(path: Path, status: os.stat_result) -> None:
+    """Go up from a stranger's file through the folders that strangers made: who could make the first?"""
+    folders = iter(path.parents)
+    of = status
+    while _is_strangers(of) and (folder := next(folders, None)):
+        of = os.stat(folder)
+        if of.st_mode & stat.S_IWOTH:
+            raise PlantedModuleError(path, _name(status.st_uid))
+
+
+def _is_strangers(status: os.stat_result) -> bool:
+    """Whether a file is of somebody whose code does not run in this process anyway."""
+    return status.st_uid not in (os.geteuid(), 0, os.stat(__file__).st_uid)
+
+
+def _name(user: int) -> str:
+    try:
+        return f"user {pwd.getpwuid(user).pw_name!r}"
+    except KeyError:
+        return f"user {user}"
 
 
 def _run(path: Path, text: str) -> ModuleType:

@@ -5,13 +5,37 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from kane_dynamics_ros.errors import SingularMassMatrixError
+from kane_dynamics_ros.errors import BatchError, NonFiniteError, ShapeError, SingularMassMatrixError
 from kane_dynamics_ros.runtime.interface import Array
-from kane_dynamics_ros.runtime.model import checked_arrays
 
 SINGULAR = 1e-12  # least pivot over diagonal entry of the mass matrix, as in the C code
 TRIGONOMETRY = {"sin": np.sin, "cos": np.cos, "tanh": np.tanh}
+WIDTHS = {"wrench": 6}  # of the arguments that do not have one value a joint
+
+
+def checked_arrays(n: int, **arrays: ArrayLike) -> list[Array]:
+    """The arguments as float64 arrays, all (n,) or all (N, n), a wrench (6,) or (N, 6); all finite.
+
+    Raises:
+        ShapeError, BatchError, NonFiniteError: naming the argument. TypeError: no real numbers.
+    """
+    checked: list[Array] = []
+    for name, value in arrays.items():
+        array = np.asarray(value)
+        if not np.can_cast(array.dtype, np.float64, "safe"):
+            raise TypeError(f"{name}: cannot take dtype {array.dtype} as float64")
+        array = array.astype(np.float64, copy=False)
+        width = WIDTHS.get(name, n)
+        if array.ndim not in (1, 2) or array.shape[-1] != width:
+            raise ShapeError(name, array.shape, width)
+        if checked and array.shape[:-1] != checked[0].shape[:-1]:
+            raise BatchError(name, array.shape, (*checked[0].shape[:-1], width))
+        if not np.isfinite(array).all():
+            raise NonFiniteError(name)
+        checked.append(array)
+    return checked
 
 
 class PythonKernel:

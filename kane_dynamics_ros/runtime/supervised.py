@@ -2,8 +2,8 @@
 
 A script of its own, for a Python without site packages: ``supervised.py FOLDER COMMAND ...``. Its standard
 input is a pipe that the caller keeps open. When the caller closes it, or is killed, the command and its
-children are killed and FOLDER, where they work, is removed. Exit code: the command's, or 128 + the number of
-the signal that ended it.
+children are killed and FOLDER, where they work, is removed. They say what they say in English, which the
+caller understands. Exit code: the command's, or 128 + the number of the signal that ended it.
 """
 
 import os
@@ -25,7 +25,7 @@ def wait_for_caller(caller_ended: threading.Event, process: "subprocess.Popen[by
 def main() -> int:
     """The process; its exit code."""
     folder, command = sys.argv[1], sys.argv[2:]
-    environment = {**os.environ, "TMPDIR": folder}
+    environment = {**os.environ, "TMPDIR": folder, "LC_ALL": "C"}
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, start_new_session=True)
     caller_ended = threading.Event()
     threading.Thread(target=wait_for_caller, args=(caller_ended, process), daemon=True).start()

@@ -25,7 +25,7 @@ CONTACT_FORM = (
 Triple = tuple[float, float, float]
 
 
-class Contact(Protocol):
+class ContactLaw(Protocol):
     """A law that may depend on the time since the contact began and until it ends [s]."""
 
     def wrench(self, tip: TipMotion, since: float, until: float) -> Array:
@@ -33,7 +33,7 @@ class Contact(Protocol):
 
 
 @dataclass(frozen=True)
-class Wrench:
+class ConstantWrench:
     """A constant force and torque in the axes of ``frame``, applied at once."""
 
     force: Triple
@@ -99,12 +99,12 @@ class Hand:
         return np.concatenate((share * np.array(self.force), np.zeros(3)))
 
 
-KINDS: Mapping[str, type[Wrench] | type[Wall] | type[Hand]] = {
-    kind.kind: kind for kind in (Wrench, Wall, Hand)
+KINDS: Mapping[str, type[ConstantWrench] | type[Wall] | type[Hand]] = {
+    kind.kind: kind for kind in (ConstantWrench, Wall, Hand)
 }
 
 
-def parse_contact(text: str) -> Wrench | Wall | Hand:
+def parse_contact(text: str) -> ConstantWrench | Wall | Hand:
     """Read ``KIND KEY=VALUE ...``. Raises ``SimulationOptionError``."""
     kind, *pairs = text.split() or [""]
     law = KINDS.get(kind)
@@ -121,9 +121,9 @@ def parse_contact(text: str) -> Wrench | Wall | Hand:
         raise SimulationOptionError("contact", text, CONTACT_FORM) from None
 
 
-def contact_text(contact: Contact) -> str:
+def contact_text(contact: ContactLaw) -> str:
     """The text that ``parse_contact`` reads."""
-    if not isinstance(contact, Wrench | Wall | Hand):
+    if not isinstance(contact, ConstantWrench | Wall | Hand):
         return repr(contact)
     words = [contact.kind]
     for field in fields(contact):

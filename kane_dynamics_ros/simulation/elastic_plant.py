@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kane_dynamics_ros.elastic.arm_model import ArmModel, with_payload
-from kane_dynamics_ros.elastic.statics import Placement, arrangement, sag
+from kane_dynamics_ros.elastic.posture import Pose, arrangement, sag
 from kane_dynamics_ros.elastic.stepping import (
     ArmState,
     BegunStep,
@@ -68,12 +68,12 @@ class ElasticPlant:
         return self._state
 
     @property
-    def tip(self) -> Placement:
+    def tip(self) -> Pose:
         """Where the tip really is, in the root frame."""
         return arrangement(self._arm, self._state.x).tip
 
     @property
-    def rigid_tip(self) -> Placement:
+    def rigid_tip(self) -> Pose:
         """Where the joints alone would put it."""
         straight = np.zeros(self._arm.size)
         straight[: self._arm.n] = self.q

@@ -25,7 +25,7 @@ from kane_dynamics_ros.errors import UnknownJointError
 from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.contact import (
     CONTACT_FORM,
-    Contact,
+    ContactLaw,
     contact_text,
     parse_contact,
 )
@@ -58,7 +58,7 @@ class Fault:
     joint: str | None = None
     start: float = -math.inf
     end: float = math.inf
-    contact: Contact | None = None
+    contact: ContactLaw | None = None
 
     def __post_init__(self) -> None:
         rule = JOINT_RULE.get(self.kind)

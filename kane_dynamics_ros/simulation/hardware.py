@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from kane_dynamics_ros.simulation.sensors import Reading, SensorOptions, Sensors
 STATE_INTERFACES = ("position", "velocity", "effort")
 
 Silence = Literal["hold", "release", "brake"]
-SILENCES: tuple[Silence, ...] = ("hold", "release", "brake")
+SILENCES: tuple[Silence, ...] = get_args(Silence)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class SimulatedHardware:
         self.steps = 0
         self._commanded_at: int | None = None  # step
         self._drive: Literal["on", "off", "braked"] = "braked"
-        self._touched = False
+        self._loaded = False
         self._update_faults()
 
     @property
@@ -102,8 +102,8 @@ class SimulatedHardware:
         """Advance the arm one time step. Raises ``SimulationDivergedError``."""
         self._watch_silence()
         self._effort = self.actuators.apply(self._wanted_effort(), self.engine.q)
-        if self._touched or self.faults.active:
-            self._touch()
+        if self._loaded or self.faults.active:
+            self._load_tip()
         self.engine.step(self._effort)
         self.steps += 1
         self._update_faults()
@@ -127,12 +127,12 @@ class SimulatedHardware:
         if self.faults.update(self.time):
             self._set_brakes()
 
-    def _touch(self) -> None:
+    def _load_tip(self) -> None:
         """Load the tip with what touches it during the next step."""
         load = self.faults.tip_load(self.time)
-        if load is not None or self._touched:
+        if load is not None or self._loaded:
             self.engine.set_tip_load(load)
-        self._touched = load is not None
+        self._loaded = load is not None
 
     def _wanted_effort(self) -> Array:
         if self._drive != "on":

@@ -2,7 +2,7 @@
 
 MuJoCo compiles the URDF itself; friction coefficients, rotor inertias, gravity and payload are then set
 from our side, so that both engines mean the same arm. Joints that the model does not have are removed,
-which fixes them at zero. Needs the ``mujoco`` package (``pip install '.[mujoco]' in a checkout``).
+which fixes them at zero. Needs the ``mujoco`` package (``pip install '.[mujoco]'`` in a checkout).
 
 Differences from our plant: dry friction and hard stops are MuJoCo's soft constraints, made as stiff as
 it allows (a joint at rest creeps a little; a stop gives a little and throws back 5 % of the speed, whatever
@@ -26,12 +26,11 @@ from kane_dynamics_ros.simulation.engine import (
     refuse_divergence,
 )
 from kane_dynamics_ros.simulation.friction import LOCKED
-from kane_dynamics_ros.simulation.mismatch import check_factors
-from kane_dynamics_ros.simulation.plant import PlantOptions, initial_positions
+from kane_dynamics_ros.simulation.plant import PlantOptions, check_factors, initial_positions
 
 LOCK_EFFORT = 1e5  # [N m or N] a joint braked this hard is put back where it was after each step
 _SUBSTEPS = 2
-_TOUCHED_SUBSTEPS = 20
+_CONTACT_SUBSTEPS = 20
 _UNUSED = ("visual", "collision")  # geometry plays no part, and its meshes need not be there
 
 
@@ -48,7 +47,7 @@ class MujocoEngine:
         """``urdf``: the text of the URDF that ``model`` was generated from.
 
         ``model`` gives the joint order, the tip and the parameters; nothing that it computes enters the
-        motion. ``factors`` multiply masses and inertias of its bodies, see ``mismatch``.
+        motion. ``factors`` multiply masses and inertias of its bodies, see ``plant.with_factors``.
         """
         self.options = options or PlantOptions()
         self._mujoco = _import_mujoco()
@@ -91,7 +90,7 @@ class MujocoEngine:
         if self._load is None:
             self._mujoco.mj_step(self._model, self._data, _SUBSTEPS)
         else:
-            self._touched_steps(self._load)
+            self._contact_steps(self._load)
         try:
             refuse_divergence(self, self.q, self.qd, float(self._data.time))
         except SimulationDivergedError:
@@ -119,15 +118,15 @@ class MujocoEngine:
     def set_tip_load(self, load: TipLoad | None) -> None:
         self._load = load
 
-    def _touched_steps(self, load: TipLoad) -> None:
+    def _contact_steps(self, load: TipLoad) -> None:
         """A time step under a load that MuJoCo's own kinematics take to the joints.
 
-        A contact is stiff where all else is smooth: it is looked at ``_TOUCHED_SUBSTEPS`` times a step.
+        A contact is stiff where all else is smooth: it is looked at ``_CONTACT_SUBSTEPS`` times a step.
         """
         mujoco, model, data = self._mujoco, self._model, self._data
         commanded, whole = data.qfrc_applied.copy(), model.opt.timestep
-        model.opt.timestep = self.time_step / _TOUCHED_SUBSTEPS
-        for _ in range(_TOUCHED_SUBSTEPS):
+        model.opt.timestep = self.time_step / _CONTACT_SUBSTEPS
+        for _ in range(_CONTACT_SUBSTEPS):
             mujoco.mj_kinematics(model, data)
             mujoco.mj_comPos(model, data)
             mujoco.mj_comVel(model, data)

@@ -1,6 +1,6 @@
 """The simulated arm: the generated module's equations, friction, brakes and hard stops."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +8,11 @@ import numpy as np
 from kane_dynamics_ros.errors import NonFiniteError, UnknownJointError
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload
 from kane_dynamics_ros.simulation.engine import (
+    FixedInertiaError,
     SimulationOptionError,
     TipLoad,
     TipMotion,
+    UnknownBodyError,
     refuse_divergence,
     refuse_singular,
 )
@@ -123,14 +125,14 @@ class Plant:
     def step(self, effort: Array) -> None:
         self._time += self.options.time_step
         if self._load is not None:
-            effort = effort + self._touched(self._load)
+            effort = effort + self._contact_effort(self._load)
         if self._compiled is not None and self._compiled(effort):
             return
         q, qd = self._numpy_step(effort)
         refuse_divergence(self, q, qd, self._time)
         self._q[:], self._qd[:] = q, qd
 
-    def _touched(self, load: TipLoad) -> Array:
+    def _contact_effort(self, load: TipLoad) -> Array:
         """Joint efforts (n,) of what touches the tip, constant over the step.
 
         The load is taken at q + q' h/2: then an elastic wall neither gives nor takes energy, and
@@ -165,3 +167,41 @@ def initial_positions(joints: Sequence[JointInfo]) -> Array:
             position = min(max(position, joint.lower), joint.upper)
         positions.append(position)
     return np.array(positions, dtype=float)
+
+
+# Mismatch: a plant whose links weigh something else than the controller's model believes. A factor multiplies
+# mass and inertia tensor of a body and leaves its centre of mass: still a body that can exist.
+
+
+def with_factors(model: DynamicsModel, factors: Mapping[str, float]) -> DynamicsModel:
+    """The model with the inertial parameters of some bodies multiplied, by body name.
+
+    Needs a module generated with ``--inertial runtime``.
+
+    Raises ``UnknownBodyError``, ``SimulationOptionError``, ``FixedInertiaError``.
+    """
+    check_factors(model, factors)
+    if all(factor == 1.0 for factor in factors.values()):
+        return model
+    if model.parameters.inertial is None:
+        raise FixedInertiaError(model.name)
+    bodies = np.reshape(model.parameters.inertial, (-1, 10))
+    scaled = bodies * np.array([[factors.get(name, 1.0)] for name in model.bodies])
+    return model.with_parameters(inertial=tuple(scaled.ravel()))
+
+
+def check_factors(model: DynamicsModel, factors: Mapping[str, float]) -> None:
+    """Raise ``UnknownBodyError`` or ``SimulationOptionError`` when these cannot be factors of the model."""
+    for name, factor in factors.items():
+        if name not in model.bodies:
+            raise UnknownBodyError(name, model.bodies)
+        if not (np.isfinite(factor) and factor > 0.0):
+            raise SimulationOptionError(f"mismatch factor of {name!r}", factor, "finite and > 0")
+
+
+def drawn_factors(model: DynamicsModel, spread: float, seed: int) -> dict[str, float]:
+    """A factor for each body, uniform between 1 - spread and 1 + spread. Same seed, same factors."""
+    if not 0.0 <= spread < 1.0:
+        raise SimulationOptionError("mismatch.spread", spread, "at least 0, below 1")
+    draws = np.random.default_rng(seed).uniform(-1.0, 1.0, len(model.bodies))
+    return {name: 1.0 + spread * float(draw) for name, draw in zip(model.bodies, draws, strict=True)}

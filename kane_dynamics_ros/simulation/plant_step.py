@@ -18,24 +18,21 @@ step, some fifty times faster.
 """
 
 import ctypes
-import logging
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.runtime.compilation import shared_library
-from kane_dynamics_ros.runtime.errors import CompileError
+from kane_dynamics_ros.runtime.compilation import shared_function
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
 
 SOURCE = Path(__file__).with_suffix(".c")
 MOST_TURN = 0.015  # [rad or m]; with it light arms that spin at 200 rad/s keep their energy, too
 MOST_PARTS = 100  # beyond 1500 rad/s at 1 kHz
-log = logging.getLogger(__name__)
+ARRAYS = ("viscous", "coulomb", "rest", "stribeck_velocity", "brake", "lower", "upper")  # of kd_plant
 
 
 @dataclass(frozen=True)
@@ -159,8 +156,6 @@ def settle(
 
 # The same step in C
 
-_ARRAYS = ("viscous", "coulomb", "rest", "stribeck_velocity", "brake", "lower", "upper")
-
 
 class _Plant(ctypes.Structure):
     """``kd_plant`` of plant_step.c."""
@@ -169,7 +164,7 @@ class _Plant(ctypes.Structure):
         ("n", ctypes.c_long),
         *((name, ctypes.c_void_p) for name in ("mass_matrix", "bias", "prepared")),
         *((name, ctypes.c_double) for name in ("h", "restitution", "locked", "most_turn", "most_parts")),
-        *((name, ctypes.c_void_p) for name in (*_ARRAYS, "q", "qd")),
+        *((name, ctypes.c_void_p) for name in (*ARRAYS, "q", "qd")),
     ]
 
 
@@ -186,7 +181,7 @@ class CompiledStep:
         plant = _Plant(len(q), *(model.c_addresses or (None,) * 3), h)
         plant.restitution, plant.locked = resistances.restitution, LOCKED
         plant.most_turn, plant.most_parts = MOST_TURN, MOST_PARTS
-        for name in _ARRAYS:
+        for name in ARRAYS:
             setattr(plant, name, getattr(resistances, name).ctypes.data)
         plant.q, plant.qd = q.ctypes.data, qd.ctypes.data
         self._arguments = ctypes.byref(plant), ctypes.c_void_p(self._effort.ctypes.data)
@@ -203,17 +198,5 @@ def compiled_step(
     """The compiled step of a plant; None when the model is not compiled, or no C compiler was found."""
     if model.c_addresses is None:
         return None
-    function = _step_function()
+    function = shared_function(SOURCE, "kd_plant_step", ctypes.c_int)
     return None if function is None else CompiledStep(function, model, resistances, q, qd, h)
-
-
-@cache
-def _step_function() -> Any:
-    """``kd_plant_step``, built where it is absent; None when it cannot be had."""
-    try:
-        function = shared_library(SOURCE).kd_plant_step
-    except CompileError as error:
-        log.warning("%s cannot be compiled (%s); NumPy gives the same steps, slower", SOURCE.name, error)
-        return None
-    function.restype = ctypes.c_int
-    return function

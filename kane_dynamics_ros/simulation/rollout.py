@@ -10,10 +10,10 @@ from kane_dynamics_ros.simulation.engine import SimulationOptionError
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
 
-Controller = Callable[[Array, Array, Array], Array]
-"""From a reference (3, n) and the measured q (n,) and qd (n,) to a command (n,)."""
-Trajectory = Callable[[float], Array]
-"""From the time [s] to a reference (3, n): position, velocity, acceleration."""
+ControlFunction = Callable[
+    [Array, Array, Array], Array
+]  # reference (3, n), measured q and qd -> command (n,)
+ReferenceFunction = Callable[[float], Array]  # time [s] -> position, velocity and acceleration (3, n)
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Rollout:
 
 def simulate(
     model: DynamicsModel,
-    controller: Controller,
-    trajectory: Trajectory,
+    controller: ControlFunction,
+    trajectory: ReferenceFunction,
     duration: float,
     hardware: SimulatedHardware | None = None,
     control_rate: float | None = None,

@@ -1,7 +1,7 @@
 """From the true state to joint states: encoders, torque sensors, and when each report is due."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from kane_dynamics_ros.simulation.engine import SimulationOptionError, require_a
 from kane_dynamics_ros.simulation.faults import Faults
 
 VelocitySource = Literal["exact", "difference", "filtered"]
-VELOCITY_SOURCES: tuple[VelocitySource, ...] = ("exact", "difference", "filtered")
+VELOCITY_SOURCES: tuple[VelocitySource, ...] = get_args(VelocitySource)
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Reporter:
         return True
 
     def compose(self, reading: Reading, faults: Faults) -> Report | None:
-        """The report of a reading; None when a dropout swallows it."""
+        """The report of a reading; None in a dropout."""
         frozen = faults.joints("freeze")
         if frozen and self._last is not None:
             for fresh, old in zip(reading, self._last, strict=True):

@@ -2,18 +2,19 @@
 
 import argparse
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from kane_dynamics_ros.cli.arguments import (
     LockArgumentError,
-    NoXacroError,
     XacroArgumentError,
     add_chain_arguments,
     read_chain,
 )
 from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.description import DescriptionError
 from kane_dynamics_ros.replay.jobs import robot_note
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
@@ -76,9 +77,23 @@ def test_a_xacro_argument_without_name_or_value_is_refused(text):
 
 
 def test_xacro_arguments_for_a_plain_urdf_are_refused():
-    with pytest.raises(NoXacroError) as error:
+    with pytest.raises(DescriptionError) as error:
         read_chain(URDF, None, [], ["mass=2"])
-    assert str(error.value) == f"{URDF}: nothing in it is xacro, so that --xacro has no effect; leave it out"
+    assert (error.value.code, error.value.place.file) == ("KD115", URDF)
+
+
+@pytest.mark.parametrize(
+    "words", [["inspect"], ["generate"], ["excite"], ["trajectory"], ["identify", "BAG", "--urdf"]]
+)
+def test_commands_end_with_2_where_a_xacro_argument_is_a_slip(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text(XACRO)
+    assert main([*words, str(path), "--xacro", "mas:=2.5"]) == 2
+    message = capsys.readouterr().err
+    assert "'mas'" in message
+    assert "'mass'" in message
+    assert os.listdir(tmp_path) == [path.name]
 
 
 ON_A_CART = """<robot name="rover">

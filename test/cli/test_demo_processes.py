@@ -9,8 +9,8 @@ from own_domain import own_domain
 
 from kane_dynamics_ros.cli.demo import processes
 from kane_dynamics_ros.cli.demo.processes import (
+    DemonstrationStoppedError,
     NodeFailedError,
-    StrangersError,
     guard_command,
     node_command,
     running,
@@ -27,7 +27,7 @@ STUBBORN = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); "
 def programs(monkeypatch):
     """Lets the names sleep, fail and stubborn stand for nodes."""
     codes = {"sleep": SLEEP, "fail": FAIL, "stubborn": STUBBORN, "end": ""}
-    monkeypatch.setattr(processes, "PATIENCE", 0.5)
+    monkeypatch.setattr(processes, "SHUTDOWN_TIMEOUT", 0.5)
     return {name: [sys.executable, "-c", code] for name, code in codes.items()}
 
 
@@ -48,8 +48,8 @@ def test_missing_ros_is_said_at_once_with_two_ways_out(monkeypatch, capsys):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert main(["demo"]) == 2
     assert capsys.readouterr().err == (
-        "error: the demonstration runs ROS 2 nodes, but this Python has no rclpy; source ROS's setup.bash, "
-        "or install ROS 2 from PyPI with pip install '.[ros]' in the checkout\n"
+        "error: the demonstration needs ROS 2's rclpy, which this Python does not have; source ROS's "
+        "setup.bash, or install ROS 2 from PyPI with pip install '.[ros]' in the checkout\n"
     )
 
 
@@ -88,7 +88,7 @@ def test_failure_of_any_node_is_reported_with_the_end_of_its_log(programs, tmp_p
     assert str(caught.value) == f"fail ended with exit code 3; its log {log} closes with:\nno such model"
 
 
-STRANGER = """
+FOREIGN_NODE = """
 import rclpy, time
 rclpy.init()
 node = rclpy.create_node("real_robot")
@@ -96,16 +96,16 @@ time.sleep(60)
 """
 
 
-def test_a_stranger_on_the_domain_ends_the_run_and_is_named(tmp_path):
+def test_a_foreign_node_on_the_domain_ends_the_run_and_is_named(tmp_path):
     pytest.importorskip("rclpy", reason="the guard is a node")
     environment = processes.private_environment(own_domain())
-    stranger = [sys.executable, "-c", STRANGER]
+    foreign_node = [sys.executable, "-c", FOREIGN_NODE]
     worker = [sys.executable, "-c", SLEEP]
     with (
         running(processes.GUARD, guard_command("/demo"), environment, tmp_path) as guard,
         running("worker", worker, environment, tmp_path) as working,
-        running("stranger", stranger, environment, tmp_path),
-        pytest.raises(StrangersError) as caught,
+        running("foreign", foreign_node, environment, tmp_path),
+        pytest.raises(DemonstrationStoppedError) as caught,
     ):
         wait_for(working, while_running=[guard])
     assert "/real_robot" in str(caught.value)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_urdf import LIMIT, two_joints
+from small_urdf import LIMIT, joint, link, two_joints
 
 from kane_dynamics_ros.cli import arguments
 from kane_dynamics_ros.cli.main import main
@@ -66,6 +66,30 @@ def test_json_holds_the_same(arm, capsys):
         {"body": "one", "speed": "a", "omega": [0, 0, 1], "v_G": [0, 0.25, 0]}
     ]
     assert {"code", "severity", "message", "file", "line", "element"} == set(data["findings"][0])
+
+
+def test_findings_that_differ_in_figures_only_are_one_line_and_all_in_the_json(arm, capsys):
+    moments = 'ixx="{0}" ixy="0" ixz="0" iyy="{0}" iyz="0" izz="{0}"'
+    heavy = f'<inertial><mass value="1"/><inertia {moments}/></inertial>'
+    branches = [
+        link(f"tool{i}", heavy.format(1 + i))
+        + joint(f"swing{i}", "one", f"tool{i}", kind="prismatic" if i == 3 else "revolute")
+        for i in range(4)
+    ]
+    (arm / "comb.urdf").write_text(two_joints().replace("</robot>", "".join(branches) + "</robot>"))
+    words = ["inspect", "comb.urdf", "--tip", "two"]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    [sizes] = [line for line in lines if "[KD407]" in line]
+    held, sliding = [line for line in lines if "[KD604]" in line]
+    assert sizes.startswith("comb.urdf:7: warning: link 'tool0': ")
+    assert sizes.endswith("likewise link 'tool1' (line 9), link 'tool2' (line 11), link 'tool3' (line 13)")
+    assert held.endswith("likewise joint 'swing1' (line 10), joint 'swing2' (line 12)")
+    assert sliding.startswith("comb.urdf:14: warning: joint 'swing3': ")
+    assert main([*words, "--json"]) == 0
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    for code, places in (("KD407", [7, 9, 11, 13]), ("KD604", [8, 10, 12, 14])):
+        assert sorted(finding["line"] for finding in findings if finding["code"] == code) == places
 
 
 def test_lock_takes_a_joint_out_of_the_chain(arm, capsys):

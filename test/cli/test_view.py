@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.cli.demo import recording
+from kane_dynamics_ros.cli.demo import tracking
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.cli.view import record_of_trajectory
+from kane_dynamics_ros.cli.view import playback_of_trajectory
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
@@ -19,15 +19,15 @@ START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])
 def test_trajectory_on_a_urdf_shows_the_torques_that_pinocchio_computes(tmp_path):
     pin = pytest.importorskip("pinocchio", reason="the torques are compared with Pinocchio's (extra `test`)")
     path = tmp_path / "trajectory.yaml"
-    path.write_text(trajectory_text(recording.request(JOINTS, START), as_json=True))
-    record, _ = record_of_trajectory(URDF, path)
-    motion = recording.reference(record.times, START)
+    path.write_text(trajectory_text(tracking.request(JOINTS, START), as_json=True))
+    playback, _ = playback_of_trajectory(URDF, path)
+    motion = tracking.reference(playback.times, START)
     # quintics through points 0.1 s apart: their position is off by 1e-6 rad, their acceleration by 1e-2
-    np.testing.assert_allclose(record.position.T, motion.q, atol=1e-5)
+    np.testing.assert_allclose(playback.position.T, motion.q, atol=1e-5)
     model = pin.buildModelFromUrdf(str(URDF))
     data = model.createData()
     torque = [pin.rnea(model, data, *state) for state in zip(*motion, strict=True)]
-    np.testing.assert_allclose(record.quantities[0].series[0].values.T, torque, atol=0.2)
+    np.testing.assert_allclose(playback.quantities[0].curves[0].values.T, torque, atol=0.2)
 
 
 def test_command_writes_a_page_and_warns_of_meshes_that_are_not_there(tmp_path, capsys):
@@ -35,13 +35,13 @@ def test_command_writes_a_page_and_warns_of_meshes_that_are_not_there(tmp_path, 
     shape = '<geometry><mesh filename="package://some_robot/arm.stl"/></geometry>'
     urdf.write_text(URDF.read_text().replace("</visual>", f"</visual><visual>{shape}</visual>", 1))
     trajectory = tmp_path / "trajectory.yaml"
-    trajectory.write_text(trajectory_text(recording.request(JOINTS, START), as_json=True))
+    trajectory.write_text(trajectory_text(tracking.request(JOINTS, START), as_json=True))
     output = tmp_path / "pages" / "view.html"
     assert main(["view", str(urdf), "--trajectory", str(trajectory), "-o", str(output)]) == 0
     assert output.read_text().startswith("<!DOCTYPE html>")
     assert capsys.readouterr() == (
         f"{output}\n",
-        "warning: mesh 'package://some_robot/arm.stl' is not shown: it was not found\n"
+        "warning: mesh not shown: 'package://some_robot/arm.stl': not found\n"
         "meshes are looked for in the folders above the URDF or bag, and in AMENT_PREFIX_PATH\n",
     )
 
@@ -70,6 +70,6 @@ def test_joint_that_the_trajectory_does_not_name_stays_at_its_initial_position(t
     path = tmp_path / "trajectory.yaml"
     point = {"positions": [0.1, 0.8, -1.0, 0.4], "time_from_start": {"sec": 1}}
     path.write_text(json.dumps({"joint_names": JOINTS[:4], "points": [point]}))
-    record, _ = record_of_trajectory(URDF, path)
-    np.testing.assert_allclose(record.position[:4, -1], point["positions"], atol=1e-12)  # rounding
-    assert set(record.position[4]) == {START[4]}
+    playback, _ = playback_of_trajectory(URDF, path)
+    np.testing.assert_allclose(playback.position[:4, -1], point["positions"], atol=1e-12)  # rounding
+    assert set(playback.position[4]) == {START[4]}

@@ -27,8 +27,8 @@ from kane_dynamics_ros.codegen.module import (
     write_module,
 )
 from kane_dynamics_ros.description import load_robot, serial_chain
-from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics
-from kane_dynamics_ros.formulation.kane.kinematics import numeric_sine_cosine
+from kane_dynamics_ros.formulation.dual import sine_cosine
+from kane_dynamics_ros.formulation.kane.dynamics import segment_efforts
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 
 ROOT = Path(__file__).parents[2]
@@ -93,7 +93,7 @@ def test_names_in_the_urdf_never_become_code(tmp_path: Path) -> None:
     assert all(isinstance(statement, allowed) for statement in tree.body)
     assert "abort" not in files[1].read_text() + files[2].read_text()
     state = random_state(np.random.default_rng(1), len(HOSTILE))
-    expected = inverse_dynamics(segments_of(chain), *state, (0.0, 0.0, -9.81), numeric_sine_cosine)
+    expected = segment_efforts(segments_of(chain), *state, (0.0, 0.0, -9.81), sine_cosine)
     found = module.inverse_dynamics(*(x.tolist() for x in state))
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
@@ -144,6 +144,24 @@ def test_a_file_that_cannot_be_replaced_leaves_the_others(tmp_path: Path) -> Non
         f"{tmp_path}: cannot write the generated module: arm.c is a folder; choose another -o DIR"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["arm.c"]
+
+
+@pytest.mark.parametrize("suffix", [".py", ".c", ".h"])
+def test_a_file_that_was_not_generated_is_never_replaced(suffix: str, tmp_path: Path) -> None:
+    derived = derive(random_chain(np.random.default_rng(0), 1))
+    own = tmp_path / f"arm{suffix}"
+    own.write_text("a day's work\n")
+    with pytest.raises(OutputError) as raised:
+        write_module(derived, "arm", tmp_path)
+    assert str(raised.value) == (
+        f"{tmp_path}: cannot write the generated module: {own.name} is there already, and was not generated; "
+        "choose another -o DIR"
+    )
+    assert own.read_text() == "a day's work\n"
+    assert list(tmp_path.iterdir()) == [own]
+    own.unlink()
+    for _ in range(2):
+        assert len(write_module(derived, "arm", tmp_path)) == 3
 
 
 def test_many_may_write_one_module_at_once(tmp_path: Path) -> None:

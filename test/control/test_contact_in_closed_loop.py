@@ -7,7 +7,7 @@ import pytest
 
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, position_limits
-from kane_dynamics_ros.control.loop import ControlLoop, Safety, Settings
+from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings, Safety
 from kane_dynamics_ros.control.observer import MomentumObserver, ObserverSettings, default_thresholds
 from kane_dynamics_ros.control.validation import RequestPoint, Rules, TrajectoryRequest
 from kane_dynamics_ros.runtime import load_model
@@ -40,7 +40,7 @@ def largest_force(reaction: str) -> tuple[float, float, ControlLoop]:
     """The wall's largest and last force [N] in two seconds of a motion of one second into it."""
     lower, upper = position_limits(MODEL.joints)
     safety = Safety()
-    settings = Settings(
+    settings = LoopSettings(
         law=build_law("computed_torque", RUBBING, np.full(5, 400.0), np.full(5, 40.0), TermSwitches()),
         rules=Rules(),
         safety=replace(safety, reactions=safety.reactions | {"collision": reaction}),

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from joints import SECOND, point, request
 
+from kane_dynamics_ros.control.goals import Tolerances
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import position_limits
-from kane_dynamics_ros.control.loop import FAULTS, ControlLoop, Safety, Settings
+from kane_dynamics_ros.control.loop import FAULT_KINDS, ControlLoop, LoopSettings, Safety
 from kane_dynamics_ros.control.plan import sample
 from kane_dynamics_ros.control.rejections import NoEffectError, NoStateError, OutsideLimitsError
-from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Payload
@@ -28,8 +28,10 @@ STEP = 0.001  # [s]
 
 def settings(mode="computed_torque", reactions=None, **changes):
     lower, upper = position_limits(MODEL.joints)
-    chosen = dict.fromkeys(FAULTS, "hold") | {"overrun": "ignore", "saturation": "ignore"} | (reactions or {})
-    made = Settings(
+    chosen = (
+        dict.fromkeys(FAULT_KINDS, "hold") | {"overrun": "ignore", "saturation": "ignore"} | (reactions or {})
+    )
+    made = LoopSettings(
         law=build_law(mode, MODEL, np.full(N, 100.0), np.full(N, 20.0), TermSwitches()),
         rules=Rules(),
         safety=Safety(reactions=chosen),

@@ -219,7 +219,7 @@ def test_an_arm_of_seven_joints_tells_the_whole_wrench_in_tip_axes() -> None:
     found = tip_wrench(root_jacobian(arm, POSTURE), effort, R_RT)
     np.testing.assert_allclose(found.value, w, rtol=1e-9)
     np.testing.assert_allclose(found.resolution, 1.0, rtol=1e-9)
-    assert found.told.all()
+    assert found.determined.all()
 
 
 def test_what_the_posture_cannot_tell_is_said() -> None:
@@ -235,7 +235,7 @@ def test_what_the_posture_cannot_tell_is_said() -> None:
     np.testing.assert_allclose(told, force - silent * (silent @ force), atol=1e-9)
     mixed = np.abs(R_RT.T @ silent)
     np.testing.assert_allclose(found.resolution[:3], 1.0 - mixed**2, atol=1e-9)
-    assert not found.told[np.argmax(mixed)]
+    assert not found.determined[np.argmax(mixed)]
 
 
 def test_near_a_singular_posture_the_wrench_stays_bounded() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from joints import ARM, SECOND, joint, point, request
 
-from kane_dynamics_ros.control.plan import hold_at, hold_from, replace, sample
+from kane_dynamics_ros.control.plan import hold_at, hold_from, replan, sample
 from kane_dynamics_ros.control.rejections import AlreadyPastError
 from kane_dynamics_ros.control.validation import Rules
 
@@ -18,7 +18,7 @@ ROUNDING = 1e-9  # nanoseconds in the times, times velocities and accelerations 
 
 
 def follow(*points, plan=None, now=NOW, joints=ARM, rules=STRICT, **more):
-    return replace(plan or hold_at(START, NOW), request(*points, **more), joints, now, rules)
+    return replan(plan or hold_at(START, NOW), request(*points, **more), joints, now, rules)
 
 
 def at(plan, seconds):
@@ -108,7 +108,7 @@ def test_a_trajectory_whose_end_is_past_is_rejected_with_its_age():
 def test_an_empty_trajectory_stops_at_the_present_reference():
     running = follow(point(2.0, (1.0, 1.0), (0.0, 0.0)))
     now = NOW + SECOND
-    stopped = replace(running, request(), ARM, now, Rules())
+    stopped = replan(running, request(), ARM, now, Rules())
     np.testing.assert_array_equal(sample(stopped, now + SECOND)[0], sample(running, now)[0])
     np.testing.assert_array_equal(sample(stopped, now + SECOND)[1:], np.zeros((2, 2)))
     assert sample(hold_from(running, now), now)[0] == pytest.approx(sample(running, now)[0])

@@ -7,7 +7,7 @@ import pytest
 from joints import ARM, point, request
 
 from kane_dynamics_ros.control.rejections import TrajectoryError
-from kane_dynamics_ros.control.validation import Rules, checked
+from kane_dynamics_ros.control.validation import Rules, checked_waypoints
 
 CASES = {
     "unknown joint": (
@@ -74,12 +74,12 @@ CASES = {
 @pytest.mark.parametrize(("given", "message"), CASES.values(), ids=CASES)
 def test_a_bad_trajectory_is_rejected_with_the_reason(given, message):  # field reports 82, 89, 94, 96
     with pytest.raises(TrajectoryError) as caught:
-        checked(given, ARM, Rules())
+        checked_waypoints(given, ARM, Rules())
     assert str(caught.value) == message
 
 
 def test_a_moving_end_is_accepted_when_allowed():
-    waypoints = checked(
+    waypoints = checked_waypoints(
         request(point(1.0, (0.0, 0.0), (0.0, 0.3))), ARM, Rules(allow_nonzero_end_velocity=True)
     )
     np.testing.assert_array_equal(waypoints.qd[0], [0.0, 0.3])
@@ -87,4 +87,4 @@ def test_a_moving_end_is_accepted_when_allowed():
 
 def test_a_partial_goal_without_any_name_is_rejected():
     with pytest.raises(TrajectoryError):
-        checked(request(point(1.0, ()), names=()), ARM, Rules(allow_partial=True))
+        checked_waypoints(request(point(1.0, ()), names=()), ARM, Rules(allow_partial=True))

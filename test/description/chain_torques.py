@@ -7,8 +7,8 @@ import numpy as np
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics
-from kane_dynamics_ros.formulation.kane.kinematics import numeric_sine_cosine
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 
@@ -16,9 +16,7 @@ from kane_dynamics_ros.runtime import DynamicsModel, load_model
 def inverse_dynamics(chain: Chain, q, qd, qdd, gravity=(0.0, 0.0, -9.81)):
     """tau of shape (n,), without friction and rotors."""
     segments = segments_of(chain)
-    return np.array(
-        dynamics.inverse_dynamics(segments, q, qd, qdd, gravity, numeric_sine_cosine), dtype=float
-    )
+    return np.array(dynamics.segment_efforts(segments, q, qd, qdd, gravity, sine_cosine), dtype=float)
 
 
 def generated_model(chain: Chain, folder: Path) -> DynamicsModel:

@@ -12,7 +12,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,36 +20,11 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from example_robots import ROBOTS
+from text_mutations import NASTY, Mutation, change_bytes, move_line, replace_number, replace_word
 
 from kane_dynamics_ros.description import Chain, DescriptionError, parse_robot, physics_hash, serial_chain
 
 LARGEST_SEED = 60_000  # [bytes] of a file that is mutated: larger ones only take longer
-NUMBER = re.compile(rb"-?\d+\.?\d*(?:[eE][+-]?\d+)?")
-_NASTY_WORDS = (
-    b"nan inf -inf 1e300 -1e300 5e-324 1e-310 -0 1e999 0 -1 1,5 1e12 1e-12 0x1 "
-    b"${x} &lt; {} %s \xc3\xa9 /dev/zero"
-)
-NASTY = [*_NASTY_WORDS.split(), b"", b" ", b"1 2 3", b"1 2 3 4"]
-Mutation = Callable[[random.Random, bytes], bytes]
-
-
-def replace_number(random: random.Random, text: bytes) -> bytes:
-    """A number becomes a nasty one, or a scaled or negated one."""
-    numbers = list(NUMBER.finditer(text))
-    if not numbers:
-        return text
-    number = random.choice(numbers)
-    scaled = repr(float(number[0]) * random.choice([-1, 10, 1e-3, 1e3, 1e6])).encode()
-    return text[: number.start()] + random.choice([*NASTY, scaled, scaled, scaled]) + text[number.end() :]
-
-
-def replace_word(random: random.Random, text: bytes) -> bytes:
-    """A name, tag, attribute or value becomes another one of the file, or nonsense."""
-    words = list(re.finditer(rb"[\w:/-]+", text))
-    if not words:
-        return text
-    word, other = random.choice(words), random.choice(words)[0]
-    return text[: word.start()] + random.choice([other, other, *NASTY]) + text[word.end() :]
 
 
 def replace_value(random: random.Random, text: bytes) -> bytes:
@@ -61,15 +36,6 @@ def replace_value(random: random.Random, text: bytes) -> bytes:
     return text[: value.start(1)] + random.choice([other, other, other, *NASTY]) + text[value.end(1) :]
 
 
-def move_line(random: random.Random, text: bytes) -> bytes:
-    """A line is removed, doubled or moved."""
-    lines = text.split(b"\n")
-    line = lines.pop(random.randrange(len(lines)))
-    for _ in range(random.randrange(3)):
-        lines.insert(random.randrange(len(lines) + 1), line)
-    return b"\n".join(lines)
-
-
 def move_element(random: random.Random, text: bytes) -> bytes:
     """A whole <link> or <joint> is removed, or put somewhere else."""
     elements = list(re.finditer(rb"<(link|joint)\b[^>]*(/>|>.*?</\1>)", text, re.DOTALL))
@@ -78,14 +44,6 @@ def move_element(random: random.Random, text: bytes) -> bytes:
     element, target = random.choice(elements), random.choice(elements)
     removed = text[: element.start()] + text[element.end() :]
     return removed if random.random() < 0.5 else text[: target.start()] + element[0] + text[target.start() :]
-
-
-def change_bytes(random: random.Random, text: bytes) -> bytes:
-    """A run of bytes is removed, repeated or replaced by random ones."""
-    start = random.randrange(len(text) + 1)
-    run = text[start : start + random.choice([1, 1, 1, 8, 200])]
-    new = random.choice([b"", run * random.choice([2, 50]), random.randbytes(len(run))])
-    return text[:start] + new + text[start + len(run) :]
 
 
 MUTATIONS: dict[Mutation, int] = {  # with their weights: the last three mostly break the XML itself

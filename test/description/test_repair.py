@@ -109,6 +109,24 @@ def test_the_command_writes_another_file_and_says_what_changed(tmp_path, monkeyp
     assert (tmp_path / "arm.urdf").read_text() == two_joints(second=BROKEN, first=BROKEN)
 
 
+def test_an_inertia_without_mass_becomes_none(tmp_path, capsys):
+    """As the frame at the flange of a widely used Panda, which has moments of 0.1 and no mass."""
+    text = two_joints(first=INERTIA.replace('value="1"', 'value="0"')).encode()
+    assert parse_robot(text).links[1].faults[0].error.code == "KD402"
+    new, repairs = repair_inertias(text)
+    assert [repair.link for repair in repairs] == ["one"]
+    assert parse_robot(new).links[1].inertia.tensor == ((0.0,) * 3,) * 3
+    serial_chain(parse_robot(new), strict=True)
+
+
+def test_what_has_no_nearest_right_value_is_refused_not_called_possible(tmp_path, capsys):
+    path = tmp_path / "arm.urdf"
+    path.write_text(two_joints(second=INERTIA.replace('value="1"', 'value="-1"')))
+    assert main(["inspect", str(path), "--repair", str(tmp_path / "fixed.urdf")]) == 2
+    assert "[KD401]" in capsys.readouterr().err
+    assert not (tmp_path / "fixed.urdf").exists()
+
+
 def test_a_link_that_is_given_two_inertias_keeps_the_second():
     text = two_joints(second=BROKEN + INERTIA).encode() + link("x").encode()[:0]
     new, repairs = repair_inertias(text)

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.elastic.arm import equations, kinetic_energy
 from kane_dynamics_ros.elastic.derivation import integrals
-from kane_dynamics_ros.elastic.statics import arrangement, potential_energy
+from kane_dynamics_ros.elastic.posture import arrangement, potential_energy
 from kane_dynamics_ros.elastic.stepping import ArmState, begin_step, end_step, method
 
 ARMS = {"reference": reference_arm(E=7e4, elements=2), "sliding": sliding_arm()}

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.elastic import compiled_pass
 from kane_dynamics_ros.elastic.arm import equations
-from kane_dynamics_ros.elastic.statics import compensate_sag, rigid_tip_position, sag, tip_position
+from kane_dynamics_ros.elastic.posture import compensate_sag, rigid_tip_position, sag, tip_position
 from kane_dynamics_ros.elastic.stepping import ArmState, begin_step, end_step, method, start
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.compilation import compiler
@@ -104,7 +104,7 @@ def test_a_step_costs_some_times_one_solution_of_its_linear_system(compiled, mon
     if compiled and compiler() is None:
         pytest.skip("no C compiler on this machine")
     if not compiled:
-        monkeypatch.setattr(compiled_pass, "_function", lambda: None)
+        monkeypatch.setattr(compiled_pass, "shared_function", lambda *_: None)
     model = reference_arm()
     x = sag(model, Q, GRAVITY)
     state, how = ArmState(x, np.zeros(model.size), np.zeros(model.size)), method(model, 1e-3)

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.elastic.body import DOFS, ElasticBody, restrict, straight_beam
-from kane_dynamics_ros.elastic.equations import mass
+from kane_dynamics_ros.elastic.equations import mass, natural_frequencies
 from kane_dynamics_ros.elastic.link import Material, beam_rates, rectangle
-from kane_dynamics_ros.elastic.modes import natural_frequencies
 
 LENGTH = 0.8
 STEEL = Material(E=2.1e11, G=8.1e10, density=7850.0)

@@ -13,8 +13,8 @@ from kane_dynamics_ros.elastic.arm import equations
 from kane_dynamics_ros.elastic.arm_model import with_payload
 from kane_dynamics_ros.elastic.compiled_pass import compiled_pass
 from kane_dynamics_ros.elastic.stepping import method
-from kane_dynamics_ros.runtime import Payload
-from kane_dynamics_ros.runtime.errors import CompileError
+from kane_dynamics_ros.runtime import Payload, compilation
+from kane_dynamics_ros.runtime.compilation import CompileError
 
 needs_compiler = pytest.mark.skipif(C_COMPILER is None, reason="no C compiler on this machine")
 PAYLOAD = Payload(1.3, (0.1, 0.0, 0.05), (0.1, 0.0, 0.01, 0.2, 0.0, 0.2))
@@ -58,11 +58,11 @@ def test_without_a_compiler_numpy_steps_and_the_log_says_why(monkeypatch, caplog
     def fail(source):
         raise CompileError(source, "no C compiler was found ($CC, cc, gcc, clang)")
 
-    monkeypatch.setattr(module, "shared_library", fail)
-    module._function.cache_clear()
+    monkeypatch.setattr(compilation, "shared_library", fail)
+    compilation.shared_function.cache_clear()
     with caplog.at_level(logging.WARNING):
         assert method(ARMS["rigid"], 1e-3).compiled is None
-    module._function.cache_clear()
+    compilation.shared_function.cache_clear()
     assert [record.getMessage() for record in caplog.records] == [
         f"arm_pass.c cannot be compiled ({module.SOURCE}: cannot be compiled: no C compiler was found "
         "($CC, cc, gcc, clang); use backend='python' or fix the cause); NumPy gives the same, slower"

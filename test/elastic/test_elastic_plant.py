@@ -7,8 +7,8 @@ import pytest
 from elastic_arms import URDF
 
 from kane_dynamics_ros.elastic.link import ElasticValueError, NoElasticLinkError, OtherRobotError
+from kane_dynamics_ros.elastic.posture import rigid_tip_position
 from kane_dynamics_ros.elastic.reader import elastic_arm
-from kane_dynamics_ros.elastic.statics import rigid_tip_position
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 from kane_dynamics_ros.simulation.engine import SimulationDivergedError

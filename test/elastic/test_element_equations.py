@@ -10,13 +10,14 @@ from kane_dynamics_ros.elastic.equations import (
     RigidMotion,
     c_omega,
     coefficients,
+    gyroscopic_frequencies,
     k_epsilon,
     k_omega,
     mass,
+    proportional_damping,
     skew,
 )
 from kane_dynamics_ros.elastic.link import Material, beam_rates, tube
-from kane_dynamics_ros.elastic.modes import gyroscopic_frequencies, proportional_damping
 
 RATES = beam_rates(Material(E=7e10, G=2.7e10, density=2700.0), tube(0.03, 0.02), rotary_inertia=True)
 BODY = clamped(straight_beam("space", RATES, 0.7, 3, x0=0.2))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from elastic_arms import GRAVITY, URDF
 
-from kane_dynamics_ros.elastic.joint_loop import instant_inertia, largest_stable_factor, slowest_pole
+from kane_dynamics_ros.elastic.posture import instant_inertia, largest_stable_factor, slowest_pole
 from kane_dynamics_ros.elastic.reader import elastic_arm
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant

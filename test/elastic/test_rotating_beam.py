@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.elastic.body import clamped, restrict, straight_beam
-from kane_dynamics_ros.elastic.equations import RigidMotion, axial_load, coefficients, geometric_stiffness
+from kane_dynamics_ros.elastic.equations import (
+    RigidMotion,
+    axial_load,
+    coefficients,
+    geometric_stiffness,
+    gyroscopic_frequencies,
+)
 from kane_dynamics_ros.elastic.link import BeamRates
-from kane_dynamics_ros.elastic.modes import gyroscopic_frequencies
 
 # Unit beam: m = EIy = L = 1, so that frequencies are non-dimensional. Axially stiff, as in the source.
 UNIT = BeamRates(m=1.0, my=1e-8, mz=1e-8, ry=0.0, rz=0.0, EA=1e6, GJ=1.0, EIy=1.0, EIz=1.0)

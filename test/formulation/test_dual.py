@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sympy
 
-from kane_dynamics_ros.formulation.witnesses.dual import Dual, column, cos, lanes, sin, skew, transpose
+from kane_dynamics_ros.formulation.dual import Dual, column, cos, lanes, sin, skew, transpose
 
 
 def test_nested_duals_give_the_second_derivative():
@@ -48,3 +48,10 @@ def test_skew_is_the_cross_product_for_duals_and_lanes():
     assert product.value.ravel() == pytest.approx(np.cross(a, b), rel=1e-15)
     assert product.slope[1].ravel() == pytest.approx(np.cross(a, b), rel=1e-15)
     assert product.slope[0].ravel() == pytest.approx([0, 0, 0])
+
+
+def test_quotients_of_duals_and_numbers_have_their_slopes():
+    x = Dual(0.7, 1.0)
+    assert (sin(x) / x).slope == pytest.approx((0.7 * math.cos(0.7) - math.sin(0.7)) / 0.7**2, rel=1e-15)
+    assert (2 / x).slope == pytest.approx(-2 / 0.7**2, rel=1e-15)
+    assert (x / 4).slope == 0.25

@@ -7,15 +7,16 @@ import numpy as np
 import pytest
 from random_chains import random_chain
 
+from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.dynamics import (
     composite_bodies,
-    inverse_dynamics,
     mass_matrix,
     resultants,
+    segment_efforts,
 )
 from kane_dynamics_ros.formulation.kane.effort_derivatives import effort_derivatives
 from kane_dynamics_ros.formulation.kane.frames import reframe
-from kane_dynamics_ros.formulation.kane.kinematics import motion, numeric_sine_cosine, place
+from kane_dynamics_ros.formulation.kane.kinematics import motion, place
 from kane_dynamics_ros.formulation.kane.segments import Segment
 from kane_dynamics_ros.formulation.kane.shared_axes import parallel_families, place_in_shared_axes
 
@@ -42,7 +43,7 @@ def state(seed: int) -> tuple[list[float], list[float], list[float]]:
 @pytest.mark.parametrize("prismatic", [0.0, 0.5])
 def test_derivatives_are_the_slopes_of_the_efforts(seed: int, prismatic: float) -> None:
     segments, (q, qd, qdd) = partly_parallel(seed, prismatic), state(seed)
-    placements = place(segments, q, numeric_sine_cosine)
+    placements = place(segments, q, sine_cosine)
     motions = motion(placements, qd, qdd, GRAVITY)
     found = effort_derivatives(
         placements, motions, resultants(placements, motions), composite_bodies(placements), qd
@@ -53,7 +54,7 @@ def test_derivatives_are_the_slopes_of_the_efforts(seed: int, prismatic: float) 
         for sign in (1.0, -1.0):
             moved = [list(q), list(qd)]
             moved[which][j] += sign * STEP
-            efforts.append(inverse_dynamics(segments, *moved, qdd, GRAVITY, numeric_sine_cosine))
+            efforts.append(segment_efforts(segments, *moved, qdd, GRAVITY, sine_cosine))
         return (np.array(efforts[0]) - np.array(efforts[1])) / (2 * STEP)
 
     for which, table in enumerate((found.by_q, found.by_u)):
@@ -70,10 +71,10 @@ def test_every_choice_of_shared_axes_gives_the_same_efforts_and_mass_matrix(
     segments, (q, qd, qdd) = partly_parallel(seed, prismatic), state(seed)
     families = parallel_families(segments)
     assert max(family.last - family.first for family in families) >= 1
-    expected = inverse_dynamics(segments, q, qd, qdd, GRAVITY, numeric_sine_cosine)
-    M = mass_matrix(place(segments, q, numeric_sine_cosine), 6)
+    expected = segment_efforts(segments, q, qd, qdd, GRAVITY, sine_cosine)
+    M = mass_matrix(place(segments, q, sine_cosine), 6)
     for choice in product(*(family.options() for family in families)):
-        placements = place_in_shared_axes(segments, q, numeric_sine_cosine, choice)
+        placements = place_in_shared_axes(segments, q, sine_cosine, choice)
         wrenches = resultants(placements, motion(placements, qd, qdd, GRAVITY))
         efforts = [
             wrench[0 if p.segment.prismatic else 1][2] for p, wrench in zip(placements, wrenches, strict=True)

@@ -6,7 +6,7 @@ import sympy
 from random_chains import random_chain, random_state
 
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, ChainJoint, Inertia
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.symbolic.equations import (
     as_latex,
     as_text,
@@ -33,7 +33,7 @@ def double_pendulum() -> Chain:
 def test_text_of_a_double_pendulum():
     chain = double_pendulum()
     gravity = (0, -sympy.Symbol("g"), 0)
-    equations = derive(chain, chain_dynamics.inverse_dynamics, gravity)
+    equations = derive(chain, dynamics.inverse_dynamics, gravity)
     steps = kane_procedure(symbolic_chain(chain), gravity=gravity, groups=parallel_groups(chain))
     assert as_text(equations, procedure_text(steps[5:6])).splitlines() == [
         "q_1: joint 'a_1\\n'",
@@ -74,7 +74,7 @@ def test_text_of_a_double_pendulum():
 
 def test_latex_of_a_double_pendulum():
     chain = double_pendulum()
-    latex = as_latex(derive(chain, chain_dynamics.inverse_dynamics), partial_velocity_table(chain)[:1])
+    latex = as_latex(derive(chain, dynamics.inverse_dynamics), partial_velocity_table(chain)[:1])
     lines = latex.splitlines()
     assert lines[0] == r"\begin{align*}"
     assert lines[1] == r"\omega_{1}^{1} &= \left[\begin{matrix}0 & 0 & 1\end{matrix}\right] \\"
@@ -85,7 +85,7 @@ def test_latex_of_a_double_pendulum():
 def test_lagrange_prints_the_same_equations_as_kane():
     chain = double_pendulum()
     assert as_text(derive(chain, lagrange.inverse_dynamics)) == as_text(
-        derive(chain, chain_dynamics.inverse_dynamics)
+        derive(chain, dynamics.inverse_dynamics)
     )
 
 
@@ -94,7 +94,7 @@ def test_symbols_give_the_numbers_of_a_general_chain():
     rng = np.random.default_rng(0)
     chain = random_chain(rng, 2)
     state = random_state(rng, 2)
-    equations = derive(chain, chain_dynamics.inverse_dynamics)
+    equations = derive(chain, dynamics.inverse_dynamics)
     values = {sympy.Symbol("g"): 9.81} | numbers(chain)
     for symbols, numeric in zip(coordinate_symbols(2), state, strict=True):
         values |= dict(zip(symbols, map(float, numeric), strict=True))

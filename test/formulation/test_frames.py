@@ -10,15 +10,14 @@ from scipy.spatial.transform import Rotation
 
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.algebra import apply
-from kane_dynamics_ros.formulation.kane.base_parameters import regroup
-from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics
+from kane_dynamics_ros.formulation.dual import sine_cosine
+from kane_dynamics_ros.formulation.kane.dynamics import segment_efforts
 from kane_dynamics_ros.formulation.kane.frames import reframe
-from kane_dynamics_ros.formulation.kane.kinematics import numeric_sine_cosine
-from kane_dynamics_ros.formulation.kane.segments import Segment, segments_of
+from kane_dynamics_ros.formulation.kane.segments import Segment, regroup, segments_of
 
 
 def torques(segments: tuple[Segment, ...], state: tuple[np.ndarray, ...], gravity: tuple) -> np.ndarray:
-    return np.array(inverse_dynamics(segments, *state, gravity, numeric_sine_cosine))
+    return np.array(segment_efforts(segments, *state, gravity, sine_cosine))
 
 
 def turned(chain: Chain, turns: list[tuple[float, float, float]]) -> Chain:

@@ -7,8 +7,9 @@ import pytest
 from random_chains import random_chain, random_gravity, random_state
 
 from kane_dynamics_ros.description.model import IDENTITY, Chain, ChainJoint, Inertia
-from kane_dynamics_ros.formulation.kane.dynamics import generalized_forces, inverse_dynamics
-from kane_dynamics_ros.formulation.kane.kinematics import motion, numeric_sine_cosine, place
+from kane_dynamics_ros.formulation.dual import sine_cosine
+from kane_dynamics_ros.formulation.kane.dynamics import generalized_forces, segment_efforts
+from kane_dynamics_ros.formulation.kane.kinematics import motion, place
 from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body, regressor
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 
@@ -23,7 +24,7 @@ def pendulum(kind: str, axis: tuple[float, float, float]) -> Chain:
 
 
 def torque(chain: Chain, q: float, u: float, a: float, gravity: tuple[float, float, float]) -> float:
-    return inverse_dynamics(segments_of(chain), [q], [u], [a], gravity, numeric_sine_cosine)[0]
+    return segment_efforts(segments_of(chain), [q], [u], [a], gravity, sine_cosine)[0]
 
 
 @pytest.mark.parametrize("q", [0.0, 0.3, -2.0])
@@ -52,7 +53,7 @@ def test_the_factored_sum_equals_the_sum_over_bodies(n: int) -> None:
     rng = np.random.default_rng(n)
     segments = segments_of(random_chain(rng, n))
     q, u, udot = random_state(rng, n)
-    placements = place(segments, q, numeric_sine_cosine)
+    placements = place(segments, q, sine_cosine)
     motions = motion(placements, u, udot, random_gravity(rng))
     factored = generalized_forces(placements, motions, n)
     plain = generalized_forces_by_body(placements, motions, n)
@@ -65,9 +66,9 @@ def test_the_torque_is_linear_in_the_inertial_parameters(n: int) -> None:
     segments = segments_of(random_chain(rng, n))
     q, u, udot = random_state(rng, n)
     gravity = random_gravity(rng)
-    placements = place(segments, q, numeric_sine_cosine)
+    placements = place(segments, q, sine_cosine)
     motions = motion(placements, u, udot, gravity)
     Y = np.array(regressor(placements, motions, n), dtype=float)
     pi = [value for segment in segments for value in segment.body.standard()]
-    tau = inverse_dynamics(segments, q, u, udot, gravity, numeric_sine_cosine)
+    tau = segment_efforts(segments, q, u, udot, gravity, sine_cosine)
     np.testing.assert_allclose(Y @ pi, tau, rtol=0, atol=1e-12 * np.abs(tau).max())

@@ -9,10 +9,10 @@ import pytest
 from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.description.model import IDENTITY
 from kane_dynamics_ros.formulation.algebra import apply
+from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import frames
-from kane_dynamics_ros.formulation.kane.dynamics import inverse_dynamics
+from kane_dynamics_ros.formulation.kane.dynamics import segment_efforts
 from kane_dynamics_ros.formulation.kane.frames import FrameError, orthonormal, reframe
-from kane_dynamics_ros.formulation.kane.kinematics import numeric_sine_cosine
 
 BODY = (
     '<link name="{}"><inertial><origin xyz="{} 0 {}"/><mass value="1"/><inertia ixx="0.001" iyy="0.001" '
@@ -46,7 +46,7 @@ def test_torques_agree_with_pinocchio_however_near_the_centre_lies_to_the_axis(d
     reframed = reframe(serial_chain(parse_robot(text)))
     for state in np.random.default_rng(0).uniform(-2, 2, (5, 3, 2)):
         gravity = apply(reframed.R_0R, (0.0, 0.0, -9.81))
-        found = np.array(inverse_dynamics(reframed.segments, *state, gravity, numeric_sine_cosine), float)
+        found = np.array(segment_efforts(reframed.segments, *state, gravity, sine_cosine), float)
         expected = pinocchio.rnea(model, data, *state)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
 

@@ -14,8 +14,8 @@ from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, ChainJoint, Inertia
-from kane_dynamics_ros.formulation.kane import chain_dynamics
-from kane_dynamics_ros.formulation.witnesses.dual import Dual
+from kane_dynamics_ros.formulation.dual import Dual
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.runtime import load_model
 
 SIZES = range(1, 9)
@@ -74,7 +74,7 @@ def test_rate_of_mass_matrix_less_twice_coriolis_matrix_is_skew(n, chains, model
     moving, still, free_fall = [Dual(s, r) for s, r in zip(q, qd, strict=True)], [0.0] * n, (0.0, 0.0, 0.0)
     columns = []
     for unit in np.eye(n):
-        tau = chain_dynamics.inverse_dynamics(chains[n], moving, still, unit, free_fall)
+        tau = dynamics.inverse_dynamics(chains[n], moving, still, unit, free_fall)
         columns.append([effort.slope if isinstance(effort, Dual) else 0.0 for effort in tau])
     M_rate = np.array(columns, dtype=float).T
     N = M_rate - 2 * models[n].coriolis(q, qd)

@@ -9,19 +9,18 @@ import pytest
 from random_chains import random_chain, random_gravity, random_inertia, random_state
 from scipy.spatial.transform import Rotation
 
+from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics, energy
-from kane_dynamics_ros.formulation.kane.base_parameters import regroup
-from kane_dynamics_ros.formulation.kane.dynamics import mass_matrix
-from kane_dynamics_ros.formulation.kane.external import carried_wrenches, external_effort
+from kane_dynamics_ros.formulation.kane.dynamics import carried_wrenches, joint_efforts, mass_matrix
+from kane_dynamics_ros.formulation.kane.energy import momentum_and_drift
 from kane_dynamics_ros.formulation.kane.frames import reframe
-from kane_dynamics_ros.formulation.kane.kinematics import motion, numeric_sine_cosine, place
-from kane_dynamics_ros.formulation.kane.momentum import momentum_and_drift
+from kane_dynamics_ros.formulation.kane.kinematics import motion, place
 from kane_dynamics_ros.formulation.kane.partial_velocities import (
     generalized_forces_by_body,
     partial_velocities,
     regressor,
 )
-from kane_dynamics_ros.formulation.kane.segments import about_origin, moved, segments_of, symmetric
+from kane_dynamics_ros.formulation.kane.segments import about_origin, moved, regroup, segments_of, symmetric
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 
 ROOT = Path(__file__).resolve().parents[2]  # the checkout: docs and tests are not installed
@@ -31,7 +30,7 @@ CHAIN = random_chain(RNG, N, prismatic=0.4)
 Q, U, U_RATE = random_state(RNG, N)
 GRAVITY = random_gravity(RNG)
 SEGMENTS = segments_of(CHAIN)
-PLACEMENTS = place(SEGMENTS, Q, numeric_sine_cosine)
+PLACEMENTS = place(SEGMENTS, Q, sine_cosine)
 MOTIONS = motion(PLACEMENTS, U, U_RATE, GRAVITY)
 TAU = newton_euler.inverse_dynamics(CHAIN, Q, U, U_RATE, GRAVITY)
 CLOSE = {"rel": 1e-11, "abs": 1e-11}  # rounding
@@ -134,7 +133,7 @@ def test_T9_motions_are_the_derivatives_of_the_poses():
 
 
 def test_T10_motion_about_z_in_common_normal_frames():
-    placements = place(reframe(CHAIN).segments, Q, numeric_sine_cosine)
+    placements = place(reframe(CHAIN).segments, Q, sine_cosine)
     for at in motion(placements, U, U_RATE, (0.0, 0.0, 0.0)):
         w, alpha = skew(at.omega), skew(at.alpha)
         assert np.array(at.U) == pytest.approx(alpha + w @ w, **CLOSE)
@@ -189,7 +188,7 @@ def test_T19_common_normal_frames_turn_about_x_and_keep_the_torques():
             _, y, z = segment.p_PoJo_P
             assert y * cosine + z * sine == pytest.approx(0.0, abs=1e-12)
     gravity = tuple(np.array(reframed.R_0R) @ GRAVITY)
-    tau = dynamics.inverse_dynamics(reframed.segments, Q, U, U_RATE, gravity, numeric_sine_cosine)
+    tau = dynamics.segment_efforts(reframed.segments, Q, U, U_RATE, gravity, sine_cosine)
     assert tau == pytest.approx(TAU, **CLOSE)
 
 
@@ -213,7 +212,7 @@ def test_T21_regrouped_inertias_keep_the_torques(keep):
         for s in reframed.segments
     ]
     regrouped = regroup(reframed.segments, choice)
-    tau = dynamics.inverse_dynamics(regrouped, Q, U, U_RATE, gravity, numeric_sine_cosine)
+    tau = dynamics.segment_efforts(regrouped, Q, U, U_RATE, gravity, sine_cosine)
     assert tau == pytest.approx(TAU, rel=1e-10, abs=1e-10)  # kept masses may be large and cancel
     for segment in regrouped:
         if not segment.prismatic:
@@ -233,7 +232,7 @@ def test_T25_external_efforts_are_the_power_of_the_wrench():
     R_RT = R @ R_BT
     carried = carried_wrenches(PLACEMENTS, CHAIN.R_BT, CHAIN.p_BoTo_B, tuple(f), tuple(m))
     h = 1e-6
-    for r, effort in enumerate(external_effort(PLACEMENTS, carried, N)):
+    for r, effort in enumerate(joint_efforts(PLACEMENTS, carried, N)):
         (R_1, p_1), (R_0, p_0) = (poses(Q + sign * h * np.eye(N)[r])[-1] for sign in (1, -1))
         v = (p_1 + R_1 @ p_BT - p_0 - R_0 @ p_BT) / (2 * h)
         turn = (R_1 - R_0) @ R.T / (2 * h)
@@ -243,7 +242,7 @@ def test_T25_external_efforts_are_the_power_of_the_wrench():
 
 def test_T26_momentum_and_its_drift_are_slopes_of_the_kinetic_energy():
     def T(q, u):
-        return energy.kinetic_energy(place(SEGMENTS, q, numeric_sine_cosine), u)
+        return energy.kinetic_energy(place(SEGMENTS, q, sine_cosine), u)
 
     p, drift = momentum_and_drift(PLACEMENTS, U, N)
     h = 1e-6

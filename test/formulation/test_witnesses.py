@@ -12,8 +12,8 @@ from pinocchio_chain import pinocchio_model
 from random_chains import random_chain, random_gravity, random_inertia, random_state
 
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, ChainJoint, Inertia
-from kane_dynamics_ros.formulation.loads import Actuation
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
+from kane_dynamics_ros.formulation.witnesses.loads import Actuation
 
 WITNESSES = {
     "Lagrange": lagrange.inverse_dynamics,

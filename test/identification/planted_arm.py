@@ -14,7 +14,7 @@ import pinocchio
 from numpy.typing import NDArray
 from rosbags.rosbag2 import StoragePlugin, Writer
 
-from kane_dynamics_ros.identification.estimation import FAMILIES, Drawing
+from kane_dynamics_ros.identification.estimation import FAMILIES, Nominal
 from kane_dynamics_ros.identification.identify import PARAMETERS, Identified
 from kane_dynamics_ros.identification.motion_store import MotionStore, Request, read_bags
 from kane_dynamics_ros.replay.report.prediction_bag import STORE, joint_state_messages
@@ -120,10 +120,10 @@ def store_of(*bags: Path, limits: float = np.inf, cutoff: float | None = None) -
     return read_bags([Request(bag, JOINTS, JOINTS, None, cutoff, (1.0,) * n, (limits,) * n) for bag in bags])
 
 
-def drawing() -> Drawing:
+def nominal() -> Nominal:
     """What the URDF says, its own friction left out."""
     inertial = MODEL.inertial_parameters.reshape(-1, 10)
-    return Drawing(inertial, np.zeros((len(JOINTS), len(FAMILIES))), np.zeros_like(inertial))
+    return Nominal(inertial, np.zeros((len(JOINTS), len(FAMILIES))), np.zeros_like(inertial))
 
 
 def standard_errors_off(found: Identified, truth: Truth) -> Array:

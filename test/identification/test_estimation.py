@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted_arm import JOINTS, MODEL, drawing, planted, recorded, store_of
+from planted_arm import JOINTS, MODEL, nominal, planted, recorded, store_of
 from scipy.optimize import minimize
 
 from kane_dynamics_ros.identification import estimation
@@ -10,7 +10,7 @@ from kane_dynamics_ros.identification.estimation import (
     FAMILIES,
     Choice,
     Constraints,
-    Drawing,
+    Nominal,
     Problem,
     bodies_at_bound,
     constrained_solution,
@@ -36,12 +36,12 @@ def problem(tmp_path_factory):
     """Real products of a planted arm, in 12 blocks."""
     truth = planted(11)
     bag, _ = recorded(tmp_path_factory.mktemp("bag") / "bag", truth, 20.0)
-    drawn = drawing()
+    known = nominal()
     with store_of(bag) as store:
         layout = layout_of(MODEL, usual_speeds(store))
-        guess = Guess(drawn.inertial.ravel(), drawn.terms[:, 0], None, np.zeros(N), np.zeros(N), np.ones(N))
+        guess = Guess(known.inertial.ravel(), known.terms[:, 0], None, np.zeros(N), np.zeros(N), np.ones(N))
         products = accumulate(store, MODEL, layout, guess, [np.zeros(10)], 12)
-    return problem_of(products, layout, drawn, Constraints(), np.linspace(0.1, 0.5, N))
+    return problem_of(products, layout, known, Constraints(), np.linspace(0.1, 0.5, N))
 
 
 def test_the_cost_is_the_sum_of_squares_of_the_residuals(problem):
@@ -80,7 +80,7 @@ def test_without_constraints_it_is_ridge_regression(problem):
 
 
 def test_inside_the_constraints_the_solver_finds_the_same(problem):
-    """Held near the drawing, no body comes near its bound; friction of the planted arm is above zero."""
+    """Held near the URDF, no body comes near its bound; friction of the planted arm is above zero."""
     choice = Choice(0, 0, FREE)
     normal = total(normal_by_joint(problem, choice, problem.gram.sum(axis=0)))
     free = free_solution(problem, choice, normal, 1e5)
@@ -100,9 +100,9 @@ def one_body(pull):
     rows[:, :10], rows[:, -1] = np.eye(10), pull
     gram[0, 0] = rows.T @ rows
     ball = np.array([[1.0, 0, 0, 0, 0.1, 0, 0, 0.1, 0, 0.1]])
-    drawn = Drawing(ball, np.zeros((1, len(FAMILIES))), np.zeros((1, 10)))
+    known = Nominal(ball, np.zeros((1, len(FAMILIES))), np.zeros((1, 10)))
     bodies = (estimation.body_at(ball[0], 1.0),)
-    return Problem(bodies, drawn, Constraints(), gram, np.ones((1, 1)), np.ones(1))
+    return Problem(bodies, known, Constraints(), gram, np.ones((1, 1)), np.ones(1))
 
 
 def test_the_nearest_consistent_body_is_scipys():
@@ -132,12 +132,12 @@ def test_the_nearest_consistent_body_is_scipys():
 
 
 def test_total_mass_and_boxes_are_kept(problem):
-    drawn = problem.drawing.inertial
-    mass = 0.95 * drawn[:, 0].sum()
+    known = problem.nominal.inertial
+    mass = 0.95 * known[:, 0].sum()
     box = np.array([[-0.01, 0.3, -0.01], [0.01, 0.45, 0.01]])
     asked = Problem(
         problem.bodies,
-        problem.drawing,
+        problem.nominal,
         Constraints(mass, ((1, box),)),
         problem.gram,
         problem.count,
@@ -154,12 +154,12 @@ def test_total_mass_and_boxes_are_kept(problem):
 
 def test_what_is_fixed_to_a_link_is_never_taken_from_it(problem):
     """Three quarters of the hand are other links: what is left for the hand itself is a body of its own."""
-    carried = problem.drawing.inertial.copy()
+    carried = problem.nominal.inertial.copy()
     carried[:-1] = 0.0
     carried[-1] *= 0.75
     held = Problem(
         problem.bodies,
-        Drawing(problem.drawing.inertial, problem.drawing.terms, carried),
+        Nominal(problem.nominal.inertial, problem.nominal.terms, carried),
         Constraints(), problem.gram, problem.count, problem.sigma,
     )  # fmt: skip
     choice = Choice(0, 0, FREE)

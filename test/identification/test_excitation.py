@@ -14,8 +14,8 @@ from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.identification import excitation
-from kane_dynamics_ros.identification.errors import NoTrajectoryFoundError
 from kane_dynamics_ros.identification.excitation import (
+    NoTrajectoryFoundError,
     Points,
     body_points,
     excite,
@@ -176,7 +176,7 @@ def test_the_command_writes_what_the_other_commands_take(tmp_path, capsys, monke
     from kane_dynamics_ros.cli import excite as command
 
     monkeypatch.setattr(command, "excite", lambda *a, **k: found()[0])
-    monkeypatch.setattr(command, "drawn_model", lambda *a: MODEL)
+    monkeypatch.setattr(command, "nominal_model", lambda *a: MODEL)
     file = tmp_path / "trajectory.yaml"
     assert main(["excite", str(URDF), "-o", str(file), "--repeat", "2"]) == 0
     request = read_trajectory(file)

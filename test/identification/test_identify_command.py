@@ -16,8 +16,8 @@ from kane_dynamics_ros.runtime import load_model
 
 @pytest.fixture(autouse=True)
 def shipped_model(monkeypatch):
-    """The drawing's equations are there already: spares their generation and a compiler's run."""
-    monkeypatch.setattr(command, "drawn_model", lambda chain, gravity, folder: MODEL)
+    """The URDF's equations are there already: spares their generation and a compiler's run."""
+    monkeypatch.setattr(command, "nominal_model", lambda chain, gravity, folder: MODEL)
 
 
 def run(*words):
@@ -34,7 +34,7 @@ def output(bag, tmp_path_factory):
     """Everything that one run writes."""
     folder = tmp_path_factory.mktemp("output")
     patch = pytest.MonkeyPatch()
-    patch.setattr(command, "drawn_model", lambda chain, gravity, folder: MODEL)
+    patch.setattr(command, "nominal_model", lambda chain, gravity, folder: MODEL)
     assert run(bag, "-o", folder, "--max-residual", "0.01") == 0
     patch.undo()
     return folder
@@ -99,6 +99,17 @@ def test_the_bound_on_the_held_out_residual_makes_exit_code_1(bag, tmp_path, cap
     assert run(bag, "-o", tmp_path, "--max-residual", "1e-6") == 1
     assert "exceeds --max-residual" in capsys.readouterr().err
     assert (tmp_path / "identified.json").exists()
+
+
+@pytest.mark.parametrize("name", ["parameters.yaml", "manipulator_5dof_identified.py"])
+def test_files_of_the_users_are_not_replaced(name, bag, tmp_path, capsys):
+    """``-o config`` of a ROS package, say; told before anything is computed."""
+    own = tmp_path / name
+    own.write_text("mine")
+    assert run(bag, "-o", tmp_path) == 2
+    assert capsys.readouterr().err.startswith(f"error: {own}: is there already")
+    assert list(tmp_path.iterdir()) == [own]
+    assert own.read_text() == "mine"
 
 
 def test_bags_to_validate_are_only_judged(bag, tmp_path):

@@ -7,8 +7,8 @@ import pytest
 from planted_arm import (
     JOINTS,
     MODEL,
-    drawing,
     motion,
+    nominal,
     planted,
     recorded,
     standard_errors_off,
@@ -25,10 +25,10 @@ NOTHING = np.zeros(10)
 ROTOR, VISCOUS, OFFSET, COULOMB, LOAD, STRIBECK = range(len(FAMILIES))
 
 
-def found_in(*bags, settings=None, drawn=None, limits=np.inf):
+def found_in(*bags, settings=None, urdf=None, limits=np.inf):
     settings = settings or Settings(1 / 3, 0, (NOTHING,) * len(bags))
     with store_of(*bags, limits=limits) as store:
-        return identify(store, MODEL, drawn or drawing(), settings)
+        return identify(store, MODEL, urdf or nominal(), settings)
 
 
 @pytest.fixture(scope="module", params=[0, 1])
@@ -92,7 +92,7 @@ def test_what_was_not_fitted_is_explained_to_the_noise(recovered):
     share = np.sqrt((low_pass(white, 250.0, 4.0) ** 2).mean())
     ratio = found.held.identified / (sigma * share)
     assert np.sqrt((ratio**2).mean()) < 1.05 + 0.05  # of which 5 % for the sample's own scatter over 20 s
-    assert found.held.relative(found.held.identified) < 0.05 * found.held.relative(found.held.drawing)
+    assert found.held.relative(found.held.identified) < 0.05 * found.held.relative(found.held.nominal)
 
 
 def test_every_body_is_consistent(recovered):
@@ -101,7 +101,7 @@ def test_every_body_is_consistent(recovered):
     assert (found.terms[:, [ROTOR, VISCOUS, COULOMB, LOAD]] >= 0).all()
 
 
-def test_a_wrong_parameter_that_no_motion_shows_stays_as_drawn(tmp_path):
+def test_a_wrong_parameter_that_no_motion_shows_stays_as_the_urdf_has_it(tmp_path):
     """The mass of the first link, which only turns about the vertical, is off by a third: nobody can know."""
     truth = planted(2, error=0.0)
     body = truth.arm.inertias[1]
@@ -109,14 +109,14 @@ def test_a_wrong_parameter_that_no_motion_shows_stays_as_drawn(tmp_path):
     truth.arm.inertias[1] = body
     bag, _ = recorded(tmp_path / "bag", truth)
     found = found_in(bag)
-    drawn = drawing().inertial[0, 0]
-    assert found.inertial[0, 0] == pytest.approx(drawn, rel=1e-2)
+    known = nominal().inertial[0, 0]
+    assert found.inertial[0, 0] == pytest.approx(known, rel=1e-2)
     assert found.told[0, 0] < 0.1
-    assert found.inertial_error[0, 0] > 0.1 * drawn
+    assert found.inertial_error[0, 0] > 0.1 * known
 
 
 def test_plain_least_squares_is_worse_on_another_motion(tmp_path):
-    """Ten seconds in a corner of the workspace are fitted; the whole range judges. Without the drawing's
+    """Ten seconds in a corner of the workspace are fitted; the whole range judges. Without the URDF's
     weight, what was fitted is a little better and what was not is worse."""
     truth = planted(3, error=0.1)
     q, qd, qdd = (0.3 * x for x in motion(15.0, 250.0, 3))
@@ -129,7 +129,7 @@ def test_plain_least_squares_is_worse_on_another_motion(tmp_path):
     weighed = found_in(small, large, settings=Settings(0.0, 1, payloads))
     plain = found_in(small, large, settings=Settings(0.0, 1, payloads, weight=1e-6))
     assert weighed.held.relative(weighed.held.identified) < plain.held.relative(plain.held.identified)
-    assert weighed.held.relative(weighed.held.identified) < weighed.held.relative(weighed.held.drawing)
+    assert weighed.held.relative(weighed.held.identified) < weighed.held.relative(weighed.held.nominal)
 
 
 def test_spikes_in_the_effort_hardly_count(tmp_path):
@@ -180,12 +180,12 @@ def test_a_joint_without_measured_effort_keeps_what_only_it_would_show(tmp_path)
     assert any("always 0" in note for note in found.notes)
 
 
-def test_an_arm_that_stands_still_keeps_its_drawing(tmp_path):
+def test_an_arm_that_stands_still_keeps_its_nominal_parameters(tmp_path):
     random = np.random.default_rng(0)
     q = np.array([0.0, 0.6, -0.8, 0.0, 0.0]) + 1e-5 * random.normal(size=(4000, 5))
     tau = MODEL.gravity(q) + 0.01 * random.normal(size=q.shape)
     found = found_in(write(tmp_path / "bag", q, None, tau, 250.0))
-    np.testing.assert_allclose(found.inertial, drawing().inertial, rtol=0.02, atol=0.05)
+    np.testing.assert_allclose(found.inertial, nominal().inertial, rtol=0.02, atol=0.05)
     assert any("hardly any motion" in note for note in found.notes)
 
 

@@ -70,7 +70,7 @@ def test_coordinates_and_matrix_are_inverse():
     np.testing.assert_allclose((matrix_of(y) ** 2).sum(axis=(1, 2)), (y**2).sum(axis=1))
 
 
-def test_a_drawing_that_no_body_can_have_gets_a_body_to_start_from():
+def test_an_inertia_that_no_body_can_have_gets_a_body_to_start_from():
     impossible = np.array([2.0, 0, 0, 0.2, 0.5, 0, 0, 0.1, 0, 0.1])
     body = body_at(impossible, 5.0)
     assert np.linalg.eigvalsh(pseudo_inertia(body.origin)).min() > 0

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="REAL_BAGS names no 
 
 
 @pytest.mark.parametrize(
-    ("bag", "urdf", "words", "most", "drawn"),
+    ("bag", "urdf", "words", "most", "by_urdf"),
     [
         ("ur10_exciting_trajectory.db3", "ur_description/urdf/ur10_robot.urdf", [], 0.070, 0.45),
         (
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="REAL_BAGS names no 
         ),
     ],
 )
-def test_the_last_third_is_explained_by_the_first_two(bag, urdf, words, most, drawn, tmp_path):
+def test_the_last_third_is_explained_by_the_first_two(bag, urdf, words, most, by_urdf, tmp_path):
     """Plain least squares leave 7.6 and 2.6 %; the bounds are those that the room was built to."""
     command = [
         "identify",
@@ -47,7 +47,7 @@ def test_the_last_third_is_explained_by_the_first_two(bag, urdf, words, most, dr
     data = json.loads((tmp_path / "identified.json").read_text())
     held = data["residual"]["held_out"]["relative"]
     assert held["urdf_and_node"] < most
-    assert held["urdf"] == pytest.approx(drawn, rel=0.1)
+    assert held["urdf"] == pytest.approx(by_urdf, rel=0.1)
     robot = load_robot(str(next(tmp_path.glob("*.identified.urdf"))))
     bodies = [link.inertia for link in robot.links if link.inertia is not None and link.inertia.mass > 0]
     assert len(bodies) >= 7  # frames without mass stay such

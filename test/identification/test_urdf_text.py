@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.description import parse_robot, serial_chain
-from kane_dynamics_ros.identification.errors import UrdfTextError
 from kane_dynamics_ros.identification.urdf_text import (
     JointNumbers,
+    UrdfTextError,
     carrier_inertia,
     carriers,
     central,

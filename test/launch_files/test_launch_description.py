@@ -9,8 +9,7 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from launch_stand_in import context, install
 
-from kane_dynamics_ros.nodes.launch_actions import NotInstalledError
-from kane_dynamics_ros.nodes.launch_plan import SHARE, NodeEndedError
+from kane_dynamics_ros.nodes.launch import SHARE, NodeEndedError, NotInstalledError
 
 FILES = {"feedforward": 1, "simulation": 2}  # nodes of ours
 

@@ -12,17 +12,17 @@ from kane_dynamics_ros.description import parse_robot, physics_hash, serial_chai
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.launch_plan import (
+from kane_dynamics_ros.nodes.launch import (
     REPLAY_ARGUMENTS,
     ROS2_CONTROL_ARGUMENTS,
     SHARE,
     SIMULATION_ARGUMENTS,
-    parameters_of,
     plan_feedforward,
     plan_replay,
     plan_ros2_control,
     plan_simulation,
 )
+from kane_dynamics_ros.nodes.parameters import file_parameters
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
@@ -94,6 +94,7 @@ def test_the_description_is_published_as_expanded():
         ({"xacro_arguments": "length"}, "xacro_arguments"),
         ({"xacro_arguments": "length:='"}, "xacro_arguments"),
         ({"urdf": str(URDF), "xacro_arguments": "length:=1"}, "xacro_arguments"),
+        ({"xacro_arguments": "lenght:=1"}, "'lenght'"),
         ({"mode": "fast"}, "'mode'"),
         ({"use_sim_time": "maybe"}, "use_sim_time"),
         ({"publish_description": "1"}, "publish_description"),
@@ -150,7 +151,7 @@ def test_a_parameter_file_applies_as_ros_applies_it(tmp_path, key, namespace, ap
     file = tmp_path / "own.yaml"
     file.write_text(yaml.safe_dump({key: {"ros__parameters": {"payload": {"mass": 2.0}}}}), encoding="utf-8")
     expected = {"payload.mass": 2.0} if applies else {}
-    assert parameters_of(file, "feedforward_node", namespace) == expected
+    assert file_parameters(file, "feedforward_node", namespace) == expected
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "a: [", "\x00"])
@@ -158,7 +159,7 @@ def test_a_file_that_holds_no_parameters_is_named(tmp_path, text):
     file = tmp_path / "own.yaml"
     file.write_text(text, encoding="utf-8")
     with pytest.raises(KaneDynamicsError) as caught:
-        parameters_of(file, "feedforward_node", "")
+        file_parameters(file, "feedforward_node", "")
     assert str(file) in str(caught.value)
 
 
@@ -213,9 +214,14 @@ def test_the_shipped_trajectory_controller_holds_the_shipped_arm():
         assert gains["d"] == pytest.approx(2.0 * 10.0 * inertia, rel=5e-3)
 
 
-def test_elastic_links_go_to_the_hardware_and_a_file_that_is_not_there_is_refused():
+@pytest.mark.parametrize(
+    ("plan", "arguments"),
+    [(plan_simulation, SIMULATION_ARGUMENTS), (plan_ros2_control, ROS2_CONTROL_ARGUMENTS)],
+)
+def test_elastic_links_go_to_the_hardware_and_a_file_that_is_not_there_is_refused(plan, arguments):
     links = str(SHARE / "examples" / "elastic_forearm" / "forearm.yaml")
-    assert settings(plan_simulation(values(elastic=links)), "simulated_hardware_node")["elastic"] == links
-    assert "elastic" not in settings(plan_simulation(values()), "simulated_hardware_node")
+    elastic = plan(values(arguments, elastic=links))
+    assert settings(elastic, "simulated_hardware_node")["elastic"] == links
+    assert "elastic" not in settings(plan(values(arguments)), "simulated_hardware_node")
     with pytest.raises(KaneDynamicsError, match=r"elastic:='none\.yaml'"):
-        plan_simulation(values(elastic="none.yaml"))
+        plan(values(arguments, elastic="none.yaml"))

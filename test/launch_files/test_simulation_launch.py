@@ -20,7 +20,7 @@ from rcl_interfaces.srv import GetParameters
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from kane_dynamics_ros.nodes.messages import JOINT_STATES
+from kane_dynamics_ros.nodes.messages import JOINT_STATES_QOS
 from launch import LaunchDescription
 
 try:
@@ -54,7 +54,7 @@ class TestRunning(unittest.TestCase):
 
     def test_states_and_commands_flow_in_the_namespace(self):
         states, commands = [], []
-        self.node.create_subscription(JointState, "joint_states", states.append, JOINT_STATES)
+        self.node.create_subscription(JointState, "joint_states", states.append, JOINT_STATES_QOS)
         self.node.create_subscription(Float64MultiArray, "effort_controller/commands", commands.append, 10)
         end = time.monotonic() + PATIENCE
         while not (states and len(commands) > 100) and time.monotonic() < end:

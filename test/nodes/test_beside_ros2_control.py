@@ -20,17 +20,15 @@ from feedforward_lab import (
     BEST_EFFORT,
     MODEL,
     NAMES,
-    PATIENT,
     RELIABLE,
     STILL,
     TOLD,
-    FeedforwardProcess,
-    Lab,
     Q,
     trajectory,
 )
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from own_domain import own_domain
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -43,7 +41,7 @@ from kane_dynamics_ros.nodes.feedforward.ros2_control import (
     obstacle,
 )
 
-DOMAIN = 86
+DOMAIN = own_domain()
 NAN = float("nan")
 ROUNDING = 1e-9  # [N m]
 BROADCASTER = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -62,25 +60,6 @@ class ForwardCommandController:
         self.effort = np.array(message.data)
 
 
-@pytest.fixture
-def start(tmp_path):
-    """Factory of a node with arguments and its lab; all ends with the test."""
-    made = []
-
-    def make(*arguments):
-        node = FeedforwardProcess(tmp_path / f"log{len(made)}", DOMAIN, *PATIENT, *arguments)
-        made.append(node.kill)
-        return node
-
-    lab = Lab(DOMAIN)
-    made.append(lab.close)
-    try:
-        yield make, lab
-    finally:
-        for end in reversed(made):
-            end()
-
-
 def push(lab, count, start):
     """States that are ever further from what is held, so that each has another command."""
     for k in range(count):
@@ -89,11 +68,10 @@ def push(lab, count, start):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_last_hold_reaches_the_controller_at_every_stop(start, number):
-    make, lab = start
+def test_the_last_hold_reaches_the_controller_at_every_stop(start, lab, number):
     controller = ForwardCommandController(lab)
     for _ in range(4):
-        node = make("-p", "safety.on_deactivate:=hold")
+        node, _ = start("-p", "safety.on_deactivate:=hold", lab=lab)
         lab.wait_until_commanding()
         push(lab, 50, 0)
         last = Q + 1e-4 * 49
@@ -104,10 +82,9 @@ def test_the_last_hold_reaches_the_controller_at_every_stop(start, number):
         assert sum(np.array_equal(command, lab.commands[-1]) for command in lab.commands) >= 8
 
 
-def test_the_last_hold_reaches_the_controller_at_every_deactivation(start):
-    make, lab = start
+def test_the_last_hold_reaches_the_controller_at_every_deactivation(start, lab):
     controller = ForwardCommandController(lab)
-    make("-p", "safety.on_deactivate:=hold")
+    start("-p", "safety.on_deactivate:=hold", lab=lab)
     for _ in range(6):
         lab.wait_until_commanding()
         push(lab, 20, 0)
@@ -122,20 +99,20 @@ def change(lab, transition):
     assert lab.call(ChangeState, "feedforward_node/change_state", request).success
 
 
-def test_states_of_the_broadcaster_are_answered_without_velocity_interfaces(start):
-    make, lab = start
+def test_states_of_the_broadcaster_are_answered_without_velocity_interfaces(start, lab):
     publisher = lab.node.create_publisher(JointState, "joint_states", BROADCASTER)
     names = sorted(NAMES)
     q = [Q[NAMES.index(name)] for name in names]
-    make("-p", "velocity.missing:=differentiate")
+    start("-p", "velocity.missing:=differentiate", lab=lab)
     lab.wait_for(lambda: len(lab.commands) > 5, lambda: lab.send(q, [NAN] * 5, names, publisher))
     np.testing.assert_allclose(lab.commands[-1], MODEL.gravity(Q), atol=ROUNDING)
 
 
-def test_hardware_that_stops_unnoticed_neither_winds_the_command_up_nor_lets_it_jump_at_its_return(start):
-    make, lab = start
+def test_hardware_that_stops_unnoticed_neither_winds_the_command_up_nor_lets_it_jump_at_its_return(
+    start, lab
+):
     statuses = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status", TOLD)
-    node = make()
+    node, _ = start(lab=lab)
     lab.wait_until_commanding()
     lab.wait_for(lab.trajectories.get_subscription_count)
     lab.trajectories.publish(trajectory((1.0, Q + 0.6, np.zeros(5))))
@@ -152,10 +129,9 @@ def test_hardware_that_stops_unnoticed_neither_winds_the_command_up_nor_lets_it_
     assert "tracking_error" in node.log
 
 
-def test_a_deactivation_first_stops_the_arm_along_its_reference(start):
-    make, lab = start
+def test_a_deactivation_first_stops_the_arm_along_its_reference(start, lab):
     references = lab.listen(JointState, "feedforward_node/feedforward", 1000)
-    make(*STILL, "-p", "safety.stop_time:=0.4")
+    start(*STILL, "-p", "safety.stop_time:=0.4", lab=lab)
     lab.wait_until_commanding()
     lab.wait_for(lambda: references, lab.send)
     lab.trajectories.publish(trajectory((4.0, Q + 1.0, np.zeros(5))))
@@ -183,9 +159,8 @@ def is_jazzy() -> bool:
 
 
 @pytest.mark.skipif(is_jazzy(), reason="Jazzy's messages do not say which publisher sent them")
-def test_a_second_publisher_of_states_is_named(start):
-    make, lab = start
-    node = make()
+def test_a_second_publisher_of_states_is_named(start, lab):
+    node, _ = start(lab=lab)
     second = lab.node.create_publisher(JointState, "joint_states", RELIABLE)
     arrays = lab.listen(DiagnosticArray, "/diagnostics")
 
@@ -199,10 +174,9 @@ def test_a_second_publisher_of_states_is_named(start):
     lab.wait_for(lambda: any(each.status[0].level != DiagnosticStatus.OK for each in arrays), both)
 
 
-def test_a_second_node_on_the_same_command_topic_is_named(start):
-    make, lab = start
-    first = make()
-    make("-r", "__node:=second_node")
+def test_a_second_node_on_the_same_command_topic_is_named(start, lab):
+    first, _ = start(lab=lab)
+    start("-r", "__node:=second_node", lab=lab)
     text = (
         f"commands on {lab.node.get_namespace()}/forward_effort_controller/commands come from "
         f"{lab.node.get_namespace()}/feedforward_node, {lab.node.get_namespace()}/second_node"
@@ -210,9 +184,8 @@ def test_a_second_node_on_the_same_command_topic_is_named(start):
     lab.wait_for(lambda: text in first.log, lab.send)
 
 
-def test_gains_that_are_too_high_for_the_rate_are_told_with_some_that_are_not(start):
-    make, lab = start
-    node = make()
+def test_gains_that_are_too_high_for_the_rate_are_told_with_some_that_are_not(start, lab):
+    node, _ = start(lab=lab)
     lab.wait_for(
         lambda: "the gains of joint gamma_1 (400 1/s^2 and 40 1/s)" in node.log,
         lambda: lab.hold(0.5, rate=60.0),

@@ -73,13 +73,13 @@ def test_a_running_node_takes_its_domain_by_ports_and_in_the_graph(robot, monkey
     for name in ("ROS_DOMAIN_ID", "ROS_AUTOMATIC_DISCOVERY_RANGE"):
         monkeypatch.setenv(name, "")  # restored afterwards
     end = time.monotonic() + PATIENCE
-    while node_domain.nobody_answers(domain):
+    while node_domain.is_empty(domain):
         assert time.monotonic() < end, "the node was never heard"
     assert process.pid in processes_on(domain)
 
 
 @pytest.mark.parametrize(("namespace", "code"), [("/somebody", 0), ("/some", 2)])
-def test_the_guard_names_a_stranger_and_knows_its_own(robot, namespace, code):
+def test_the_guard_names_a_foreign_node_and_knows_its_own(robot, namespace, code):
     domain, _ = robot
     guard = subprocess.Popen(
         [sys.executable, "-m", "kane_dynamics_ros.nodes.domain", "--guard", namespace],
@@ -102,4 +102,4 @@ def test_the_command_prints_an_empty_domain():
     run = subprocess.run(
         [sys.executable, "-m", "kane_dynamics_ros.nodes.domain"], capture_output=True, text=True, check=True
     )
-    assert node_domain.nobody_answers(int(run.stdout))
+    assert node_domain.is_empty(int(run.stdout))

@@ -17,8 +17,6 @@ from feedforward_lab import (
     RELIABLE,
     STILL,
     TOLD,
-    FeedforwardProcess,
-    Lab,
     Q,
     trajectory,
 )
@@ -32,26 +30,7 @@ GRAVITY = MODEL.gravity(Q)
 ROUNDING = 1e-9  # [N m]
 RECOVERY = 1.0  # [s] after good states return, as promised
 HOSTILE_MESSAGES = 10_000
-
-
-@pytest.fixture
-def start(tmp_path):
-    """Factory of a node with arguments and its lab; all ends with the test."""
-    made = []
-
-    def make(*arguments, namespace=""):
-        log = tmp_path / f"log{len(made)}"
-        node = FeedforwardProcess(log, DOMAIN, *arguments, namespace=namespace)
-        made.append(node.kill)
-        lab = Lab(DOMAIN, namespace)
-        made.append(lab.close)
-        return node, lab
-
-    try:
-        yield make
-    finally:
-        for end in reversed(made):
-            end()
+ARGUMENTS = ()  # the default timeouts
 
 
 def test_hardware_that_dies_and_comes_back(start):

@@ -6,7 +6,7 @@ from own_domain import own_domain
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from feedforward_lab import MODEL, PATIENT, FeedforwardProcess, Lab, Q
+from feedforward_lab import MODEL, Q
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
@@ -17,27 +17,6 @@ from kane_dynamics_ros.share import share_directory
 DOMAIN = own_domain()
 GRAVITY = MODEL.gravity(Q)
 ROUNDING = 1e-9  # [N m]
-
-
-@pytest.fixture
-def start(tmp_path):
-    """Factory of a node with arguments and its lab; all ends with the test."""
-    made = []
-
-    def make(*arguments, urdf=None):
-        lab = Lab(DOMAIN)
-        made.append(lab.close)
-        if urdf is not None:
-            lab.describe(urdf)
-        node = FeedforwardProcess(tmp_path / f"log{len(made)}", DOMAIN, *PATIENT, *arguments)
-        made.append(node.kill)
-        return node, lab
-
-    try:
-        yield make
-    finally:
-        for end in reversed(made):
-            end()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.nodes.joint_states import REMEMBERED_ORDERS, JointStateReader
+from kane_dynamics_ros.nodes.joint_states import MOST_ORDERS, JointStateReader
 
 JOINTS = ("shoulder", "elbow", "wrist")
 NOW = 1_000_000_000_000
@@ -106,7 +106,7 @@ def test_a_bad_state_is_dropped_counted_and_explained(reader, given, kind, why):
     for count in (1, 2):
         assert not reader.take(given, NOW, 1.0)
         assert reader.refusals == {kind: count}
-    assert reader.refused_why == why
+    assert reader.last_refusal == why
     assert reader.take(state(), NOW, 1.0)
 
 
@@ -199,9 +199,9 @@ def test_arrays_of_one_message_are_not_changed_by_the_next(reader):
 
 
 def test_ever_new_names_do_not_fill_the_memory(reader):
-    for i in range(10 * REMEMBERED_ORDERS):
+    for i in range(10 * MOST_ORDERS):
         reader.take(state((f"joint_{i}", "elbow"), (0.0, 0.0), ()), NOW, 1.0)
-    assert len(reader._orders) <= REMEMBERED_ORDERS
+    assert len(reader._orders) <= MOST_ORDERS
 
 
 def test_velocities_of_nan_are_missing_joint_by_joint(reader):  # joint_state_broadcaster pads with NaN

@@ -15,8 +15,8 @@ import yaml
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.nodes.parameters import (
     Declaration,
-    ParameterError,
-    checked,
+    RosParameterError,
+    checked_value,
     declare,
     per_joint,
     uniform_arguments,
@@ -47,7 +47,7 @@ SWITCH = Declaration("on", "switch", True, "")
 def test_integers_single_numbers_and_empty_lists_are_understood(
     declaration, value, expected
 ):  # field report 126
-    assert checked(declaration, value) == expected
+    assert checked_value(declaration, value) == expected
 
 
 @pytest.mark.parametrize(
@@ -63,21 +63,21 @@ def test_integers_single_numbers_and_empty_lists_are_understood(
     ],
 )
 def test_a_wrong_value_is_refused_with_name_value_and_what_is_allowed(declaration, value, allowed):
-    with pytest.raises(ParameterError) as caught:
-        checked(declaration, value)
+    with pytest.raises(RosParameterError) as caught:
+        checked_value(declaration, value)
     assert str(caught.value) == f"parameter {declaration.name!r}: found {value!r}; allowed is {allowed}"
 
 
 def test_off_is_a_choice_though_yaml_reads_it_as_false():
     choice = Declaration("check", "text", "on", "", choices=("required", "off"))
-    assert checked(choice, False) == checked(choice, "off") == "off"
-    with pytest.raises(ParameterError):
-        checked(CHOICE, False)
+    assert checked_value(choice, False) == checked_value(choice, "off") == "off"
+    with pytest.raises(RosParameterError):
+        checked_value(CHOICE, False)
 
 
 def test_a_list_of_the_wrong_length_says_which_length():  # field report 127
     assert per_joint("kp", [2.0], 3) == [2.0, 2.0, 2.0]
-    with pytest.raises(ParameterError) as caught:
+    with pytest.raises(RosParameterError) as caught:
         per_joint("kp", [1.0, 2.0], 3)
     assert str(caught.value) == (
         "parameter 'kp': found [1.0, 2.0]; allowed is 1 value, or 3: one for each joint of the model"
@@ -151,7 +151,7 @@ def test_the_configuration_file_holds_known_parameters_with_good_values():
         for key, each in (value.items() if isinstance(value, dict) else [("", value)])
     }
     assert set(flat) <= set(DEFAULTS)
-    values = {each.name: checked(each, flat.get(each.name, each.default)) for each in TABLE}
+    values = {each.name: checked_value(each, flat.get(each.name, each.default)) for each in TABLE}
     build_settings(values, MODEL)
 
 

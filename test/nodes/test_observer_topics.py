@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from diagnostic_msgs.msg import DiagnosticArray
-from feedforward_lab import ABSOLUTE, LATCHED, MODEL, NAMES, SPACE, FeedforwardProcess, Lab, Q, trajectory
+from feedforward_lab import ABSOLUTE, LATCHED, MODEL, NAMES, PATIENT, SPACE, Q, trajectory
 from geometry_msgs.msg import WrenchStamped
 from own_domain import own_domain
 from sensor_msgs.msg import JointState
@@ -20,26 +20,7 @@ DOMAIN = own_domain()
 REST = np.zeros(5)
 FORCE = np.array([30.0, -20.0, 40.0])  # [N] root axes
 PUSH = MODEL.external_effort(Q, np.array([*FORCE, 0.0, 0.0, 0.0]), frame="root")
-PATIENT = ("-p", "safety.state_timeout:=2.0", "-p", "safety.overrun_period:=0.0")
-
-
-@pytest.fixture
-def start(tmp_path):
-    """Factory of a node with arguments and its lab; all ends with the test."""
-    made = []
-
-    def make(*arguments):
-        node = FeedforwardProcess(tmp_path / f"log{len(made)}", DOMAIN, *PATIENT, *arguments)
-        made.append(node.kill)
-        lab = Lab(DOMAIN)
-        made.append(lab.close)
-        return node, lab
-
-    try:
-        yield make
-    finally:
-        for end in reversed(made):
-            end()
+ARGUMENTS = (*PATIENT, "-p", "safety.overrun_period:=0.0")
 
 
 def send(lab, external=REST, q=Q, qd=REST, effort=True, names=NAMES):

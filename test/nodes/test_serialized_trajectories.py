@@ -14,8 +14,8 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 from rclpy.serialization import deserialize_message, serialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from kane_dynamics_ros.control.goals import Ticket
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.control.outcomes import Ticket
 from kane_dynamics_ros.nodes.feedforward.trajectories import StoppedMeanwhileError, TrajectoryIntake
 from kane_dynamics_ros.nodes.messages import request_from
 from kane_dynamics_ros.nodes.serialized import (

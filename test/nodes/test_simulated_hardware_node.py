@@ -2,7 +2,7 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from kane_dynamics_ros.nodes.parameters import ParameterError
+from kane_dynamics_ros.nodes.parameters import RosParameterError
 from kane_dynamics_ros.nodes.simulated_hardware_node import SimulatedHardwareNode
 from kane_dynamics_ros.runtime import load_model
 
@@ -240,7 +240,7 @@ def test_wrong_parameters_end_the_start(
     arguments = [part for name, value in parameters.items() for part in ("-p", f"{name}:={value}")]
     rclpy.init(args=["--ros-args", *arguments], domain_id=DOMAIN)
     try:
-        with pytest.raises(ParameterError if message else Exception) as caught:
+        with pytest.raises(RosParameterError if message else Exception) as caught:
             SimulatedHardwareNode()
     finally:
         rclpy.try_shutdown()
@@ -345,7 +345,7 @@ def test_lock_step_with_a_controller_that_waits_for_the_clock_is_refused(
 ) -> None:
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     try:
-        with pytest.raises(ParameterError, match=r"'time\.mode'"):
+        with pytest.raises(RosParameterError, match=r"'time\.mode'"):
             Bench({"command.type": "joint_state", "time.mode": "lock_step"})
     finally:
         rclpy.try_shutdown()
@@ -375,6 +375,10 @@ def test_simulated_time_without_a_clock_is_said(bench: Callable[..., Bench]) -> 
     assert "/clock" in said[0]
 
 
+def stamps(messages: Sequence[Any]) -> set[tuple[int, int]]:
+    return {(each.header.stamp.sec, each.header.stamp.nanosec) for each in messages}
+
+
 def test_poses_of_an_elastic_arm_s_tip_come_with_its_joint_states(bench: Callable[..., Bench]) -> None:
     """The rigid one is Pinocchio's for the joints' positions; the true one hangs below it."""
     pinocchio = pytest.importorskip("pinocchio", reason="needs the test extra")
@@ -384,13 +388,12 @@ def test_poses_of_an_elastic_arm_s_tip_come_with_its_joint_states(bench: Callabl
     for name, heard in poses.items():
         arm.probe.create_subscription(PoseStamped, f"simulated_hardware/{name}", heard.append, 1000)
     arm.until(lambda: all(len(heard) > 5 for heard in poses.values()))
+    arm.until(lambda: bool(stamps(poses["tip_pose"]) & stamps(arm.states)))
     other = pinocchio.buildModelFromUrdf(str(root / "urdf" / "manipulator_5dof.urdf"))
     data = other.createData()
     pinocchio.framesForwardKinematics(other, data, np.array(arm.states[-1].position))
     frame = data.oMf[other.getFrameId(MODEL.tip)]
     true, rigid = poses["tip_pose"][-1], poses["rigid_tip_pose"][-1]
-    stamps = {(s.header.stamp.sec, s.header.stamp.nanosec) for s in arm.states}
-    assert (true.header.stamp.sec, true.header.stamp.nanosec) in stamps
     assert true.header.frame_id == rigid.header.frame_id == MODEL.root
     p, R = rigid.pose.position, rigid.pose.orientation
     np.testing.assert_allclose([p.x, p.y, p.z], frame.translation, atol=1e-9)

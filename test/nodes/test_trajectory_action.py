@@ -12,9 +12,8 @@ from rclpy.action.server import CancelResponse, GoalResponse
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.loop import Step
-from kane_dynamics_ros.control.outcomes import Outcome, Ticket, refusal
-from kane_dynamics_ros.control.tolerances import Tolerances
+from kane_dynamics_ros.control.goals import Ticket, Tolerances, TrajectoryOutcome, refusal
+from kane_dynamics_ros.control.loop import ControlStep
 from kane_dynamics_ros.nodes.feedforward.action import (
     Ended,
     TrajectoryAction,
@@ -65,8 +64,8 @@ def test_a_tolerance_for_an_unknown_joint_is_refused():
 TICKET = Ticket(7)
 # joint_trajectory_controller's codes, from control_msgs/action/FollowJointTrajectory
 ENDINGS = {
-    "accepted": (Outcome(TICKET, "accepted", ""), False, None),
-    "finished": (Outcome(TICKET, "finished", "done"), False, Ended("succeeded", 0, "done")),
+    "accepted": (TrajectoryOutcome(TICKET, "accepted", ""), False, None),
+    "finished": (TrajectoryOutcome(TICKET, "finished", "done"), False, Ended("succeeded", 0, "done")),
     "bad joints": (
         refusal(TICKET, rejections.UnknownTrajectoryJointError("x", JOINTS)),
         False,
@@ -82,14 +81,26 @@ ENDINGS = {
         False,
         Ended("aborted", -1, str(rejections.AccelerationWithoutVelocityError(0))),
     ),
-    "path": (Outcome(TICKET, "dropped", "far", "path_tolerance"), False, Ended("aborted", -4, "far")),
+    "path": (
+        TrajectoryOutcome(TICKET, "dropped", "far", "path_tolerance"),
+        False,
+        Ended("aborted", -4, "far"),
+    ),
     "goal": (
-        Outcome(TICKET, "dropped", "not there", "goal_tolerance"),
+        TrajectoryOutcome(TICKET, "dropped", "not there", "goal_tolerance"),
         False,
         Ended("aborted", -5, "not there"),
     ),
-    "fault": (Outcome(TICKET, "dropped", "stale_state", "fault"), False, Ended("aborted", -1, "stale_state")),
-    "cancelled": (Outcome(TICKET, "dropped", "stopped", "stopped"), True, Ended("canceled", 0, "stopped")),
+    "fault": (
+        TrajectoryOutcome(TICKET, "dropped", "stale_state", "fault"),
+        False,
+        Ended("aborted", -1, "stale_state"),
+    ),
+    "cancelled": (
+        TrajectoryOutcome(TICKET, "dropped", "stopped", "stopped"),
+        True,
+        Ended("canceled", 0, "stopped"),
+    ),
 }
 
 
@@ -179,15 +190,17 @@ async def as_coroutine(awaitable):
 
 def test_a_goal_is_a_trajectory_and_succeeds_with_it(action):
     handle = Handle(goal())
-    step = Step(np.array([[1.0, 2.0], [0.1, 0.2], [0.0, 0.0]]), None, None, np.array([0.9, 2.0]), np.zeros(2))
+    step = ControlStep(
+        np.array([[1.0, 2.0], [0.1, 0.2], [0.0, 0.0]]), None, None, np.array([0.9, 2.0]), np.zeros(2)
+    )
     result = asyncio.run(
         run(
             action,
             handle,
-            lambda: action.tell(Outcome(Ticket(1), "accepted", "")),
+            lambda: action.tell(TrajectoryOutcome(Ticket(1), "accepted", "")),
             lambda: action.feed_back(step, JOINTS),
-            lambda: action.tell(Outcome(Ticket(2), "refused", "another's")),
-            lambda: action.tell(Outcome(Ticket(1), "finished", "there")),
+            lambda: action.tell(TrajectoryOutcome(Ticket(2), "refused", "another's")),
+            lambda: action.tell(TrajectoryOutcome(Ticket(1), "finished", "there")),
         )
     )
     assert action.submitted[0][1] is handle.request
@@ -204,7 +217,7 @@ def test_cancelling_a_goal_stops_the_arm(action):
     def cancel():
         assert action._server.cancel(handle) == CancelResponse.ACCEPT
         handle.is_cancel_requested = True
-        action.tell(Outcome(Ticket(1), "dropped", "stopped by trajectory 2", "stopped"))
+        action.tell(TrajectoryOutcome(Ticket(1), "dropped", "stopped by trajectory 2", "stopped"))
 
     result = asyncio.run(run(action, handle, lambda: None, cancel))
     stop, of_goal = action.submitted[1]

@@ -10,7 +10,8 @@ from paper_chains import lagranges_efforts, same
 from sympy import cos, sin
 
 from kane_dynamics_ros.description import Inertia
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.dual import sine_cosine
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.kane.dynamics import inertia_force, inertia_torque
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, motion, place
 from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body
@@ -28,7 +29,7 @@ GRAVITY = (0, 0, -printed.g)  # n_2 is the root frame's z
 @pytest.fixture(scope="module")
 def efforts():
     """T_1, T_2, T_3 by the engine."""
-    return chain_dynamics.inverse_dynamics(chain_in_symbols(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
+    return dynamics.inverse_dynamics(chain_in_symbols(), ANGLES, RATES, ACCELERATIONS, GRAVITY)
 
 
 @pytest.fixture(scope="module")
@@ -38,11 +39,11 @@ def by_lagrange():
 
 
 def test_active_forces_34_36_37_balance_the_static_torques():
-    static = chain_dynamics.inverse_dynamics(chain_in_symbols(), ANGLES, AT_REST, AT_REST, GRAVITY)
+    static = dynamics.inverse_dynamics(chain_in_symbols(), ANGLES, AT_REST, AT_REST, GRAVITY)
     torques = dict(zip((printed.T_1, printed.T_2, printed.T_3), static, strict=True))
     F = [F_r.subs(torques) for F_r in (printed.F_1, printed.F_2, printed.F_3)]
     assert same(F, AT_REST, ANGLES)
-    placements = place(segments_of(chain_in_symbols()), ANGLES, chain_dynamics.sine_cosine)
+    placements = place(segments_of(chain_in_symbols()), ANGLES, sine_cosine)
     by_body = generalized_forces_by_body(placements, motion(placements, AT_REST, AT_REST, GRAVITY), 3)
     assert same(by_body, static, ANGLES)  # (33) and (35): the same forces as dot products
 
@@ -93,7 +94,7 @@ def test_equations_42_and_43_derive_the_exact_torques_from_the_right_energies(by
 
 
 def test_equations_1_2_5_summed_body_by_body(efforts):
-    placements = place(segments_of(chain_in_symbols()), ANGLES, chain_dynamics.sine_cosine)
+    placements = place(segments_of(chain_in_symbols()), ANGLES, sine_cosine)
     motions = motion(placements, RATES, ACCELERATIONS, GRAVITY)
     assert same(generalized_forces_by_body(placements, motions, 3), efforts, ANGLES)
 
@@ -131,9 +132,9 @@ def test_equation_4_lacks_the_gyroscopic_torque_of_a_body_in_space():
 def test_equation_6_has_V_and_G_on_the_side_of_the_torques(efforts):
     """M q'' = T + V + G: the paper's V and G are ours, sign reversed."""
     chain = chain_in_symbols()
-    inertia = chain_dynamics.inverse_dynamics(chain, ANGLES, AT_REST, ACCELERATIONS, (0, 0, 0))
-    V = [-v for v in chain_dynamics.inverse_dynamics(chain, ANGLES, RATES, AT_REST, (0, 0, 0))]
-    G = [-g for g in chain_dynamics.inverse_dynamics(chain, ANGLES, AT_REST, AT_REST, GRAVITY)]
+    inertia = dynamics.inverse_dynamics(chain, ANGLES, AT_REST, ACCELERATIONS, (0, 0, 0))
+    V = [-v for v in dynamics.inverse_dynamics(chain, ANGLES, RATES, AT_REST, (0, 0, 0))]
+    G = [-g for g in dynamics.inverse_dynamics(chain, ANGLES, AT_REST, AT_REST, GRAVITY)]
     right = [T + v + g for T, v, g in zip(efforts, V, G, strict=True)]
     assert same(inertia, right, ANGLES)
 

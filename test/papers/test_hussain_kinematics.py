@@ -6,7 +6,7 @@ import sympy
 from paper_chains import same
 from sympy import Matrix, cos, sin
 
-from kane_dynamics_ros.formulation.kane.chain_dynamics import sine_cosine
+from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import motion, place
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of

@@ -6,7 +6,7 @@ import sympy
 from paper_chains import same
 
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.symbolic.procedure import kane_procedure
 from kane_dynamics_ros.formulation.symbolic.trigonometry import definitions
 from kane_dynamics_ros.papers.three_link_chain import chain_in_symbols
@@ -85,7 +85,7 @@ def test_generalized_active_forces_add_up_to_34_36_37(steps):
 def test_torques_are_the_engines_and_the_sum_of_the_forces_body_by_body(steps):
     rates = (printed.qd1, printed.qd2, printed.qd3)
     accelerations = (printed.qdd1, printed.qdd2, printed.qdd3)
-    expected = chain_dynamics.inverse_dynamics(chain_in_symbols(), ANGLES, rates, accelerations, GRAVITY)
+    expected = dynamics.inverse_dynamics(chain_in_symbols(), ANGLES, rates, accelerations, GRAVITY)
     for r in range(3):
         parts = [steps.get(f"{letter}_{r + 1}({body})") for letter in ("F", "F*") for body in "ABC"]
         total = sum((part for part in parts if part is not None), sympy.zeros(1, 1))

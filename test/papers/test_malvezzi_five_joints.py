@@ -6,7 +6,7 @@ import sympy
 from paper_chains import same
 
 from kane_dynamics_ros.description import load_robot, serial_chain
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, derive, symbolic_chain
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 from kane_dynamics_ros.runtime import Payload, load_model
@@ -24,7 +24,7 @@ def test_lagrange_and_kane_are_equal_in_symbols():
     states = [(still, tuple(unit)) for unit in sympy.eye(5).tolist()]
     states += [((0, 0, u[2], 0, u[4]), still)]
     for rates, accelerations in states:
-        kane = chain_dynamics.inverse_dynamics(chain, q, rates, accelerations, (0, 0, 0))
+        kane = dynamics.inverse_dynamics(chain, q, rates, accelerations, (0, 0, 0))
         by_lagrange = lagrange.inverse_dynamics(chain, q, rates, accelerations, (0, 0, 0))
         assert same(list(by_lagrange), kane, q)
 
@@ -45,7 +45,7 @@ def test_locking_the_wrist_leaves_the_papers_structure():
     locked = serial_chain(
         load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf"), lock={"beta_4": 0.0, "gamma_4": 0.0}
     )
-    M = derive(locked, chain_dynamics.inverse_dynamics).M
+    M = derive(locked, dynamics.inverse_dynamics).M
     assert (M[0, 1], M[0, 2]) == (0, 0)
     loaded = load_model("manipulator_5dof").with_parameters(payload=Payload(1.0, (0.1, 0.0, 0.0)))
     assert abs(loaded.mass_matrix([0.1, 0.4, 0.3, 0.5, 0.6])[0, 1]) > 1e-3  # [kg m^2], of about 0.1

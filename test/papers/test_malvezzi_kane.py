@@ -6,7 +6,8 @@ import sympy
 from paper_chains import lagranges_efforts, same
 from sympy import cos, sin
 
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.dual import sine_cosine
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.kane.kinematics import motion, place
 from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
@@ -27,12 +28,12 @@ def efforts(derivation, rates=RATES, accelerations=ACCELERATIONS, gravity=GRAVIT
 @pytest.fixture(scope="module")
 def kane():
     """T_1, T_2, T_3 by the engine, eqs. (1) to (5)."""
-    return efforts(chain_dynamics.inverse_dynamics)
+    return efforts(dynamics.inverse_dynamics)
 
 
 def test_mass_matrix_6_is_exact_term_by_term():
     columns = [
-        efforts(chain_dynamics.inverse_dynamics, (0, 0, 0), tuple(unit), (0, 0, 0))
+        efforts(dynamics.inverse_dynamics, (0, 0, 0), tuple(unit), (0, 0, 0))
         for unit in sympy.eye(3).tolist()
     ]
     assert same(printed.M, sympy.Matrix(columns).T, ANGLES)
@@ -40,7 +41,7 @@ def test_mass_matrix_6_is_exact_term_by_term():
 
 @pytest.fixture(scope="module")
 def V():
-    return efforts(chain_dynamics.inverse_dynamics, accelerations=(0, 0, 0))
+    return efforts(dynamics.inverse_dynamics, accelerations=(0, 0, 0))
 
 
 def test_V1_of_7_has_two_slips(V):
@@ -71,9 +72,7 @@ def test_equations_8_to_11_give_the_same_torques(kane, derivation):
 
 
 def test_equations_1_to_3_summed_body_by_body_give_the_factored_ones(kane):
-    placements = place(
-        chain_dynamics.loaded_segments(CHAIN, END_EFFECTOR), ANGLES, chain_dynamics.sine_cosine
-    )
+    placements = place(dynamics.loaded_segments(CHAIN, END_EFFECTOR), ANGLES, sine_cosine)
     motions = motion(placements, RATES, ACCELERATIONS, GRAVITY)
     assert same(generalized_forces_by_body(placements, motions, 3), kane, ANGLES)
 

@@ -6,7 +6,7 @@ import sympy
 from paper_chains import same
 from sympy import cos, sin
 
-from kane_dynamics_ros.formulation.kane import chain_dynamics
+from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.papers import manipulator_maggi as ours
 from kane_dynamics_ros.papers.assessment import manipulator_in_symbols
 
@@ -123,7 +123,7 @@ def test_maggi_18_reduced_to_theta_is_kane():
     reduced = reduced.subs(dict(zip(ours.RATES[3:], rates[3:], strict=True))).subs(ON_THE_ARM)
     chain, end_effector = manipulator_in_symbols()
     gravity = (0, 0, -printed.g)
-    kane = chain_dynamics.inverse_dynamics(
+    kane = dynamics.inverse_dynamics(
         chain, printed.THETA, printed.THETA_D, printed.THETA_DD, gravity, end_effector
     )
     torques = dict(zip(ours.TORQUES, kane, strict=True))

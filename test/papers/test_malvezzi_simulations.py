@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.cli.paper import inertial_torques
 from kane_dynamics_ros.description import load_robot
 from kane_dynamics_ros.formulation.witnesses import lagrange
+from kane_dynamics_ros.papers.manipulator_figures import inertial_torques
 from kane_dynamics_ros.papers.manipulator_simulation import (
     AMPLITUDES,
     FASTER,

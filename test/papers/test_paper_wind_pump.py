@@ -12,12 +12,12 @@ import wind_pump_print as p
 from scipy.integrate import trapezoid
 from wind_pump_print import h, hg, l1, l2, phi_1, phi_2, phi_3, psi, t, xi
 
-from kane_dynamics_ros.elastic.link import UnreachableMechanismError
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     GRAVITY,
     Angles,
     Mechanism,
-    Motion,
+    MechanismState,
+    UnreachableMechanismError,
     acceleration_terms,
     accelerations,
     close_loop,
@@ -38,7 +38,7 @@ ZERO2 = sp.zeros(2, 1)
 # A state that nothing singles out, of a mechanism whose crank has its mass centre off the axis: there the
 # code is held against the print. Forces are (X_A .. Y_D), the torque is M_m.
 SAMPLE = Mechanism(a1=0.3)
-MOTION = Motion(phi_1=0.7, omega_1=9.0, x_D=0.5, v_D=0.3)
+MOTION = MechanismState(phi_1=0.7, omega_1=9.0, x_D=0.5, v_D=0.3)
 SECOND = np.array([-20.0, 4.0])  # epsilon_1, x_D''
 PRODUCTS = np.array([MOTION.omega_1**2, MOTION.omega_1 * MOTION.v_D, MOTION.v_D**2])
 FORCES = np.array([3.0, -5.0, 7.0, 11.0, -13.0, 17.0, 19.0, -23.0])
@@ -514,7 +514,7 @@ def test_without_resistance_and_torque_the_energy_stays():
         return 0.5 * speeds @ mass_matrix(pump) @ speeds + weight + 0.5 * pump.k * (y[1] - pump.x0) ** 2
 
     def rate(y):
-        M, load = equations_of_motion(pump, Motion(y[0], y[2], y[1], y[3]), 0.0)
+        M, load = equations_of_motion(pump, MechanismState(y[0], y[2], y[1], y[3]), 0.0)
         return np.concatenate([y[2:], np.linalg.solve(M, load)])
 
     y, step = np.array([0.4, 0.5, 14.0, 0.1]), 2e-4
@@ -529,8 +529,8 @@ def test_without_resistance_and_torque_the_energy_stays():
 
 
 def test_a_driven_crank_keeps_its_speed():
-    loads = driven(PUMP, Motion(1.0, 14.0, 0.5, 0.2))
-    M, load = equations_of_motion(PUMP, Motion(1.0, 14.0, 0.5, 0.2), loads.torque)
+    loads = driven(PUMP, MechanismState(1.0, 14.0, 0.5, 0.2))
+    M, load = equations_of_motion(PUMP, MechanismState(1.0, 14.0, 0.5, 0.2), loads.torque)
     np.testing.assert_allclose(np.linalg.solve(M, load), loads.accelerations, atol=1e-9)
     assert loads.accelerations[0] == 0.0
     assert isinstance(close_loop(PUMP, 1.0, 0.5), Angles)

@@ -14,7 +14,7 @@ from kane_dynamics_ros.papers.wind_pump_figures import (
 )
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     Mechanism,
-    Motion,
+    MechanismState,
     close_loop,
     external_forces,
     liaison_matrix,
@@ -30,7 +30,7 @@ def turn():
 
 
 def test_points_close_and_the_pendulum_has_its_right_angle():
-    at = points(PUMP, Motion(0.7, 9.0, 0.5, 0.3))
+    at = points(PUMP, MechanismState(0.7, 9.0, 0.5, 0.3))
     np.testing.assert_allclose(at.D, [0.5, PUMP.e], atol=1e-14)
     np.testing.assert_allclose(np.linalg.norm(at.C - at.C_prime), PUMP.f, rtol=1e-13)
     np.testing.assert_allclose(np.linalg.norm(at.D - at.C), PUMP.g, rtol=1e-12)

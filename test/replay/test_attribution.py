@@ -36,7 +36,7 @@ def test_a_possible_error_is_named_with_its_size():
 
 @pytest.mark.parametrize(("term", "size"), [("gravity", 8.6), ("coriolis", -5.2), ("inertia", -1.4)])
 def test_an_impossible_size_is_not_named(term, size):
-    """Nine times the gravity of the drawing, or Coriolis efforts of the opposite sign: another cause,
+    """Nine times the gravity of the model, or Coriolis efforts of the opposite sign: another cause,
     unknown.
     """
     terms = columns()

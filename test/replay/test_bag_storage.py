@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from mcap.writer import CompressionType, IndexType
 from mcap.writer import Writer as McapWriter
-from replay_bags import JOINT_STATE, Record, joint_state, part, small_record, write_bag
+from replay_bags import JOINT_STATE, Record, joint_state, part, small_record, write_bag, write_messages
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
 from kane_dynamics_ros.replay.errors import BagError, BagNotFoundError, NoBagFilesError, UnknownStorageError
@@ -259,3 +259,36 @@ def test_rows_that_are_no_messages_are_left_out(tmp_path: Path) -> None:
         database.execute("UPDATE messages SET timestamp = 'late' WHERE id = 21")
     database.close()
     assert_same(read(bag)[0], part(RECORD, np.setdiff1d(np.arange(200), [10, 20])))
+
+
+@pytest.mark.parametrize("storage", [MCAP, SQLITE])
+def test_a_large_message_among_small_ones_is_read_in_its_place(
+    tmp_path: Path, storage: StoragePlugin
+) -> None:
+    """SQLite's rows are fetched by the hundred only while they are small."""
+    record = small_record(3000)
+    messages = [joint_state(record, i) for i in range(3000)]
+    messages[1700] += bytes(2**20)  # padding at its end
+    bag = write_messages(
+        tmp_path / "bag",
+        {("/joint_states", JOINT_STATE): list(zip(record.received.tolist(), messages, strict=True))},
+        storage,
+    )
+    with open_bag(bag) as opened:
+        blocks = list(opened.blocks({"/joint_states"}))
+        assert opened.damages == []
+    assert np.concatenate([block.received for block in blocks]).tolist() == record.received.tolist()
+    read = [block.message(i) for block in blocks for i in range(len(block.offsets))]
+    assert read == messages
+
+
+def test_rows_that_hold_no_message_are_left_out(tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / "bag", small_record(1000), SQLITE)
+    [file] = bag.glob("*.db3")
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE messages SET data = 'text' WHERE id = 10")
+        database.execute("UPDATE messages SET data = 3.5 WHERE id = 700")
+        database.execute("UPDATE messages SET timestamp = 'late' WHERE id = 900")
+    with open_bag(bag) as opened:
+        count = sum(len(block.offsets) for block in opened.blocks({"/joint_states"}))
+    assert count == 997

@@ -24,6 +24,7 @@ from replay_bags import (
     write_bag,
 )
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
+from text_mutations import CASES, SEED
 
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.jobs import Job, run_job
@@ -42,7 +43,6 @@ MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
 NAMES = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
 RATE = 100.0
 BOMB = 2**28  # [bytes]
-CASES = int(os.environ.get("KANE_DYNAMICS_FUZZ_CASES", "60"))
 
 
 def recorded(seconds: float = 8.0):
@@ -326,10 +326,10 @@ def originals(tmp_path_factory):
 
 @pytest.mark.timeout(3600)
 def test_bags_with_random_faults_give_a_finite_verdict_or_an_error_of_ours(tmp_path, originals):
-    """Seeded; KANE_DYNAMICS_FUZZ_CASES makes it longer. Any other exception fails the test."""
+    """Seeded; ``make fuzz`` makes it longer. Any other exception fails the test."""
     verdicts = 0
     for case in range(CASES):
-        random_ = random.Random(case)
+        random_ = random.Random(f"{SEED}/{case}")
         path = tmp_path / f"{case}.bag"
         path.write_bytes(mutated(originals[case % len(originals)], random_))
         found = judged(path)

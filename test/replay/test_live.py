@@ -8,9 +8,8 @@ import pytest
 from regression_bag import BAG, STATES
 from replay_bags import JOINT_STATE, write_messages
 
-from kane_dynamics_ros.cli.replay import live_lines
 from kane_dynamics_ros.replay.errors import EmptyTopicError
-from kane_dynamics_ros.replay.live import compare_answers, write_playlist
+from kane_dynamics_ros.replay.live import compare_answers, live_lines, write_playlist
 
 NAN = np.full(2, np.nan)
 EXPECTED = np.arange(8.0).reshape(4, 2)

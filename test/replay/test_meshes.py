@@ -3,33 +3,25 @@
 import base64
 import json
 import os
-import struct
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from example_robots import ROBOTS
+from mesh_samples import STL, binary_stl, colored_collada, sphere, text_obj, text_stl, unpacked
 from view_samples import URDF
 
-from kane_dynamics_ros.cli.demo import recording
+from kane_dynamics_ros.cli.demo import tracking
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
-from kane_dynamics_ros.replay.viewing.meshes import (
-    LARGE,
-    MOST_TRIANGLES,
-    QUANTIZED,
-    MeshError,
-    clustered,
-    made_small,
-    read_obj,
-    read_stl,
-    shorter_numbers,
-)
-from kane_dynamics_ros.replay.viewing.page import load_meshes
+from kane_dynamics_ros.replay.viewing import meshes
+from kane_dynamics_ros.replay.viewing.mesh_files import plain_surface, read_stl
+from kane_dynamics_ros.replay.viewing.mesh_reduction import allowances, clustered, joined, packed, reduced
+from kane_dynamics_ros.replay.viewing.meshes import load_meshes
 
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
 START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])
-STL = b"solid\nendsolid\n"
 
 
 def urdf_with(*attributes):
@@ -48,16 +40,16 @@ def package(tmp_path):
     folder.mkdir(parents=True)
     (tmp_path / "ws" / "robot" / "package.xml").touch()
     (tmp_path / "ws" / "robot" / "arm.stl").write_bytes(STL)
-    (tmp_path / "secret.stl").write_bytes(b"secret")
-    (tmp_path / "ws" / "secret.stl").write_bytes(b"secret")
+    (tmp_path / "secret.stl").write_bytes(STL)
+    (tmp_path / "ws" / "secret.stl").write_bytes(STL)
     (tmp_path / "ws" / "robot" / "link.stl").symlink_to(tmp_path / "secret.stl")
     return folder
 
 
 @pytest.mark.parametrize("name", ["../arm.stl", "package://robot/arm.stl"])
 def test_mesh_in_the_robots_package_is_shown(package, name):
-    found, warnings = load_meshes(urdf_with(named(name)), package)
-    assert (list(found), warnings) == ([name], [])
+    found = load_meshes(urdf_with(named(name)), package)
+    assert (list(found.by_name), found.warnings) == ([name], [])
 
 
 @pytest.mark.parametrize(
@@ -74,18 +66,18 @@ def test_mesh_in_the_robots_package_is_shown(package, name):
 )
 def test_mesh_outside_of_the_package_is_shown_only_when_asked(package, tmp_path, name):
     name = name.format(tmp_path / "secret.stl")
-    found, [warning] = load_meshes(urdf_with(named(name)), package)
-    assert found == {}
-    assert "--meshes-from-anywhere" in warning
-    found, warnings = load_meshes(urdf_with(named(name)), package, anywhere=True)
-    assert (base64.b64decode(found[name].base64), warnings) == (b"secret", [])
+    found = load_meshes(urdf_with(named(name)), package)
+    assert found.by_name == {}
+    assert "--meshes-from-anywhere" in found.warnings[0]
+    found = load_meshes(urdf_with(named(name)), package, anywhere=True)
+    assert (list(found.by_name), found.warnings) == ([name], [])
 
 
 @pytest.mark.parametrize("name", ["package://../../secret.stl", "package:///etc/passwd.stl", "package://"])
 def test_package_of_no_name_is_not_looked_for(package, name):
-    found, [warning] = load_meshes(urdf_with(named(name)), package)
-    assert found == {}
-    assert "not found" in warning
+    found = load_meshes(urdf_with(named(name)), package)
+    assert found.by_name == {}
+    assert "not found" in found.warnings[0]
 
 
 def test_linked_meshes_of_an_install_space_are_shown(package, tmp_path, monkeypatch):
@@ -93,13 +85,14 @@ def test_linked_meshes_of_an_install_space_are_shown(package, tmp_path, monkeypa
     share.mkdir(parents=True)
     (share / "arm.stl").symlink_to(package.parent / "arm.stl")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "prefix"))
-    found, warnings = load_meshes(urdf_with(named("package://other/arm.stl")), package)
-    assert (list(found), warnings) == (["package://other/arm.stl"], [])
+    found = load_meshes(urdf_with(named("package://other/arm.stl")), package)
+    assert (list(found.by_name), found.warnings) == (["package://other/arm.stl"], [])
 
 
-def test_mesh_that_cannot_be_shown_is_a_warning_each(package):
+def test_meshes_that_cannot_be_shown_are_a_warning_for_each_reason(package):
     (package / "arm.png").touch()
     (package / "folder.stl").mkdir()
+    (package / "text.stl").write_text("a letter")
     names = [
         named("a" * 5000 + ".stl"),
         "",
@@ -107,64 +100,30 @@ def test_mesh_that_cannot_be_shown_is_a_warning_each(package):
         named("arm.png"),
         named("folder.stl"),
         named("no.stl"),
+        named("text.stl"),
     ]
-    found, warnings = load_meshes(urdf_with("", *names), package)
-    assert found == {}
-    assert len(warnings) == 5  # two have no name
-    assert all(len(warning) < 300 for warning in warnings)
+    found = load_meshes(urdf_with("", *names), package)
+    assert found.by_name == {}
+    assert len(found.warnings) == 5
+    assert all(len(warning) < 300 for warning in found.warnings)
+    [missing] = [warning for warning in found.warnings if "not found" in warning]
+    assert "folder.stl" in missing
+    assert "no.stl" in missing
 
 
-def sphere(count):
-    """A sphere of 2 count^2 triangles: points (V, 3), corners (T, 3)."""
-    polar, around = np.meshgrid(np.linspace(0, np.pi, count + 1), np.linspace(0, 2 * np.pi, count + 1))
-    points = np.stack(
-        [np.sin(polar) * np.cos(around), np.sin(polar) * np.sin(around), np.cos(polar)], axis=-1
-    )
-    index = np.arange((count + 1) ** 2).reshape(count + 1, count + 1)
-    a, b, c, d = (part.ravel() for part in (index[:-1, :-1], index[1:, :-1], index[:-1, 1:], index[1:, 1:]))
-    return points.reshape(-1, 3), np.concatenate([np.stack([a, b, c], 1), np.stack([b, d, c], 1)])
-
-
-def binary_stl(points, triangles):
-    record = np.zeros(len(triangles), [("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("rest", "<u2")])
-    record["corners"] = points[triangles]
-    return bytes(80) + struct.pack("<I", len(triangles)) + record.tobytes()
-
-
-def text_stl(points, triangles):
-    facet = "facet normal 0 0 0\n outer loop\n{}\n endloop\nendfacet\n"
-    lines = (
-        "\n".join("vertex {} {} {}".format(*point) for point in points[corners]) for corners in triangles
-    )
-    return ("solid s\n" + "".join(map(facet.format, lines)) + "endsolid s\n").encode()
-
-
-def text_obj(points, triangles):
-    lines = ["v {} {} {}".format(*point) for point in points]
-    lines += ["f {}//1 {}//1 {}//1".format(*(corners + 1)) for corners in triangles]
-    return "\n".join(lines).encode()
-
-
-def unpacked(data):
-    """As viewer.js reads it: (V, 3), (T, 3)."""
-    number, triangles = struct.unpack_from("<II", data)
-    low, step = np.frombuffer(data, "<f4", 6, 8).reshape(2, 3)
-    places = np.frombuffer(data, "<u2", 3 * number, 32).reshape(-1, 3)
-    start = -(-(32 + 6 * number) // 4) * 4
-    corners = np.frombuffer(data, "<u2" if number <= 65535 else "<u4", 3 * triangles, start).reshape(-1, 3)
-    return low + places * step, corners
-
-
-@pytest.mark.parametrize(("format_", "written"), [("stl", binary_stl), ("stl", text_stl), ("obj", text_obj)])
-def test_large_mesh_becomes_small_and_keeps_its_shape(format_, written):
-    data = written(*sphere(160))  # 51,200 triangles
-    assert len(data) > LARGE
-    shown = made_small(format_, data)
-    points, corners = unpacked(shown.data)
-    assert shown.format == QUANTIZED
-    assert len(data) > 5 * len(shown.data)
-    assert 0.3 * MOST_TRIANGLES < len(corners) <= MOST_TRIANGLES
-    assert f"{len(corners)}" in shown.change
+@pytest.mark.parametrize(
+    ("suffix", "written"),
+    [("stl", binary_stl), ("stl", text_stl), ("obj", text_obj), ("dae", colored_collada)],
+)
+def test_large_mesh_is_simplified_and_keeps_its_shape(package, monkeypatch, suffix, written):
+    monkeypatch.setattr(meshes, "MOST_TRIANGLES", 20_000)
+    (package / f"large.{suffix}").write_bytes(written(*sphere(160)))  # 51,200 triangles
+    found = load_meshes(urdf_with(named(f"large.{suffix}")), package)
+    [mesh] = found.by_name.values()
+    points, corners = unpacked(base64.b64decode(mesh.base64))
+    assert 0.8 * 20_000 < len(corners) <= 20_000
+    assert sum(part.triangles for part in mesh.parts) == len(corners)
+    assert f"51,200 triangles are shown as {len(corners):,}" in found.note
     # a cell is at most 2 / 60 wide here, and its mean lies a little inside of the sphere
     np.testing.assert_allclose(np.linalg.norm(points, axis=1), 1.0, atol=0.03)
     a, b, c = (points[corners[:, k]] for k in range(3))
@@ -172,52 +131,101 @@ def test_large_mesh_becomes_small_and_keeps_its_shape(format_, written):
     assert abs(volume) == pytest.approx(4 / 3 * np.pi, rel=0.03)
 
 
-def test_mesh_of_few_triangles_loses_no_triangle_when_quantized():
-    points, triangles = sphere(60)  # 7,200 triangles, of which 120 at the poles have no area
-    shown = made_small("stl", binary_stl(points, triangles))
-    found, corners = unpacked(shown.data)
-    assert (shown.change, len(corners)) == (None, 7200 - 120)
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-4)
+def test_triangles_keep_their_colours_when_simplified(package, monkeypatch):
+    monkeypatch.setattr(meshes, "MOST_TRIANGLES", 5_000)
+    points, triangles = sphere(80)
+    lower = points[triangles].mean(axis=1)[:, 2] < 0
+    (package / "two.dae").write_bytes(
+        colored_collada(points, np.concatenate([triangles[lower], triangles[~lower]]))
+    )
+    [mesh] = load_meshes(urdf_with(named("two.dae")), package).by_name.values()
+    found, corners = unpacked(base64.b64decode(mesh.base64))
+    heights = found[corners].mean(axis=1)[:, 2]
+    red, blue = mesh.parts
+    assert (red.colour, blue.colour) == ("#ff0000", "#0000ff")
+    assert red.triangles + blue.triangles == len(corners)
+    # clusters at the border are joined over both halves: off by a cell at most, which is below 2 / 30
+    assert heights[: red.triangles].max() < 2 / 30
+    assert heights[red.triangles :].min() > -2 / 30
 
 
-def test_small_mesh_stays_as_it_is():
-    assert made_small("stl", STL) == ("stl", STL, None)
+def test_meshes_share_what_a_page_may_hold(package, monkeypatch):
+    monkeypatch.setattr(meshes, "MOST_TRIANGLES", 10_000)
+    for name, count in (("small", 10), ("large", 100), ("larger", 120)):
+        (package / f"{name}.stl").write_bytes(binary_stl(*sphere(count)))
+    found = load_meshes(urdf_with(named("large.stl"), named("small.stl"), named("larger.stl")), package)
+    triangles = {name: mesh.parts[0].triangles for name, mesh in found.by_name.items()}
+    assert triangles["small.stl"] == 200 - 20  # 20 at the poles have no area
+    assert 0.8 * 4_910 < triangles["large.stl"] <= 4_910
+    assert 0.8 * 4_910 < triangles["larger.stl"] <= 4_910
+    assert found.note.startswith("2 of 3 meshes are simplified: 48,800 triangles are shown as ")
 
 
 @pytest.mark.parametrize(
-    "data", [b"solid " + b"vertex a b c\n" * 20_000, b"\xff" * 300_000, b"solid" * 100_000]
+    ("counts", "shares"),
+    [
+        ([5, 3], [5, 3]),
+        ([50, 3], [7, 3]),
+        ([50, 60], [5, 5]),
+        ([1, 50, 60, 4], [1, 3, 3, 3]),
+        ([], []),
+    ],
 )
-def test_large_file_that_is_no_mesh_is_said_to_be_none(data):
-    with pytest.raises(MeshError):
-        made_small("stl", data)
-    with pytest.raises(MeshError):
-        made_small("obj", b"v 0 0 0\nf 1 2 99999999\n" * 20_000)
+def test_allowances_take_from_the_largest(counts, shares):
+    found = allowances(counts, 10)
+    assert sum(found) <= 10
+    assert found == shares
 
 
-def test_both_forms_of_stl_and_obj_read_alike():
-    points, triangles = sphere(4)
-    for found, corners in (
-        read_stl(binary_stl(points, triangles)),
-        read_stl(text_stl(points, triangles)),
-        read_obj(text_obj(points, triangles)),
-    ):
-        np.testing.assert_allclose(found[corners], points[triangles], atol=1e-7)
+@pytest.mark.parametrize("most", [30, 300, 3_000])
+def test_reduction_comes_near_to_what_is_allowed(most):
+    points, triangles = sphere(60)
+    small = reduced(plain_surface(points, triangles), most)
+    assert 0.5 * most < len(small.surface.corners) <= most
+    distance = np.linalg.norm(small.surface.points[:, None] - points[None], axis=2).min(axis=1)
+    assert distance.max() < 2 * small.moved
+
+
+def test_mesh_that_is_small_enough_loses_no_triangle():
+    points, triangles = sphere(60)  # 7,200 triangles, of which 120 at the poles have no area
+    surface = joined(read_stl(binary_stl(points, triangles)))
+    small = reduced(surface, 7200)
+    data, counts = packed(small.surface)
+    found, corners = unpacked(data)
+    assert (small.moved, len(corners), counts) == (0.0, 7200 - 120, [7200 - 120])
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-4)
+
+
+def test_mesh_without_area_is_said_to_have_none(package):
+    (package / "line.stl").write_bytes(b"solid\nvertex 0 0 0\nvertex 1 0 0\nvertex 1 0 0\n")
+    found = load_meshes(urdf_with(named("line.stl")), package)
+    assert found.by_name == {}
+    assert "no area" in found.warnings[0]
 
 
 def test_points_move_by_less_than_a_cells_diagonal():
     points, triangles = sphere(30)
-    found, _ = clustered(points, triangles, 0.1)
+    found = clustered(plain_surface(points, triangles), 0.1).points
     distance = np.linalg.norm(found[:, None] - points[None], axis=2).min(axis=1)
     assert distance.max() < 0.1 * 3**0.5
 
 
-def test_numbers_of_collada_get_shorter_and_stay_near():
-    values = np.random.default_rng(1).uniform(-1, 1, 1000)
-    text = f'<float_array id="a" count="1000">{" ".join(map(repr, values.tolist()))}</float_array>'.encode()
-    shorter = shorter_numbers(text)
-    assert len(shorter) < 0.5 * len(text)
-    found = np.array(shorter[shorter.index(b">") + 1 : shorter.rindex(b"<")].split(), float)
-    np.testing.assert_allclose(found, values, atol=2 / 65535)
+def test_robots_meshes_are_read_up_to_a_bound_of_all_together(package, monkeypatch):
+    monkeypatch.setattr(meshes, "LARGEST_MESHES", len(STL))
+    (package / "other.stl").write_bytes(STL)
+    found = load_meshes(urdf_with(named("../arm.stl"), named("other.stl")), package)
+    assert list(found.by_name) == ["../arm.stl"]
+    assert "other.stl" in found.warnings[0]
+
+
+@pytest.mark.skipif(not ROBOTS.is_dir(), reason="needs example-robot-data (extra `test`)")
+@pytest.mark.parametrize("robot", ["panda", "ur5_robot", "go1", "g1_29dof_with_hand_rev_1_0"])
+def test_real_robots_meshes_fit_a_page_of_a_few_megabytes(robot):
+    """Panda's files have 13 MB, the Go1's trunk alone 28."""
+    [path] = ROBOTS.rglob(f"{robot}.urdf")
+    found = load_meshes(path.read_text(), path.parent)
+    assert found.warnings == []
+    assert sum(len(mesh.base64) for mesh in found.by_name.values()) < 2.5e6
 
 
 # The command.
@@ -226,7 +234,7 @@ def test_numbers_of_collada_get_shorter_and_stay_near():
 @pytest.fixture
 def trajectory(tmp_path):
     path = tmp_path / "trajectory.yaml"
-    path.write_text(trajectory_text(recording.request(JOINTS, START), as_json=True))
+    path.write_text(trajectory_text(tracking.request(JOINTS, START), as_json=True))
     return path
 
 

@@ -4,33 +4,35 @@ import json
 import re
 
 import numpy as np
-from view_samples import JOINTS, TIMES, motion_at, sample_record
+from view_samples import JOINTS, TIMES, motion_at, sample_playback
 
 from kane_dynamics_ros.replay.viewing.page import page
 
 
 def embedded(text):
-    """The record that the page carries, as a browser would read it."""
-    return json.loads(re.search(r'<script id="record" type="application/json">(.*?)</script>', text, re.S)[1])
+    """The playback that the page carries, as a browser would read it."""
+    return json.loads(
+        re.search(r'<script id="playback" type="application/json">(.*?)</script>', text, re.S)[1]
+    )
 
 
 def test_page_loads_nothing_from_elsewhere():
-    markup = re.sub(r"<script>.*?</script>", "", page(sample_record()), flags=re.S)
+    markup = re.sub(r"<script>.*?</script>", "", page(sample_playback()), flags=re.S)
     assert re.findall(r"<link|<img|<iframe|src=|@import|url\(", markup) == []
 
 
-def test_record_is_in_the_page_to_six_digits():
-    record = embedded(page(sample_record()))
+def test_playback_is_in_the_page_to_six_digits():
+    shown = embedded(page(sample_playback()))
     robot, wanted = motion_at(TIMES)
-    assert record["joints"] == list(JOINTS)
-    np.testing.assert_allclose(record["times"], TIMES, rtol=1e-5)
-    np.testing.assert_allclose(record["position"], robot, rtol=1e-5)
-    np.testing.assert_allclose(record["reference"], wanted, rtol=1e-5)
-    assert [quantity["label"] for quantity in record["quantities"]] == ["torque", "position"]
+    assert shown["joints"] == list(JOINTS)
+    np.testing.assert_allclose(shown["times"], TIMES, rtol=1e-5)
+    np.testing.assert_allclose(shown["position"], robot, rtol=1e-5)
+    np.testing.assert_allclose(shown["reference"], wanted, rtol=1e-5)
+    assert [quantity["label"] for quantity in shown["quantities"]] == ["torque", "position"]
 
 
 def test_hostile_title_and_urdf_stay_text():
     hostile = "</script><script>alert('no')</script>$title"
-    text = page(sample_record(title=hostile, urdf=hostile))
+    text = page(sample_playback(title=hostile, urdf=hostile))
     assert embedded(text)["urdf"] == hostile
     assert "<script>alert" not in text

@@ -6,12 +6,13 @@ import pytest
 from replay_bags import motion, record, write_bag
 
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.replay.reading.recording import read_recording, recorded_joints
-from kane_dynamics_ros.replay.renaming import (
+from kane_dynamics_ros.replay.reading.recording import (
     RenameError,
     names_in_bag,
     proposal,
+    read_recording,
     read_renamings,
+    recorded_joints,
 )
 
 JOINTS = ("panda_joint1", "panda_joint2", "panda_joint3")

@@ -74,7 +74,7 @@ def test_a_constant_effort_has_neither_range_nor_r_squared(tmp_path: Path) -> No
     joint = replace(found.verdict.joints[0], fit=constant, attributions=(), findings=())
     verdict = replace(found.verdict, joints=(joint,), findings=(), damages=())
     write_page(replace(found, verdict=verdict), tmp_path / "report.html")
-    assert "No term is to blame" in (tmp_path / "report.html").read_text()
+    assert "No term is at fault" in (tmp_path / "report.html").read_text()
 
 
 def test_the_figures_of_a_fit_are_those_of_their_definitions() -> None:

@@ -241,7 +241,7 @@ def test_full_disk_is_told_after_the_verdict_and_leaves_no_half_file(tmp_path, b
     report = tmp_path / "report"
     done = limited(size, "replay", bag, "--model", "manipulator_5dof", "--report", report)
     assert done.returncode == 2
-    assert "no term is to blame" in done.stdout
+    assert "no term is at fault" in done.stdout
     assert "cannot be written" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (report / "predicted").exists()

@@ -1,6 +1,5 @@
 """The page in a real browser: the arm stands where Pinocchio puts it, and the plots follow the play bar."""
 
-import base64
 import re
 import shutil
 from dataclasses import replace
@@ -8,11 +7,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from test_meshes import sphere
-from view_samples import JOINTS, TIMES, URDF, motion_at, sample_record
+from mesh_samples import RED, binary_stl, collada, colored_collada, sphere
+from view_samples import JOINTS, TIMES, URDF, motion_at, sample_playback
 
-from kane_dynamics_ros.replay.viewing.meshes import QUANTIZED, quantized
-from kane_dynamics_ros.replay.viewing.page import Mesh, Quantity, Series, page
+from kane_dynamics_ros.replay.viewing import meshes
+from kane_dynamics_ros.replay.viewing.meshes import load_meshes
+from kane_dynamics_ros.replay.viewing.page import Curve, Quantity, page
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--enable-unsafe-swiftshader"]
@@ -35,7 +35,7 @@ def browser():
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
     path = tmp_path_factory.mktemp("view") / "view.html"
-    path.write_text(page(sample_record()), encoding="utf-8")
+    path.write_text(page(sample_playback()), encoding="utf-8")
     return path.as_uri()
 
 
@@ -118,7 +118,7 @@ def test_links_whose_meshes_are_missing_are_drawn_as_rods(browser, tmp_path):
     mesh = '<geometry><mesh filename="package://some_robot/link.stl"/></geometry>'
     urdf = re.sub(r"<geometry>.*?</geometry>", mesh, URDF.read_text(), flags=re.DOTALL)
     path = tmp_path / "view.html"
-    path.write_text(page(sample_record(urdf=urdf)), encoding="utf-8")
+    path.write_text(page(sample_playback(urdf=urdf)), encoding="utf-8")
     opened = browser.new_page()
     opened.goto(path.as_uri())
     origins = [
@@ -130,38 +130,27 @@ def test_links_whose_meshes_are_missing_are_drawn_as_rods(browser, tmp_path):
     opened.close()
 
 
-COLLADA = """<?xml version="1.0"?>
-<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
-<asset><up_axis>Z_UP</up_axis></asset>
-<library_images><image id="i"><init_from>{texture}</init_from></image></library_images>
-<library_effects><effect id="e"><profile_COMMON>
-<newparam sid="s"><surface type="2D"><init_from>i</init_from></surface></newparam>
-<newparam sid="t"><sampler2D><source>s</source></sampler2D></newparam>
-<technique sid="c"><phong><diffuse>{diffuse}</diffuse>
-<transparency><float>0.0</float></transparency></phong></technique></profile_COMMON></effect></library_effects>
-<library_materials><material id="m"><instance_effect url="#e"/></material></library_materials>
-<library_geometries><geometry id="g"><mesh>
-<source id="p"><float_array id="a" count="9">0 0 0 1 0 0 0 1 0</float_array><technique_common>
-<accessor source="#a" count="3" stride="3"><param name="X" type="float"/><param name="Y" type="float"/>
-<param name="Z" type="float"/></accessor></technique_common></source>
-<vertices id="v"><input semantic="POSITION" source="#p"/></vertices>
-<triangles count="1" material="M"><input semantic="VERTEX" source="#v" offset="0"/><p>0 1 2</p></triangles>
-</mesh></geometry></library_geometries>
-<library_visual_scenes>
-<visual_scene id="w"><node><instance_geometry url="#g"><bind_material><technique_common>
-<instance_material symbol="M" target="#m"/></technique_common></bind_material></instance_geometry></node>
-</visual_scene></library_visual_scenes><scene><instance_visual_scene url="#w"/></scene></COLLADA>"""
-MATERIALS = """(() => { const found = []; viewer.arm().traverse((part) => { for (const material of
-  [part.material ?? []].flat()) found.push(material.opacity); }); return found; })()"""
+DRAWN = """(() => { const found = []; viewer.arm().traverse((part) => {
+  if (!part.isMesh || !Array.isArray(part.material)) return;
+  const at = part.geometry.attributes.position, normal = part.geometry.attributes.normal;
+  found.push({
+    groups: part.geometry.groups.map((group) => [group.start, group.count, group.materialIndex]),
+    colours: part.material.map((one) => one.color.getHexString()),
+    opacities: part.material.map((one) => one.opacity),
+    points: Array.from(at.array), normals: Array.from(normal.array) }); });
+  return found; })()"""
 
 
-def open_with_mesh(browser, folder, format_, content):
+def open_with_mesh(browser, folder, content, suffix):
     """The page of the arm whose links all look like one mesh; what it asked the network for, its failures."""
-    shape = '<geometry><mesh filename="shape"/></geometry>'
+    (folder / f"shape{suffix}").write_bytes(content)
+    shape = f'<geometry><mesh filename="shape{suffix}"/></geometry>'
     urdf = re.sub(r"<geometry>.*?</geometry>", shape, URDF.read_text(), flags=re.DOTALL)
-    mesh = Mesh(format_, base64.b64encode(content).decode())
+    found = load_meshes(urdf, folder)
+    assert found.warnings == []
     path = folder / "view.html"
-    path.write_text(page(replace(sample_record(urdf=urdf), meshes={"shape": mesh})), encoding="utf-8")
+    shown = replace(sample_playback(urdf=urdf), meshes=found.by_name, note=found.note)
+    path.write_text(page(shown), encoding="utf-8")
     opened, asked = browser.new_page(), []
     opened.on("pageerror", lambda error: asked.append(str(error)))
     opened.on("requestfinished", lambda request: asked.append(request.url))
@@ -171,50 +160,104 @@ def open_with_mesh(browser, folder, format_, content):
 
 
 def test_old_collada_files_are_opaque(browser, tmp_path):
-    content = COLLADA.format(texture="", diffuse="<color>1 0 0 1</color>").encode()
-    opened, asked = open_with_mesh(browser, tmp_path, "dae", content)
-    opacities = opened.evaluate(MATERIALS)
-    assert opacities
-    assert set(opacities) == {1}
+    content = collada(shading=f"{RED}<transparency><float>0.0</float></transparency>")
+    opened, asked = open_with_mesh(browser, tmp_path, content, ".dae")
+    drawn = opened.evaluate(DRAWN)
+    assert drawn
+    assert all(one["colours"] == ["ff0000"] and one["opacities"] == [1] for one in drawn)
     assert asked == []
     opened.close()
 
 
 @pytest.mark.parametrize("texture", ["http://example.org/spy.png", "../secret.png", "file:///etc/passwd"])
 def test_texture_of_a_mesh_is_fetched_from_nowhere(browser, tmp_path, texture):
-    content = COLLADA.format(texture=texture, diffuse='<texture texture="t" texcoord="u"/>').encode()
-    opened, asked = open_with_mesh(browser, tmp_path, "dae", content)
+    images = f'<library_images><image id="i"><init_from>{texture}</init_from></image></library_images>'
+    shading = '<diffuse><texture texture="i" texcoord="u"/></diffuse>'
+    opened, asked = open_with_mesh(browser, tmp_path, collada(shading=shading, libraries=images), ".dae")
     opened.wait_for_timeout(200)
     assert asked == []
     assert opened.evaluate("viewer.shapes()") > 0
+    assert texture not in opened.content()
     opened.close()
 
 
-def test_quantized_mesh_is_drawn_where_its_points_are(browser, tmp_path):
+def test_mesh_is_drawn_where_its_points_are_in_its_colours(browser, tmp_path):
     points, triangles = sphere(12)
-    low, extent = points.min(axis=0), np.ptp(points, axis=0)
-    opened, asked = open_with_mesh(browser, tmp_path, QUANTIZED, quantized(points, triangles, low, extent))
-    radii = opened.evaluate(
-        """(() => { const found = []; viewer.arm().traverse((part) => { if (!part.isMesh) return;
-        const at = part.geometry.attributes.position; for (let i = 0; i < at.count; i++)
-        found.push(Math.hypot(at.getX(i), at.getY(i), at.getZ(i))); });
-        const some = found.slice(0, 5000);
-        return [Math.min(...some), Math.max(...some), found.length]; })()"""
-    )
+    opened, asked = open_with_mesh(browser, tmp_path, colored_collada(points, triangles), ".dae")
     assert asked == []
-    assert radii[0] == pytest.approx(1.0, abs=1e-4)
-    assert radii[1] == pytest.approx(1.0, abs=1e-4)
-    assert radii[2] % (3 * len(triangles)) == 0
+    for drawn in opened.evaluate(DRAWN):
+        found = np.reshape(drawn["points"], (-1, 3, 3))
+        (_, red, _), (first_blue, blue, _) = drawn["groups"]
+        assert (len(found), first_blue) == ((red + blue) / 3, red)
+        assert drawn["colours"] == ["ff0000", "0000ff"]
+        np.testing.assert_allclose(np.linalg.norm(found, axis=2), 1.0, atol=1e-4)
+        a, b, c = found.transpose(1, 0, 2)
+        volume = np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6
+        a, b, c = points[triangles].transpose(1, 0, 2)
+        assert volume == pytest.approx(np.einsum("ij,ij->i", a, np.cross(b, c)).sum() / 6, rel=1e-3)
+    opened.close()
+
+
+def normals_and_points(browser, folder, points, triangles):
+    opened, _ = open_with_mesh(browser, folder, binary_stl(points, triangles), ".stl")
+    drawn = opened.evaluate(DRAWN)[0]
+    opened.close()
+    return np.reshape(drawn["normals"], (-1, 3)), np.reshape(drawn["points"], (-1, 3))
+
+
+def test_curved_faces_are_smooth(browser, tmp_path):
+    normals, points = normals_and_points(browser, tmp_path, *sphere(24))
+    outward = np.einsum("ij,ij->i", normals, points) * np.sign(np.einsum("ij,ij->", normals, points))
+    # faces are 7.5 degrees wide, of which a flat normal at a corner is off by half, 1 - cos = 2e-3
+    assert outward.min() > 1 - 1e-3
+
+
+def test_edges_are_sharp(browser, tmp_path):
+    corners = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
+    normals, _ = normals_and_points(browser, tmp_path, corners, CUBE)
+    np.testing.assert_allclose(np.sort(np.abs(normals), axis=1), [[0, 0, 1]] * 36, atol=1e-6)
+
+
+# triangles of a cube whose corner i has the coordinates of i's three bits
+CUBE = np.array(
+    [
+        *([0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1]),
+        *([2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]),
+    ]
+)
+
+
+def test_what_is_simplified_is_said_on_the_page(browser, tmp_path, monkeypatch):
+    monkeypatch.setattr(meshes, "MOST_TRIANGLES", 1_000)
+    opened, _ = open_with_mesh(browser, tmp_path, binary_stl(*sphere(60)), ".stl")
+    assert "7,200 triangles are shown as " in opened.text_content("#note")
+    opened.close()
+
+
+@pytest.mark.parametrize(("width", "height"), [(1300, 700), (400, 800)])
+def test_whole_motion_is_in_view_when_the_page_opens(browser, address, width, height):
+    """The farthest corners of what is shown, in the camera's normalized coordinates."""
+    opened = browser.new_page(viewport={"width": width, "height": height})
+    opened.goto(address)
+    corners = opened.evaluate(
+        """(() => { const { THREE } = viewerLibraries, found = [];
+        const box = new THREE.Box3().setFromObject(stage.arm);
+        for (const x of [box.min.x, box.max.x]) for (const y of [box.min.y, box.max.y])
+          for (const z of [box.min.z, box.max.z])
+            found.push(new THREE.Vector3(x, y, z).project(stage.camera).toArray());
+        return found; })()"""
+    )
+    assert np.abs(corners)[:, :2].max() < 1.0
     opened.close()
 
 
 def test_joint_that_the_bag_lacks_has_no_plot(browser, tmp_path):
     robot, _ = motion_at(TIMES)
     robot[2] = np.nan
-    quantity = Quantity("position", ("rad",) * 5, (Series("robot", "motion", robot),))
+    quantity = Quantity("position", ("rad",) * 5, (Curve("robot", "motion", robot),))
     path = tmp_path / "view.html"
-    record = replace(sample_record(), position=robot, reference=None, quantities=(quantity,))
-    path.write_text(page(record), encoding="utf-8")
+    shown = replace(sample_playback(), position=robot, reference=None, quantities=(quantity,))
+    path.write_text(page(shown), encoding="utf-8")
     opened = browser.new_page()
     opened.goto(path.as_uri())
     script = "[...document.querySelectorAll('#plots .u-title')].map((each) => each.textContent)"

@@ -1,11 +1,11 @@
-"""A record of the reference robot's demonstration motion, for the tests of the viewer."""
+"""A playback of the reference robot's demonstration motion, for the tests of the viewer."""
 
 from pathlib import Path
 
 import numpy as np
 
-from kane_dynamics_ros.cli.demo.recording import DURATION, reference
-from kane_dynamics_ros.replay.viewing.page import Quantity, Record, Series
+from kane_dynamics_ros.cli.demo.tracking import DURATION, reference
+from kane_dynamics_ros.replay.viewing.page import Curve, Playback, Quantity
 
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
@@ -19,18 +19,18 @@ def motion_at(times):
     return reference(np.asarray(times) - LAG, START).q.T, reference(times, START).q.T
 
 
-def sample_record(title="a run", urdf=None):
+def sample_playback(title="a run", urdf=None):
     robot, wanted = motion_at(TIMES)
-    torque = (Series("commanded", "reference", 10 * wanted), Series("measured", "motion", 10 * robot))
-    position = (Series("reference", "reference", wanted), Series("robot", "motion", robot))
-    return Record(
+    torque = (Curve("commanded", "reference", 10 * wanted), Curve("measured", "motion", 10 * robot))
+    position = (Curve("reference", "reference", wanted), Curve("robot", "motion", robot))
+    return Playback(
         title=title,
         urdf=URDF.read_text() if urdf is None else urdf,
         meshes={},
         joints=JOINTS,
         tip="tool",
         times=TIMES,
-        motionLabel="robot",
+        motion_label="robot",
         position=robot,
         reference=wanted,
         quantities=(

@@ -2,18 +2,22 @@
 
 import ctypes
 import errno
+import grp
 import hashlib
 import json
 import logging
 import os
 import platform
+import pwd
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +26,7 @@ from random_chains import random_chain
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.runtime import compilation, load_model
-from kane_dynamics_ros.runtime.errors import CompileError
+from kane_dynamics_ros.runtime.compilation import CompileError
 
 pytestmark = pytest.mark.skipif(compilation.compiler() is None, reason="no C compiler on this machine")
 
@@ -215,6 +219,62 @@ def test_a_library_that_others_could_have_planted_is_not_opened(
     assert len(compilations()) == before
 
 
+@pytest.mark.parametrize(("mode", "trusted"), [(0o755, True), (0o777, False), (0o1777, True)])
+def test_a_folder_that_others_could_exchange_for_another_is_not_used(
+    mode: int, trusted: bool, source: Path, tmp_path: Path, cache: Path
+) -> None:
+    """Who may write to the folder above may put another one in its place between the look and the opening."""
+    above = tmp_path / "above"
+    above.mkdir()
+    moved = Path(shutil.move(source.parent, above)) / source.name
+    assert answer(moved) == 42
+    (library,) = moved.parent.glob("*.so")
+    wanted = compilation.Wanted(moved, library.name.split(".")[1], ".so", lambda folder: [])
+    link = tmp_path / "link"
+    link.symlink_to(moved.parent)
+    above.chmod(mode)
+    assert bool(compilation._intact(moved.parent, wanted)) is trusted
+    assert bool(compilation._intact(link, wanted)) is trusted
+    above.chmod(0o755)
+    (tmp_path / "links").mkdir(mode=0o755)
+    link = tmp_path / "links/link"
+    link.symlink_to(moved.parent)
+    (tmp_path / "links").chmod(mode)
+    assert bool(compilation._intact(link, wanted)) is trusted
+
+
+OTHER = 54321  # no account of this machine, and no group
+
+
+@pytest.mark.parametrize(
+    ("mode", "user", "group", "may"),
+    [
+        (0o755, None, 0, False),
+        (0o775, None, 0, False),  # root's group
+        (0o775, None, OTHER, True),
+        (0o1775, None, OTHER, False),
+        (0o755, OTHER, 0, False),  # the owner of a container's mount
+        (0o755, pwd.getpwnam("nobody").pw_uid, 0, True),
+        (0o1777, pwd.getpwnam("nobody").pw_uid, 0, True),
+    ],
+)
+def test_who_may_rename_what_is_in_a_folder(mode: int, user: int | None, group: int, may: bool) -> None:
+    status = (stat.S_IFDIR | mode, 0, 0, 2, os.geteuid() if user is None else user, group, 0, 0, 0, 0)
+    assert compilation._others_may_rename_in(os.stat_result(status)) is may
+
+
+def test_a_group_of_the_users_own_is_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under umask 002, Ubuntu's, every folder may be written by the user's private group."""
+    account = pwd.struct_passwd(("ada", "", 1000, 1000, "", "/home/ada", ""))
+    monkeypatch.setattr(pwd, "getpwuid", lambda user: account)
+    groups = {1000: ("ada", "", 1000, []), 7: ("lab", "", 7, ["ada", "bob"])}
+    monkeypatch.setattr(grp, "getgrgid", lambda group: grp.struct_group(groups[group]))
+    assert compilation.is_own_group(1000)
+    assert not compilation.is_own_group(7)
+    groups[1000] = ("ada", "", 1000, ["bob"])
+    assert not compilation.is_own_group(1000)
+
+
 def test_a_library_of_another_user_is_not_opened(
     source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,11 +317,15 @@ def test_what_lies_in_the_cache_is_used_when_the_folder_of_the_source_fails(
     assert [path.name for path in source.parent.iterdir()] == ["small.c"]
 
 
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_compiler_that_finds_the_disk_full_is_followed_by_the_next_folder(
-    source: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, source: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script = b"#!/bin/sh\n[ $1 = --version ] || { echo 'as: No space left on device' >&2; exit 1; }\n"
-    monkeypatch.setenv("CC", program(tmp_path, script))
+    """Whatever the user's language: it is told to speak English."""
+    said = f"[ $LC_ALL = C ] && echo 'as: {os.strerror(number)}' >&2"
+    script = f"#!/bin/sh\n[ $1 = --version ] || {{ {said}; exit 1; }}\n"
+    monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
+    monkeypatch.setenv("CC", program(tmp_path, script.encode()))
     with pytest.raises(CompileError) as raised:
         answer(source)
     for folder in (source.parent, cache):
@@ -295,6 +359,49 @@ def test_one_process_compiles_and_the_others_wait(
     processes = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(4)]
     assert [process.communicate(timeout=PATIENCE)[0] for process in processes] == [b"42\n"] * 4
     assert len(compilations()) == 1
+
+
+@pytest.mark.parametrize("homes", [("/dev/null/none", "/dev/null/none"), ("one", "two")])
+def test_processes_without_a_cache_in_common_do_not_disturb_each_others_builds(
+    homes: tuple[str, str], source: Path, compilations: Callable[[], list[str]], tmp_path: Path
+) -> None:
+    """The second found the folder of the first's build, took it for a killed one's, and removed it."""
+    started, go_on = tmp_path / "started", tmp_path / "go_on"
+    compiler = Path(os.environ["CC"])
+    wait = f"[ $1 = --version ] || {{ touch {started}; until [ -e {go_on} ]; do sleep 0.05; done; }}"
+    compiler.write_text(compiler.read_text().replace("exec ", f"{wait}\nexec "))
+    telling = "import logging; logging.basicConfig(level=logging.INFO); "
+    command = [sys.executable, "-c", telling + LOAD, str(source)]
+    processes = []
+    for number, home in enumerate(homes):
+        environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / home)}
+        log = tmp_path / f"{number}.log"
+        with log.open("wb") as said:
+            processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=environment))
+        wait_until(lambda log=log: log.stat().st_size > 0)  # it says that it compiles, or waits
+        wait_until(started.is_file)
+    go_on.touch()
+    assert [process.communicate(timeout=PATIENCE)[0] for process in processes] == [b"42\n"] * 2
+    assert len(compilations()) == len(set(homes))
+    left = {path.name for path in source.parent.iterdir()}
+    library = library_of(source.parent)
+    assert left == {"small.c", library.name, record_of(library).name}
+
+
+def test_a_lock_that_cannot_be_made_does_not_keep_a_library_from_being_built(
+    source: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache on a full disk, beside a source that is on another."""
+    really = os.open
+
+    def full(path: str, *arguments: Any, **options: Any) -> int:
+        if str(path).endswith(".lock") and cache in Path(path).parents:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return really(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", full)
+    assert answer(source) == 42
+    assert library_of(source.parent).is_file()
 
 
 @pytest.fixture
@@ -342,7 +449,7 @@ def test_a_signal_whose_handler_only_takes_a_note_ends_the_build(source: Path, s
     code = """
 import pathlib, signal, sys
 from kane_dynamics_ros.runtime.compilation import shared_library
-from kane_dynamics_ros.runtime.errors import BuildInterruptedError
+from kane_dynamics_ros.runtime.compilation import BuildInterruptedError
 noted = []
 def handler(number, frame):
     noted.append(number)

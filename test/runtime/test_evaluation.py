@@ -21,7 +21,7 @@ from kane_dynamics_ros.errors import (
 )
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.runtime.compilation import compiler
-from kane_dynamics_ros.runtime.errors import NoMassError
+from kane_dynamics_ros.runtime.model import NoMassError
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
 needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler on this machine")

@@ -18,7 +18,7 @@ from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.errors import BatchError, NonFiniteError, ShapeError
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.compilation import compiler
-from kane_dynamics_ros.runtime.errors import ParameterError
+from kane_dynamics_ros.runtime.parameters import ParameterError
 
 STATES = 100
 AGREEMENT = 1e-10

@@ -6,8 +6,10 @@ import os
 import py_compile
 import shutil
 import struct
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,13 +18,13 @@ from random_chains import random_chain
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.runtime import compilation, load_model
-from kane_dynamics_ros.runtime.compilation import compiler
-from kane_dynamics_ros.runtime.errors import (
+from kane_dynamics_ros.runtime.compilation import CompileError, compiler
+from kane_dynamics_ros.runtime.load import (
     BackendError,
-    CompileError,
     ModelChecksumError,
     ModelNotFoundError,
     NotAModuleError,
+    PlantedModuleError,
 )
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
@@ -123,6 +125,68 @@ def test_pythons_cache_of_an_older_module_is_not_used(tmp_path: Path) -> None:
         path = write_module(derive(one), "arm", tmp_path)[0]
         os.utime(path, (1e9, 1e9))
         assert load_model(path, backend="python").joint_names == (name,)
+
+
+STRANGER = 54321  # a user who owns nothing of this package
+
+
+def owned(path: Path, owner: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a file or folder look as if it were another user's."""
+    number = path.stat().st_ino
+
+    def told(really: Callable[..., os.stat_result]) -> Callable[..., os.stat_result]:
+        def status_of(*arguments: Any, **options: Any) -> os.stat_result:
+            status = really(*arguments, **options)
+            return os.stat_result((*status[:4], owner, *status[5:])) if status.st_ino == number else status
+
+        return status_of
+
+    for function in ("stat", "fstat"):
+        monkeypatch.setattr(os, function, told(getattr(os, function)))
+
+
+@pytest.mark.parametrize("place", ["the folder itself", "a folder below", "a link"])
+def test_a_strangers_module_that_anybody_could_have_put_there_never_runs(
+    place: str, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in /tmp, where names that others will load can be guessed."""
+    public = small.parent / "public"
+    folder = small.parent / "elsewhere" if place == "a link" else public
+    folder = folder / "mine" if place == "a folder below" else folder
+    for made in (public, folder):
+        made.mkdir(parents=True, exist_ok=True)
+    module = folder / small.name
+    shutil.copy(small, module)
+    asked = module
+    if place == "a link":
+        asked = public / "link"
+        asked.symlink_to(module)
+    assert load_model(asked, backend="python").name == "small"
+    public.chmod(0o1777)
+    assert load_model(asked, backend="python").name == "small"  # the user's own
+    owned(module, STRANGER, monkeypatch)
+    if place == "a folder below":
+        assert load_model(asked, backend="python").name == "small"  # who may write there let it in
+        owned(folder, STRANGER, monkeypatch)
+    with pytest.raises(PlantedModuleError) as raised:
+        load_model(asked, backend="python")
+    assert str(raised.value) == (
+        f"{asked}: it belongs to user {STRANGER}, and lies where anybody may put files; a model is code, "
+        "which runs with your rights: copy it, with its .c and .h, if you trust it, to a folder of yours"
+    )
+
+
+@pytest.mark.parametrize("how", ["another user's", "others may write", "the user's own"])
+def test_a_module_that_others_could_have_written_loads_with_a_warning(
+    how: str, small: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    if how == "another user's":
+        owned(small, STRANGER, monkeypatch)
+    elif how == "others may write":
+        small.chmod(0o666)
+    with caplog.at_level(logging.WARNING):
+        assert load_model(small, backend="python").name == "small"
+    assert len(caplog.messages) == (0 if how == "the user's own" else 1)
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "unchecked"])

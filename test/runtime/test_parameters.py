@@ -16,7 +16,7 @@ from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.formulation.kane.segments import about_origin
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.runtime.compilation import compiler
-from kane_dynamics_ros.runtime.errors import ParameterError
+from kane_dynamics_ros.runtime.parameters import ParameterError
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
 TIGHT = 1e-12  # rounding of two different recursions

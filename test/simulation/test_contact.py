@@ -15,7 +15,7 @@ from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.simulation.contact import Hand, Wall, Wrench, parse_contact
+from kane_dynamics_ros.simulation.contact import ConstantWrench, Hand, Wall, parse_contact
 from kane_dynamics_ros.simulation.engine import SimulationOptionError, TipMotion
 from kane_dynamics_ros.simulation.faults import Fault, parse_fault
 from kane_dynamics_ros.simulation.friction import Friction
@@ -60,9 +60,9 @@ def test_a_wrench_in_tip_axes_turns_with_the_tip() -> None:
     R_RT = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     tip = TipMotion(R_RT, np.zeros(3), np.zeros(3))
     force, torque = (1.0, 2.0, 3.0), (4.0, 5.0, 6.0)
-    own = Wrench(force, torque, "tip").wrench(tip, 0.0, math.inf)
+    own = ConstantWrench(force, torque, "tip").wrench(tip, 0.0, math.inf)
     np.testing.assert_allclose(own, [-2.0, 1.0, 3.0, -5.0, 4.0, 6.0], atol=1e-15)
-    np.testing.assert_array_equal(Wrench(force, torque).wrench(tip, 0.0, math.inf), [*force, *torque])
+    np.testing.assert_array_equal(ConstantWrench(force, torque).wrench(tip, 0.0, math.inf), [*force, *torque])
 
 
 def test_an_elastic_wall_throws_back_all_of_the_speed(slider: Any) -> None:

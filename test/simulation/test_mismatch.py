@@ -14,9 +14,8 @@ from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.engine import FixedInertiaError, SimulationOptionError, UnknownBodyError
 from kane_dynamics_ros.simulation.friction import Friction
-from kane_dynamics_ros.simulation.mismatch import drawn_factors, with_factors
 from kane_dynamics_ros.simulation.mujoco_engine import MujocoEngine
-from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
+from kane_dynamics_ros.simulation.plant import Plant, PlantOptions, drawn_factors, with_factors
 
 URDF = share_directory() / "urdf" / "manipulator_5dof.urdf"
 FACTORS = {"limb_2": 1.3, "hand": 0.5}

@@ -6,11 +6,12 @@ from typing import Literal
 import numpy as np
 import pinocchio
 import pytest
+from compilers import C_COMPILER
 from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.errors import ParameterError
 from kane_dynamics_ros.runtime.interface import Payload
+from kane_dynamics_ros.runtime.parameters import ParameterError
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import InnerLoop
 from kane_dynamics_ros.simulation.engine import SimulationDivergedError
@@ -21,7 +22,9 @@ from kane_dynamics_ros.simulation.rollout import simulate
 
 URDF = share_directory() / "urdf" / "manipulator_5dof.urdf"
 MODEL = load_model("manipulator_5dof")
-COMPILED = pytest.mark.skipif(MODEL.backend != "c", reason="no C compiler: the compiled step cannot be built")
+COMPILED = pytest.mark.skipif(
+    MODEL.backend != "c" or C_COMPILER is None, reason="no C compiler: the compiled step cannot be built"
+)
 N = 5
 FREE = PlantOptions(friction=Friction.none(N), hard_stops=False)
 SWING = np.array([0.1, 0.3, 0.2, 0.4, 0.5]), np.array([1.0, 0.0, 0.0, 0.5, 0.2])  # [rad], [rad/s]

@@ -1,8 +1,5 @@
 // What the viewer uses of three.js, urdf-loader and uPlot, as globals of one script.
 export * as THREE from "three";
 export { OrbitControls } from "three/examples/jsm/controls/OrbitControls.js";
-export { STLLoader } from "three/examples/jsm/loaders/STLLoader.js";
-export { ColladaLoader } from "three/examples/jsm/loaders/ColladaLoader.js";
-export { OBJLoader } from "three/examples/jsm/loaders/OBJLoader.js";
 export { default as URDFLoader } from "urdf-loader";
 export { default as uPlot } from "uplot";

@@ -1,9 +1,9 @@
 """``kane_dynamics demo``: the real nodes over DDS, three controllers on the same trajectory.
 
 For each controller the simulated hardware and the feedforward node run as processes of their own, on a
-DDS domain on which nobody else is; a third sends the trajectory and records a bag, from which everything
-shown here is computed. So nothing in this process is in the control loop. When anybody else appears on the
-domain, the demonstration stops: it could be a robot.
+DDS domain without any other node; a third sends the trajectory and records a bag, from which everything
+shown here is computed. So nothing in this process is in the control loop. When a foreign node appears on
+the domain, the demonstration stops: it could be a robot.
 """
 
 import argparse
@@ -14,27 +14,35 @@ from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.cli.demo.errors import gaps_found, shortcomings, table, tracking_error, write_errors
 from kane_dynamics_ros.cli.demo.plots import plot_all
-from kane_dynamics_ros.cli.demo.processes import Parameters, check_ros, record
-from kane_dynamics_ros.cli.demo.recording import Run, read_run, request
+from kane_dynamics_ros.cli.demo.processes import NodeParameters, check_ros, record
+from kane_dynamics_ros.cli.demo.tracking import (
+    RecordedRun,
+    gaps_found,
+    read_run,
+    request,
+    shortcomings,
+    table,
+    tracking_error,
+    write_errors,
+)
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
+from kane_dynamics_ros.files import ForeignFileError, claim_files
 from kane_dynamics_ros.replay.viewing.page import page
-from kane_dynamics_ros.replay.viewing.records import record_of_bag
+from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import DynamicsModel
-
-# The controllers that the demonstration compares, as parameters of ``feedforward_node``.
-
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 MODEL = "manipulator_5dof"
 PD_ALONE, PD_FEEDFORWARD, COMPUTED_TORQUE = "PD alone", "PD with feedforward", "computed torque"
 BANDWIDTH = 20.0  # [rad/s] of every joint's error, critically damped
 TERMS = ("inertia", "coriolis", "gravity", "friction")
+# What is written: files, and in each controller's folder.
+FILES = ("trajectory.yaml", "errors.csv", "position.png", "error.png", "torque.png")
+OF_A_CONTROLLER = ("*.log", "view.html", "bag", "bag/metadata.yaml", "bag/*.mcap", "bag/*.db3")
 
-CONTROLLERS: Mapping[str, Parameters] = {
+CONTROLLERS: Mapping[str, NodeParameters] = {
     PD_ALONE: {"mode": "feedforward_pd", **{f"terms.{term}": False for term in TERMS}},
     PD_FEEDFORWARD: {"mode": "feedforward_pd"},
     COMPUTED_TORQUE: {
@@ -43,15 +51,6 @@ CONTROLLERS: Mapping[str, Parameters] = {
         "computed_torque.kd": [2.0 * BANDWIDTH],
     },
 }
-
-
-def pd_gains(model: DynamicsModel, q: NDArray[np.float64]) -> Parameters:
-    """Gains of the PD modes: those of the computed torque law times each joint's own inertia at ``q``."""
-    inertia = np.diagonal(model.mass_matrix(q))
-    return {
-        "feedforward_pd.kp": (BANDWIDTH**2 * inertia).tolist(),
-        "feedforward_pd.kd": (2.0 * BANDWIDTH * inertia).tolist(),
-    }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_ros()
     signal.signal(signal.SIGTERM, end_by_signal)
     output: Path = arguments.output
-    output.mkdir(parents=True, exist_ok=True)
+    claim_folder(output)
     model = load_model(MODEL)
     start = np.array([joint.initial_position or 0.0 for joint in model.joints])
     trajectory = output / "trajectory.yaml"
@@ -88,9 +87,28 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{label} ...", flush=True)
         bag = record({**gains, **settings}, trajectory, folder_of(label, output), arguments.wall_clock)
         runs[label] = read_run(bag, model.joint_names, start)
-        shown, _ = record_of_bag(bag, urdf=None)
+        shown, _ = playback_of_bag(bag, urdf=None)
         bag.with_name("view.html").write_text(page(shown), encoding="utf-8")
     return conclude(model.joint_names, runs, output)
+
+
+def pd_gains(model: DynamicsModel, q: Array) -> NodeParameters:
+    """Gains of the PD modes: those of the computed torque law times each joint's own inertia at ``q``."""
+    inertia = np.diagonal(model.mass_matrix(q))
+    return {
+        "feedforward_pd.kp": (BANDWIDTH**2 * inertia).tolist(),
+        "feedforward_pd.kd": (2.0 * BANDWIDTH * inertia).tolist(),
+    }
+
+
+def claim_folder(output: Path) -> None:
+    """Enter what the demonstration writes. Raises ``ForeignFileError`` where that is a user's file."""
+    folders = [folder_of(label, output) for label in CONTROLLERS]
+    claim_files(output, [*FILES, *(folder.name for folder in folders)], "demo")
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if not any(path.relative_to(folder).match(pattern) for pattern in OF_A_CONTROLLER):
+                raise ForeignFileError(path, "demo")
 
 
 def end_by_signal(number: int, _: object) -> NoReturn:
@@ -103,7 +121,7 @@ def folder_of(label: str, output: Path) -> Path:
     return output / label.lower().replace(" ", "_")
 
 
-def conclude(joint_names: tuple[str, ...], runs: Mapping[str, Run], output: Path) -> int:
+def conclude(joint_names: tuple[str, ...], runs: Mapping[str, RecordedRun], output: Path) -> int:
     """Print and write the table, draw the plots, and judge."""
     errors = {label: tracking_error(run) for label, run in runs.items()}
     print(f"\nTracking error of {MODEL}\n{table(joint_names, errors)}\n")

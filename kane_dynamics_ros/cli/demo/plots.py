@@ -8,7 +8,8 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from kane_dynamics_ros.cli.demo.recording import Array, Run
+from kane_dynamics_ros.cli.demo.tracking import RecordedRun
+from kane_dynamics_ros.runtime.interface import Array
 
 LINES: tuple[dict[str, Any], ...] = (  # the last two nearly coincide: a broad line under a narrow one
     {"color": "#c44e52", "linewidth": 1.4},
@@ -28,7 +29,7 @@ STYLE: dict[Any, Any] = {
 SMALLEST_ERROR = 1e-3  # [mrad] where the logarithmic axis ends
 
 
-def plot_all(folder: Path, joint_names: Sequence[str], runs: Mapping[str, Run]) -> list[Path]:
+def plot_all(folder: Path, joint_names: Sequence[str], runs: Mapping[str, RecordedRun]) -> list[Path]:
     """Write the three pictures; returns their paths."""
     with rc_context(STYLE):
         return [
@@ -44,7 +45,7 @@ def save(path: Path, figure: Figure) -> Path:
 
 
 def joint_axes(
-    joint_names: Sequence[str], runs: Mapping[str, Run], title: str, draw: Callable[[Any, int], None]
+    joint_names: Sequence[str], runs: Mapping[str, RecordedRun], title: str, draw: Callable[[Any, int], None]
 ) -> Figure:
     """A figure with one row for each joint, a common time axis, and one legend for all."""
     figure = Figure(figsize=(9.0, 1.7 * len(joint_names) + 1.0), layout="constrained")
@@ -60,13 +61,13 @@ def joint_axes(
     return figure
 
 
-def column(run: Run, values: Array, joint: int) -> tuple[Array, Array]:
+def column(run: RecordedRun, values: Array, joint: int) -> tuple[Array, Array]:
     """Times and values of one joint to draw, with a hole where states are missing."""
     times, broken = run.broken(values)
     return times, broken[:, joint]
 
 
-def position_figure(joint_names: Sequence[str], runs: Mapping[str, Run]) -> Figure:
+def position_figure(joint_names: Sequence[str], runs: Mapping[str, RecordedRun]) -> Figure:
     def draw(axes: Any, i: int) -> None:
         for (label, run), line in zip(runs.items(), LINES, strict=True):
             axes.plot(*column(run, run.position, i), label=label, **line)
@@ -77,7 +78,7 @@ def position_figure(joint_names: Sequence[str], runs: Mapping[str, Run]) -> Figu
     return joint_axes(joint_names, runs, "Joint positions", draw)
 
 
-def error_figure(joint_names: Sequence[str], runs: Mapping[str, Run]) -> Figure:
+def error_figure(joint_names: Sequence[str], runs: Mapping[str, RecordedRun]) -> Figure:
     def draw(axes: Any, i: int) -> None:
         for (label, run), line in zip(runs.items(), LINES, strict=True):
             axes.semilogy(*column(run, 1e3 * np.abs(run.error), i), label=label, **line)
@@ -87,7 +88,7 @@ def error_figure(joint_names: Sequence[str], runs: Mapping[str, Run]) -> Figure:
     return joint_axes(joint_names, runs, "Size of the tracking error (logarithmic scale)", draw)
 
 
-def torque_figure(joint_names: Sequence[str], runs: Mapping[str, Run]) -> Figure:
+def torque_figure(joint_names: Sequence[str], runs: Mapping[str, RecordedRun]) -> Figure:
     def draw(axes: Any, i: int) -> None:
         for (label, run), line in zip(runs.items(), LINES, strict=True):
             axes.plot(*column(run, run.effort, i), label=label, **line)

@@ -1,4 +1,4 @@
-"""Start the package's nodes as processes of their own, on a DDS domain of their own, and always end them."""
+"""The demonstration's nodes as processes, on a DDS domain of their own; they always end."""
 
 import importlib.util
 import json
@@ -13,18 +13,18 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError
 from kane_dynamics_ros.ros_domain import free_domain, private_environment
 from kane_dynamics_ros.share import share_directory
 
 GUARD = "domain_guard"
 GUARD_TRIPPED = 2  # its exit code
 GLOBAL_TOPICS = ("/clock", "/diagnostics")  # which nodes name absolutely
-PATIENCE = 5.0  # [s] for a node to end after Ctrl-C, before it is killed
-PATIENCE_WITH_NODES = 120.0  # [s] for the nodes to come up: the first ever may have to compile
+SHUTDOWN_TIMEOUT = 5.0  # [s] for a node to end after Ctrl-C, before it is killed
+STARTUP_TIMEOUT = 120.0  # [s] for the nodes to come up: the first ever may have to compile
 LOG_TAIL = 15  # lines shown of a node that failed
 
-Parameters = Mapping[str, bool | float | str | list[float]]  # of a ROS node
+NodeParameters = Mapping[str, bool | float | str | list[float]]  # of a ROS node
 
 
 class NodeFailedError(KaneDynamicsError):
@@ -36,21 +36,11 @@ class NodeFailedError(KaneDynamicsError):
         super().__init__(f"{node} ended with exit code {code}; its log {log} closes with:\n{tail}")
 
 
-class StrangersError(KaneDynamicsError):
-    """Somebody else is on the domain of the demonstration: commands could reach a robot of theirs."""
+class DemonstrationStoppedError(KaneDynamicsError):
+    """A foreign node is on the demonstration's domain: commands could reach a robot of its owner."""
 
     def __init__(self, found: str) -> None:
         super().__init__(f"the demonstration stops: {found}")
-
-
-class RosMissingError(KaneDynamicsError):
-    """There is no ROS 2 for the nodes to run on."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "the demonstration runs ROS 2 nodes, but this Python has no rclpy; source ROS's setup.bash, or "
-            "install ROS 2 from PyPI with pip install '.[ros]' in the checkout"
-        )
 
 
 class NodeProcess(NamedTuple):
@@ -65,9 +55,9 @@ class NodeProcess(NamedTuple):
         return self.process.poll() is not None
 
     def error(self) -> KaneDynamicsError:
-        """That it ended, as an error."""
+        """Why it ended, as an error."""
         if self.name == GUARD and self.process.wait() == GUARD_TRIPPED:
-            return StrangersError(last_line(self.log).removeprefix("error: "))
+            return DemonstrationStoppedError(last_line(self.log).removeprefix("error: "))
         return NodeFailedError(self.name, self.process.wait(), self.log)
 
 
@@ -80,20 +70,20 @@ def last_line(log: Path) -> str:
 def check_ros() -> None:
     """Raise ``RosMissingError`` where the nodes cannot run."""
     if importlib.util.find_spec("rclpy") is None:
-        raise RosMissingError
+        raise RosMissingError("the demonstration")
 
 
-def node_command(name: str, parameters: Parameters, space: str) -> list[str]:
+def node_command(name: str, parameters: NodeParameters, namespace: str) -> list[str]:
     """The command line that runs ``kane_dynamics_ros.nodes.NAME`` with ROS parameters in a namespace."""
     settings = [word for key, value in parameters.items() for word in ("-p", f"{key}:={json.dumps(value)}")]
-    own = [word for topic in GLOBAL_TOPICS for word in ("-r", f"{topic}:={space}{topic}")]
+    own = [word for topic in GLOBAL_TOPICS for word in ("-r", f"{topic}:={namespace}{topic}")]
     command = [sys.executable, "-m", f"kane_dynamics_ros.nodes.{name}", "--ros-args"]
-    return [*command, "-r", f"__ns:={space}", *own, *settings]
+    return [*command, "-r", f"__ns:={namespace}", *own, *settings]
 
 
-def guard_command(space: str) -> list[str]:
-    """The command line of a process that ends as soon as anybody outside the namespace is on the domain."""
-    return [sys.executable, "-m", "kane_dynamics_ros.nodes.domain", "--guard", space]
+def guard_command(namespace: str) -> list[str]:
+    """The command line of a process that ends as soon as a node outside the namespace is on the domain."""
+    return [sys.executable, "-m", "kane_dynamics_ros.nodes.domain", "--guard", namespace]
 
 
 @contextmanager
@@ -116,7 +106,7 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
     """End a process that may have ended already."""
     process.send_signal(signal.SIGINT)
     try:
-        process.wait(PATIENCE)
+        process.wait(SHUTDOWN_TIMEOUT)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
@@ -133,27 +123,30 @@ def wait_for(worker: NodeProcess, while_running: Sequence[NodeProcess]) -> None:
         raise worker.error()
 
 
-def record(controller: Parameters, trajectory: Path, folder: Path, wall_clock: bool) -> Path:
+def record(controller: NodeParameters, trajectory: Path, folder: Path, wall_clock: bool) -> Path:
     """Run the trajectory on the simulated robot under a controller; returns the bag of what happened.
 
     What ``folder`` held is replaced. In lock step the nodes live in the robot's time, which stands still
     until the recorder has sent the trajectory: the bag is the same on any machine. The nodes are alone: a
-    domain on which nobody listens, a namespace of their own, and a guard that ends the run as soon as anybody
-    else appears.
+    domain without any other node, a namespace of their own, and a guard that ends the run as soon as a
+    foreign node appears.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    robot: Parameters = {"time.mode": "wall" if wall_clock else "lock_step", "time.paused": not wall_clock}
-    node: Parameters = {"use_sim_time": not wall_clock, **controller}
-    recorder: Parameters = {
+    robot: NodeParameters = {
+        "time.mode": "wall" if wall_clock else "lock_step",
+        "time.paused": not wall_clock,
+    }
+    node: NodeParameters = {"use_sim_time": not wall_clock, **controller}
+    recorder: NodeParameters = {
         "trajectory": str(trajectory),
         "bag": str(folder / "bag"),
         "robot_description": str(share_directory() / "urdf" / "manipulator_5dof.urdf"),
         "use_sim_time": not wall_clock,
         "without_namespace": True,
-        "timeout": PATIENCE_WITH_NODES,
+        "timeout": STARTUP_TIMEOUT,
     }
-    space = f"/demo_{uuid.uuid4().hex[:12]}"
+    namespace = f"/demo_{uuid.uuid4().hex[:12]}"
     nodes = (
         ("simulated_hardware_node", robot),
         ("feedforward_node", node),
@@ -161,9 +154,9 @@ def record(controller: Parameters, trajectory: Path, folder: Path, wall_clock: b
     )
     with free_domain() as domain, ExitStack() as stack:
         environment = private_environment(domain)
-        guard = stack.enter_context(running(GUARD, guard_command(space), environment, folder))
+        guard = stack.enter_context(running(GUARD, guard_command(namespace), environment, folder))
         others = [
-            stack.enter_context(running(name, node_command(name, parameters, space), environment, folder))
+            stack.enter_context(running(name, node_command(name, parameters, namespace), environment, folder))
             for name, parameters in nodes
         ]
         wait_for(others[-1], while_running=(guard, *others[:-1]))

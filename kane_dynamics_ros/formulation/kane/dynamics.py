@@ -1,79 +1,59 @@
-"""Kane's equations of a serial chain: F_r + F_r* = 0 [Malvezzi2017] eqs. (1) to (3), factored."""
+"""Kane's equations of a serial chain, F_r + F_r* = 0 [Malvezzi2017] eqs. (1) to (3), factored.
+
+For every generalized speed u_r, body k has a partial angular velocity omega_r^k and a partial velocity
+v_r^k (of its origin Bo). Each is zero for the bodies before joint r; those after it move as one rigid body
+about joint r's axis e_r:
+
+    revolute:  omega_r^k = e_r,  v_r^k = e_r x p_OrBo;    prismatic:  omega_r^k = 0,  v_r^k = e_r.
+
+Hence the sum over bodies in F_r* = sum_k (v_r^k . R_k* + omega_r^k . T_k*) factors along the chain into one
+resultant force and torque per joint, summed from the tip to the root: the cost is linear in the joints.
+Equations (T..) are those of docs/theory.md.
+"""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, cross, dot, scale
+from kane_dynamics_ros.description.geometry import Pose, moved_inertia
+from kane_dynamics_ros.description.model import Chain, Inertia
+from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector, add, apply, cross, dot, scale
+from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, SineCosine, motion, place
-from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, body_of, symmetric
+from kane_dynamics_ros.formulation.kane.segments import (
+    BodyInertia,
+    Segment,
+    about_origin,
+    body_of,
+    segments_of,
+    symmetric,
+)
 
-# For every generalized speed u_r, body k has a partial angular velocity omega_r^k and a partial velocity
-# v_r^k (of its origin Bo). Each is zero for the bodies before joint r; for those after it the bodies move
-# as one rigid body about joint r's axis e_r:
-#
-#     revolute:  omega_r^k = e_r,  v_r^k = e_r x p_OrBo;    prismatic:  omega_r^k = 0,  v_r^k = e_r.
-#
-# Hence the sum over bodies in F_r* = sum_k (v_r^k . R_k* + omega_r^k . T_k*) factors along the chain into one
-# resultant force and torque per joint, summed from the tip to the root: the cost is linear in the joints.
-
-
-def inertia_force(body: BodyInertia, at: BodyMotion) -> Vector:
-    """-R* = m a_Bo + U h: the inertia force of a body, sign reversed, weight included [N]."""
-    return add(
-        scale(body.mass, at.a_Bo),
-        (dot(at.U[0], body.moment), dot(at.U[1], body.moment), dot(at.U[2], body.moment)),
-    )
-
-
-def inertia_torque(body: BodyInertia, at: BodyMotion) -> Vector:
-    """-T* = J alpha + omega x J omega + h x a_Bo about Bo, sign reversed, weight included [N m].
-
-    Summed over the body's particles, integral rho x (a_Bo + U rho) dm, the first two terms are the axial
-    vector of U S: its x is (U S)_zy - (U S)_yz, where S_yz meets U_zz - U_yy; cyclic for y and z.
-    """
-    xx, xy, xz, yy, yz, zz = body.second
-    (_, U_xy, U_xz), (U_yx, _, U_yz), (U_zx, U_zy, _) = at.U
-    axial = (
-        U_zy * yy - U_yz * zz + U_zx * xy - U_yx * xz + at.spread[0] * yz,
-        U_xz * zz - U_zx * xx + U_xy * yz - U_zy * xy + at.spread[1] * xz,
-        U_yx * xx - U_xy * yy + U_yz * xz - U_xz * yz + at.spread[2] * xy,
-    )
-    return add(axial, cross(body.moment, at.a_Bo))
-
-
-def resultants(placements: Sequence[Placement], motions: Sequence[BodyMotion]) -> list[tuple[Vector, Vector]]:
-    """Force and torque about Bo, in body axes, that body k needs from joint k: the liaison forces.
-
-    They move body k and everything beyond it against inertia and weight. [N], [N m], root to tip.
-    """
-    wrenches: list[tuple[Vector, Vector]] = []
-    force: Vector = (0, 0, 0)
-    torque: Vector = (0, 0, 0)
-    for k in range(len(placements) - 1, -1, -1):
-        body = placements[k].segment.body
-        force = add(inertia_force(body, motions[k]), force)
-        torque = add(inertia_torque(body, motions[k]), torque)
-        wrenches.insert(0, (force, torque))
-        force = placements[k].to_previous(force)
-        torque = add(placements[k].to_previous(torque), cross(placements[k].p_PoBo_P, force))
-    return wrenches
-
-
-def generalized_forces(
-    placements: Sequence[Placement], motions: Sequence[BodyMotion], n: int
-) -> list[Scalar]:
-    """The actuator efforts tau_r that balance the inertia forces and the weight, (n,) [N m or N].
-
-    tau_r = -F_r* (weight included in R*): partial velocities dotted into the resultants beyond joint r.
-    """
-    tau: list[Scalar] = [0] * n
-    for placement, (force, torque) in zip(placements, resultants(placements, motions), strict=True):
-        segment = placement.segment
-        partial = dot(segment.axis, force if segment.prismatic else torque)
-        tau[segment.coordinate] = tau[segment.coordinate] + segment.multiplier * partial
-    return tau
+Wrench = tuple[Vector, Vector]  # force [N], and torque about a body's origin [N m], in the body's axes
 
 
 def inverse_dynamics(
+    chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, payload: Inertia | None = None
+) -> Any:
+    """Joint efforts (n,) that cause ``qdd`` (n,) at ``q`` (n,), ``qd`` (n,): rigid bodies only.
+
+    tau = M(q) u' + V(q, u), [Malvezzi2017] eq. (4), in the URDF's frames and with the interface of the
+    witnesses. ``gravity`` is the free-fall acceleration in the root frame (3,) [m/s^2]; ``payload`` is in the
+    tip frame. Every argument, and the chain's own numbers, may be floats, SymPy expressions or duals.
+    """
+    return segment_efforts(loaded_segments(chain, payload), q, qd, qdd, tuple(gravity), sine_cosine)
+
+
+def loaded_segments(chain: Chain, payload: Inertia | None = None) -> list[Segment]:
+    """The chain's segments, the payload (in the tip frame) added to the last body."""
+    segments = list(segments_of(chain))
+    if payload is not None:
+        carried = about_origin(moved_inertia(Pose(chain.R_BT, chain.p_BoTo_B), payload))
+        segments[-1] = replace(segments[-1], body=segments[-1].body + carried)
+    return segments
+
+
+def segment_efforts(
     segments: Sequence[Segment],
     q: Sequence[Scalar],
     u: Sequence[Scalar],
@@ -96,11 +76,125 @@ def inverse_dynamics(
     return generalized_forces(placements, motion(placements, u, udot, gravity), len(q))
 
 
-# The mass matrix M(q), by composite bodies.
+# The inertia forces of one body, and their sums along the chain
+
+
+def inertia_force(body: BodyInertia, at: BodyMotion) -> Vector:
+    """-R* = m a_Bo + U h: the inertia force of a body, sign reversed, weight included [N], (T7)."""
+    return add(
+        scale(body.mass, at.a_Bo),
+        (dot(at.U[0], body.moment), dot(at.U[1], body.moment), dot(at.U[2], body.moment)),
+    )
+
+
+def inertia_torque(body: BodyInertia, at: BodyMotion) -> Vector:
+    """-T* = J alpha + omega x J omega + h x a_Bo about Bo, sign reversed, weight included [N m], (T8).
+
+    Summed over the body's particles, integral rho x (a_Bo + U rho) dm, the first two terms are the axial
+    vector of U S: its x is (U S)_zy - (U S)_yz, where S_yz meets U_zz - U_yy; cyclic for y and z.
+    """
+    xx, xy, xz, yy, yz, zz = body.second
+    (_, U_xy, U_xz), (U_yx, _, U_yz), (U_zx, U_zy, _) = at.U
+    axial = (
+        U_zy * yy - U_yz * zz + U_zx * xy - U_yx * xz + at.spread[0] * yz,
+        U_xz * zz - U_zx * xx + U_xy * yz - U_zy * xy + at.spread[1] * xz,
+        U_yx * xx - U_xy * yy + U_yz * xz - U_xz * yz + at.spread[2] * xy,
+    )
+    return add(axial, cross(body.moment, at.a_Bo))
+
+
+def resultants(placements: Sequence[Placement], motions: Sequence[BodyMotion]) -> list[Wrench]:
+    """Force and torque about Bo, in body axes, that body k needs from joint k: the liaison forces, (T11).
+
+    They move body k and everything beyond it against inertia and weight. [N], [N m], root to tip.
+    """
+    wrenches: list[Wrench] = []
+    force: Vector = (0, 0, 0)
+    torque: Vector = (0, 0, 0)
+    for k in range(len(placements) - 1, -1, -1):
+        body = placements[k].segment.body
+        force = add(inertia_force(body, motions[k]), force)
+        torque = add(inertia_torque(body, motions[k]), torque)
+        wrenches.insert(0, (force, torque))
+        force, torque = placements[k].wrench_to_previous(force, torque)
+    return wrenches
+
+
+def joint_efforts(placements: Sequence[Placement], wrenches: Sequence[Wrench], n: int) -> list[Scalar]:
+    """Partial velocities dotted into the wrench that passes each joint, (n,) [N m or N], (T12).
+
+    Of the ``resultants``: the efforts that cause the motion. Of ``carried_wrenches``: J^T w.
+    """
+    tau: list[Scalar] = [0] * n
+    for placement, wrench in zip(placements, wrenches, strict=True):
+        segment = placement.segment
+        tau[segment.coordinate] = tau[segment.coordinate] + segment.multiplier * segment.effort_of(*wrench)
+    return tau
+
+
+def generalized_forces(
+    placements: Sequence[Placement], motions: Sequence[BodyMotion], n: int
+) -> list[Scalar]:
+    """The actuator efforts tau_r = -F_r* that balance the inertia forces and the weight, (n,) [N m or N].
+
+    [Malvezzi2017] eq. (1): the weight is included in R*, hence in F_r*.
+    """
+    return joint_efforts(placements, resultants(placements, motions), n)
+
+
+def carried_wrenches(
+    placements: Sequence[Placement], R_BT: Matrix, p_BoTo_B: Vector, force_T: Vector, torque_T: Vector
+) -> list[Wrench]:
+    """A wrench on the tip as force and torque about Bo, in body axes, at every body, root to tip [N], [N m].
+
+    What the environment exerts, E of [Hussain2016] eq. (6): a force f and a torque m at the tip's origin add
+    f . v_r + m . omega_r, with the partial velocities of the tip, to the generalized active force F_r.
+    As for inertia forces the sum factors along the chain into the wrench that passes each joint, of which
+    ``joint_efforts`` are J^T w. The sign is that of a load that drives the arm, (T25):
+
+        M(q) u' + V(q, u) = tau + J^T w.
+
+    Args:
+        placements: geometry at the present q.
+        R_BT, p_BoTo_B: the tip frame T in the last body.
+        force_T, torque_T: on the arm, at the tip's origin, in tip axes.
+    """
+    force = apply(R_BT, force_T)
+    torque = add(apply(R_BT, torque_T), cross(p_BoTo_B, force))
+    wrenches = [(force, torque)]
+    for placement in reversed(placements[1:]):
+        force, torque = placement.wrench_to_previous(force, torque)
+        wrenches.insert(0, (force, torque))
+    return wrenches
+
+
+# The mass matrix M(q), by composite bodies
 #
 # M_rs = sum_k (m v_r^k . v_s^k + ...) over the bodies beyond both joints: when only u'_s = 1 and all
 # speeds are zero, everything beyond joint s moves as one rigid body, whose inertia is the sum of theirs. Its
 # inertia force, dotted with the partial velocities of u_r, is M_rs.
+
+
+def mass_matrix(
+    placements: Sequence[Placement], n: int, composite: Sequence[BodyInertia] | None = None
+) -> list[list[Scalar]]:
+    """M(q), (n, n) [kg m^2, kg m, kg], without rotors, (T13); ``composite`` where it is known already."""
+    M: list[list[Scalar]] = [[0] * n for _ in range(n)]
+    composite = composite or composite_bodies(placements)
+    for s in range(len(placements) - 1, -1, -1):
+        driven = placements[s].segment
+        force, torque = unit_acceleration_forces(composite[s], driven.axis, driven.prismatic)
+        for r in range(s, -1, -1):
+            segment = placements[r].segment
+            entry = segment.effort_of(force, torque)
+            entry = driven.multiplier * segment.multiplier * entry
+            i, j = driven.coordinate, segment.coordinate
+            M[i][j] = M[i][j] + entry
+            if r != s:
+                M[j][i] = M[j][i] + entry
+            if r:
+                force, torque = placements[r].wrench_to_previous(force, torque)
+    return M
 
 
 def composite_bodies(placements: Sequence[Placement]) -> list[BodyInertia]:
@@ -114,7 +208,8 @@ def composite_bodies(placements: Sequence[Placement]) -> list[BodyInertia]:
 def seen_from_previous(body: BodyInertia, placement: Placement) -> BodyInertia:
     """A body's inertia about the previous body's origin, in the previous axes.
 
-    With h = R h_B and h' = h + m p: S' = R S R^T + h p^T + p h'^T.
+    As ``segments.moved``, with the turn done by ``placement``; h = R h_B and h' = h + m p give
+    S' = R S R^T + h p^T + p h'^T.
     """
     p = placement.p_PoBo_P
     S = placement.matrix_to_previous(symmetric(body.second))
@@ -127,36 +222,12 @@ def seen_from_previous(body: BodyInertia, placement: Placement) -> BodyInertia:
     return body_of([body.mass, *moved, *second])
 
 
-def unit_acceleration_forces(body: BodyInertia, axis: Vector, prismatic: bool) -> tuple[Vector, Vector]:
+def unit_acceleration_forces(body: BodyInertia, axis: Vector, prismatic: bool) -> Wrench:
     """Force and torque about Bo that give the body unit acceleration along its joint, at rest.
 
     Revolute: force e x h, torque J e; prismatic: force m e, torque h x e.
     """
     if prismatic:
         return scale(body.mass, axis), cross(body.moment, axis)
-    xx, xy, xz, yy, yz, zz = body.tensor()
-    torque = dot((xx, xy, xz), axis), dot((xy, yy, yz), axis), dot((xz, yz, zz), axis)
+    torque = apply(symmetric(body.tensor()), axis)
     return cross(axis, body.moment), torque
-
-
-def mass_matrix(
-    placements: Sequence[Placement], n: int, composite: Sequence[BodyInertia] | None = None
-) -> list[list[Scalar]]:
-    """M(q), (n, n) [kg m^2, kg m, kg], without rotors; ``composite`` where it is known already."""
-    M: list[list[Scalar]] = [[0] * n for _ in range(n)]
-    composite = composite or composite_bodies(placements)
-    for s in range(len(placements) - 1, -1, -1):
-        driven = placements[s].segment
-        force, torque = unit_acceleration_forces(composite[s], driven.axis, driven.prismatic)
-        for r in range(s, -1, -1):
-            segment = placements[r].segment
-            entry = dot(segment.axis, force if segment.prismatic else torque)
-            entry = driven.multiplier * segment.multiplier * entry
-            i, j = driven.coordinate, segment.coordinate
-            M[i][j] = M[i][j] + entry
-            if r != s:
-                M[j][i] = M[j][i] + entry
-            if r:
-                force = placements[r].to_previous(force)
-                torque = add(placements[r].to_previous(torque), cross(placements[r].p_PoBo_P, force))
-    return M

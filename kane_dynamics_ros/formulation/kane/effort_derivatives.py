@@ -40,12 +40,11 @@ from kane_dynamics_ros.formulation.algebra import (
     scale,
     transpose,
 )
-from kane_dynamics_ros.formulation.kane.dynamics import unit_acceleration_forces
+from kane_dynamics_ros.formulation.kane.dynamics import Wrench, unit_acceleration_forces
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, symmetric
 
 ZERO: Vector = (0, 0, 0)
-Wrench = tuple[Vector, Vector]  # force, and torque about Bo
 
 
 @dataclass(frozen=True)
@@ -104,16 +103,16 @@ def effort_derivatives(
             inner = placements[j].segment
             if j != i:
                 outer = placements[j + 1]
-                force, torque = _carried((force, torque), outer)
+                force, torque = outer.wrench_to_previous(force, torque)
                 spin = add(outer.to_previous(spin), cross(steps[j + 1], force))
-                answers = [_carried(answer, outer) for answer in answers]
+                answers = [outer.wrench_to_previous(*answer) for answer in answers]
             r, s, both = inner.coordinate, segment.coordinate, inner.multiplier * segment.multiplier
-            coupled = both * _along(inner, (force, torque))
+            coupled = both * inner.effort_of(force, torque)
             _gain(found.M, s, r, coupled)
             if j != i:
                 _gain(found.M, r, s, coupled)
             for table, answer, change in zip(tables, answers, changes[j], strict=True):
-                _gain(table, r, s, both * _along(inner, answer))
+                _gain(table, r, s, both * inner.effort_of(*answer))
                 if j != i:
                     entry = dot(force, change.a) + dot(torque, change.beta) + dot(spin, change.omega)
                     _gain(table, s, r, both * entry)
@@ -188,17 +187,6 @@ def _turned_along(segment: Segment, answer: Wrench, passed: Wrench) -> Wrench:
     return add(force, cross(segment.axis, passed[0])), add(torque, cross(segment.axis, passed[1]))
 
 
-def _carried(wrench: Wrench, placement: Placement) -> Wrench:
-    """A wrench on a body as one on the body before it."""
-    force = placement.to_previous(wrench[0])
-    return force, add(placement.to_previous(wrench[1]), cross(placement.p_PoBo_P, force))
-
-
-def _along(segment: Segment, wrench: Wrench) -> Scalar:
-    """The effort that a wrench means for a joint."""
-    return dot(segment.axis, wrench[0] if segment.prismatic else wrench[1])
-
-
 def _gain(table: list[list[Scalar]], i: int, j: int, value: Scalar) -> None:
     table[i][j] = table[i][j] + value
 
@@ -211,3 +199,41 @@ def _outer(a: Vector, b: Vector) -> Matrix:
 def _sum(*matrices: Matrix) -> Matrix:
     x, y, z = (add(*rows) for rows in zip(*matrices, strict=True))
     return x, y, z
+
+
+# Derivatives of J^T w
+
+
+def external_effort_derivatives_in_root(
+    placements: Sequence[Placement],
+    partials: Sequence[tuple[Vector, Vector]],
+    force: Vector,
+    torque: Vector,
+    n: int,
+) -> list[list[Scalar]]:
+    """d (J^T w) / d q, (n, n), of a wrench that is fixed in root axes.
+
+    With omega_i and v_i the tip's partial velocities of joint i, and joint k at or before it, everything from
+    k on turns about k: d v_i / d q_k = omega_k x v_i = d v_k / d q_i, d omega_i / d q_k = omega_k x omega_i,
+    and omega_k does not change with q_i. Dotted with the wrench,
+
+        d tau_i / d q_k = omega_k . (v_i x f + omega_i x m),    d tau_k / d q_i = omega_k . (v_i x f).
+
+    Args:
+        placements: geometry at the present q.
+        partials: omega_i and v_i (``kinematics.partial_velocities_of_point``), in root axes.
+        force, torque: f and m on the arm, at the tip's origin, in root axes.
+        n: how many coordinates.
+    """
+    slopes: list[list[Scalar]] = [[0] * n for _ in range(n)]
+    segments = [placement.segment for placement in placements]
+    for i, (omega_i, v_i) in enumerate(partials):
+        by_force = cross(v_i, force)
+        by_wrench = add(by_force, cross(omega_i, torque))
+        for k, (omega_k, _) in enumerate(partials[: i + 1]):
+            row, column = segments[i].coordinate, segments[k].coordinate
+            share = segments[i].multiplier * segments[k].multiplier
+            if k < i:
+                slopes[row][column] = slopes[row][column] + share * dot(omega_k, by_wrench)
+            slopes[column][row] = slopes[column][row] + share * dot(omega_k, by_force)
+    return slopes

@@ -1,53 +1,86 @@
-"""Kinetic and potential energy, and where the bodies are, generic over the scalar."""
+"""Energy, momentum and centre of mass of a chain, generic over the scalar.
+
+Equations (T..) are those of docs/theory.md.
+"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from kane_dynamics_ros.formulation.algebra import (
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    apply,
-    cross,
-    dot,
-    multiply,
-    scale,
-)
-from kane_dynamics_ros.formulation.kane.kinematics import Placement, velocities
+from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, apply, cross, dot, scale
+from kane_dynamics_ros.formulation.kane.kinematics import Placement, Pose, body_poses, velocities
+from kane_dynamics_ros.formulation.kane.segments import symmetric
 
 
 def kinetic_energy(placements: Sequence[Placement], u: Sequence[Scalar]) -> Scalar:
-    """T = sum 1/2 (m v.v + 2 h.(v x w) + w.J w), v of Bo and w in body axes [J]."""
+    """T = sum 1/2 (m v.v + 2 h.(v x w) + w.J w), v of Bo and w in body axes [J], (T18); rotors apart.
+
+    ``u``: generalized speeds, (n,) [rad/s or m/s].
+    """
     twice: Scalar = 0
     for placement, (omega, v) in zip(placements, velocities(placements, u), strict=True):
         body = placement.segment.body
-        xx, xy, xz, yy, yz, zz = body.tensor()
-        momentum = dot((xx, xy, xz), omega), dot((xy, yy, yz), omega), dot((xz, yz, zz), omega)
-        twice = twice + body.mass * dot(v, v) + 2 * dot(body.moment, cross(v, omega)) + dot(omega, momentum)
+        spin = apply(symmetric(body.tensor()), omega)
+        twice = twice + body.mass * dot(v, v) + 2 * dot(body.moment, cross(v, omega)) + dot(omega, spin)
     energy: Scalar = twice / 2
     return energy
 
 
-@dataclass(frozen=True)
-class Pose:
-    """Orientation ``R_RB`` and origin ``p_RoBo_R`` of a body in the root frame."""
+def potential_energy(placements: Sequence[Placement], gravity: Vector) -> Scalar:
+    """U = -g . (first moment of mass), zero at the root's origin [J], (T18).
 
-    R_RB: Matrix
-    p_RoBo_R: Vector
+    ``gravity``: free-fall acceleration in the root frame [m/s^2].
+    """
+    return -1 * dot(gravity, moment_of_mass(placements, body_poses(placements))[1])
 
 
-def body_poses(placements: Sequence[Placement]) -> list[Pose]:
-    """Poses of all body frames in the root frame."""
-    poses: list[Pose] = []
-    R: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
-    p: Vector = (0, 0, 0)
-    for placement in placements:
-        p = add(p, apply(R, placement.p_PoBo_P))
-        rows = [placement.to_body(row) for row in R]  # row by row: R_RB = R_RP R_PB
-        R = (rows[0], rows[1], rows[2])
-        poses.append(Pose(R, p))
-    return poses
+def momentum_and_drift(
+    placements: Sequence[Placement], u: Sequence[Scalar], n: int
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Generalized momentum p = M u and how it changes by itself, dT/dq = C^T u, each (n,); rotors apart.
+
+    With T(q, u) = 1/2 u^T M(q) u, the momentum is p = dT/du = M u, and Lagrange's equations read
+
+        p' = dT/dq - g(q) + tau,        dT/dq = M' u - C u = C^T u,
+
+    because M' - 2 C is skew: what a momentum observer needs [DeLuca2005] holds no acceleration and no
+    derivative of M. Both follow from the linear momentum P and the angular momentum L about Bo of everything
+    beyond a joint. A turn of joint r by dq_r changes the velocities of all bodies beyond it by omega x e
+    (turning) and v x e (translation), taken at body r, hence, with the axis e of body r, (T26)
+
+        revolute:   p_r = e . L,    dT/dq_r = L . (omega x e) + P . (v x e)
+        prismatic:  p_r = e . P,    dT/dq_r = P . (omega x e)
+
+    so that the cost is linear in the joints. Rotors, which are not included, add only to p.
+
+    Args:
+        placements: geometry at the present q.
+        u: generalized speeds, (n,) [rad/s or m/s].
+
+    Returns:
+        p [N m s or N s] and dT/dq [N m or N], each (n,).
+    """
+    p: list[Scalar] = [0] * n
+    drift: list[Scalar] = [0] * n
+    linear: Vector = (0, 0, 0)
+    angular: Vector = (0, 0, 0)
+    moving = list(velocities(placements, u))
+    for k in range(len(placements) - 1, -1, -1):
+        segment, (omega, v) = placements[k].segment, moving[k]
+        body = segment.body
+        spin = apply(symmetric(body.tensor()), omega)
+        linear = add(scale(body.mass, v), cross(omega, body.moment), linear)
+        angular = add(spin, cross(body.moment, v), angular)
+        e, r = segment.axis, segment.coordinate
+        own = segment.effort_of(linear, angular)
+        gained = dot(linear, cross(omega if segment.prismatic else v, e))
+        if not segment.prismatic:
+            gained = gained + dot(angular, cross(omega, e))
+        p[r] = p[r] + segment.multiplier * own
+        drift[r] = drift[r] + segment.multiplier * gained
+        linear, angular = placements[k].wrench_to_previous(linear, angular)
+    return p, drift
+
+
+# Centre of mass
 
 
 def moment_of_mass(placements: Sequence[Placement], poses: Sequence[Pose]) -> tuple[Scalar, Vector]:
@@ -59,46 +92,6 @@ def moment_of_mass(placements: Sequence[Placement], poses: Sequence[Pose]) -> tu
         mass = mass + body.mass
         moment = add(moment, scale(body.mass, pose.p_RoBo_R), apply(pose.R_RB, body.moment))
     return mass, moment
-
-
-def potential_energy(placements: Sequence[Placement], gravity: Vector) -> Scalar:
-    """-g . (first moment of mass), zero at the root's origin [J]."""
-    return -1 * dot(gravity, moment_of_mass(placements, body_poses(placements))[1])
-
-
-def joint_axes(placements: Sequence[Placement], poses: Sequence[Pose]) -> list[Vector]:
-    """Joint axes in root axes."""
-    return [apply(pose.R_RB, place.segment.axis) for place, pose in zip(placements, poses, strict=True)]
-
-
-def partial_velocities_of_point(
-    placements: Sequence[Placement], poses: Sequence[Pose], point: Vector
-) -> list[tuple[Vector, Vector]]:
-    """What a unit of each joint's own speed gives the last body: angular velocity, and velocity at ``point``.
-
-    In root axes, before coordinates are shared: followers' multipliers are not in it.
-    """
-    partials: list[tuple[Vector, Vector]] = []
-    for placement, pose, axis in zip(placements, poses, joint_axes(placements, poses), strict=True):
-        arm = add(point, scale(-1, pose.p_RoBo_R))
-        partials.append(((0, 0, 0), axis) if placement.segment.prismatic else (axis, cross(axis, arm)))
-    return partials
-
-
-def jacobian_of_point(
-    placements: Sequence[Placement], poses: Sequence[Pose], point: Vector, n: int
-) -> list[list[Scalar]]:
-    """(6, n): angular then linear velocity, in root axes, of the last body's point at ``point``."""
-    columns: list[tuple[Vector, Vector]] = [((0, 0, 0), (0, 0, 0))] * n
-    partials = partial_velocities_of_point(placements, poses, point)
-    for placement, (omega, v) in zip(placements, partials, strict=True):
-        segment = placement.segment
-        old_omega, old_v = columns[segment.coordinate]
-        columns[segment.coordinate] = (
-            add(old_omega, scale(segment.multiplier, omega)),
-            add(old_v, scale(segment.multiplier, v)),
-        )
-    return [[column[part][k] for column in columns] for part in range(2) for k in range(3)]
 
 
 def center_of_mass_jacobian(
@@ -122,8 +115,3 @@ def center_of_mass_jacobian(
         )
     center = scale(1 / mass, moment)
     return center, [[column[k] for column in columns] for k in range(3)]
-
-
-def placed_in_root(pose: Pose, R_BT: Matrix, p_BoTo_B: Vector) -> Pose:
-    """The pose of a frame fixed in a body."""
-    return Pose(multiply(pose.R_RB, R_BT), add(pose.p_RoBo_R, apply(pose.R_RB, p_BoTo_B)))

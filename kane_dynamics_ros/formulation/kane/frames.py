@@ -17,8 +17,13 @@ from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, Matrix, V
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.formulation.algebra import Vector as SegmentVector
 from kane_dynamics_ros.formulation.algebra import add, apply, cross, dot, multiply, scale, transpose
-from kane_dynamics_ros.formulation.kane.base_parameters import without_rounding
-from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, moved, segments_of
+from kane_dynamics_ros.formulation.kane.segments import (
+    BodyInertia,
+    Segment,
+    moved,
+    segments_of,
+    without_rounding,
+)
 
 SNAP = 1e-13  # direction cosines this near to 0 or +-1 are written exactly; torques change by as little
 NEARLY_PARALLEL = 1e-2  # sine below which the common normal is not used: its foot would be far away

@@ -1,10 +1,10 @@
-"""Velocities and accelerations of the bodies of a chain, generic over the scalar.
+"""Where the bodies of a chain are and how they move, generic over the scalar.
 
 Every vector of body B is expressed in B. Generalized speeds are u_r = q'_r. Accelerations are those of
-the body origins less the free-fall acceleration, so that weight needs no term of its own.
+the body origins less the free-fall acceleration, so that weight needs no term of its own. Equations (T..) are
+those of docs/theory.md.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +16,7 @@ from kane_dynamics_ros.formulation.algebra import (
     apply,
     cross,
     matrix_rotated_about,
+    multiply,
     rotate_about,
     scale,
     transpose,
@@ -25,17 +26,12 @@ from kane_dynamics_ros.formulation.kane.segments import Segment
 
 Z: Vector = (0, 0, 1)
 Turn = tuple[Scalar, Scalar]  # sine and cosine of an angle
-SineCosine = Callable[[Scalar], Turn]  # of one kind of scalar
-
-
-def numeric_sine_cosine(angle: float) -> tuple[float, float]:
-    """``SineCosine`` of floats."""
-    return math.sin(angle), math.cos(angle)
+SineCosine = Callable[[Scalar], Turn]  # of one kind of scalar; ``dual.sine_cosine`` of numbers and symbols
 
 
 @dataclass(frozen=True)
 class Placement:
-    """One segment's geometry at a configuration: how vectors pass its joint.
+    """One segment's geometry at a configuration: how vectors pass its joint, (T2).
 
     Every body's vectors are written in axes of its own, or in others that ``shared_axes`` chose. ``turn``: of
     the body's axes about the joint's axis, from the joint's own; ``lead``: of the previous body's own axes
@@ -63,6 +59,14 @@ class Placement:
         """A vector of the previous body's own axes, in those used for it."""
         return v if self.lead is None else rotate_about(Z, *self.lead, v)
 
+    def wrench_to_previous(self, force: Vector, torque: Vector) -> tuple[Vector, Vector]:
+        """A force and a torque about Bo, in body axes, as those about Po in the previous axes, (T11).
+
+        Linear and angular momentum pass a joint in the same way.
+        """
+        force = self.to_previous(force)
+        return force, add(self.to_previous(torque), cross(self.p_PoBo_P, force))
+
     def matrix_to_previous(self, A_B: Matrix) -> Matrix:
         """R_PB A_B R_PB^T."""
         A, R = A_B, self.segment.R_PJ
@@ -79,13 +83,84 @@ def place(segments: Sequence[Segment], q: Sequence[Scalar], sine_cosine: SineCos
     """The placements of all segments at the coordinates q, (n,) [rad or m], in the bodies' own axes."""
     placements = []
     for segment in segments:
-        position = segment.multiplier * q[segment.coordinate] + segment.offset
+        position = segment.multiplier * q[segment.coordinate] + segment.offset  # (T1)
         if segment.prismatic:
             slide = apply(segment.R_PJ, scale(position, segment.axis))
             placements.append(Placement(segment, None, add(segment.p_PoJo_P, slide)))
         else:
             placements.append(Placement(segment, sine_cosine(position), segment.p_PoJo_P))
     return tuple(placements)
+
+
+# Poses in the root frame, and the Jacobian of a point
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Orientation ``R_RB`` and origin ``p_RoBo_R`` [m] of a body in the root frame."""
+
+    R_RB: Matrix
+    p_RoBo_R: Vector
+
+
+def body_poses(placements: Sequence[Placement]) -> list[Pose]:
+    """Poses of all body frames in the root frame."""
+    poses: list[Pose] = []
+    R: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+    p: Vector = (0, 0, 0)
+    for placement in placements:
+        p = add(p, apply(R, placement.p_PoBo_P))
+        rows = [placement.to_body(row) for row in R]  # row by row: R_RB = R_RP R_PB
+        R = (rows[0], rows[1], rows[2])
+        poses.append(Pose(R, p))
+    return poses
+
+
+def placed_in_root(pose: Pose, R_BT: Matrix, p_BoTo_B: Vector) -> Pose:
+    """The pose of a frame fixed in a body."""
+    return Pose(multiply(pose.R_RB, R_BT), add(pose.p_RoBo_R, apply(pose.R_RB, p_BoTo_B)))
+
+
+def joint_axes(placements: Sequence[Placement], poses: Sequence[Pose]) -> list[Vector]:
+    """Joint axes, unit vectors, in root axes."""
+    return [apply(pose.R_RB, place.segment.axis) for place, pose in zip(placements, poses, strict=True)]
+
+
+def partial_velocities_of_point(
+    placements: Sequence[Placement], poses: Sequence[Pose], point: Vector
+) -> list[tuple[Vector, Vector]]:
+    """Of each joint's own speed: the last body's angular velocity and that of its point, in root axes, (T4).
+
+    [1] and [m], of a prismatic joint 0 and [1]; multipliers of joints that follow others are not in it.
+    ``point``: its position in the root frame [m].
+    """
+    partials: list[tuple[Vector, Vector]] = []
+    for placement, pose, axis in zip(placements, poses, joint_axes(placements, poses), strict=True):
+        arm = add(point, scale(-1, pose.p_RoBo_R))
+        partials.append(((0, 0, 0), axis) if placement.segment.prismatic else (axis, cross(axis, arm)))
+    return partials
+
+
+def jacobian_of_point(
+    placements: Sequence[Placement], poses: Sequence[Pose], point: Vector, n: int
+) -> list[list[Scalar]]:
+    """Angular, then linear velocity of a point of the last body for each speed, (6, n), in root axes.
+
+    ``point``: its position in the root frame [m].
+    """
+    columns: list[tuple[Vector, Vector]] = [((0, 0, 0), (0, 0, 0))] * n
+    partials = partial_velocities_of_point(placements, poses, point)
+    for placement, (omega, v) in zip(placements, partials, strict=True):
+        segment = placement.segment
+        old_omega, old_v = columns[segment.coordinate]
+        columns[segment.coordinate] = (
+            add(old_omega, scale(segment.multiplier, omega)),
+            add(old_v, scale(segment.multiplier, v)),
+        )
+    return [[column[part][k] for column in columns] for part in range(2) for k in range(3)]
+
+
+# Velocities and accelerations, in body axes
 
 
 def velocities(placements: Sequence[Placement], u: Sequence[Scalar]) -> Iterator[tuple[Vector, Vector]]:
@@ -98,7 +173,7 @@ def velocities(placements: Sequence[Placement], u: Sequence[Scalar]) -> Iterator
     for placement in placements:
         segment = placement.segment
         speed = scale(segment.multiplier * u[segment.coordinate], segment.axis)
-        v = placement.to_body(add(v, cross(omega, placement.p_PoBo_P)))
+        v = placement.to_body(add(v, cross(omega, placement.p_PoBo_P)))  # [Hussain2016] eq. (13)
         omega = placement.to_body(omega)
         if segment.prismatic:
             v = add(v, speed)
@@ -113,7 +188,7 @@ class BodyMotion:
 
     ``omega`` angular velocity [rad/s], ``alpha`` angular acceleration [rad/s^2], ``a_Bo`` acceleration of
     the origin less free fall [m/s^2], ``U`` = [alpha]x + [omega]x[omega]x [1/s^2]: a point at p of the
-    body accelerates with a_Bo + U p. ``spread`` = (U_zz - U_yy, U_xx - U_zz, U_yy - U_xx).
+    body accelerates with a_Bo + U p, (T6). ``spread`` = (U_zz - U_yy, U_xx - U_zz, U_yy - U_xx).
     """
 
     omega: Vector
@@ -126,7 +201,7 @@ class BodyMotion:
 def motion(
     placements: Sequence[Placement], u: Sequence[Scalar], udot: Sequence[Scalar], gravity: Vector
 ) -> tuple[BodyMotion, ...]:
-    """Motion of every body, from the root outwards.
+    """Motion of every body, from the root outwards: (T9), [Hussain2016] eqs. (7) to (20).
 
     Args:
         placements: geometry at the present q.
@@ -148,7 +223,7 @@ def motion(
 def _across_joint(placement: Placement, previous: BodyMotion, speed: Scalar, rate: Scalar) -> BodyMotion:
     """The motion of the body beyond a joint from that of the body before it."""
     segment = placement.segment
-    a_Bo = placement.to_body(add(previous.a_Bo, apply(previous.U, placement.p_PoBo_P)))
+    a_Bo = placement.to_body(add(previous.a_Bo, apply(previous.U, placement.p_PoBo_P)))  # [Hussain2016] (17)
     omega_P, alpha_P = placement.to_body(previous.omega), placement.to_body(previous.alpha)
     along, push = scale(speed, segment.axis), scale(rate, segment.axis)
     if segment.prismatic:
@@ -181,7 +256,7 @@ def _gather(omega: Vector, alpha: Vector, a_Bo: Vector) -> BodyMotion:
 def _turned_about_z(
     placement: Placement, previous: BodyMotion, omega: Vector, alpha_z: Scalar, a_Bo: Vector
 ) -> BodyMotion:
-    """The same for a joint about z, with fewer operations.
+    """The same for a joint about z, with fewer operations, (T10).
 
     Points on the joint's axis move with the previous body: U z is the previous body's, turned. It holds
     U_xz = w_z w_x + alpha_y, U_yz = w_y w_z - alpha_x and U_zz = -(w_x^2 + w_y^2), which leaves only the

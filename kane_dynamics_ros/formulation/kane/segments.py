@@ -1,16 +1,21 @@
 """What the formulation works on: a chain as segments, one joint and one rigid body each.
 
 The scalars may be floats, SymPy symbols or code expressions. Body inertia is held about the body
-frame's origin, because then every term of the equations is linear in it.
+frame's origin, because then every term of the equations is linear in it; so it moves from frame to frame, and
+from body to body (``regroup``), by sums and products alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from kane_dynamics_ros.description.model import Chain, Inertia
-from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector, add, apply, scale
+from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector, add, apply, dot, scale
 
-Six = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
+ROUNDING = 1e-14  # relative to the summands
+
+Six = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]  # xx, xy, xz, yy, yz, zz of a symmetric matrix
+Keep = Literal["none", "x", "y"]  # no mass, or the mass that makes h_x or h_y of the inner body vanish
 
 
 @dataclass(frozen=True)
@@ -46,12 +51,6 @@ class BodyInertia:
         return (self.mass, *self.moment, *self.tensor())
 
 
-def body_of(values: Sequence[Scalar]) -> BodyInertia:
-    """The inverse of ``BodyInertia.values``."""
-    m, hx, hy, hz, xx, xy, xz, yy, yz, zz = values
-    return BodyInertia(m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz))
-
-
 @dataclass(frozen=True)
 class Segment:
     """One moving joint and the body it carries; the joint frame J coincides with B at position 0.
@@ -69,6 +68,40 @@ class Segment:
     coordinate: int
     multiplier: Scalar = 1
     offset: Scalar = 0
+
+    def effort_of(self, force: Vector, torque: Vector) -> Scalar:
+        """What a force and a torque about Bo, in body axes, mean for the joint [N m or N], multiplier apart.
+
+        The joint's partial velocity, e_r or e_r x p, dotted into them.
+        """
+        return dot(self.axis, force if self.prismatic else torque)
+
+
+def segments_of(chain: Chain) -> tuple[Segment, ...]:
+    """The chain's joints and lumped bodies in their URDF link frames."""
+    return tuple(
+        Segment(
+            joint.name,
+            joint.kind == "prismatic",
+            joint.R_PJ,
+            joint.p_PoJo_P,
+            joint.axis,
+            about_origin(joint.inertia),
+            joint.coordinate,
+            joint.multiplier,
+            joint.offset,
+        )
+        for joint in chain.joints
+    )
+
+
+# Inertial parameters, and how they move from frame to frame
+
+
+def body_of(values: Sequence[Scalar]) -> BodyInertia:
+    """The inverse of ``BodyInertia.values``."""
+    m, hx, hy, hz, xx, xy, xz, yy, yz, zz = values
+    return BodyInertia(m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz))
 
 
 def symmetric(six: Sequence[Scalar]) -> Matrix:
@@ -108,19 +141,65 @@ def moved(body: BodyInertia, R_AB: Matrix, p_AoBo_A: Vector) -> BodyInertia:
     return body_of([m, *add(h, scale(m, p)), *second])
 
 
-def segments_of(chain: Chain) -> tuple[Segment, ...]:
-    """The chain's joints and lumped bodies in their URDF link frames."""
-    return tuple(
-        Segment(
-            joint.name,
-            joint.kind == "prismatic",
-            joint.R_PJ,
-            joint.p_PoJo_P,
-            joint.axis,
-            about_origin(joint.inertia),
-            joint.coordinate,
-            joint.multiplier,
-            joint.offset,
+def without_rounding(body: BodyInertia, *parts: BodyInertia) -> BodyInertia:
+    """Entries that are only the rounding of a sum of ``parts`` become exactly 0."""
+    values = []
+    for group in (slice(0, 1), slice(1, 4), slice(4, 10)):  # kg, kg m, kg m^2 are not to be compared
+        size = max(
+            (abs(v) for part in parts for v in part.values()[group] if isinstance(v, float)), default=0
         )
-        for joint in chain.joints
-    )
+        values += [
+            0.0 if isinstance(v, float) and abs(v) <= ROUNDING * size else v for v in body.values()[group]
+        ]
+    return body_of(values)
+
+
+# Base parameters: inertia regrouped so that most parameters vanish, the torques unchanged
+
+
+def regroup(segments: Sequence[Segment], keep: Sequence[Keep]) -> tuple[Segment, ...]:
+    """Move inertia across each joint, tip to root, keeping mass as ``keep`` (one a segment) says.
+
+    What turns with a revolute joint about z without being changed by it may belong to either side: a point
+    mass on the axis, a first moment along it, and a second moment S_zz. What slides with a prismatic joint
+    and does not turn may too: all second moments. Moved towards the root they become zero in the outer body,
+    and zero parameters cost nothing; what reaches the root is dropped, since it never moves. Mass may pay to
+    keep: a body's mass at joint j+1's origin can be chosen so that a first moment of body j vanishes, which
+    saves more products than the mass costs. [GautierKhalil1990]
+
+    The joints' axes must be z (``frames.reframe``). Scalars may be numbers or code expressions.
+    """
+    regrouped = list(segments)
+    for j in range(len(segments) - 1, -1, -1):
+        outer = regrouped[j].body
+        if segments[j].prismatic:
+            share = BodyInertia(0, (0, 0, 0), outer.second)
+        else:
+            mass = outer.mass - (_kept_mass(regrouped, j, keep[j]) if j else 0)
+            share = BodyInertia(mass, (0, 0, outer.moment[2]), (0, 0, 0, 0, 0, outer.second[5]))
+        regrouped[j] = replace(segments[j], body=without_rounding(outer - share, outer))
+        if j:
+            inner = regrouped[j - 1].body
+            gained = moved(share, segments[j].R_PJ, segments[j].p_PoJo_P)
+            body = without_rounding(inner + gained, inner, gained)
+            if keep[j] != "none":
+                body = _without_moment(body, "xy".index(keep[j]))
+            regrouped[j - 1] = replace(regrouped[j - 1], body=body)
+    return tuple(regrouped)
+
+
+def _kept_mass(segments: Sequence[Segment], j: int, keep: Keep) -> Scalar:
+    """The mass for body j to keep: m p_k takes what body j-1 would otherwise hold as h_k."""
+    if keep == "none":
+        return 0
+    outer, k = segments[j], "xy".index(keep)
+    along = BodyInertia(outer.body.mass, (0, 0, outer.body.moment[2]), (0, 0, 0, 0, 0, 0))
+    total = segments[j - 1].body.moment[k] + moved(along, outer.R_PJ, outer.p_PoJo_P).moment[k]
+    kept: Scalar = total / outer.p_PoJo_P[k]
+    return kept
+
+
+def _without_moment(body: BodyInertia, k: int) -> BodyInertia:
+    """h_k is 0 by the choice of the kept mass: say so exactly."""
+    x, y, z = body.moment
+    return replace(body, moment=(0.0, y, z) if k == 0 else (x, 0.0, z))

@@ -10,7 +10,7 @@ import sympy
 
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
 from kane_dynamics_ros.formulation.algebra import add, cross
-from kane_dynamics_ros.formulation.kane.chain_dynamics import sine_cosine
+from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import place
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of

@@ -19,9 +19,8 @@ import sympy
 
 from kane_dynamics_ros.description.model import Chain, Inertia
 from kane_dynamics_ros.formulation.algebra import Matrix, Vector, add, apply, cross, dot, scale, transpose
-from kane_dynamics_ros.formulation.kane.chain_dynamics import sine_cosine
-from kane_dynamics_ros.formulation.kane.energy import body_poses
-from kane_dynamics_ros.formulation.kane.kinematics import Placement, motion, place
+from kane_dynamics_ros.formulation.dual import sine_cosine
+from kane_dynamics_ros.formulation.kane.kinematics import Placement, body_poses, motion, place
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, equation_lines

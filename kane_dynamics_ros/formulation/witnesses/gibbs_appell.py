@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
-from kane_dynamics_ros.formulation.loads import body_inertias
-from kane_dynamics_ros.formulation.witnesses.dual import column, cos, lanes, sin, skew, transpose
+from kane_dynamics_ros.formulation.dual import column, cos, lanes, sin, skew, transpose
+from kane_dynamics_ros.formulation.witnesses.loads import body_inertias
 
 
 def inverse_dynamics(

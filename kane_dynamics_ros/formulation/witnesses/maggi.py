@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
-from kane_dynamics_ros.formulation.loads import body_inertias
-from kane_dynamics_ros.formulation.witnesses.dual import Dual, column, cos, lanes, sin, skew
+from kane_dynamics_ros.formulation.dual import Dual, column, cos, lanes, sin, skew
+from kane_dynamics_ros.formulation.witnesses.loads import body_inertias
 
 
 class BodyCoordinates(NamedTuple):

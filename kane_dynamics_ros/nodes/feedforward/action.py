@@ -14,11 +14,9 @@ from rclpy.node import Node
 from rclpy.task import Future
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.loop import Step
-from kane_dynamics_ros.control.outcomes import Outcome
-from kane_dynamics_ros.control.tolerances import Tolerances
-from kane_dynamics_ros.control.validation import TrajectoryRequest
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
+from kane_dynamics_ros.control.goals import Tolerances, TrajectoryOutcome
+from kane_dynamics_ros.control.loop import ControlStep
+from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.nodes.messages import request_from
 from kane_dynamics_ros.runtime.interface import Array
 
@@ -63,7 +61,7 @@ def tolerances_from(goal: Any, joint_names: Sequence[str], defaults: Tolerances)
     Raises ``UnknownToleranceJointError``.
     """
     time = goal.goal_time_tolerance
-    asked = time.sec + time.nanosec / NANOSECONDS
+    asked = time.sec + time.nanosec / SECOND_NS
     return replace(
         defaults,
         trajectory=_merged(goal.path_tolerance, joint_names, defaults.trajectory),
@@ -82,7 +80,7 @@ def _merged(asked: Iterable[Any], joint_names: Sequence[str], defaults: Array) -
     return merged
 
 
-def ended_by(outcome: Outcome, cancel_requested: bool) -> Ended | None:
+def ended_by(outcome: TrajectoryOutcome, cancel_requested: bool) -> Ended | None:
     """How the goal ends with this outcome of its trajectory; None while it goes on."""
     if outcome.state == "accepted":
         return None
@@ -93,7 +91,7 @@ def ended_by(outcome: Outcome, cancel_requested: bool) -> Ended | None:
     return Ended("aborted", _code(outcome), outcome.reason)
 
 
-def _code(outcome: Outcome) -> int:
+def _code(outcome: TrajectoryOutcome) -> int:
     error = outcome.error
     joints = (
         rejections.DuplicateJointError,
@@ -108,7 +106,7 @@ def _code(outcome: Outcome) -> int:
     return codes.get(outcome.cause, INVALID_GOAL)
 
 
-def feedback_rows(step: Step) -> Mapping[str, tuple[list[float], list[float]]]:
+def feedback_rows(step: ControlStep) -> Mapping[str, tuple[list[float], list[float]]]:
     """Positions and velocities of the feedback's points: desired, actual, and their difference."""
     q_d, qd_d = step.reference[:2]
     rows = {"desired": (q_d, qd_d), "actual": (step.q, step.qd), "error": (q_d - step.q, qd_d - step.qd)}
@@ -142,7 +140,7 @@ class TrajectoryAction:
                 cancel_callback=self._cancel,
             )
 
-    def tell(self, outcome: Outcome) -> None:
+    def tell(self, outcome: TrajectoryOutcome) -> None:
         """A trajectory's state changed; if it was a goal, that may end."""
         goal, future = self._goals.get(outcome.ticket.number, (None, None))
         if goal is None or future is None or future.done():
@@ -151,8 +149,8 @@ class TrajectoryAction:
         if ended is not None:
             future.set_result(ended)
 
-    def feed_back(self, step: Step | None, joint_names: Sequence[str]) -> None:
-        """Tell whoever sent goals where reference and arm are."""
+    def feed_back(self, step: ControlStep | None, joint_names: Sequence[str]) -> None:
+        """Send the feedback of every open goal: where reference and arm are."""
         for goal, future in self._goals.values():
             if step is not None and not future.done():
                 feedback = self._action.Feedback()

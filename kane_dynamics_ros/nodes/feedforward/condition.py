@@ -1,4 +1,4 @@
-"""The node's condition: /diagnostics and the log."""
+"""The node's condition, on /diagnostics and in the log; who else sends states or commands."""
 
 import math
 import time
@@ -16,10 +16,14 @@ from kane_dynamics_ros.control.law import DELAY, critical_gains, damping_ratio, 
 from kane_dynamics_ros.control.limits import far_outside, overloaded_by_gravity
 from kane_dynamics_ros.control.loop import Alarm, Reaction
 from kane_dynamics_ros.control.observer import Collision
-from kane_dynamics_ros.nodes.feedforward.controller import COMMAND_TOPIC, Controller
-from kane_dynamics_ros.nodes.messages import OUTPUT
+from kane_dynamics_ros.nodes.feedforward.controller import Controller
+from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, OUTPUT_QOS
 
-# The node's condition on /diagnostics.
+PUBLISHER_TIMEOUT = 2.0  # [s] after which a publisher of states that is silent does not count
+GRACE = 2.0  # [s] for the first states to come
+REPEAT = 5.0  # [s] between two log lines of one kind
+READINGS = 3  # of the rate, after which gains are held against it
+LEAST_DAMPING = 0.25
 
 
 class Diagnostics:
@@ -29,9 +33,9 @@ class Diagnostics:
         self._node = node
         self._clamped: Counter[str] = Counter()
         self._lost = 0
-        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", OUTPUT)
+        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", OUTPUT_QOS)
 
-    def publish(self, controller: Controller | None, active: bool, neighbours: str) -> None:
+    def publish(self, controller: Controller | None, active: bool, conflicts: str) -> None:
         """The condition now; ``controller`` is None before configuration."""
         name = f"{self._node.get_fully_qualified_name()}: commands".lstrip("/")
         if controller is None:
@@ -40,32 +44,32 @@ class Diagnostics:
             clamped = controller.loop.clamped - self._clamped
             self._clamped = controller.loop.clamped.copy()
             lost = controller.loop.counts["tracking_error"]
-            news = News(sorted(clamped), lost - self._lost, neighbours)
+            since = SinceLastStatus(sorted(clamped), lost - self._lost, conflicts)
             self._lost = lost
-            status = _status(name, controller, active, news)
+            status = _status(name, controller, active, since)
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(array)
 
 
 @dataclass(frozen=True)
-class News:
+class SinceLastStatus:
     """Since the last status: the joints that were clamped, and how often the arm did not follow.
 
-    ``neighbours`` is what is wrong with who else sends states or commands, or empty.
+    ``conflicts`` names other publishers of states or commands; empty without any.
     """
 
     clamped: list[str]
     lost: int
-    neighbours: str
+    conflicts: str
 
 
-def _status(name: str, controller: Controller, active: bool, news: News) -> DiagnosticStatus:
+def _status(name: str, controller: Controller, active: bool, since: SinceLastStatus) -> DiagnosticStatus:
     """Level, summary and figures."""
     now = time.monotonic()
     loop, reader, reading = controller.loop, controller.reader, controller.meter.read(now)
     controller.rate = reading.rate
-    level, message = _condition(controller, news) if active else (DiagnosticStatus.OK, "inactive")
+    level, message = _condition(controller, since) if active else (DiagnosticStatus.OK, "inactive")
     figures = {
         "mode": loop.settings.law.mode,
         "rate [Hz]": f"{reading.rate:.1f}",
@@ -77,7 +81,7 @@ def _status(name: str, controller: Controller, active: bool, news: News) -> Diag
         "model hash": controller.model.urdf_hash,
         "backend": controller.model.backend,
         "skipped states": str(reader.skipped),
-        **_of_contact(controller),
+        **_contact_figures(controller),
         **{f"fault {fault}": str(count) for fault, count in sorted(loop.counts.items())},
         **{f"refused {kind}": str(count) for kind, count in sorted(reader.refusals.items())},
         **{f"clamped {joint}": str(count) for joint, count in sorted(loop.clamped.items())},
@@ -88,11 +92,31 @@ def _status(name: str, controller: Controller, active: bool, news: News) -> Diag
     )
 
 
-def _of_contact(controller: Controller) -> dict[str, str]:
+def _contact_figures(controller: Controller) -> dict[str, str]:
     """The joint that collided, and what of the tip's wrench the posture does not tell."""
-    collision, untold = controller.external.collision, controller.external.untold
+    collision, undetermined = controller.external.collision, controller.external.undetermined
     figures = {} if collision is None else {"collision joint": collision.joint}
-    return figures | ({"external wrench not told": ", ".join(untold)} if untold else {})
+    return figures | ({"external wrench not told": ", ".join(undetermined)} if undetermined else {})
+
+
+def _condition(controller: Controller, since: SinceLastStatus) -> tuple[bytes, str]:
+    loop, missing = controller.loop, controller.missing()
+    if loop.alarm is not None:
+        return DiagnosticStatus.ERROR, f"{loop.alarm.fault}: reaction is {loop.alarm.reaction}"
+    collision = controller.external.collision
+    if collision is not None:
+        return DiagnosticStatus.ERROR, collision_text(collision, loop.collided)
+    if loop.suspended is not None:
+        return DiagnosticStatus.ERROR, f"commands have no effect: {loop.suspended}"
+    if since.lost:
+        return DiagnosticStatus.ERROR, f"tracking_error: {loop.lost}"
+    if missing:
+        return DiagnosticStatus.WARN, f"no fresh state of joint {', '.join(missing)}"
+    if since.conflicts:
+        return DiagnosticStatus.WARN, since.conflicts
+    if since.clamped:
+        return DiagnosticStatus.WARN, f"efforts were clamped: {', '.join(since.clamped)}"
+    return DiagnosticStatus.OK, "commanding"
 
 
 def collision_text(collision: Collision, reaction: Reaction | None) -> str:
@@ -103,32 +127,7 @@ def collision_text(collision: Collision, reaction: Reaction | None) -> str:
     )
 
 
-def _condition(controller: Controller, news: News) -> tuple[bytes, str]:
-    loop, missing = controller.loop, controller.missing()
-    if loop.alarm is not None:
-        return DiagnosticStatus.ERROR, f"{loop.alarm.fault}: reaction is {loop.alarm.reaction}"
-    collision = controller.external.collision
-    if collision is not None:
-        return DiagnosticStatus.ERROR, collision_text(collision, loop.collided)
-    if loop.suspended is not None:
-        return DiagnosticStatus.ERROR, f"commands have no effect: {loop.suspended}"
-    if news.lost:
-        return DiagnosticStatus.ERROR, f"tracking_error: {loop.lost}"
-    if missing:
-        return DiagnosticStatus.WARN, f"no fresh state of joint {', '.join(missing)}"
-    if news.neighbours:
-        return DiagnosticStatus.WARN, news.neighbours
-    if news.clamped:
-        return DiagnosticStatus.WARN, f"efforts were clamped: {', '.join(news.clamped)}"
-    return DiagnosticStatus.OK, "commanding"
-
-
-# Who else sends states or commands.
-
-HEARD = 2.0  # [s] within which two publishers are heard at the same time
-
-
-class Neighbours:
+class PublisherConflicts:
     """Looks for a second publisher of the same states, and of commands."""
 
     def __init__(self, node: Node) -> None:
@@ -137,7 +136,7 @@ class Neighbours:
         self._commands = node.resolve_topic_name(COMMAND_TOPIC)
 
     def look(self, controller: Controller) -> str:
-        """What is wrong now, with the publishers' names; empty when nothing is."""
+        """The conflicts there are now, with the publishers' names; empty when there is none."""
         found = [*self._of_states(controller), *self._of_commands()]
         return "; ".join(found)
 
@@ -146,7 +145,7 @@ class Neighbours:
         heard = {
             publisher: reader.joints_of(names)
             for publisher, (names, came) in controller.sources.items()
-            if now - came < HEARD
+            if now - came < PUBLISHER_TIMEOUT
         }
         rivals = {publisher for a, b in combinations(heard, 2) for publisher in (a, b) if heard[a] & heard[b]}
         if rivals:
@@ -164,15 +163,6 @@ class Neighbours:
 def _name(info: Any) -> str:
     """Full name of a publisher's node."""
     return f"{info.node_namespace.rstrip('/')}/{info.node_name}"
-
-
-# Log lines about the controller's condition: changes at once, what goes on once in a while.
-
-
-REPEAT = 5.0  # [s]
-SETTLED = 3  # readings of the rate, after which it counts
-LEAST_DAMPING = 0.25
-GRACE = 2.0  # [s] for the first states to come
 
 
 class ConditionLog:
@@ -227,10 +217,10 @@ class ConditionLog:
         elif alarm is None and before is not None:
             self._logger.info(f"states are good again after {before.fault}: holding the measured position")
 
-    def look_seldom(self, controller: Controller, neighbours: str) -> None:
-        """Once a second: what takes longer to find out, and what is wrong with ``neighbours``."""
-        if neighbours:
-            self._logger.warning(neighbours, throttle_duration_sec=REPEAT)
+    def look_seldom(self, controller: Controller, conflicts: str) -> None:
+        """Once a second: what takes longer to find out, and the publishers' ``conflicts``."""
+        if conflicts:
+            self._logger.warning(conflicts, throttle_duration_sec=REPEAT)
         outside = far_outside(controller.reader.q, controller.model.joints)
         if outside and not controller.missing():
             self._logger.warning(
@@ -243,7 +233,7 @@ class ConditionLog:
         """Warn once where the measured rate is too low for the gains."""
         settings, rate = controller.loop.settings, controller.rate
         self._readings = self._readings + 1 if rate else 0
-        if self._judged is settings or self._readings < SETTLED:
+        if self._judged is settings or self._readings < READINGS:
             return
         self._judged = settings
         gains = feedback_gains(settings.law, controller.reader.q)
@@ -274,7 +264,7 @@ class ConditionLog:
         refused = controller.reader.refusals.total()
         if refused > self._refused:
             self._logger.warning(
-                f"joint_states: {controller.reader.refused_why} ({refused} messages refused so far)",
+                f"joint_states: {controller.reader.last_refusal} ({refused} messages refused so far)",
                 throttle_duration_sec=1.0,
             )
         self._refused = refused

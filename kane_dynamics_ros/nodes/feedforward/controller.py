@@ -1,13 +1,17 @@
-"""The path of one state: message in, effort out."""
+"""The path of one state, message in and effort out, with its clock, its topics and its meter.
+
+Lean, since it runs a thousand times a second.
+"""
 
 import time
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from rclpy.clock import Clock, JumpHandle, JumpThreshold, ROSClock, TimeJump
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -17,25 +21,77 @@ from std_msgs.msg import Float64MultiArray
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term
 from kane_dynamics_ros.control.limits import motion_limits
-from kane_dynamics_ros.control.loop import Candidate, ControlLoop, Reaction, Settings, Step
+from kane_dynamics_ros.control.loop import Candidate, ControlLoop, ControlStep, LoopSettings, Reaction
 from kane_dynamics_ros.control.rejections import TrajectoryError
-from kane_dynamics_ros.control.validation import TrajectoryRequest
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS, Meter, NodeClock
+from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.nodes.feedforward.action import EmptyGoalError, tolerances_from
 from kane_dynamics_ros.nodes.feedforward.observer import ObserverOutput
-from kane_dynamics_ros.nodes.feedforward.parameters import Values, build_observer, build_settings
+from kane_dynamics_ros.nodes.feedforward.parameters import build_observer, build_settings
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
-from kane_dynamics_ros.nodes.messages import COMMANDS, OUTPUT, publisher_events
+from kane_dynamics_ros.nodes.messages import (
+    COMMAND_TOPIC,
+    COMMANDS_QOS,
+    OUTPUT_QOS,
+    nanoseconds_of,
+    publisher_events,
+    set_nanoseconds,
+)
+from kane_dynamics_ros.nodes.parameters import Values
 from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
-COMMAND_TOPIC = "forward_effort_controller/commands"
 TERM_NAMES = (*Efforts._fields, "limits")
 LAST_REPEATS = 10
 LAST_PERIOD = 0.05  # [s] between them
 RAMP_TIME = 2.0  # [s] at most for limits.effort_rate on the way to the last command
 FLUSH_TIME = Duration(nanoseconds=200_000_000)
 SOURCES = 16  # publishers of states that are remembered
+STEP_NS = 50_000_000  # larger differences are a step, smaller ones the clock's own steering
+
+
+class NodeClock:
+    """``now_ns`` for stamps and trajectories [ns], ``steady`` for timeouts [s].
+
+    Under system time the clock of stamps runs on the steady clock, from the system clock's reading; a step
+    of the system clock is noticed and reported, and does not disturb a running motion. Under simulated time
+    it is the ROS clock, and timeouts count its seconds.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        if not isinstance(clock, ROSClock):
+            raise TypeError("a node's clock is a ROSClock")
+        self._clock = clock
+        self._offset_ns = time.time_ns() - time.monotonic_ns()
+        self.simulated = clock.ros_time_is_active
+
+    def now_ns(self) -> int:
+        """The time of stamps and trajectories [ns]."""
+        if self.simulated:
+            nanoseconds: int = self._clock.now().nanoseconds
+            return nanoseconds
+        return time.monotonic_ns() + self._offset_ns
+
+    def steady(self) -> float:
+        """The time of timeouts [s]. Under simulated time it is that: a slow machine times nothing out."""
+        return self.now_ns() * 1e-9 if self.simulated else time.monotonic()
+
+    def check(self) -> int:
+        """Follow the system clock; how far it was stepped since the last check [ns], 0 when it was not."""
+        self.simulated = self._clock.ros_time_is_active
+        offset_ns = time.time_ns() - time.monotonic_ns()
+        step_ns, self._offset_ns = offset_ns - self._offset_ns, offset_ns
+        return step_ns if abs(step_ns) > STEP_NS and not self.simulated else 0
+
+
+def on_jump_back(clock: Clock, react: Callable[[float], None]) -> JumpHandle:
+    """Call ``react`` with the jump [s] whenever simulated time jumps back. Keep the handle."""
+
+    def after(jump: TimeJump) -> None:
+        if jump.delta.nanoseconds < 0:
+            react(jump.delta.nanoseconds * 1e-9)
+
+    threshold = JumpThreshold(min_forward=None, min_backward=Duration(nanoseconds=-1), on_clock_change=False)
+    return clock.create_jump_callback(threshold, post_callback=after)
 
 
 class CommandOutput:
@@ -44,7 +100,7 @@ class CommandOutput:
     def __init__(self, node: Node, joints: int) -> None:
         events = publisher_events(node.get_logger(), COMMAND_TOPIC)
         self.publisher = node.create_publisher(
-            Float64MultiArray, COMMAND_TOPIC, COMMANDS, event_callbacks=events
+            Float64MultiArray, COMMAND_TOPIC, COMMANDS_QOS, event_callbacks=events
         )
         self._message = Float64MultiArray(data=array("d", bytes(8 * joints)))
         self._values = np.frombuffer(self._message.data)  # shares the message's memory
@@ -66,13 +122,13 @@ class CommandOutput:
 
 
 class StepOutput:
-    """The reference with its effort, and each term when asked, while somebody listens."""
+    """The reference with its effort, and each term when asked, while there are subscribers."""
 
     def __init__(self, node: Node, joint_names: Sequence[str]) -> None:
         self._names = list(joint_names)
-        self._feedforward = node.create_publisher(JointState, "~/feedforward", OUTPUT)
+        self._feedforward = node.create_publisher(JointState, "~/feedforward", OUTPUT_QOS)
         self._terms: dict[str, Publisher[JointState]] = {
-            name: node.create_publisher(JointState, f"~/terms/{name}", OUTPUT) for name in TERM_NAMES
+            name: node.create_publisher(JointState, f"~/terms/{name}", OUTPUT_QOS) for name in TERM_NAMES
         }
         self.heard = False
         self._feedforward_heard = False
@@ -82,15 +138,15 @@ class StepOutput:
     def publishers(self) -> "list[Publisher[JointState]]":
         return [self._feedforward, *self._terms.values()]
 
-    def look_for_listeners(self, publish_terms: bool) -> None:
-        """Ask the middleware who listens; too slow to ask for every state."""
+    def look_for_subscribers(self, publish_terms: bool) -> None:
+        """Ask the middleware for subscribers; too slow to ask for every state."""
         self._feedforward_heard = self._feedforward.get_subscription_count() > 0
         self._terms_heard = publish_terms and any(
             publisher.get_subscription_count() for publisher in self._terms.values()
         )
         self.heard = self._feedforward_heard or self._terms_heard
 
-    def publish(self, step: Step, law: Law, now_ns: int) -> None:
+    def publish(self, step: ControlStep, law: Law, now_ns: int) -> None:
         if self._feedforward_heard:
             self._feedforward.publish(self._message(now_ns, step.tau, step.reference))
         if self._terms_heard:
@@ -100,13 +156,43 @@ class StepOutput:
 
     def _message(self, now_ns: int, effort: Array, reference: Array | None = None) -> JointState:
         message = JointState(name=self._names, effort=array("d", effort.tobytes()))
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(now_ns, NANOSECONDS)
+        set_nanoseconds(message.header.stamp, now_ns)
         if reference is not None:
             message.position, message.velocity = (array("d", row.tobytes()) for row in reference[:2])
         return message
 
 
-# The path of one state: message in, effort out. Lean, since it runs a thousand times a second.
+class MeterReading(NamedTuple):
+    """Rate [Hz], mean and largest time from a state's arrival in the node to its command [s]."""
+
+    rate: float
+    mean_latency: float
+    largest_latency: float
+
+
+class Meter:
+    """Counts one command after another."""
+
+    def __init__(self, time: float) -> None:
+        self.total = 0
+        self._since = time
+        self._count, self._sum, self._largest = 0, 0.0, 0.0
+
+    def count(self, latency: float) -> None:
+        self._count += 1
+        self._sum += latency
+        if latency > self._largest:
+            self._largest = latency
+
+    def read(self, time: float) -> MeterReading:
+        """The figures since the last reading, and start anew."""
+        count, elapsed = self._count, time - self._since
+        reading = MeterReading(
+            count / elapsed if elapsed > 0.0 else 0.0, self._sum / count if count else 0.0, self._largest
+        )
+        self.total += count
+        self._since, self._count, self._sum, self._largest = time, 0, 0.0, 0.0
+        return reading
 
 
 class Controller:
@@ -132,13 +218,13 @@ class Controller:
         self.external = ObserverOutput(node, self.loop, values)
         self._configure_reader(values)
 
-    def prepare(self, values: Values) -> Settings:
-        """Settings for other parameter values. Raises ``KaneDynamicsError``."""
+    def prepare(self, values: Values) -> LoopSettings:
+        """LoopSettings for other parameter values. Raises ``KaneDynamicsError``."""
         settings = build_settings(values, self.model)
         build_observer(values, settings)
         return settings
 
-    def apply(self, values: Values, settings: Settings) -> None:
+    def apply(self, values: Values, settings: LoopSettings) -> None:
         """Use other parameter values from the next state on."""
         self.values, self.loop.settings = values, settings
         self.external.configure(values)
@@ -174,10 +260,9 @@ class Controller:
 
     def _moment_of(self, messages: Sequence[Any], now_ns: int) -> int:
         """Simulated time [ns]: /clock may be heard after the states of its time, or not yet at all."""
-        stamps = (message.header.stamp for message in messages)
-        newest = max(stamp.sec * NANOSECONDS + stamp.nanosec for stamp in stamps)
+        newest = max(nanoseconds_of(message.header.stamp) for message in messages)
         timeout = self.reader.timeout
-        from_the_future = now_ns and timeout and newest - now_ns > timeout * NANOSECONDS
+        from_the_future = now_ns and timeout and newest - now_ns > timeout * SECOND_NS
         return now_ns if from_the_future else max(now_ns, newest)
 
     def _note_source(self, about: Any, names: list[str], arrival: float) -> None:
@@ -212,10 +297,10 @@ class Controller:
         return self.reader.missing(self._clock.steady())
 
     def watch(self) -> None:
-        """Between states: react to missing ones, and look who listens."""
+        """Between states: react to missing ones, and look for subscribers."""
         self._publish(self.loop.watch(self._clock.steady()))
-        self._steps.look_for_listeners(self.values["terms.publish"])
-        self.external.look_for_listeners()
+        self._steps.look_for_subscribers(self.values["terms.publish"])
+        self.external.look_for_subscribers()
         self.reader.wants_effort = self.external.running and self.external.measured
 
     def annotate(self, request: TrajectoryRequest) -> TrajectoryRequest:
@@ -253,7 +338,7 @@ class Controller:
         return loop.plan is None or loop.alarm is not None or loop.rests
 
     def leave_safe(self) -> None:
-        """Send the last command, and wait until it has arrived where somebody listens."""
+        """Send the last command, and wait until its subscribers have it."""
         asked = self.values["safety.on_deactivate"]
         reaction: Reaction = "hold" if asked == "stop_and_hold" else asked
         last, end = self.loop.last_effort(reaction), time.monotonic() + RAMP_TIME

@@ -1,4 +1,4 @@
-"""The model that the node uses: loaded, checked against ``robot_description``, made afresh when asked."""
+"""The model that the node uses: loaded, checked against ``robot_description``, generated anew when asked."""
 
 import hashlib
 import os
@@ -16,16 +16,13 @@ from kane_dynamics_ros import __version__
 from kane_dynamics_ros.description import Chain, check_origin, parse_robot
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.feedforward.parameters import Values
+from kane_dynamics_ros.nodes.parameters import Values
 from kane_dynamics_ros.runtime import Backend, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
-# Whether a model was generated from the robot that ``robot_description`` shows, and what differs if not.
-
-
 ROUNDING = 1e-9  # relative; parameters pass through text and sums
-
 PER_BODY = ("mass", *("first moment",) * 3, *("inertia",) * 6)
+GENERATION_TIMEOUT = 60.0  # [s]
 
 
 class StaleModelError(KaneDynamicsError):
@@ -37,6 +34,102 @@ class StaleModelError(KaneDynamicsError):
             f"model {model!r} was not generated from this robot_description: {'; '.join(differences)}; "
             "generate it again (kane_dynamics generate), or set generate_when_stale to true"
         )
+
+
+class NotUrdfTextError(KaneDynamicsError):
+    """robot_description holds something else, a path as a rule."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"robot_description is {found[:80]!r}, which is no URDF: it must be the file's text, not its path"
+        )
+
+
+class DescriptionNotReceivedError(KaneDynamicsError):
+    """The description is required and has not come."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no robot_description has come yet; start robot_state_publisher, or set description_check to "
+            "when_received or off"
+        )
+
+
+class GenerationError(KaneDynamicsError):
+    """A fresh model was asked for and could not be made."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"cannot generate a fresh model from robot_description: {reason}")
+
+
+class CheckError(KaneDynamicsError):
+    """The comparison failed by a fault of this package; ``details`` is its traceback."""
+
+    def __init__(self, error: Exception) -> None:
+        self.details = "".join(traceback.format_exception(error))
+        super().__init__(
+            f"the model could not be compared with it: {type(error).__name__}: {error}; please report this"
+        )
+
+
+class DescriptionCheck:
+    """The newest description, and the outcome of comparing it with a model that is in use."""
+
+    def __init__(self) -> None:
+        self.text: str | None = None
+        self._outcome: list[GeneratedModel | KaneDynamicsError] = []
+
+    def load_model(self, values: Values) -> GeneratedModel:
+        """The model, checked as far as ``description_check`` wants it. Raises ``KaneDynamicsError``."""
+        check = values["description_check"]
+        if check == "required" and self.text is None:
+            raise DescriptionNotReceivedError
+        description = None if check == "off" else self.text
+        generate, cache = values["generate_when_stale"], values["model_cache"]
+        return checked_model(values["model"], description, generate, cache, values["backend"])
+
+    def begin(self, values: Values) -> None:
+        """Compare in the background: reading a robot takes longer than a command may wait."""
+        outcome = self._outcome = []  # what an older comparison finds does not count any more
+        thread = threading.Thread(target=self._compare, args=(values, outcome), daemon=True)
+        thread.start()
+
+    def outcome(self) -> GeneratedModel | KaneDynamicsError | None:
+        """What the comparison that was begun last has found, once; None while there is nothing new."""
+        return self._outcome.pop() if self._outcome else None
+
+    def _compare(self, values: Values, outcome: list[Any]) -> None:
+        try:
+            outcome.append(self.load_model(values))
+        except KaneDynamicsError as error:
+            outcome.append(error)
+        except Exception as error:  # an unchecked model must not go on
+            outcome.append(CheckError(error))
+
+
+def checked_model(
+    name: str, description: str | None, generate: bool, cache: str, backend: Backend = "auto"
+) -> GeneratedModel:
+    """The model of that path or name, or a fresh one where it is stale and ``generate`` allows that.
+
+    ``description`` is the URDF's text; None leaves the check out. Raises ``KaneDynamicsError``.
+    """
+    model = load_model(name, backend=backend)
+    if description is None:
+        return model
+    if "<" not in description:
+        raise NotUrdfTextError(description)
+    try:
+        check_model(model, description)
+    except StaleModelError:
+        if not generate:
+            raise
+        model = load_model(_generated(model, description, _cache_folder(cache)), backend=backend)
+        check_model(model, description)
+    return model
+
+
+# Whether a model was generated from a robot, and what differs if not
 
 
 def check_model(model: GeneratedModel, description: str) -> None:
@@ -85,48 +178,7 @@ def _body_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
                 break
 
 
-# The model that the node uses: loaded, checked against ``robot_description``, made afresh when asked.
-
-
-LONGEST_GENERATION = 60.0  # [s]
-
-
-class NotUrdfTextError(KaneDynamicsError):
-    """robot_description holds something else, a path as a rule."""
-
-    def __init__(self, found: str) -> None:
-        super().__init__(
-            f"robot_description is {found[:80]!r}, which is no URDF: it must be the file's text, not its path"
-        )
-
-
-class GenerationError(KaneDynamicsError):
-    """A fresh model was asked for and could not be made."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"cannot generate a fresh model from robot_description: {reason}")
-
-
-def checked_model(
-    name: str, description: str | None, generate: bool, cache: str, backend: Backend = "auto"
-) -> GeneratedModel:
-    """The model of that path or name, or a fresh one where it is stale and ``generate`` allows that.
-
-    ``description`` is the URDF's text; None leaves the check out. Raises ``KaneDynamicsError``.
-    """
-    model = load_model(name, backend=backend)
-    if description is None:
-        return model
-    if "<" not in description:
-        raise NotUrdfTextError(description)
-    try:
-        check_model(model, description)
-    except StaleModelError:
-        if not generate:
-            raise
-        model = load_model(_generated(model, description, _cache_folder(cache)), backend=backend)
-        check_model(model, description)
-    return model
+# Generating a fresh one
 
 
 def _generated(model: GeneratedModel, description: str, cache: Path) -> Path:
@@ -158,9 +210,9 @@ def _run_generate(urdf: Path, model: GeneratedModel, folder: Path) -> None:
     command += ["--inertial", _inertial(model)]
     command += ["--root", model.root, "--tip", model.tip, *locks, "--name", model.name, "-o", str(folder)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_GENERATION)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GENERATION_TIMEOUT)
     except subprocess.TimeoutExpired:
-        raise GenerationError(f"it took more than {LONGEST_GENERATION:g} s") from None
+        raise GenerationError(f"it took more than {GENERATION_TIMEOUT:g} s") from None
     if done.returncode:
         raise GenerationError(
             done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no reason given"
@@ -177,61 +229,3 @@ def _cache_folder(asked: str) -> Path:
         return Path(asked).expanduser()
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "kane_dynamics_ros"
-
-
-# ``robot_description``, and whether the model was generated from it, without holding up the commands.
-
-
-class NoDescriptionError(KaneDynamicsError):
-    """The description is required and has not come."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "no robot_description has come yet; start robot_state_publisher, or set description_check to "
-            "when_received or off"
-        )
-
-
-class CheckError(KaneDynamicsError):
-    """The comparison failed by a fault of this package; ``details`` is its traceback."""
-
-    def __init__(self, error: Exception) -> None:
-        self.details = "".join(traceback.format_exception(error))
-        super().__init__(
-            f"the model could not be compared with it: {type(error).__name__}: {error}; please report this"
-        )
-
-
-class DescriptionCheck:
-    """The newest description, and the outcome of comparing it with a model that is in use."""
-
-    def __init__(self) -> None:
-        self.text: str | None = None
-        self._outcome: list[GeneratedModel | KaneDynamicsError] = []
-
-    def load_model(self, values: Values) -> GeneratedModel:
-        """The model, checked as far as ``description_check`` wants it. Raises ``KaneDynamicsError``."""
-        check = values["description_check"]
-        if check == "required" and self.text is None:
-            raise NoDescriptionError
-        description = None if check == "off" else self.text
-        generate, cache = values["generate_when_stale"], values["model_cache"]
-        return checked_model(values["model"], description, generate, cache, values["backend"])
-
-    def begin(self, values: Values) -> None:
-        """Compare in the background: reading a robot takes longer than a command may wait."""
-        outcome = self._outcome = []  # what an older comparison finds does not count any more
-        thread = threading.Thread(target=self._compare, args=(values, outcome), daemon=True)
-        thread.start()
-
-    def outcome(self) -> GeneratedModel | KaneDynamicsError | None:
-        """What the comparison that was begun last has found, once; None while there is nothing new."""
-        return self._outcome.pop() if self._outcome else None
-
-    def _compare(self, values: Values, outcome: list[Any]) -> None:
-        try:
-            outcome.append(self.load_model(values))
-        except KaneDynamicsError as error:
-            outcome.append(error)
-        except Exception as error:  # an unchecked model must not go on
-            outcome.append(CheckError(error))

@@ -8,37 +8,37 @@ from typing import Any
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
+from kane_dynamics_ros.control.filters import low_pass_step
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrench
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
-from kane_dynamics_ros.nodes.feedforward.parameters import Values, build_observer
-from kane_dynamics_ros.nodes.messages import OUTPUT
+from kane_dynamics_ros.control.validation import SECOND_NS
+from kane_dynamics_ros.nodes.feedforward.parameters import build_observer
+from kane_dynamics_ros.nodes.messages import LATCHED_QOS, OUTPUT_QOS, set_nanoseconds
+from kane_dynamics_ros.nodes.parameters import Values
 from kane_dynamics_ros.runtime.interface import Array
 
-LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 COMPONENTS = ("force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z")
 
 
 class ObserverOutput:
     """The momentum observer with its topics and its service, fed after each command.
 
-    It runs while somebody listens, and where a collision has consequences. ``collision`` is latched.
+    It runs while there are subscribers, and where a collision has consequences. ``collision`` is latched.
     """
 
     def __init__(self, node: Node, loop: ControlLoop, values: Values) -> None:
         self._node, self._loop = node, loop
-        self._torque = node.create_publisher(JointState, "~/external_torque", OUTPUT)
-        self._wrench = node.create_publisher(WrenchStamped, "~/external_wrench", OUTPUT)
-        self._collision = node.create_publisher(Bool, "~/collision", LATCHED)
+        self._torque = node.create_publisher(JointState, "~/external_torque", OUTPUT_QOS)
+        self._wrench = node.create_publisher(WrenchStamped, "~/external_wrench", OUTPUT_QOS)
+        self._collision = node.create_publisher(Bool, "~/collision", LATCHED_QOS)
         self._service = node.create_service(Trigger, "~/reset_collision", self._reset)
         self._torque_heard = self._wrench_heard = self._collision_heard = False
         self._smooth: Array | None = None
-        self._untold: tuple[str, ...] = ()
+        self._undetermined: tuple[str, ...] = ()
         self.running = self._blind = False
         self.configure(values)
         self._collision.publish(Bool(data=False))
@@ -49,7 +49,7 @@ class ObserverOutput:
         self.observer = MomentumObserver(build_observer(values, self._loop.settings))
         self.measured = values["observer.effort"] == "measured"
         self._weights = _weights(self._loop.settings.effort_limits)
-        self.look_for_listeners()
+        self.look_for_subscribers()
 
     @property
     def collision(self) -> Collision | None:
@@ -57,12 +57,12 @@ class ObserverOutput:
         return self.observer.collision
 
     @property
-    def untold(self) -> tuple[str, ...]:
+    def undetermined(self) -> tuple[str, ...]:
         """The wrench's components that the arm's posture could not tell when one was published last."""
-        return self._untold if self._wrench_heard else ()
+        return self._undetermined if self._wrench_heard else ()
 
-    def look_for_listeners(self) -> None:
-        """Ask the middleware who listens; too slow to ask for every state."""
+    def look_for_subscribers(self) -> None:
+        """Ask the middleware for subscribers; too slow to ask for every state."""
         self._torque_heard = self._torque.get_subscription_count() > 0
         self._wrench_heard = self._wrench.get_subscription_count() > 0
         self._collision_heard = self._collision.get_subscription_count() > 0
@@ -94,7 +94,7 @@ class ObserverOutput:
             self.forget()
             return
         observer, latched = self.observer, self.observer.collision
-        time = stamp_ns / NANOSECONDS
+        time = stamp_ns / SECOND_NS
         before = observer.seen
         if not observer.update(q, qd, effort, time):
             return
@@ -108,13 +108,13 @@ class ObserverOutput:
         cutoff = self._values["observer.cutoff"]
         effort = self.observer.contact
         if cutoff:
-            share = -math.expm1(-math.tau * cutoff * dt)
-            effort = effort if self._smooth is None else self._smooth + share * (effort - self._smooth)
+            if self._smooth is not None:
+                effort = low_pass_step(self._smooth, effort, cutoff, dt)
             self._smooth = effort
         if self._torque_heard:
             names = list(self.observer.settings.rigid.joint_names)
             message = JointState(name=names, effort=array("d", effort.tobytes()))
-            _stamp(message, stamp_ns)
+            set_nanoseconds(message.header.stamp, stamp_ns)
             self._torque.publish(message)
         if self._wrench_heard and self.observer.jacobian is not None:
             R_RT = self.observer.settings.rigid.tip_pose(q)[:3, :3]
@@ -124,12 +124,14 @@ class ObserverOutput:
 
     def _message(self, found: TipWrench, stamp_ns: int) -> WrenchStamped:
         """What the posture does not tell is NaN, unless the least wrench is asked for."""
-        told, value = found.told, found.value
-        self._untold = tuple(name for name, is_told in zip(COMPONENTS, told, strict=True) if not is_told)
-        if self._untold and self._values["observer.untold"] == "nan":
-            value = np.where(told, value, math.nan)
+        determined, value = found.determined, found.value
+        self._undetermined = tuple(
+            name for name, known in zip(COMPONENTS, determined, strict=True) if not known
+        )
+        if self._undetermined and self._values["observer.untold"] == "nan":
+            value = np.where(determined, value, math.nan)
         message = WrenchStamped()
-        _stamp(message, stamp_ns)
+        set_nanoseconds(message.header.stamp, stamp_ns)
         message.header.frame_id = self.observer.settings.rigid.tip
         force, torque = message.wrench.force, message.wrench.torque
         force.x, force.y, force.z, torque.x, torque.y, torque.z = value.tolist()
@@ -155,7 +157,3 @@ def _weights(limits: Array) -> Array:
     """1 over each joint's effort limit; of joints without one, of the largest there is."""
     known = limits[np.isfinite(limits)]
     return 1.0 / np.where(np.isfinite(limits), limits, known.max() if len(known) else 1.0)
-
-
-def _stamp(message: Any, stamp_ns: int) -> None:
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp_ns, NANOSECONDS)

@@ -1,24 +1,25 @@
-"""Every parameter of ``feedforward_node``, and the settings that they make."""
+"""Every parameter of ``feedforward_node``, and the settings of control loop and observer that they make."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from kane_dynamics_ros.control.goals import Tolerances
 from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, position_limits, velocity_limits
-from kane_dynamics_ros.control.loop import FAULTS, REACTIONS, Safety, Settings
+from kane_dynamics_ros.control.loop import FAULT_KINDS, REACTIONS, LoopSettings, Safety
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds, default_thresholds
-from kane_dynamics_ros.control.tolerances import Tolerances
 from kane_dynamics_ros.control.validation import Rules
-from kane_dynamics_ros.nodes.parameters import Declaration, ParameterError, per_joint
+from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, Values, per_joint
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload
-
-# Every parameter of ``feedforward_node``, in one table.
-
 
 SAFE_STATES = ("hold", "zero", "stop")
 ACTIVE_REACTIONS = tuple(each for each in REACTIONS if each != "comply")
+TRAJECTORY_TOLERANCE = 0.5  # [rad] or [m]
+GOAL_TOLERANCE = 0.2  # [rad] or [m]
+COMPUTED_TORQUE_GAINS = ("computed_torque.kp", "computed_torque.kd")
+PD_GAINS = ("feedforward_pd.kp", "feedforward_pd.kd")
 
 START = (
     Declaration(
@@ -386,9 +387,6 @@ ROS2_CONTROL = (
 
 TABLE = START + CONTROL + MODEL + INPUT + SAFETY + OBSERVER + CONSTRAINTS + ROS2_CONTROL
 
-TRAJECTORY_TOLERANCE = 0.5  # [rad] or [m]
-GOAL_TOLERANCE = 0.2  # [rad] or [m]
-
 
 def joint_table(joint_names: Sequence[str]) -> tuple[Declaration, ...]:
     """The parameters that each joint has: known when the model is."""
@@ -403,17 +401,11 @@ def joint_table(joint_names: Sequence[str]) -> tuple[Declaration, ...]:
     )
 
 
-# From checked parameter values and a model to the immutable settings of the control loop.
+# The settings that checked values and a model make
 
 
-Values = Mapping[str, Any]
-
-COMPUTED_TORQUE_GAINS = ("computed_torque.kp", "computed_torque.kd")
-PD_GAINS = ("feedforward_pd.kp", "feedforward_pd.kd")
-
-
-def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
-    """Settings for ``values`` and the model as it was loaded. Raises ``KaneDynamicsError``."""
+def build_settings(values: Values, shipped: DynamicsModel) -> LoopSettings:
+    """LoopSettings for ``values`` and the model as it was loaded. Raises ``KaneDynamicsError``."""
     n = len(shipped.joint_names)
     kp, kd = _gains(values, shipped)
     switches = TermSwitches(
@@ -423,7 +415,7 @@ def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
     effort = values["limits.effort"]
     lower, upper = position_limits(shipped.joints)
     fastest = velocity_limits(shipped.joints)
-    return Settings(
+    return LoopSettings(
         law=build_law(values["mode"], configured_model(values, shipped), kp, kd, switches),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
         safety=_safety(values),
@@ -440,8 +432,8 @@ def build_settings(values: Values, shipped: DynamicsModel) -> Settings:
     )
 
 
-def build_observer(values: Values, settings: Settings) -> ObserverSettings:
-    """The observer for ``values`` and the settings made of them. Raises ``ParameterError``.
+def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
+    """The observer for ``values`` and the settings made of them. Raises ``RosParameterError``.
 
     A command without gravity is one to which the robot adds it: then the observer leaves it out too.
     """
@@ -469,30 +461,6 @@ def build_observer(values: Values, settings: Settings) -> ObserverSettings:
         adaptation=values["observer.adaptation"],
         confirmation=values["collision.confirmation"],
     )
-
-
-def _tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
-    """Those of ``constraints``; a joint whose own are not declared has the defaults."""
-    own = {each.name: each.default for each in joint_table(joint_names)} | dict(values)
-    trajectory, goal = (
-        np.array([own[f"constraints.{joint}.{name}"] for joint in joint_names])
-        for name in ("trajectory", "goal")
-    )
-    stopped = values["constraints.stopped_velocity_tolerance"]
-    return Tolerances(trajectory, goal, values["constraints.goal_time"], stopped)
-
-
-def _gains(values: Values, model: DynamicsModel) -> tuple[Array, Array]:
-    """Kp and Kd (n,) of the mode; PD gains that are not given follow from each joint's own inertia."""
-    n = len(model.joint_names)
-    computed = [np.array(per_joint(name, values[name], n)) for name in COMPUTED_TORQUE_GAINS]
-    inertia = model.mass_matrix(np.zeros(n)).diagonal()
-    pd = [
-        np.array(per_joint(name, values[name], n)) if values[name] else gain * inertia
-        for name, gain in zip(PD_GAINS, computed, strict=True)
-    ]
-    kp, kd = computed if values["mode"] == "computed_torque" else pd
-    return kp, kd
 
 
 def configured_model(values: Values, shipped: DynamicsModel) -> DynamicsModel:
@@ -525,10 +493,17 @@ def _friction(values: Values, name: str, switch: str, urdf: list[float]) -> tupl
     return tuple(urdf) if values[f"friction.{switch}"] else (0.0,) * len(urdf)
 
 
-def _of_length(name: str, value: list[float], length: int) -> Any:
-    if len(value) != length:
-        raise ParameterError(name, value, f"a list of {length} numbers")
-    return tuple(value)
+def _gains(values: Values, model: DynamicsModel) -> tuple[Array, Array]:
+    """Kp and Kd (n,) of the mode; PD gains that are not given follow from each joint's own inertia."""
+    n = len(model.joint_names)
+    computed = [np.array(per_joint(name, values[name], n)) for name in COMPUTED_TORQUE_GAINS]
+    inertia = model.mass_matrix(np.zeros(n)).diagonal()
+    pd = [
+        np.array(per_joint(name, values[name], n)) if values[name] else gain * inertia
+        for name, gain in zip(PD_GAINS, computed, strict=True)
+    ]
+    kp, kd = computed if values["mode"] == "computed_torque" else pd
+    return kp, kd
 
 
 def _safety(values: Values) -> Safety:
@@ -540,5 +515,22 @@ def _safety(values: Values) -> Safety:
         "recovery_time",
         "no_effect_time",
     )
-    reactions = {fault: values[f"safety.on_{fault}"] for fault in FAULTS}
+    reactions = {fault: values[f"safety.on_{fault}"] for fault in FAULT_KINDS}
     return Safety(**{name: values[f"safety.{name}"] for name in thresholds}, reactions=reactions)
+
+
+def _tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
+    """Those of ``constraints``; a joint whose own are not declared has the defaults."""
+    own = {each.name: each.default for each in joint_table(joint_names)} | dict(values)
+    trajectory, goal = (
+        np.array([own[f"constraints.{joint}.{name}"] for joint in joint_names])
+        for name in ("trajectory", "goal")
+    )
+    stopped = values["constraints.stopped_velocity_tolerance"]
+    return Tolerances(trajectory, goal, values["constraints.goal_time"], stopped)
+
+
+def _of_length(name: str, value: list[float], length: int) -> Any:
+    if len(value) != length:
+        raise RosParameterError(name, value, f"a list of {length} numbers")
+    return tuple(value)

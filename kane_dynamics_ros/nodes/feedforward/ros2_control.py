@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from kane_dynamics_ros.nodes.messages import LATCHED_QOS
 
 try:
     from controller_manager_msgs.msg import ControllerManagerActivity
@@ -18,7 +19,6 @@ try:
 except ImportError:
     ControllerManagerActivity = ListHardwareComponents = None
 
-ACTIVITY = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 ACTIVE = "active"
 
 
@@ -86,7 +86,7 @@ class ControllerManagerFollower:
         if manager and ControllerManagerActivity is not None:
             activity = f"{manager}/activity"
             self._subscription = node.create_subscription(
-                ControllerManagerActivity, activity, self.hear, ACTIVITY
+                ControllerManagerActivity, activity, self.hear, LATCHED_QOS
             )
             self._client = node.create_client(ListHardwareComponents, f"{manager}/list_hardware_components")
 

@@ -17,13 +17,12 @@ from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.control.outcomes import Outcome, Ticket
 from kane_dynamics_ros.control.rejections import TrajectoryError
-from kane_dynamics_ros.control.validation import BLOCK, TrajectoryRequest
+from kane_dynamics_ros.control.validation import BLOCK, SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.clocks import NANOSECONDS
-from kane_dynamics_ros.nodes.messages import OUTPUT, STATUS, TRAJECTORY, subscription_events
+from kane_dynamics_ros.nodes.messages import OUTPUT_QOS, STATUS_QOS, TRAJECTORY_QOS, subscription_events
 from kane_dynamics_ros.nodes.process import OwnSpin, new_wait_set
 from kane_dynamics_ros.nodes.serialized import bytes_from_request, request_from_bytes, take
 
@@ -58,7 +57,7 @@ class TrajectoryIntake:
             JointTrajectory,
             "joint_trajectory",
             self._never_called,
-            TRAJECTORY,
+            TRAJECTORY_QOS,
             callback_group=OwnSpin(),
             raw=True,
             event_callbacks=subscription_events(node.get_logger(), "joint_trajectory"),
@@ -146,18 +145,15 @@ def log_fault(logger: RcutilsLogger, where: str, error: BaseException) -> None:
     logger.error(f"{where}: a fault of this package; please report it: {lines}")
 
 
-# What became of each trajectory, on ~/trajectory_status and in the log.
-
-
 class TrajectoryStatus:
-    """Publishes and logs each change of a trajectory's state."""
+    """Publishes each change of a trajectory's state on ``~/trajectory_status``, and logs it."""
 
     def __init__(self, node: Node) -> None:
         self._name = node.get_fully_qualified_name().lstrip("/")
         self._logger = node.get_logger()
-        self._publisher = node.create_publisher(DiagnosticStatus, "~/trajectory_status", STATUS)
+        self._publisher = node.create_publisher(DiagnosticStatus, "~/trajectory_status", STATUS_QOS)
 
-    def tell(self, outcome: Outcome) -> None:
+    def tell(self, outcome: TrajectoryOutcome) -> None:
         level = level_of(outcome)
         message = f"{outcome.state}: {outcome.reason}"
         text = f"trajectory {outcome.ticket.number} {message}"
@@ -167,7 +163,7 @@ class TrajectoryStatus:
             self._logger.warning(f"trajectory rejected: {outcome.reason}")
         else:
             self._logger.warning(text)
-        seconds, nanoseconds = divmod(outcome.ticket.stamp_ns, NANOSECONDS)
+        seconds, nanoseconds = divmod(outcome.ticket.stamp_ns, SECOND_NS)
         figures = {
             "state": outcome.state,
             "reason": outcome.reason,
@@ -180,7 +176,7 @@ class TrajectoryStatus:
         self._publisher.publish(DiagnosticStatus(level=level, name=name, message=message, values=values))
 
 
-def level_of(outcome: Outcome) -> bytes:
+def level_of(outcome: TrajectoryOutcome) -> bytes:
     """OK when accepted or finished, WARN when a sender asked for something else, ERROR for the rest."""
     if outcome.state in ("accepted", "finished"):
         level: bytes = DiagnosticStatus.OK
@@ -189,9 +185,6 @@ def level_of(outcome: Outcome) -> bytes:
     else:
         level = DiagnosticStatus.ERROR
     return level
-
-
-# Annotating trajectories beside the commands.
 
 
 class BackgroundAnnotation:
@@ -204,13 +197,13 @@ class BackgroundAnnotation:
     def __init__(self, node: Node, annotate: Callable[[TrajectoryRequest], TrajectoryRequest | None]) -> None:
         self._logger = node.get_logger()
         self._annotate = annotate
-        self._publisher = node.create_publisher(JointTrajectory, "~/annotated", OUTPUT)
+        self._publisher = node.create_publisher(JointTrajectory, "~/annotated", OUTPUT_QOS)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="annotate")
         node.create_subscription(
             JointTrajectory,
             "~/annotate",
             self._begin,
-            TRAJECTORY,
+            TRAJECTORY_QOS,
             raw=True,
             event_callbacks=subscription_events(node.get_logger(), "~/annotate"),
         )

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.interpolate import Akima1DInterpolator
 
 from kane_dynamics_ros.replay.errors import CutoffError, TooShortError, TooSlowError
-from kane_dynamics_ros.replay.estimation.delay import Delay, command_delay
+from kane_dynamics_ros.replay.estimation.correlation import Delay, command_delay
 from kane_dynamics_ros.replay.estimation.filters import (
     PER_CUTOFF,
     choose_cutoff,

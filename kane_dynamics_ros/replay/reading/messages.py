@@ -9,6 +9,7 @@ messages in a row, so only the first of them is walked through byte by byte.
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,6 +22,15 @@ Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Words = NDArray[np.uint32]
+
+ENCAPSULATION = 4  # [bytes] before a message; alignment counts from behind them
+PLAIN_CDR = (b"\x00\x00", b"\x00\x01")  # big endian, little endian
+STAMP, STAMP_SIZE = ENCAPSULATION, 8  # [bytes]: where header.stamp lies, which comes first
+WORDS = np.dtype(np.uint32)  # in which layouts are compared
+FIELDS = ("position", "velocity", "effort")
+UNREAD = np.iinfo(np.int64).min  # stands for the stamp of a message that was dropped
+KEPT = 64  # layouts remembered; publishers that shuffle their joints have many
+AHEAD = 8  # the next new layout is looked for in so many times the messages that shared the last one
 
 
 # Blocks: raw messages by the thousand
@@ -47,10 +57,34 @@ class Block:
     lengths: Integers
     received: Integers
 
+    @cached_property
+    def stride(self) -> int | None:
+        """The distance of neighbouring messages [bytes], where it is always the same."""
+        steps = np.diff(self.offsets)
+        if not len(steps):
+            return 0
+        return int(steps[0]) if (steps == steps[0]).all() else None
+
     def message(self, i: int) -> bytes:
         """Message i as bytes of its own."""
         start = int(self.offsets[i])
         return self.buffer[start : start + int(self.lengths[i])].tobytes()
+
+    def values(self, chosen: Integers, start: int, number: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+        """``number`` values from byte ``start`` on of some messages (M,): (M, number).
+
+        Of all messages at equal distances, the usual case, they are a view; else they are gathered.
+        """
+        if number == 0 or not len(chosen):
+            return np.empty((len(chosen), number), dtype)
+        if len(chosen) == len(self.offsets) and self.stride is not None:
+            strides = self.stride, dtype.itemsize
+            first = int(self.offsets[0]) + start
+            view: NDArray[Any] = np.ndarray((len(chosen), number), dtype, self.buffer.data, first, strides)
+            return view
+        places = self.offsets[chosen] + start
+        gathered: NDArray[Any] = sliding_window_view(self.buffer, number * dtype.itemsize)[places].view(dtype)
+        return gathered
 
 
 class BagFile(Protocol):
@@ -73,9 +107,6 @@ def joined(topic: str, received: Sequence[int], messages: Sequence[bytes]) -> Bl
 
 
 # Walking through one CDR message
-
-ENCAPSULATION = 4  # [bytes]; alignment counts from behind them
-PLAIN_CDR = (b"\x00\x00", b"\x00\x01")  # big endian, little endian
 
 
 class MalformedMessageError(ValueError):
@@ -131,9 +162,6 @@ class Cursor:
 
 # Layouts
 
-WORD = 4  # [bytes]
-STAMP, STAMP_SIZE = ENCAPSULATION, 8  # [bytes]: where header.stamp lies, which comes first
-
 
 class Run(NamedTuple):
     """Bytes from ``start`` on, as words of 4: their value, and a mask of the bits that are fixed."""
@@ -160,12 +188,13 @@ class Layout:
     def match(self, block: Block, chosen: Integers) -> Mask:
         """Which of some messages of a block have this layout, shape of ``chosen``."""
         same = np.asarray(block.lengths[chosen] == self.length)
-        offsets = block.offsets[chosen[same]]
-        agree = np.ones(len(offsets), bool)
+        rest = chosen if same.all() else chosen[same]
         for start, template, fixed in self.runs:
-            found = _table(block.buffer, offsets + start, len(template), np.dtype(np.uint32))
-            agree &= ~((found ^ template) & fixed).any(axis=1)
-        same[same] = agree
+            differing = (block.values(rest, start, len(template), WORDS) ^ template) & fixed
+            if np.bitwise_or.reduce(differing, axis=None):
+                agree = ~differing.any(axis=1)
+                same[same] = agree
+                rest = rest[agree]
         return same
 
     def doubles(self, block: Block, chosen: Integers, array: str) -> Array:
@@ -180,23 +209,7 @@ class Layout:
         return seconds * 1_000_000_000 + parts[:, 1]
 
     def _values(self, block: Block, chosen: Integers, start: int, number: int, kind: str) -> NDArray[Any]:
-        return _table(block.buffer, block.offsets[chosen] + start, number, np.dtype(self.order + kind))
-
-
-def _table(buffer: Bytes, starts: Integers, number: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """``number`` values from each of N places in a buffer, (N, number).
-
-    Places at equal distances, the usual case, are a view; others are gathered.
-    """
-    if number == 0 or not len(starts):
-        return np.empty((len(starts), number), dtype)
-    steps = np.diff(starts)
-    if not len(steps) or (steps == steps[0]).all():
-        strides = (int(steps[0]) if len(steps) else 0, dtype.itemsize)
-        view: NDArray[Any] = np.ndarray((len(starts), number), dtype, buffer.data, int(starts[0]), strides)
-        return view
-    gathered: NDArray[Any] = sliding_window_view(buffer, number * dtype.itemsize)[starts].view(dtype)
-    return gathered
+        return block.values(chosen, start, number, np.dtype(self.order + kind))
 
 
 def joint_state_layout(message: bytes) -> Layout:
@@ -220,9 +233,6 @@ def float64_array_layout(message: bytes) -> Layout:
     return _layout(cursor, (), {"data": cursor.doubles()})
 
 
-Parse = Callable[[bytes], Layout]
-
-
 def _layout(cursor: Cursor, names: tuple[str, ...], arrays: dict[str, tuple[int, int]]) -> Layout:
     return Layout(len(cursor.message), tuple(_runs(cursor)), cursor.order, names, arrays)
 
@@ -232,19 +242,16 @@ def _runs(cursor: Cursor) -> Iterator[Run]:
 
     Lengths and float64 are aligned, so that whatever follows the last whole word is padding.
     """
-    size = len(cursor.message) // WORD * WORD
+    size = len(cursor.message) // WORDS.itemsize * WORDS.itemsize
     template = np.frombuffer(cursor.message[:size], np.uint32)
     fixed = (cursor.fixed[:size] * np.uint8(255)).view(np.uint32)
     used = np.flatnonzero(fixed)
     for group in np.split(used, np.flatnonzero(np.diff(used) > 1) + 1):
         words = slice(int(group[0]), int(group[-1]) + 1)
-        yield Run(WORD * words.start, template[words], fixed[words])
+        yield Run(WORDS.itemsize * words.start, template[words], fixed[words])
 
 
 # Sorting by layout
-
-KEPT = 64  # layouts remembered; publishers that shuffle their joints have many
-AHEAD = 8  # the next new layout is looked for in so many times the messages that shared the last one
 
 
 class Grouper:
@@ -253,7 +260,7 @@ class Grouper:
     Thousands of messages are decoded at once, and one by one only where the layout changes.
     """
 
-    def __init__(self, parse: Parse) -> None:
+    def __init__(self, parse: Callable[[bytes], Layout]) -> None:
         self._parse = parse
         self._layouts: list[Layout] = []
         self.malformed = 0
@@ -295,9 +302,6 @@ class Grouper:
 
 
 # Joint states
-
-UNREAD = np.iinfo(np.int64).min  # stands for the stamp of a message that was dropped
-FIELDS = ("position", "velocity", "effort")
 
 
 @dataclass(frozen=True)

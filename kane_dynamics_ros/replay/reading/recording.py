@@ -1,14 +1,20 @@
-"""What a bag says about one robot: joint states, commands, trajectories, the description."""
+"""What a bag records of one robot: its joint states, the commands sent to it, its description.
+
+``read_recording`` chooses the topic of the joint states, translates the joints' names, reads the bag once,
+and sets values aside that no robot can have.
+"""
 
 import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from rosbags.typesys import Stores, get_typestore
 
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.errors import (
     JOINT_STATE_TYPE,
     AmbiguousTopicError,
@@ -32,13 +38,12 @@ from kane_dynamics_ros.replay.reading.messages import (
     MalformedMessageError,
     Topic,
 )
-from kane_dynamics_ros.replay.renaming import Renaming, names_in_bag, proposal
 
 COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
 DESCRIPTION_TYPE = "std_msgs/msg/String"
 # Topics whose efforts this package computed: feedforward_node's, the observer's, those of a report.
 OWN_OUTPUT = re.compile(r"(^|/)(feedforward|external_torque|terms/[^/]+)$|(^|/)kane_dynamics/replay/[^/]+$")
-# Words in the names of JointState topics by which other tools send commands or tell what they plan.
+# Words in the names of JointState topics by which other tools send commands or publish what they plan.
 COMMAND_WORD = re.compile(
     "commands?|commanded|cmds?|desired|references?|targets?|goals?|setpoints?|planned|predicted|expected|requested"
     "|ideal|nominal|feedforward"
@@ -46,6 +51,188 @@ COMMAND_WORD = re.compile(
 # Values that no robot has: a driver's overflow, a damaged bag.
 LARGEST = {"position": 1e5, "velocity": 1e5, "effort": 1e7}  # [rad, rad/s, N m] or [m, m/s, N]
 MOST_IMPOSSIBLE = 0.01  # of a joint's values that may be set aside
+ANY = "*"  # in a renaming: what both names share
+
+
+# The topic of the joint states
+
+
+def joint_state_topic(path: Path, topics: Iterable[Topic], wanted: str | None) -> str:
+    """The topic asked for; else the only one named ``joint_states``; else the only one that may be measured.
+
+    Raises ``OwnOutputError``, ``UnknownTopicError``, ``NoJointStatesError``, ``NoMeasurementError``,
+    ``AmbiguousTopicError``.
+    """
+    every = list(dict.fromkeys(topic.name for topic in topics if topic.type == JOINT_STATE_TYPE))
+    own = [name for name in every if is_own_output(name)]
+    others = [name for name in every if name not in own]
+    if wanted is not None:
+        if wanted in own:
+            raise OwnOutputError(path, wanted)
+        if wanted not in others:
+            raise UnknownTopicError(path, wanted, others)
+        return wanted
+    if not every:
+        raise NoJointStatesError(path, dict(topics))
+    candidates = [name for name in others if not is_command(name)]
+    if not candidates:
+        raise NoMeasurementError(path, own, others)
+    named = [name for name in candidates if name.rsplit("/", 1)[-1] == "joint_states"] or candidates
+    if len(named) > 1:
+        raise AmbiguousTopicError(path, named)
+    return named[0]
+
+
+def is_own_output(topic: str) -> bool:
+    """Whether a topic's efforts were computed by this package."""
+    return OWN_OUTPUT.search(topic) is not None
+
+
+def is_command(topic: str) -> bool:
+    """Whether a topic, by its name, carries what was asked of a robot instead of what it did."""
+    *parents, last = topic.lower().strip("/").split("/")
+    return any(COMMAND_WORD.fullmatch(word) for word in (*parents, *last.split("_")))
+
+
+def _only(topics: Iterable[Topic], kind: str, ending: str) -> str | None:
+    """The topic of a type whose name ends so, if there is exactly one."""
+    names = [topic.name for topic in topics if topic.type == kind and topic.name.endswith(ending)]
+    return names[0] if len(names) == 1 else None
+
+
+# Joints that a bag calls by other names than the model does
+
+
+class RenameError(KaneDynamicsError):
+    """``--rename`` is not BAG_NAME=MODEL_NAME."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"--rename {found!r}: write BAG_NAME=MODEL_NAME, as often as needed; one * on each side stands "
+            "for what both names share: --rename 'left_*=*'"
+        )
+
+
+class Renaming(NamedTuple):
+    """The name in the bag and the name in the model; ``*`` in both stands for the same text."""
+
+    bag: str
+    model: str
+
+    def in_bag(self, joint: str) -> str | None:
+        """What the bag calls a joint of the model; None where this renaming is not about it."""
+        if ANY not in self.model:
+            return self.bag if joint == self.model else None
+        before, _, after = self.model.partition(ANY)
+        if len(joint) < len(before) + len(after) or not (joint.startswith(before) and joint.endswith(after)):
+            return None
+        return self.bag.replace(ANY, joint[len(before) : len(joint) - len(after)])
+
+    def __str__(self) -> str:
+        return f"{self.bag}={self.model}"
+
+
+def read_renamings(texts: Sequence[str]) -> tuple[Renaming, ...]:
+    """What ``--rename`` options mean. Raises ``RenameError``."""
+    found = []
+    for text in texts:
+        bag, equals, model = text.partition("=")
+        if not equals or not bag or not model or bag.count(ANY) != model.count(ANY) or bag.count(ANY) > 1:
+            raise RenameError(text)
+        found.append(Renaming(bag, model))
+    return tuple(found)
+
+
+def names_in_bag(joints: Sequence[str], renamings: Sequence[Renaming]) -> tuple[str, ...]:
+    """What the bag calls the model's joints: the first renaming that is about a joint names it."""
+    return tuple(
+        next((name for each in renamings if (name := each.in_bag(joint)) is not None), joint)
+        for joint in joints
+    )
+
+
+def proposal(joints: Sequence[str], found: Sequence[str]) -> Renaming | None:
+    """The one renaming, of a prefix or a suffix, with which a bag that holds ``found`` has all ``joints``."""
+    for candidate in _candidates(joints, found):
+        names = names_in_bag(joints, [candidate])
+        if all(name in found for name in names) and len(set(names)) == len(joints):
+            return candidate
+    return None
+
+
+def _candidates(joints: Sequence[str], found: Sequence[str]) -> Iterator[Renaming]:
+    """Renamings that fit the first joint, those that change least first."""
+    if not joints:
+        return
+    joint = joints[0]
+    by_length: dict[int, list[Renaming]] = {size: [] for size in range(len(joint), 0, -1)}
+    for name in found:
+        ending = _shared(joint[::-1], name[::-1])
+        beginning = _shared(joint, name)
+        if ending:
+            old, new = name[: len(name) - ending], joint[: len(joint) - ending]
+            by_length[ending].append(Renaming(old + ANY, new + ANY))
+        if beginning:
+            by_length[beginning].append(Renaming(ANY + name[beginning:], ANY + joint[beginning:]))
+    for same in by_length.values():
+        yield from same
+
+
+def _shared(a: str, b: str) -> int:
+    """How many characters two texts begin with alike."""
+    count = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        count += 1
+    return count
+
+
+# Values that no robot can have
+
+
+@dataclass(frozen=True)
+class Impossible:
+    """``count`` of ``total`` values of a joint, set aside; the first was ``value``, at ``time`` [s]."""
+
+    joint: str
+    field: str
+    count: int
+    total: int
+    value: float
+    time: float
+
+    def __str__(self) -> str:
+        values = "value" if self.count == 1 else "values"
+        return (
+            f"{self.count} impossible {values} for the {self.field} of joint {self.joint!r} set aside, the "
+            f"first {self.value:.3g} at {self.time:.2f} s"
+        )
+
+
+def set_aside(states: JointStates) -> list[Impossible]:
+    """Replace every value that is infinite, or beyond any robot's, by NaN; returns which."""
+    found = []
+    for field, largest in LARGEST.items():
+        values = getattr(states, field)
+        if not (
+            np.fmax.reduce(values, axis=None, initial=0.0) > largest
+            or np.fmin.reduce(values, axis=None, initial=0.0) < -largest
+        ):
+            continue
+        for j, joint in enumerate(states.joints):
+            column = values[:, j]
+            chosen = np.flatnonzero(np.abs(column) > largest)
+            if len(chosen):
+                first = int(chosen[0])
+                time = (int(states.stamps[first]) - int(states.stamps[0])) * 1e-9
+                total = len(column) - int(np.isnan(column).sum())
+                found.append(Impossible(joint, field, len(chosen), total, float(column[first]), time))
+                column[chosen] = np.nan
+    return found
+
+
+# Recordings
 
 
 @dataclass(frozen=True)
@@ -53,7 +240,7 @@ class Recording:
     """Everything of a bag that a verdict uses.
 
     ``seconds`` is the time that reading took; ``revolving`` are the joints whose position is an angle, which
-    a driver may tell modulo 2 pi.
+    a driver may publish modulo 2 pi.
     """
 
     bag: Path
@@ -102,8 +289,8 @@ def read_recording(
     states = replace(states, joints=tuple(joints))
     impossible = set_aside(states)
     for one in impossible:
-        if one.count > MOST_IMPOSSIBLE * one.told:
-            raise ImpossibleSamplesError(path, chosen, one.joint, one.field, one.count, one.told)
+        if one.count > MOST_IMPOSSIBLE * one.total:
+            raise ImpossibleSamplesError(path, chosen, one.joint, one.field, one.count, one.total)
     return Recording(
         bag=path,
         topic=chosen,
@@ -117,40 +304,23 @@ def read_recording(
     )
 
 
-@dataclass(frozen=True)
-class Impossible:
-    """``count`` of ``told`` values of a joint, set aside; the first was ``value``, at ``time`` [s]."""
+def recorded_joints(path: Path, topic: str | None = None, blocks: int = 4) -> tuple[str, tuple[str, ...]]:
+    """The topic of the joint states, and the joints named in its first some thousand messages.
 
-    joint: str
-    field: str
-    count: int
-    told: int
-    value: float
-    time: float
-
-    def __str__(self) -> str:
-        values = "value" if self.count == 1 else "values"
-        return (
-            f"{self.count} impossible {values} for the {self.field} of joint {self.joint!r} set aside, the "
-            f"first {self.value:.3g} at {self.time:.2f} s"
-        )
-
-
-def set_aside(states: JointStates) -> list[Impossible]:
-    """Make NaN, "not told", of every value that is infinite or beyond any robot's; tells which."""
-    found = []
-    for field, largest in LARGEST.items():
-        values = getattr(states, field)
-        for j, joint in enumerate(states.joints):
-            column = values[:, j]
-            chosen = np.flatnonzero(np.abs(column) > largest)
-            if len(chosen):
-                first = int(chosen[0])
-                time = (int(states.stamps[first]) - int(states.stamps[0])) * 1e-9
-                told = len(column) - int(np.isnan(column).sum())
-                found.append(Impossible(joint, field, len(chosen), told, float(column[first]), time))
-                column[chosen] = np.nan
-    return found
+    Raises a ``BagError`` where there are none.
+    """
+    with open_bag(path) as bag:
+        topics = bag.topics()
+        if bag.damages and not topics:
+            raise bag.damages[0]
+        chosen = joint_state_topic(path, topics, topic)
+        decoder = JointStateDecoder(())
+        for _, block in zip(range(blocks), bag.blocks({chosen}), strict=False):
+            decoder.add(block)
+        states = decoder.result()
+    if not len(states.stamps):
+        raise EmptyTopicError(path, chosen, states.dropped)
+    return chosen, states.found
 
 
 def _read(
@@ -178,60 +348,12 @@ def _read(
     return states.result(), commands.result(), description
 
 
-def is_own_output(topic: str) -> bool:
-    """Whether a topic's efforts were computed by this package."""
-    return OWN_OUTPUT.search(topic) is not None
-
-
-def is_command(topic: str) -> bool:
-    """Whether a topic, by its name, carries what was asked of a robot instead of what it did."""
-    *parents, last = topic.lower().strip("/").split("/")
-    return any(COMMAND_WORD.fullmatch(word) for word in (*parents, *last.split("_")))
-
-
-def joint_state_topic(path: Path, topics: Iterable[Topic], wanted: str | None) -> str:
-    """The topic asked for; else the only one named ``joint_states``; else the only one that may be measured.
-
-    Raises ``OwnOutputError``, ``UnknownTopicError``, ``NoJointStatesError``, ``NoMeasurementError``,
-    ``AmbiguousTopicError``.
-    """
-    every = list(dict.fromkeys(topic.name for topic in topics if topic.type == JOINT_STATE_TYPE))
-    own = [name for name in every if is_own_output(name)]
-    others = [name for name in every if name not in own]
-    if wanted is not None:
-        if wanted in own:
-            raise OwnOutputError(path, wanted)
-        if wanted not in others:
-            raise UnknownTopicError(path, wanted, others)
-        return wanted
-    if not every:
-        raise NoJointStatesError(path, dict(topics))
-    candidates = [name for name in others if not is_command(name)]
-    if not candidates:
-        raise NoMeasurementError(path, own, others)
-    named = [name for name in candidates if name.rsplit("/", 1)[-1] == "joint_states"] or candidates
-    if len(named) > 1:
-        raise AmbiguousTopicError(path, named)
-    return named[0]
-
-
-def recorded_joints(path: Path, topic: str | None = None, blocks: int = 4) -> tuple[str, tuple[str, ...]]:
-    """The topic of the joint states, and the joints named in its first some thousand messages.
-
-    Raises a ``BagError`` where there are none.
-    """
-    with open_bag(path) as bag:
-        topics = bag.topics()
-        if bag.damages and not topics:
-            raise bag.damages[0]
-        chosen = joint_state_topic(path, topics, topic)
-        decoder = JointStateDecoder(())
-        for _, block in zip(range(blocks), bag.blocks({chosen}), strict=False):
-            decoder.add(block)
-        states = decoder.result()
-    if not len(states.stamps):
-        raise EmptyTopicError(path, chosen, states.dropped)
-    return chosen, states.found
+def _text(block: Block) -> str | None:
+    """The last std_msgs/String of a block, if it is one."""
+    try:
+        return Cursor(block.message(len(block.offsets) - 1)).text()
+    except MalformedMessageError:
+        return None
 
 
 def _check(path: Path, topic: str, states: JointStates, joints: Sequence[str]) -> None:
@@ -246,20 +368,6 @@ def _check(path: Path, topic: str, states: JointStates, joints: Sequence[str]) -
             raise MissingFieldError(
                 path, topic, field, [joint for joint, no in zip(states.joints, never, strict=True) if no]
             )
-
-
-def _only(topics: Iterable[Topic], kind: str, ending: str) -> str | None:
-    """The topic of a type whose name ends so, if there is exactly one."""
-    names = [topic.name for topic in topics if topic.type == kind and topic.name.endswith(ending)]
-    return names[0] if len(names) == 1 else None
-
-
-def _text(block: Block) -> str | None:
-    """The last std_msgs/String of a block, if it is one."""
-    try:
-        return Cursor(block.message(len(block.offsets) - 1)).text()
-    except MalformedMessageError:
-        return None
 
 
 def _notes(topics: Iterable[Topic], states: JointStates, chosen: str) -> Iterable[str]:

@@ -9,7 +9,9 @@ import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import closing
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -20,11 +22,12 @@ from kane_dynamics_ros.replay.reading.messages import Block, Topic, joined
 # A damaged file may hold anything in any column: texts are asked for as bytes, messages are checked.
 TOPICS = "SELECT CAST(name AS BLOB), CAST(type AS BLOB) FROM topics ORDER BY id LIMIT 65536"
 TOPIC_NUMBERS = "SELECT id FROM topics WHERE name = ? LIMIT 1024"
-MESSAGES = "SELECT timestamp, data FROM messages WHERE topic_id = ? ORDER BY id"
+MESSAGES = "SELECT timestamp, data FROM messages WHERE topic_id = ? ORDER BY id LIMIT -1 OFFSET ?"
 SCHEMA = "SELECT CAST(type AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema WHERE name = ?"
 COLUMNS = "SELECT hidden FROM pragma_table_xinfo(?)"
-ROWS = 1024  # rows a block: few enough to stay in the processor's cache from here to the decoded arrays
+ROWS = 512  # rows a block: few enough to stay in the processor's cache from here to the decoded arrays
 TOGETHER = 2**26  # [bytes] of messages a block
+SMALL = TOGETHER // ROWS  # [bytes] of a message that may be read without looking at its size
 STEPS = 1_000_000  # of SQLite's virtual machine between two looks at how many there were
 STEPS_PER_BYTE = 64  # a row of some 30 bytes takes some 10 steps a topic
 PAGES_AT, CHANGES_AT, VALID_FOR_AT = 28, 24, 92  # [bytes] in the file's header
@@ -152,31 +155,50 @@ def _decoded(name: bytes | None) -> str:
 
 
 def _blocks(database: apsw.Connection, name: str) -> Iterator[Block]:
+    """A topic's messages in the order of recording. Raises ``apsw.Error`` after the last readable one."""
     for (number,) in database.execute(TOPIC_NUMBERS, (name,)).fetchall():
-        rows = database.execute(MESSAGES, (number,))
-        ended = False
-        while not ended:
-            fetched: list[tuple[int, bytes]] = []
-            try:
-                ended = _fetch(rows, fetched)
-            except apsw.Error:
-                yield from _joined(name, fetched)  # what came before the error
-                raise
-            yield from _joined(name, fetched)
+        done = 0
+        database.limit(apsw.SQLITE_LIMIT_LENGTH, SMALL)
+        try:
+            rows = database.execute(MESSAGES, (number, done))
+            while fetched := list(islice(rows, ROWS)):  # no step of Python a row
+                done += len(fetched)
+                yield from _joined(name, fetched)
+        except apsw.Error:  # a larger message, or damage: this block again, row by row
+            database.limit(apsw.SQLITE_LIMIT_LENGTH, LARGEST_MESSAGE)
+            yield from _blocks_row_by_row(database, name, number, done)
 
 
-def _fetch(rows: Iterator[tuple[int, bytes]], fetched: list[tuple[int, bytes]]) -> bool:
+def _blocks_row_by_row(database: apsw.Connection, name: str, number: Any, done: int) -> Iterator[Block]:
+    """A topic's messages after the first ``done``: up to the one that cannot be read, whatever their size."""
+    rows = database.execute(MESSAGES, (number, done))
+    ended = False
+    while not ended:
+        fetched: list[tuple[object, object]] = []
+        try:
+            ended = _fetch(rows, fetched)
+        except apsw.Error:
+            yield from _joined(name, fetched)  # what came before the error
+            raise
+        yield from _joined(name, fetched)
+
+
+def _fetch(rows: Iterator[tuple[object, object]], fetched: list[tuple[object, object]]) -> bool:
     """Rows for one block; whether they were the last."""
     size = 0
-    for received, data in rows:
-        if isinstance(received, int) and isinstance(data, bytes):  # all of them, unless the file is damaged
-            fetched.append((received, data))
-            size += len(data)
+    for row in rows:
+        fetched.append(row)
+        size += len(row[1]) if isinstance(row[1], bytes) else 0
         if len(fetched) >= ROWS or size > TOGETHER:
             return False
     return True
 
 
-def _joined(name: str, rows: list[tuple[int, bytes]]) -> Iterator[Block]:
+def _joined(name: str, rows: list[tuple[object, object]]) -> Iterator[Block]:
+    """A block of rows; those whose columns hold something else, as a damaged file's may, are left out."""
+    received, messages = zip(*rows, strict=True) if rows else ((), ())
+    if set(map(type, received)) != {int} or set(map(type, messages)) != {bytes}:
+        rows = [row for row in rows if isinstance(row[0], int) and isinstance(row[1], bytes)]
+        received, messages = zip(*rows, strict=True) if rows else ((), ())
     if rows:
-        yield joined(name, *zip(*rows, strict=True))
+        yield joined(name, received, messages)

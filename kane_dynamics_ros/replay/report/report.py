@@ -4,25 +4,26 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from kane_dynamics_ros.replay.errors import OutputFileError, ReportFolderError
-from kane_dynamics_ros.replay.estimation.delay import Delay
+from kane_dynamics_ros.files import OutputFileError, list_files, write_file, written_files
+from kane_dynamics_ros.replay.errors import ReportFolderError
 from kane_dynamics_ros.replay.estimation.motion import Observation
-from kane_dynamics_ros.replay.output import write_file
 from kane_dynamics_ros.replay.report.figures import joint_figure
 from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
+from kane_dynamics_ros.replay.verdict.sentences import delay_sentence
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Verdict
-from kane_dynamics_ros.replay.viewing.records import write_view
+from kane_dynamics_ros.replay.viewing.playback import write_view
+from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 FORMAT = 2  # rises when a field changes its name or meaning
 HEADER = ("joint", "RMSE", "bias", "NRMSE", "R^2", "worst", "at", "unit")
-MARKER = ".kane_dynamics_replay.json"  # lists the files that a report wrote
+COMMAND = "replay"  # whose list of files it is
 PAGES = ("report.json", "report.html", "view.html")
 PREDICTED = "predicted"
 
@@ -66,21 +67,13 @@ def table(verdict: Verdict) -> list[str]:
         f"{done.messages_per_second:,.0f} messages a second",
         f"{done.seconds:.1f} s compared with model {verdict.model!r} at {done.analysis_rate:.4g} Hz "
         f"(recorded at {done.recorded_rate:.4g} Hz), below a cut-off of {done.cutoff:.3g} Hz",
-        *_delay(done.delay),
+        *filter(None, [delay_sentence(done.delay)]),
         "",
         *_aligned([HEADER, *(_row(joint) for joint in verdict.joints)]),
         "",
         *_findings(verdict),
         *(f"note: {note}" for note in verdict.notes),
     ]
-
-
-def _delay(delay: Delay | None) -> Iterator[str]:
-    if delay is not None:
-        yield (
-            f"measured effort lags {1e3 * delay.seconds:.2f} ms behind the command "
-            f"(correlation {delay.correlation:.2f})"
-        )
 
 
 def _row(joint: JointVerdict) -> tuple[str, ...]:
@@ -103,7 +96,7 @@ def _findings(verdict: Verdict) -> Iterator[str]:
         if joint.findings:
             yield f"joint {joint.name!r}: {'; '.join(joint.findings)}"
     if not verdict.findings and not any(joint.findings for joint in verdict.joints):
-        yield "no term is to blame: the model explains the measured efforts"
+        yield "no term is at fault: the model explains the measured efforts"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -138,6 +131,7 @@ def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
         verdict=verdict,
         done=verdict.processing,
         attributed=[joint for joint in verdict.joints if joint.findings],
+        delay=delay_sentence(verdict.processing.delay),
         figures=figures,
         viewed=viewed,
     )
@@ -154,7 +148,7 @@ def check_folder(bag: Path, folder: Path) -> None:
         raise ReportFolderError(bag, folder, "and the bag lie one in the other")
     if folder.exists() and not folder.is_dir():
         raise ReportFolderError(bag, folder, "is no folder")
-    written = _written(folder)
+    written = written_files(folder, COMMAND)
     for path in _outputs(folder):
         if path.relative_to(folder).as_posix() not in written:
             raise ReportFolderError(bag, path, "is there already, and no earlier report wrote it")
@@ -170,37 +164,30 @@ def _outputs(folder: Path) -> Iterator[Path]:
         yield predicted
 
 
-def _written(folder: Path) -> frozenset[str]:
-    """The files that the last report says it wrote; none where nothing says so."""
-    try:
-        return frozenset(map(str, json.loads((folder / MARKER).read_text(encoding="utf-8"))["files"]))
-    except (OSError, ValueError, LookupError, TypeError, RecursionError):
-        return frozenset()
-
-
-def _mark(folder: Path, files: Collection[str]) -> None:
-    content = {"written by": "kane_dynamics replay", "files": sorted(files)}
-    write_file(folder / MARKER, json.dumps(content, indent=2) + "\n")
-
-
 def write_report(
-    observation: Observation, analysis: Analysis, folder: Path, urdf: Path | None = None
+    observation: Observation,
+    analysis: Analysis,
+    model: DynamicsModel,
+    folder: Path,
+    urdf: Path | None = None,
 ) -> list[str]:
     """Write all of it into a folder, which is made when it is not there; returns warnings.
 
-    ``urdf`` stands in for a description that the bag lacks; without either there is no ``view.html``.
+    ``model`` is the one that was judged; ``urdf`` stands in for a description that the bag lacks; without
+    either there is no ``view.html``.
     Raises ``ReportFolderError`` before anything is written, and ``OutputFileError``.
     """
     check_folder(observation.bag, folder)
-    before = _written(folder)
-    _mark(folder, before.union(PAGES))
+    before = written_files(folder, COMMAND)
+    list_files(folder, before.union(PAGES), COMMAND)
     write_json(analysis.verdict, folder / "report.json")
-    viewed, warnings = write_view(observation, analysis, urdf, folder / "view.html")
+    viewed, warnings = write_view(observation, analysis, model, urdf, folder / "view.html")
     if not viewed:
         (folder / "view.html").unlink(missing_ok=True)
     write_page(analysis, folder / "report.html", viewed)
     bag = _replace_predicted(observation, analysis, folder, before)
-    _mark(folder, [name for name in PAGES if viewed or name != "view.html"] + bag)
+    pages = [name for name in PAGES if viewed or name != "view.html"]
+    list_files(folder, pages + bag, COMMAND)
     return warnings
 
 
@@ -213,7 +200,7 @@ def _replace_predicted(
         try:
             write_prediction_bag(observation, analysis.comparison, part / PREDICTED)
             files = [f"{PREDICTED}/{path.name}" for path in sorted((part / PREDICTED).iterdir())]
-            _mark(folder, before.union(PAGES, files))
+            list_files(folder, before.union(PAGES, files), COMMAND)
             if target.is_dir():
                 for path in target.iterdir():
                     path.unlink()

@@ -1,1 +1,1 @@
-"""Measured against predicted effort: how well, on which joint, and which term is to blame."""
+"""Measured against predicted effort: how well, on which joint, and which term is at fault."""

@@ -11,7 +11,7 @@ selection, all coefficients fitted anew), and only as long as the gain is worth 
 
 A term that explains much need not be the cause. It is named only if
 - it can be told from all others together: they do not imitate it in this motion;
-- its size is possible: no arm has ten times the gravity, or less than none, of its drawing;
+- its size is possible: no arm has ten times the gravity, or less than none, of its URDF;
 - it holds where it was not fitted: a fit to nine tenths of the recording improves the last tenth, in turns.
 
 A body at the tip, or one link's mass, acts on all joints at once. Each such cause is a few columns Y
@@ -50,7 +50,7 @@ SAMPLES = 20_000  # of the motion that are looked at: minutes at the analysis ra
 SMALLEST_CAUSE_SHARE = 0.3  # of the residuals' power, friction taken out, that a cause must explain
 ALONE = 0.95  # of what all causes explain together, noise apart, that the one to tell must explain alone
 SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must beat a link, which has one
-HEAVIEST_LINK = 3.0  # times what the model says; more is no slip of a drawing
+HEAVIEST_LINK = 3.0  # times what the model says; more is no error of a URDF
 FARTHEST_TIP = 2.0  # [m] from the tip frame to the centre of what it may carry
 ZERO: Vector = (0.0, 0.0, 0.0)
 PIECE = 2000  # samples whose regressor is held at once: some MB

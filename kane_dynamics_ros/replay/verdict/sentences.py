@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from kane_dynamics_ros.replay.estimation.correlation import Delay
 from kane_dynamics_ros.replay.estimation.motion import Motion
 from kane_dynamics_ros.replay.verdict.attribution import Attribution, LinkError, TipBody
 from kane_dynamics_ros.replay.verdict.comparison import Fit
@@ -26,7 +27,7 @@ def joint_findings(model: DynamicsModel, joint: int, attributions: Sequence[Attr
 
 
 def unexplained(figures: Fit) -> tuple[str, ...]:
-    """What is said of a joint that the model does not explain, though no term is to blame."""
+    """What is said of a joint that the model does not explain, though no term is at fault."""
     if figures.rmse < SMALLEST_RESIDUAL:
         return ()
     if figures.r_squared is None:
@@ -111,3 +112,14 @@ def notes(motion: Motion) -> tuple[str, ...]:
     if motion.derived:
         told.append(f"no velocity of {', '.join(map(repr, motion.derived))}: derived from the position")
     return tuple(told)
+
+
+def delay_sentence(delay: Delay | None) -> str:
+    """By how much the measured effort lags behind the command; empty where that cannot be told from 0."""
+    if delay is None or abs(delay.seconds) <= delay.uncertainty:
+        return ""
+    lags = "lags behind" if delay.seconds > 0.0 else "leads"
+    return (
+        f"measured effort {lags} the command by {1e3 * abs(delay.seconds):.2f} ms "
+        f"(+- {1e3 * delay.uncertainty:.2g} ms, correlation {delay.correlation:.2f})"
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kane_dynamics_ros.replay.errors import NoMotionError, NotFiniteError
-from kane_dynamics_ros.replay.estimation.delay import Delay
+from kane_dynamics_ros.replay.estimation.correlation import Delay
 from kane_dynamics_ros.replay.estimation.motion import Motion, Observation
 from kane_dynamics_ros.replay.verdict.attribution import (
     Attribution,
@@ -29,7 +29,7 @@ SMALLEST_EFFORT = 1e-6  # [N m] or [N]; below, an effort is nothing but rounding
 
 @dataclass(frozen=True)
 class JointVerdict:
-    """One joint: its figures, the terms to blame, and the same in words.
+    """One joint: its figures, the terms at fault, and the same in words.
 
     ``travel`` [rad] or [m] is how far it moved. A joint that hardly moved, and whose effort the others did
     not change either, is not ``judged``: nothing follows from its figures.

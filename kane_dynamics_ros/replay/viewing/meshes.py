@@ -1,166 +1,176 @@
-"""Meshes made small enough for a page: equal points joined, coordinates on 16 bits, triangles merged.
+"""The meshes that a URDF's visuals name: found in the robot's package, read, made small enough for a page."""
 
-A page carries every mesh as text; manufacturers publish housings of 100,000 triangles. Points are put on a
-grid and those in one cell become one (vertex clustering): no point moves by more than a cell, which quadric
-decimation does not promise, it takes a few lines of NumPy where that needs a compiled package, and a picture
-shows no difference. COLLADA has materials and a tree of transforms: there only the numbers get shorter.
-"""
-
-import re
-import struct
-from itertools import pairwise
+import base64
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from kane_dynamics_ros.description.findings import listed
+from kane_dynamics_ros.description.xml_tree import parse_xml
+from kane_dynamics_ros.replay.viewing.mesh_files import READERS, Material, MeshError, Surface, read_mesh
+from kane_dynamics_ros.replay.viewing.mesh_reduction import allowances, joined, packed, reduced
 
-LARGE = 200_000  # [bytes] of a mesh file that goes into the page as it is
-MOST_TRIANGLES = 20_000  # of one mesh
-FINEST = 65535  # steps of the grid along each side of the bounding box: 16 bits
-STL_HEAD = 84  # [bytes]: a comment of 80, the number of triangles
-STL_TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
-QUANTIZED = "quantized"  # the format that ``quantized`` writes and viewer.js reads
-
-Points = NDArray[np.float64]
-Indices = NDArray[np.int64]
-
-
-class MeshError(Exception):
-    """A mesh that cannot be shown; the text says why."""
+PACKAGE = "package://"
+MOST_TRIANGLES = 200_000  # of a page
+LARGEST_MESH = 2**26  # [bytes] of a file
+LARGEST_MESHES = 2**29  # [bytes] of all files of a robot
+NOT_FOUND = "not found"
+OUTSIDE = "it lies outside of the robot's package; --meshes-from-anywhere shows it"
 
 
-class Shown(NamedTuple):
-    """A mesh for the page: its format, its bytes, and what was changed, if anything that shows."""
+@dataclass(frozen=True)
+class Part:
+    """Some triangles of a mesh and their colour "#rrggbb"; without one, the colour that the URDF gives."""
 
-    format: str
-    data: bytes
-    change: str | None
-
-
-def made_small(format_: str, data: bytes) -> Shown:
-    """A mesh file of format "stl", "obj" or "dae" as the page takes it. Raises ``MeshError``."""
-    if len(data) <= LARGE:
-        return Shown(format_, data, None)
-    if format_ == "dae":
-        return Shown(format_, shorter_numbers(data), None)
-    points, triangles = read_stl(data) if format_ == "stl" else read_obj(data)
-    if not len(triangles) or not np.isfinite(points).all():
-        raise MeshError("it holds no triangles, or points that are no numbers")
-    before = len(triangles)
-    low, extent = points.min(axis=0), np.ptp(points, axis=0)
-    cell = extent.max() / FINEST
-    points, triangles = clustered(points, triangles, cell)
-    change = None
-    if len(triangles) > MOST_TRIANGLES:
-        cell = _coarsest_needed(points, triangles, extent.max())
-        points, triangles = clustered(points, triangles, cell)
-        change = (
-            f"{before} triangles are shown as {len(triangles)}; no point moves by more than "
-            f"{100 * 3**0.5 * cell / extent.max():.1f} % of its size"
-        )
-    return Shown(QUANTIZED, quantized(points, triangles, low, extent), change)
+    triangles: int
+    colour: str | None
+    opacity: float
 
 
-def read_stl(data: bytes) -> tuple[Points, Indices]:
-    """Corners (3 T, 3) and triangles (T, 3) of an STL file, binary or text. Raises ``MeshError``."""
-    count = int.from_bytes(data[80:STL_HEAD], "little")
-    if len(data) >= STL_HEAD + STL_TRIANGLE.itemsize * count and not (
-        data[:5] == b"solid" and b"facet" in data[:1000]
-    ):
-        corners = np.frombuffer(data, STL_TRIANGLE, count, STL_HEAD)["corners"].astype(np.float64)
-    else:
-        corners = _numbers(b" ".join(re.findall(rb"vertex\s+([^\n\r]{1,200})", data))).reshape(-1, 3)
-    points = corners.reshape(-1, 3)
-    return points, np.arange(len(points) // 3 * 3).reshape(-1, 3)
+@dataclass(frozen=True)
+class Mesh:
+    """A mesh in the page: ``base64`` of what ``mesh_reduction.packed`` makes, and its parts in that order."""
+
+    base64: str
+    parts: tuple[Part, ...]
 
 
-def read_obj(data: bytes) -> tuple[Points, Indices]:
-    """Points (V, 3) and triangles (T, 3) of a Wavefront file; polygons as fans. Raises ``MeshError``."""
-    points: list[bytes] = []
-    triangles: list[tuple[int, int, int]] = []
-    try:
-        for line in data.splitlines():
-            kind, *words = line.split() or [b""]
-            if kind == b"v":
-                points.append(b" ".join(words[:3]))
-            elif kind == b"f":
-                corners = [int(word.split(b"/")[0]) for word in words]
-                corners = [i - 1 if i > 0 else len(points) + i for i in corners]
-                triangles += [(corners[0], b, c) for b, c in pairwise(corners[1:])]
-        found, indices = (
-            _numbers(b" ".join(points)).reshape(-1, 3),
-            np.array(triangles, np.int64).reshape(-1, 3),
-        )
-    except (ValueError, IndexError, OverflowError) as error:
-        raise MeshError(f"it is no Wavefront file ({error})") from None
-    if len(indices) and (indices.min() < 0 or indices.max() >= len(found)):
-        raise MeshError("a face names a point that is not there")
-    return found, indices
-
-
-def _numbers(text: bytes) -> Points:
-    try:
-        return np.array(text.split(), np.float64)
-    except ValueError as error:
-        raise MeshError(f"a coordinate is no number ({error})") from None
-
-
-def clustered(points: Points, triangles: Indices, cell: float) -> tuple[Points, Indices]:
-    """The mesh with all points of one cubic cell joined at their mean, and without what falls together.
-
-    points: (V, 3), triangles: (T, 3), cell: its edge, in the unit of the points.
+class Meshes(NamedTuple):
+    """Meshes by the name that the URDF gives them, warnings about those that are not shown, and a note about
+    those that are simplified, "" where none is.
     """
-    if cell <= 0:
-        return points, triangles
-    cells = np.floor((points - points.min(axis=0)) / cell).astype(np.int64)
-    keys = (cells[:, 0] << 42) | (cells[:, 1] << 21) | cells[:, 2]
-    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    means = np.stack([np.bincount(which, axis, len(counts)) for axis in points.T], axis=1) / counts[:, None]
-    corners = which.reshape(-1)[triangles]
-    a, b, c = corners.T
-    corners = corners[(a != b) & (b != c) & (a != c)]
-    _, first = np.unique(np.sort(corners, axis=1), axis=0, return_index=True)
-    corners = corners[np.sort(first)]
-    used, renumbered = np.unique(corners, return_inverse=True)
-    return means[used], renumbered.reshape(-1, 3)
+
+    by_name: dict[str, Mesh]
+    warnings: list[str]
+    note: str
 
 
-def _coarsest_needed(points: Points, triangles: Indices, size: float) -> float:
-    """The finest cell, of those tried, that leaves at most ``MOST_TRIANGLES``."""
-    low, high = 4, 1024  # cells along the longest side
-    while high - low > 1 + low // 20:
-        middle = (low + high) // 2
-        if len(clustered(points, triangles, size / middle)[1]) > MOST_TRIANGLES:
-            high = middle
-        else:
-            low = middle
-    return size / low
+def load_meshes(urdf: str, folder: Path, anywhere: bool = False) -> Meshes:
+    """The meshes of all visuals.
 
-
-def quantized(points: Points, triangles: Indices, low: Points, extent: Points) -> bytes:
-    """What viewer.js reads: counts, origin and step of the grid, points and corners as small integers."""
-    step = np.where(extent > 0, extent / FINEST, 1.0)
-    places = np.clip(np.rint((points - low) / step), 0, FINEST).astype("<u2")
-    corners = triangles.astype("<u2" if len(points) <= FINEST else "<u4")
-    head = struct.pack("<II6f", len(points), len(triangles), *low, *step)
-    padding = b"\0" * (-(len(head) + places.nbytes) % 4)
-    return head + places.tobytes() + padding + corners.tobytes()
-
-
-def shorter_numbers(data: bytes) -> bytes:
-    """COLLADA with the numbers of each array to 1/65535 of the array's range."""
-
-    def shorter(match: "re.Match[bytes]") -> bytes:
+    Relative names start at ``folder``; ``package://NAME/...`` is looked up in the parents of ``folder``
+    and in ``share`` of every prefix of AMENT_PREFIX_PATH. A description may come from anyone, and what a page
+    embeds travels with it: unless ``anywhere``, a file must lie, links resolved, in the package.
+    """
+    surfaces: dict[str, Surface] = {}
+    triangles: dict[str, int] = {}  # in the file
+    refused: dict[str, list[str]] = {}  # names by the reason
+    left = LARGEST_MESHES
+    for name in mesh_names(urdf):
         try:
-            values = np.array(match[2].split(), np.float64)
-        except ValueError:
-            return match[0]
-        if not len(values) or not np.isfinite(values).all() or not np.ptp(values):
-            return match[0]
-        digits = max(0, int(np.ceil(np.log10(FINEST / np.ptp(values)))))
-        return (
-            match[1]
-            + " ".join(f"{value:.{digits}f}".rstrip("0").rstrip(".") or "0" for value in values).encode()
-        )
+            data, suffix = mesh_data(name, folder, anywhere)
+            left -= len(data)
+            if left < 0:
+                raise MeshError(f"the robot's meshes have more than {LARGEST_MESHES} bytes")
+            surface = read_mesh(data, suffix)
+            surfaces[name], triangles[name] = joined(surface), len(surface.corners)
+        except MeshError as error:
+            refused.setdefault(str(error), []).append(name if len(name) <= 100 else f"{name[:100]}...")
+    meshes, note = page_meshes(surfaces, triangles)
+    return Meshes(meshes, [not_shown(names, reason) for reason, names in refused.items()], note)
 
-    return re.sub(rb"(<float_array[^>]{0,500}>)([^<]*)", shorter, data)
+
+def not_shown(names: Sequence[str], reason: str) -> str:
+    """A warning about meshes."""
+    return f"{'mesh' if len(names) == 1 else 'meshes'} not shown: {listed(names)}: {reason}"
+
+
+def page_meshes(surfaces: Mapping[str, Surface], triangles: Mapping[str, int]) -> tuple[dict[str, Mesh], str]:
+    """The surfaces as the page takes them, all together small enough; and a sentence about those that are
+    simplified. ``triangles`` says how many each had in its file.
+    """
+    meshes, before, after, moved = {}, [], [], []
+    most = allowances([len(surface.corners) for surface in surfaces.values()], MOST_TRIANGLES)
+    for (name, surface), allowed in zip(surfaces.items(), most, strict=True):
+        small = reduced(surface, allowed)
+        data, counts = packed(small.surface)
+        meshes[name] = Mesh(
+            base64.b64encode(data).decode("ascii"), tuple(map(part, counts, small.surface.materials))
+        )
+        if small.moved:
+            before.append(triangles[name])
+            after.append(len(small.surface.corners))
+            moved.append(small.moved)
+    if not moved:
+        return meshes, ""
+    which = "1 mesh is" if len(moved) == 1 else f"{len(moved)} of {len(meshes)} meshes are"
+    return meshes, (
+        f"{which} simplified: {sum(before):,} triangles are shown as {sum(after):,}; "
+        f"no point moves by more than {100 * max(moved):.1f} % of its mesh's size"
+    )
+
+
+def part(triangles: int, material: Material | None) -> Part:
+    """A part for the page."""
+    if material is None:
+        return Part(triangles, None, 1.0)
+    return Part(triangles, "#" + "".join(f"{round(255 * x):02x}" for x in material.colour), material.opacity)
+
+
+def mesh_data(name: str, folder: Path, anywhere: bool) -> tuple[bytes, str]:
+    """A mesh file's content and suffix. Raises ``MeshError``."""
+    reason = NOT_FOUND if name else "its element has no file name"
+    for path, package in candidates(name, folder):
+        try:
+            if not path.is_file():
+                continue
+            if not anywhere and package is not None and not path.resolve().is_relative_to(package.resolve()):
+                reason = OUTSIDE
+                continue
+            suffix = path.suffix.lower()
+            if suffix not in READERS:
+                reason = f"files *{suffix[:20]} are not shown, only STL, COLLADA and Wavefront"
+                continue
+            with path.open("rb") as file:
+                data = file.read(LARGEST_MESH + 1)
+        except (OSError, ValueError) as error:  # too long a name, no permission, a zero byte
+            reason = getattr(error, "strerror", None) or str(error)
+            continue
+        if len(data) > LARGEST_MESH:
+            raise MeshError(f"it has more than {LARGEST_MESH} bytes")
+        return data, suffix
+    raise MeshError(reason)
+
+
+def mesh_names(urdf: str) -> list[str]:
+    """The file names of the URDF's visual meshes, each once; "" for a mesh without one."""
+    links = parse_xml(urdf).all("link")
+    shapes = [shape for link in links for visual in link.all("visual") for shape in visual.all("geometry")]
+    meshes = [mesh for shape in shapes for mesh in shape.all("mesh")]
+    return list(dict.fromkeys(mesh.attributes.get("filename", "") for mesh in meshes))
+
+
+def candidates(name: str, folder: Path) -> Iterator[tuple[Path, Path | None]]:
+    """Where a mesh of that name may lie, and in which folder it must; None where the user installed it."""
+    if not name:
+        return
+    if not name.startswith(PACKAGE):
+        yield folder / name.removeprefix("file://"), package_of(folder)
+        return
+    relative = PurePosixPath(name.removeprefix(PACKAGE))
+    if not relative.parts or relative.is_absolute() or relative.parts[0] == "..":
+        return
+    for parent in (folder, *folder.resolve().parents):
+        yield parent / relative, parent / relative.parts[0]
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
+        share = Path(prefix) / "share"
+        # links in an install space, which colcon --symlink-install makes, are the user's own
+        yield share / relative, share / relative.parts[0] if ".." in relative.parts else None
+
+
+def mesh_file(name: str, folder: Path) -> Path | None:
+    """The first file, of those that a mesh of that name may be, that is there."""
+    for path, _ in candidates(name, folder):
+        with suppress(OSError, ValueError):  # too long a name, a zero byte
+            if path.is_file():
+                return path
+    return None
+
+
+def package_of(folder: Path) -> Path:
+    """The ROS package that a folder lies in, else the folder itself."""
+    whole = folder.resolve()
+    return next((each for each in (whole, *whole.parents) if (each / "package.xml").is_file()), whole)

@@ -1,28 +1,37 @@
-// Plays a record: the arm from its URDF, the reference beside it, and plots that follow the play bar.
+// Plays how a robot moved: the arm from its URDF, the reference beside it, and plots that follow the play bar.
 "use strict";
 
-const { THREE, OrbitControls, STLLoader, ColladaLoader, OBJLoader, URDFLoader, uPlot } = viewerLibraries;
-const record = JSON.parse(document.getElementById("record").textContent);
+const { THREE, OrbitControls, URDFLoader, uPlot } = viewerLibraries;
+const playback = JSON.parse(document.getElementById("playback").textContent);
 const element = (id) => document.getElementById(id);
-const duration = record.times[record.times.length - 1];
+const duration = playback.times[playback.times.length - 1];
 const MOTION = "#2a6f97", REFERENCE = "#099268";
 const TRACE_POINTS = 400;
+const FIELD_OF_VIEW = 40; // [degrees], from top to bottom
+const CREASE = Math.cos(Math.PI / 5);
 
 // ---- The arm ----------------------------------------------------------------------------------------
 
 function loadMesh(path, manager, material, done) {
-  const mesh = record.meshes[path];
-  if (!mesh) return done(null, new Error(`mesh ${path} was not found`));
+  const mesh = playback.meshes[path];
+  if (!mesh) return done(null, new Error(`mesh ${path} is not shown`));
   const bytes = Uint8Array.from(atob(mesh.base64), (c) => c.charCodeAt(0));
-  if (mesh.format === "quantized") return done(new THREE.Mesh(quantizedGeometry(bytes.buffer), material));
-  if (mesh.format === "stl") return done(new THREE.Mesh(new STLLoader().parse(bytes.buffer), material));
-  const text = new TextDecoder().decode(bytes);
-  if (mesh.format === "dae") return done(opaque(new ColladaLoader(manager).parse(text, "").scene));
-  done(new OBJLoader(manager).parse(text));
+  done(new THREE.Mesh(meshGeometry(bytes.buffer, mesh.parts), mesh.parts.map((part) => partMaterial(part, material))));
 }
 
-// What meshes.py writes: counts, origin and step of a grid, points and corners as small integers. Flat faces.
-function quantizedGeometry(buffer) {
+// Both sides are drawn: files in which some triangles face inwards are common.
+function partMaterial({ colour, opacity }, otherwise) {
+  if (colour === null) {
+    otherwise.side = THREE.DoubleSide;
+    return otherwise;
+  }
+  const transparent = opacity < 1;
+  return new THREE.MeshPhongMaterial({ color: colour, opacity, transparent, depthWrite: !transparent, side: THREE.DoubleSide });
+}
+
+// What mesh_reduction.py packs: counts, origin and step of a grid, points and corners as small integers; the corners
+// in the order of the parts.
+function meshGeometry(buffer, parts) {
   const head = new DataView(buffer);
   const points = head.getUint32(0, true), triangles = head.getUint32(4, true);
   const float = (i) => head.getFloat32(8 + 4 * i, true);
@@ -35,18 +44,47 @@ function quantizedGeometry(buffer) {
   });
   const geometry = new THREE.BufferGeometry();
   geometry.setAttribute("position", new THREE.BufferAttribute(positions, 3));
-  geometry.computeVertexNormals();
+  geometry.setAttribute("normal", new THREE.BufferAttribute(cornerNormals(positions, corners, points), 3));
+  let first = 0;
+  parts.forEach((part, i) => {
+    geometry.addGroup(first, 3 * part.triangles, i);
+    first += 3 * part.triangles;
+  });
   return geometry;
 }
 
-// Old COLLADA files say <transparency>0.0</transparency> of opaque materials, which other viewers show too.
-function opaque(scene) {
-  scene.traverse((part) => {
-    for (const material of [part.material ?? []].flat()) {
-      if (material.opacity === 0) Object.assign(material, { opacity: 1, transparent: false });
+// At each corner the mean of the normals, weighted by area, of the triangles that meet there at less than the
+// crease angle: curved faces look smooth, edges stay sharp.
+function cornerNormals(positions, corners, points) {
+  const triangles = corners.length / 3;
+  const areas = new Float32Array(corners.length); // each triangle's normal, as long as twice its area
+  const lengths = new Float32Array(triangles);
+  const a = new THREE.Vector3(), b = new THREE.Vector3(), c = new THREE.Vector3();
+  for (let i = 0; i < triangles; i++) {
+    a.fromArray(positions, 9 * i);
+    b.fromArray(positions, 9 * i + 3).sub(a);
+    c.fromArray(positions, 9 * i + 6).sub(a);
+    lengths[i] = b.cross(c).length();
+    b.toArray(areas, 3 * i);
+  }
+  const starts = new Uint32Array(points + 1), around = new Uint32Array(corners.length);
+  for (const corner of corners) starts[corner + 1]++;
+  for (let i = 0; i < points; i++) starts[i + 1] += starts[i];
+  const next = starts.slice();
+  corners.forEach((corner, i) => { around[next[corner]++] = Math.floor(i / 3); });
+  const normals = new Float32Array(3 * corners.length);
+  corners.forEach((corner, i) => {
+    const own = Math.floor(i / 3);
+    b.set(0, 0, 0);
+    for (let k = starts[corner]; k < starts[corner + 1]; k++) {
+      const other = around[k];
+      const along = areas[3 * own] * areas[3 * other] + areas[3 * own + 1] * areas[3 * other + 1]
+        + areas[3 * own + 2] * areas[3 * other + 2];
+      if (along >= CREASE * lengths[own] * lengths[other]) b.add(a.fromArray(areas, 3 * other));
     }
+    b.normalize().toArray(normals, 3 * i);
   });
-  return scene;
+  return normals;
 }
 
 function hasShape(link) {
@@ -74,12 +112,12 @@ function loadArm() {
   const loader = new URDFLoader();
   loader.packages = (name) => `package://${name}`;
   loader.loadMeshCb = loadMesh;
-  const arm = loader.parse(record.urdf);
+  const arm = loader.parse(playback.urdf);
   for (const link of Object.values(arm.links)) {
     if (!hasShape(link)) addRods(link, 0.008);
   }
   for (const joint of Object.values(arm.joints)) joint.ignoreLimits = true; // show what was recorded
-  for (const [name, value] of Object.entries(record.locked)) arm.setJointValue(name, value);
+  for (const [name, value] of Object.entries(playback.locked)) arm.setJointValue(name, value);
   return arm;
 }
 
@@ -94,7 +132,7 @@ function makeGhost(arm) {
 
 // The samples are dense, so between two of them a straight line will do.
 function valueAt(values, time) {
-  const times = record.times;
+  const times = playback.times;
   let low = 0, high = times.length - 1;
   while (high - low > 1) {
     const middle = (low + high) >> 1;
@@ -106,12 +144,12 @@ function valueAt(values, time) {
 }
 
 function pose(arm, motion, time) {
-  record.joints.forEach((name, i) => arm.setJointValue(name, valueAt(motion[i], time)));
+  playback.joints.forEach((name, i) => arm.setJointValue(name, valueAt(motion[i], time)));
   arm.updateMatrixWorld(true);
 }
 
 function tipPosition(arm) {
-  return arm.links[record.tip].getWorldPosition(new THREE.Vector3());
+  return arm.links[playback.tip].getWorldPosition(new THREE.Vector3());
 }
 
 function trace(arm, motion, colour) {
@@ -143,21 +181,28 @@ function viewDirection(centre) {
   return new THREE.Vector3(0.5 * out.x + out.y, 0.5 * out.y - out.x, 0.5).normalize();
 }
 
+// From where all within a radius is in view, in a scene of any proportions.
+function distanceFor(radius) {
+  const { clientWidth, clientHeight } = element("scene");
+  const half = Math.tan((FIELD_OF_VIEW / 2) * (Math.PI / 180)) * Math.min(1, clientWidth / clientHeight);
+  return radius / Math.sin(Math.atan(half));
+}
+
 function makeStage() {
   const scene = new THREE.Scene();
   const arm = loadArm();
-  const ghost = record.reference ? makeGhost(loadArm()) : null;
-  scene.add(arm, trace(arm, record.position, MOTION));
-  if (ghost) scene.add(ghost, trace(ghost, record.reference, REFERENCE));
+  const ghost = playback.reference ? makeGhost(loadArm()) : null;
+  scene.add(arm, trace(arm, playback.position, MOTION));
+  if (ghost) scene.add(ghost, trace(ghost, playback.reference, REFERENCE));
   const bounds = new THREE.Box3().setFromObject(scene);
   const size = bounds.getSize(new THREE.Vector3()).length() / 2;
   const centre = bounds.getCenter(new THREE.Vector3());
   addSurroundings(scene, size, bounds.min.z);
 
   const renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true, preserveDrawingBuffer: true });
-  const camera = new THREE.PerspectiveCamera(40, 1, 0.01 * size, 50 * size);
+  const camera = new THREE.PerspectiveCamera(FIELD_OF_VIEW, 1, 0.01 * size, 50 * size);
   camera.up.set(0, 0, 1);
-  camera.position.copy(centre).addScaledVector(viewDirection(centre), 2.6 * size);
+  camera.position.copy(centre).addScaledVector(viewDirection(centre), distanceFor(size));
   const controls = new OrbitControls(camera, renderer.domElement);
   controls.target.copy(centre);
   controls.update();
@@ -207,18 +252,18 @@ function plotTicks(_, __, low, high) {
 function plotOptions(title, quantity, width, height, last) {
   const strokes = { motion: { stroke: MOTION, width: 1.5 }, reference: { stroke: REFERENCE, width: 1.5, dash: [6, 4] } };
   return {
-    title: `${title} [${quantity.units[record.joints.indexOf(title)]}]`,
+    title: `${title} [${quantity.units[playback.joints.indexOf(title)]}]`,
     width, height, legend: { show: false }, cursor: { drag: { setScale: false } },
     scales: { x: { time: false }, y: { range: plotRange } },
     axes: [last ? { size: 28 } : { size: 6, values: () => [] }, { size: 60, splits: plotTicks }],
-    series: [{}, ...quantity.series.map((series) => ({ label: series.label, ...strokes[series.role] }))],
+    series: [{}, ...quantity.curves.map((curve) => ({ label: curve.label, ...strokes[curve.role] }))],
   };
 }
 
 function makePlot(name, i, quantity, count, last) {
   const holder = element("plots");
   const width = holder.clientWidth, height = Math.max((holder.clientHeight - 22) / count - 24, 72);
-  const data = [record.times, ...quantity.series.map((series) => series.values[i])];
+  const data = [playback.times, ...quantity.curves.map((curve) => curve.values[i])];
   const now = document.createElement("div");
   now.className = "now";
   const options = plotOptions(name, quantity, width, height + (last ? 22 : 0), last);
@@ -235,10 +280,10 @@ function placeNow(plot, now) {
 function showQuantity() {
   plots.forEach(({ plot }) => plot.destroy());
   element("plots").textContent = "";
-  const quantity = record.quantities[element("quantity").selectedIndex];
+  const quantity = playback.quantities[element("quantity").selectedIndex];
   const told = (values) => values.some((value) => value !== null);
-  const joints = record.joints.map((_, i) => i).filter((i) => quantity.series.some(({ values }) => told(values[i])));
-  plots = joints.map((i, k) => makePlot(record.joints[i], i, quantity, joints.length, k === joints.length - 1));
+  const joints = playback.joints.map((_, i) => i).filter((i) => quantity.curves.some(({ values }) => told(values[i])));
+  plots = joints.map((i, k) => makePlot(playback.joints[i], i, quantity, joints.length, k === joints.length - 1));
   if (!joints.length) element("plots").textContent = "nothing was recorded of this quantity";
   seek(time);
 }
@@ -249,8 +294,8 @@ let time = 0, playing = false, lastFrame = 0;
 
 function seek(to) {
   time = Math.min(Math.max(to, 0), duration);
-  pose(stage.arm, record.position, time);
-  if (stage.ghost) pose(stage.ghost, record.reference, time);
+  pose(stage.arm, playback.position, time);
+  if (stage.ghost) pose(stage.ghost, playback.reference, time);
   plots.forEach(({ plot, now }) => placeNow(plot, now));
   element("time").value = time;
   element("clock").textContent = `${time.toFixed(2)} / ${duration.toFixed(2)} s`;
@@ -281,7 +326,7 @@ function onKey(event) {
 }
 
 function start() {
-  const shown = [["motion", record.motionLabel]];
+  const shown = [["motion", playback.motion_label]];
   if (stage.ghost) shown.push(["reference", "reference"]);
   for (const [role, label] of shown) {
     const entry = document.createElement("span");
@@ -289,7 +334,7 @@ function start() {
     entry.textContent = label;
     element("legend").append(entry);
   }
-  record.quantities.forEach(({ label }) => element("quantity").add(new Option(label)));
+  playback.quantities.forEach(({ label }) => element("quantity").add(new Option(label)));
   element("time").max = duration;
   element("time").addEventListener("input", (event) => seek(Number(event.target.value)));
   element("play").addEventListener("click", () => setPlaying(!playing));

@@ -1,0 +1,97 @@
+"""The robot that a page shows: its URDF as text, its chain, its meshes."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+from xml.sax.saxutils import quoteattr
+
+from kane_dynamics_ros.description import Chain, Robot, load_robot, parse_robot, serial_chain
+from kane_dynamics_ros.description.load import refuse_arguments, urdf_content
+from kane_dynamics_ros.description.xml_tree import Element, parse_xml
+from kane_dynamics_ros.replay.viewing.meshes import Meshes, load_meshes
+from kane_dynamics_ros.replay.viewing.page import Curve, Quantity
+
+POSITION_UNITS = {"prismatic": "m"}  # else rad
+EFFORT_UNITS = {"prismatic": "N"}  # else N m
+# What the page's own reader of URDFs needs; anything else, of any prefix, stays out.
+SHOWN = re.compile(
+    "robot|link|visual|geometry|mesh|box|cylinder|sphere|origin|material|color|joint|parent|child|axis|limit|mimic"
+)
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    """What of a robot to show: its chain, a xacro file's arguments, and meshes from any folder instead of the
+    robot's package alone.
+    """
+
+    root: str | None = None
+    tip: str | None = None
+    lock: Mapping[str, float] = field(default_factory=dict)
+    xacro: Mapping[str, str] = field(default_factory=dict)
+    meshes_from_anywhere: bool = False
+
+
+class ShownRobot(NamedTuple):
+    """A robot to show, and its locked joints [rad] or [m]."""
+
+    urdf: str
+    chain: Chain
+    locked: dict[str, float]
+    meshes: Meshes
+
+    def position(self, label: str, *curves: Curve) -> Quantity:
+        """Something in the joints' own units."""
+        return Quantity(label, self._units(POSITION_UNITS, "rad"), curves)
+
+    def effort(self, *curves: Curve) -> Quantity:
+        """Joint efforts."""
+        return Quantity("torque", self._units(EFFORT_UNITS, "N m"), curves)
+
+    def _units(self, by_kind: Mapping[str, str], otherwise: str) -> tuple[str, ...]:
+        kinds = {joint.name: joint.kind for joint in self.chain.joints}
+        return tuple(by_kind.get(kinds[name], otherwise) for name in self.chain.coordinates)
+
+
+def robot_from_file(path: Path, options: ViewOptions) -> ShownRobot:
+    """A URDF or xacro file, in any encoding that XML declares. Raises ``DescriptionError``."""
+    robot = load_robot(path, xacro_arguments=options.xacro)
+    tree = parse_xml(urdf_content(path, options.xacro), str(path))
+    return _shown(robot, tree, path.parent, options)
+
+
+def robot_from_text(text: str, source: str, folder: Path, options: ViewOptions) -> ShownRobot:
+    """A URDF's text; ``source`` is its name in messages, ``folder`` where meshes are looked for.
+
+    Raises ``DescriptionError``.
+    """
+    refuse_arguments(source, options.xacro)
+    return _shown(parse_robot(text, source), parse_xml(text, source), folder, options)
+
+
+def _shown(robot: Robot, tree: Element, folder: Path, options: ViewOptions) -> ShownRobot:
+    chain = serial_chain(robot, options.tip, root=options.root, lock=options.lock)
+    text = shown_urdf(tree)
+    return ShownRobot(
+        text, chain, dict(options.lock), load_meshes(text, folder, options.meshes_from_anywhere)
+    )
+
+
+def shown_urdf(tree: Element) -> str:
+    """The URDF with nothing but what the page shows, as XML that any browser reads."""
+    prefix = f"{tree.tag.rpartition(':')[0]}:" if ":" in tree.tag else ""
+
+    def text(element: Element) -> str:
+        tag = element.tag.removeprefix(prefix)
+        if SHOWN.fullmatch(tag) is None:
+            return ""
+        attributes = "".join(
+            f" {name}={quoteattr(value)}" for name, value in element.attributes.items() if ":" not in name
+        )
+        if tag == "mesh" and "filename" not in element.attributes:
+            attributes += ' filename=""'
+        return f"<{tag}{attributes}>{''.join(map(text, element.children))}</{tag}>"
+
+    return text(tree)

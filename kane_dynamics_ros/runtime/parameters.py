@@ -1,0 +1,139 @@
+"""Run-time parameters of a model: changed with every value checked, and packed for the generated code.
+
+And the base parameters, the combinations of inertial parameters that torques can tell apart.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.runtime.interface import Array, BaseParameters, Parameters, Payload
+
+TRIANGLE = 1e-9  # relative slack of the triangle inequality, for rounded input
+
+STATES = 40  # random states for each joint; more than enough rows for 10 parameters a body
+DEPENDENT = 1e-9  # diagonal entry of R, columns of unit length, below which one depends on others
+ROUNDING = 1e-12  # length of a column, relative to the longest, below which it is only rounding
+
+
+class ParameterError(KaneDynamicsError):
+    """A run-time parameter has a value that makes no sense."""
+
+    def __init__(self, name: str, found: object, allowed: str) -> None:
+        self.name, self.found, self.allowed = name, found, allowed
+        super().__init__(f"parameter {name}: found {found!r}; allowed: {allowed}")
+
+
+def changed(parameters: Parameters, n: int, bodies: int, changes: Mapping[str, Any]) -> Parameters:
+    """``parameters`` with some fields replaced, every value checked.
+
+    Raises:
+        ParameterError: an unknown name, or a value that makes no sense.
+    """
+    known = ("gravity", "rotor_inertia", "viscous", "coulomb", "coulomb_velocity", "payload", "inertial")
+    fields: dict[str, Any] = {}
+    for name, value in changes.items():
+        if name not in known or (name == "inertial" and parameters.inertial is None):
+            allowed = [k for k in known if k != "inertial" or parameters.inertial is not None]
+            raise ParameterError(name, value, f"the parameters are {', '.join(allowed)}")
+        if name == "gravity":
+            fields[name] = _numbers(name, value, 3)
+        elif name in ("rotor_inertia", "viscous", "coulomb"):
+            fields[name] = _numbers(name, value, n, least=0.0)
+        elif name == "coulomb_velocity":
+            fields[name] = _positive(name, value)
+        elif name == "inertial":
+            fields[name] = _numbers(name, value, 10 * bodies)
+        else:
+            fields[name] = checked_payload(value)
+    return replace(parameters, **fields)
+
+
+def checked_payload(value: Any) -> Payload:
+    """A payload whose numbers are finite and whose inertia a body can have.
+
+    Raises:
+        ParameterError: naming the part that is wrong.
+    """
+    if not isinstance(value, Payload):
+        raise ParameterError("payload", value, "a Payload")
+    mass = _numbers("payload.mass", [value.mass], 1, least=0.0)[0]
+    com = _numbers("payload.com", value.com, 3)
+    inertia = _numbers("payload.inertia", value.inertia, 6)
+    xx, xy, xz, yy, yz, zz = inertia
+    moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    slack = TRIANGLE * max(abs(moments))
+    if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
+        raise ParameterError(
+            "payload.inertia",
+            inertia,
+            "principal moments that are not negative and of which no one exceeds the sum of the others",
+        )
+    if mass == 0.0 and any(inertia):
+        raise ParameterError("payload.inertia", inertia, "zero when payload.mass is zero")
+    return Payload(mass, (com[0], com[1], com[2]), (xx, xy, xz, yy, yz, zz))
+
+
+def _numbers(name: str, value: Any, size: int, least: float = -math.inf) -> tuple[float, ...]:
+    allowed = f"{size} finite number{'s' if size > 1 else ''}" + (
+        f" >= {least:g}" if least > -math.inf else ""
+    )
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        raise ParameterError(name, value, allowed) from None
+    real = array.shape == (size,) and np.can_cast(array.dtype, np.float64, "safe")
+    if not real or not all(math.isfinite(x) and x >= least for x in array):
+        raise ParameterError(name, value, allowed)
+    return tuple(float(x) for x in array)
+
+
+def _positive(name: str, value: Any) -> float:
+    number = _numbers(name, [value], 1)[0]
+    if number <= 0.0:
+        raise ParameterError(name, value, "a finite number > 0")
+    return number
+
+
+def packed(parameters: Parameters) -> tuple[float, ...]:
+    """The ``parameters`` array of the generated code, in its documented order."""
+    payload = parameters.payload
+    return (
+        *parameters.gravity,
+        payload.mass,
+        *payload.com,
+        *payload.inertia,
+        *parameters.rotor_inertia,
+        *parameters.viscous,
+        *parameters.coulomb,
+        parameters.coulomb_velocity,
+        *(parameters.inertial or ()),
+    )
+
+
+def find_base_parameters(regressor: Callable[..., Array], n: int) -> BaseParameters:
+    """QR decomposition of the regressor over random states, after Gautier (1991).
+
+    A column that depends on those before it shows as a zero on R's diagonal. Y = Y_b [1 K]: the
+    independent columns Y_b, and the others as combinations of them.
+    """
+    random = np.random.default_rng(0)
+    q, qd, qdd = random.uniform(-np.pi, np.pi, (3, STATES * n, n))
+    Y = regressor(q, qd, qdd)
+    Y = Y.reshape(-1, Y.shape[-1])
+    size = np.linalg.norm(Y, axis=0)
+    felt = np.flatnonzero(size > ROUNDING * size.max(initial=0.0))
+    R = np.asarray(np.linalg.qr(Y[:, felt] / size[felt], mode="r"))
+    chosen = np.abs(np.diag(R)) > DEPENDENT
+    columns, others = felt[chosen], felt[~chosen]
+    K = np.linalg.lstsq(R[:, chosen], R[:, ~chosen], rcond=None)[0]
+    K *= size[others] / size[columns, None]
+    K[np.abs(K) < DEPENDENT] = 0.0
+    combine = np.zeros((len(columns), Y.shape[1]))
+    combine[np.arange(len(columns)), columns] = 1.0
+    combine[:, others] = K
+    return BaseParameters(columns, combine)

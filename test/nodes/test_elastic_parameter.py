@@ -1,0 +1,54 @@
+"""The simulated hardware node's parameter ``elastic``."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
+
+from kane_dynamics_ros.elastic.link import NoElasticLinkError
+from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_engine, parametrised
+from kane_dynamics_ros.nodes.parameters import RosParameterError
+from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.share import share_directory
+from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
+from kane_dynamics_ros.simulation.plant import Plant
+
+LINKS = Path(__file__).parents[2] / "examples" / "elastic_forearm" / "forearm.yaml"
+MODEL = load_model("manipulator_5dof")
+
+
+def engine(**changes: Any) -> Any:
+    values = {declaration.name: declaration.default for declaration in TABLE} | changes
+    values = {name: [] if value == [""] else value for name, value in values.items()}
+    return build_engine(parametrised(MODEL, values), values)
+
+
+def test_without_it_the_arm_is_rigid() -> None:
+    assert isinstance(engine(), Plant)
+
+
+def test_a_yaml_file_makes_its_links_bend() -> None:
+    bent = engine(elastic=str(LINKS))
+    assert isinstance(bent, ElasticPlant)
+    assert bent.arm.size == 5 + 4 * 6  # joints, and four free nodes
+
+
+def test_the_urdf_s_own_elements_are_read_and_the_payload_is_carried() -> None:
+    text = (share_directory() / "urdf" / "manipulator_5dof.urdf").read_text(encoding="utf-8")
+    element = '<elastic E="1e10" G="3e9" density="1815" tube="0.05 0.02"/>'
+    urdf = text.replace('<link name="limb_3">', f'<link name="limb_3">{element}')
+    light = engine(elastic="urdf", robot_description=urdf)
+    heavy = engine(elastic="urdf", robot_description=urdf, **{"payload.mass": 2.0})
+    assert heavy.tip.p[2] < light.tip.p[2] - 1e-3  # it sags more
+
+
+def test_it_needs_the_own_engine_and_links(tmp_path: Path) -> None:
+    with pytest.raises(RosParameterError) as refused:
+        engine(elastic=str(LINKS), engine="mujoco")
+    assert str(refused.value) == (
+        f"parameter 'elastic': found {str(LINKS)!r}; allowed is empty with engine mujoco"
+    )
+    with pytest.raises(NoElasticLinkError):
+        engine(elastic="urdf")
