@@ -26,7 +26,10 @@ from kane_dynamics_ros.formulation.kane.dynamics import (
     mass_matrix,
     resultants,
 )
-from kane_dynamics_ros.formulation.kane.effort_derivatives import effort_derivatives
+from kane_dynamics_ros.formulation.kane.effort_derivatives import (
+    effort_derivatives,
+    external_effort_derivatives_in_root,
+)
 from kane_dynamics_ros.formulation.kane.energy import momentum_and_drift
 from kane_dynamics_ros.formulation.kane.forward_dynamics import forward_dynamics
 from kane_dynamics_ros.formulation.kane.frames import Reframed
@@ -35,6 +38,7 @@ from kane_dynamics_ros.formulation.kane.kinematics import (
     body_poses,
     jacobian_of_point,
     motion,
+    partial_velocities_of_point,
     place,
     placed_in_root,
 )
@@ -451,18 +455,24 @@ def external_functions(
     ]
 
 
-def external_functions_in_root(state: State, tip_jacobian: Sequence[Expression]) -> list[Function]:
-    """The same of a wrench in root axes, from the tip's Jacobian (6, n), angular rows first."""
+def external_functions_in_root(state: State, segments: Sequence[Segment], chain: Chain) -> list[Function]:
+    """The same of a wrench in root axes, by the tip's partial velocities."""
     graph, n = state.graph, len(state.q)
     wrench = [graph.symbol(f"wrench[{i}]") for i in range(6)]
-    columns = [tip_jacobian[i::n] for i in range(n)]
-    effort = tuple(_dot((*column[3:], *column[:3]), wrench) for column in columns)
-    slopes = flat(graph, jacobian(effort, state.q))
+    force, torque = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
+    placements = state.place(segments)
+    poses = body_poses(placements)
+    tip = placed_in_root(poses[-1], chain.R_BT, chain.p_BoTo_B).p_RoBo_R
+    partials = partial_velocities_of_point(placements, poses, tip)
+    J = jacobian_of_point(placements, poses, tip, n)
+    columns = [[graph.lift(row[i]) for row in (*J[3:], *J[:3])] for i in range(n)]
+    effort = tuple(_dot(column, wrench) for column in columns)
+    slopes = external_effort_derivatives_in_root(placements, partials, force, torque, n)
     inputs = ("q", "wrench")
     summary = "d (J^T w) / d q, the wrench fixed in root axes"
     return [
         Function("external_effort_in_root", "J^T w of a wrench in root axes", inputs, (n,), effort),
-        Function("external_effort_in_root_derivatives", summary, inputs, (n, n), slopes),
+        Function("external_effort_in_root_derivatives", summary, inputs, (n, n), flat(graph, slopes)),
     ]
 
 
@@ -521,7 +531,6 @@ def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Robot
     )
     lean = regroup(given.lean_segments, choices[0].keep)
     poses = pose_functions(state, given.link_segments, chain)
-    J = next(function.outputs for function in poses if function.name == "tip_jacobian")
     functions = (
         *dynamic_functions("", *defaults),
         *dynamic_functions("_with", *parametrized),
@@ -529,7 +538,7 @@ def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Robot
         *link_functions(state, given.link_segments, given.gravity),
         *poses,
         *external_functions(state, lean, reframed, chain),
-        *external_functions_in_root(state, J),
+        *external_functions_in_root(state, given.link_segments, chain),
         momentum_function(state, lean, given.rotor_inertia, parametrized[0].holding),
         friction_function(state, given.viscous, given.coulomb, given.coulomb_velocity),
     )

@@ -9,13 +9,11 @@ from kane_dynamics_ros.codegen.derive import Derived
 from kane_dynamics_ros.codegen.functions import Function
 from kane_dynamics_ros.codegen.graph import CALL
 from kane_dynamics_ros.codegen.parameters import default_parameters
+from kane_dynamics_ros.codegen.parts import LARGE, cut_in_parts
 from kane_dynamics_ros.codegen.passes import Listing, TrigonometricPass, cut_at_angles
 from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 
 LANES = 32  # states a block: few enough that loads from memory overlap with the arithmetic
-LANED = 6_000  # statements up to which a function may come in lanes
-LARGE = 10_000  # statements from which on a function is compiled in parts: compilers take their square
-PART = 1_000  # statements of such a part
 
 # Print listings as C99 statements on local constants.
 
@@ -40,21 +38,17 @@ class _Text:
     def statements(self, indices: Iterable[int], indent: str = "    ") -> list[str]:
         return [f"{indent}double {self.names[i]} = {self.right(i)};" for i in indices]
 
-    def outputs(self, first: int, last: int, target: Callable[[int], str]) -> list[str]:
-        """Assignments of outputs, numbered from 0 each."""
+    def outputs(self, targets: Iterable[str]) -> list[str]:
+        """Assignments of the listing's outputs."""
         return [
-            f"    {target(k)} = {'-' if output.negative else ''}{self.names[output.index]};"
-            for k, output in enumerate(self.listing.outputs[first:last])
+            f"    {target} = {'-' if output.negative else ''}{self.names[output.index]};"
+            for target, output in zip(targets, self.listing.outputs, strict=True)
         ]
 
 
 def _placed(name: str, at: Callable[[int], str]) -> str:
     found = re.fullmatch(r"(q|qd|qdd|tau|wrench|s|c)\[(\d+)\]", name)
     return f"{found[1]}[{at(int(found[2]))}]" if found else name
-
-
-def _in_lanes(i: int) -> str:
-    return f"{i} * lane"
 
 
 # The sines and cosines that functions need: one pass for all that need the same.
@@ -140,7 +134,7 @@ class _Body:
     def laned(self) -> bool:
         """Whether batches are worth a vectorised form: it takes the compiler as long again."""
         wanted = self.function.nominal or self.function.name == "inverse_dynamics_with"
-        return self.batched and wanted and len(self.listing.statements) <= LANED
+        return self.batched and wanted and len(self.listing.statements) < LARGE
 
     @property
     def arrays(self) -> list[str]:
@@ -154,74 +148,53 @@ class _Body:
         parameters = [f"{'' if a in writable else 'const '}double *restrict {a}" for a in self.arrays]
         if self.laned:
             parameters.append("const int lane")
-        at = _in_lanes if self.laned else str
-        text = _Text(self.listing, at)
-        results = len(self.listing.outputs) - 2 * self.function.pivots
-        outputs = [
-            *text.outputs(0, results, lambda i: f"out[{at(i)}]"),
-            *text.outputs(results, len(self.listing.outputs), lambda i: f"checks[{at(i)}]"),
-        ]
         listing = self.listing
+        head = f"static inline KD_ALWAYS void kd_{self.function.name}({', '.join(parameters)})"
+        if len(listing.statements) >= LARGE:
+            return self._in_parts(head, parameters)
         met = {i for index in listing.statements for i in listing.graph.nodes[index][1:3]}
         met |= {output.index for output in listing.outputs}
         used = {name.partition("[")[0] for i, name in listing.names.items() if i in met} | {"out", "checks"}
         unused = [f"    (void){a};" for a in self.arrays if a not in used]
-        head = f"static inline KD_ALWAYS void kd_{self.function.name}({', '.join(parameters)})"
-        if len(self.listing.statements) < LARGE:
-            return [head, "{", *unused, *text.statements(self.listing.statements), *outputs, "}", ""]
-        parts, room = self._parts(parameters)
-        given = ", ".join([*self.arrays, "m"])
-        calls = [f"    kd_{self.function.name}_{k}({given});" for k in range(len(parts))]
+        text = _Text(listing, self._at)
         return [
-            *(line for part in parts for line in part),
             head,
             "{",
-            f"    double m[{room}];",
-            *calls,
+            *unused,
+            *text.statements(listing.statements),
+            *text.outputs(self._target(k) for k in range(len(listing.outputs))),
             "}",
             "",
         ]
 
-    def _parts(self, parameters: Sequence[str]) -> tuple[list[list[str]], int]:
-        """A large body as functions that are compiled one by one, and the room for values that they share."""
-        nodes, statements = self.listing.graph.nodes, self.listing.statements
-        pieces = [statements[k : k + PART] for k in range(0, len(statements), PART)]
-        home = {index: k for k, piece in enumerate(pieces) for index in piece}
-        needs = [{i for index in piece for i in nodes[index][1:3] if i in home} for piece in pieces]
-        last = {output.index for output in self.listing.outputs if output.index in home}
-        shared = {i for k, need in enumerate([*needs, last]) for i in need if home[i] != k}
-        slots = {index: f"m[{k}]" for k, index in enumerate(sorted(shared))}
-        results = len(self.listing.outputs) - 2 * self.function.pivots
-        parts = []
-        for k, piece in enumerate(pieces):
-            text = _Text(self.listing)
-            text.names |= {i: slots[i] for i in needs[k] if home[i] != k}
-            parts.append(
-                [
-                    self._part_head(k, parameters),
-                    *text.statements(piece),
-                    *(f"    {slots[i]} = {text.names[i]};" for i in piece if i in slots),
-                    "}",
-                    "",
-                ]
-            )
-        text = _Text(self.listing)
-        text.names |= slots
-        parts.append(
-            [
-                self._part_head(len(pieces), parameters),
-                *text.outputs(0, results, lambda i: f"out[{i}]"),
-                *text.outputs(results, len(self.listing.outputs), lambda i: f"checks[{i}]"),
+    def _in_parts(self, head: str, parameters: Sequence[str]) -> list[str]:
+        """The body as a call of each part, which the compiler takes apart; they share values in ``m``."""
+        parts, room = cut_in_parts(self.listing)
+        name = f"kd_{self.function.name}"
+        lines = []
+        for k, part in enumerate(parts):
+            text = _Text(part.listing)
+            lines += [
+                f"static void KD_APART {name}_{k}({', '.join([*parameters, 'double *restrict m'])})",
+                "{",
+                "   " + "".join(f" (void){a};" for a in [*self.arrays, "m"]),
+                *text.statements(part.listing.statements),
+                *(f"    m[{place}] = {text.names[index]};" for index, place in part.given.items()),
+                *text.outputs([self._target(i) for i in part.outputs]),
                 "}",
                 "",
             ]
-        )
-        return parts, max(len(slots), 1)
+        given = ", ".join([*self.arrays, "m"])
+        calls = [f"    {name}_{k}({given});" for k in range(len(parts))]
+        return [*lines, head, "{", f"    double m[{max(room, 1)}];", *calls, "}", ""]
 
-    def _part_head(self, k: int, parameters: Sequence[str]) -> str:
-        silent = "".join(f" (void){a};" for a in [*self.arrays, "m"])
-        taken = ", ".join([*parameters, "double *restrict m"])
-        return f"static void KD_APART kd_{self.function.name}_{k}({taken})\n{{\n   {silent}"
+    def _at(self, i: int) -> str:
+        """The subscript of element i of an array."""
+        return f"{i} * lane" if self.laned else str(i)
+
+    def _target(self, k: int) -> str:
+        """Where output k belongs: results first, then what singularity is told by."""
+        return f"out[{self._at(k)}]" if k < self.size else f"checks[{self._at(k - self.size)}]"
 
     @property
     def size(self) -> int:
@@ -634,7 +607,7 @@ def _parameters(name: str, derived: Derived) -> list[str]:
         f"void {name}_prepare(const double *parameters, double *out)",
         "{",
         *text.statements(derived.prepare.statements),
-        *text.outputs(0, count, lambda k: f"out[{k}]"),
+        *text.outputs(f"out[{k}]" for k in range(count)),
         "}",
         "",
     ]

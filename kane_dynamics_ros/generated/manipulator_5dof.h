@@ -159,7 +159,7 @@ void manipulator_5dof_external_wrenches_batch(const double *prepared, const doub
 void manipulator_5dof_external_effort_in_root(const double *prepared, const double *q, const double *wrench, double *out);
 void manipulator_5dof_external_effort_in_root_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
 
-/* d (J^T w) / d q, the wrench fixed in root axes; out: 5 x 5; 124 operations. */
+/* d (J^T w) / d q, the wrench fixed in root axes; out: 5 x 5; 113 operations. */
 void manipulator_5dof_external_effort_in_root_derivatives(const double *prepared, const double *q, const double *wrench, double *out);
 void manipulator_5dof_external_effort_in_root_derivatives_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count);
 

@@ -12,7 +12,7 @@ MODEL = {'name': 'manipulator_5dof',
  'generator': '0.1.0',
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '0c7c1e98ca43d46b90cccfbcbb670f6018724dc215c1e2b72e490925337d8ddf',
+ 'c_sha256': '3114ea162a27a625b4275caf4fc8044fb8ec62389154ddc332b2eaa0db0518cd',
  'root': 'base',
  'tip': 'tool',
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -276,7 +276,7 @@ MODEL = {'name': 'manipulator_5dof',
                'external_effort_in_root_derivatives': {'arguments': ('prepared', 'q', 'wrench'),
                                                        'shape': (5, 5),
                                                        'singular': False,
-                                                       'operations': 124,
+                                                       'operations': 113,
                                                        'calls': 8},
                'momentum': {'arguments': ('prepared', 'q', 'qd'),
                             'shape': (2, 5),
@@ -2530,47 +2530,57 @@ def external_effort_in_root_derivatives(prepared, q, wrench, sin=sin, cos=cos):
     t10 = t1 * t3
     t11 = t1 * t2
     t12 = (t5 * t8) - (t4 * t9)
-    t13 = (t4 * t8) + (t5 * t9)
-    t14 = (t5 * t10) - (t4 * t11)
-    t15 = (t4 * t10) + (t5 * t11)
-    t16 = (t2 * t5) + (t3 * t4)
-    t17 = (t2 * t4) - (t3 * t5)
-    t18 = t2 + t16
-    t19 = t2 - t18
-    t20 = t3 - t17
-    t21 = t0 * wrench3
-    t22 = t1 * wrench4
-    t23 = t9 + t13
-    t24 = t11 + t15
-    t25 = t3 - t20
-    t26 = (t17 * wrench5) - ((t13 * wrench3) - (t15 * wrench4))
-    t27 = (wrench5 * (t7 * t16)) - ((wrench3 * (t7 * t12)) - (wrench4 * (t7 * t14)))
-    t28 = (wrench2 * ((t1 * t15) + (t0 * t13))) + ((wrench0 * (t0 * t17)) - (wrench1 * (t1 * t17)))
+    t13 = (t5 * t10) - (t4 * t11)
+    t14 = (t2 * t5) + (t3 * t4)
+    t15 = t8 + t12
+    t16 = t10 + t13
+    t17 = t2 + t14
+    t18 = (t7 * ((t4 * t8) + (t5 * t9))) + (t1 * t6)
+    t19 = (t7 * ((t4 * t10) + (t5 * t11))) - (t0 * t6)
+    t20 = t7 * ((t2 * t4) - (t3 * t5))
+    t21 = t0 * t17
+    t22 = t1 * t17
+    t23 = (t1 * t16) + (t0 * t15)
+    t24 = t2 - t17
+    t25 = t0 * t24
+    t26 = t1 * t24
+    t27 = (t1 * (t10 - t16)) + (t0 * (t8 - t15))
+    t28 = (t21 * wrench1) + (t22 * wrench0)
+    t29 = (t1 * wrench4) - (t0 * wrench3)
+    t30 = (t26 * wrench2) + (t27 * wrench1)
+    t31 = (t27 * wrench0) - (t25 * wrench2)
+    t32 = (t25 * wrench1) + (t26 * wrench0)
+    t33 = (t1 * t30) - (t0 * t31)
+    t34 = (t1 * ((t13 * wrench5) - (t14 * wrench4))) + (t0 * ((t14 * wrench3) + (t12 * wrench5)))
+    t35 = (t19 * wrench5) - (t20 * wrench4)
+    t36 = (t20 * wrench3) + (t18 * wrench5)
+    t37 = (t18 * wrench4) + (t19 * wrench3)
+    t38 = (t1 * t35) + (t0 * t36)
     return [
-        ((t8 + t12) * wrench0) - ((t10 + t14) * wrench1),
-        (wrench0 * t24) + (wrench1 * t23),
-        (t15 * wrench0) + (t13 * wrench1),
+        -((t16 * wrench1) - (t15 * wrench0)),
+        t28,
+        -t32,
         0.0,
         0.0,
-        t22 - (t21 - (((t1 * t18) * wrench0) + ((t0 * t18) * wrench1))),
-        -((wrench2 * ((t1 * t24) + (t0 * t23))) - ((wrench0 * (t0 * t20)) - (wrench1 * (t1 * t20)))),
-        -t28,
+        t28 + t29,
+        -((t1 * ((t22 * wrench2) + (t23 * wrench1))) - (t0 * ((t23 * wrench0) - (t21 * wrench2)))),
+        t33,
         0.0,
         0.0,
-        t22 - (t21 + (((t1 * t19) * wrench0) + ((t0 * t19) * wrench1))),
-        (wrench2 * ((t1 * (t11 - t24)) + (t0 * (t9 - t23)))) - ((wrench0 * (t0 * t25)) - (wrench1 * (t1 * t25))),
-        -t28,
+        t29 - t32,
+        (t1 * ((t0 * wrench5) + t30)) - (t0 * ((t1 * wrench5) + t31)),
+        t33,
         0.0,
         0.0,
-        -((t14 * wrench3) + (t12 * wrench4)),
-        -t26,
-        -t26,
+        -((t12 * wrench4) + (t13 * wrench3)),
+        t34,
+        t34,
         0.0,
         0.0,
-        (((t7 * t15) - (t0 * t6)) * wrench3) + (((t7 * t13) + (t1 * t6)) * wrench4),
-        -t27,
-        -t27,
-        ((t6 * t17) * wrench5) - ((((t6 * t13) - (t1 * t7)) * wrench3) - (((t6 * t15) + (t0 * t7)) * wrench4)),
+        t37,
+        -t38,
+        -t38,
+        ((t12 * t35) - (t13 * t36)) + (t14 * t37),
         0.0,
     ]
 
@@ -2666,4 +2676,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "f286d91b8f6e2aebe55d57ecc706a6a289730e2248f6ddd5c1aa496015817c0b"
+CONTENT_SHA256 = "876739b1c4247850bf6f346ce299c7cd39161a0ecb1817a59fced8c4675a30d6"

@@ -126,19 +126,32 @@ def joint_axes(placements: Sequence[Placement], poses: Sequence[Pose]) -> list[V
     return [apply(pose.R_RB, place.segment.axis) for place, pose in zip(placements, poses, strict=True)]
 
 
+def partial_velocities_of_point(
+    placements: Sequence[Placement], poses: Sequence[Pose], point: Vector
+) -> list[tuple[Vector, Vector]]:
+    """Of each joint's own speed: the last body's angular velocity and that of its point, in root axes, (T4).
+
+    [1] and [m], of a prismatic joint 0 and [1]; multipliers of joints that follow others are not in it.
+    ``point``: its position in the root frame [m].
+    """
+    partials: list[tuple[Vector, Vector]] = []
+    for placement, pose, axis in zip(placements, poses, joint_axes(placements, poses), strict=True):
+        arm = add(point, scale(-1, pose.p_RoBo_R))
+        partials.append(((0, 0, 0), axis) if placement.segment.prismatic else (axis, cross(axis, arm)))
+    return partials
+
+
 def jacobian_of_point(
     placements: Sequence[Placement], poses: Sequence[Pose], point: Vector, n: int
 ) -> list[list[Scalar]]:
     """Angular, then linear velocity of a point of the last body for each speed, (6, n), in root axes.
 
-    The columns are the point's partial velocities, (T4): [1] and [m], of a prismatic joint 0 and [1].
     ``point``: its position in the root frame [m].
     """
     columns: list[tuple[Vector, Vector]] = [((0, 0, 0), (0, 0, 0))] * n
-    for placement, pose, axis in zip(placements, poses, joint_axes(placements, poses), strict=True):
+    partials = partial_velocities_of_point(placements, poses, point)
+    for placement, (omega, v) in zip(placements, partials, strict=True):
         segment = placement.segment
-        arm = add(point, scale(-1, pose.p_RoBo_R))
-        omega, v = ((0, 0, 0), axis) if segment.prismatic else (axis, cross(axis, arm))
         old_omega, old_v = columns[segment.coordinate]
         columns[segment.coordinate] = (
             add(old_omega, scale(segment.multiplier, omega)),
