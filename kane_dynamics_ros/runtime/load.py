@@ -134,7 +134,9 @@ def compile_model(source: str | os.PathLike[str]) -> Path:
     return library_path(path.with_suffix(".c"), c_sha256)
 
 
-def _kernel_maker(module: CheckedModule, metadata: ModelMetadata, backend: Backend) -> tuple[MakeKernel, str]:
+def _kernel_maker(
+    module: "CheckedModule", metadata: ModelMetadata, backend: Backend
+) -> tuple[MakeKernel, str]:
     """What makes a kernel from packed parameters, and which backend it is."""
     if backend != "python":
         try:
