@@ -183,7 +183,7 @@ def _check_writers(path: Path, status: os.stat_result) -> None:
     """Refuse a module that anybody could have put there; warn of one that others could have written."""
     _refuse_planted(path, status)
     by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid)
-    if _is_strangers(status):
+    if _is_of_another_user(status):
         what = f"it belongs to {_name(status.st_uid)}"
     elif by_group or status.st_mode & stat.S_IWOTH:
         what = "others may write to it"
@@ -193,16 +193,16 @@ def _check_writers(path: Path, status: os.stat_result) -> None:
 
 
 def _refuse_planted(path: Path, status: os.stat_result) -> None:
-    """Go up from a stranger's file through the folders that strangers made: who could make the first?"""
+    """Go up from another user's file through the folders of other users: who could make the first?"""
     folders = iter(path.parents)
     of = status
-    while _is_strangers(of) and (folder := next(folders, None)):
+    while _is_of_another_user(of) and (folder := next(folders, None)):
         of = os.stat(folder)
         if of.st_mode & stat.S_IWOTH:
             raise PlantedModuleError(path, _name(status.st_uid))
 
 
-def _is_strangers(status: os.stat_result) -> bool:
+def _is_of_another_user(status: os.stat_result) -> bool:
     """Whether a file is of somebody whose code does not run in this process anyway."""
     return status.st_uid not in (os.geteuid(), 0, os.stat(__file__).st_uid)
 
