@@ -1,21 +1,23 @@
 """The longest gap between commands at 1 kHz while ``feedforward_node`` takes a trajectory of 100,000 points.
 
 Three processes: the node; one that sends states at ``RATE`` and notes when commands come; this one, which
-sends the trajectory. The gap of ``SECONDS`` with the trajectory is compared with the same time before it, in
-one run; of ``ROUNDS`` such pairs the one with the median difference counts, for other work makes gaps too.
+sends the trajectory. The longest gap of ``SECONDS`` in which the node takes the trajectory and begins to
+follow it is compared with that of the same time before, in which it held still; of ``ROUNDS`` such pairs the
+one with the median difference counts, for other work makes gaps too. The node must accept every one.
 """
 
 import json
 import os
-import random
 import subprocess
 import sys
 import time
 from array import array
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
@@ -25,11 +27,13 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from benchmark.line import Line, below
 from benchmark.round_trip import MODEL, RATE, RUN, START, START_TIME, running
-from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, JOINT_STATES_QOS
+from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, JOINT_STATES_QOS, STATUS_QOS
+from kane_dynamics_ros.ros_domain import free_domain, private_variables
 from kane_dynamics_ros.runtime import load_model
 
 SPACE = f"long{RUN}"
-SECONDS = 5.0  # [s] for taking and beginning to follow the trajectory, and of the idle time before it
+SECONDS = 5.0  # [s] for taking and beginning to follow the trajectory, and of the time at rest before it
+LEAD = 2.0  # [s] from where the arm is held to the first point
 ROUNDS = 3
 SETTLE = 3.0  # [s]
 ALLOWED = 0.005  # [s] more than without a trajectory
@@ -57,7 +61,7 @@ def send_states(space: str, seconds: float) -> None:
 
 
 def long_trajectory(points: int) -> bytes:
-    """A slow wave of the first joint, with velocities, as the middleware serializes it."""
+    """A slow wave of the first joint after ``LEAD``, with velocities, as the middleware serializes it."""
     message = JointTrajectory(joint_names=list(load_model(MODEL).joint_names))
     period = 600  # points, 6 s
     for i in range(points // period * period):
@@ -66,41 +70,78 @@ def long_trajectory(points: int) -> bytes:
         q[0] += 0.1 * (1.0 - np.cos(angle))
         qd[0] = 0.1 * speed * np.sin(angle)
         point = JointTrajectoryPoint(positions=array("d", q), velocities=array("d", qd))
-        point.time_from_start.sec, point.time_from_start.nanosec = divmod((i + 1) * 10_000_000, 1_000_000_000)
+        time_from_start = round(LEAD * 1e9) + i * 10_000_000  # [ns]
+        point.time_from_start.sec, point.time_from_start.nanosec = divmod(time_from_start, 1_000_000_000)
         message.points.append(point)
     serialized: bytes = serialize_message(message)
     return serialized
 
 
-def measure(points: int = 100_200) -> tuple[float, float]:
-    """The longest gap without and with a trajectory [s], of the median round."""
-    os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
-    os.environ.setdefault("ROS_DOMAIN_ID", str(random.choice(range(20, 40))))
-    data = long_trajectory(points)
-    seconds = START_TIME + SETTLE + ROUNDS * 2.0 * SECONDS
-    program = f"from benchmark.long_trajectory import send_states; send_states({SPACE!r}, {seconds})"
-    still = ("-p", "safety.on_tracking_error:=ignore")  # the arm of this benchmark does not move
-    with running("kane_dynamics_ros.nodes.feedforward_node", SPACE, *still):
-        states = subprocess.Popen(
-            [sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]
+class Sender:
+    """Sends trajectories to the node under test, and hears what becomes of them."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", QoSProfile(depth=1))
+        self._told: list[dict[str, str]] = []
+        topic = "feedforward_node/trajectory_status"
+        node.create_subscription(DiagnosticStatus, topic, self._receive, STATUS_QOS)
+
+    def _receive(self, status: DiagnosticStatus) -> None:
+        self._told.append({pair.key: pair.value for pair in status.values})
+
+    def wait_for(self, condition: Callable[[], object], seconds: float, what: str) -> None:
+        """Spin until the condition holds. Raises ``TimeoutError``."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{what}: not within {seconds:g} s")
+            rclpy.spin_once(self._node, timeout_sec=0.05)
+
+    def wait_for_receiver(self) -> None:
+        """Until the node subscribes to trajectories and this one hears their status."""
+        status = self._node.count_publishers
+        self.wait_for(
+            lambda: (
+                self._publisher.get_subscription_count()
+                and status(f"/{SPACE}/feedforward_node/trajectory_status")
+            ),
+            START_TIME,
+            "the node under test",
         )
-        rclpy.init()
-        try:
-            node = Node("sender", namespace=f"/{SPACE}", start_parameter_services=False)
-            publisher = node.create_publisher(JointTrajectory, "joint_trajectory", QoSProfile(depth=1))
-            while not publisher.get_subscription_count():
-                time.sleep(0.05)
-            time.sleep(SETTLE)
-            sent = []
-            for _ in range(ROUNDS):
-                time.sleep(SECONDS)
-                sent.append(time.monotonic())
-                publisher.publish(data)
-                time.sleep(SECONDS)
-            output, _ = states.communicate()
-        finally:
-            rclpy.shutdown()
-    times = np.array(json.loads(output.splitlines()[-1]))
+
+    def rest(self, seconds: float) -> None:
+        """Send the trajectory without points, and wait: the node holds where it is."""
+        self._publisher.publish(JointTrajectory(joint_names=list(load_model(MODEL).joint_names)))
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            rclpy.spin_once(self._node, timeout_sec=0.05)
+
+    def send(self, data: bytes) -> float:
+        """Send a serialized trajectory; when that was [s]. Returns after ``SECONDS``.
+
+        Raises:
+            RuntimeError: the node did not accept it. TimeoutError: it said nothing within ``SECONDS``.
+        """
+        self._told.clear()
+        moment = time.monotonic()
+        self._publisher.publish(data)
+        self.wait_for(lambda: self._told, SECONDS, "the trajectory's status")
+        if self._told[0]["state"] != "accepted":
+            raise RuntimeError(f"the trajectory is {self._told[0]['state']}: {self._told[0]['reason']}")
+        time.sleep(max(moment + SECONDS - time.monotonic(), 0.0))
+        return moment
+
+
+def measure(points: int = 100_200) -> tuple[float, float]:
+    """The longest gap at rest and while a trajectory is taken [s], of the median round.
+
+    Raises:
+        RuntimeError: a trajectory was not accepted. TimeoutError: a node is silent.
+    """
+    with free_domain() as domain:
+        os.environ.update(private_variables(domain))
+        times, sent = _rounds(long_trajectory(points))
     gaps, at = np.diff(times), times[1:]
     rounds = [
         (
@@ -110,6 +151,32 @@ def measure(points: int = 100_200) -> tuple[float, float]:
         for moment in sent
     ]
     return sorted(rounds, key=lambda pair: pair[1] - pair[0])[ROUNDS // 2]
+
+
+def _rounds(data: bytes) -> tuple[np.ndarray, list[float]]:
+    """When commands came, and when the trajectory was sent [s]."""
+    seconds = START_TIME + SETTLE + ROUNDS * (2.0 * SECONDS + SETTLE)
+    program = f"from benchmark.long_trajectory import send_states; send_states({SPACE!r}, {seconds})"
+    still = ("-p", "safety.on_tracking_error:=ignore")  # the arm of this benchmark does not move
+    with running("kane_dynamics_ros.nodes.feedforward_node", SPACE, *still):
+        states = subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=Path(__file__).parents[1]
+        )
+        rclpy.init()
+        try:
+            sender = Sender(Node("sender", namespace=f"/{SPACE}", start_parameter_services=False))
+            sender.wait_for_receiver()
+            sent = []
+            for _ in range(ROUNDS):
+                sender.rest(SETTLE + SECONDS)
+                sent.append(sender.send(data))
+            sender.rest(0.0)
+            output, _ = states.communicate()
+        finally:
+            states.kill()
+            states.wait()
+            rclpy.shutdown()
+    return np.array(json.loads(output.splitlines()[-1])), sent
 
 
 def lines() -> list[Line]:

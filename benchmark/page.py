@@ -43,7 +43,8 @@ How it is measured:
   `kane_dynamics_ros/codegen/sincos.py`.
 - The replay's figures and the node's round trip over DDS are sections of their own, `replay_speed` and
   `round_trip`: the latter means something only on a machine that has nothing else to do.
-- How the cost grows with the number of joints: [growth](growth.md).
+- How the cost grows with the number of joints: [growth](growth.md). What the code for `float` asks of a small
+  computer: [microcontrollers](microcontrollers.md).
 """
 
 
