@@ -146,7 +146,7 @@ class BagWriteError(KaneDynamicsError):
         )
 
 
-class SilenceError(KaneDynamicsError):
+class NothingReceivedError(KaneDynamicsError):
     """The controller or the robot did not show up."""
 
     def __init__(self, missing: str, waited: float) -> None:
@@ -392,7 +392,7 @@ class TrajectoryRun:
         deadline = time.monotonic() + self._timeout
         self._spin_until(lambda: not self._missing(publisher) or time.monotonic() > deadline)
         if what := self._missing(publisher):
-            raise SilenceError(what, self._timeout)
+            raise NothingReceivedError(what, self._timeout)
         stamp, now = self._newest_state_ns(), self._now_ns()
         if abs(stamp - now) > LARGEST_OFFSET * SECOND_NS:
             raise OtherClockError(stamp / SECOND_NS, now / SECOND_NS)
