@@ -26,6 +26,7 @@ SECTIONS = (
     "growth",
     "simulated_hardware",
     "replay_speed",
+    "identify_speed",
     "round_trip",
     "long_trajectory",
 )

@@ -3,10 +3,12 @@
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rosbags.rosbag2 import Reader, StoragePlugin, Writer
 
 from benchmark.arms import REPOSITORY, arms, write_reduced_urdf
@@ -18,6 +20,7 @@ from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
 from kane_dynamics_ros.replay.reading.recording import read_recording
 from kane_dynamics_ros.replay.report.prediction_bag import STORE, joint_state_messages
+from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.runtime.load import compile_model
 
 JOINTS = tuple(f"panda_joint{i + 1}" for i in range(7))
@@ -101,9 +104,22 @@ def write_minutes(bag: Path, first: int, minutes: int, storage: StoragePlugin) -
     time = first * 60 + np.arange(minutes * 60 * RATE) / RATE
     angle = time[:, None] * np.arange(1, 8) * 0.5
     stamps = START + np.rint(time * 1e9).astype(np.int64)
-    messages = joint_state_messages(JOINTS, stamps, 3 * np.sin(angle), np.sin(angle), np.cos(angle))
+    write_joint_states(bag, JOINTS, stamps, 3 * np.sin(angle), np.sin(angle), np.cos(angle), storage)
+    return bag
+
+
+def write_joint_states(
+    bag: Path,
+    joints: Sequence[str],
+    stamps: NDArray[np.int64],
+    effort: Array,
+    position: Array,
+    velocity: Array,
+    storage: StoragePlugin = StoragePlugin.MCAP,
+) -> None:
+    """A bag of joint states, each received at its stamp [ns]; arrays (N, n)."""
+    messages = joint_state_messages(joints, stamps, effort, position, velocity)
     with Writer(bag, version=9, storage_plugin=storage) as writer:
         connection = writer.add_connection("/joint_states", JOINT_STATE_TYPE, typestore=STORE)
         for stamp, message in zip(stamps.tolist(), messages, strict=True):
             writer.write(connection, stamp, message)
-    return bag

@@ -33,21 +33,22 @@ class ForeignFileError(KaneDynamicsError):
         )
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write UTF-8 beside the file, then rename: what was there before stays until all of the new is on disk.
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write beside the file, then rename: what was there stays until all of the new is on disk. Texts: UTF-8.
 
     Folders are made as needed; devices and pipes are written to as they are. Raises ``OutputFileError``.
     """
+    data = content.encode() if isinstance(content, str) else content
     target = path.resolve()  # a link stays one
     part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists() and not target.is_file():
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(data)
             return
         try:
-            with part.open("w", encoding="utf-8") as file:
-                file.write(text)
+            with part.open("wb") as file:
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(target)

@@ -51,16 +51,17 @@ ROOMS = {
     },
     "errors": set(),
     "share": set(),
+    "this_python": set(),
     "ros_domain": set(),
     "checksum": set(),
     "files": set(),
     "__init__": set(),
     "__main__": {"cli"},
 }
-EVERYWHERE = {"errors", "files", "share", "checksum", "ros_domain", "__init__"}
+EVERYWHERE = {"errors", "files", "this_python", "share", "checksum", "ros_domain", "__init__"}
 SYMPY_ROOMS = {"formulation", "codegen", "papers"}
 SYMPY_FOLDERS = {"kane_dynamics_ros.elastic.derivation"}  # offline parts of other rooms
-SYMPY_COMMANDS = {"generate", "verify", "paper"}  # cli/NAME.py
+SYMPY_COMMANDS = {"paper"}  # cli/NAME.py
 RUN_TIME_ROOMS = ["runtime", "control", "simulation", "replay", "contact", "nodes", "description"]
 
 
@@ -141,4 +142,18 @@ def test_room_needs_no_sympy_at_run_time(run_time_room):
     modules = [module for module in FILES if room(module) == run_time_room]
     hide = "import sys; sys.modules['sympy'] = None; import "  # None makes `import sympy` fail
     run = subprocess.run([sys.executable, "-c", hide + ", ".join(modules)], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_commands_on_numbers_need_no_sympy(tmp_path):
+    """SymPy's import takes longer than all of theirs, and a robot's computer may lack it."""
+    urdf = str(ROOT.parent / "urdf" / "manipulator_5dof.urdf")
+    script = (
+        "import sys; sys.modules['sympy'] = None; from kane_dynamics_ros.cli.main import main; "
+        f"codes = [main(['inspect', {urdf!r}]), "
+        f"main(['generate', {urdf!r}, '--name', 'arm', '-o', {str(tmp_path)!r}, '--no-compile']), "
+        f"main(['verify', {str(tmp_path / 'arm.py')!r}, '--urdf', {urdf!r}, '--states', '1', "
+        "'--backend', 'python'])]; sys.exit(any(codes))"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (0, "")

@@ -8,41 +8,6 @@ from typing import NamedTuple, TextIO
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 
-# Text for a terminal: colour where it shows, and only characters that it has.
-
-
-class Palette(NamedTuple):
-    """Wraps text in terminal colours, or leaves it plain."""
-
-    on: bool
-
-    def bold(self, text: str) -> str:
-        return self._wrapped("1", text)
-
-    def severity(self, severity: str, text: str) -> str:
-        """Red for errors, yellow for warnings, blue for information."""
-        return self._wrapped({"error": "1;31", "warning": "33"}.get(severity, "34"), text)
-
-    def _wrapped(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.on else text
-
-
-def palette_for(stream: TextIO) -> Palette:
-    """Colours where ``stream`` is a terminal, unless NO_COLOR is set (https://no-color.org) or it is dumb."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return Palette(stream.isatty() and not plain)
-
-
-def printable(text: str, stream: TextIO) -> str:
-    """``text`` with escapes for what the stream's encoding lacks: names may be in any script."""
-    encoding = stream.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
-# The arguments of every command that takes a chain out of a URDF: ``--root``, ``--tip``, ``--lock``,
-# ``--xacro``.
-
-
 EXPANDED = "KD111"  # the finding of a file that xacro expanded
 
 
@@ -63,6 +28,17 @@ class XacroArgumentError(KaneDynamicsError):
     def __init__(self, found: str) -> None:
         self.found = found
         super().__init__(f"--xacro {found!r}: found no name and value; write --xacro NAME=VALUE")
+
+
+class NoModelError(KaneDynamicsError):
+    """No module was named, or two."""
+
+    def __init__(self, positional: str | None, option: str | None) -> None:
+        found = f"found {positional} and --model {option}" if positional and option else "found none"
+        super().__init__(f"a generated module is needed, once: MODULE, or --model MODULE; {found}")
+
+
+# Arguments that take a chain out of a URDF: ``--root``, ``--tip``, ``--lock``, ``--xacro``
 
 
 def add_chain_arguments(
@@ -101,6 +77,16 @@ def add_root_tip_lock(
     )
 
 
+def add_strict_argument(parser: argparse.ArgumentParser) -> None:
+    """``--strict``, for commands that decide whether a URDF is good enough."""
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse a physically impossible inertia and a joint that moves no inertia (KD403, KD404), which "
+        "are warned of otherwise",
+    )
+
+
 def read_chain(
     urdf: str,
     tip: str | None,
@@ -134,28 +120,6 @@ def read_locks(texts: list[str]) -> dict[str, float]:
     return dict(_lock(text) for text in texts)
 
 
-def xacro_arguments(texts: list[str]) -> dict[str, str]:
-    """``--xacro NAME=VALUE`` as a mapping. Raises ``XacroArgumentError``."""
-    return dict(_xacro(text) for text in texts)
-
-
-def add_strict_argument(parser: argparse.ArgumentParser) -> None:
-    """``--strict``, for commands that decide whether a URDF is good enough."""
-    parser.add_argument(
-        "--strict",
-        action="store_true",
-        help="refuse a physically impossible inertia and a joint that moves no inertia (KD403, KD404), which "
-        "are warned of otherwise",
-    )
-
-
-def _xacro(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise XacroArgumentError(text)
-    return name.removesuffix(":"), value  # ROS writes NAME:=VALUE
-
-
 def _lock(text: str) -> tuple[str, float]:
     joint, _, value = text.rpartition("=")
     try:
@@ -167,15 +131,19 @@ def _lock(text: str) -> tuple[str, float]:
     return joint, position
 
 
-# What commands that take a generated module have in common.
+def xacro_arguments(texts: list[str]) -> dict[str, str]:
+    """``--xacro NAME=VALUE`` as a mapping. Raises ``XacroArgumentError``."""
+    return dict(_xacro(text) for text in texts)
 
 
-class NoModelError(KaneDynamicsError):
-    """No module was named, or two."""
+def _xacro(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not name or not equals:
+        raise XacroArgumentError(text)
+    return name.removesuffix(":"), value  # ROS writes NAME:=VALUE
 
-    def __init__(self, positional: str | None, option: str | None) -> None:
-        found = f"found {positional} and --model {option}" if positional and option else "found none"
-        super().__init__(f"a generated module is needed, once: MODULE, or --model MODULE; {found}")
+
+# Arguments that name a generated module
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
@@ -190,6 +158,37 @@ def named_model(arguments: argparse.Namespace) -> str:
     if bool(arguments.module) == bool(arguments.model):
         raise NoModelError(arguments.module, arguments.model)
     return str(arguments.module or arguments.model)
+
+
+# Text for a terminal: colour where it shows, and only characters that it has
+
+
+class Palette(NamedTuple):
+    """Wraps text in terminal colours, or leaves it plain."""
+
+    on: bool
+
+    def bold(self, text: str) -> str:
+        return self._wrapped("1", text)
+
+    def severity(self, severity: str, text: str) -> str:
+        """Red for errors, yellow for warnings, blue for information."""
+        return self._wrapped({"error": "1;31", "warning": "33"}.get(severity, "34"), text)
+
+    def _wrapped(self, code: str, text: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.on else text
+
+
+def palette_for(stream: TextIO) -> Palette:
+    """Colours where ``stream`` is a terminal, unless NO_COLOR is set (https://no-color.org) or it is dumb."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return Palette(stream.isatty() and not plain)
+
+
+def printable(text: str, stream: TextIO) -> str:
+    """``text`` with escapes for what the stream's encoding lacks: names may be in any script."""
+    encoding = stream.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
 def counted(number: int, noun: str) -> str:

@@ -31,7 +31,6 @@ from kane_dynamics_ros.identification.excitation import (
     limits_of,
 )
 from kane_dynamics_ros.identification.link_boxes import link_boxes
-from kane_dynamics_ros.identification.regression import one_thread_each
 from kane_dynamics_ros.replay.report.figures import svg
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
@@ -107,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
     acceleration = None
     if arguments.acceleration is not None:
         acceleration = positive_number("--acceleration", arguments.acceleration, "rad/s^2 or m/s^2")
-    with tempfile.TemporaryDirectory(prefix="kane_dynamics_excite_") as folder, one_thread_each():
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics_excite_") as folder:
         model = nominal_model(chain, arguments.gravity, Path(folder))
         limits = limits_of(model, positive_number("--range", arguments.range, "rad or m"), acceleration, part)
         with tqdm(bar_format="{desc}", disable=None, leave=False) as bar:

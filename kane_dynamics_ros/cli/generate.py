@@ -28,6 +28,21 @@ from kane_dynamics_ros.runtime.casadi_functions import casadi_source
 from kane_dynamics_ros.runtime.compilation import CompileError
 from kane_dynamics_ros.runtime.load import compile_model, load_model
 
+STATES = 4
+LARGEST_DIFFERENCE = 1e-10  # of an effort, relative to the largest joint reaction of the state
+
+
+class DisagreementError(KaneDynamicsError):
+    """The module that would have been written is wrong: a fault of this package."""
+
+    def __init__(self, name: str, joint: str, difference: float, size: float) -> None:
+        self.name, self.joint, self.difference, self.size = name, joint, difference, size
+        super().__init__(
+            f"module {name!r} was not written: its effort of joint {joint!r} differs from the unfactored "
+            f"equations of motion by {difference:.2g} where joint reactions are {size:.2g}: more than "
+            "rounding; please report the URDF as a fault of this package"
+        )
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
@@ -89,23 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-# Before a module is written, it is held against equations that share none of its simplifications.
-
-
-STATES = 4
-LARGEST_DIFFERENCE = 1e-10  # of an effort, relative to the largest joint reaction of the state
-
-
-class DisagreementError(KaneDynamicsError):
-    """The module that would have been written is wrong: a fault of this package."""
-
-    def __init__(self, name: str, joint: str, difference: float, size: float) -> None:
-        self.name, self.joint, self.difference, self.size = name, joint, difference, size
-        super().__init__(
-            f"module {name!r} was not written: its effort of joint {joint!r} differs from the unfactored "
-            f"equations of motion by {difference:.2g} where joint reactions are {size:.2g}: more than "
-            "rounding; please report the URDF as a fault of this package"
-        )
+# Before a module is written, it is held against equations that share none of its simplifications
 
 
 def check_module(text: str, name: str, chain: Chain) -> None:
@@ -130,6 +129,9 @@ def check_module(text: str, name: str, chain: Chain) -> None:
         worst = int(np.argmax(difference))
         if not difference[worst] <= LARGEST_DIFFERENCE * size:
             raise DisagreementError(name, chain.coordinates[worst], float(difference[worst]), size)
+
+
+# What is written beside it, and what is printed
 
 
 def write_single(derived: Derived, name: str, folder: Path) -> list[Path]:

@@ -5,8 +5,9 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,24 +16,23 @@ from tqdm import tqdm
 
 from kane_dynamics_ros.cli.arguments import EXPANDED, add_chain_arguments, chain_of, robot_of, xacro_arguments
 from kane_dynamics_ros.cli.generate import print_compilation
-from kane_dynamics_ros.cli.replay import positive_number
+from kane_dynamics_ros.cli.replay import optional_number, positive_number
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
 from kane_dynamics_ros.description.load import expand_xacro, read_bytes
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.files import claim_files, refuse_foreign
+from kane_dynamics_ros.files import claim_files, refuse_foreign, write_file
 from kane_dynamics_ros.identification.estimation import FAMILIES, Constraints, Nominal
 from kane_dynamics_ros.identification.identify import Identified, Settings, identify
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.identification.motion_store import MotionStore, Request, read_bags
-from kane_dynamics_ros.identification.regression import one_thread_each
 from kane_dynamics_ros.identification.report import write_report
-from kane_dynamics_ros.identification.results import Robot as Named
-from kane_dynamics_ros.identification.results import as_data, json_text, lines, parameters_text
+from kane_dynamics_ros.identification.results import Subject, json_text, lines, parameters_text
 from kane_dynamics_ros.identification.urdf_text import (
     Carrier,
     JointNumbers,
+    Rewritten,
     carrier_inertia,
     carriers,
     rewritten,
@@ -49,8 +49,10 @@ from kane_dynamics_ros.replay.reading.recording import (
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
 from kane_dynamics_ros.runtime.interface import Array
 
+COMMAND = "identify"
 EXCEEDED = 1  # exit code
 HOLDOUT = "1/3"
+FAMILY_OF = {"damping": "viscous", "friction": "coulomb", "rotor_inertia": "rotor"}  # a URDF joint's numbers
 
 
 class EffortScaleError(KaneDynamicsError):
@@ -87,12 +89,23 @@ class VectorArgumentError(KaneDynamicsError):
         super().__init__(f"{option} {found!r}: give three finite numbers, X,Y,Z")
 
 
+# Options
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BAG..., the URDF, and what may be left to choose."""
     add = parser.add_argument
     add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
     add("--urdf", required=True, metavar="FILE", help="the URDF or xacro file to correct")
     add_chain_arguments(parser, tip="the last link that the bag's joints lead to")
+    _add_bag_arguments(parser)
+    _add_knowledge_arguments(parser)
+    _add_result_arguments(parser)
+
+
+def _add_bag_arguments(parser: argparse.ArgumentParser) -> None:
+    """How the bags are read, and which part of them judges."""
+    add = parser.add_argument
     add(
         "--validate",
         nargs="+",
@@ -118,6 +131,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--topic", help="the joint states, when a bag has several topics of them")
     add("--cutoff", metavar="HZ", help="of the low-pass; chosen from the recording by default")
+    add("--jobs", default=str(os.cpu_count() or 1), metavar="N", help="bags read at once; default: all cores")
+    add("--dask", metavar="ADDRESS", help="read the bags on this Dask cluster")
+
+
+def _add_knowledge_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is known of the arm and its efforts."""
+    add = parser.add_argument
     add(
         "--effort-scale",
         action="append",
@@ -139,6 +159,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="keep centres of mass in the boxes of the links' shapes",
     )
+
+
+def _add_result_arguments(parser: argparse.ArgumentParser) -> None:
+    """What is written, and the bound that the exit code tells."""
+    add = parser.add_argument
     add(
         "--max-residual",
         metavar="X",
@@ -155,32 +180,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where the results go; default: %(default)s",
     )
-    add("--jobs", default=str(os.cpu_count() or 1), metavar="N", help="bags read at once; default: all cores")
-    add("--dask", metavar="ADDRESS", help="read the bags on this Dask cluster")
+
+
+# From bags to results
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What is identified, and from what: ``validated``, the last bags of the store, are only judged.
+
+    ``carriers``: of each body of the chain, the link that carries what is found; ``notes``: on the choice of
+    the chain.
+    """
+
+    arguments: argparse.Namespace
+    robot: Robot
+    chain: Chain
+    carriers: Sequence[Carrier]
+    model: DynamicsModel
+    store: MotionStore
+    validated: int
+    notes: Sequence[str]
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Identify, write, print; 1 when the held-out residual exceeds ``--max-residual``."""
-    bound = None
-    if arguments.max_residual is not None:
-        bound = positive_number("--max-residual", arguments.max_residual, "a part of the effort: 0.05 is 5 %")
+    bound = optional_number("--max-residual", arguments.max_residual, "a part of the effort: 0.05 is 5 %")
     fitted = [bag for path in arguments.bags for bag in find_bags(path)]
     judged = [bag for path in arguments.validate for bag in find_bags(path)]
     renamings = read_renamings(arguments.rename)
     robot = robot_of(arguments.urdf, arguments.xacro)
-    chain, chosen = chain_for(robot, fitted[0], arguments, renamings)
-    refuse_foreign(arguments.output, [path.name for path in output_files(arguments, chain)], "identify")
-    with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder, one_thread_each():
+    chain, notes = chain_for(robot, fitted[0], arguments, renamings)
+    refuse_foreign(arguments.output, [path.name for path in output_files(arguments, chain)], COMMAND)
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder:
         model = nominal_model(chain, arguments.gravity, Path(folder))
         with read(model, fitted + judged, arguments, renamings) as store:
-            return identified(arguments, robot, chain, model, store, len(judged), bound, chosen)
+            inputs = Inputs(arguments, robot, chain, carriers(robot, chain), model, store, len(judged), notes)
+            found = identified(inputs)
+            output = write_results(inputs, found)
+    if not arguments.no_compile:
+        print_compilation(output.module)
+    print("written: " + ", ".join(map(str, output)))
+    residual = found.held.relative(found.held.identified)
+    if bound is not None and residual > bound:
+        print(f"held-out residual {residual:.4g} exceeds --max-residual {bound:g}", file=sys.stderr)
+        return EXCEEDED
+    return 0
 
 
 def chain_for(
     robot: Robot, bag: Path, arguments: argparse.Namespace, renamings: Sequence[Renaming]
 ) -> tuple[Chain, list[str]]:
-    """The chain, to the tip that was asked for, or else as far as the bag knows its joints; and a note on
-    that.
+    """The chain, to the tip that was asked for, or else as far as the bag knows its joints; notes on that.
 
     Raises ``JointMismatchError`` with a proposal where other names are the likely reason.
     """
@@ -204,9 +255,7 @@ def chain_for(
 
 
 def _proposal_of_part(chain: Chain, found: Sequence[str]) -> Renaming | None:
-    """A renaming with which the bag has at least the joints before the last ones: a gripper's may be
-    missing.
-    """
+    """A renaming with which the bag has the joints before the last ones: a gripper's may be missing."""
     for count in range(len(chain.coordinates) - 1, 1, -1):
         proposed = proposal(chain.coordinates[:count], found)
         if proposed is not None:
@@ -221,23 +270,12 @@ def nominal_model(chain: Chain, gravity: str | None, folder: Path) -> DynamicsMo
     return model if gravity is None else model.with_parameters(gravity=vector("--gravity", gravity))
 
 
-def vector(option: str, text: str) -> tuple[float, float, float]:
-    """Three numbers. Raises ``VectorArgumentError``."""
-    try:
-        x, y, z = (float(part) for part in text.split(","))
-    except ValueError:
-        raise VectorArgumentError(option, text) from None
-    if not all(map(math.isfinite, (x, y, z))):
-        raise VectorArgumentError(option, text)
-    return x, y, z
-
-
 def read(
     model: DynamicsModel, bags: Sequence[Path], arguments: argparse.Namespace, renamings: Sequence[Renaming]
 ) -> MotionStore:
     """The filtered motion of all bags."""
     workers = int(positive_number("--jobs", arguments.jobs, "a number of processes, 1 or more", 1.0))
-    cutoff = None if arguments.cutoff is None else positive_number("--cutoff", arguments.cutoff, "Hz")
+    cutoff = optional_number("--cutoff", arguments.cutoff, "Hz")
     scale = effort_scale(arguments.effort_scale, model.joint_names)
     unknown_units = bool(arguments.payload) and not arguments.effort_scale
     limits = tuple(math.inf if unknown_units else joint.effort or math.inf for joint in model.joints)
@@ -255,6 +293,39 @@ def read(
         return read_bags(requests, pool, bar.update)
 
 
+def identified(inputs: Inputs) -> Identified:
+    """The estimate, by what the options say is known."""
+    arguments, chain, model = inputs.arguments, inputs.chain, inputs.model
+    bags = [track.bag for track in inputs.store.tracks]
+    settings = Settings(
+        holdout=0.0 if inputs.validated else holdout(arguments.holdout),
+        validate=inputs.validated,
+        payloads=payloads_of(arguments.payload, bags, model),
+        constraints=Constraints(
+            optional_number("--total-mass", arguments.total_mass, "kg"),
+            boxes_of(arguments, chain) if arguments.com_in_geometry else (),
+        ),
+        gains=bool(arguments.payload),
+    )
+    nominal = nominal_of(chain, model, inputs.carriers)
+    with tqdm(bar_format="{desc}", disable=None, leave=False) as bar:
+        return identify(inputs.store, model, nominal, settings, bar.set_description_str)
+
+
+# What the options say
+
+
+def vector(option: str, text: str) -> tuple[float, float, float]:
+    """Three numbers. Raises ``VectorArgumentError``."""
+    try:
+        x, y, z = (float(part) for part in text.split(","))
+    except ValueError:
+        raise VectorArgumentError(option, text) from None
+    if not all(map(math.isfinite, (x, y, z))):
+        raise VectorArgumentError(option, text)
+    return x, y, z
+
+
 def effort_scale(texts: Sequence[str], joints: Sequence[str]) -> tuple[float, ...]:
     """N m or N a recorded unit of each joint. Raises ``EffortScaleError``."""
     scale = dict.fromkeys(joints, 1.0)
@@ -270,13 +341,8 @@ def effort_scale(texts: Sequence[str], joints: Sequence[str]) -> tuple[float, ..
     return tuple(scale.values())
 
 
-def payloads_of(
-    texts: Sequence[str], bags: Sequence[Path], model: DynamicsModel
-) -> tuple[tuple[Array, ...], bool]:
-    """Of each bag the known body's parameters in the last body's frame, and whether any was given.
-
-    Raises ``PayloadError``.
-    """
+def payloads_of(texts: Sequence[str], bags: Sequence[Path], model: DynamicsModel) -> tuple[Array, ...]:
+    """Of each bag the known body's parameters (10,) in the last body's frame. Raises ``PayloadError``."""
     known = [np.zeros(10) for _ in bags]
     for text in texts:
         name, _, numbers = text.rpartition("=")
@@ -291,7 +357,7 @@ def payloads_of(
             raise PayloadError(text)
         for i in places:
             known[i] = tip_body(model, mass, tuple(com) or (0.0, 0.0, 0.0))
-    return tuple(known), bool(texts)
+    return tuple(known)
 
 
 def tip_body(model: DynamicsModel, mass: float, com: tuple[float, ...]) -> Array:
@@ -299,43 +365,6 @@ def tip_body(model: DynamicsModel, mass: float, com: tuple[float, ...]) -> Array
     x, y, z = com
     loaded = model.with_parameters(payload=Payload(mass, (x, y, z)))
     return np.asarray(loaded.inertial_parameters - model.inertial_parameters)[-10:]
-
-
-class Output(NamedTuple):
-    """The files that are written, by their role."""
-
-    urdf: Path
-    parameters: Path
-    data: Path
-    report: Path
-    module: Path
-
-
-def identified(
-    arguments: argparse.Namespace,
-    robot: Robot,
-    chain: Chain,
-    model: DynamicsModel,
-    store: MotionStore,
-    judged: int,
-    bound: float | None,
-    chosen: list[str],
-) -> int:
-    """Identify and write everything."""
-    bodies = carriers(robot, chain)
-    bags = [track.bag for track in store.tracks]
-    payloads, gains = payloads_of(arguments.payload, bags, model)
-    constraints = Constraints(
-        None if arguments.total_mass is None else positive_number("--total-mass", arguments.total_mass, "kg"),
-        boxes_of(arguments, chain) if arguments.com_in_geometry else (),
-    )
-    nominal = nominal_of(chain, model, bodies)
-    settings = Settings(
-        holdout(arguments.holdout) if not judged else 0.0, judged, payloads, constraints, gains
-    )
-    with tqdm(bar_format="{desc}", disable=None, leave=False) as bar:
-        found = identify(store, model, nominal, settings, bar.set_description_str)
-    return written(arguments, robot, chain, model, store, judged, bound, bodies, found, chosen)
 
 
 def holdout(text: str) -> float:
@@ -351,7 +380,7 @@ def holdout(text: str) -> float:
 
 
 def nominal_of(chain: Chain, model: DynamicsModel, bodies: Sequence[Carrier]) -> Nominal:
-    """What the URDF says."""
+    """What the URDF says of the bodies and joints."""
     terms = np.zeros((len(chain.coordinates), len(FAMILIES)))
     for family, values in (
         ("rotor", chain.rotor_inertia),
@@ -379,102 +408,104 @@ def urdf_bytes(arguments: argparse.Namespace) -> bytes:
     return expand_xacro(arguments.urdf, data, xacro_arguments(arguments.xacro)).encode()
 
 
-def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
-    """What each joint of the file must say, so that its coordinate has what was found: followers keep their
-    share.
-    """
-    numbers = {}
-    nominal = {"damping": chain.damping, "friction": chain.friction, "rotor_inertia": chain.rotor_inertia}
-    families = {"damping": "viscous", "friction": "coulomb", "rotor_inertia": "rotor"}
-    leaders = {joint.name: joint.coordinate for joint in chain.joints if joint.name in chain.coordinates}
-    for joint in chain.joints:
-        if joint.back:
-            continue
-        values = {}
-        for key, family in families.items():
-            wanted = float(found.plain[joint.coordinate, FAMILIES.index(family)])
-            old = nominal[key][joint.coordinate]
-            own = float(getattr(joint, key))
-            values[key] = own * wanted / old if old > 0.0 else (wanted if joint.name in leaders else 0.0)
-        numbers[joint.name] = JointNumbers(**values)
-    return numbers
+# What is written
+
+
+class Output(NamedTuple):
+    """The files that are written, by their role."""
+
+    urdf: Path
+    parameters: Path
+    data: Path
+    report: Path
+    module: Path
+
+
+def write_results(inputs: Inputs, found: Identified) -> Output:
+    """Write the files and print the table."""
+    arguments, chain = inputs.arguments, inputs.chain
+    output = output_files(arguments, chain)
+    urdf = identified_urdf(inputs, found)
+    claim_files(arguments.output, [path.name for path in output], COMMAND)
+    write_file(output.urdf, urdf.text)
+    again = serial_chain(load_robot(str(output.urdf)), chain.tip, root=chain.root, lock=dict(chain.locked))
+    write_module(derive(again), output.module.stem, arguments.output)
+    notes = [*inputs.notes, *found.notes, *notes_on_urdf(inputs, found, urdf, output)]
+    subject = Subject(
+        inputs.model,
+        arguments.urdf,
+        inputs.store.tracks,
+        inputs.validated,
+        np.array(effort_scale(arguments.effort_scale, inputs.model.joint_names)),
+        None if arguments.gravity is None else vector("--gravity", arguments.gravity),
+    )
+    names = {role: path.name for role, path in output._asdict().items()}
+    write_file(output.data, json_text(subject, found, names, notes))
+    write_file(output.parameters, parameters_text(subject, found, output.module.name))
+    write_report(subject, found, notes, output.report)
+    print("\n".join(lines(subject, found, notes)))
+    return output
 
 
 def output_files(arguments: argparse.Namespace, chain: Chain) -> Output:
-    """Where the results go."""
+    """Where everything goes."""
     stem = Path(arguments.urdf).name.removesuffix(".xacro").removesuffix(".urdf")
     name = checked_name(arguments.name) if arguments.name else f"{module_name(chain.robot)}_identified"
     folder: Path = arguments.output
     return Output(
-        folder / f"{stem}.identified.urdf",
-        folder / "parameters.yaml",
-        folder / "identified.json",
-        folder / "report.html",
-        folder / f"{name}.py",
+        urdf=folder / f"{stem}.identified.urdf",
+        parameters=folder / "parameters.yaml",
+        data=folder / "identified.json",
+        report=folder / "report.html",
+        module=folder / f"{name}.py",
     )
 
 
-def written(
-    arguments: argparse.Namespace,
-    robot: Robot,
-    chain: Chain,
-    model: DynamicsModel,
-    store: MotionStore,
-    judged: int,
-    bound: float | None,
-    bodies: Sequence[Carrier],
-    found: Identified,
-    chosen: list[str],
-) -> int:
-    """Write the files, print the table; the exit code."""
-    notes = [*chosen, *found.notes]
-    source = Path(arguments.urdf)
-    expanded = any(finding.code == EXPANDED for finding in robot.findings)
-    if expanded:
-        notes.append(f"{source.name} is xacro: the identified URDF is its expansion, with other numbers")
+def identified_urdf(inputs: Inputs, found: Identified) -> Rewritten:
+    """The URDF's text with the numbers that were found."""
+    arguments = inputs.arguments
     links = {
-        body.link: carrier_inertia(found.inertial[b], body)
-        for b, body in enumerate(bodies)
-        if body.link is not None
+        carrier.link: carrier_inertia(found.inertial[b], carrier)
+        for b, carrier in enumerate(inputs.carriers)
+        if carrier.link is not None
     }
-    text = rewritten(
-        urdf_bytes(arguments), links, joint_numbers(chain, found), str(source), arguments.add_dynamics
-    )
-    output = output_files(arguments, chain)
-    folder: Path = arguments.output
-    claim_files(folder, [path.name for path in output], "identify")
-    output.urdf.write_bytes(text.text)
-    read_again = load_robot(str(output.urdf))
-    again = serial_chain(read_again, chain.tip, root=chain.root, lock=dict(chain.locked))
-    write_module(derive(again), output.module.stem, folder)
-    notes += [
-        f"{each} has no place in the URDF: in {output.parameters.name} only (--add-dynamics adds it)"
-        for each in text.homeless
-    ]
-    notes += [
-        f"link {chain.joints[b].body!r} is at the edge of what a body can be: does "
-        f"{', '.join(chain.joints[b].lumped)}, which the URDF fixes to it, carry its true mass?"
-        for b in found.at_bound
-        if chain.joints[b].lumped and bodies[b].others.any()
-    ]
-    named = Named(
-        model,
-        str(source),
-        store.tracks,
-        judged,
-        np.array(effort_scale(arguments.effort_scale, model.joint_names)),
-        None if arguments.gravity is None else vector("--gravity", arguments.gravity),
-    )
-    data = as_data(named, found, {key: path.name for key, path in output._asdict().items()}, notes)
-    output.data.write_text(json_text(data), encoding="utf-8")
-    output.parameters.write_text(parameters_text(named, found, output.module.name), encoding="utf-8")
-    write_report(named, found, notes, output.report)
-    print("\n".join(lines(named, found, notes)))
-    if not arguments.no_compile:
-        print_compilation(output.module)
-    print("written: " + ", ".join(str(path) for path in output))
-    residual = found.held.relative(found.held.identified)
-    if bound is not None and residual > bound:
-        print(f"held-out residual {residual:.4g} exceeds --max-residual {bound:g}", file=sys.stderr)
-        return EXCEEDED
-    return 0
+    joints = joint_numbers(inputs.chain, found)
+    return rewritten(urdf_bytes(arguments), links, joints, arguments.urdf, arguments.add_dynamics)
+
+
+def notes_on_urdf(inputs: Inputs, found: Identified, urdf: Rewritten, output: Output) -> Iterator[str]:
+    """What the identified URDF leaves out, and which of its links deserve a second look."""
+    if any(finding.code == EXPANDED for finding in inputs.robot.findings):
+        yield (
+            f"{Path(inputs.arguments.urdf).name} is xacro: the identified URDF is its expansion, with other "
+            "numbers"
+        )
+    for each in urdf.homeless:
+        yield f"{each} has no place in the URDF: in {output.parameters.name} only (--add-dynamics adds it)"
+    for b in found.at_bound:
+        joint = inputs.chain.joints[b]
+        if joint.lumped and inputs.carriers[b].others.any():
+            yield (
+                f"link {joint.body!r} is at the edge of what a body can be: does {', '.join(joint.lumped)}, "
+                "which the URDF fixes to it, carry its true mass?"
+            )
+
+
+def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
+    """What each joint of the file must say, so that its coordinate has what was found.
+
+    The joints that follow another keep their share of it.
+    """
+    numbers = {}
+    nominal = {"damping": chain.damping, "friction": chain.friction, "rotor_inertia": chain.rotor_inertia}
+    for joint in chain.joints:
+        if joint.back:
+            continue
+        values = {}
+        for key, family in FAMILY_OF.items():
+            wanted = float(found.plain[joint.coordinate, FAMILIES.index(family)])
+            old = nominal[key][joint.coordinate]
+            leads = joint.name in chain.coordinates
+            values[key] = float(getattr(joint, key)) * wanted / old if old > 0.0 else wanted * leads
+        numbers[joint.name] = JointNumbers(**values)
+    return numbers

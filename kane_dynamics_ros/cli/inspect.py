@@ -33,23 +33,136 @@ from kane_dynamics_ros.formulation.kane.kinematics import place
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 
-# Findings as ``inspect`` prints them.
-
-
-_ORDER = ("error", "warning", "info")
+SEVERITIES = ("error", "warning", "info")  # the worst first
+SHORT = 4  # coordinates up to which the equations are a matter of seconds, whatever the geometry
+DIGITS = 9  # after the decimal point
 # What a robot has by the dozen, each with a place and figures of its own: one line names them all.
-_GROUPED = ("KD404", "KD405", "KD407", "KD408", "KD604")
-_MOST_OTHERS = 8  # named in such a line
+GROUPED = ("KD404", "KD405", "KD407", "KD408", "KD604")
+MOST_OTHERS = 8  # named in such a line
+
+
+class SameFileError(KaneDynamicsError):
+    """The repaired URDF would replace the one that is repaired."""
+
+    def __init__(self, urdf: str) -> None:
+        super().__init__(f"--repair {urdf}: this is the URDF itself; give another file to write")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
+    add_chain_arguments(parser)
+    add_strict_argument(parser)
+    parser.add_argument(
+        "--repair",
+        metavar="FILE",
+        type=Path,
+        help="write the URDF with the nearest possible inertia for each impossible one, and nothing else "
+        "changed",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    parser.add_argument(
+        "--equations",
+        nargs="?",
+        const="text",
+        choices=("text", "latex"),
+        help="print the equations of motion in symbols instead, by default as text",
+    )
+    parser.add_argument(
+        "--warnings-as-errors", action="store_true", help="exit code 1 when there is a warning"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the chain; 0, or 1 for a warning where warnings are errors."""
+    if arguments.repair:
+        return repair(arguments.urdf, xacro_arguments(arguments.xacro), arguments.repair)
+    try:
+        chain = read_chain(
+            arguments.urdf,
+            arguments.tip,
+            arguments.lock,
+            arguments.xacro,
+            arguments.root,
+            arguments.strict,
+        )
+    except DescriptionError as error:
+        if arguments.json:
+            print(json.dumps(refusal_as_data(error), indent=2))
+        elif error.noted:
+            lines = [*finding_lines(error.noted, palette_for(sys.stdout)), summary(error.noted)]
+            print(printable("\n".join(lines), sys.stdout), flush=True)
+        raise
+    if arguments.equations:
+        print(equations_of(chain, arguments.equations))
+    elif arguments.json:
+        print(json.dumps(as_data(chain), indent=2, ensure_ascii=True))
+    else:
+        print(printable("\n".join(as_text(chain, palette_for(sys.stdout))), sys.stdout))
+    return 1 if arguments.warnings_as_errors and any(map(is_warning, chain.findings)) else 0
+
+
+def refusal_as_data(error: DescriptionError) -> dict[str, object]:
+    """The first error, all errors, and what was noticed beside them."""
+    errors = [asdict(one.finding) for one in error.errors]
+    return {"error": errors[0], "errors": errors, "findings": [asdict(finding) for finding in error.noted]}
+
+
+def is_warning(finding: Finding) -> bool:
+    """Whether a finding is more than information."""
+    return finding.severity != "info"
+
+
+def as_text(chain: Chain, palette: Palette) -> list[str]:
+    """The sections, as lines."""
+    return [
+        palette.bold(f"{chain.robot!r}: from root {chain.root!r} to tip {chain.tip!r}"),
+        f"{sum(not j.back for j in chain.joints)} moving joints, {len(chain.coordinates)} coordinates, "
+        f"{moving_mass(chain):.6g} kg in motion, physics hash {physics_hash(chain)[:16]}",
+        "",
+        palette.bold("Joints"),
+        *joint_lines(chain),
+        "Torques hold rotor inertia always, damping and friction only where they are switched on.",
+        f"Gravity is 9.81 m/s^2 along -z of {chain.root!r}, unless the model's parameter says otherwise.",
+        "",
+        palette.bold("Bodies (each with what is fixed to it; in the frame of its first link)"),
+        *body_lines(chain),
+        "",
+        palette.bold("Partial velocities at q = 0 (in the body's axes; those that are not zero)"),
+        *partial_lines(chain),
+        "",
+        palette.bold("Findings"),
+        *finding_lines(chain.findings, palette),
+        summary(chain.findings),
+    ]
+
+
+def as_data(chain: Chain) -> dict[str, object]:
+    """The same as plain data."""
+    return {
+        **asdict(chain),
+        "moving_mass": moving_mass(chain),
+        "physics_hash": physics_hash(chain),
+        "partial_velocities": [partial._asdict() for partial in partials(chain)],
+    }
+
+
+def moving_mass(chain: Chain) -> float:
+    """[kg]"""
+    return sum(joint.inertia.mass for joint in chain.joints)
+
+
+# Findings, as compilers write them
 
 
 def finding_lines(findings: Iterable[Finding], palette: Palette) -> list[str]:
     """Lines as compilers write them; the worst first, then in the order of the file.
 
-    One for each finding; of the codes ``_GROUPED`` one, at the first place, for all that differ in figures.
+    One for each finding; of the codes ``GROUPED`` one, at the first place, for all that differ in figures.
     """
     kinds: dict[tuple[str | None, ...], list[Finding]] = {}
-    for finding in sorted(findings, key=lambda finding: _ORDER.index(finding.severity)):
-        same = re.sub(r"\d[\d.e+-]*", "#", finding.message) if finding.code in _GROUPED else str(len(kinds))
+    for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
+        same = re.sub(r"\d[\d.e+-]*", "#", finding.message) if finding.code in GROUPED else str(len(kinds))
         kinds.setdefault((finding.severity, finding.code, finding.file, same), []).append(finding)
     return [finding_line(first, palette, others) for first, *others in kinds.values()] or ["none"]
 
@@ -63,7 +176,7 @@ def finding_line(finding: Finding, palette: Palette, others: Sequence[Finding] =
     line = f"{where}: {severity}: {element}{finding.message} [{finding.code}]"
     if not others:
         return line
-    names = [f"{one.element} (line {one.line})" for one in others[:_MOST_OTHERS]]
+    names = [f"{one.element} (line {one.line})" for one in others[:MOST_OTHERS]]
     rest = len(others) - len(names)
     more = f" and {rest} more; --json has each" if rest else ""
     return f"{line}; likewise {', '.join(names)}{more}"
@@ -76,7 +189,7 @@ def summary(findings: Iterable[Finding]) -> str:
     return f"{warnings}, {counts['info']} info (docs/diagnostics.md explains the codes)"
 
 
-# A chain's joints and bodies as tables of text.
+# A chain's joints and bodies as tables of text
 
 
 def joint_lines(chain: Chain) -> list[str]:
@@ -145,41 +258,7 @@ def table(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-# What ``kane_dynamics inspect --equations`` prints: a chain's equations of motion in symbols.
-
-
-SHORT = 4  # coordinates up to which the equations are a matter of seconds, whatever the geometry
-
-
-def equations_of(chain: Chain, form: str) -> str:
-    """Kane's method on ``chain`` step by step, then M, V and G; in ``latex`` partial velocities alone."""
-    from kane_dynamics_ros.formulation.symbolic import equations  # spares the others SymPy's import
-    from kane_dynamics_ros.formulation.symbolic.equations import (
-        derive,
-        partial_velocity_table,
-        symbolic_chain,
-    )
-    from kane_dynamics_ros.formulation.symbolic.procedure import kane_procedure, procedure_text
-    from kane_dynamics_ros.formulation.symbolic.trigonometry import parallel_groups
-
-    if len(chain.coordinates) > SHORT:
-        print(
-            f"deriving the equations of {len(chain.coordinates)} coordinates in symbols: seconds where axes "
-            "are parallel or at right angles, many minutes in general; --lock or --tip make the chain "
-            "shorter",
-            file=sys.stderr,
-        )
-    found = derive(chain, dynamics.inverse_dynamics)
-    if form == "latex":
-        return equations.as_latex(found, partial_velocity_table(chain))
-    steps = kane_procedure(symbolic_chain(chain), groups=parallel_groups(chain))
-    return equations.as_text(found, procedure_text(steps[:-1]))
-
-
-# Partial velocities of a chain, as ``inspect`` prints them.
-
-
-DIGITS = 9  # after the decimal point
+# Partial velocities at q = 0
 
 
 class Partial(NamedTuple):
@@ -219,74 +298,35 @@ def partial_lines(chain: Chain) -> list[str]:
     return table([head, *rows])
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
-    parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
-    add_chain_arguments(parser)
-    add_strict_argument(parser)
-    parser.add_argument(
-        "--repair",
-        metavar="FILE",
-        type=Path,
-        help="write the URDF with the nearest possible inertia for each impossible one, and nothing else "
-        "changed",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
-    parser.add_argument(
-        "--equations",
-        nargs="?",
-        const="text",
-        choices=("text", "latex"),
-        help="print the equations of motion in symbols instead, by default as text",
-    )
-    parser.add_argument(
-        "--warnings-as-errors", action="store_true", help="exit code 1 when there is a warning"
-    )
+# ``--equations``: the equations of motion in symbols
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Print the chain; 0, or 1 for a warning where warnings are errors."""
-    if arguments.repair:
-        return repair(arguments.urdf, xacro_arguments(arguments.xacro), arguments.repair)
-    try:
-        chain = read_chain(
-            arguments.urdf,
-            arguments.tip,
-            arguments.lock,
-            arguments.xacro,
-            arguments.root,
-            arguments.strict,
+def equations_of(chain: Chain, form: str) -> str:
+    """Kane's method on ``chain`` step by step, then M, V and G; in ``latex`` partial velocities alone."""
+    from kane_dynamics_ros.formulation.symbolic import equations  # spares the others SymPy's import
+    from kane_dynamics_ros.formulation.symbolic.equations import (
+        derive,
+        partial_velocity_table,
+        symbolic_chain,
+    )
+    from kane_dynamics_ros.formulation.symbolic.procedure import kane_procedure, procedure_text
+    from kane_dynamics_ros.formulation.symbolic.trigonometry import parallel_groups
+
+    if len(chain.coordinates) > SHORT:
+        print(
+            f"deriving the equations of {len(chain.coordinates)} coordinates in symbols: seconds where axes "
+            "are parallel or at right angles, many minutes in general; --lock or --tip make the chain "
+            "shorter",
+            file=sys.stderr,
         )
-    except DescriptionError as error:
-        if arguments.json:
-            print(json.dumps(refusal_as_data(error), indent=2))
-        elif error.noted:
-            lines = [*finding_lines(error.noted, palette_for(sys.stdout)), summary(error.noted)]
-            print(printable("\n".join(lines), sys.stdout), flush=True)
-        raise
-    if arguments.equations:
-        print(equations_of(chain, arguments.equations))
-    elif arguments.json:
-        print(json.dumps(as_data(chain), indent=2, ensure_ascii=True))
-    else:
-        print(printable("\n".join(as_text(chain, palette_for(sys.stdout))), sys.stdout))
-    return 1 if arguments.warnings_as_errors and any(map(is_warning, chain.findings)) else 0
+    found = derive(chain, dynamics.inverse_dynamics)
+    if form == "latex":
+        return equations.as_latex(found, partial_velocity_table(chain))
+    steps = kane_procedure(symbolic_chain(chain), groups=parallel_groups(chain))
+    return equations.as_text(found, procedure_text(steps[:-1]))
 
 
-def refusal_as_data(error: DescriptionError) -> dict[str, object]:
-    """The first error, all errors, and what was noticed beside them."""
-    errors = [asdict(one.finding) for one in error.errors]
-    return {"error": errors[0], "errors": errors, "findings": [asdict(finding) for finding in error.noted]}
-
-
-# ``--repair``: the URDF with possible inertias.
-
-
-class SameFileError(KaneDynamicsError):
-    """The repaired URDF would replace the one that is repaired."""
-
-    def __init__(self, urdf: str) -> None:
-        super().__init__(f"--repair {urdf}: this is the URDF itself; give another file to write")
+# ``--repair``: the URDF with possible inertias
 
 
 def repair(urdf: str, xacro: Mapping[str, str], target: Path) -> int:
@@ -310,47 +350,3 @@ def repair(urdf: str, xacro: Mapping[str, str], target: Path) -> int:
     print(printable("\n".join(map(str, repairs)), sys.stdout))
     print(f"{len(repairs)} inertia{'s' * (len(repairs) > 1)} replaced by the nearest possible: {target}")
     return 0
-
-
-def is_warning(finding: Finding) -> bool:
-    """Whether a finding is more than information."""
-    return finding.severity != "info"
-
-
-def as_text(chain: Chain, palette: Palette) -> list[str]:
-    """The sections, as lines."""
-    return [
-        palette.bold(f"{chain.robot!r}: from root {chain.root!r} to tip {chain.tip!r}"),
-        f"{sum(not j.back for j in chain.joints)} moving joints, {len(chain.coordinates)} coordinates, "
-        f"{moving_mass(chain):.6g} kg in motion, physics hash {physics_hash(chain)[:16]}",
-        "",
-        palette.bold("Joints"),
-        *joint_lines(chain),
-        "Torques hold rotor inertia always, damping and friction only where they are switched on.",
-        f"Gravity is 9.81 m/s^2 along -z of {chain.root!r}, unless the model's parameter says otherwise.",
-        "",
-        palette.bold("Bodies (each with what is fixed to it; in the frame of its first link)"),
-        *body_lines(chain),
-        "",
-        palette.bold("Partial velocities at q = 0 (in the body's axes; those that are not zero)"),
-        *partial_lines(chain),
-        "",
-        palette.bold("Findings"),
-        *finding_lines(chain.findings, palette),
-        summary(chain.findings),
-    ]
-
-
-def moving_mass(chain: Chain) -> float:
-    """[kg]"""
-    return sum(joint.inertia.mass for joint in chain.joints)
-
-
-def as_data(chain: Chain) -> dict[str, object]:
-    """The same as plain data."""
-    return {
-        **asdict(chain),
-        "moving_mass": moving_mass(chain),
-        "physics_hash": physics_hash(chain),
-        "partial_velocities": [partial._asdict() for partial in partials(chain)],
-    }

@@ -8,20 +8,23 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from kane_dynamics_ros.cli.replay import positive_number, report_folders
+from kane_dynamics_ros.cli.replay import add_bag_arguments, optional_number, positive_number, report_folders
 from kane_dynamics_ros.contact.calibration import calibrated, observed, parameters_text
 from kane_dynamics_ros.contact.events import find_contacts
 from kane_dynamics_ros.contact.report import calibration_lines, collision_lines, contact_lines, write_report
 from kane_dynamics_ros.contact.residual import external_efforts
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.estimation.motion import estimate
 from kane_dynamics_ros.replay.jobs import find_bags
 from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, read_renamings
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
 DAMAGED = 2  # exit code
+LONGEST_GAP = 0.2  # [s] between states that the observer bridges
 GAIN_PER_RATE = 1 / 3  # of the recorded rate: a faster observer than its samples sees noise alone
 
 
@@ -36,19 +39,8 @@ class ThresholdFileError(KaneDynamicsError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BAG..., the model, and what may be left to choose."""
+    add_bag_arguments(parser)
     add = parser.add_argument
-    add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
-    add("--model", required=True, metavar="MODULE.py", help="generated module, or the shipped one's name")
-    add("--urdf-friction", action="store_true", help="switch on the damping and friction of the URDF")
-    add(
-        "--rename",
-        action="append",
-        default=[],
-        metavar="BAG_NAME=MODEL_NAME",
-        help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
-    )
-    add("--topic", help="the joint states, when a bag has several topics of them")
-    add("--cutoff", metavar="HZ", help="of the low-pass; default: chosen from the recording")
     add("--false-alarms", default="1", metavar="X", help="false alarms an hour to allow for; default: 1")
     add("--uncorrected", action="store_true", help="leave the model's own errors in the external efforts")
     add("--report", type=Path, metavar="DIR", help="write contacts.json and contacts.html")
@@ -76,10 +68,9 @@ def run(arguments: argparse.Namespace) -> int:
         "--false-alarms", arguments.false_alarms, "a number an hour: 0.1 is one in ten hours"
     )
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
-    damaged = False
-    recordings = []
+    renamings = read_renamings(arguments.rename)
+    damaged, recordings = False, []
     for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True):
-        renamings = read_renamings(arguments.rename)
         recording = read_recording(bag, model.joint_names, arguments.topic, renamings=renamings)
         damaged |= bool(recording.damages)
         for damage in recording.damages:
@@ -103,7 +94,7 @@ def _show_contacts(
     rate: float,
     folder: Path | None,
 ) -> None:
-    cutoff = None if arguments.cutoff is None else positive_number("--cutoff", arguments.cutoff, "Hz")
+    cutoff = optional_number("--cutoff", arguments.cutoff, "Hz")
     residual = external_efforts(estimate(recording, cutoff), model, correct=not arguments.uncorrected)
     contacts = find_contacts(residual, model, rate)
     print("\n".join(contact_lines(recording.bag, residual, contacts, model)))
@@ -116,12 +107,8 @@ def _calibrate(
     arguments: argparse.Namespace, recordings: Sequence[Recording], model: GeneratedModel, rate: float
 ) -> None:
     steps = [float(np.median(np.diff(each.states.stamps))) * 1e-9 for each in recordings]
-    gain = min(GAIN, GAIN_PER_RATE / max(steps))
-    if arguments.gain is not None:
-        gain = positive_number("--gain", arguments.gain, "1/s")
-    adaptation = 0.0
-    if arguments.adaptation is not None:
-        adaptation = positive_number("--adaptation", arguments.adaptation, "s")
+    gain = optional_number("--gain", arguments.gain, "1/s") or min(GAIN, GAIN_PER_RATE / max(steps))
+    adaptation = optional_number("--adaptation", arguments.adaptation, "s") or 0.0
     n = len(model.joint_names)
     zero = np.zeros(n)
     never = Thresholds(np.full(n, np.inf), zero, zero, zero)
@@ -131,21 +118,28 @@ def _calibrate(
     print("\n".join(calibration_lines(calibration, model)))
     file = arguments.output or Path("thresholds.yaml")
     names = [each.bag.name for each in recordings]
-    file.write_text(parameters_text(calibration, settings, names), encoding="utf-8")
+    write_file(file, parameters_text(calibration, settings, names))
     print(f"written: {file}")
 
 
 def _settings(
     model: GeneratedModel,
-    gain: np.ndarray[tuple[int], np.dtype[np.float64]],
+    gain: Array,
     thresholds: Thresholds,
     adaptation: float,
     confirmation: float = 0.0,
 ) -> ObserverSettings:
+    """The node's observer: its gain and thresholds, friction by the model's coefficients."""
     n = len(model.joint_names)
     rigid = model.with_parameters(viscous=(0.0,) * n, coulomb=(0.0,) * n)
     return ObserverSettings(
-        rigid, model, gain, thresholds, adaptation=adaptation, confirmation=confirmation, longest_gap=0.2
+        rigid,
+        model,
+        gain,
+        thresholds,
+        adaptation=adaptation,
+        confirmation=confirmation,
+        longest_gap=LONGEST_GAP,
     )
 
 

@@ -118,7 +118,7 @@ def playback_of_trajectory(
             robot.effort(Curve("inverse dynamics", "motion", torque.T)),
             robot.position("position", Curve("trajectory", "motion", q.T)),
         ),
-        locked=robot.locked,
+        held=robot.held,
         note=robot.meshes.note,
     )
     warnings = [f"{one} [rad or m]: degrees written for radians?" for one in far]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
 from kane_dynamics_ros.codegen.arrangement import (
@@ -21,15 +21,13 @@ from kane_dynamics_ros.formulation.kane import energy
 from kane_dynamics_ros.formulation.kane.dynamics import (
     carried_wrenches,
     composite_bodies,
+    external_effort_derivatives_in_root,
     generalized_forces,
     joint_efforts,
     mass_matrix,
     resultants,
 )
-from kane_dynamics_ros.formulation.kane.effort_derivatives import (
-    effort_derivatives,
-    external_effort_derivatives_in_root,
-)
+from kane_dynamics_ros.formulation.kane.effort_derivatives import effort_derivatives
 from kane_dynamics_ros.formulation.kane.energy import momentum_and_drift
 from kane_dynamics_ros.formulation.kane.forward_dynamics import forward_dynamics
 from kane_dynamics_ros.formulation.kane.frames import Reframed
@@ -255,6 +253,7 @@ def best_arrangement(
 ) -> Arrangement:
     """What costs least for inverse dynamics; ``share`` = False: with every body in its own axes."""
 
+    @cache
     def cost(arrangement: Arrangement) -> int:
         state = state_symbols(Graph(), len(rotor_inertia))
         chain = ArrangedChain(state, arrangement, segments, gravity, rotor_inertia)

@@ -1,7 +1,6 @@
 """Print NAME.h and NAME.c: every function of a robot in plain C99, for one state and for many."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -46,9 +45,12 @@ class _Text:
         ]
 
 
+PER_STATE = frozenset(("q", "qd", "qdd", "tau", "wrench", "s", "c"))  # arrays that each state has of its own
+
+
 def _placed(name: str, at: Callable[[int], str]) -> str:
-    found = re.fullmatch(r"(q|qd|qdd|tau|wrench|s|c)\[(\d+)\]", name)
-    return f"{found[1]}[{at(int(found[2]))}]" if found else name
+    array, _, rest = name.partition("[")
+    return f"{array}[{at(int(rest[:-1]))}]" if array in PER_STATE else name
 
 
 # The sines and cosines that functions need: one pass for all that need the same.

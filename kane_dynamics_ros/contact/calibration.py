@@ -28,9 +28,13 @@ from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 SHAPE = 0.9  # share of the residuals below the fitted shape
 MEMORY = 5.0  # time constants of the observer after which peaks hardly depend on each other
 SETTLING = 3.0  # time constants, of the observer and the adaptation, before anything counts
-CUTOFF = 50.0  # [Hz] of the velocity where none is told, the node's default
+VELOCITY_SHARE = 0.9  # of the states that must have a velocity, or it is derived
+CUTOFF = 50.0  # [Hz] of the velocity where none is recorded, the node's default
 DIRECTIONS = 200  # in which the least force at the tip is looked for
-POSTURES = 200
+POSTURES = 200  # at which they are looked for
+RESET_BELOW = 0.5  # of the thresholds, at which a collision is over
+SEPARATION = 3600.0  # [s] between passes of a looped bag: more than any observer bridges
+PARTS = ("slow", "speed", "acceleration")  # of the threshold, beside the constant one
 
 
 @dataclass(frozen=True)
@@ -62,30 +66,55 @@ def observed(states: JointStates, settings: ObserverSettings) -> tuple[Observed,
     It is reset after each collision, once all joints are below half of their thresholds.
     """
     observer = MomentumObserver(settings)
+    parts: _ThresholdParts | None = None
     wait = SETTLING * max(1.0 / float(settings.gain.min()), settings.adaptation)
-    velocity = settings.friction.parameters.coulomb_velocity
     rows: list[tuple[object, ...]] = []
     collisions: list[Collision] = []
-    began, before, parts = -np.inf, None, None
+    began = -np.inf
     for time, q, qd, effort in _samples(states):
-        now = time, np.stack((1.0 - np.abs(np.tanh(qd / velocity)), np.abs(qd))), qd
         concluded = observer.update(q, qd, effort, time)
-        if before is None or not concluded:
-            if before is None or time - before[0] > settings.longest_gap:
-                began, before, parts = time, now, None
+        if parts is None or not concluded:
+            if parts is None or time - parts.time > settings.longest_gap:
+                began, parts = time, _ThresholdParts(settings, time, qd)
             continue
-        share = -np.expm1(-settings.gain * (time - before[0]))
-        mean = np.stack((*(0.5 * (before[1] + now[1])), (qd - before[2]) / (time - before[0])))
-        parts = np.stack((*mean[:2], share * mean[2])) if parts is None else parts + share * (mean - parts)
-        before = now
+        at_one = parts.step(time, qd)
         if observer.collision is not None:
             if not collisions or observer.collision is not collisions[-1]:
                 collisions.append(observer.collision)
-            if (np.abs(observer.contact) < 0.5 * observer.threshold).all():
+            if (np.abs(observer.contact) < RESET_BELOW * observer.threshold).all():
                 observer.reset()
-        rows.append((time, q, observer.contact, *np.abs(parts), time - began >= wait))
+        rows.append((time, q, observer.contact, *at_one, time - began >= wait))
     columns = [np.array(column, dtype=float) for column in zip(*rows, strict=True)]
     return Observed(*columns), tuple(collisions)
+
+
+class _ThresholdParts:
+    """The parts of the threshold at coefficient one, filtered as the observer filters the residual.
+
+    At each state (3, n): 1 - |tanh(q' / v)| for rest, |q'|, and |q''|, the difference of the velocity.
+    """
+
+    def __init__(self, settings: ObserverSettings, time: float, qd: Array) -> None:
+        """From the state at ``time`` [s] on."""
+        self.time, self._qd = time, qd
+        self._gain = settings.gain
+        self._coulomb_velocity = settings.friction.parameters.coulomb_velocity
+        self._filtered: Array | None = None
+
+    def step(self, time: float, qd: Array) -> Array:
+        """The parts after one more state."""
+        step, before = time - self.time, self._qd
+        share = -np.expm1(-self._gain * step)
+        mean = np.stack((*(0.5 * (self._of_speed(before) + self._of_speed(qd))), (qd - before) / step))
+        if self._filtered is None:
+            self._filtered = np.stack((*mean[:2], share * mean[2]))
+        else:
+            self._filtered = self._filtered + share * (mean - self._filtered)
+        self.time, self._qd = time, qd
+        return np.asarray(np.abs(self._filtered))
+
+    def _of_speed(self, qd: Array) -> Array:
+        return np.stack((1.0 - np.abs(np.tanh(qd / self._coulomb_velocity)), np.abs(qd)))
 
 
 def _samples(states: JointStates) -> Iterator[tuple[float, Array, Array, Array]]:
@@ -93,9 +122,9 @@ def _samples(states: JointStates) -> Iterator[tuple[float, Array, Array, Array]]
     shift = 0.0
     for part in passes(states):
         found = part.states
-        told = np.isfinite(found.velocity).all(axis=1).mean() > 0.9
+        has_velocity = np.isfinite(found.velocity).all(axis=1).mean() > VELOCITY_SHARE
         complete = np.isfinite(found.position).all(axis=1) & np.isfinite(found.effort).all(axis=1)
-        if told:
+        if has_velocity:
             complete &= np.isfinite(found.velocity).all(axis=1)
         rows = np.flatnonzero(complete)
         if not len(rows):
@@ -104,11 +133,11 @@ def _samples(states: JointStates) -> Iterator[tuple[float, Array, Array, Array]]
         derived = None
         for row, time in zip(rows.tolist(), times.tolist(), strict=True):
             q, qd = found.position[row], found.velocity[row]
-            if not told:
+            if not has_velocity:
                 derived = differentiate(derived, q, time, CUTOFF)
                 qd = derived.qd
             yield time, q, qd, found.effort[row]
-        shift = float(times[-1]) + 3600.0  # a pause that no observer sees through
+        shift = float(times[-1]) + SEPARATION
 
 
 @dataclass(frozen=True)
@@ -158,9 +187,6 @@ def calibrated(runs: Sequence[Observed], settings: ObserverSettings, rate: float
     step = max(1, len(pooled["q"]) // POSTURES)
     least = least_forces(settings.rigid, pooled["q"][::step], thresholds)
     return Calibration(thresholds, tuple(tails), tuple(intervals), rate, hours, least)
-
-
-PARTS = ("slow", "speed", "acceleration")  # of the threshold, beside the constant one
 
 
 def least_forces(model: DynamicsModel, q: Array, thresholds: Thresholds) -> tuple[float, float, float]:

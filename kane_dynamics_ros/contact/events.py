@@ -11,8 +11,9 @@ from kane_dynamics_ros.contact.residual import Residual, clusters
 from kane_dynamics_ros.control.observer import TipWrench, root_jacobian, tip_wrench
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
+TAIL_SHARE = 0.6  # of the peaks that are no outliers
 INDEPENDENT = 0.3  # [s] peaks further apart hardly depend on each other
-SUSPECT = 0.35  # share of the peaks that may be contacts when a recording judges itself
+OUTLIERS = 0.35  # share of the peaks that may be contacts when a recording judges itself
 END_SHARE = 0.5  # of the threshold: a contact lasts as long as the ratio is above
 MERGED = 0.5  # [s] a shorter pause does not end a contact
 SHORTEST = 0.02  # [s] of a contact
@@ -52,7 +53,7 @@ class Contacts:
 
 
 def find_contacts(residual: Residual, model: DynamicsModel, rate: float = 1.0) -> Contacts:
-    """The contacts of a recording that judges itself: its ordinary peaks tell which are extraordinary.
+    """The contacts of a recording that judges itself: its ordinary peaks show which are extraordinary.
 
     ``rate``: false alarms an hour. The third of the peaks that stands out most may be contacts, and does
     not enter the fit of the tail.
@@ -61,7 +62,7 @@ def find_contacts(residual: Residual, model: DynamicsModel, rate: float = 1.0) -
     size = np.max(np.abs(residual.external) / residual.spread, axis=1)  # with what is below the floor
     gap = max(1, round(INDEPENDENT * residual.rate))
     hours = len(size) / residual.rate / 3600.0
-    tail = fit_tail(clusters(size, gap, residual.joins), hours, share=0.6, outliers=SUSPECT)
+    tail = fit_tail(clusters(size, gap, residual.joins), hours, share=TAIL_SHARE, outliers=OUTLIERS)
     threshold = tail.threshold(rate)
     found = tuple(
         _contact(residual, model, start, stop, threshold)
@@ -71,7 +72,7 @@ def find_contacts(residual: Residual, model: DynamicsModel, rate: float = 1.0) -
 
 
 def _spans(residual: Residual, ratio: Array, threshold: float) -> Iterator[tuple[int, int]]:
-    """First and last-but-one index of each contact; pauses within and short blips are seen through."""
+    """Start and stop index of each contact: short pauses are bridged, runs that are too short left out."""
     runs = [
         (start, stop)
         for start, stop in _runs(ratio > END_SHARE * threshold)
@@ -94,11 +95,11 @@ def _runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 
 def _contact(residual: Residual, model: DynamicsModel, start: int, stop: int, threshold: float) -> Contact:
+    """The contact of samples ``start`` to ``stop``, with the force at the tip that would explain its peak."""
     ratio = residual.ratio[start:stop]
     at = start + int(np.argmax(ratio.max(axis=1)))
     best = ratio.max(axis=0)
-    order = np.argsort(-best)
-    joints = tuple(model.joint_names[j] for j in order if best[j] > threshold)
+    joints = tuple(model.joint_names[j] for j in np.argsort(-best) if best[j] > threshold)
     q, efforts = residual.q[at], residual.external[at]
     weights = 1.0 / np.maximum(residual.spread[at], residual.floor)
     wrench = tip_wrench(root_jacobian(model, q), efforts, model.tip_pose(q)[:3, :3], weights, assume="force")

@@ -1,12 +1,10 @@
 """What was found in a recording, as lines for a terminal, as JSON and as a page with one figure."""
 
 import html
-import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -14,7 +12,8 @@ from kane_dynamics_ros.contact.calibration import Calibration
 from kane_dynamics_ros.contact.events import Contact, Contacts
 from kane_dynamics_ros.contact.residual import Residual
 from kane_dynamics_ros.control.observer import Collision
-from kane_dynamics_ros.files import claim_files
+from kane_dynamics_ros.files import claim_files, write_file
+from kane_dynamics_ros.replay.report.figures import svg
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
 FORMAT = 1  # of the JSON; rises when a field changes its name or meaning
@@ -57,9 +56,9 @@ def _lines(number: int, contact: Contact, model: DynamicsModel) -> list[str]:
         for name in contact.joints
         for j in (model.joint_names.index(name),)
     ]
-    told = contact.wrench.determined
+    determined = contact.wrench.determined
     force = ", ".join(
-        f"{axis} {value:+.3g}" if told[k] else f"{axis} not told by this posture"
+        f"{axis} {value:+.3g}" if determined[k] else f"{axis} not determined in this posture"
         for k, (axis, value) in enumerate(zip(AXES, contact.wrench.value, strict=False))
     )
     return [
@@ -70,7 +69,7 @@ def _lines(number: int, contact: Contact, model: DynamicsModel) -> list[str]:
 
 
 def collision_lines(bag: Path, collisions: Sequence[Collision], model: DynamicsModel) -> list[str]:
-    """What the node would have reported."""
+    """What the node would have reported with these thresholds."""
     lines = [f"{bag}: {len(collisions)} collisions by the thresholds given"]
     for found in collisions:
         effort = unit(model, model.joint_names.index(found.joint))
@@ -92,7 +91,7 @@ def calibration_lines(calibration: Calibration, model: DynamicsModel) -> list[st
     longer = 1.0 / (calibration.hours * calibration.rate)
     if longer > 1.0:
         lines.append(
-            f"  one such alarm takes {longer:.3g} times as long to come: "
+            f"  one such alarm takes {longer:.3g} times as long as was recorded: "
             "the thresholds are extrapolated; record for longer to narrow their ranges"
         )
     for j, name in enumerate(model.joint_names):
@@ -136,25 +135,25 @@ def write_report(
             for each in contacts.found
         ],
     }
-    (folder / "contacts.json").write_text(json.dumps(data, indent=2) + "\n", encoding="utf-8")
+    write_file(folder / "contacts.json", json.dumps(data, indent=2) + "\n")
     title = html.escape(f"Contacts in {bag}")
     page = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
         f"<body><h1>{title}</h1><pre>{html.escape(chr(10).join(lines))}</pre>"
-        f"{figure(residual, contacts, model)}</body></html>\n"
+        f"{contacts_figure(residual, contacts, model)}</body></html>\n"
     )
-    (folder / "contacts.html").write_text(page, encoding="utf-8")
+    write_file(folder / "contacts.html", page)
 
 
-def figure(residual: Residual, contacts: Contacts, model: DynamicsModel) -> str:
+def contacts_figure(residual: Residual, contacts: Contacts, model: DynamicsModel) -> str:
     """SVG: each joint's external effort within its threshold, the contacts shaded."""
     n = len(model.joint_names)
-    drawing = Figure(figsize=(11, 1.9 * n))
-    drawing.subplots_adjust(left=0.08, right=0.995, bottom=0.4 / (1.9 * n), top=1.0 - 0.1 / n, hspace=0.3)
+    figure = Figure(figsize=(11, 1.9 * n))
+    figure.subplots_adjust(left=0.08, right=0.995, bottom=0.4 / (1.9 * n), top=1.0 - 0.1 / n, hspace=0.3)
     every = max(1, len(residual.time) // SHOWN)
     time = residual.time[::every]
     for j, name in enumerate(model.joint_names):
-        axes = drawing.add_subplot(n, 1, j + 1)
+        axes = figure.add_subplot(n, 1, j + 1)
         bound = np.maximum(contacts.threshold * residual.spread[::every, j], residual.floor[j])
         axes.fill_between(time, -bound, bound, color="#c9d6e2", label="threshold", linewidth=0)
         axes.plot(
@@ -167,9 +166,5 @@ def figure(residual: Residual, contacts: Contacts, model: DynamicsModel) -> str:
         axes.grid(alpha=0.25)
         if j == n - 1:
             axes.set_xlabel("time since the first stamp [s]")
-    drawing.axes[0].legend(loc="upper right", fontsize="small", ncols=2)
-    text = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "kane_dynamics"}):
-        drawing.savefig(text, format="svg", metadata={"Date": None})
-    svg = text.getvalue()
-    return svg[svg.index("<svg") :]
+    figure.axes[0].legend(loc="upper right", fontsize="small", ncols=2)
+    return svg(figure)

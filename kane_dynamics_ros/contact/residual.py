@@ -18,7 +18,7 @@ stated share of the residuals below it (quantile regression [KoenkerBassett1978]
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -30,13 +30,13 @@ from kane_dynamics_ros.runtime.model import GeneratedModel
 
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
-CORRELATED = 10.0  # neighbouring samples say the same: so many count as one
+CORRELATED = 10.0  # neighbouring samples are correlated: so many count as one
 FREEDOM = 3.0  # of Student's t: errors this heavy-tailed are expected
 ROUNDS = 30
 MOST_FITTED = 8000  # samples that enter the fit
 AT_ONCE = 4000  # samples of which the regressor is held in memory
 QUANTILE = 0.65  # of the residuals below their spread: up to a third of the time may be contact
-FLOOR = 0.01  # of a joint's effort limit, or of its largest effort: less is no push
+FLOOR = 0.01  # of a joint's effort limit, or of its largest effort: less is no contact
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class Residual:
 
     ``external`` is the external effort, positive where it drives the joint; ``uncorrected`` the same before
     the model's errors were taken out; ``spread`` what may be expected of it without contact, ``floor`` what
-    no push falls below. ``joins`` are the indices at which an interval begins. All but ``time`` in N m or N.
+    no contact falls below. ``joins`` are the indices at which an interval begins. All but ``time`` in N m or
+    N.
     """
 
     time: Array
@@ -92,19 +93,13 @@ def external_efforts(motion: Motion, model: GeneratedModel, *, correct: bool = T
 
 
 def _inner(interval: Interval, edge: int) -> Interval:
-    """An interval without the ends that the filters spoil."""
+    """An interval without the ends that the filters spoil; ``stamp`` stays that of the whole one's start."""
     inside = slice(edge, len(interval.time) - edge)
-    return Interval(
-        interval.time[inside],
-        interval.stamp,
-        interval.q[inside],
-        interval.qd[inside],
-        interval.qdd[inside],
-        interval.effort[inside],
-    )
+    arrays = {name: getattr(interval, name)[inside] for name in ("time", "q", "qd", "qdd", "effort")}
+    return replace(interval, **arrays)
 
 
-# What the motion explains.
+# What the motion explains
 
 
 def _explained(
@@ -193,7 +188,7 @@ def _deviation(residual: Array) -> Array:
     return np.maximum(found, 1e-9 * max(float(np.abs(residual).max()), 1e-9))
 
 
-# What is left without contact.
+# What is left without contact
 
 
 def spread(external: Array, qd: Array, qdd: Array) -> Array:

@@ -10,7 +10,13 @@ import numpy as np
 
 from kane_dynamics_ros.description.algebra import apply, cross, dot, transpose
 from kane_dynamics_ros.description.checks import frames_at, position
-from kane_dynamics_ros.description.findings import NoInertiaMovedError, Notes, UnphysicalInertiaError, listed
+from kane_dynamics_ros.description.findings import (
+    ChainWithoutInertiaError,
+    NoInertiaMovedError,
+    Notes,
+    UnphysicalInertiaError,
+    listed,
+)
 from kane_dynamics_ros.description.geometry import (
     ROUNDING,
     Pose,
@@ -194,7 +200,7 @@ def harmless_because(body: Body, axes: Sequence[Vector]) -> str | None:
 
 
 def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge", notes: Notes) -> None:
-    """Warn of the joints that move no inertia, the nearest to the tip first; refuse where no joint moves any.
+    """Warn of the joints that move no inertia, the nearest to the tip first; refuse a chain without inertia.
 
     Only joints from the last heavy body on can be such; a massless body before it is harmless. A follower
     and its leader are one coordinate, which moves when either meets inertia.
@@ -202,6 +208,10 @@ def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge",
     lines = {link.name: link.line for link in robot.links}
     idle = idle_joints(joints)
     busy = {joint.coordinate for joint in joints if joint not in idle}
+    if not busy and len(idle) > 1:
+        place = notes.place(lines.get(joints[0].body), f"link {joints[0].body!r}")
+        notes.refuse(ChainWithoutInertiaError(place, [joint.name for joint in joints if not joint.back]))
+        return
     for joint in idle:
         if joint.coordinate not in busy and not joint.back:
             place = notes.place(lines.get(joint.body), f"link {joint.body!r}")

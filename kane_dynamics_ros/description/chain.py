@@ -1,7 +1,7 @@
 """The serial chain from a robot's root to a tip."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Literal, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from kane_dynamics_ros.description.bodies import (
     Body,
@@ -24,7 +24,7 @@ from kane_dynamics_ros.description.findings import (
     listed,
 )
 from kane_dynamics_ros.description.geometry import Pose, inverse, lump
-from kane_dynamics_ros.description.model import Chain, ChainJoint, Joint, Robot
+from kane_dynamics_ros.description.model import Chain, ChainJoint, Joint, MovingKind, Robot
 from kane_dynamics_ros.description.tree import (
     Following,
     HeldJoints,
@@ -39,7 +39,6 @@ from kane_dynamics_ros.description.tree import (
 )
 
 MAX_MOVING_JOINTS = 500
-ChainKind = Literal["revolute", "continuous", "prismatic"]
 
 
 def serial_chain(
@@ -56,7 +55,7 @@ def serial_chain(
     mobile base of an arm; gravity is given in its frame. ``tip``: a link, by default the leaf that the most
     moving joints lead to. ``lock``: joints held at the given position [rad] or [m]. Links that do not move
     are left out; branches off the chain are lumped as rigid, their joints at 0 or the limit nearest to 0.
-    What was chosen, lumped, left out or doubtful is a finding.
+    What was chosen, lumped, left out or deserves a warning is a finding.
 
     Raises ``DescriptionError`` for unknown names, a chain without moving joints, a floating or planar joint
     that is not locked, and, all together, for what is wrong with the numbers that the chain's motion depends
@@ -235,7 +234,7 @@ def chain_joint(step: Step, follows: Following, body: Body) -> ChainJoint:
     joint = step.joint
     return ChainJoint(
         name=joint.name,
-        kind=cast(ChainKind, joint.kind),
+        kind=cast(MovingKind, joint.kind),
         R_PJ=step.pose.R,
         p_PoJo_P=step.pose.p,
         axis=joint.axis,
@@ -258,7 +257,7 @@ def joint_back(step: Step, follows: Following, parts: Parts) -> ChainJoint:
     joint = step.joint
     return ChainJoint(
         name=unique_name(f"{joint.name} (back)", parts.joints),
-        kind=cast(ChainKind, joint.kind),
+        kind=cast(MovingKind, joint.kind),
         R_PJ=step.pose.R,
         p_PoJo_P=step.pose.p,
         axis=joint.axis,
@@ -294,7 +293,7 @@ def fixing_joints(robot: Robot, path: Sequence[Joint], parts: Parts) -> list[Joi
 
 
 def note_warnings(bodies: Sequence[Body], robot: Robot, notes: Notes) -> None:
-    """Note what is doubtful about limits, placements, masses and inertias of what moves."""
+    """Warn of suspect limits, placements, masses and inertias of what moves."""
     attached = [part for body in bodies for part in body.links]
     note_joints([body.joint for body in bodies], [part.joint for part in attached if part.joint], notes)
     note_inertias([part.link for part in attached], robot, notes)

@@ -11,14 +11,29 @@ from kane_dynamics_ros.description.findings import Notes, listed
 from kane_dynamics_ros.description.geometry import Pose, principal_moments, rotation_about
 from kane_dynamics_ros.description.model import MOVING, ZERO, ChainJoint, Inertia, Joint, Link, Robot, Vector
 
-# Names that tools trip over; here they are data, and all of them work.
+# Masses and inertias
+SMALLEST_SIZE = 0.1  # [m] a link that shows no larger size is taken as this large
+LARGEST_GYRATION = 2.0  # radius of gyration over size: a rod that turns about its end has 0.58
+FARTHEST_CENTRE = 3.0  # centre of mass over size
+HEAVIEST = 1000.0  # [kg] no arm's link is heavier
 
+# Joints
+MOST_TURNS = 5 * 2 * math.pi  # [rad] a joint limit beyond it is rather written in degrees
+FASTEST = 100.0  # [rad/s] a velocity limit beyond it is rather written in degrees/s
+FARTHEST = 10.0  # [m] an arm's joints are nearer to each other: beyond it rather millimetres
+
+# Effort limits against gravity
+G = 9.81  # [m/s^2], downwards along z of the root frame
+POSES = 30
 
 _C_KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int "
     "long register restrict return short signed sizeof static struct switch typedef union unsigned void "
     "volatile while"
 )
+
+
+# Names that tools trip over; here they are data, and all of them work
 
 
 def note_names(links: Iterable[Link], joints: Iterable[Joint], notes: Notes) -> None:
@@ -63,13 +78,7 @@ def unusual(name: str) -> str | None:
     return None
 
 
-# Masses and inertias: what a slip of the decimal point, the unit or the frame looks like.
-
-
-SMALLEST_SIZE = 0.1  # [m] a link that shows no larger size is taken as this large
-LARGEST_GYRATION = 2.0  # radius of gyration over size: a rod that turns about its end has 0.58
-FARTHEST_CENTRE = 3.0  # centre of mass over size
-HEAVIEST = 1000.0  # [kg] no arm's link is heavier
+# Masses and inertias: what a slip of the decimal point, the unit or the frame looks like
 
 
 def note_inertias(links: Iterable[Link], robot: Robot, notes: Notes) -> None:
@@ -120,17 +129,12 @@ def unusual_inertia(inertia: Inertia, size: float | None) -> Iterable[tuple[str,
         )
 
 
-# Joints: limits that are not there, and numbers in other units than URDF's.
-
-
-MOST_TURNS = 5 * 2 * math.pi  # [rad] a joint limit beyond it is rather written in degrees
-FASTEST = 100.0  # [rad/s] a velocity limit beyond it is rather written in degrees/s
-FARTHEST = 10.0  # [m] an arm's joints are nearer to each other: beyond it rather millimetres
+# Joints: limits that are not there, and numbers in other units than URDF's
 
 
 def note_joints(moving: Sequence[Joint], placing: Iterable[Joint], notes: Notes) -> None:
-    """Note what is doubtful about limits of the ``moving`` joints, and about where those and the ``placing``
-    joints are, which are fixed or held.
+    """Warn of suspect limits of the ``moving`` joints, and of suspect places of those and of the ``placing``
+    joints, which are fixed or held.
     """
     note_unknown_limits(moving, notes)
     for joint in moving:
@@ -175,11 +179,7 @@ def degrees_for_radians(joint: Joint) -> Iterable[str]:
         yield f"its velocity limit is {velocity!r} rad/s: degrees per second written for rad/s?"
 
 
-# Whether the effort limits of a chain can hold it against gravity.
-
-
-G = 9.81  # [m/s^2], downwards along z of the root frame
-POSES = 30
+# Whether the effort limits of a chain can hold it against gravity
 
 
 def note_weak_limits(

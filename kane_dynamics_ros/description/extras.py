@@ -10,7 +10,12 @@ from kane_dynamics_ros.description.findings import DescriptionError, NegativeVal
 from kane_dynamics_ros.description.model import MOVING, Joint, Mimic
 from kane_dynamics_ros.description.xml_tree import Element
 
-# What transmissions and ros2_control say of joints.
+_INERTIA_TAGS = ("drake:rotor_inertia", "rotorInertia", "rotor_inertia", "motorInertia")
+_DRAKES_RATIO = "drake:gear_ratio"
+_REDUCTION_TAGS = ("mechanicalReduction", "mechanical_reduction")
+
+
+# What transmissions and ros2_control say of joints
 
 
 class JointExtras(NamedTuple):
@@ -42,12 +47,7 @@ def read_extras(root: Element, notes: Notes) -> Extras:
     return extras
 
 
-# Rotor inertias from ``<transmission>``: reflected to the joint, J r^2, once.
-
-
-_INERTIA_TAGS = ("drake:rotor_inertia", "rotorInertia", "rotor_inertia", "motorInertia")
-_DRAKES_RATIO = "drake:gear_ratio"
-_REDUCTION_TAGS = ("mechanicalReduction", "mechanical_reduction")
+# Rotor inertias from ``<transmission>``: reflected to the joint, J r^2, once
 
 
 def read_rotor_inertias(root: Element, notes: Notes, extras: Extras) -> None:
@@ -141,7 +141,7 @@ def values(transmission: Reader, tags: Iterable[str]) -> list[float]:
     return numbers
 
 
-# Initial joint positions from ``<ros2_control>``.
+# Initial joint positions from ``<ros2_control>``
 
 
 def read_initial_positions(root: Element, notes: Notes, extras: Extras) -> None:
@@ -162,7 +162,7 @@ def read_initial_positions(root: Element, notes: Notes, extras: Extras) -> None:
                             extras.errors[name].append(error)
 
 
-# Joints that follow others: each follower traced to the joint that really leads it.
+# Joints that follow others: each follower traced to the joint that leads in the end
 
 
 class Mimics(NamedTuple):
@@ -230,7 +230,7 @@ def note_broken_mimics(joints: Sequence[Joint], notes: Notes) -> None:
             notes.add("KD216", message, joint.line, f"joint {joint.name!r}")
 
 
-# How large a link is, as far as the URDF says without its meshes.
+# How large a link is, as far as the URDF says without its meshes
 
 
 def shape_reach(link: Element) -> float | None:

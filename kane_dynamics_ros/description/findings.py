@@ -472,6 +472,17 @@ class NoInertiaMovedError(DescriptionError):
         )
 
 
+class ChainWithoutInertiaError(DescriptionError):
+    code = "KD404"
+
+    def __init__(self, place: Place, joints: Iterable[str]) -> None:
+        super().__init__(
+            place,
+            f"no joint of the chain ({listed(joints)}) moves any inertia: all torques would be 0",
+            "give the links their <inertial>: mass, centre of mass and inertia, as from a data sheet or CAD",
+        )
+
+
 class LimitOrderError(DescriptionError):
     code = "KD504"
 

@@ -13,6 +13,10 @@ from kane_dynamics_ros.description.model import IDENTITY, ZERO, Inertia, Matrix,
 # turn by less than this is taken as exact; with 12 digits it misses by 5e-12 and stays as written. [rad]
 QUARTER_TURN_TOLERANCE = 1e-14
 
+# URDFs are written with few digits, so that a thin rod or plate misses the triangle inequality by rounding.
+TRIANGLE_TOLERANCE = 1e-2  # relative to the largest principal moment
+ROUNDING = 1e-15  # [kg m^2] what is left where CAD programs mean 0
+
 
 class Pose(NamedTuple):
     """Frame B in frame A: orientation ``R_AB`` and origin ``p_AoBo_A`` [m]."""
@@ -23,6 +27,12 @@ class Pose(NamedTuple):
     def then(self, other: "Pose") -> "Pose":
         """Frame C in A, for C given in B."""
         return Pose(multiply(self.R, other.R), add(self.p, apply(self.R, other.p)))
+
+
+def inverse(place: Pose) -> Pose:
+    """Frame A in B, for B given in A."""
+    R = transpose(place.R)
+    return Pose(R, scale(-1.0, apply(R, place.p)))
 
 
 def sine_cosine(angle: float) -> tuple[float, float]:
@@ -66,10 +76,7 @@ def rotation_about(axis: Vector, angle: float) -> Matrix:
     )
 
 
-def inverse(place: Pose) -> Pose:
-    """Frame A in B, for B given in A."""
-    R = transpose(place.R)
-    return Pose(R, scale(-1.0, apply(R, place.p)))
+# Inertia: the parallel-axis theorem has its home here
 
 
 def rotated_tensor(R_AB: Matrix, I_B: Matrix) -> Matrix:
@@ -143,12 +150,7 @@ def moment_about(inertia: Inertia, axis: Vector) -> float:
     return dot(axis, apply(inertia.tensor, axis)) + inertia.mass * dot(arm, arm)
 
 
-# Whether any body can have an inertia tensor.
-
-
-# URDFs are written with few digits, so that a thin rod or plate misses the triangle inequality by rounding.
-TRIANGLE_TOLERANCE = 1e-2  # relative to the largest principal moment
-ROUNDING = 1e-15  # [kg m^2] what is left where CAD programs mean 0
+# Whether any body can have an inertia tensor
 
 
 def principal_moments(tensor: Matrix) -> tuple[float, float, float]:

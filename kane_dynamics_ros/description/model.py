@@ -7,7 +7,7 @@ of the joint that carries it. ``R_PJ`` is the orientation of J in the parent lin
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from kane_dynamics_ros.description.findings import DescriptionError, Finding
 
@@ -15,7 +15,8 @@ Vector = tuple[float, float, float]
 Matrix = tuple[Vector, Vector, Vector]  # rows
 
 JointKind = Literal["revolute", "continuous", "prismatic", "fixed", "floating", "planar"]
-MOVING: tuple[JointKind, ...] = ("revolute", "continuous", "prismatic")  # what a serial chain is made of
+MovingKind = Literal["revolute", "continuous", "prismatic"]  # what a serial chain is made of
+MOVING: tuple[JointKind, ...] = get_args(MovingKind)
 
 IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ZERO: Vector = (0.0, 0.0, 0.0)
@@ -117,7 +118,7 @@ class ChainJoint:
     """
 
     name: str
-    kind: Literal["revolute", "continuous", "prismatic"]
+    kind: MovingKind
     R_PJ: Matrix
     p_PoJo_P: Vector
     axis: Vector

@@ -1,4 +1,13 @@
-"""The physical content of a chain: its hash, what differs in two chains, whether a model comes from it."""
+"""The physical content of a chain: its hash, what differs in two chains, whether a model comes from it.
+
+Names of what moves (joints, tip) count: states and payloads are given by them. Damping and friction count,
+since they are part of the torque when they are switched on. Limits, initial positions, the robot's name, the
+names of lumped links, files and findings do not.
+
+Sines and cosines differ in their last bit from one mathematics library to another. A module that was
+generated on one computer must not be stale on another, so numbers count to ``DIGITS`` digits, those of a
+vector or matrix together; lengths and rotations in absolute terms.
+"""
 
 import hashlib
 import math
@@ -9,13 +18,6 @@ from typing import Any, NamedTuple, Protocol
 from kane_dynamics_ros.description.chain import serial_chain
 from kane_dynamics_ros.description.model import Chain, Robot
 
-# Names of what moves (joints, tip) count: states and payloads are given by them. Damping and friction
-# count, since they are part of the torque when they are switched on. Limits, initial positions, the
-# robot's name, the names of lumped links, files and findings do not.
-#
-# Sines and cosines differ in their last bit from one mathematics library to another. A module that was
-# generated on one computer must not be stale on another, so numbers count to DIGITS digits, those of a vector
-# or matrix together; lengths and rotations in absolute terms.
 DIGITS = 12
 _GEOMETRY = ("R_PJ", "p_PoJo_P", "axis", "com")
 _NOT_PHYSICAL = ("limits", "initial_position", "body", "lumped", "name", "back")

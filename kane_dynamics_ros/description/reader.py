@@ -66,6 +66,12 @@ from kane_dynamics_ros.description.urdf_elements import (
 )
 from kane_dynamics_ros.description.xml_tree import Element, note_text, parse_xml, strip_namespace
 
+KINDS: tuple[JointKind, ...] = get_args(JointKind)
+_OLD_XACRO = ("include", "macro", "insert_block")
+SHORTEST_AXIS = 1e-6  # shorter has no direction that its author meant
+SHORTEST_QUATERNION = 1e-6
+MOST_RADIANS = 2 * math.pi * 1.001  # [rad] nobody turns a frame further; 90 and 180 are degrees
+
 
 def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
     """Read URDF text; ``source`` is the file name for messages.
@@ -98,10 +104,7 @@ def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
     return Robot(name, root_link, made_links, made_joints, tuple(notes.findings), source)
 
 
-# Whether the text is URDF, and not xacro that waits to be expanded.
-
-
-_OLD_XACRO = ("include", "macro", "insert_block")
+# Whether the text is URDF, and not xacro that waits to be expanded
 
 
 def check_is_urdf(root: Element, notes: Notes) -> None:
@@ -130,7 +133,7 @@ def check_is_urdf(root: Element, notes: Notes) -> None:
         notes.add("KD114", message, left_over[0].line)
 
 
-# Elements, their checked copies, and what urdf_parser_py made of these.
+# Elements, their checked copies, and what urdf_parser_py made of these
 
 
 class Part(NamedTuple):
@@ -179,9 +182,6 @@ def copied(reader: Reader, unknown: UnknownItems) -> Part:
     return Part(reader, copy, faults)
 
 
-KINDS: tuple[JointKind, ...] = get_args(JointKind)
-
-
 def read_kind(joint: Reader) -> JointKind:
     """The joint's type. Raises ``UnknownJointTypeError``."""
     text = joint.name("type").strip()
@@ -191,7 +191,7 @@ def read_kind(joint: Reader) -> JointKind:
     raise UnknownJointTypeError(joint.place, text, KINDS)
 
 
-# ``<link>``: its inertia about the centre of mass, in link axes.
+# ``<link>``: its inertia about the centre of mass, in link axes
 
 
 def read_link(part: Part, parsed: Any) -> Link:
@@ -229,10 +229,7 @@ def read_inertial(part: Part, parsed: Any) -> Inertia:
     return Inertia(mass, p_LoLcm_L, rotated_tensor(R_LI, I_cm))
 
 
-# ``<joint>``: placement, axis, limits, coefficients, and what it follows.
-
-
-SHORTEST_AXIS = 1e-6  # shorter has no direction that its author meant
+# ``<joint>``: placement, axis, limits, coefficients, and what it follows
 
 
 class JointParts:
@@ -349,11 +346,7 @@ def read_mimic(parsed: Any) -> Mimic | None:
     return Mimic(parsed.joint, multiplier, parsed.offset or 0.0)
 
 
-# ``<origin>`` to a Pose.
-
-
-SHORTEST_QUATERNION = 1e-6
-MOST_RADIANS = 2 * math.pi * 1.001  # [rad] nobody turns a frame further; 90 and 180 are degrees
+# ``<origin>`` to a Pose
 
 
 def read_pose(owner: Reader, parsed: Any) -> Pose:

@@ -45,6 +45,11 @@ _EXTENSIONS = {
 _DEFAULTS = {"inertia": ("ixy", "ixz", "iyz"), "limit": ("effort", "velocity")}
 
 Kind = Literal["text", "number", "bound", "vector"]
+Faults = defaultdict[str, list[DescriptionError]]  # of an element, by the child that they are in
+
+_LOCK = (
+    threading.Lock()
+)  # ``urdf_parser_py`` reports through a function of its module, which all threads share
 
 
 class Schema(NamedTuple):
@@ -87,10 +92,7 @@ def kind_of(tag: str, value_type: Any) -> Kind:
 ROBOT = schema_of("robot", core.get_type(urdf.Robot))
 
 
-# A copy of the elements that the motion depends on, their numbers checked.
-
-
-Faults = defaultdict[str, list[DescriptionError]]  # of an element, by the child that they are in
+# A copy of the elements that the motion depends on, their numbers checked
 
 
 def checked_copy(reader: Reader, schema: Schema, unknown: "UnknownItems") -> tuple[Element, Faults]:
@@ -164,7 +166,7 @@ def _checked(reader: Reader, name: str, kind: Kind, required: bool) -> str | Non
     return repr(reader.bound(name) if kind == "bound" else reader.number(name))
 
 
-# What was met and not read, so that nothing is ignored in silence.
+# What was met and not read, so that nothing is ignored in silence
 
 
 class UnknownItems(NamedTuple):
@@ -217,10 +219,7 @@ def note_kind(code: str, message: str, readers: Iterable[Reader], notes: Notes) 
     notes.add(code, message + times, *first.place[1:])
 
 
-# The call. ``urdf_parser_py`` reports through a function of its module, which all threads share.
-
-
-_LOCK = threading.Lock()
+# The guarded call
 
 
 def parse(tree: Element, notes: Notes) -> Any:

@@ -1,4 +1,8 @@
-"""XML to a plain tree with line numbers, safely: no entities, nothing external, bounded in size."""
+"""XML to a plain tree with line numbers, safely: no entities, nothing external, bounded in size.
+
+The standard expat is used directly: it gives the line on which a tag begins and takes foreign prefixes that
+were not declared, and each bound is kept while the text is read.
+"""
 
 import codecs
 import re
@@ -8,9 +12,6 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 from kane_dynamics_ros.description.findings import DoctypeError, Notes, NotXmlError, Place, TooLargeError
-
-# The standard expat is used directly: it gives the line on which a tag begins and takes foreign prefixes that
-# were not declared, and each bound is kept while the text is read.
 
 MAX_BYTES = 5_000_000
 MAX_ELEMENTS = 50_000
@@ -29,6 +30,8 @@ class Bounds(NamedTuple):
 
 
 URDF_BOUNDS = Bounds()
+
+_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(eq=False)
@@ -129,10 +132,7 @@ def parse_xml(text: str | bytes, source: str | None = None, bounds: Bounds = URD
     return builder.root
 
 
-# What is unusual about the text of a URDF, before its elements are read.
-
-
-_BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+# What is unusual about the text of a URDF, before its elements are read
 
 
 def note_text(text: str | bytes, notes: Notes) -> None:

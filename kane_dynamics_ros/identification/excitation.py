@@ -26,6 +26,7 @@ from scipy.optimize import minimize
 
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.identification.regression import one_thread_each
 from kane_dynamics_ros.runtime.interface import Array, BaseParameters, DynamicsModel
 
 SAMPLES = 160  # of a period, while searching
@@ -307,6 +308,7 @@ def penalty(
     return Cost(float(value) / N, by_q / N, by_qd / N, by_qdd / N)
 
 
+@one_thread_each()
 def excite(
     model: DynamicsModel,
     chain: Chain,

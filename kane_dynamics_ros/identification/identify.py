@@ -10,12 +10,12 @@
    witnesses. The middle of the sandwich is therefore Newey and West's sum over lags [NeweyWest1987].
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.linalg import block_diag
 from scipy.optimize import lsq_linear
 
 from kane_dynamics_ros.errors import KaneDynamicsError
@@ -65,6 +65,7 @@ from kane_dynamics_ros.identification.regression import (
     accumulate,
     block_starts,
     layout_of,
+    one_thread_each,
     residual,
     visit,
 )
@@ -73,21 +74,18 @@ from kane_dynamics_ros.replay.reading.messages import Mask
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
+PARAMETERS = ("m", "hx", "hy", "hz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
+PLAIN_FAMILIES = ("rotor", "viscous", "coulomb")  # what a URDF and the node can carry
 BLOCKS = 60  # of time, of each bag
 FEWEST_BLOCKS = 12  # of each bag where there are many
 ROUNDS = 3  # of reweighting by joint
 ROBUST_PASSES, GAIN_PASSES = 2, 3
 NOISE_FLOOR = 1e-9  # of the largest joint's effort: a perfect fit has no scale
 POINTS = 3000  # kept for figures
-PLAIN_FAMILIES = ("rotor", "viscous", "coulomb")  # what a URDF and the node can carry
-FELT = 0.1  # of a recording's power that the URDF's effort must make up to tell a gain
+FELT = 0.1  # of a recording's power that the nominal effort must make up to estimate a gain from it
 ALIKE = 0.8  # correlation of the URDF's and the recorded effort from which on their ratio means something
 UNIT_DOUBT = 2.5  # ratio of the URDF's efforts to the recorded ones beyond which their unit is doubted
-PARAMETERS = ("m", "hx", "hy", "hz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
-TOLD = 0.5  # of the URDF's uncertainty that the motion must take away for a parameter to count as identified
-
-
-NO_CONSTRAINTS = Constraints()
+IDENTIFIABLE = 0.5  # part of the URDF's uncertainty that the motion must take away from a parameter
 
 
 class NothingToJudgeError(KaneDynamicsError):
@@ -111,7 +109,7 @@ class Settings:
     holdout: float
     validate: int
     payloads: tuple[Array, ...]
-    constraints: Constraints = NO_CONSTRAINTS
+    constraints: Constraints = field(default_factory=Constraints)
     gains: bool = False
     weight: float | None = None
 
@@ -140,12 +138,12 @@ class Errors:
 class Curves:
     """Samples for figures: ``time`` (N,), ``bag`` (N,), ``held`` (N,) bool, the rest (N, n).
 
-    ``friction``: measured effort minus everything rigid, offset and load included in ``predicted_friction``.
+    ``friction``: measured effort minus everything rigid.
     """
 
     bag: Array
     time: Array
-    held: Array
+    held: Mask
     qd: Array
     measured: Array
     nominal: Array
@@ -172,9 +170,12 @@ class Identified:
     """Everything that was found.
 
     ``inertial`` (bodies, 10) and ``terms`` (n, families of ``FAMILIES``), with standard errors; ``plain`` (n,
-    families): the terms where only those of a URDF are allowed. ``told`` (bodies, 10): the part of the
-    URDF's uncertainty that the motion took away, 0 to 1. ``condition``: of the base regressor with columns
-    of unit length, over the fitted data.
+    families): the terms where only those of a URDF are allowed. ``determined`` (bodies, 10): the part of
+    the URDF's uncertainty that the motion took away, 0 to 1. ``weights``: each candidate, and its
+    cross-validated error over the best one's. ``memory`` [s]: for how long residuals correlate.
+    ``condition``: of the base regressor with columns of unit length, over the fitted data. ``seconds``:
+    fitted and held out. ``stribeck_velocity`` (n,) [rad/s] or [m/s]. ``at_bound``: bodies that only the
+    constraint keeps consistent.
     """
 
     problem: Problem
@@ -182,7 +183,7 @@ class Identified:
     nominal: Nominal
     inertial: Array
     inertial_error: Array
-    told: Array
+    determined: Array
     terms: Array
     terms_error: Array
     plain: Array
@@ -190,19 +191,17 @@ class Identified:
     gain_error: Array
     sigma: Array
     weight: float
-    weights: tuple[
-        tuple[float, float], ...
-    ]  # each candidate and its cross-validated error over the best one's
-    memory: float  # [s] over which residuals hang together
+    weights: tuple[tuple[float, float], ...]
+    memory: float
     independent: float
     condition: float
     base: tuple[BaseParameter, ...]
     fitted: Errors
     held: Errors
     curves: Curves
-    seconds: tuple[float, float]  # fitted, held
-    stribeck_velocity: Array  # (n,) [rad/s] or [m/s]
-    at_bound: tuple[int, ...]  # bodies that would be inconsistent but for the constraint
+    seconds: tuple[float, float]
+    stribeck_velocity: Array
+    at_bound: tuple[int, ...]
     notes: tuple[str, ...]
 
     @property
@@ -211,6 +210,7 @@ class Identified:
         return COULOMB_WIDTHS[self.choice.width]
 
 
+@one_thread_each()
 def identify(
     store: MotionStore,
     model: DynamicsModel,
@@ -220,7 +220,7 @@ def identify(
 ) -> Identified:
     """Identify a robot. Raises ``NothingToJudgeError``, and the solver's errors."""
     blocks = max(FEWEST_BLOCKS, BLOCKS // len(store.tracks))
-    setting = Setting(
+    task = Task(
         store,
         model,
         layout_of(model, usual_speeds(store)),
@@ -230,13 +230,13 @@ def identify(
         fitted_blocks(store, blocks, settings),
     )
     say("first estimate")
-    stage = first_stage(setting)
+    stage = first_stage(task)
     passes = ROBUST_PASSES + GAIN_PASSES * settings.gains
     for number in range(passes):
         say(f"robust estimate {number + 1} of {passes}")
-        stage = next_stage(setting, stage)
+        stage = next_stage(task, stage)
     say("choosing terms and the weight of the URDF")
-    return finished(setting, stage, say)
+    return finished(task, stage, say)
 
 
 def usual_speeds(store: MotionStore) -> Array:
@@ -265,10 +265,8 @@ def fitted_blocks(store: MotionStore, blocks: int, settings: Settings) -> Mask:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What stays the same through all passes: ``fitted`` (bags * blocks,) tells the blocks that are
-    fitted.
-    """
+class Task:
+    """What stays the same through all passes; ``fitted`` (bags * blocks,): whether a block is fitted."""
 
     store: MotionStore
     model: DynamicsModel
@@ -303,33 +301,33 @@ class Stage:
     gains: Gains
 
 
-def first_stage(setting: Setting) -> Stage:
+def first_stage(task: Task) -> Stage:
     """Every sample counts alike; load, and gains where they are sought, by the URDF."""
-    n = len(setting.model.joint_names)
+    n = len(task.model.joint_names)
     rest = np.zeros(n)
-    inertial, rotors = setting.nominal.inertial.ravel(), setting.nominal.terms[:, 0]
+    inertial, rotors = task.nominal.inertial.ravel(), task.nominal.terms[:, 0]
     guess = Guess(inertial, rotors, None, rest, rest, np.ones(n))
-    products = setting.accumulated(guess)
-    if setting.settings.gains:
-        guess = guess._replace(gain=gains_by_nominal(setting, products))
-        products = setting.accumulated(guess)
-    return stage_of(setting, guess, products, None)
+    products = task.accumulated(guess)
+    if task.settings.gains:
+        guess = guess._replace(gain=gains_by_nominal(task, products))
+        products = task.accumulated(guess)
+    return stage_of(task, guess, products, None)
 
 
-def gains_by_nominal(setting: Setting, products: Products) -> Array:
+def gains_by_nominal(task: Task, products: Products) -> Array:
     """Effort per recorded unit by which the URDF's effort, with some friction beside it, explains the
     recording.
 
     The recording is fitted with the URDF's effort, viscous and Coulomb friction and a constant: (n,). A
     joint that does not feel the URDF's bodies takes the middle of the others.
     """
-    layout = setting.layout
+    layout = task.layout
     beside = [layout.base + TERMS.index(Term(name)) for name in ("viscous", "coulomb", "offset")]
     v = np.zeros((layout.width, 4))
-    v[: layout.base, 0], v[-2, 0] = layout.map @ setting.nominal.inertial.ravel(), 1.0
+    v[: layout.base, 0], v[-2, 0] = layout.map @ task.nominal.inertial.ravel(), 1.0
     v[beside, [1, 2, 3]] = 1.0
     found = []
-    for G in products.gram[setting.fitted].sum(axis=0):
+    for G in products.gram[task.fitted].sum(axis=0):
         H, g = v.T @ G @ v, v.T @ G[:, -1]
         x = np.linalg.lstsq(H, g, rcond=1e-12)[0]
         felt = x[0] ** 2 * H[0, 0] > FELT * G[-1, -1]
@@ -339,47 +337,47 @@ def gains_by_nominal(setting: Setting, products: Products) -> Array:
     return np.where(np.isfinite(gains), gains, middle)
 
 
-def next_stage(setting: Setting, before: Stage) -> Stage:
+def next_stage(task: Task, before: Stage) -> Stage:
     """Load, weights and noise by the estimate before."""
     seen = Residuals(len(before.guess.sigma))
-    return stage_of(setting, before.guess, setting.accumulated(before.guess, seen), seen)
+    return stage_of(task, before.guess, task.accumulated(before.guess, seen), seen)
 
 
-def stage_of(setting: Setting, guess: Guess, products: Products, seen: Residuals | None) -> Stage:
+def stage_of(task: Task, guess: Guess, products: Products, seen: Residuals | None) -> Stage:
     """An estimate with all terms, and the scales of the noise that belong to it."""
-    count = np.maximum(products.count[setting.fitted].sum(axis=0), 1.0)
-    power = products.gram[setting.fitted].sum(axis=0)[:, -1, -1]
+    count = np.maximum(products.count[task.fitted].sum(axis=0), 1.0)
+    power = products.gram[task.fitted].sum(axis=0)[:, -1, -1]
     floor = NOISE_FLOOR * np.sqrt(power / count).max()
-    silent = power <= 0.0  # a joint that measures nothing says nothing
-    sigma = np.where(silent, np.inf, np.maximum(np.sqrt(power / count), floor))
-    folds = folds_of(products.bag, setting.fitted)
+    unmeasured = power <= 0.0  # the joint's effort is always 0
+    sigma = np.where(unmeasured, np.inf, np.maximum(np.sqrt(power / count), floor))
+    folds = folds_of(products.bag, task.fitted)
     active = np.ones((len(sigma), len(FAMILIES)), bool)
-    active[silent] = False
+    active[unmeasured] = False
     choice = Choice(0, 0, active)
     for round_ in range(ROUNDS):
-        problem = problem_of(products, setting.layout, setting.nominal, setting.settings.constraints, sigma)
+        problem = problem_of(products, task.layout, task.nominal, task.settings.constraints, sigma)
         validation = validation_of(problem, folds)
         if round_ == ROUNDS - 1:
             choice = choose_widths(problem, validation, active)
         parts = normal_by_joint(problem, choice, validation.whole)
         solution = constrained_solution(problem, choice, total(parts), START_LAMBDA)
         left = [max(part.power(vector_of(problem, solution)), 0.0) for part in parts]
-        scale = np.where(silent, 0.0, sigma)
-        sigma = np.where(silent, np.inf, np.maximum(np.sqrt(np.array(left) * scale**2 / count), floor))
-    problem = problem_of(products, setting.layout, setting.nominal, setting.settings.constraints, sigma)
+        scale = np.where(unmeasured, 0.0, sigma)
+        sigma = np.where(unmeasured, np.inf, np.maximum(np.sqrt(np.array(left) * scale**2 / count), floor))
+    problem = problem_of(products, task.layout, task.nominal, task.settings.constraints, sigma)
     validation = validation_of(problem, folds)
-    robust = sigma if seen is None else np.where(silent, np.inf, np.maximum(seen.sigma(), floor))
+    robust = sigma if seen is None else np.where(unmeasured, np.inf, np.maximum(seen.sigma(), floor))
     terms = dict(zip(FAMILIES, solution.terms.T, strict=True))
     fresh = Guess(
         inertial_of(problem, solution.y).ravel(),
         terms["rotor"],
-        coefficients_of(problem, setting.layout, choice, solution),
+        coefficients_of(problem, task.layout, choice, solution),
         robust,
         np.maximum(terms["coulomb"] + terms["stribeck"], 0.0),
         guess.gain,
     )
     gains = Gains(np.ones(len(sigma)), np.zeros(len(sigma)))
-    if setting.settings.gains:
+    if task.settings.gains:
         each = 1.0 if seen is None else seen.samples_each()
         gains = fitted_gains(problem, choice, validation.whole, each)
         fresh = fresh._replace(gain=guess.gain * gains.factor)
@@ -396,22 +394,22 @@ def coefficients_of(problem: Problem, layout: Layout, choice: Choice, solution: 
     return coefficients
 
 
-def finished(setting: Setting, stage: Stage, say: Callable[[str], object]) -> Identified:
+def finished(task: Task, stage: Stage, say: Callable[[str], object]) -> Identified:
     """Choose, estimate within the constraints, and judge."""
     problem, validation = stage.problem, stage.validation
     weight, _ = choose_lambda(problem, stage.choice, validation)
-    choice = choose_terms(problem, stage.choice, validation, setting.settings.weight or weight)
+    choice = choose_terms(problem, stage.choice, validation, task.settings.weight or weight)
     weight, compared = choose_lambda(problem, choice, validation)
-    weight = setting.settings.weight or weight
+    weight = task.settings.weight or weight
     normal = total(normal_by_joint(problem, choice, validation.whole))
     solution = constrained_solution(problem, choice, normal, weight)
     solution = Solution(nearest_consistent(problem, solution.y), solution.terms)
     plain = plain_terms(problem, choice, validation.whole, solution)
     say("judging by data that were not fitted")
-    passed = judged(setting, stage, choice, solution, plain)
-    covariance = covariance_of(setting, stage, choice, normal, solution, weight, passed.scores)
+    passed = judged(task, stage, choice, solution, plain)
+    covariance = covariance_of(task, stage, choice, normal, solution, weight, passed.scores)
     inertial = inertial_of(problem, solution.y)
-    basis = block_diagonal([body.basis for body in problem.bodies])
+    basis = block_diag(*(body.basis for body in problem.bodies))
     size = problem.free + problem.joints * len(FAMILIES)
     errors = covariance.errors(np.pad(basis, ((0, 0), (0, size - problem.free))))
     own = covariance.errors(np.eye(size)[problem.free :])
@@ -419,10 +417,10 @@ def finished(setting: Setting, stage: Stage, say: Callable[[str], object]) -> Id
     return Identified(
         problem=problem,
         choice=choice,
-        nominal=setting.nominal,
+        nominal=task.nominal,
         inertial=inertial,
         inertial_error=errors.reshape(-1, 10),
-        told=np.clip(1.0 - (errors / prior) ** 2, 0.0, 1.0).reshape(-1, 10),
+        determined=np.clip(1.0 - (errors / prior) ** 2, 0.0, 1.0).reshape(-1, 10),
         terms=solution.terms,
         terms_error=own.reshape(-1, len(FAMILIES)),
         plain=plain,
@@ -431,17 +429,17 @@ def finished(setting: Setting, stage: Stage, say: Callable[[str], object]) -> Id
         sigma=problem.sigma,
         weight=weight,
         weights=tuple(zip(LAMBDAS, (compared / compared.min()).tolist(), strict=True)),
-        memory=stage.correlated[0] / row_rate(setting.store),
+        memory=stage.correlated[0] / row_rate(task.store),
         independent=covariance.independent,
-        condition=condition_of(problem, setting.layout, stage.products, setting.fitted),
-        base=base_parameters(setting, problem, choice, solution, covariance),
+        condition=condition_of(problem, task.layout, stage.products, task.fitted),
+        base=base_parameters(task, problem, choice, solution, covariance),
         fitted=passed.fitted,
         held=passed.held,
         curves=passed.curves,
         seconds=passed.seconds,
-        stribeck_velocity=STRIBECK_WIDTHS[choice.stribeck] * setting.layout.speeds,
+        stribeck_velocity=STRIBECK_WIDTHS[choice.stribeck] * task.layout.speeds,
         at_bound=bodies_at_bound(problem, solution.y),
-        notes=tuple(notes_of(setting, stage)),
+        notes=tuple(notes_of(task, stage)),
     )
 
 
@@ -480,8 +478,9 @@ def plain_terms(problem: Problem, choice: Choice, gram: Array, solution: Solutio
     return plain
 
 
-class Passed(NamedTuple):
-    """What the last pass saw."""
+@dataclass(frozen=True)
+class Passed:
+    """What the last pass saw: ``scores`` are their sum over lags, ``seconds`` fitted and held out."""
 
     fitted: Errors
     held: Errors
@@ -490,88 +489,103 @@ class Passed(NamedTuple):
     seconds: tuple[float, float]
 
 
-def judged(setting: Setting, stage: Stage, choice: Choice, solution: Solution, plain: Array) -> Passed:
-    """The errors of nominal, identified and plain model, samples for figures, and the sum of scores over
-    lags.
-    """
-    problem, layout = stage.problem, setting.layout
+def judged(task: Task, stage: Stage, choice: Choice, solution: Solution, plain: Array) -> Passed:
+    """One more pass: the errors of the nominal, identified and plain models, and the scores."""
+    judge = _Judge(task, stage, choice, solution, plain)
     guess = stage.guess._replace(
-        inertial=inertial_of(problem, solution.y).ravel(),
+        inertial=inertial_of(stage.problem, solution.y).ravel(),
         rotors=solution.terms[:, 0],
-        coefficients=coefficients_of(problem, layout, choice, solution),
+        coefficients=coefficients_of(stage.problem, task.layout, choice, solution),
         gain=stage.used_gain,
     )
-    nominal = Solution(np.zeros(problem.free), setting.nominal.terms)
-    models = [
-        coefficients_of(problem, layout, Choice(0, 0, choice.active), nominal),
-        coefficients_of(problem, layout, choice, solution),
-        coefficients_of(problem, layout, choice, Solution(solution.y, plain)),
-    ]
-    n, size = problem.joints, problem.free + len(FAMILIES) * problem.joints
-    powers = np.zeros((2, 1 + len(models), n))  # fitted and held; effort and residuals
-    counts = np.zeros(2, int)
-    spans = np.zeros(2)
-    scores = np.zeros((size, size))
-    kept: list[tuple[NDArray[Any], ...]] = []
-    expected = sum(track.seconds for track in setting.store.tracks) * row_rate(setting.store)
-    stride = max(1, int(expected / POINTS))
-    basis = layout.map @ block_diagonal([body.basis for body in problem.bodies])
-    own = [k - problem.free + layout.base for k in columns_of(problem, choice)]
-    starts = block_starts(setting.store.tracks, setting.blocks)
+    visit(task.store, task.model, task.layout, guess, task.settings.payloads, judge.add)
+    return judge.result()
 
-    def each(b: int, rows: Rows, weight: Array) -> None:
-        residuals = [residual(rows, model) for model in models]
-        block = b * setting.blocks + np.searchsorted(starts[b], rows.time, "right") - 1
-        held = ~setting.fitted[block]
+
+class _Judge:
+    """Gathers what ``Passed`` holds, window by window, in memory that does not grow with the bags."""
+
+    def __init__(self, task: Task, stage: Stage, choice: Choice, solution: Solution, plain: Array) -> None:
+        problem, layout = stage.problem, task.layout
+        self._task, self._problem, self._lags, self._terms = (
+            task,
+            problem,
+            stage.correlated[0],
+            solution.terms,
+        )
+        nominal = Solution(np.zeros(problem.free), task.nominal.terms)
+        self._models = [
+            coefficients_of(problem, layout, Choice(0, 0, choice.active), nominal),
+            coefficients_of(problem, layout, choice, solution),
+            coefficients_of(problem, layout, choice, Solution(solution.y, plain)),
+        ]
+        self._basis = layout.map @ block_diag(*(body.basis for body in problem.bodies))
+        self._own = [k - problem.free + layout.base for k in columns_of(problem, choice)]
+        self._starts = block_starts(task.store.tracks, task.blocks)
+        self._rate = row_rate(task.store)
+        self._stride = max(1, int(sum(track.seconds for track in task.store.tracks) * self._rate / POINTS))
+        size = problem.free + len(FAMILIES) * problem.joints
+        self._powers = np.zeros((2, 1 + len(self._models), problem.joints))  # fitted, held; effort, residuals
+        self._counts = np.zeros(2, int)
+        self._scores = np.zeros((size, size))
+        self._curves: list[Curves] = []
+
+    def add(self, b: int, rows: Rows, weight: Array) -> None:
+        """One window of bag ``b``."""
+        residuals = [residual(rows, model) for model in self._models]
+        block = b * self._task.blocks + np.searchsorted(self._starts[b], rows.time, "right") - 1
+        held = ~self._task.fitted[block]
+        self._add_powers(rows, residuals, held)
+        self._add_scores(rows, np.where(held[:, None], 0.0, weight * residuals[1] / self._problem.sigma**2))
+        self._add_curves(b, rows, residuals, held)
+
+    def _add_powers(self, rows: Rows, residuals: list[Array], held: Mask) -> None:
         for part, chosen in enumerate((~held, held)):
             good = chosen[:, None] & (rows.usable > 0)
             for k, values in enumerate((rows.Z[..., -1], *residuals)):
-                powers[part, k] += (np.where(good, values, 0.0) ** 2).sum(axis=0)
-            counts[part] += int(chosen.sum())
-            spans[part] += float(chosen.sum()) / row_rate(setting.store)
-        u = np.where(held[:, None], 0.0, weight * residuals[1] / problem.sigma**2)
-        score = np.zeros((len(u), size))
-        score[:, : problem.free] = np.einsum("tj,tjb->tb", u, rows.Z[..., : layout.base]) @ basis
-        terms = np.zeros((len(u), n, len(FAMILIES)))
-        terms[:] = u[..., None] * rows.Z[..., own]
-        score[:, problem.free :] = terms.reshape(len(u), -1)
-        scores[:] += bartlett(score, stage.correlated[0])
-        some = slice(0, len(rows.time), stride)
-        friction = residuals[1] + np.einsum("tjk,jk->tj", rows.Z[..., own[1:]], solution.terms[:, 1:])
-        kept.append(
-            (
-                np.full(len(rows.time[some]), b),
-                rows.time[some],
-                held[some],
-                rows.qd[some],
-                rows.Z[some, :, -1],
-                rows.Z[some, :, -1] - residuals[0][some],
-                rows.Z[some, :, -1] - residuals[1][some],
-                friction[some],
+                self._powers[part, k] += (np.where(good, values, 0.0) ** 2).sum(axis=0)
+            self._counts[part] += int(chosen.sum())
+
+    def _add_scores(self, rows: Rows, weighted: Array) -> None:
+        """``weighted`` (N, n): residuals in units of their variance, 0 where they were not fitted."""
+        bodies = np.einsum("tj,tjb->tb", weighted, rows.Z[..., : self._task.layout.base]) @ self._basis
+        terms = (weighted[..., None] * rows.Z[..., self._own]).reshape(len(weighted), -1)
+        self._scores += bartlett(np.concatenate([bodies, terms], axis=1), self._lags)
+
+    def _add_curves(self, b: int, rows: Rows, residuals: list[Array], held: Mask) -> None:
+        some = slice(0, len(rows.time), self._stride)
+        measured = rows.Z[some, :, -1]
+        friction = np.einsum("tjk,jk->tj", rows.Z[some][..., self._own[1:]], self._terms[:, 1:])
+        self._curves.append(
+            Curves(
+                bag=np.full(len(measured), b),
+                time=rows.time[some],
+                held=held[some],
+                qd=rows.qd[some],
+                measured=measured,
+                nominal=measured - residuals[0][some],
+                identified=measured - residuals[1][some],
+                friction=residuals[1][some] + friction,
             )
         )
 
-    visit(setting.store, setting.model, layout, guess, setting.settings.payloads, each)
-    errors = [errors_of(part, int(count)) for part, count in zip(powers, counts, strict=True)]
-    curves = Curves(*(np.concatenate(arrays) for arrays in zip(*kept, strict=True)))
-    return Passed(errors[0], errors[1], curves, scores, (float(spans[0]), float(spans[1])))
+    def result(self) -> Passed:
+        """Everything so far."""
+        fitted, held = (
+            errors_of(powers, int(count)) for powers, count in zip(self._powers, self._counts, strict=True)
+        )
+        joined = {
+            each.name: np.concatenate([getattr(curves, each.name) for curves in self._curves])
+            for each in fields(Curves)
+        }
+        seconds = float(self._counts[0]) / self._rate, float(self._counts[1]) / self._rate
+        return Passed(fitted, held, Curves(**joined), self._scores, seconds)
 
 
 def errors_of(powers: Array, samples: int) -> Errors:
     """Root mean squares from sums of squares (effort and three residuals, n)."""
     effort, nominal, identified, plain = np.sqrt(powers / max(samples, 1))
     return Errors(effort, nominal, identified, plain, samples)
-
-
-def block_diagonal(parts: Sequence[Array]) -> Array:
-    """Square matrices along the diagonal."""
-    size = sum(len(part) for part in parts)
-    whole = np.zeros((size, size))
-    at = 0
-    for part in parts:
-        whole[at : at + len(part), at : at + len(part)] = part
-        at += len(part)
-    return whole
 
 
 class Covariance(NamedTuple):
@@ -592,7 +606,7 @@ class Covariance(NamedTuple):
 
 
 def covariance_of(
-    setting: Setting,
+    task: Task,
     stage: Stage,
     choice: Choice,
     normal: Normal,
@@ -615,7 +629,7 @@ def covariance_of(
     A = normal.H[np.ix_(used, used)]
     inverse = np.linalg.inv(A + np.diag(ridge))
     decides = np.diag(inverse @ A)
-    independent = float(stage.products.count[setting.fitted].sum()) / stage.correlated[1]
+    independent = float(stage.products.count[task.fitted].sum()) / stage.correlated[1]
     enlarged = independent / max(independent - float(decides.sum()), 0.2 * independent)
     moved = float(decides[: problem.free].sum())
     spread = max(1.0 / weight, float(solution.y @ solution.y) / max(moved, 1.0))
@@ -645,12 +659,12 @@ def condition_of(problem: Problem, layout: Layout, products: Products, fitted: M
 
 
 def base_parameters(
-    setting: Setting, problem: Problem, choice: Choice, solution: Solution, covariance: Covariance
+    task: Task, problem: Problem, choice: Choice, solution: Solution, covariance: Covariance
 ) -> tuple[BaseParameter, ...]:
     """The combinations of inertial parameters and rotor inertias that efforts can tell apart
     [Gautier1991].
     """
-    model, n = setting.model, problem.joints
+    model, n = task.model, problem.joints
 
     def regressor(q: Array, qd: Array, qdd: Array) -> Array:
         Y = model.regressor(q, qd, qdd)
@@ -660,10 +674,10 @@ def base_parameters(
     names = [f"{body} {name}" for body in model.bodies for name in PARAMETERS]
     names += [f"{joint} rotor" for joint in model.joint_names]
     to_x = np.zeros((len(names), problem.free + n * len(FAMILIES)))
-    to_x[: 10 * len(problem.bodies), : problem.free] = block_diagonal([body.basis for body in problem.bodies])
+    to_x[: 10 * len(problem.bodies), : problem.free] = block_diag(*(body.basis for body in problem.bodies))
     for j in range(n):
         to_x[10 * len(problem.bodies) + j, problem.free + len(FAMILIES) * j] = 1.0
-    nominal = np.concatenate([setting.nominal.inertial.ravel(), setting.nominal.terms[:, 0]])
+    nominal = np.concatenate([task.nominal.inertial.ravel(), task.nominal.terms[:, 0]])
     value = np.concatenate([inertial_of(problem, solution.y).ravel(), solution.terms[:, 0]])
     error = covariance.errors(found.map @ to_x)
     return tuple(
@@ -678,10 +692,10 @@ def base_parameters(
     )
 
 
-def notes_of(setting: Setting, stage: Stage) -> Iterator[str]:
+def notes_of(task: Task, stage: Stage) -> Iterator[str]:
     """What was odd about the recordings, in words."""
-    joints = setting.model.joint_names
-    for track in setting.store.tracks:
+    joints = task.model.joint_names
+    for track in task.store.tracks:
         if track.derived:
             yield f"{track.bag}: no velocity of {', '.join(track.derived)}: derived from the position"
         if track.gaps:
@@ -690,31 +704,31 @@ def notes_of(setting: Setting, stage: Stage) -> Iterator[str]:
             if clipped:
                 yield f"{track.bag}: effort of {joint} clipped: {clipped / track.rate:.2g} s were set aside"
         yield from track.damages
-    still = [joint for joint, speed in zip(joints, setting.layout.speeds, strict=True) if speed < STANDS]
+    still = [joint for joint, speed in zip(joints, task.layout.speeds, strict=True) if speed < STANDS]
     if still:
         yield f"hardly any motion of {', '.join(still)}: what only that motion shows stays as the URDF says"
-    silent = [
+    unmeasured = [
         joint for joint, sigma in zip(joints, stage.problem.sigma, strict=True) if not np.isfinite(sigma)
     ]
-    if silent:
-        yield f"the effort of {', '.join(silent)} is always 0: its rows say nothing and were left out"
-    ratio = units_ratio(setting, stage)
-    if not setting.settings.gains and ratio is not None and not 1 / UNIT_DOUBT < ratio < UNIT_DOUBT:
+    if unmeasured:
+        yield f"the effort of {', '.join(unmeasured)} is always 0: its rows were left out"
+    ratio = units_ratio(task, stage)
+    if not task.settings.gains and ratio is not None and not 1 / UNIT_DOUBT < ratio < UNIT_DOUBT:
         yield (
             f"the URDF's efforts are about {ratio:.3g} times the recorded ones: are those in N m, and "
             "positive along the axis? Give --effort-scale, N m a recorded unit"
         )
 
 
-def units_ratio(setting: Setting, stage: Stage) -> float | None:
+def units_ratio(task: Task, stage: Stage) -> float | None:
     """The URDF's effort over the recorded one, the median over joints where they run alike; None where none
     do.
     """
-    v = np.zeros(setting.layout.width)
-    v[: setting.layout.base] = setting.layout.map @ setting.nominal.inertial.ravel()
+    v = np.zeros(task.layout.width)
+    v[: task.layout.base] = task.layout.map @ task.nominal.inertial.ravel()
     v[-2] = 1.0
     ratios = []
-    for G in stage.products.gram[setting.fitted].sum(axis=0):
+    for G in stage.products.gram[task.fitted].sum(axis=0):
         predicted, recorded, both = float(v @ G @ v), float(G[-1, -1]), float(v @ G[:, -1])
         if predicted > 0.0 and recorded > 0.0 and abs(both) > ALIKE * np.sqrt(predicted * recorded):
             ratios.append(both / recorded)

@@ -8,16 +8,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.identification.estimation import FAMILIES
-from kane_dynamics_ros.identification.identify import PARAMETERS, TOLD, Curves, Identified
-from kane_dynamics_ros.identification.results import COEFFICIENTS, Robot, not_told
+from kane_dynamics_ros.identification.identify import IDENTIFIABLE, PARAMETERS, Curves, Identified
+from kane_dynamics_ros.identification.results import COEFFICIENTS, Subject, not_identifiable
+from kane_dynamics_ros.replay.reading.messages import Mask
 from kane_dynamics_ros.replay.report.figures import svg
 from kane_dynamics_ros.runtime.interface import Array
 
 BEFORE, AFTER, DATA = "#c0392b", "#1f5fa8", "#7a8794"
 
 
-def write_report(robot: Robot, found: Identified, notes: Sequence[str], file: Path) -> None:
+def write_report(subject: Subject, found: Identified, notes: Sequence[str], file: Path) -> None:
     """Write the page. Names come from bags and URDFs: the template escapes every one of them."""
     environment = Environment(
         loader=PackageLoader("kane_dynamics_ros.identification", ""),
@@ -25,21 +27,21 @@ def write_report(robot: Robot, found: Identified, notes: Sequence[str], file: Pa
         undefined=StrictUndefined,
         trim_blocks=True,
     )
-    joints = robot.model.joint_names
-    figures = [Markup(joint_figure(found, j, robot.units[j][2])) for j in range(len(joints))]
+    joints = subject.model.joint_names
+    figures = [Markup(joint_figure(found, j, subject.units[j][2])) for j in range(len(joints))]
     text = environment.get_template("report.html.j2").render(
-        robot=robot,
+        subject=subject,
         found=found,
         joints=joints,
         families=list(enumerate(FAMILIES)),
         names=COEFFICIENTS,
         parameters=PARAMETERS,
-        told=TOLD,
-        hidden=list(not_told(robot, found)),
+        identifiable=IDENTIFIABLE,
+        hidden=list(not_identifiable(subject, found)),
         figures=figures,
         notes=notes,
     )
-    file.write_text(text, encoding="utf-8")
+    write_file(file, text)
 
 
 def joint_figure(found: Identified, joint: int, unit: str) -> str:
@@ -102,7 +104,7 @@ def shown_time(curves: Curves) -> tuple[Array, Array]:
     return time, np.asarray(steps > 5 * usual)
 
 
-def held_spans(time: Array, held: Array) -> list[tuple[float, float]]:
+def held_spans(time: Array, held: Mask) -> list[tuple[float, float]]:
     """The spans [s] that were not fitted."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], held, [False]]).astype(int)))
     pairs = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)

@@ -9,7 +9,13 @@ import numpy as np
 import yaml
 
 from kane_dynamics_ros.identification.estimation import FAMILIES
-from kane_dynamics_ros.identification.identify import PARAMETERS, TOLD, Errors, Identified
+from kane_dynamics_ros.identification.identify import (
+    IDENTIFIABLE,
+    PARAMETERS,
+    BaseParameter,
+    Errors,
+    Identified,
+)
 from kane_dynamics_ros.identification.motion_store import Track
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
@@ -26,11 +32,17 @@ UNITS = {
     "revolute": ("kg m^2", "N m s/rad", "N m", "N m", "1", "N m"),
     "prismatic": ("kg", "N s/m", "N", "N", "1", "N"),
 }
+STANDARD_ERRORS = (
+    "the larger of Newey-West over the lags below and independent residuals of equal power; enlarged for the "
+    "unknowns that were fitted, and for the pull towards the URDF"
+)
 
 
-class Robot(NamedTuple):
-    """The names that results are told in. ``effort_scale`` (n,): N m or N a recorded unit, as it was
-    given.
+class Subject(NamedTuple):
+    """The robot and the recordings that results are about.
+
+    ``validated``: how many of the ``tracks``, the last ones, were only judged; ``effort_scale`` (n,): N m or
+    N a recorded unit, as it was given; ``gravity`` [m/s^2] where it was given.
     """
 
     model: DynamicsModel
@@ -46,28 +58,24 @@ class Robot(NamedTuple):
         return [UNITS["prismatic" if j.kind == "prismatic" else "revolute"] for j in self.model.joints]
 
 
+# ``identified.json``
+
+
+def json_text(subject: Subject, found: Identified, files: Mapping[str, str], notes: Sequence[str]) -> str:
+    """The whole result as JSON; numbers that are not finite become null."""
+    return json.dumps(_plain(as_data(subject, found, files, notes)), indent=2, allow_nan=False) + "\n"
+
+
 def as_data(
-    robot: Robot, found: Identified, files: Mapping[str, str], notes: Sequence[str]
+    subject: Subject, found: Identified, files: Mapping[str, str], notes: Sequence[str]
 ) -> dict[str, Any]:
-    """The whole result as plain data."""
-    joints = robot.model.joint_names
+    """The whole result as dictionaries, lists and numbers, NumPy's among them."""
+    joints, bodies = subject.model.joint_names, subject.model.bodies
     return {
         "format": FORMAT,
-        "urdf": robot.urdf,
+        "urdf": subject.urdf,
         "files": dict(files),
-        "bags": [
-            {
-                "bag": str(track.bag),
-                "used": "judged" if i >= len(robot.tracks) - robot.validated else "fitted",
-                "topic": track.topic,
-                "messages": track.messages,
-                "seconds": track.seconds,
-                "recorded_rate": track.sampled,
-                "analysis_rate": track.rate,
-                "cutoff": track.cutoff,
-            }
-            for i, track in enumerate(robot.tracks)
-        ],
+        "bags": [_bag(subject, i) for i in range(len(subject.tracks))],
         "seconds_fitted": found.seconds[0],
         "seconds_held_out": found.seconds[1],
         "residual": {
@@ -78,64 +86,30 @@ def as_data(
         "weight_of_urdf": found.weight,
         "weights_tried": [{"weight": w, "relative_error": e} for w, e in found.weights],
         "standard_errors": {
-            "method": "the larger of Newey-West over the lags below and independent residuals of equal "
-            "power; enlarged for the unknowns that were fitted, and for the pull towards the URDF",
+            "method": STANDARD_ERRORS,
             "residuals_correlate_for_seconds": found.memory,
             "independent_residuals": found.independent,
         },
         "coulomb_velocity": found.coulomb_velocity,
-        "joints": [
-            {
-                "name": joint,
-                "noise": found.sigma[j],
-                "effort_scale": robot.effort_scale[j] * found.gain[j],
-                "effort_scale_error": robot.effort_scale[j] * found.gain_error[j]
-                if found.gain_error[j]
-                else None,
-                "terms": [
-                    {
-                        "name": COEFFICIENTS[family],
-                        "urdf": found.nominal.terms[j, f],
-                        "value": found.terms[j, f],
-                        "error": found.terms_error[j, f] if found.choice.active[j, f] else None,
-                        "fitted": bool(found.choice.active[j, f]),
-                        "urdf_and_node": found.plain[j, f],
-                        "unit": robot.units[j][f],
-                    }
-                    for f, family in enumerate(FAMILIES)
-                ],
-                "stribeck_velocity": found.stribeck_velocity[j],
-            }
-            for j, joint in enumerate(joints)
-        ],
-        "bodies": [
-            {
-                "link": body,
-                "parameters": [
-                    {
-                        "name": name,
-                        "urdf": found.nominal.inertial[b, k],
-                        "value": found.inertial[b, k],
-                        "error": found.inertial_error[b, k],
-                        "told_by_motion": found.told[b, k],
-                    }
-                    for k, name in enumerate(PARAMETERS)
-                ],
-            }
-            for b, body in enumerate(robot.model.bodies)
-        ],
-        "base_parameters": [
-            {
-                "name": base.name,
-                "combination": [{"parameter": name, "factor": factor} for name, factor in base.parts],
-                "urdf": base.nominal,
-                "value": base.value,
-                "error": base.error,
-            }
-            for base in found.base
-        ],
-        "not_told": [f"{body} {', '.join(names)}" for body, names in not_told(robot, found)],
+        "joints": [_joint(subject, found, j) for j in range(len(joints))],
+        "bodies": [_body(found, b, link) for b, link in enumerate(bodies)],
+        "base_parameters": [_base_parameter(base) for base in found.base],
+        "not_told": [f"{body} {', '.join(names)}" for body, names in not_identifiable(subject, found)],
         "notes": list(notes),
+    }
+
+
+def _bag(subject: Subject, i: int) -> dict[str, Any]:
+    track = subject.tracks[i]
+    return {
+        "bag": str(track.bag),
+        "used": "judged" if i >= len(subject.tracks) - subject.validated else "fitted",
+        "topic": track.topic,
+        "messages": track.messages,
+        "seconds": track.seconds,
+        "recorded_rate": track.sampled,
+        "analysis_rate": track.rate,
+        "cutoff": track.cutoff,
     }
 
 
@@ -160,9 +134,51 @@ def _errors(errors: Errors, joints: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def json_text(data: Mapping[str, Any]) -> str:
-    """JSON; numbers that are not finite become null."""
-    return json.dumps(_plain(data), indent=2, allow_nan=False) + "\n"
+def _joint(subject: Subject, found: Identified, j: int) -> dict[str, Any]:
+    scale, active = subject.effort_scale[j], found.choice.active[j]
+    return {
+        "name": subject.model.joint_names[j],
+        "noise": found.sigma[j],
+        "effort_scale": scale * found.gain[j],
+        "effort_scale_error": scale * found.gain_error[j] if found.gain_error[j] else None,
+        "terms": [
+            {
+                "name": COEFFICIENTS[family],
+                "urdf": found.nominal.terms[j, f],
+                "value": found.terms[j, f],
+                "error": found.terms_error[j, f] if active[f] else None,
+                "fitted": bool(active[f]),
+                "urdf_and_node": found.plain[j, f],
+                "unit": subject.units[j][f],
+            }
+            for f, family in enumerate(FAMILIES)
+        ],
+        "stribeck_velocity": found.stribeck_velocity[j],
+    }
+
+
+def _body(found: Identified, b: int, link: str) -> dict[str, Any]:
+    columns = {
+        "urdf": found.nominal.inertial[b],
+        "value": found.inertial[b],
+        "error": found.inertial_error[b],
+        "told_by_motion": found.determined[b],
+    }
+    parameters = [
+        {"name": name, **{key: values[k] for key, values in columns.items()}}
+        for k, name in enumerate(PARAMETERS)
+    ]
+    return {"link": link, "parameters": parameters}
+
+
+def _base_parameter(base: BaseParameter) -> dict[str, Any]:
+    return {
+        "name": base.name,
+        "combination": [{"parameter": name, "factor": factor} for name, factor in base.parts],
+        "urdf": base.nominal,
+        "value": base.value,
+        "error": base.error,
+    }
 
 
 def _plain(value: Any) -> Any:
@@ -175,15 +191,20 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def not_told(robot: Robot, found: Identified) -> Iterator[tuple[str, list[str]]]:
+def not_identifiable(subject: Subject, found: Identified) -> Iterator[tuple[str, list[str]]]:
     """Of each body, the parameters that stay as uncertain as the URDF's: the motion does not show them."""
-    for body, shares, nominal in zip(robot.model.bodies, found.told, found.nominal.inertial, strict=True):
-        names = [name for name, share in zip(PARAMETERS, shares, strict=True) if share < TOLD]
+    for body, shares, nominal in zip(
+        subject.model.bodies, found.determined, found.nominal.inertial, strict=True
+    ):
+        names = [name for name, share in zip(PARAMETERS, shares, strict=True) if share < IDENTIFIABLE]
         if names and nominal.any():
             yield body, names
 
 
-def parameters_text(robot: Robot, found: Identified, module: str) -> str:
+# ``parameters.yaml``
+
+
+def parameters_text(subject: Subject, found: Identified, module: str) -> str:
     """``parameters.yaml`` for feedforward_node; drive gains, which it has no parameter for, as a comment."""
     terms = {family: [_rounded(x) for x in found.plain[:, f]] for f, family in enumerate(FAMILIES)}
     content: dict[str, Any] = {
@@ -195,18 +216,18 @@ def parameters_text(robot: Robot, found: Identified, module: str) -> str:
             "coulomb_velocity": found.coulomb_velocity,
         },
     }
-    if robot.gravity is not None:
-        content["gravity"] = list(robot.gravity)
+    if subject.gravity is not None:
+        content["gravity"] = list(subject.gravity)
     head = [
         "# feedforward_node: what kane_dynamics identify found; see identified.json for errors and units.",
-        f"# Joints: {', '.join(robot.model.joint_names)}",
+        f"# Joints: {', '.join(subject.model.joint_names)}",
     ]
-    scale = robot.effort_scale * found.gain
+    scale = subject.effort_scale * found.gain
     if np.any(scale != 1.0):
-        told = ", ".join(
-            f"{name} {_rounded(x):g}" for name, x in zip(robot.model.joint_names, scale, strict=True)
+        gains = ", ".join(
+            f"{name} {_rounded(x):g}" for name, x in zip(subject.model.joint_names, scale, strict=True)
         )
-        head.append(f"# Drive gains, N m or N a recorded unit of effort: {told}")
+        head.append(f"# Drive gains, N m or N a recorded unit of effort: {gains}")
     body = yaml.safe_dump(
         {"/**": {"ros__parameters": content}}, sort_keys=False, default_flow_style=None, width=100
     )
@@ -217,40 +238,40 @@ def _rounded(value: float) -> float:
     return float(f"{value:.6g}")
 
 
-def lines(robot: Robot, found: Identified, notes: Sequence[str]) -> Iterator[str]:
+# Lines for a terminal
+
+
+def lines(subject: Subject, found: Identified, notes: Sequence[str]) -> Iterator[str]:
     """What the command prints: before and after on data that were not fitted, and what to know about it."""
-    held = found.held
     yield (
         f"fitted {found.seconds[0]:.1f} s, judged {found.seconds[1]:.1f} s that were not fitted; "
         f"condition of the base regressor {found.condition:.3g}"
     )
     yield ""
+    yield from _table(subject, found)
+    yield ""
+    hidden = [f"{body} ({', '.join(names)})" for body, names in not_identifiable(subject, found)]
+    if hidden:
+        yield f"not identifiable from this motion, left near the URDF: {'; '.join(hidden)}"
+    yield from (f"note: {note}" for note in notes)
+
+
+def _table(subject: Subject, found: Identified) -> Iterator[str]:
+    """Of each joint the effort and the residuals on held-out data, and its fitted terms; words flush left."""
+    held = found.held
+    residuals = held.nominal, held.identified, held.plain
     rows: list[tuple[str, ...]] = [
         ("joint", "effort", "URDF", "identified", "URDF and node", "unit", "fitted terms")
     ]
-    for j, joint in enumerate(robot.model.joint_names):
-        names = [
-            COEFFICIENTS[f] for f, active in zip(FAMILIES, found.choice.active[j], strict=True) if active
-        ]
-        rows.append(
-            (
-                joint,
-                *(f"{x[j]:.4g}" for x in (held.effort, held.nominal, held.identified, held.plain)),
-                robot.units[j][2],
-                ", ".join(names) or "none",
-            )
-        )
-    whole = (f"{100 * held.relative(x):.2f} %" for x in (held.nominal, held.identified, held.plain))
-    rows.append(("all joints, relative", "", *whole, "", ""))
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    for j, joint in enumerate(subject.model.joint_names):
+        active = found.choice.active[j]
+        names = [COEFFICIENTS[family] for f, family in enumerate(FAMILIES) if active[f]]
+        figures = (f"{x[j]:.4g}" for x in (held.effort, *residuals))
+        rows.append((joint, *figures, subject.units[j][2], ", ".join(names) or "none"))
+    rows.append(("all joints, relative", "", *(f"{100 * held.relative(x):.2f} %" for x in residuals), "", ""))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
-        cells = [
-            c.ljust(w) if k in (0, 5, 6) else c.rjust(w)
-            for k, (c, w) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  ".join(cells).rstrip()
-    yield ""
-    hidden = [f"{body} ({', '.join(names)})" for body, names in not_told(robot, found)]
-    if hidden:
-        yield f"not told by this motion, left near the URDF: {'; '.join(hidden)}"
-    yield from (f"note: {note}" for note in notes)
+        cells = zip(row, widths, strict=True)
+        yield "  ".join(
+            c.ljust(w) if k in (0, 5, 6) else c.rjust(w) for k, (c, w) in enumerate(cells)
+        ).rstrip()

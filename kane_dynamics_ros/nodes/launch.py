@@ -12,7 +12,6 @@ import importlib.util
 import math
 import re
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +32,7 @@ from kane_dynamics_ros.runtime.load import find_module, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES
+from kane_dynamics_ros.this_python import module_command
 
 PACKAGE = "kane_dynamics_ros"
 SHIPPED = "manipulator_5dof"
@@ -243,7 +243,7 @@ def plan_replay(values: Mapping[str, str]) -> LaunchPlan:
     model = load_model(values["model"], backend="python")
     own = {"model": values["model"], "mode": values["mode"], "use_sim_time": True}
     build_settings(_defaults(FEEDFORWARD_TABLE) | _checked(FEEDFORWARD_TABLE, own), model)
-    player = [sys.executable, "-m", PACKAGE, "replay", values["bag"], "--model", values["model"], "--live"]
+    player = module_command(PACKAGE, "replay", values["bag"], "--model", values["model"], "--live")
     return LaunchPlan(
         (NodePlan(PACKAGE, "feedforward_node", (own,)),), last=(*player, "--rate", values["rate"])
     )

@@ -5,7 +5,6 @@ handed a playlist, and writes what the node answered.
 """
 
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, EmptyTopicError
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.recording import DESCRIPTION_TYPE, joint_state_topic
 from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.this_python import module_command
 
 TRAJECTORY_TYPE = "trajectory_msgs/msg/JointTrajectory"
 KINDS = {JOINT_STATE_TYPE: 0, TRAJECTORY_TYPE: 1, DESCRIPTION_TYPE: 2}  # as nodes/bag_player.py knows them
@@ -60,7 +60,7 @@ def play(
     ``rate``: times the recorded pace, as fast as the node answers where None; ``restamp``: states are stamped
     with the present instead of driving ``/clock``. False where the player could not reach the node.
     """
-    command = [sys.executable, "-m", "kane_dynamics_ros.nodes.bag_player", str(playlist), str(answers)]
+    command = module_command("kane_dynamics_ros.nodes.bag_player", str(playlist), str(answers))
     command += ["--model", model, "--node", node]
     command += [] if rate is None else ["--rate", str(rate)]
     command += ["--restamp"] if restamp else []

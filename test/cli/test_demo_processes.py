@@ -17,6 +17,7 @@ from kane_dynamics_ros.cli.demo.processes import (
     wait_for,
 )
 from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.this_python import module_command
 
 SLEEP = "import time; print('started', flush=True); time.sleep(60)"
 FAIL = "print('no such model'); raise SystemExit(3)"
@@ -34,9 +35,7 @@ def programs(monkeypatch):
 def test_command_line_sets_ros_parameters_as_yaml():
     parameters = {"mode": "feedforward_pd", "terms.gravity": False, "kp": [1.0, 2.0], "rate": 500.0}
     assert node_command("some_node", parameters, "/space") == [
-        sys.executable,
-        "-m",
-        "kane_dynamics_ros.nodes.some_node",
+        *module_command("kane_dynamics_ros.nodes.some_node", quietly=True),
         "--ros-args",
         *["-r", "__ns:=/space", "-r", "/clock:=/space/clock", "-r", "/diagnostics:=/space/diagnostics"],
         *["-p", 'mode:="feedforward_pd"', "-p", "terms.gravity:=false"],

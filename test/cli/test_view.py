@@ -10,6 +10,7 @@ from kane_dynamics_ros.cli.demo import tracking
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.view import playback_of_trajectory
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
+from kane_dynamics_ros.replay.viewing.shown_robot import ViewOptions
 
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
@@ -64,6 +65,20 @@ def test_robot_without_a_trajectory_is_told_what_is_missing(capsys):
         "",
         f"error: {URDF}: a robot alone has no motion to play; give one with --trajectory FILE\n",
     )
+
+
+def test_joint_off_the_chain_stands_where_the_equations_hold_it(tmp_path):
+    """At the limit nearest to 0, here 0.2 rad, not at 0."""
+    finger = (
+        '<link name="finger"/><joint name="open" type="revolute"><parent link="tool"/><child link="finger"/>'
+        '<limit lower="0.2" upper="1" effort="1" velocity="1"/></joint>'
+    )
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(URDF.read_text().replace("</robot>", f"{finger}</robot>"))
+    path = tmp_path / "trajectory.yaml"
+    path.write_text(trajectory_text(tracking.request(JOINTS, START), as_json=True))
+    playback, _ = playback_of_trajectory(urdf, path, ViewOptions(tip="tool"))
+    assert (playback.joints, playback.held) == (JOINTS, {"open": 0.2})
 
 
 def test_joint_that_the_trajectory_does_not_name_stays_at_its_initial_position(tmp_path):

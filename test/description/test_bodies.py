@@ -196,6 +196,18 @@ def test_a_chain_that_moves_no_mass_at_all_is_refused():
     assert caught.value.code == "KD404"
 
 
+def test_an_arm_whose_file_has_no_inertias_is_refused_by_one_error():
+    """As some makers' files, which are made for planning alone."""
+    text = robot(
+        link("base"), link("one", ""), link("two", ""), link("tool", ""),
+        joint("a", "base", "one"), joint("b", "one", "two", inside=Y), fixed("f", "two", "tool"),
+    )  # fmt: skip
+    with pytest.raises(DescriptionError) as caught:
+        chain_of(text)
+    assert (caught.value.code, caught.value.place.line) == ("KD404", 3)
+    assert "'a', 'b'" in str(caught.value)
+
+
 def test_a_finger_at_the_default_tip_names_the_arms_own_flange():
     follow = f'<axis xyz="0 1 0"/>{LIMIT}<mimic joint="left" multiplier="-1"/>'
     slide = f'<axis xyz="0 1 0"/>{LIMIT}'

@@ -111,7 +111,7 @@ def test_a_wrong_parameter_that_no_motion_shows_stays_as_the_urdf_has_it(tmp_pat
     found = found_in(bag)
     known = nominal().inertial[0, 0]
     assert found.inertial[0, 0] == pytest.approx(known, rel=1e-2)
-    assert found.told[0, 0] < 0.1
+    assert found.determined[0, 0] < 0.1
     assert found.inertial_error[0, 0] > 0.1 * known
 
 

@@ -60,11 +60,19 @@ class ForwardCommandController:
         self.effort = np.array(message.data)
 
 
-def push(lab, count, start):
-    """States that are ever further from what is held, so that each has another command."""
-    for k in range(count):
-        lab.send(Q + 1e-4 * (start + k))
+def push(lab, count):
+    """Positions ever further from what is held, so that each has another command.
+
+    Returns the last, once answered. A state may be long on its way. Each has one command at most, so that of
+    more commands than there are other states the newest answers the last state, which is sent until then.
+    """
+    states = [Q + 1e-4 * k for k in range(count)]
+    for q in states:
+        lab.send(q)
         lab.spin(0.002)
+    lab.commands.clear()
+    lab.wait_for(lambda: len(lab.commands) > count, lambda: lab.send(states[-1]))
+    return states[-1]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -73,8 +81,7 @@ def test_the_last_hold_reaches_the_controller_at_every_stop(start, lab, number):
     for _ in range(4):
         node, _ = start("-p", "safety.on_deactivate:=hold", lab=lab)
         lab.wait_until_commanding()
-        push(lab, 50, 0)
-        last = Q + 1e-4 * 49
+        last = push(lab, 50)
         assert node.end(number) == 0
         lab.spin(0.1)
         np.testing.assert_allclose(controller.effort, MODEL.gravity(last), atol=ROUNDING)
@@ -87,10 +94,10 @@ def test_the_last_hold_reaches_the_controller_at_every_deactivation(start, lab):
     start("-p", "safety.on_deactivate:=hold", lab=lab)
     for _ in range(6):
         lab.wait_until_commanding()
-        push(lab, 20, 0)
+        last = push(lab, 20)
         change(lab, Transition.TRANSITION_DEACTIVATE)
         lab.spin(0.05)
-        np.testing.assert_allclose(controller.effort, MODEL.gravity(Q + 1e-4 * 19), atol=ROUNDING)
+        np.testing.assert_allclose(controller.effort, MODEL.gravity(last), atol=ROUNDING)
         change(lab, Transition.TRANSITION_ACTIVATE)
 
 

@@ -78,18 +78,36 @@ def test_a_running_node_takes_its_domain_by_ports_and_in_the_graph(robot, monkey
     assert process.pid in processes_on(domain)
 
 
+# The guard, which also prints all nodes that it judges at each look.
+GUARD = """
+import sys
+from kane_dynamics_ros.nodes import domain
+judge = domain.foreign_nodes
+def told(node, namespaces):
+    print(judge(node, ()), flush=True)
+    return judge(node, namespaces)
+domain.foreign_nodes = told
+sys.exit(domain.main(["--guard", sys.argv[1]]))
+"""
+
+
 @pytest.mark.parametrize(("namespace", "code"), [("/somebody", 0), ("/some", 2)])
 def test_the_guard_names_a_foreign_node_and_knows_its_own(robot, namespace, code):
     domain, _ = robot
     guard = subprocess.Popen(
-        [sys.executable, "-m", "kane_dynamics_ros.nodes.domain", "--guard", namespace],
+        [sys.executable, "-c", GUARD, namespace],
         env=private_environment(domain),
+        stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     try:
         if code == 0:
-            time.sleep(5.0)
+            looks = 0
+            while looks < 3:  # at the node
+                line = guard.stdout.readline()
+                assert line, guard.stderr.read()
+                looks += "/somebody/simulated_hardware" in line
             guard.send_signal(signal.SIGINT)
         _, error = guard.communicate(timeout=PATIENCE)
     finally:

@@ -64,16 +64,17 @@ def test_it_imports_neither_sympy_nor_scipy():
     assert run.stdout == "set()\n"
 
 
-def test_it_is_active_within_two_seconds(tmp_path):
+def test_it_is_active_at_a_small_multiple_of_the_processor_time_of_a_node_that_does_nothing(tmp_path):
     domain = own_domain()
+    bare = "import time, numpy, rclpy; rclpy.init(); rclpy.create_node('bare'); print(time.process_time())"
+    least = float(subprocess.run([sys.executable, "-c", bare], capture_output=True, check=True).stdout)
     node = FeedforwardProcess(tmp_path / "log", domain)
     lab = Lab(domain)
     try:
         lab.wait_until_commanding()
         with open(f"/proc/{node.process.pid}/stat") as stat:
             user, system = stat.read().rsplit(")", 1)[1].split()[11:13]
-        # its own processor time, so that other work on the machine does not count
-        assert (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") < 2.0
+        assert (int(user) + int(system)) / os.sysconf("SC_CLK_TCK") < 5.0 * least  # 3 was measured
     finally:
         lab.close()
         node.kill()

@@ -371,8 +371,7 @@ def test_simulated_time_without_a_clock_is_said(bench: Callable[..., Bench]) -> 
     logger = arm.node.get_logger()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(logger), "warning", lambda self, text, **_: said.append(text))
-        arm.until(lambda: bool(said))
-    assert "/clock" in said[0]
+        arm.until(lambda: any("/clock" in text for text in said))  # a slow machine is warned of before
 
 
 def stamps(messages: Sequence[Any]) -> set[tuple[int, int]]:

@@ -268,7 +268,10 @@ def test_nobody_there_leaves_no_bag(tmp_path, domain):
 def test_a_signal_leaves_a_readable_bag_and_no_traceback(tmp_path, pretender):
     node, executor = pretender
     code, error = run_recorder(
-        tmp_path, executor, signal_at=lambda: node.came is not None and time.monotonic() > node.came + 0.2
+        tmp_path,
+        executor,
+        signal_at=lambda: node.came is not None and time.monotonic() > node.came + 0.2,
+        settle_time=600.0,  # it has not ended before, however late the signal comes
     )
     assert code == 1
     assert error.startswith("error: stopped by a signal")

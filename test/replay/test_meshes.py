@@ -284,7 +284,7 @@ def test_locked_joint_stands_at_its_position(tmp_path, trajectory):
     assert main(words) == 0
     from test_page import embedded
 
-    assert embedded(page.read_text())["locked"] == {"gamma_4": 0.7}
+    assert embedded(page.read_text())["held"] == {"gamma_4": 0.7}
 
 
 LIMITED = """

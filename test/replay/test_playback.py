@@ -108,7 +108,7 @@ def test_report_plays_the_chain_of_the_model_that_was_judged(tmp_path, capsys):
     outcome = run_job(Job(tmp_path / "bag", str(tmp_path / "part.py"), report=tmp_path / "report"))
     assert outcome.error is None
     playback = embedded((tmp_path / "report" / "view.html").read_text())
-    assert (playback["tip"], playback["locked"]) == ("hand", {"beta_4": 0.5})
+    assert (playback["tip"], playback["held"]) == ("hand", {"beta_4": 0.5})
     assert playback["joints"] == [*JOINTS[:3], "gamma_4"]
 
 

@@ -5,7 +5,6 @@ import json
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError
 from kane_dynamics_ros.ros_domain import free_domain, private_environment
 from kane_dynamics_ros.share import share_directory
+from kane_dynamics_ros.this_python import module_command
 
 GUARD = "domain_guard"
 GUARD_TRIPPED = 2  # its exit code
@@ -77,13 +77,13 @@ def node_command(name: str, parameters: NodeParameters, namespace: str) -> list[
     """The command line that runs ``kane_dynamics_ros.nodes.NAME`` with ROS parameters in a namespace."""
     settings = [word for key, value in parameters.items() for word in ("-p", f"{key}:={json.dumps(value)}")]
     own = [word for topic in GLOBAL_TOPICS for word in ("-r", f"{topic}:={namespace}{topic}")]
-    command = [sys.executable, "-m", f"kane_dynamics_ros.nodes.{name}", "--ros-args"]
+    command = module_command(f"kane_dynamics_ros.nodes.{name}", "--ros-args", quietly=True)
     return [*command, "-r", f"__ns:={namespace}", *own, *settings]
 
 
 def guard_command(namespace: str) -> list[str]:
     """The command line of a process that ends as soon as a node outside the namespace is on the domain."""
-    return [sys.executable, "-m", "kane_dynamics_ros.nodes.domain", "--guard", namespace]
+    return module_command("kane_dynamics_ros.nodes.domain", "--guard", namespace, quietly=True)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import subprocess
-import sys
 import threading
 import traceback
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.parameters import Values
 from kane_dynamics_ros.runtime import Backend, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.this_python import module_command
 
 ROUNDING = 1e-9  # relative; parameters pass through text and sums
 PER_BODY = ("mass", *("first moment",) * 3, *("inertia",) * 6)
@@ -206,7 +206,7 @@ def _generated(model: GeneratedModel, description: str, cache: Path) -> Path:
 
 def _run_generate(urdf: Path, model: GeneratedModel, folder: Path) -> None:
     locks = [word for joint, value in model.locked.items() for word in ("--lock", f"{joint}={value!r}")]
-    command = [sys.executable, "-m", "kane_dynamics_ros", "generate", str(urdf)]
+    command = module_command("kane_dynamics_ros", "generate", str(urdf))
     command += ["--inertial", _inertial(model)]
     command += ["--root", model.root, "--tip", model.tip, *locks, "--name", model.name, "-o", str(folder)]
     try:

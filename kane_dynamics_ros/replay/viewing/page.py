@@ -38,7 +38,7 @@ class Playback:
     """A robot and how it moved. ``times`` (N,) [s]; positions (n, N) [rad] or [m] in the order of ``joints``.
 
     ``meshes`` has what the page shows of the URDF's mesh files, by the name that the URDF gives them;
-    ``locked`` joints stand still; ``note`` says what is shown otherwise than the URDF has it.
+    ``held`` joints stand still [rad] or [m]; ``note`` says what is shown otherwise than the URDF has it.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Playback:
     position: Array
     reference: Array | None
     quantities: tuple[Quantity, ...]
-    locked: dict[str, float] = field(default_factory=dict)
+    held: dict[str, float] = field(default_factory=dict)
     note: str = ""
 
 

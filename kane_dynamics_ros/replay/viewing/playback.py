@@ -65,7 +65,7 @@ def playback_of_bag(
         position=motion.position,
         reference=wanted.position if wanted else None,
         quantities=quantities(robot, motion, wanted),
-        locked=robot.locked,
+        held=robot.held,
         note=robot.meshes.note,
     )
     return playback, warnings
@@ -205,6 +205,6 @@ def playback_of_analysis(observation: Observation, analysis: Analysis, robot: Sh
                 (Curve("robot", "motion", position),),
             ),
         ),
-        locked=robot.locked,
+        held=robot.held,
         note=robot.meshes.note,
     )

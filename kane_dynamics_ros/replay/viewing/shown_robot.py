@@ -9,6 +9,8 @@ from xml.sax.saxutils import quoteattr
 
 from kane_dynamics_ros.description import Chain, Robot, load_robot, parse_robot, serial_chain
 from kane_dynamics_ros.description.load import refuse_arguments, urdf_content
+from kane_dynamics_ros.description.model import MOVING
+from kane_dynamics_ros.description.tree import hold
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
 from kane_dynamics_ros.replay.viewing.meshes import Meshes, load_meshes
 from kane_dynamics_ros.replay.viewing.page import Curve, Quantity
@@ -35,11 +37,11 @@ class ViewOptions:
 
 
 class ShownRobot(NamedTuple):
-    """A robot to show, and its locked joints [rad] or [m]."""
+    """A robot to show; ``held`` has the joints that do not move with the chain, and where they stand."""
 
     urdf: str
     chain: Chain
-    locked: dict[str, float]
+    held: dict[str, float]
     meshes: Meshes
 
     def position(self, label: str, *curves: Curve) -> Quantity:
@@ -73,10 +75,15 @@ def robot_from_text(text: str, source: str, folder: Path, options: ViewOptions) 
 
 def _shown(robot: Robot, tree: Element, folder: Path, options: ViewOptions) -> ShownRobot:
     chain = serial_chain(robot, options.tip, root=options.root, lock=options.lock)
+    moving = {joint.name for joint in chain.joints}
+    positions = hold(robot, options.lock, options.root).positions
+    held = {
+        joint.name: positions[joint.name]
+        for joint in robot.joints
+        if joint.kind in MOVING and joint.name not in moving
+    }
     text = shown_urdf(tree)
-    return ShownRobot(
-        text, chain, dict(options.lock), load_meshes(text, folder, options.meshes_from_anywhere)
-    )
+    return ShownRobot(text, chain, held, load_meshes(text, folder, options.meshes_from_anywhere))
 
 
 def shown_urdf(tree: Element) -> str:

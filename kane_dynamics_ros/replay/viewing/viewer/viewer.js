@@ -117,7 +117,7 @@ function loadArm() {
     if (!hasShape(link)) addRods(link, 0.008);
   }
   for (const joint of Object.values(arm.joints)) joint.ignoreLimits = true; // show what was recorded
-  for (const [name, value] of Object.entries(playback.locked)) arm.setJointValue(name, value);
+  for (const [name, value] of Object.entries(playback.held)) arm.setJointValue(name, value);
   return arm;
 }
 
@@ -348,10 +348,14 @@ function start() {
 }
 
 start();
+
+// ---- For scripts that drive the page, as the tests do -------------------------------------------------
+
 function shapes() {
   let count = 0;
   stage.arm.traverse((part) => { count += part.isMesh ? 1 : 0; });
   return count;
 }
 
-window.viewer = { seek, setPlaying, time: () => time, arm: () => stage.arm, shapes, tip: (which) => tipPosition(stage[which]).toArray() };
+const tip = (which) => tipPosition(stage[which]).toArray();
+window.viewer = { seek, setPlaying, time: () => time, arm: () => stage.arm, shapes, tip };

@@ -1,0 +1,95 @@
+"""``kane_dynamics identify`` on seven joints: processor time of ten minutes, memory beside one minute's."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmark.arms import REPOSITORY
+from benchmark.line import Line, below
+from benchmark.replay_speed import MINUTES, RATE, START, panda, write_joint_states
+from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime.model import GeneratedModel
+
+SECONDS = 10.0  # of processor time for ten minutes
+GROWTH = 1.15  # peak memory of ten minutes over one minute's
+HEAVIER = 1.2  # masses of the recorded arm over the URDF's
+VISCOUS, COULOMB = 2.0, 1.5  # [N m s/rad], [N m] of the recorded arm
+NOISE = 0.01  # of each joint's effort (RMS)
+SLOWEST = 0.2  # [Hz], the first harmonic of the recorded motion
+IDENTIFY = """
+import json, resource, sys, time
+from kane_dynamics_ros.cli.main import main
+bag, urdf, output = sys.argv[1:]
+begin = time.process_time()
+code = main(["identify", bag, "--urdf", urdf, "--jobs", "1", "--no-compile", "-o", output])
+seconds = time.process_time() - begin
+usage = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps({"seconds": seconds, "MiB": usage.ru_maxrss / 1024}), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def lines() -> list[Line]:
+    """Ten minutes at 1 kHz against the bound, and its memory against a minute's."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        module = panda(folder)
+        model = load_model(module)
+        one, ten = (identified(model, module, minutes, folder) for minutes in (1, MINUTES))
+    work = "identify, 7 joints at 1 kHz"
+    return [
+        below(f"{work}, {MINUTES} min", ten["seconds"], SECONDS, "DESIGN.md's bound", "s"),
+        Line(
+            f"{work}, {MINUTES} min: memory",
+            ten["MiB"],
+            one["MiB"],
+            "1 min",
+            "MiB",
+            f"under {GROWTH:.2f} x",
+            ten["MiB"] < GROWTH * one["MiB"],
+        ),
+    ]
+
+
+def identified(model: GeneratedModel, module: Path, minutes: int, folder: Path) -> dict[str, float]:
+    """Processor seconds and peak memory of the command, in a process of its own.
+
+    The result must explain the recording to its noise: a fast answer that is wrong does not count.
+    """
+    bag, output = folder / f"{minutes}_min", folder / f"{minutes}_min_identified"
+    record(model, minutes, bag)
+    urdf = module.with_suffix(".urdf")
+    done = subprocess.run(
+        [sys.executable, "-c", IDENTIFY, str(bag), str(urdf), str(output)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    held_out = json.loads((output / "identified.json").read_text())["residual"]["held_out"]["relative"]
+    if held_out["identified"] > 3 * NOISE:
+        raise RuntimeError(f"identify left {held_out['identified']:.3g} of the effort unexplained")
+    usage: dict[str, float] = json.loads(done.stderr.splitlines()[-1])
+    return usage
+
+
+def record(model: GeneratedModel, minutes: int, bag: Path) -> None:
+    """A bag of the arm with heavier links and friction, all joints in periodic motion of five harmonics."""
+    n = len(model.joint_names)
+    random = np.random.default_rng(7)
+    time = np.arange(minutes * 60 * RATE) / RATE
+    frequency = 2 * np.pi * SLOWEST * np.arange(1, 6)
+    amplitude = random.uniform(-1.0, 1.0, (5, n)) / frequency[:, None]
+    angle, phase = np.multiply.outer(time, frequency), random.uniform(0.0, 2 * np.pi, 5)
+    sine, cosine = np.sin(angle + phase), np.cos(angle + phase)
+    q = sine @ amplitude
+    qd, qdd = cosine @ (frequency[:, None] * amplitude), -sine @ (frequency[:, None] ** 2 * amplitude)
+    friction = VISCOUS * qd + COULOMB * np.tanh(qd / model.parameters.coulomb_velocity)
+    effort = HEAVIER * model.inverse_dynamics(q, qd, qdd) + friction
+    effort += NOISE * np.sqrt(np.mean(effort**2, axis=0)) * random.standard_normal(effort.shape)
+    stamps = START + np.rint(time * 1e9).astype(np.int64)
+    write_joint_states(bag, model.joint_names, stamps, effort, q, qd)

@@ -1,0 +1,28 @@
+"""Command lines that run modules of this package as processes of their own, with this Python.
+
+``python -m`` and ``python -c`` look for modules in the current folder first, before any of Python's own: a
+``numpy.py`` that lies in a shared folder would run with the rights of whoever starts a command there. So the
+current folder is taken off the path before anything else is imported. The package is found where this process
+found it.
+"""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+START = (
+    "import sys; sys.path = [*filter(None, sys.path), {root!r}]; {quietly}"
+    "import runpy; runpy.run_module({name!r}, run_name='__main__', alter_sys=True)"
+)
+
+
+QUIETLY = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
+
+
+def module_command(name: str, *words: str, quietly: bool = False) -> list[str]:
+    """The command line that runs a module by its full name, as ``python -m`` does.
+
+    ``quietly``: Ctrl-C ends it without a traceback until it handles that itself, after its imports.
+    """
+    start = START.format(root=str(ROOT), name=name, quietly=QUIETLY if quietly else "")
+    return [sys.executable, "-c", start, *words]
