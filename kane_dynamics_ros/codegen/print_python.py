@@ -13,12 +13,12 @@ from kane_dynamics_ros.codegen.passes import Listing
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.kane.segments import about_origin
 
-# Print functions as Python that runs on floats and, given NumPy's sin and cos, on whole arrays.
-
-
 DEEPEST = 12  # nested operations in one statement: fewer names to store, still readable
 CALLS = ("sin", "cos", "tanh")
 UNPACKED = ("q", "qd", "qdd", "tau", "wrench")  # arguments whose elements become local names
+
+
+# One function. It runs on floats and, given NumPy's sin and cos, on whole arrays.
 
 
 def python_function(name: str, arguments: Sequence[str], n: int, listing: Listing, summary: str) -> str:
@@ -86,7 +86,7 @@ def _local(label: str) -> str:
     return f"{array}{rest[:-1]}" if array in UNPACKED else label
 
 
-# Print NAME.py: what the robot is, and every function in pure Python.
+# The module: what the robot is, then the functions.
 
 
 def python_source(name: str, derived: Derived, version: str, c_sha256: str) -> str:
