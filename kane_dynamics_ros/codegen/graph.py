@@ -1,6 +1,6 @@
 """Scalar expressions, hash-consed as they are created, and what their operations cost.
 
-A ``Graph`` owns the nodes: equal sub-expressions are one node. An ``Expression`` is a signed reference to one,
+A ``Graph`` owns the nodes: equal sub-expressions are one node. An ``Expression`` is a signed reference to it,
 so that a negation costs nothing and is folded into the sum or product that uses it. Constants are folded on
 the way. Nodes are numbered in the order of their creation, hence operands always come before what uses them.
 """
