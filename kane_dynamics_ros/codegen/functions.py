@@ -21,13 +21,15 @@ from kane_dynamics_ros.formulation.kane import energy
 from kane_dynamics_ros.formulation.kane.dynamics import (
     carried_wrenches,
     composite_bodies,
-    external_effort_derivatives_in_root,
     generalized_forces,
     joint_efforts,
     mass_matrix,
     resultants,
 )
-from kane_dynamics_ros.formulation.kane.effort_derivatives import effort_derivatives
+from kane_dynamics_ros.formulation.kane.effort_derivatives import (
+    effort_derivatives,
+    external_effort_derivatives_in_root,
+)
 from kane_dynamics_ros.formulation.kane.energy import momentum_and_drift
 from kane_dynamics_ros.formulation.kane.forward_dynamics import forward_dynamics
 from kane_dynamics_ros.formulation.kane.frames import Reframed

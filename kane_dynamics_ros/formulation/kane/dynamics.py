@@ -17,7 +17,17 @@ from typing import Any
 
 from kane_dynamics_ros.description.geometry import Pose, moved_inertia
 from kane_dynamics_ros.description.model import Chain, Inertia
-from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector, add, apply, cross, dot, scale
+from kane_dynamics_ros.formulation.algebra import (
+    Matrix,
+    Scalar,
+    Vector,
+    add,
+    apply,
+    cross,
+    dot,
+    scale,
+    symmetric,
+)
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, SineCosine, motion, place
 from kane_dynamics_ros.formulation.kane.segments import (
@@ -26,7 +36,6 @@ from kane_dynamics_ros.formulation.kane.segments import (
     about_origin,
     body_of,
     segments_of,
-    symmetric,
 )
 
 Wrench = tuple[Vector, Vector]  # force [N], and torque about a body's origin [N m], in the body's axes
@@ -168,41 +177,6 @@ def carried_wrenches(
     return wrenches
 
 
-def external_effort_derivatives_in_root(
-    placements: Sequence[Placement],
-    partials: Sequence[tuple[Vector, Vector]],
-    force: Vector,
-    torque: Vector,
-    n: int,
-) -> list[list[Scalar]]:
-    """d (J^T w) / d q, (n, n), of a wrench that is fixed in root axes.
-
-    With omega_i and v_i the tip's partial velocities of joint i, and joint k at or before it, everything from
-    k on turns about k: d v_i / d q_k = omega_k x v_i = d v_k / d q_i, d omega_i / d q_k = omega_k x omega_i,
-    and omega_k does not change with q_i. Dotted with the wrench,
-
-        d tau_i / d q_k = omega_k . (v_i x f + omega_i x m),    d tau_k / d q_i = omega_k . (v_i x f).
-
-    Args:
-        placements: geometry at the present q.
-        partials: omega_i and v_i (``kinematics.partial_velocities_of_point``), in root axes.
-        force, torque: f and m on the arm, at the tip's origin, in root axes.
-        n: how many coordinates.
-    """
-    slopes: list[list[Scalar]] = [[0] * n for _ in range(n)]
-    segments = [placement.segment for placement in placements]
-    for i, (omega_i, v_i) in enumerate(partials):
-        by_force = cross(v_i, force)
-        by_wrench = add(by_force, cross(omega_i, torque))
-        for k, (omega_k, _) in enumerate(partials[: i + 1]):
-            row, column = segments[i].coordinate, segments[k].coordinate
-            share = segments[i].multiplier * segments[k].multiplier
-            if k < i:
-                slopes[row][column] = slopes[row][column] + share * dot(omega_k, by_wrench)
-            slopes[column][row] = slopes[column][row] + share * dot(omega_k, by_force)
-    return slopes
-
-
 # The mass matrix M(q), by composite bodies
 #
 # M_rs = sum_k (m v_r^k . v_s^k + ...) over the bodies beyond both joints: when only u'_s = 1 and all
@@ -258,7 +232,7 @@ def seen_from_previous(body: BodyInertia, placement: Placement) -> BodyInertia:
 
 
 def unit_acceleration_forces(body: BodyInertia, axis: Vector, prismatic: bool) -> Wrench:
-    """Force and torque about Bo that give the body unit acceleration along its joint, at rest.
+    """Force and torque about Bo that give the body unit acceleration along its joint, at rest [N, N m].
 
     Revolute: force e x h, torque J e; prismatic: force m e, torque h x e.
     """

@@ -38,11 +38,12 @@ from kane_dynamics_ros.formulation.algebra import (
     cross,
     dot,
     scale,
+    symmetric,
     transpose,
 )
 from kane_dynamics_ros.formulation.kane.dynamics import Wrench, unit_acceleration_forces
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement
-from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, symmetric
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment
 
 ZERO: Vector = (0, 0, 0)
 
@@ -72,14 +73,17 @@ def effort_derivatives(
     composite: Sequence[BodyInertia],
     u: Sequence[Scalar],
 ) -> EffortDerivatives:
-    """d tau / d q and d tau / d u at the state that the motions describe.
+    """d tau / d q and d tau / d u at the state that the motions describe, and M.
 
     Args:
         placements: geometry at the present q.
         motions: motions of the bodies, weight included (``kinematics.motion``).
         wrenches: what each joint passes on (``dynamics.resultants``); ``None`` where only ``by_u`` is wanted.
         composite: inertias of the bodies from k to the tip (``dynamics.composite_bodies``).
-        u: generalized speeds, (n,).
+        u: generalized speeds, (n,) [rad/s or m/s].
+
+    Returns:
+        Efforts [N m or N] by positions [rad or m] and by speeds, friction and rotors not included.
     """
     n = len(u)
     zeros: list[list[list[Scalar]]] = [[[0] * n for _ in range(n)] for _ in range(3)]
@@ -199,3 +203,41 @@ def _outer(a: Vector, b: Vector) -> Matrix:
 def _sum(*matrices: Matrix) -> Matrix:
     x, y, z = (add(*rows) for rows in zip(*matrices, strict=True))
     return x, y, z
+
+
+# Derivatives of J^T w
+
+
+def external_effort_derivatives_in_root(
+    placements: Sequence[Placement],
+    partials: Sequence[tuple[Vector, Vector]],
+    force: Vector,
+    torque: Vector,
+    n: int,
+) -> list[list[Scalar]]:
+    """d (J^T w) / d q, (n, n), of a wrench that is fixed in root axes.
+
+    With omega_i and v_i the tip's partial velocities of joint i, and joint k at or before it, everything from
+    k on turns about k: d v_i / d q_k = omega_k x v_i = d v_k / d q_i, d omega_i / d q_k = omega_k x omega_i,
+    and omega_k does not change with q_i. Dotted with the wrench,
+
+        d tau_i / d q_k = omega_k . (v_i x f + omega_i x m),    d tau_k / d q_i = omega_k . (v_i x f).
+
+    Args:
+        placements: geometry at the present q.
+        partials: omega_i and v_i (``kinematics.partial_velocities_of_point``), in root axes.
+        force, torque: f and m on the arm, at the tip's origin, in root axes.
+        n: how many coordinates.
+    """
+    slopes: list[list[Scalar]] = [[0] * n for _ in range(n)]
+    segments = [placement.segment for placement in placements]
+    for i, (omega_i, v_i) in enumerate(partials):
+        by_force = cross(v_i, force)
+        by_wrench = add(by_force, cross(omega_i, torque))
+        for k, (omega_k, _) in enumerate(partials[: i + 1]):
+            row, column = segments[i].coordinate, segments[k].coordinate
+            share = segments[i].multiplier * segments[k].multiplier
+            if k < i:
+                slopes[row][column] = slopes[row][column] + share * dot(omega_k, by_wrench)
+            slopes[column][row] = slopes[column][row] + share * dot(omega_k, by_force)
+    return slopes

@@ -129,10 +129,10 @@ def joint_axes(placements: Sequence[Placement], poses: Sequence[Pose]) -> list[V
 def partial_velocities_of_point(
     placements: Sequence[Placement], poses: Sequence[Pose], point: Vector
 ) -> list[tuple[Vector, Vector]]:
-    """omega_r [1] and v_r [m] of a point of the last body, in root axes, for each joint r, (T4).
+    """Of each joint's own speed: the last body's angular velocity and that of its point, in root axes, (T4).
 
-    They belong to the joints' own speeds: followers' multipliers are not in them. ``point``: its position in
-    the root frame [m].
+    [1] and [m], of a prismatic joint 0 and [1]; multipliers of joints that follow others are not in it.
+    ``point``: its position in the root frame [m].
     """
     partials: list[tuple[Vector, Vector]] = []
     for placement, pose, axis in zip(placements, poses, joint_axes(placements, poses), strict=True):
@@ -146,7 +146,6 @@ def jacobian_of_point(
 ) -> list[list[Scalar]]:
     """Angular, then linear velocity of a point of the last body for each speed, (6, n), in root axes.
 
-    The columns are the point's partial velocities, (T4): [1] and [m], of a prismatic joint 0 and [1].
     ``point``: its position in the root frame [m].
     """
     columns: list[tuple[Vector, Vector]] = [((0, 0, 0), (0, 0, 0))] * n
