@@ -5,12 +5,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmark.arms import REPOSITORY
 from benchmark.line import Line, below
-from benchmark.replay_speed import MINUTES, RATE, START, panda, write_joint_states
+from benchmark.replay_speed import MINUTES, PRINT_PEAK, RATE, START, panda, write_joint_states
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
@@ -20,17 +21,23 @@ HEAVIER = 1.2  # masses of the recorded arm over the URDF's
 VISCOUS, COULOMB = 2.0, 1.5  # [N m s/rad], [N m] of the recorded arm
 NOISE = 0.01  # of each joint's effort (RMS)
 SLOWEST = 0.2  # [Hz], the first harmonic of the recorded motion
-IDENTIFY = """
-import json, resource, sys, time
+IDENTIFY = f"""
+import sys, time
 from kane_dynamics_ros.cli.main import main
 bag, urdf, output = sys.argv[1:]
 begin = time.process_time()
 code = main(["identify", bag, "--urdf", urdf, "--jobs", "1", "--no-compile", "-o", output])
-seconds = time.process_time() - begin
-usage = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps({"seconds": seconds, "MiB": usage.ru_maxrss / 1024}), file=sys.stderr)
+print(time.process_time() - begin, file=sys.stderr)
+{PRINT_PEAK}
 sys.exit(code)
 """
+
+
+class Usage(NamedTuple):
+    """Processor time, and peak resident memory."""
+
+    seconds: float
+    mebibytes: float
 
 
 def lines() -> list[Line]:
@@ -42,21 +49,21 @@ def lines() -> list[Line]:
         one, ten = (identified(model, module, minutes, folder) for minutes in (1, MINUTES))
     work = "identify, 7 joints at 1 kHz"
     return [
-        below(f"{work}, {MINUTES} min", ten["seconds"], SECONDS, "DESIGN.md's bound", "s"),
+        below(f"{work}, {MINUTES} min", ten.seconds, SECONDS, "DESIGN.md's bound", "s"),
         Line(
             f"{work}, {MINUTES} min: memory",
-            ten["MiB"],
-            one["MiB"],
+            ten.mebibytes,
+            one.mebibytes,
             "1 min",
             "MiB",
             f"under {GROWTH:.2f} x",
-            ten["MiB"] < GROWTH * one["MiB"],
+            ten.mebibytes < GROWTH * one.mebibytes,
         ),
     ]
 
 
-def identified(model: GeneratedModel, module: Path, minutes: int, folder: Path) -> dict[str, float]:
-    """Processor seconds and peak memory of the command, in a process of its own.
+def identified(model: GeneratedModel, module: Path, minutes: int, folder: Path) -> Usage:
+    """What the command takes, in a process of its own.
 
     The result must explain the recording to its noise: a fast answer that is wrong does not count.
     """
@@ -73,8 +80,8 @@ def identified(model: GeneratedModel, module: Path, minutes: int, folder: Path) 
     held_out = json.loads((output / "identified.json").read_text())["residual"]["held_out"]["relative"]
     if held_out["identified"] > 3 * NOISE:
         raise RuntimeError(f"identify left {held_out['identified']:.3g} of the effort unexplained")
-    usage: dict[str, float] = json.loads(done.stderr.splitlines()[-1])
-    return usage
+    seconds, kibibytes = map(float, done.stderr.splitlines()[-2:])
+    return Usage(seconds, kibibytes / 1024)
 
 
 def record(model: GeneratedModel, minutes: int, bag: Path) -> None:

@@ -27,11 +27,17 @@ JOINTS = tuple(f"panda_joint{i + 1}" for i in range(7))
 RATE, MINUTES = 1000, 10
 SHARE = 10  # the loop reads one part in so many, and its time is multiplied
 START = 1_700_000_000 * 10**9  # [ns]
-JUDGE = """
-import resource, sys
+# Prints a process's peak resident memory [KiB]. Not ru_maxrss, which begins with what the parent had.
+PRINT_PEAK = """
+import re, sys
+from pathlib import Path
+print(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1], file=sys.stderr)
+"""
+JUDGE = f"""
+import sys
 from kane_dynamics_ros.cli.main import main
 code = main(["replay", sys.argv[1], "--model", sys.argv[2]])
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+{PRINT_PEAK}
 sys.exit(code)
 """
 

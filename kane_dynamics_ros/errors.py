@@ -7,6 +7,21 @@ A room's own errors live in that room and derive from ``KaneDynamicsError``.
 from collections.abc import Sequence
 from typing import Any
 
+# Packages of others, and where they come from
+FROM_PIP = ("apsw", "clarabel", "lz4", "mcap", "mujoco", "rosbags", "zstandard")
+FROM_BOTH = {  # the names of apt and of pip
+    "jinja2": ("python3-jinja2", "jinja2"),
+    "markupsafe": ("python3-markupsafe", "markupsafe"),
+    "matplotlib": ("python3-matplotlib", "matplotlib"),
+    "numpy": ("python3-numpy", "numpy"),
+    "scipy": ("python3-scipy", "scipy"),
+    "sympy": ("python3-sympy", "sympy"),
+    "tqdm": ("python3-tqdm", "tqdm"),
+    "xacro": ("ros-$ROS_DISTRO-xacro", "xacro"),
+    "yaml": ("python3-yaml", "PyYAML"),
+}
+FROM_ROS = ("rclpy", "ament_index_python", "launch", "launch_ros", "rosidl_runtime_py", "rpyutils")
+
 
 class KaneDynamicsError(Exception):
     """Base of every error that this package raises on purpose.
@@ -94,21 +109,6 @@ class RosMissingError(KaneDynamicsError):
             f"{what} needs ROS 2's rclpy, which this Python does not have; source ROS's setup.bash, or "
             "install ROS 2 from PyPI with pip install '.[ros]' in the checkout"
         )
-
-
-FROM_PIP = ("apsw", "clarabel", "lz4", "mcap", "mujoco", "rosbags", "zstandard")
-FROM_BOTH = {  # the names of apt and of pip
-    "jinja2": ("python3-jinja2", "jinja2"),
-    "markupsafe": ("python3-markupsafe", "markupsafe"),
-    "matplotlib": ("python3-matplotlib", "matplotlib"),
-    "numpy": ("python3-numpy", "numpy"),
-    "scipy": ("python3-scipy", "scipy"),
-    "sympy": ("python3-sympy", "sympy"),
-    "tqdm": ("python3-tqdm", "tqdm"),
-    "xacro": ("ros-$ROS_DISTRO-xacro", "xacro"),
-    "yaml": ("python3-yaml", "PyYAML"),
-}
-FROM_ROS = ("rclpy", "ament_index_python", "launch", "launch_ros", "rosidl_runtime_py", "rpyutils")
 
 
 def missing_package(error: ImportError) -> MissingPackageError | None:

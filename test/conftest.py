@@ -8,12 +8,13 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from own_domain import own_domain
+from own_domain import claims_of_one_test, own_domain
 
-from kane_dynamics_ros.ros_domain import private_variables
+from kane_dynamics_ros.ros_domain import free_domain, private_variables
 
 os.environ.update(private_variables(own_domain()))  # what a test does not put elsewhere is apart from all
 # A shell's background jobs ignore Ctrl-C, and so would the nodes that tests start and end with it.
@@ -24,6 +25,22 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of the demonstration stand side by side: one of several processes runs it and all of them."""
     items.sort(key=lambda item: "demo_output" not in getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ros_domain() -> Iterator[int]:
+    """The domain of a file's tests, in their environment too; given back after the last of them."""
+    with free_domain() as number, pytest.MonkeyPatch.context() as patch:
+        for name, value in private_variables(number).items():
+            patch.setenv(name, value)
+        yield number
+
+
+@pytest.fixture(autouse=True)
+def _claims() -> Iterator[None]:
+    """Before all other fixtures of one test, so that it ends after them."""
+    with claims_of_one_test():
+        yield
 
 
 @pytest.fixture(scope="session")

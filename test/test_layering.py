@@ -59,9 +59,8 @@ ROOMS = {
     "__main__": {"cli"},
 }
 EVERYWHERE = {"errors", "files", "this_python", "share", "checksum", "ros_domain", "__init__"}
-SYMPY_ROOMS = {"formulation", "codegen", "papers"}
+SYMPY_ROOMS = {"formulation", "papers"}
 SYMPY_FOLDERS = {"kane_dynamics_ros.elastic.derivation"}  # offline parts of other rooms
-SYMPY_COMMANDS = {"paper"}  # cli/NAME.py
 RUN_TIME_ROOMS = ["runtime", "control", "simulation", "replay", "contact", "nodes", "description"]
 
 
@@ -122,9 +121,8 @@ def test_there_are_no_import_cycles():
 
 def test_sympy_is_imported_only_where_equations_are_derived():
     users = {module for module, path in FILES.items() if "sympy" in top_levels(path)}
-    commands = {m for m in users if room(m) == "cli" and m.split(".")[2] in SYMPY_COMMANDS}
     offline = {m for m in users if m.rpartition(".")[0] in SYMPY_FOLDERS}
-    assert {module for module in users - commands - offline if room(module) not in SYMPY_ROOMS} == set()
+    assert {module for module in users - offline if room(module) not in SYMPY_ROOMS} == set()
 
 
 def test_rclpy_and_messages_are_imported_only_by_nodes():

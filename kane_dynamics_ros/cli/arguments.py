@@ -103,6 +103,16 @@ def read_chain(
     return chain_of(robot_of(urdf, xacro), tip, locks, root, strict=strict)
 
 
+def named_chain(arguments: argparse.Namespace) -> Chain:
+    """The chain that URDF and the arguments of this section name, ``--strict`` included.
+
+    Raises as ``read_chain``.
+    """
+    return read_chain(
+        arguments.urdf, arguments.tip, arguments.lock, arguments.xacro, arguments.root, arguments.strict
+    )
+
+
 def robot_of(urdf: str, xacro: list[str]) -> Robot:
     """The robot in a file. Raises ``DescriptionError``, ``XacroArgumentError``."""
     return load_robot(urdf, xacro_arguments=xacro_arguments(xacro))

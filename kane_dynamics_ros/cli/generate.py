@@ -12,9 +12,9 @@ from kane_dynamics_ros import __version__
 from kane_dynamics_ros.cli.arguments import (
     add_chain_arguments,
     add_strict_argument,
+    named_chain,
     palette_for,
     printable,
-    read_chain,
 )
 from kane_dynamics_ros.cli.inspect import finding_lines
 from kane_dynamics_ros.codegen.derive import Derived, derive
@@ -77,14 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Derive, write, compile; print times and operation counts."""
     start = time.perf_counter()
-    chain = read_chain(
-        arguments.urdf,
-        arguments.tip,
-        arguments.lock,
-        arguments.xacro,
-        arguments.root,
-        arguments.strict,
-    )
+    chain = named_chain(arguments)
     name = checked_name(arguments.name) if arguments.name else module_name(chain.robot)
     derived = derive(chain, inertial=arguments.inertial)
     files = write_module(derived, name, arguments.output, accept=lambda text: check_module(text, name, chain))

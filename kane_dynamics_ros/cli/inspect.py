@@ -14,9 +14,9 @@ from kane_dynamics_ros.cli.arguments import (
     Palette,
     add_chain_arguments,
     add_strict_argument,
+    named_chain,
     palette_for,
     printable,
-    read_chain,
     xacro_arguments,
 )
 from kane_dynamics_ros.description import Chain, ChainJoint, DescriptionError, Finding, physics_hash
@@ -78,14 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.repair:
         return repair(arguments.urdf, xacro_arguments(arguments.xacro), arguments.repair)
     try:
-        chain = read_chain(
-            arguments.urdf,
-            arguments.tip,
-            arguments.lock,
-            arguments.xacro,
-            arguments.root,
-            arguments.strict,
-        )
+        chain = named_chain(arguments)
     except DescriptionError as error:
         if arguments.json:
             print(json.dumps(refusal_as_data(error), indent=2))

@@ -13,6 +13,7 @@ import numpy as np
 from kane_dynamics_ros.checksum import RECORD
 from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_model_argument, named_model, read_chain
 from kane_dynamics_ros.description import Chain, Inertia
+from kane_dynamics_ros.description.algebra import symmetric
 from kane_dynamics_ros.description.findings import UnknownNameError
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.physics_hash import compare_origin
@@ -224,8 +225,7 @@ def _random_payload(rng: np.random.Generator) -> Payload:
 
 
 def _as_inertia(payload: Payload) -> Inertia:
-    ixx, ixy, ixz, iyy, iyz, izz = payload.inertia
-    return Inertia(payload.mass, payload.com, ((ixx, ixy, ixz), (ixy, iyy, iyz), (ixz, iyz, izz)))
+    return Inertia(payload.mass, payload.com, symmetric(payload.inertia))
 
 
 def relative(found: Any, expected: Any) -> float:

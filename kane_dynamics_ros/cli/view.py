@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from kane_dynamics_ros.control.plan import hold_at, replan, sample
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.description.findings import listed
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.viewing.page import Curve, Playback, page
@@ -40,6 +42,17 @@ class NoTrajectoryError(KaneDynamicsError):
 
     def __init__(self, urdf: Path) -> None:
         super().__init__(f"{urdf}: a robot alone has no motion to play; give one with --trajectory FILE")
+
+
+class HeldJointsError(KaneDynamicsError):
+    """The trajectory moves joints that stand still with the chosen chain."""
+
+    def __init__(self, trajectory: Path, joints: Sequence[str], root: str, tip: str) -> None:
+        what = "joint" if len(joints) == 1 else "joints"
+        super().__init__(
+            f"{trajectory}: it moves {what} {listed(joints)}: locked, or not on the way from {root!r} to the "
+            f"tip {tip!r}; choose another --tip, leave out the --lock, or leave the {what} out"
+        )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,10 +108,14 @@ def playback_of_trajectory(
 ) -> tuple[Playback, list[str]]:
     """The motion asked for and the torques that it takes; and warnings about meshes and positions.
 
-    The arm starts at the URDF's initial positions. Raises ``TrajectoryError``, ``DescriptionError``.
+    The arm starts at the URDF's initial positions. Raises ``TrajectoryError``, ``DescriptionError``,
+    ``HeldJointsError``.
     """
     request = read_trajectory(trajectory)
     robot = robot_from_file(urdf, options or ViewOptions())
+    held = [name for name in request.names if name in robot.held]
+    if held:
+        raise HeldJointsError(trajectory, held, robot.chain.root, robot.chain.tip)
     model = derived_model(robot.chain)
     times, q, qd, qdd = sampled(model, request)
     torque = model.inverse_dynamics(q, qd, qdd)

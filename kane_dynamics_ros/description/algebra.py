@@ -3,6 +3,7 @@
 On floats the same bits come out on every machine, whatever NumPy is installed.
 """
 
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
 
 
@@ -64,3 +65,9 @@ def multiply(a: MatrixOf[S], b: MatrixOf[S]) -> MatrixOf[S]:
     columns = transpose(b)
     x, y, z = ((dot(row, columns[0]), dot(row, columns[1]), dot(row, columns[2])) for row in a)
     return x, y, z
+
+
+def symmetric(six: Sequence[S]) -> MatrixOf[S]:
+    """The symmetric matrix of the entries (xx, xy, xz, yy, yz, zz)."""
+    xx, xy, xz, yy, yz, zz = six
+    return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)

@@ -6,7 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.description.algebra import add, apply, cross, dot, multiply, scale, subtract, transpose
+from kane_dynamics_ros.description.algebra import (
+    add,
+    apply,
+    cross,
+    dot,
+    multiply,
+    scale,
+    subtract,
+    symmetric,
+    transpose,
+)
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Inertia, Matrix, Vector
 
 # sin and cos of the double nearest to pi/2 leave 6e-17 where the file means 0. An angle that misses a quarter
@@ -84,24 +94,21 @@ def rotated_tensor(R_AB: Matrix, I_B: Matrix) -> Matrix:
     if R_AB == IDENTITY:
         return I_B
     full = multiply(multiply(R_AB, I_B), transpose(R_AB))
-    return symmetric(full[0][0], full[1][1], full[2][2], full[0][1], full[0][2], full[1][2])
-
-
-def symmetric(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> Matrix:
-    """The symmetric matrix of these entries."""
-    return ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+    return symmetric((full[0][0], full[0][1], full[0][2], full[1][1], full[1][2], full[2][2]))
 
 
 def point_mass_tensor(mass: float, r: Vector) -> Matrix:
     """Inertia about the origin of a point mass at ``r``: m (r.r 1 - r r^T)."""
     x, y, z = r
     return symmetric(
-        mass * (y * y + z * z),
-        mass * (x * x + z * z),
-        mass * (x * x + y * y),
-        -mass * x * y,
-        -mass * x * z,
-        -mass * y * z,
+        (
+            mass * (y * y + z * z),
+            -mass * x * y,
+            -mass * x * z,
+            mass * (x * x + z * z),
+            -mass * y * z,
+            mass * (x * x + y * y),
+        )
     )
 
 

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple, get_args
 
+from kane_dynamics_ros.description.algebra import symmetric
 from kane_dynamics_ros.description.attributes import LARGEST, Reader
 from kane_dynamics_ros.description.checks import note_names
 from kane_dynamics_ros.description.extras import (
@@ -40,7 +41,6 @@ from kane_dynamics_ros.description.geometry import (
     rotated_tensor,
     rotation_quaternion,
     rotation_rpy,
-    symmetric,
 )
 from kane_dynamics_ros.description.model import (
     MOVING,
@@ -216,7 +216,7 @@ def read_inertial(part: Part, parsed: Any) -> Inertia:
     if mass < 0.0:
         raise NegativeMassError(inertial.child(elements["mass"]).place, mass)
     J = parsed.inertia
-    I_cm = (ZERO, ZERO, ZERO) if J is None else symmetric(J.ixx, J.iyy, J.izz, J.ixy, J.ixz, J.iyz)
+    I_cm = (ZERO, ZERO, ZERO) if J is None else symmetric((J.ixx, J.ixy, J.ixz, J.iyy, J.iyz, J.izz))
     if mass == 0.0:
         moments = principal_moments(I_cm)
         if max(abs(moment) for moment in moments) > ROUNDING:

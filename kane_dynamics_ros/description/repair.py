@@ -8,12 +8,14 @@ from xml.parsers import expat
 
 import numpy as np
 
+from kane_dynamics_ros.description.algebra import symmetric
 from kane_dynamics_ros.description.findings import InertiaWithoutMassError, Notes, Place, listed
-from kane_dynamics_ros.description.geometry import failed_condition, principal_moments, symmetric
+from kane_dynamics_ros.description.geometry import failed_condition, principal_moments
 from kane_dynamics_ros.description.model import Link, Matrix
 from kane_dynamics_ros.description.reader import parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError
 
+_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=>/]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
 ENTRIES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 ZERO: Matrix = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 ROUNDING = 1e-15  # of the largest entry: a change as small is none, and the text stays
@@ -70,9 +72,7 @@ def repair_inertias(text: bytes, source: str | None = None) -> tuple[bytes, tupl
     for found in inertia_tags(text, source):
         if found.link in impossible:
             impossible.discard(found.link)  # of several, the first is the one that counts
-            entries = [float(found.attributes.get(name, "").strip() or 0.0) for name in ENTRIES]
-            xx, xy, xz, yy, yz, zz = entries
-            before = symmetric(xx, yy, zz, xy, xz, yz)
+            before = symmetric([float(found.attributes.get(name, "").strip() or 0.0) for name in ENTRIES])
             after = ZERO if found.link in massless else nearest_possible(before)
             repairs.append(Repair(found.link, found.line, before, after))
             parts += [text[end : found.start], changed_tag(found, before, after)]
@@ -109,11 +109,10 @@ def nearest_possible(tensor: Matrix) -> Matrix:
                 best = near
     change = axes @ np.diag(best - moments) @ axes.T
     change[np.abs(change) < ROUNDING * np.abs(J).max()] = 0.0
-    xx, xy, xz, yy, yz, zz = ((J + change)[index] for index in ENTRIES.values())
-    return symmetric(*map(float, (xx, yy, zz, xy, xz, yz)))
+    return symmetric([float((J + change)[index]) for index in ENTRIES.values()])
 
 
-# The start tags of <inertia> in the text, and the same with other numbers.
+# The start tags of <inertia> in the text, and the same with other numbers
 
 
 class InertiaTag(NamedTuple):
@@ -124,9 +123,6 @@ class InertiaTag(NamedTuple):
     start: int
     tag: bytes
     attributes: dict[str, str]
-
-
-_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=>/]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
 
 
 def inertia_tags(text: bytes, source: str | None) -> Sequence[InertiaTag]:

@@ -5,12 +5,14 @@ URDF, the arguments given that nothing in the file asks for, and those that it d
 it with one line. Run by ``load.py``, never imported.
 """
 
+import os
 import sys
 
-sys.path = [path for path in sys.path[1:] if path]  # no module of this folder or of the working directory
+# no module of this folder or of the working directory; the two above are loaded before any program begins
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path = [path for path in sys.path if path and os.path.abspath(path) != HERE]
 
 import json  # noqa: E402
-import os  # noqa: E402
 import re  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
 from typing import Any  # noqa: E402
@@ -101,6 +103,7 @@ def nodes(node: Any) -> Iterator[Any]:
 def main() -> None:
     """Expand the file that standard input names."""
     source, given, memory = json.loads(sys.stdin.read())
+    output, sys.stdout = sys.stdout.buffer, sys.stderr  # what a file prints is no part of the answer
     try:
         import resource
 
@@ -124,7 +127,7 @@ def main() -> None:
         sys.exit(" ".join(str(error).split()) or type(error).__name__)
     undeclared = sorted(unknown) if declarations.all_read else []
     answer = {"text": text, "undeclared": undeclared, "declared": sorted(declarations.declared)}
-    sys.stdout.buffer.write(json.dumps(answer).encode())
+    output.write(json.dumps(answer).encode())
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.description.algebra import symmetric
 from kane_dynamics_ros.description.geometry import Pose, about_origin, inverse, moved_inertia
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
 from kane_dynamics_ros.elastic.body import ElasticBody, clamped, straight_beam
@@ -79,7 +80,7 @@ class FloatingInertia(NamedTuple):
 
 
 def rigid_inertia(mass: float, S: Array, J: Array) -> Array:
-    """(6, 6) of a rigid body: ``S`` = mass times centre of mass, ``J`` its tensor about the origin."""
+    """(6, 6) of a rigid body: ``S`` = mass times centre of mass [kg m], ``J`` about the origin [kg m^2]."""
     total = np.zeros((6, 6))
     total[:3, :3] = J
     total[:3, 3:] = skew(S)
@@ -89,9 +90,9 @@ def rigid_inertia(mass: float, S: Array, J: Array) -> Array:
 
 
 def spatial_inertia(inertia: Inertia) -> Array:
-    """(6, 6) of a rigid body from its centre of mass and central tensor, in its frame."""
-    mass, *h, xx, xy, xz, yy, yz, zz = about_origin(inertia)
-    return rigid_inertia(mass, np.array(h), np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
+    """(6, 6) of a rigid body from its centre of mass and central tensor, about its frame's origin."""
+    mass, x, y, z, *J = about_origin(inertia)
+    return rigid_inertia(mass, np.array([x, y, z]), np.array(symmetric(J)))
 
 
 def pose(R: Array, p: Array) -> Pose:
@@ -182,8 +183,14 @@ class Flexure:
 def beam_of_link(inertia: Inertia, link: ElasticLink, after: Array, place: int) -> tuple[Flexure, Array]:
     """The beam of a link, and its end in the link's frame.
 
-    ``inertia``: the link's in the URDF; ``after``: where the next joint or the tip is, in the link's frame;
-    ``place``: of the beam's first coordinate. Raises ``ElasticValueError``.
+    Args:
+        inertia: the link's in the URDF, in its frame.
+        link: what bends.
+        after: where the next joint or the tip is, in the link's frame, (3,) [m].
+        place: of the beam's first coordinate among all generalized coordinates.
+
+    Raises:
+        ElasticValueError: no beam of that length, or one that is more than the link.
     """
     start = np.array(link.start)
     end = after if link.end is None else np.array(link.end)
@@ -346,10 +353,10 @@ def _by_name(chain: Chain, links: Sequence[ElasticLink]) -> dict[str, ElasticLin
 
 def with_payload(model: ArmModel, payload: Payload) -> ArmModel:
     """The arm with a body fixed to its tip frame."""
-    ixx, ixy, ixz, iyy, iyz, izz = payload.inertia
-    tensor = ((ixx, ixy, ixz), (ixy, iyy, iyz), (ixz, iyz, izz))
     last, tip = model.bodies[-1], pose(model.R_BT, model.p_BoTo_B)
-    added = spatial_inertia(moved_inertia(tip, Inertia(payload.mass, payload.com, tensor)))
+    added = spatial_inertia(
+        moved_inertia(tip, Inertia(payload.mass, payload.com, symmetric(payload.inertia)))
+    )
     return replace(model, bodies=(*model.bodies[:-1], replace(last, spatial=last.spatial + added)))
 
 

@@ -58,7 +58,7 @@ class ElasticBody:
 
 
 def element_arrays(kind: Kind, L: float, rates: BeamRates) -> ElementArrays:
-    """The generated integrals of one element."""
+    """The generated integrals of one element of length ``L`` [m], [WindPump] eq. (18)."""
     inertia = _evaluated(f"{kind}_inertia", L, *rates.inertia)
     stiffness = _evaluated(f"{kind}_stiffness", L, *rates.stiffness)
     geometric = [_evaluated(f"{kind}_geometric_stiffness", L, *loads)["k_G"] for loads in np.eye(3).tolist()]
@@ -95,7 +95,7 @@ def scatter_rows(element: Array, dofs: int) -> Array:
 
 
 def straight_beam(kind: Kind, rates: BeamRates, length: float, elements: int, x0: float = 0.0) -> ElasticBody:
-    """A free straight beam from (x0, 0, 0) to (x0 + length, 0, 0) in L."""
+    """A free straight beam from (x0, 0, 0) to (x0 + length, 0, 0) [m] in L, of equal elements."""
     part = element_arrays(kind, length / elements, rates)
     dofs = DOFS[kind]
     starts = x0 + part.L * np.arange(elements)
@@ -122,7 +122,7 @@ def straight_beam(kind: Kind, rates: BeamRates, length: float, elements: int, x0
 
 
 def restrict(body: ElasticBody, fixed: Iterable[int]) -> ElasticBody:
-    """The body with the coordinates of the given numbers held at 0 (boundary conditions)."""
+    """The body with coordinates held at 0 (boundary conditions), by their numbers, see ``ElasticBody``."""
     held = set(fixed)
     keep = [place for place, number in enumerate(body.free) if number not in held]
     return replace(

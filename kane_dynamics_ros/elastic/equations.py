@@ -62,37 +62,37 @@ def integral_NWr(body: ElasticBody, W: Array) -> Array:
 
 
 def mass(body: ElasticBody) -> Array:
-    """[m] of eq. (18)."""
+    """[m] of eq. (18), (n, n)."""
     return integral_NWN(body, np.eye(3))
 
 
 def c_omega(body: ElasticBody, omega: ArrayLike) -> Array:
-    """[c] of eq. (18), skew-symmetric."""
+    """[c] of eq. (18), (n, n), skew-symmetric; ``omega`` (3,) [rad/s]."""
     return integral_NWN(body, 2 * skew(omega))
 
 
 def k_epsilon(body: ElasticBody, epsilon: ArrayLike) -> Array:
-    """[k(epsilon)] of eq. (18), skew-symmetric."""
+    """[k(epsilon)] of eq. (18), (n, n), skew-symmetric; ``epsilon`` (3,) [rad/s^2]."""
     return integral_NWN(body, skew(epsilon))
 
 
 def k_omega(body: ElasticBody, omega: ArrayLike) -> Array:
-    """[k(omega)] of eq. (18), symmetric and never positive."""
+    """[k(omega)] of eq. (18), (n, n), symmetric and never positive; ``omega`` (3,) [rad/s]."""
     return integral_NWN(body, skew(omega) @ skew(omega))
 
 
 def Q_epsilon(body: ElasticBody, epsilon: ArrayLike) -> Array:
-    """{Q(epsilon)} of eq. (18)."""
+    """{Q(epsilon)} of eq. (18), (n,); ``epsilon`` (3,) [rad/s^2]."""
     return integral_NWr(body, skew(epsilon))
 
 
 def Q_omega(body: ElasticBody, omega: ArrayLike) -> Array:
-    """{Q(omega)} of eq. (18)."""
+    """{Q(omega)} of eq. (18), (n,); ``omega`` (3,) [rad/s]."""
     return integral_NWr(body, skew(omega) @ skew(omega))
 
 
 def coefficients(body: ElasticBody, motion: RigidMotion) -> Coefficients:
-    """Eq. (20) without external and liaison forces, without stiffening and damping."""
+    """The equations of motion, eq. (20), without external and liaison forces, stiffening and damping."""
     W = skew(motion.epsilon) + skew(motion.omega) @ skew(motion.omega)  # R^T R'', eq. (12)
     return Coefficients(
         mass(body),
@@ -117,7 +117,7 @@ def axial_load(body: ElasticBody, motion: RigidMotion, end_load: float = 0.0) ->
 
 
 def geometric_stiffness(body: ElasticBody, load: Array) -> Array:
-    """k_G over the free coordinates for the axial load (elements, 3) of each element."""
+    """k_G (n, n) over the free coordinates for the ``axial_load`` (elements, 3) [N]."""
     dofs = DOFS[body.kind]
     parts = np.tensordot(load, body.element.k_G, 1)
     n = (body.elements + 1) * dofs

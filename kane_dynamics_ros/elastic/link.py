@@ -138,7 +138,7 @@ class BeamRates:
 
 
 def beam_rates(material: Material, section: Section, rotary_inertia: bool = False) -> BeamRates:
-    """Rates of a beam; Euler and Bernoulli's theory has no rotary inertia in bending."""
+    """Mass and stiffness per length; Euler and Bernoulli's theory has no rotary inertia in bending."""
     my, mz = material.density * section.Iz, material.density * section.Iy
     rotary = 1.0 if rotary_inertia else 0.0
     return BeamRates(

@@ -34,7 +34,7 @@ class Arrangement(NamedTuple):
 
 
 def arrangement(model: ArmModel, x: Array) -> Arrangement:
-    """The frames at the generalized coordinates ``x`` (size,)."""
+    """The frames at the generalized coordinates ``x`` (size,), in the root frame."""
     frame = Pose(np.eye(3), np.zeros(3))
     bodies, beams = [], []
     for body in model.bodies:
@@ -167,7 +167,10 @@ def slowest_pole(
 def largest_stable_factor(
     arm: ArmModel, q: Array, gravity: Array, kp: Array, kd: Array, period: float, delay: int = 1
 ) -> float:
-    """How many times kd (kp by the square, so that the damping ratio stays) the loop bears; 0 to 100."""
+    """How many times kd (kp by the square, so that the damping ratio stays) the loop bears; 0 to 100.
+
+    Arguments as of ``slowest_pole``.
+    """
 
     def stable(factor: float) -> bool:
         return slowest_pole(arm, q, gravity, factor**2 * kp, factor * kd, period, delay) < 1.0

@@ -63,7 +63,10 @@ def elastic_links_from_urdf(
 
 
 def elastic_links_from_text(text: str | bytes, source: str = "<text>") -> tuple[ElasticLink, ...]:
-    """The ``<elastic>`` elements of a URDF's text."""
+    """The ``<elastic>`` elements of a URDF's text; ``source`` is the file name for messages.
+
+    Raises ``DescriptionError``, ``ElasticValueError``.
+    """
     links = []
     for link in parse_xml(text, source).all("link"):
         for element in link.all("elastic"):
@@ -160,10 +163,19 @@ def elastic_arm(
 ) -> ArmModel:
     """The robot of ``urdf`` with the links that bend.
 
-    ``links``: a YAML file, or None for the URDF's own ``<elastic>`` elements. ``factors`` multiply the mass
-    and inertia of bodies, by name. Payload and rotor inertia are left to the caller. Raises
-    ``DescriptionError``, ``ElasticValueError``, ``NoElasticLinkError``, and ``OtherRobotError`` when
-    ``model`` was generated from another robot.
+    Payload and rotor inertia are left to the caller.
+
+    Args:
+        urdf: the URDF's text.
+        model: generated from it.
+        links: a YAML file, or None for the URDF's own ``<elastic>`` elements.
+        factors: of the mass and inertia of bodies, by name.
+
+    Raises:
+        DescriptionError: the text is no URDF of a robot.
+        ElasticValueError: a property of a link.
+        NoElasticLinkError: no link bends.
+        OtherRobotError: ``model`` was generated from another robot.
     """
     origin = check_origin(model, parse_robot(urdf))
     chain = origin.chain

@@ -84,7 +84,12 @@ def start(
 ) -> ArmState:
     """A state whose accelerations satisfy the equations of motion, which the method needs to begin with.
 
-    Joints in ``held`` (n,), booleans, rest on friction or a brake: their acceleration is 0.
+    Args:
+        model: the arm.
+        x, u: generalized coordinates and speeds, (size,).
+        effort, viscous: of each joint, (n,): effort [N m or N] and viscous damping.
+        gravity: free-fall acceleration in the root frame, (3,) [m/s^2].
+        held: the joints that rest on friction or a brake, (n,) booleans: their acceleration is 0.
     """
     found = equations(model, x, u, gravity)
     load = -found.h - model.c @ u - model.k @ x
@@ -98,7 +103,7 @@ def start(
 def begin_step(
     model: ArmModel, state: ArmState, effort: Array, gravity: Array, viscous: Array, how: Method
 ) -> BegunStep:
-    """Everything but dry friction, brakes and stops. ``effort``, ``viscous``: (n,), per joint."""
+    """Everything but dry friction, brakes and stops; arguments as of ``start``."""
     h, n, rest = how.h, model.n, 1 - how.alpha_f
     x, u, a = state
     x_m, u_m = x + rest * h * (u + 0.5 * h * rest * a), u + rest * h * a
@@ -128,7 +133,7 @@ def joint_speeds(begun: BegunStep) -> tuple[Array, Array]:
 
 
 def end_step(begun: BegunStep, joint_effort: Array | None = None) -> ArmState:
-    """The state after the step; ``joint_effort`` (n,) acts in addition during it."""
+    """The state after the step; ``joint_effort`` (n,) [N m or N] acts in addition during it."""
     how = begun.method
     a = begun.a if joint_effort is None else begun.a + begun.response @ joint_effort
     return ArmState(

@@ -5,7 +5,17 @@ Sums and products are those of ``description.algebra``: all scalars take the sam
 
 from collections.abc import Callable
 
-from kane_dynamics_ros.description.algebra import Scalar, add, apply, cross, dot, multiply, scale, transpose
+from kane_dynamics_ros.description.algebra import (
+    Scalar,
+    add,
+    apply,
+    cross,
+    dot,
+    multiply,
+    scale,
+    symmetric,
+    transpose,
+)
 
 __all__ = [
     "Matrix",
@@ -16,9 +26,11 @@ __all__ = [
     "cross",
     "cross_columns",
     "dot",
+    "matrix_rotated_about",
     "multiply",
     "rotate_about",
     "scale",
+    "symmetric",
     "transpose",
     "turned",
 ]

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
 from kane_dynamics_ros.errors import KaneDynamicsError
@@ -35,8 +36,8 @@ from kane_dynamics_ros.identification.regression import (
     COULOMB_WIDTHS,
     STRIBECK_WIDTHS,
     TERMS,
-    Layout,
     Products,
+    RowLayout,
     Term,
 )
 from kane_dynamics_ros.replay.reading.messages import Mask
@@ -49,18 +50,13 @@ LAMBDAS = tuple(10.0 ** np.arange(-3.0, 5.01, 0.5))
 START_LAMBDA = 1.0
 FOLDS = 5
 ENOUGH_BAGS = 3  # fitted ones, to leave out whole bags: another motion is the harder judge
-USUAL = (
-    "rotor",
-    "viscous",
-    "coulomb",
-)  # terms that every joint has: they stay if data are better off with them
+USUAL = ("rotor", "viscous", "coulomb")  # terms of every joint: they stay if data are better off with them
 CLEARLY = 2.0  # standard errors of the difference by which any other must improve data that were not fitted,
 WORTH = 1e-3  # and the part of the joint's error in them that each must take away
 MARGIN = 1e-4  # smallest eigenvalue of a pseudo-inertia, in units of the URDF's
 GAIN_LAMBDA, GAIN_PULL = 1.0, 1.0  # on the bodies and on log k, while gains are sought
-RIDGE = (
-    1e-9  # on the joints' own terms, of the largest of their kind: a joint that never moves keeps its values
-)
+# On the joints' own terms, of the largest of their kind: a joint that never moves keeps its values.
+RIDGE = 1e-9
 
 
 class SolverMissingError(KaneDynamicsError):
@@ -82,6 +78,9 @@ class SolverFailedError(KaneDynamicsError):
             f"the solver stopped with {status!r}: no parameters meet every constraint (asked for: {asked}); "
             "loosen or leave out what was asked for"
         )
+
+
+# The problem
 
 
 @dataclass(frozen=True)
@@ -158,14 +157,12 @@ class Solution:
 
 
 def problem_of(
-    products: Products, layout: Layout, nominal: Nominal, constraints: Constraints, sigma: Array
+    products: Products, layout: RowLayout, nominal: Nominal, constraints: Constraints, sigma: Array
 ) -> Problem:
     """The products in the coordinates of the estimate."""
     heaviest = float(nominal.inertial[:, 0].max())
     bodies = tuple(body_at(parameters, heaviest) for parameters in nominal.inertial)
-    basis = np.zeros((nominal.inertial.size, nominal.inertial.size))
-    for b, body in enumerate(bodies):
-        basis[10 * b : 10 * b + 10, 10 * b : 10 * b + 10] = body.basis
+    basis = block_diag(*(body.basis for body in bodies))
     origin = np.concatenate([body.origin for body in bodies])
     count = len(TERMS)
     E = np.zeros((layout.width, nominal.inertial.size + count + 2))
@@ -189,6 +186,9 @@ def columns_of(problem: Problem, choice: Choice) -> list[int]:
         Term("stribeck", choice.width, choice.stribeck),
     ]
     return [problem.free + TERMS.index(term) for term in wanted]
+
+
+# Least squares without constraints
 
 
 class Normal(NamedTuple):
@@ -260,6 +260,9 @@ def free_solution(problem: Problem, choice: Choice, normal: Normal, weight: floa
     H = normal.H[np.ix_(used, used)] + np.diag(ridge[used])
     x[used] = np.linalg.solve(H, normal.g[used])
     return x
+
+
+# Choices by cross-validation
 
 
 class Validation(NamedTuple):
@@ -436,6 +439,9 @@ def choose_lambda(problem: Problem, choice: Choice, validation: Validation) -> t
     return LAMBDAS[chosen], np.array([error.sum() for error in errors])
 
 
+# The estimate within all constraints
+
+
 def constrained_solution(problem: Problem, choice: Choice, normal: Normal, weight: float) -> Solution:
     """The estimate within all constraints. Raises ``SolverMissingError``, ``SolverFailedError``."""
     try:
@@ -574,6 +580,9 @@ def bodies_at_bound(problem: Problem, y: Array) -> tuple[int, ...]:
     return tuple(found)
 
 
+# Gains of the drives
+
+
 class Gains(NamedTuple):
     """Effort per recorded unit, over what it was taken for, of each joint (n,); and standard errors of its
     logarithm.
@@ -588,11 +597,9 @@ def fitted_gains(problem: Problem, choice: Choice, gram: Array, samples_each: fl
     them best.
 
     The cost is min over all else of sum (k_j tau_j - known - Z x)^2 / (k_j sigma_j)^2 + lambda |y|^2: in the
-    units of the
-    recording, or k = 0 would fit best. Only the known bodies and the URDF tell one k from another, and some
-    joints feel
-    neither: a weak pull holds each k where it was. A factor less than ``CLEARLY`` standard errors from 1 is
-    1.
+    units of the recording, or k = 0 would fit best. Only the known bodies and the URDF distinguish one k from
+    another, and some joints feel neither: a weak pull holds each k where it was. A factor less than
+    ``CLEARLY`` standard errors from 1 is 1.
     """
     measured = problem.free + len(TERMS)
     n = problem.joints

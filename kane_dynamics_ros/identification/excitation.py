@@ -40,7 +40,7 @@ SHRINK = 0.97  # of the amplitudes at a time, when a dense check finds a limit b
 SHRINKS = 100
 POSES = 1000  # tried for one at which the arm can stand
 UNLIMITED_RANGE = 2.0  # [rad] or [m] to each side, where the URDF gives no narrower limits
-ACCELERATION_TIME = 0.25  # [s] in which a joint may reach its largest velocity: no URDF tells accelerations
+ACCELERATION_TIME = 0.25  # [s] in which a joint may reach its largest velocity: no URDF states accelerations
 
 
 class NoTrajectoryFoundError(KaneDynamicsError):
@@ -51,6 +51,9 @@ class NoTrajectoryFoundError(KaneDynamicsError):
             f"no trajectory within all limits was found; what remains broken: {broken}. Give the arm more "
             "room (--floor, --clearance, --range), or more time (--period)"
         )
+
+
+# What is kept, and what is found
 
 
 class TrajectoryLimits(NamedTuple):
@@ -80,7 +83,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Series:
+class FourierSeries:
     """A Fourier series of n joints: ``centre`` (n,), ``coefficients`` (n, 2 H), ``period`` [s]."""
 
     centre: Array
@@ -103,7 +106,7 @@ class Excitation:
     its singular values; ``used``: the largest part of each limit that is used, by name.
     """
 
-    series: Series
+    series: FourierSeries
     condition: float
     start_condition: float
     singular: Array
@@ -215,6 +218,9 @@ def rotations(axis: Array, angle: Array) -> Array:
     return np.asarray(np.eye(3) + s * K + (1.0 - c) * (K @ K))
 
 
+# Costs
+
+
 class Cost(NamedTuple):
     """A value, and its gradient by q, qd and qdd, (N, n) each."""
 
@@ -308,6 +314,9 @@ def penalty(
     return Cost(float(value) / N, by_q / N, by_qd / N, by_qdd / N)
 
 
+# The search
+
+
 @one_thread_each()
 def excite(
     model: DynamicsModel,
@@ -364,7 +373,7 @@ def excite(
         )
         x = found.x
         say(f"stage {stage + 1} of {len(PENALTIES)}")
-    series = Series(x[:n], x[n:].reshape(n, -1) @ N.T, period)
+    series = FourierSeries(x[:n], x[n:].reshape(n, -1) @ N.T, period)
     series = kept(model, chain, limits, points, series, safe)
     dense = np.arange(round(period * DENSE)) / DENSE
     condition, singular = condition_of(model, base, series.at(dense))
@@ -432,7 +441,7 @@ def condition_of(
 
 
 def usage(
-    model: DynamicsModel, chain: Chain, limits: TrajectoryLimits, points: Points | None, series: Series
+    model: DynamicsModel, chain: Chain, limits: TrajectoryLimits, points: Points | None, series: FourierSeries
 ) -> tuple[dict[str, float], float | None]:
     """The largest part of each kind of limit that is used, and the lowest point's height over what is
     allowed [m].
@@ -457,9 +466,9 @@ def kept(
     chain: Chain,
     limits: TrajectoryLimits,
     points: Points | None,
-    series: Series,
+    series: FourierSeries,
     safe: Array,
-) -> Series:
+) -> FourierSeries:
     """The series shrunk towards a safe pose until a dense check finds every limit kept.
 
     Raises ``NoTrajectoryFoundError`` when even a small motion breaks one.
@@ -471,5 +480,7 @@ def kept(
             broken.append(f"{-lowest:.3f} m into the floor")
         if not broken:
             return series
-        series = Series(safe + SHRINK * (series.centre - safe), SHRINK * series.coefficients, series.period)
+        series = FourierSeries(
+            safe + SHRINK * (series.centre - safe), SHRINK * series.coefficients, series.period
+        )
     raise NoTrajectoryFoundError("; ".join(broken))

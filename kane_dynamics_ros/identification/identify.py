@@ -6,8 +6,8 @@
    stiction at rest, and not at all where the effort was clipped.
 3. Widths, terms and the weight of the URDF are chosen by cross-validation over blocks of time, or bags.
 4. The constrained estimate; a last pass judges it on data that were not fitted, and gathers what standard
-   errors need: residuals follow each other in time, so that neighbouring samples are no independent
-   witnesses. The middle of the sandwich is therefore Newey and West's sum over lags [NeweyWest1987].
+   errors need: residuals follow each other in time, so that neighbouring samples are not
+   independent. The middle of the sandwich is therefore Newey and West's sum over lags [NeweyWest1987].
 """
 
 from collections.abc import Callable, Iterator
@@ -57,9 +57,9 @@ from kane_dynamics_ros.identification.regression import (
     STRIBECK_WIDTHS,
     TERMS,
     Guess,
-    Layout,
     Products,
     Residuals,
+    RowLayout,
     Rows,
     Term,
     accumulate,
@@ -95,6 +95,9 @@ class NothingToJudgeError(KaneDynamicsError):
         super().__init__(
             f"{seconds:.3g} s of motion leave nothing {part}; record longer, or give other bags to --validate"
         )
+
+
+# What is asked for, and what is found
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class BaseParameter:
-    """A combination of parameters that efforts can tell from the others, and what it is.
+    """A combination of parameters that efforts distinguish from the others, and what it is.
 
     ``parts``: (name, factor) of what is combined, the first the one that gives it its name.
     """
@@ -208,6 +211,9 @@ class Identified:
     def coulomb_velocity(self) -> float:
         """Width of the smooth sign [rad/s] or [m/s]."""
         return COULOMB_WIDTHS[self.choice.width]
+
+
+# Passes over the motion
 
 
 @one_thread_each()
@@ -270,7 +276,7 @@ class Task:
 
     store: MotionStore
     model: DynamicsModel
-    layout: Layout
+    layout: RowLayout
     nominal: Nominal
     settings: Settings
     blocks: int
@@ -385,13 +391,16 @@ def stage_of(task: Task, guess: Guess, products: Products, seen: Residuals | Non
     return Stage(fresh, products, problem, validation, choice, correlated, guess.gain, gains)
 
 
-def coefficients_of(problem: Problem, layout: Layout, choice: Choice, solution: Solution) -> Array:
+def coefficients_of(problem: Problem, layout: RowLayout, choice: Choice, solution: Solution) -> Array:
     """The coefficients of a joint's row, (n, base + TERMS); those of widths that were not chosen are 0."""
     coefficients = np.zeros((problem.joints, layout.base + len(TERMS)))
     coefficients[:, : layout.base] = layout.map @ inertial_of(problem, solution.y).ravel()
     places = [layout.base + k - problem.free for k in columns_of(problem, choice)]
     coefficients[:, places] = solution.terms
     return coefficients
+
+
+# The estimate
 
 
 def finished(task: Task, stage: Stage, say: Callable[[str], object]) -> Identified:
@@ -459,16 +468,12 @@ def plain_terms(problem: Problem, choice: Choice, gram: Array, solution: Solutio
     beyond = choice.active & ~np.array([family in (*PLAIN_FAMILIES, "offset") for family in FAMILIES])
     again = [FAMILIES.index(name) for name in ("viscous", "coulomb", "offset")]
     for j in np.flatnonzero(beyond.any(axis=1)):
-        (part,) = normal_by_joint(problem, choice, gram)[j : j + 1]
+        part = normal_by_joint(problem, choice, gram)[j]
         place = problem.free + len(FAMILIES) * int(j)
-        fixed = vector_of(
-            problem, Solution(solution.y, np.tile(problem.nominal.terms[0] * 0, (problem.joints, 1)))
-        )
-        fixed[problem.free :] = -problem.nominal.terms.ravel()  # no friction at all,
         rotor = FAMILIES.index("rotor")
-        fixed[place + rotor] = (
-            solution.terms[j, rotor] - problem.nominal.terms[j, rotor]
-        )  # but what moves with it
+        terms = np.zeros_like(solution.terms)  # no friction at all, but what moves with the joint
+        terms[j, rotor] = solution.terms[j, rotor]
+        fixed = vector_of(problem, Solution(solution.y, terms))
         at = [place + f for f in again]
         H, g = part.H[np.ix_(at, at)], part.g[at] - part.H[at] @ fixed
         size = np.sqrt(np.maximum(np.diag(H), 1e-300))
@@ -476,6 +481,9 @@ def plain_terms(problem: Problem, choice: Choice, gram: Array, solution: Solutio
         found = lsq_linear(root.T, np.linalg.solve(root, g / size), ([0.0, 0.0, -np.inf], np.inf))
         plain[j, again[:2]] = found.x[:2] / size[:2]
     return plain
+
+
+# The last pass
 
 
 @dataclass(frozen=True)
@@ -588,6 +596,9 @@ def errors_of(powers: Array, samples: int) -> Errors:
     return Errors(effort, nominal, identified, plain, samples)
 
 
+# Standard errors, base parameters, notes
+
+
 class Covariance(NamedTuple):
     """Of all unknowns, twice: by the sums over lags, and as if residuals were alike in all of the motion.
 
@@ -644,7 +655,7 @@ def covariance_of(
     return Covariance((matrices[0], matrices[1]), spread, independent)
 
 
-def condition_of(problem: Problem, layout: Layout, products: Products, fitted: Mask) -> float:
+def condition_of(problem: Problem, layout: RowLayout, products: Products, fitted: Mask) -> float:
     """Of the base regressor over the fitted data, rows in units of each joint's noise, columns of unit
     length.
     """
@@ -661,7 +672,7 @@ def condition_of(problem: Problem, layout: Layout, products: Products, fitted: M
 def base_parameters(
     task: Task, problem: Problem, choice: Choice, solution: Solution, covariance: Covariance
 ) -> tuple[BaseParameter, ...]:
-    """The combinations of inertial parameters and rotor inertias that efforts can tell apart
+    """The combinations of inertial parameters and rotor inertias that efforts distinguish
     [Gautier1991].
     """
     model, n = task.model, problem.joints

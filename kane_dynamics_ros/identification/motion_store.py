@@ -23,7 +23,14 @@ from kane_dynamics_ros.replay.errors import (
     MissingFieldError,
     TooShortError,
 )
-from kane_dynamics_ros.replay.estimation.motion import EDGE_CYCLES, SHORTEST, Interval, Motion, estimate
+from kane_dynamics_ros.replay.estimation.motion import (
+    EDGE_CYCLES,
+    SHORTEST,
+    Interval,
+    Motion,
+    estimate,
+    unwrapped,
+)
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates, Mask
 from kane_dynamics_ros.replay.reading.recording import Recording, joint_state_topic, proposal, set_aside
@@ -37,10 +44,8 @@ LOWEST_CUTOFF = 4.0  # [Hz]
 SATURATED = 0.995  # of the effort limit
 OFTEN = 0.7  # share of samples at one and the same effort that is rest, not clipping
 NEIGHBOURS = 7  # samples whose median a sample is compared with
-SPIKE, SPIKE_PART = (
-    20.0,
-    0.5,
-)  # usual deviations from it, and parts of the joint's effort, beyond which it is a spike
+SPIKE = 20.0  # usual deviations from it beyond which a sample is a spike,
+SPIKE_PART = 0.5  # if they are also that part of the joint's effort
 FEWEST = 64  # samples from which noise is judged
 PLATEAU = 5  # samples in a row at the very same largest effort: clipped
 
@@ -169,7 +174,7 @@ def read_bags(
         else:
             for track, pieces in executor.map(_read_whole, requests):
                 store.add(track, iter(pieces))
-        _refuse_silence(store)
+        _require_effort(store)
     except BaseException:
         store.__exit__()
         raise
@@ -182,7 +187,8 @@ def _read_whole(request: Request) -> tuple[Track, list[Piece]]:
     return track, list(read_pieces(request, track))
 
 
-def _refuse_silence(store: MotionStore) -> None:
+def _require_effort(store: MotionStore) -> None:
+    """Raise ``NoEffortError`` where no joint of any bag has an effort that changes."""
     for track in store.tracks:
         for piece in store.pieces(track, MESSAGES):
             if np.ptp(piece.effort, axis=0).max() > 0.0:
@@ -202,7 +208,7 @@ def read_pieces(
     track.clipped = [0] * len(request.joints)
     for recording in _recordings(request, track, progress):
         clock = clock or _Clock(int(recording.states.stamps[0]))
-        recording = replace(recording, states=_unwound(_scaled(recording.states, request.scale)))
+        recording = replace(recording, states=_prepared(recording.states, request.scale))
         try:
             if cutoff is None:
                 cutoff = choose_cutoff(recording)
@@ -263,13 +269,13 @@ def noisy_velocities(states: JointStates, cutoff: float) -> Array:
     densities = np.full((2, len(states.joints)), np.inf)
     for k, values in enumerate((states.position, states.velocity)):
         for j, column in enumerate(values.T):
-            told = np.isfinite(column)
-            steps = np.diff(states.stamps[told]) * 1e-9
-            if told.sum() < FEWEST or not np.median(steps) > 0.0:
+            known = np.isfinite(column)
+            steps = np.diff(states.stamps[known]) * 1e-9
+            if known.sum() < FEWEST or not np.median(steps) > 0.0:
                 continue
             rate = 1.0 / float(np.median(steps))
-            segment = min(int(told.sum()), max(FEWEST, int(4 * rate)))
-            frequency, power = signal.welch(column[told], rate, nperseg=segment, detrend="linear")
+            segment = min(int(known.sum()), max(FEWEST, int(4 * rate)))
+            frequency, power = signal.welch(column[known], rate, nperseg=segment, detrend="linear")
             densities[k, j] = np.median(power[frequency > rate / 4])
     by_position = densities[0] * (2 * np.pi) ** 4 * cutoff**5 / 5
     by_velocity = densities[1] * (2 * np.pi) ** 2 * cutoff**3 / 3
@@ -286,7 +292,10 @@ def _recordings(
 ) -> Iterator[Recording]:
     """The joint states of a bag, some ten thousand at a time, each part with the end of the one before."""
     found: dict[str, None] = {}
-    told = {"position": np.zeros(len(request.joints), bool), "effort": np.zeros(len(request.joints), bool)}
+    recorded = {
+        "position": np.zeros(len(request.joints), bool),
+        "effort": np.zeros(len(request.joints), bool),
+    }
     dropped = 0
     with open_bag(request.bag) as bag:
         topics = bag.topics()
@@ -302,7 +311,7 @@ def _recordings(
             if count >= MESSAGES:
                 states = decoder.result()
                 joined = states if before is None else _joined(before, states)
-                _note_fields(joined, found, told)
+                _note_fields(joined, found, recorded)
                 dropped += states.dropped
                 track.messages += len(states.stamps)
                 if len(joined.stamps):
@@ -312,7 +321,7 @@ def _recordings(
         states = decoder.result()
         track.messages += len(states.stamps)
         joined = states if before is None else _joined(before, states)
-        _note_fields(joined, found, told)
+        _note_fields(joined, found, recorded)
         if len(states.stamps):
             yield _recording(request, track.topic, joined)
         if bag.damages and not track.messages:
@@ -325,7 +334,7 @@ def _recordings(
         raise JointMismatchError(
             request.bag, track.topic, missing, tuple(found), proposal(request.joints, tuple(found))
         )
-    for name, ever in told.items():
+    for name, ever in recorded.items():
         if not ever.all():
             raise MissingFieldError(
                 request.bag,
@@ -335,9 +344,9 @@ def _recordings(
             )
 
 
-def _note_fields(states: JointStates, found: dict[str, None], told: Mapping[str, Mask]) -> None:
+def _note_fields(states: JointStates, found: dict[str, None], recorded: Mapping[str, Mask]) -> None:
     found.update(dict.fromkeys(states.found))
-    for name, ever in told.items():
+    for name, ever in recorded.items():
         np.logical_or(ever, np.isfinite(getattr(states, name)).any(axis=0), out=ever)
 
 
@@ -347,29 +356,22 @@ def _recording(request: Request, topic: str, states: JointStates) -> Recording:
     return Recording(request.bag, topic, renamed, None, None, (), (), 1.0, request.revolving)
 
 
-def _scaled(states: JointStates, scale: Sequence[float]) -> JointStates:
-    """Efforts in N m or N, and lone samples far from their neighbours left out: no effort jumps there and
-    back.
+def _prepared(states: JointStates, scale: Sequence[float]) -> JointStates:
+    """Efforts in N m or N, positions unwrapped.
+
+    Lone efforts far from their neighbours are left out: none jumps there and back.
     """
     effort = states.effort * np.array(scale)
     near = median_filter(np.nan_to_num(effort), size=(NEIGHBOURS, 1), mode="nearest")
     away = np.abs(effort - near)
-    told = np.isfinite(effort).any(axis=0)
+    known = np.isfinite(effort).any(axis=0)
     bounds = np.full(effort.shape[1], np.inf)
-    bounds[told] = np.maximum(
-        SPIKE * 1.4826 * np.nanmedian(away[:, told], axis=0),
-        SPIKE_PART * np.nanquantile(np.abs(effort[:, told]), 0.99, axis=0),
+    bounds[known] = np.maximum(
+        SPIKE * 1.4826 * np.nanmedian(away[:, known], axis=0),
+        SPIKE_PART * np.nanquantile(np.abs(effort[:, known]), 0.99, axis=0),
     )
-    return replace(states, effort=np.where(away > bounds, np.nan, effort))
-
-
-def _unwound(states: JointStates) -> JointStates:
-    """Positions without the jumps of a whole turn that some drivers publish for joints without end."""
-    position = np.array(states.position)
-    for column in position.T:
-        told = np.isfinite(column)
-        column[told] = np.unwrap(column[told])
-    return replace(states, position=position)
+    position = unwrapped(states.position, range(len(states.joints)))
+    return replace(states, position=position, effort=np.where(away > bounds, np.nan, effort))
 
 
 def _tail(states: JointStates, cutoff: float | None) -> JointStates:
@@ -378,12 +380,7 @@ def _tail(states: JointStates, cutoff: float | None) -> JointStates:
     """
     overlap = 2 * EDGE_CYCLES / (cutoff or LOWEST_CUTOFF) + SHORTEST
     kept = states.stamps >= states.stamps[-1] - round(overlap * 1e9) if len(states.stamps) else slice(0)
-    return _chosen(states, kept)
-
-
-def _chosen(states: JointStates, kept: Array | slice) -> JointStates:
-    arrays = ("stamps", "received", "position", "velocity", "effort")
-    return replace(states, **{name: getattr(states, name)[kept] for name in arrays})
+    return states.part(kept)
 
 
 def _joined(a: JointStates, b: JointStates) -> JointStates:
@@ -437,8 +434,7 @@ def _clipped(effort: Array, limit: float) -> Array:
     top = np.nanmax(size, initial=0.0)
     at_top = size == top
     runs = np.convolve(at_top, np.ones(PLATEAU), "same") >= PLATEAU
-    rare = (
-        top > 0.0 and at_top.mean() < OFTEN
-    )  # a joint at rest, or one whose effort is always the same, is no plateau
+    # a joint at rest, or one whose effort is always the same, is no plateau
+    rare = top > 0.0 and at_top.mean() < OFTEN
     flat = np.convolve(runs, np.ones(PLATEAU), "same") > 0 if rare else np.zeros(len(size), bool)
     return np.asarray((flat & at_top) | (size >= SATURATED * limit))

@@ -59,7 +59,7 @@ def one_thread_each() -> Iterator[None]:
 
 
 class Term(NamedTuple):
-    """One kind of column of a joint: ``width`` tells apart the candidates of v_c, ``stribeck`` those of
+    """One kind of column of a joint: ``width`` distinguishes the candidates of v_c, ``stribeck`` those of
     v_s.
     """
 
@@ -83,7 +83,7 @@ TERMS = all_terms()
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """Where columns lie. A joint's row is [base columns | ``TERMS`` | known effort | measured effort].
 
     ``columns`` (b,): the base columns among the 10 a body; ``map`` (b, 10 bodies); ``felt`` (n, b): which
@@ -106,13 +106,13 @@ class Layout:
         return self.base + len(TERMS) + 2
 
 
-def layout_of(model: DynamicsModel, speeds: Array) -> Layout:
+def layout_of(model: DynamicsModel, speeds: Array) -> RowLayout:
     """The layout for a model."""
     n = len(model.joint_names)
     base = find_base_parameters(model.regressor, n)
     states = np.random.default_rng(1).uniform(-np.pi, np.pi, (3, 8 * n, n))
     felt = np.abs(model.regressor(*states)[..., base.columns]).max(axis=0)
-    return Layout(base.columns, base.map, felt > 1e-9 * felt.max(initial=0.0), np.asarray(speeds))
+    return RowLayout(base.columns, base.map, felt > 1e-9 * felt.max(initial=0.0), np.asarray(speeds))
 
 
 class Rows(NamedTuple):
@@ -144,7 +144,7 @@ class Guess(NamedTuple):
 
 
 def rows_of(
-    store: MotionStore, track: Track, model: DynamicsModel, layout: Layout, guess: Guess, payload: Array
+    store: MotionStore, track: Track, model: DynamicsModel, layout: RowLayout, guess: Guess, payload: Array
 ) -> Iterator[Rows]:
     """All rows of a bag, a window at a time. ``payload`` (10,): a known body at the tip, in the last body's
     frame.
@@ -153,7 +153,7 @@ def rows_of(
         yield _rows(piece, model, layout, guess, payload)
 
 
-def _rows(piece: Piece, model: DynamicsModel, layout: Layout, guess: Guess, payload: Array) -> Rows:
+def _rows(piece: Piece, model: DynamicsModel, layout: RowLayout, guess: Guess, payload: Array) -> Rows:
     moving = layout.speeds >= STANDS  # what remains of a joint at rest is noise, which would pass for motion
     piece = replace(piece, qd=np.where(moving, piece.qd, 0.0), qdd=np.where(moving, piece.qdd, 0.0))
     Y = model.regressor(piece.q, piece.qd, piece.qdd)
@@ -186,7 +186,7 @@ def _rows(piece: Piece, model: DynamicsModel, layout: Layout, guess: Guess, payl
     return Rows(piece.time[inside], Z, piece.qd[inside], piece.usable[inside], resting[inside])
 
 
-def _friction(piece: Piece, layout: Layout, rigid: Array) -> Array:
+def _friction(piece: Piece, layout: RowLayout, rigid: Array) -> Array:
     """The terms that change with the sign of the speed, filtered: (N, n, terms).
 
     The sign turns within milliseconds, faster than samples follow each other after decimation. So the speed,
@@ -231,7 +231,7 @@ def block_starts(tracks: Sequence[Track], blocks: int) -> list[Array]:
 def accumulate(
     store: MotionStore,
     model: DynamicsModel,
-    layout: Layout,
+    layout: RowLayout,
     guess: Guess,
     payloads: Sequence[Array],
     blocks: int,
@@ -273,8 +273,8 @@ def weights(rows: Rows, guess: Guess) -> Array:
     weight = np.array(rows.usable)
     variance = guess.sigma**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        told = (variance > 0) & np.isfinite(variance)
-        still = np.where(told, variance / (variance + guess.stiction**2 / 3), 1.0)
+        known = (variance > 0) & np.isfinite(variance)
+        still = np.where(known, variance / (variance + guess.stiction**2 / 3), 1.0)
     weight *= 1.0 - rows.resting * (1.0 - still)
     if guess.coefficients is not None:
         size = np.abs(residual(rows, guess.coefficients))
@@ -347,7 +347,7 @@ Visit = Callable[[int, Rows, Array], None]
 def visit(
     store: MotionStore,
     model: DynamicsModel,
-    layout: Layout,
+    layout: RowLayout,
     guess: Guess,
     payloads: Sequence[Array],
     each: Visit,

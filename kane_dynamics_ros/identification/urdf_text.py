@@ -298,8 +298,8 @@ def _joint_edits(
     if not missing:
         return
     if not add:
-        told = ", ".join(f"{key} {number(value)}" for key, value in missing.items())
-        homeless.append(f"joint {name!r}: {told}")
+        values = ", ".join(f"{key} {number(value)}" for key, value in missing.items())
+        homeless.append(f"joint {name!r}: {values}")
     elif dynamics is not None:
         # one edit, for they share their place
         end = _tag_end(text, dynamics.start)

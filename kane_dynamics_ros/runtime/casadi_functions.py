@@ -67,6 +67,14 @@ static inline void kd_less_friction(const double *qd, const double *inverse, dou
 }
 """
 
+# Lines that several functions share
+_REST = "const double rest[n] = {0.0};"
+_BY_Q = "kd_turned(n, both, table[0]);"
+_BY_QD = "kd_turned(n, both + n * n, table[1]);"
+_FRICTION = "kd_add_friction(in[1], value, 1.0);"
+_FRICTION_SLOPE = "kd_add_friction_slope(in[1], both + n * n);"
+_DONE = "return 0;"
+
 
 def casadi_functions(model: GeneratedModel) -> "dict[str, casadi.Function]":
     """CasADi's functions of a model, at the model's parameters, friction included where it is on.
@@ -171,14 +179,6 @@ class _Calls:
             "    spare[i] = in[2][i];",
             *self.friction("kd_add_friction(in[1], spare, -1.0);"),
         )
-
-
-_REST = "const double rest[n] = {0.0};"
-_BY_Q = "kd_turned(n, both, table[0]);"
-_BY_QD = "kd_turned(n, both + n * n, table[1]);"
-_FRICTION = "kd_add_friction(in[1], value, 1.0);"
-_FRICTION_SLOPE = "kd_add_friction_slope(in[1], both + n * n);"
-_DONE = "return 0;"
 
 
 def _externals(model: GeneratedModel) -> list[_External]:

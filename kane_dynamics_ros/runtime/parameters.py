@@ -29,7 +29,7 @@ class ParameterError(KaneDynamicsError):
 
 
 def changed(parameters: Parameters, n: int, bodies: int, changes: Mapping[str, Any]) -> Parameters:
-    """``parameters`` with some fields replaced, every value checked.
+    """``parameters`` of a model of ``n`` joints and ``bodies`` bodies, some fields replaced; all is checked.
 
     Raises:
         ParameterError: an unknown name, or a value that makes no sense.

@@ -100,3 +100,29 @@ def test_argument_of_an_included_file_counts_whether_or_not_it_is_included(
 def test_nothing_is_refused_where_nobody_knows_what_an_include_declares(tmp_path):
     content = CONDITION.format("<xacro:include filename='$(find no_such_package)/hand.xacro'/>")
     assert load_robot(written(tmp_path, content), xacro_arguments={"finger": "3"}).joints
+
+
+SEARCHER = """
+from importlib.util import find_spec
+parse = get_include_files = None
+def process_file(*_, **__):
+    raise ValueError(f"reader is {find_spec('reader')}")
+"""
+
+
+@pytest.mark.parametrize("safe_path", ["", "1"])
+def test_xacro_runs_with_no_module_of_the_working_directory_or_of_this_package(
+    tmp_path, monkeypatch, safe_path
+):
+    """``reader.py`` and ``model.py`` lie beside the program that runs xacro."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONSAFEPATH", safe_path)
+    for name in ("json", "xacro", "xml"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a module of the working directory')\n")
+    path = written(tmp_path, "<xacro:arg name='length' default='1'/>")
+    assert load_robot(path, xacro_arguments={"length": "2"}).joints
+    module = tmp_path / "elsewhere" / "xacro.py"
+    module.parent.mkdir()
+    module.write_text(SEARCHER)
+    monkeypatch.setenv("PYTHONPATH", str(module.parent))
+    assert refusal(path).found == "xacro failed: reader is None"

@@ -9,6 +9,7 @@ import pytest
 from random_chains import random_chain, random_gravity, random_inertia, random_state
 from scipy.spatial.transform import Rotation
 
+from kane_dynamics_ros.formulation.algebra import symmetric
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics, energy
 from kane_dynamics_ros.formulation.kane.dynamics import carried_wrenches, joint_efforts, mass_matrix
@@ -20,7 +21,7 @@ from kane_dynamics_ros.formulation.kane.partial_velocities import (
     partial_velocities,
     regressor,
 )
-from kane_dynamics_ros.formulation.kane.segments import about_origin, moved, regroup, segments_of, symmetric
+from kane_dynamics_ros.formulation.kane.segments import about_origin, moved, regroup, segments_of
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 
 ROOT = Path(__file__).resolve().parents[2]  # the checkout: docs and tests are not installed

@@ -1,20 +1,20 @@
-"""A feedforward node as a process with a lab beside it, for the modules that name a ``DOMAIN``."""
+"""A feedforward node as a process with a lab beside it, on the domain of the file."""
 
 import pytest
 
 
 @pytest.fixture
-def lab(request):
-    """A lab on the module's domain."""
+def lab(ros_domain):
+    """A lab on the file's domain."""
     from feedforward_lab import Lab
 
-    lab = Lab(request.module.DOMAIN)
+    lab = Lab(ros_domain)
     yield lab
     lab.close()
 
 
 @pytest.fixture
-def start(request, tmp_path):
+def start(request, ros_domain, tmp_path):
     """Factory of a node with ROS arguments and its lab, a new one unless it is given; all ends with the test.
 
     The module's ``ARGUMENTS``, otherwise ``PATIENT``, come first. With ``urdf`` the lab publishes it as
@@ -22,17 +22,17 @@ def start(request, tmp_path):
     """
     from feedforward_lab import PATIENT, FeedforwardProcess, Lab
 
-    domain, common = request.module.DOMAIN, getattr(request.module, "ARGUMENTS", PATIENT)
+    common = getattr(request.module, "ARGUMENTS", PATIENT)
     ends = []
 
     def make(*arguments, namespace="", urdf=None, lab=None):
         if lab is None:
-            lab = Lab(domain, namespace)
+            lab = Lab(ros_domain, namespace)
             ends.append(lab.close)
         if urdf is not None:
             lab.describe(urdf)
         log = tmp_path / f"log{len(ends)}"
-        node = FeedforwardProcess(log, domain, *common, *arguments, namespace=namespace)
+        node = FeedforwardProcess(log, ros_domain, *common, *arguments, namespace=namespace)
         ends.append(node.kill)
         return node, lab
 

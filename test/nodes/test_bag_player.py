@@ -1,6 +1,5 @@
 """The bag player against the real node: every state is answered, whatever the node's clock."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -8,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from own_domain import own_domain
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
@@ -17,12 +15,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from kane_dynamics_ros.nodes.bag_player import NodeMissingError, ParameterRefusedError, ParametersMissingError
-from kane_dynamics_ros.ros_domain import private_variables
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
 Q = np.random.default_rng(8).uniform(-0.01, 0.01, (30, 5))  # [rad] within the velocity limits at 100 Hz
-ENVIRONMENT = private_variables(own_domain())
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
 Start = Callable[..., None]
 
@@ -36,7 +32,7 @@ def start() -> Iterator[Start]:
         command = [sys.executable, "-m", "kane_dynamics_ros.nodes.feedforward_node", "--ros-args"]
         for assignment in ("model:=manipulator_5dof", "mode:=gravity_compensation", *assignments):
             command += ["-p", assignment]
-        processes.append(subprocess.Popen(command, env=os.environ | ENVIRONMENT))
+        processes.append(subprocess.Popen(command))
 
     try:
         yield make
@@ -82,7 +78,6 @@ def test_every_state_is_answered_with_the_models_gravity(
             *(sys.executable, "-m", "kane_dynamics_ros.nodes.bag_player"),
             *(str(playlist(tmp_path)), str(answers), "--model", "manipulator_5dof", *options),
         ],
-        env=os.environ | ENVIRONMENT,
         check=True,
         timeout=90,
     )

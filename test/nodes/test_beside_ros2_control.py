@@ -28,7 +28,6 @@ from feedforward_lab import (
 )
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from own_domain import own_domain
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -41,7 +40,6 @@ from kane_dynamics_ros.nodes.feedforward.ros2_control import (
     obstacle,
 )
 
-DOMAIN = own_domain()
 NAN = float("nan")
 ROUNDING = 1e-9  # [N m]
 BROADCASTER = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)

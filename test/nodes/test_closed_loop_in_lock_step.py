@@ -1,6 +1,5 @@
 """feedforward_node and simulated_hardware_node as processes, over DDS, in lock step."""
 
-import os
 import subprocess
 import sys
 import time
@@ -12,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from own_domain import own_domain
 
 rclpy = pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 from builtin_interfaces.msg import Duration, Time
@@ -28,7 +26,6 @@ AMPLITUDE = np.array([0.3, 0.2, 0.3, 0.3, 0.3])  # [rad]
 PERIOD = 1.0  # [s]
 LEAD = 500_000_000  # [ns] of /clock between sending the trajectory and its start
 PATIENCE = 50.0  # [s] of the wall, for one run on a busy machine
-DOMAIN = own_domain()
 SECOND = 1_000_000_000  # [ns]
 ROOT = Path(__file__).parents[2]
 GAINS = (  # those of config/feedforward.yaml
@@ -66,14 +63,13 @@ def trajectory(names: list[str], start: int) -> JointTrajectory:
 def processes() -> Iterator[Start]:
     """A function that starts a node of ours; all are killed at the end whatever happens."""
     started: list[subprocess.Popen[bytes]] = []
-    environment = os.environ | {"ROS_DOMAIN_ID": str(DOMAIN), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
 
     def start(node: str, parameters: list[str], remaps: list[str]) -> subprocess.Popen[bytes]:
         arguments = [part for each in parameters for part in ("-p", each)]
         remaps = [f"__ns:={SPACE}", f"/clock:={SPACE}/clock", *remaps]
         arguments += [part for each in remaps for part in ("-r", each)]
         command = [sys.executable, "-m", f"kane_dynamics_ros.nodes.{node}", "--ros-args", *arguments]
-        started.append(subprocess.Popen(command, env=environment))
+        started.append(subprocess.Popen(command))
         return started[-1]
 
     try:
@@ -86,13 +82,11 @@ def processes() -> Iterator[Start]:
 
 @pytest.fixture(scope="module", autouse=True)
 def ros() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-        rclpy.init(domain_id=DOMAIN)
-        try:
-            yield
-        finally:
-            rclpy.try_shutdown()
+    rclpy.init()
+    try:
+        yield
+    finally:
+        rclpy.try_shutdown()
 
 
 @pytest.fixture(scope="module")

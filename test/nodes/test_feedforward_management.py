@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from own_domain import own_domain
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
@@ -14,7 +13,6 @@ from rcl_interfaces.srv import DescribeParameters, SetParametersAtomically
 
 from kane_dynamics_ros.share import share_directory
 
-DOMAIN = own_domain()
 GRAVITY = MODEL.gravity(Q)
 ROUNDING = 1e-9  # [N m]
 

@@ -31,16 +31,15 @@ from rcl_interfaces.srv import SetParameters
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-DOMAIN = own_domain()
 GRAVITY = MODEL.gravity(Q)
 ROUNDING = 1e-9  # [N m]
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory):
+def shared(tmp_path_factory, ros_domain):
     """One node for the tests that leave it as they found it."""
-    node = FeedforwardProcess(tmp_path_factory.mktemp("node") / "log", DOMAIN, *PATIENT, *STILL)
-    lab = Lab(DOMAIN)
+    node = FeedforwardProcess(tmp_path_factory.mktemp("node") / "log", ros_domain, *PATIENT, *STILL)
+    lab = Lab(ros_domain)
     try:
         lab.wait_until_commanding()
         yield node, lab

@@ -11,12 +11,10 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 from diagnostic_msgs.msg import DiagnosticArray
 from feedforward_lab import ABSOLUTE, LATCHED, MODEL, NAMES, PATIENT, SPACE, Q, trajectory
 from geometry_msgs.msg import WrenchStamped
-from own_domain import own_domain
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-DOMAIN = own_domain()
 REST = np.zeros(5)
 FORCE = np.array([30.0, -20.0, 40.0])  # [N] root axes
 PUSH = MODEL.external_effort(Q, np.array([*FORCE, 0.0, 0.0, 0.0]), frame="root")

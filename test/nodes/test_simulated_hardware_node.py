@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from own_domain import own_domain
 
 rclpy = pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 from geometry_msgs.msg import PoseStamped
@@ -27,7 +26,6 @@ from kane_dynamics_ros.runtime import load_model
 MODEL = load_model("manipulator_5dof")
 HOME = np.array([0.0, 0.9, -1.2, 0.3, 0.5])  # the URDF's initial values
 PATIENCE = 20.0  # [s] for anything to happen on a busy machine
-DOMAIN = own_domain()
 
 
 class TopicSystem:
@@ -55,7 +53,7 @@ class Bench:
         arguments = [part for name, value in parameters.items() for part in ("-p", f"{name}:={value}")]
         space = f"/run_{uuid.uuid4().hex}"  # apart from other runs of these tests on this machine
         remaps = ["-r", f"__ns:={space}", "-r", f"/clock:={space}/clock"]
-        rclpy.init(args=["--ros-args", "--log-level", "error", *remaps, *arguments], domain_id=DOMAIN)
+        rclpy.init(args=["--ros-args", "--log-level", "error", *remaps, *arguments])
         interface = parameters.get("command.interface", "effort")
         self.other_commands = parameters.get("command.type") == "joint_state"
         self.node = SimulatedHardwareNode()
@@ -238,7 +236,7 @@ def test_wrong_parameters_end_the_start(
 ) -> None:
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     arguments = [part for name, value in parameters.items() for part in ("-p", f"{name}:={value}")]
-    rclpy.init(args=["--ros-args", *arguments], domain_id=DOMAIN)
+    rclpy.init(args=["--ros-args", *arguments])
     try:
         with pytest.raises(RosParameterError if message else Exception) as caught:
             SimulatedHardwareNode()

@@ -17,6 +17,7 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE
 from kane_dynamics_ros.share import share_directory
 
+ENVIRONMENT = own_environment()
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
@@ -24,14 +25,13 @@ Start = Callable[..., "subprocess.Popen[str]"]
 def start() -> Iterator[Start]:
     """Factory: the node as a process with the given ROS arguments; killed at the end whatever happens."""
     processes: list[subprocess.Popen[str]] = []
-    environment = own_environment()
 
     def make(*arguments: str) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "kane_dynamics_ros.nodes.simulated_hardware_node", "--ros-args"]
         processes.append(
             subprocess.Popen(
                 [*command, *arguments],
-                env=environment,
+                env=ENVIRONMENT,
                 text=True,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

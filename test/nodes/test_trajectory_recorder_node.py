@@ -9,7 +9,6 @@ import sys
 import time
 
 import pytest
-from own_domain import own_domain
 
 rclpy = pytest.importorskip("rclpy", reason="the nodes need ROS 2")
 
@@ -23,6 +22,8 @@ from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
+
+from kane_dynamics_ros.ros_domain import free_domain, private_variables
 
 STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
 STATES_QOS = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -90,10 +91,10 @@ class Pretender(Node):
 @pytest.fixture
 def domain(monkeypatch):
     """A DDS domain of our own that does not leave this machine."""
-    number = own_domain()
-    monkeypatch.setenv("ROS_DOMAIN_ID", str(number))
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    return number
+    with free_domain() as number:
+        for name, value in private_variables(number).items():
+            monkeypatch.setenv(name, value)
+        yield number
 
 
 def run_recorder(tmp_path, pretender_executor=None, signal_at=None, prepare=None, **parameters):

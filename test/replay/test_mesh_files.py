@@ -178,8 +178,9 @@ def test_node_within_itself_is_refused():
         read_mesh(collada(node=f'{INSTANCE}<instance_node url="#n"/>', libraries=library), ".dae")
 
 
-def test_more_triangles_than_allowed_are_refused_before_they_take_memory(monkeypatch):
-    monkeypatch.setattr(mesh_files, "MOST_TRIANGLES_READ", 2)
+def test_more_points_or_triangles_than_allowed_are_refused_before_they_take_memory(monkeypatch):
+    """Each instance has a triangle and four points."""
+    monkeypatch.setattr(mesh_files, "MOST_READ", 8)
     read_mesh(collada(node=2 * INSTANCE), ".dae")
     with pytest.raises(MeshError):
         read_mesh(collada(node=3 * INSTANCE), ".dae")

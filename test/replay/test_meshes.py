@@ -269,11 +269,12 @@ def test_view_needs_no_compiler_and_starts_none(tmp_path, trajectory, monkeypatc
     assert started == []
 
 
-def test_locked_joint_stands_at_its_position(tmp_path, trajectory):
+def test_locked_joint_stands_at_its_position(tmp_path, trajectory, capsys):
     page = tmp_path / "v.html"
     words = ["view", str(URDF), "--trajectory", str(trajectory), "--lock", "gamma_4=0.7", "-o", str(page)]
     code = main(words)
     assert code == 2  # the trajectory names a joint that is locked
+    assert capsys.readouterr().err.startswith(f"error: {trajectory}: it moves joint 'gamma_4': locked, ")
     content = json.loads(trajectory.read_text())
     content["joint_names"] = list(JOINTS[:4])
     for point in content["points"]:

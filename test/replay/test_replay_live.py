@@ -1,6 +1,5 @@
 """The node must answer a recording as the offline computation does, and as Pinocchio says."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,25 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from own_domain import own_domain
 from regression_bag import BAG, TORQUES, expected_torques
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from kane_dynamics_ros.cli.main import main
 
-DOMAIN = str(own_domain())
-
 
 @pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def node() -> Iterator[None]:
     """The feedforward node on simulated time, in mode ``feedforward``."""
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    monkeypatch.setenv("ROS_DOMAIN_ID", DOMAIN)
     command = [sys.executable, "-m", "kane_dynamics_ros.nodes.feedforward_node", "--ros-args"]
     for assignment in ("model:=manipulator_5dof", "mode:=feedforward", "use_sim_time:=true"):
         command += ["-p", assignment]
-    process = subprocess.Popen(command, env=os.environ.copy())
+    process = subprocess.Popen(command)
     try:
         yield
     finally:

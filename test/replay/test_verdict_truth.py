@@ -5,6 +5,7 @@ import resource
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,8 @@ from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.replay.errors import BagError, NoMeasurementError, OwnOutputError
 from kane_dynamics_ros.replay.jobs import Job, run_job
 from kane_dynamics_ros.replay.reading.recording import is_command, is_own_output, read_recording
+from kane_dynamics_ros.replay.report.report import table
+from kane_dynamics_ros.replay.verdict.verdict import Verdict
 
 NAMES = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
 RATE = 100.0
@@ -42,6 +45,11 @@ def taken(q, qd, qdd, velocity=True, noise=0.0) -> Record:
     return record(
         q + 1e-4 * (noise > 0) * random.standard_normal(q.shape), qd if velocity else None, tau, RATE, NAMES
     )
+
+
+def praise(verdict: Verdict) -> str:
+    """What the table says of a model that nothing was found against."""
+    return table(replace(verdict, findings=(), joints=(), notes=()))[-1]
 
 
 def replay(*words: object) -> int:
@@ -126,7 +134,7 @@ def test_joint_that_nothing_excites_is_named_and_the_others_are_judged(tmp_path,
     assert replay(bag, "--max-nrmse", 0.05) == 2
     output, error = capsys.readouterr()
     assert "joint 'beta_4': hardly any motion" in output
-    assert "the model explains the measured efforts" not in output
+    assert praise(verdict) not in output
     assert "'beta_4'" in error
 
 
@@ -153,9 +161,8 @@ def test_model_that_explains_nothing_is_not_said_to_explain_the_efforts(tmp_path
     noise = 20.0 * np.random.default_rng(2).standard_normal(q.shape)
     bag = write_bag(tmp_path / "bag", record(q, qd, noise, RATE, NAMES))
     assert replay(bag) == 0
-    output = capsys.readouterr().out
-    assert "the model explains the measured efforts" not in output
     report = run_job(Job(bag, "manipulator_5dof")).verdict
+    assert praise(report) not in capsys.readouterr().out
     assert all(joint.findings for joint in report.joints if joint.fit.r_squared < 0.9)
 
 

@@ -218,6 +218,21 @@ def test_edges_are_sharp(browser, tmp_path):
     np.testing.assert_allclose(np.sort(np.abs(normals), axis=1), [[0, 0, 1]] * 36, atol=1e-6)
 
 
+def test_point_with_very_many_triangles_does_not_hold_up_the_page(viewer):
+    """A cone of 200,000 triangles, of which each held against each would take minutes."""
+    normals = viewer.evaluate(
+        """(() => { const count = 200000;
+        const positions = new Float32Array(9 * count), corners = new Uint32Array(3 * count);
+        for (let i = 0; i < count; i++) {
+          const [a, b] = [i, i + 1].map((k) => (2 * Math.PI * k) / count);
+          positions.set([0, 0, 1, Math.cos(a), Math.sin(a), 0, Math.cos(b), Math.sin(b), 0], 9 * i);
+          corners.set([0, 1 + i, 1 + ((i + 1) % count)], 3 * i);
+        }
+        return Array.from(cornerNormals(positions, corners, count + 1).slice(0, 9000)); })()"""
+    )
+    np.testing.assert_allclose(np.reshape(normals, (-1, 3))[:, 2], 0.5**0.5, atol=1e-3)
+
+
 # triangles of a cube whose corner i has the coordinates of i's three bits
 CUBE = np.array(
     [

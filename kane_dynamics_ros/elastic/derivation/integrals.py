@@ -23,9 +23,15 @@ import sympy as sp
 x, y, z = sp.symbols("x y z", real=True)
 L = sp.Symbol("L", positive=True)
 
+# Moments of the section's mass per length: int dm, int y^2 dm, int z^2 dm; the r pair is the same two
+# moments where they come from the turning of the section in bending (0 without rotary inertia).
+m, my, mz, ry, rz = sp.symbols("m my mz ry rz")
+EA, GJ, EIy, EIz = sp.symbols("EA GJ EIy EIz")
+P1, P2, P3 = sp.symbols("P1 P2 P3")  # axial load at x = 0, L/2 and L, tension positive
+
 
 class Shape(NamedTuple):
-    """``axis``: rows u, v, w, phi over the nodal coordinates, functions of x, each (1, n).
+    """Displacements u, v, w and turn phi of the axis: rows (1, n) over nodal coordinates, functions of x.
 
     ``N``: the displacement of the point (x, y, z), (3, n), in two parts: ``N_bending`` holds the axial
     displacement caused by the section's turning in bending (rotary inertia), ``N_rest`` the other terms.
@@ -90,12 +96,6 @@ SHAPES = {"plane": plane, "space": space}
 
 
 # Integrals
-
-# Moments of the section's mass per length: int dm, int y^2 dm, int z^2 dm; the r pair is the same two
-# moments where they come from the turning of the section in bending (0 without rotary inertia).
-m, my, mz, ry, rz = sp.symbols("m my mz ry rz")
-EA, GJ, EIy, EIz = sp.symbols("EA GJ EIy EIz")
-P1, P2, P3 = sp.symbols("P1 P2 P3")  # axial load at x = 0, L/2 and L, tension positive
 
 
 class Integrals(NamedTuple):

@@ -17,7 +17,17 @@ from typing import Any
 
 from kane_dynamics_ros.description.geometry import Pose, moved_inertia
 from kane_dynamics_ros.description.model import Chain, Inertia
-from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector, add, apply, cross, dot, scale
+from kane_dynamics_ros.formulation.algebra import (
+    Matrix,
+    Scalar,
+    Vector,
+    add,
+    apply,
+    cross,
+    dot,
+    scale,
+    symmetric,
+)
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, SineCosine, motion, place
 from kane_dynamics_ros.formulation.kane.segments import (
@@ -26,7 +36,6 @@ from kane_dynamics_ros.formulation.kane.segments import (
     about_origin,
     body_of,
     segments_of,
-    symmetric,
 )
 
 Wrench = tuple[Vector, Vector]  # force [N], and torque about a body's origin [N m], in the body's axes
@@ -258,7 +267,7 @@ def seen_from_previous(body: BodyInertia, placement: Placement) -> BodyInertia:
 
 
 def unit_acceleration_forces(body: BodyInertia, axis: Vector, prismatic: bool) -> Wrench:
-    """Force and torque about Bo that give the body unit acceleration along its joint, at rest.
+    """Force and torque about Bo that give the body unit acceleration along its joint, at rest [N, N m].
 
     Revolute: force e x h, torque J e; prismatic: force m e, torque h x e.
     """

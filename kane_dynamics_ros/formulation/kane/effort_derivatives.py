@@ -38,11 +38,12 @@ from kane_dynamics_ros.formulation.algebra import (
     cross,
     dot,
     scale,
+    symmetric,
     transpose,
 )
 from kane_dynamics_ros.formulation.kane.dynamics import Wrench, unit_acceleration_forces
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement
-from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, symmetric
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment
 
 ZERO: Vector = (0, 0, 0)
 
@@ -72,14 +73,17 @@ def effort_derivatives(
     composite: Sequence[BodyInertia],
     u: Sequence[Scalar],
 ) -> EffortDerivatives:
-    """d tau / d q and d tau / d u at the state that the motions describe.
+    """d tau / d q and d tau / d u at the state that the motions describe, and M.
 
     Args:
         placements: geometry at the present q.
         motions: motions of the bodies, weight included (``kinematics.motion``).
         wrenches: what each joint passes on (``dynamics.resultants``); ``None`` where only ``by_u`` is wanted.
         composite: inertias of the bodies from k to the tip (``dynamics.composite_bodies``).
-        u: generalized speeds, (n,).
+        u: generalized speeds, (n,) [rad/s or m/s].
+
+    Returns:
+        Efforts [N m or N] by positions [rad or m] and by speeds, friction and rotors not included.
     """
     n = len(u)
     zeros: list[list[list[Scalar]]] = [[[0] * n for _ in range(n)] for _ in range(3)]

@@ -5,9 +5,8 @@ Equations (T..) are those of docs/theory.md.
 
 from collections.abc import Sequence
 
-from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, apply, cross, dot, scale
+from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, apply, cross, dot, scale, symmetric
 from kane_dynamics_ros.formulation.kane.kinematics import Placement, Pose, body_poses, velocities
-from kane_dynamics_ros.formulation.kane.segments import symmetric
 
 
 def kinetic_energy(placements: Sequence[Placement], u: Sequence[Scalar]) -> Scalar:

@@ -2,7 +2,7 @@
 
 Kane's equation of the last joint alone gives its u'_n in terms of the acceleration of the body before it.
 With u'_n eliminated, the last body only adds to the inertia that body n-1 seems to have, and so on to the
-root: the articulated bodies of Featherstone (1983). The cost is linear in the joints.
+root: articulated bodies [Featherstone2008]. The cost is linear in the joints.
 
 Accelerations are split into the drift, which the speeds cause alone, and the rest, alpha and a, which is
 linear in the u' and in free fall: then no velocity products occur in the elimination.
@@ -21,11 +21,12 @@ from kane_dynamics_ros.formulation.algebra import (
     cross_columns,
     dot,
     scale,
+    symmetric,
     transpose,
 )
 from kane_dynamics_ros.formulation.kane.dynamics import inertia_force, inertia_torque
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, motion
-from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, Six, symmetric
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, Six
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Articulated:
 
 @dataclass(frozen=True)
 class _Joint:
-    """A joint's elimination: torque and force for unit u', the divisor, and the effort to spare."""
+    """A joint's elimination: torque and force for unit u', the divisor, and the effort left for u'."""
 
     torque: Vector
     force: Vector
@@ -60,15 +61,16 @@ def forward_dynamics(
     rotor_inertia: Sequence[Scalar],
     gravity: Vector,
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """u' that the efforts tau cause, and the divisors met on the way.
+    """u' that the efforts tau cause, M u' = tau - V, (T16) of docs/theory.md; and the divisors on the way.
 
     Args:
         placements: geometry at the present q; every joint has a coordinate of its own, multiplier 1.
-        u, tau, rotor_inertia: speeds, efforts, rotor inertias, (n,).
+        u, tau, rotor_inertia: speeds [rad/s or m/s], efforts [N m or N], rotor inertias [kg m^2 or kg], (n,).
         gravity: free-fall acceleration in the root frame [m/s^2].
 
     Returns:
-        u' (n,) and the divisors (n,): one that is not positive means that its joint moves nothing.
+        u' [rad/s^2 or m/s^2] and the divisors [kg m^2 or kg], each (n,): a divisor that is not positive means
+        that its joint moves nothing.
     """
     n = len(placements)
     drifts = motion(placements, u, [0] * n, (0, 0, 0))
@@ -78,7 +80,7 @@ def forward_dynamics(
         whole = _own(placements[k].segment.body, drifts[k])
         if outer is not None:
             whole = _joined(whole, _seen_from_previous(outer, placements[k + 1]))
-        joint = _meet(placements[k].segment, whole, tau[k], rotor_inertia[k])
+        joint = _joint_equation(placements[k].segment, whole, tau[k], rotor_inertia[k])
         joints.insert(0, joint)
         outer = _with_joint_free(whole, joint)
     return _accelerations(placements, joints, gravity), [joint.divisor for joint in joints]
@@ -104,8 +106,8 @@ def _joined(a: Articulated, b: Articulated) -> Articulated:
     )
 
 
-def _meet(segment: Segment, whole: Articulated, effort: Scalar, rotor: Scalar) -> _Joint:
-    """The joint's own equation: divisor u' + (torque, force) . (alpha, a) = effort to spare."""
+def _joint_equation(segment: Segment, whole: Articulated, effort: Scalar, rotor: Scalar) -> _Joint:
+    """The joint's own equation: divisor u' + (torque, force) . (alpha, a) = effort - what the drift takes."""
     e = segment.axis
     if segment.prismatic:
         torque, force = apply(whole.H, e), apply(symmetric(whole.m), e)

@@ -1,4 +1,4 @@
-"""Body frames on the common normals of successive joint axes (modified Denavit-Hartenberg).
+"""Body frames on the common normals of successive joint axes, modified Denavit-Hartenberg [KhalilDombre2002].
 
 The same chain, framed so that equations come out short: z_j along joint axis j, x_j along the common
 normal of axes j and j+1, the origin at its foot. Then frame j follows frame j-1 by a turn alpha about x,
@@ -72,7 +72,10 @@ class Reframed:
 def reframe(chain: Chain) -> Reframed:
     """The chain in common-normal frames; inertias and placements follow, the physics does not change.
 
-    Frame 0 is the root's frame turned so that z_0 is the first joint's axis.
+    Frame 0 is the root's frame turned so that z_0 is the first joint's axis. (T19), (T20) of docs/theory.md.
+
+    Raises:
+        FrameError: a frame came out skew, a fault of this package.
     """
     old = segments_of(chain)
     poses = zero_pose(old)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from kane_dynamics_ros.description.model import Chain, Inertia
-from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector, add, apply, dot, scale
+from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector, add, apply, dot, scale, symmetric
 
 ROUNDING = 1e-14  # relative to the summands
 
@@ -104,12 +104,6 @@ def body_of(values: Sequence[Scalar]) -> BodyInertia:
     return BodyInertia(m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz))
 
 
-def symmetric(six: Sequence[Scalar]) -> Matrix:
-    """Six entries (xx, xy, xz, yy, yz, zz) as a matrix."""
-    xx, xy, xz, yy, yz, zz = six
-    return (xx, xy, xz), (xy, yy, yz), (xz, yz, zz)
-
-
 def about_origin(inertia: Inertia) -> BodyInertia:
     """From central inertia: S = (trace(J)/2) 1 - J about the centre of mass, plus m c c^T."""
     m, c, J = inertia.mass, inertia.com, inertia.tensor
@@ -126,9 +120,10 @@ def about_origin(inertia: Inertia) -> BodyInertia:
 
 
 def moved(body: BodyInertia, R_AB: Matrix, p_AoBo_A: Vector) -> BodyInertia:
-    """The same body seen from frame A: rotate, then shift the reference point from Bo to Ao.
+    """The same body seen from frame A: rotate, then shift the reference point from Bo to Ao ``p_AoBo_A`` [m].
 
-    With h' = R h: h_A = h' + m p and S_A = R S R^T + p h'^T + h' p^T + m p p^T.
+    With h' = R h: h_A = h' + m p and S_A = R S R^T + p h'^T + h' p^T + m p p^T, (T20) of docs/theory.md: the
+    parallel-axis theorem in second moments.
     """
     m, p = body.mass, p_AoBo_A
     h = apply(R_AB, body.moment)

@@ -16,16 +16,23 @@ from kane_dynamics_ros.formulation.kane.partial_velocities import partial_veloci
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 from kane_dynamics_ros.formulation.symbolic.trigonometry import compact, definitions, parallel_groups
 
-# A chain whose masses, lengths and inertias are symbols, and whose other numbers are exact.
+_AXES = "xyz"
+_NEGLIGIBLE = 1e-9  # what a URDF's decimals of pi leave where a zero is meant; m, kg m^2 or 1
+_WIDTH = 110  # characters
+_LEGEND = (
+    "m mass, r centre of mass, J central moment of inertia, l place of the next joint; the letter says along "
+    "which axis of the body, the number which body, from the root"
+)
+
+InverseDynamics = Callable[..., Any]  # (chain, q, qd, qdd, gravity) -> tau, generic over its scalars
+
+
+# A chain whose masses, lengths and inertias are symbols, and whose other numbers are exact
 #
 # Numbers carry the body's index, root to tip from 1 (0 is the root link). ``m_2``: mass. ``r_y2``: the centre
 # of mass of body 2 along its y. ``l_y2``: the next joint's (or the tip's) place on body 2 along y. ``J_y2``:
 # its central moment of inertia about y; ``J_xy2``: the entry off the diagonal. Zeros stay zeros, so that
 # the chain keeps its structure.
-
-
-_AXES = "xyz"
-_NEGLIGIBLE = 1e-9  # what a URDF's decimals of pi leave where a zero is meant; m, kg m^2 or 1
 
 
 def symbolic_chain(chain: Chain) -> Chain:
@@ -114,7 +121,7 @@ def _exact_angle(angle: float) -> Any:
     return exact(angle / float(sympy.pi)) * sympy.pi
 
 
-# The table of partial velocities that Kane's method is read from, in symbols.
+# The table of partial velocities that Kane's method is read from, in symbols
 
 
 class PartialVelocities(NamedTuple):
@@ -147,10 +154,7 @@ def _compact(vector: Any, q: Any, groups: Any) -> sympy.Matrix:
     return sympy.Matrix([compact(component, q, (), groups) for component in vector])
 
 
-# The equations of motion of a chain in symbols, to be read: M(q) du/dt + V(q, u) + G(q) = tau.
-
-
-InverseDynamics = Callable[..., Any]  # (chain, q, qd, qdd, gravity) -> tau, generic over its scalars
+# The equations of motion: M(q) du/dt + V(q, u) + G(q) = tau, [Malvezzi2017] eqs. (4) to (7)
 
 
 class Equations(NamedTuple):
@@ -192,14 +196,7 @@ def derive(chain: Chain, inverse_dynamics: InverseDynamics, gravity: Any = None)
     return Equations(tuple(zip(q, chain.coordinates, strict=True)), names, M, V, G, found)
 
 
-# Equations of motion as plain text and as LaTeX.
-
-
-_WIDTH = 110  # characters
-_LEGEND = (
-    "m mass, r centre of mass, J central moment of inertia, l place of the next joint; the letter says along "
-    "which axis of the body, the number which body, from the root"
-)
+# As plain text and as LaTeX
 
 
 def as_text(equations: Equations, derivation: str = "") -> str:

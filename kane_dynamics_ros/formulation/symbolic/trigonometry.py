@@ -11,11 +11,14 @@ from sympy.polys.rings import ring
 
 from kane_dynamics_ros.description.model import Chain
 
-# Which joints of a chain turn about parallel axes: their angles add up, as in c_23.
-
-
-Groups: TypeAlias = tuple[tuple[int, ...], ...]
 _PARALLEL = 1e-9  # sine of the angle between two axes
+
+Groups: TypeAlias = tuple[tuple[int, ...], ...]  # coordinates whose angles may be added up
+Harmonic: TypeAlias = tuple[int, ...]  # k of exp(i k.q)
+Fourier: TypeAlias = dict[Harmonic, Any]  # coefficient of exp(i k.q), a SymPy number
+
+
+# Which joints of a chain turn about parallel axes: their angles add up, as in c_23
 
 
 def parallel_groups(chain: Chain) -> Groups:
@@ -45,14 +48,10 @@ def _disjoint(groups: list[set[int]]) -> list[set[int]]:
     return joined
 
 
-# Trigonometric polynomials as Fourier sums: a unique form, reached without expanding anything in SymPy.
+# Trigonometric polynomials as Fourier sums: a unique form, reached without expanding anything in SymPy
 #
 # A polynomial in sines and cosines of the angles q is a sum over harmonics k (integer vectors) of
 # coefficients times exp(i k.q). Equal expressions have equal sums, whatever identities lie between them.
-
-
-Harmonic: TypeAlias = tuple[int, ...]
-Fourier: TypeAlias = dict[Harmonic, Any]  # coefficient of exp(i k.q), a SymPy number
 
 
 def fourier_sums(expression: Any, angles: tuple[Any, ...]) -> dict[Any, Fourier]:
@@ -113,7 +112,7 @@ def _collect(polynomial: Any, others: list[Any]) -> dict[Any, Fourier]:
     return {m: f for m, s in sums.items() if (f := {k: c for k, c in s.items() if c != 0})}
 
 
-# Readable equations: short trigonometric forms with the usual abbreviations, c_23 for cos(q_2 + q_3).
+# The shortest forms of the sums
 
 
 class Wave(NamedTuple):

@@ -29,11 +29,16 @@ def inverse_dynamics(
     kinetic, potential = energies(chain, q_of_t, qd_of_t, gravity, payload)
     lagrangian = kinetic - potential
     momentum_rate = lagrangian.slope.slope[:n]  # d/dt (dL/dqd_i)
+    # [Malvezzi2017] eq. (8), [Hussain2016] eq. (43)
     return (momentum_rate - lagrangian.value.slope[n:]).reshape(n)
 
 
 def energies(chain: Chain, q: Any, qd: Any, gravity: Any, payload: Inertia | None = None) -> tuple[Any, Any]:
-    """Kinetic and potential energy [J], each (1, 1); potential is zero at the root frame's origin."""
+    """Kinetic and potential energy [J], each (1, 1); potential is zero at the root frame's origin.
+
+    Of the state ``q``, ``qd`` (n,), floats, SymPy expressions or duals; ``gravity`` is the free-fall
+    acceleration in the root frame (3,) [m/s^2]. [Hussain2016] eqs. (44), (45) are those of three links.
+    """
     kinetic, potential = np.zeros((1, 1), dtype=int), np.zeros((1, 1), dtype=int)
     R_0B, p_0Bo_0 = np.eye(3, dtype=int), column((0, 0, 0))
     w_B, v_Bo_B = column((0, 0, 0)), column((0, 0, 0))

@@ -45,7 +45,7 @@ def inverse_dynamics(
     for body, moved in zip(motion, columns, strict=True):
         phi_x = body.inertia.mass * (_second_rate(body.x) - column(gravity))
         phi_R = _second_rate(body.R) @ _second_moments(body.inertia)
-        tau = tau + _project(moved.x, phi_x) + _project(moved.R, phi_R)
+        tau = tau + _project(moved.x, phi_x) + _project(moved.R, phi_R)  # [Malvezzi2017] eq. (18)
     return tau
 
 

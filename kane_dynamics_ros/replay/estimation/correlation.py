@@ -62,7 +62,7 @@ def memory(residual: Array, least: int) -> int:
 class Delay(NamedTuple):
     """``seconds`` by which the measured effort lags behind the command, and how well they then agree.
 
-    ``uncertainty`` [s]: a smaller delay cannot be told from none.
+    ``uncertainty`` [s]: a smaller delay cannot be distinguished from none.
     """
 
     seconds: float

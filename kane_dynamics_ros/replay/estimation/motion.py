@@ -1,7 +1,7 @@
 """From joint states to what the model needs: position, velocity, acceleration and measured effort.
 
 A recording is cut where its clock starts again (passes), each quantity of a joint is freed of repeats and of
-samples that were not told (series), the parts without gaps are found (spans), and only then is anything
+samples that are missing (series), the parts without gaps are found (spans), and only then is anything
 sampled, filtered and differentiated (intervals, ``estimate``). ``observe`` keeps all that a verdict needs, at
 a fraction of the samples' memory.
 """
@@ -37,7 +37,7 @@ SLOWEST = 5.0  # [Hz] at which joint states must come
 SHORTEST = 1.0  # [s] of an interval that is worth filtering, beside its ends
 EDGE_CYCLES = 3.0  # periods of the cut-off after which less than 1e-3 of a filter's end effects is left
 LOOKED_AT = 120.0  # [s] of motion from which the cut-off is chosen
-TOLD = 0.9  # share of the positions' samples that velocity must have, or it is derived
+VELOCITY_SHARE = 0.9  # of the positions' samples that velocity must have, or it is derived
 
 
 # Passes
@@ -62,31 +62,27 @@ def passes(states: JointStates, revolving: Sequence[str] = ()) -> Iterator[Order
     for start, stop in pairwise(bounds):
         chosen = slice(start, stop)
         late = int((np.diff(states.stamps[chosen]) < 0).sum())
-        part = _part(states, _order(states.stamps[chosen], start) if late else chosen)
+        part = states.part(_order(states.stamps[chosen], start) if late else chosen)
         yield Ordered(replace(part, position=unwrapped(part.position, columns)), late)
 
 
-def unwrapped(position: Array, columns: Sequence[int]) -> Array:
-    """Positions (N, n) with the jumps by 2 pi taken out of some columns; what is not told stays so.
+def unwrapped(position: Array, columns: Iterable[int]) -> Array:
+    """Positions (N, n) with the jumps by 2 pi taken out of some columns; what is missing stays missing.
 
-    A driver that tells angles from -pi to pi makes such jumps; filtered or differentiated they are enormous.
+    A driver that publishes angles from -pi to pi makes such jumps; filtered or differentiated they are
+    enormous.
     """
     result = position
     for j in columns:
-        told = np.isfinite(position[:, j])
-        if (np.abs(np.diff(position[told, j])) > np.pi).any():
+        known = np.isfinite(position[:, j])
+        if (np.abs(np.diff(position[known, j])) > np.pi).any():
             result = position.copy() if result is position else result
-            result[told, j] = np.unwrap(position[told, j])
+            result[known, j] = np.unwrap(position[known, j])
     return result
 
 
 def _order(stamps: Integers, start: int) -> Integers:
     return start + np.argsort(stamps, kind="stable")
-
-
-def _part(states: JointStates, chosen: slice | Integers) -> JointStates:
-    arrays = ("stamps", "received", "position", "velocity", "effort")
-    return replace(states, **{name: getattr(states, name)[chosen] for name in arrays})
 
 
 # Series
@@ -112,19 +108,19 @@ class Series(NamedTuple):
 def series(stamps: Integers, origin: int, values: Array) -> list[Series]:
     """The finite samples of each column, of repeated stamps the first; ``stamps`` [ns] ascend.
 
-    Columns that are told in every message share one time array.
+    Columns without missing samples share one time array.
     """
     time: Array = (stamps - origin).astype(np.float64) * 1e-9
     ascending = bool((np.diff(stamps) > 0).all())
     found = []
     for column in values.T:
-        told = np.flatnonzero(np.isfinite(column))
-        if ascending and len(told) == len(column):
+        known = np.flatnonzero(np.isfinite(column))
+        if ascending and len(known) == len(column):
             found.append(Series(time, column))
             continue
-        fresh = np.ones(len(told), bool)
-        fresh[1:] = np.diff(stamps[told]) > 0
-        found.append(Series(time[told[fresh]], column[told[fresh]]))
+        fresh = np.ones(len(known), bool)
+        fresh[1:] = np.diff(stamps[known]) > 0
+        found.append(Series(time[known[fresh]], column[known[fresh]]))
     return found
 
 
@@ -185,16 +181,16 @@ class Span:
 def spans(parts: Iterable[JointStates], derived: Sequence[bool]) -> Iterator[Span]:
     """The parts without gaps of every pass, in order; each pass sorted by stamp.
 
-    ``derived``: joints whose velocity is not told often enough, so that it does not count.
+    ``derived``: joints whose velocity comes too seldom, so that it does not count.
     """
     shift = 0.0
     for states in parts:
         origin = int(states.stamps[0])
-        position, told, effort = (
+        position, measured, effort = (
             series(states.stamps, origin, values)
             for values in (states.position, states.velocity, states.effort)
         )
-        velocity = [None if skip else one for one, skip in zip(told, derived, strict=True)]
+        velocity = [None if skip else one for one, skip in zip(measured, derived, strict=True)]
         times = [one.time for one in (*position, *velocity, *effort) if one is not None]
         if min(map(len, times)) < 2:
             continue  # too little of this pass to know every joint
@@ -266,7 +262,7 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     """
     ordered = list(passes(recording.states, recording.revolving))
     joints = recording.states.joints
-    derived = [_share_of_velocity(recording.states, j) < TOLD for j in range(len(joints))]
+    derived = [_share_of_velocity(recording.states, j) < VELOCITY_SHARE for j in range(len(joints))]
     found = list(spans((part.states for part in ordered), derived))
     longest = max(found, key=lambda span: span.seconds, default=None)
     if longest is None or longest.seconds < SHORTEST:

@@ -73,7 +73,7 @@ class Bag:
 def open_bag(path: Path) -> Iterator[Bag]:
     """A bag folder, or one of its files alone; files under zstd are unpacked while it is open.
 
-    The storage is told by a file's first bytes, never by its name nor by metadata.yaml, which may be
+    A file's first bytes say its storage, never by its name nor by metadata.yaml, which may be
     missing. Raises ``BagNotFoundError``, ``NoBagFilesError``, ``UnknownStorageError``.
     """
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_replay_") as folder:

@@ -118,7 +118,7 @@ def chunk_data(record: Record) -> bytes:
 # Buffers with an index, whether the file has chunks and indexes or not
 
 
-class Piece(NamedTuple):
+class IndexedBuffer(NamedTuple):
     """Consecutive records in one buffer, and where each channel's messages lie in it."""
 
     data: bytes
@@ -127,7 +127,7 @@ class Piece(NamedTuple):
 
 @dataclass
 class Directory:
-    """Topics by channel number, as schema and channel records tell them."""
+    """Topics by channel number, from schema and channel records."""
 
     schemas: dict[int, str] = field(default_factory=dict)
     channels: dict[int, Topic] = field(default_factory=dict)
@@ -145,7 +145,7 @@ def directory_at_end(file: BinaryIO) -> Directory:
     directory = Directory()
     try:
         summary = make_reader(file).get_summary()
-    except Exception:  # another's parser on untrusted bytes: whatever it raises, the file tells the rest
+    except Exception:  # another's parser on untrusted bytes: whatever it raises, the file itself has the rest
         summary = None
     if summary is not None:
         for schema in summary.schemas.values():
@@ -155,7 +155,7 @@ def directory_at_end(file: BinaryIO) -> Directory:
     return directory
 
 
-def pieces(file: BinaryIO, directory: Directory, damages: list[McapDamageError]) -> Iterator[Piece]:
+def buffers(file: BinaryIO, directory: Directory, damages: list[McapDamageError]) -> Iterator[IndexedBuffer]:
     """Every readable message, in the order of the file; what cannot be read is added to ``damages``."""
     for record, index in _indexed(file, damages):
         try:
@@ -171,7 +171,7 @@ def pieces(file: BinaryIO, directory: Directory, damages: list[McapDamageError])
                     McapDamageError(f"the records at byte {record.place} cannot be read ({error})")
                 )
                 continue
-        yield Piece(data, index)
+        yield IndexedBuffer(data, index)
 
 
 def _fits(entries: IndexEntries, data: bytes, directory: Directory) -> bool:
@@ -216,7 +216,7 @@ def _indexed(file: BinaryIO, damages: list[McapDamageError]) -> Iterator[tuple[R
                 loose.clear()
     except McapDamageError as damage:
         damages.append(damage)
-        index = []  # it may be cut; the chunk itself tells what it holds
+        index = []  # it may be cut; the chunk itself says what it holds
     if chunk is not None:
         yield chunk, index
     if loose:
@@ -262,7 +262,7 @@ class McapFile:
         with self.path.open("rb") as file:
             directory = directory_at_end(file)
             if not directory.channels:
-                for _ in pieces(file, directory, damages):
+                for _ in buffers(file, directory, damages):
                     pass
         if damages and not directory.channels:
             raise self._damaged(damages)
@@ -273,7 +273,7 @@ class McapFile:
         damages: list[McapDamageError] = []
         with self.path.open("rb") as file:
             directory = directory_at_end(file)
-            for data, index in pieces(file, directory, damages):
+            for data, index in buffers(file, directory, damages):
                 for entries in index:
                     topic = directory.channels[entries.channel].name
                     if topic in names:

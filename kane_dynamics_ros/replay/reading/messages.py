@@ -8,7 +8,7 @@ messages in a row, so only the first of them is walked through byte by byte.
 
 import struct
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -91,7 +91,7 @@ class BagFile(Protocol):
     """One file of a bag, whatever its storage."""
 
     def topics(self) -> tuple[Topic, ...]:
-        """The topics of the readable part. Raises ``DamagedBagError`` when none can be told."""
+        """The topics of the readable part. Raises ``DamagedBagError`` when none can be read."""
 
     def blocks(self, names: Collection[str]) -> Iterator[Block]:
         """The messages of some topics. Raises ``DamagedBagError`` after the last readable one."""
@@ -306,7 +306,7 @@ class Grouper:
 
 @dataclass(frozen=True)
 class JointStates:
-    """N messages, n joints. What a message does not tell is NaN, whatever the reason.
+    """N messages, n joints. What a message lacks is NaN, whatever the reason.
 
     ``stamps`` and ``received`` [ns], (N,); ``position``, ``velocity``, ``effort``: (N, n), in rad,
     rad/s, N m or m, m/s, N. ``found`` are the joints that appear in any message. Counted: messages
@@ -323,6 +323,12 @@ class JointStates:
     found: tuple[str, ...]
     dropped: int
     unstamped: int
+
+    def part(self, chosen: slice | Integers | Mask) -> "JointStates":
+        """Some of the messages; what is counted stays the whole recording's."""
+        return replace(
+            self, **{name: getattr(self, name)[chosen] for name in ("stamps", "received", *FIELDS)}
+        )
 
 
 class JointStateDecoder:
@@ -405,7 +411,7 @@ def _consistent(layout: Layout) -> bool:
 
 
 def _in_order(layout: Layout, block: Block, chosen: Integers, name: str, joints: tuple[str, ...]) -> Array:
-    """One field of some messages in the model's joint order, (N, n); NaN where they do not tell it."""
+    """One field of some messages in the model's joint order, (N, n); NaN where they lack it."""
     if layout.arrays[name][1] and layout.names == joints:
         return layout.doubles(block, chosen, name)
     ordered = np.full((len(chosen), len(joints)), np.nan)

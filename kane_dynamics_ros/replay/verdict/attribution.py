@@ -4,13 +4,13 @@ The residual r of a joint is regressed on what each term contributes to its effo
 
     r = c_I inertia + c_C coriolis + c_G gravity + b speed + f direction + o
 
-c_I, c_C and c_G tell by how much the model's terms are too small, b and f viscous and Coulomb friction
+c_I, c_C and c_G are by how much the model's terms are too small, b and f viscous and Coulomb friction
 that it lacks, o a constant. All six at once would share an error out among terms that resemble each other;
 so terms are taken one by one, each time the one that explains most of what is left (forward
-selection, all coefficients fitted anew), and only as long as the gain is worth telling.
+selection, all coefficients fitted anew), and only as long as the gain is worth reporting.
 
 A term that explains much need not be the cause. It is named only if
-- it can be told from all others together: they do not imitate it in this motion;
+- it can be distinguished from all others together: they do not imitate it in this motion;
 - its size is possible: no arm has ten times the gravity, or less than none, of its URDF;
 - it holds where it was not fitted: a fit to nine tenths of the recording improves the last tenth, in turns.
 
@@ -38,17 +38,16 @@ SMALLEST_SHARE = 0.05  # of the residual's power that a term must explain,
 SMALLEST_REST = 0.5  # or else of the power that the terms before it leave
 SMALLEST_EFFORT = 0.005  # of the measured effort (RMS) that a term's error must amount to
 STANDARD_ERRORS = 5.0  # a coefficient must be this many from zero
-ALIKE = 0.95  # correlation above which the motion cannot tell two terms apart
+ALIKE = 0.95  # correlation above which the motion cannot distinguish two terms
 IMITATED = 0.98  # of a term's power that all others together may make up
-# parts by which a model's term can be off: a link twice as heavy, or none
-MOST_TOO_SMALL, MOST_TOO_LARGE = 1.0, 1.0
+MOST_TOO_SMALL, MOST_TOO_LARGE = 1.0, 1.0  # by which a term can be off: a link twice as heavy, or none
 REVERSED = 0.1  # how near to -2 a part must be for an effort that was measured with the wrong sign
 FOLDS = 10  # parts of the recording that are left out in turn
 HOLDS = 2.0  # standard errors, over the parts, by which a term must improve what was left out
 AS_GOOD = 0.9  # of the best term's gain that such a term must reach to be named beside it
 SAMPLES = 20_000  # of the motion that are looked at: minutes at the analysis rate
 SMALLEST_CAUSE_SHARE = 0.3  # of the residuals' power, friction taken out, that a cause must explain
-ALONE = 0.95  # of what all causes explain together, noise apart, that the one to tell must explain alone
+ALONE = 0.95  # of what all causes explain together, noise apart, that the one to report must explain alone
 SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must beat a link, which has one
 HEAVIEST_LINK = 3.0  # times what the model says; more is no error of a URDF
 FARTHEST_TIP = 2.0  # [m] from the tip frame to the centre of what it may carry
@@ -82,7 +81,7 @@ def attribute_joint(
 ) -> list[Attribution]:
     """The terms to which a joint's residual is attributed, greatest first.
 
-    ``common`` (N,) is the part of the residual that a payload or a link's mass explains: it is told as
+    ``common`` (N,) is the part of the residual that a payload or a link's mass explains: it is reported as
     what it changes in inertia, Coriolis and gravity, and only the rest is searched for friction
     and offsets. Else an offset would pass for the weight of a payload, and friction for its inertia.
     """
@@ -117,7 +116,7 @@ def attribute(
     independent: float,
     bounded: bool = True,
 ) -> list[Attribution]:
-    """The terms to which a residual (N,) is attributed, greatest first; empty when none is worth telling.
+    """The terms to which a residual (N,) is attributed, greatest first; empty when none is worth reporting.
 
     contributions: (N,) each, by term; independent: how many of the N samples count as independent
     (a low-passed signal has fewer than samples); bounded: whether the size of a term must be one that an arm

@@ -58,16 +58,16 @@ def _amount(model: DynamicsModel, joint: int, one: Attribution) -> str:
         return f"{_percent(size)} % {sign}"
     if one.term == "offset":
         return f"of {one.coefficient:+.3g} {'N' if linear else 'N m'} missing"
-    told = model.parameters.viscous if one.term == "viscous" else model.parameters.coulomb
+    modelled = model.parameters.viscous if one.term == "viscous" else model.parameters.coulomb
     unit = {
         ("viscous", True): "N s/m",
         ("viscous", False): "N m s/rad",
         ("Coulomb", True): "N",
         ("Coulomb", False): "N m",
     }[one.term, linear]
-    if one.coefficient > 0 and not told[joint]:
+    if one.coefficient > 0 and not modelled[joint]:
         sign = "missing"
-    elif one.coefficient < 0 and not told[joint]:
+    elif one.coefficient < 0 and not modelled[joint]:
         sign = "negative: the effort helps the motion, which friction never does; check the effort's sign"
     return f"{size:.3g} {unit} {sign}"
 
@@ -96,26 +96,26 @@ def arm_findings(cause: TipBody | LinkError | None, tip: str) -> tuple[str, ...]
 
 def notes(motion: Motion) -> tuple[str, ...]:
     """What was done to the samples, and what was odd about them."""
-    told = ["times are header stamps; receive times serve only for the delay of the commands"]
+    found = ["times are header stamps; receive times serve only for the delay of the commands"]
     if motion.reordered:
-        told.append(f"{motion.reordered} joint states were received after a later one and sorted by stamp")
+        found.append(f"{motion.reordered} joint states were received after a later one and sorted by stamp")
     if motion.repeated:
-        told.append(f"{motion.repeated} joint states repeat the stamp before; the first of each was used")
+        found.append(f"{motion.repeated} joint states repeat the stamp before; the first of each was used")
     if motion.passes > 1:
-        told.append(
+        found.append(
             f"stamps jump back {motion.passes - 1} times: a looped bag; the passes are shown one by one"
         )
     if motion.gaps:
-        told.append(
+        found.append(
             f"{len(motion.gaps)} gaps, the longest {max(motion.gaps):.3g} s: nothing is filtered across them"
         )
     if motion.derived:
-        told.append(f"no velocity of {', '.join(map(repr, motion.derived))}: derived from the position")
-    return tuple(told)
+        found.append(f"no velocity of {', '.join(map(repr, motion.derived))}: derived from the position")
+    return tuple(found)
 
 
 def delay_sentence(delay: Delay | None) -> str:
-    """By how much the measured effort lags behind the command; empty where that cannot be told from 0."""
+    """By how much the measured effort lags behind the command; empty where it is uncertain."""
     if delay is None or abs(delay.seconds) <= delay.uncertainty:
         return ""
     lags = "lags behind" if delay.seconds > 0.0 else "leads"

@@ -20,7 +20,7 @@ from kane_dynamics_ros.description.xml_tree import Bounds, Element, parse_xml
 STL_HEAD = 84  # [bytes]: a comment of 80, the number of triangles
 STL_TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 COLLADA_BOUNDS = Bounds(bytes=2**26, elements=500_000, text=2**26)
-MOST_TRIANGLES_READ = 10_000_000  # of one file, with every instance that its scene makes
+MOST_READ = 10_000_000  # points, and triangles, of one file, with every instance that its scene makes
 MOST_NODES = 100_000  # of a COLLADA scene, instances counted
 DEEPEST = 64  # nodes that instantiate nodes
 
@@ -147,7 +147,7 @@ class Collada:
             if "id" in element.attributes
         }
         self.geometries: dict[str, list[Primitives]] = {}  # by the id, each read once
-        self.nodes = self.triangles = 0  # met so far
+        self.nodes = self.read = 0  # nodes, and points or triangles, met so far
 
     def surface(self) -> Surface:
         """All triangles of the scene. Raises ``MeshError``."""
@@ -198,9 +198,9 @@ class Collada:
             transform = parent @ node_transform(node)
             for instance in (*node.all("instance_geometry"), *node.all("instance_controller")):
                 for primitives in self.primitives(instance):
-                    self.triangles += len(primitives.corners)
-                    if self.triangles > MOST_TRIANGLES_READ:
-                        raise MeshError(f"it has more than {MOST_TRIANGLES_READ} triangles")
+                    self.read += max(len(primitives.points), len(primitives.corners))
+                    if self.read > MOST_READ:
+                        raise MeshError(f"it has more than {MOST_READ} points or triangles")
                     yield primitives, transform, self.material(instance, primitives.symbol)
             others = [self.target(instance, "url", "node") for instance in node.all("instance_node")]
             below = [*node.all("node"), *(other for other in others if other is not None)]

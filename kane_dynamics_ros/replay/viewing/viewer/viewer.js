@@ -8,7 +8,8 @@ const duration = playback.times[playback.times.length - 1];
 const MOTION = "#2a6f97", REFERENCE = "#099268";
 const TRACE_POINTS = 400;
 const FIELD_OF_VIEW = 40; // [degrees], from top to bottom
-const CREASE = Math.cos(Math.PI / 5);
+const CREASE = Math.cos(Math.PI / 5); // of the angle between two triangles at which an edge is sharp
+const MOST_AROUND = 1000; // triangles at a point; where there are more, faces stay flat: each is held against each
 
 // ---- The arm ----------------------------------------------------------------------------------------
 
@@ -75,12 +76,13 @@ function cornerNormals(positions, corners, points) {
   const normals = new Float32Array(3 * corners.length);
   corners.forEach((corner, i) => {
     const own = Math.floor(i / 3);
-    b.set(0, 0, 0);
-    for (let k = starts[corner]; k < starts[corner + 1]; k++) {
+    b.fromArray(areas, 3 * own);
+    const crowded = starts[corner + 1] - starts[corner] > MOST_AROUND;
+    for (let k = starts[corner]; !crowded && k < starts[corner + 1]; k++) {
       const other = around[k];
       const along = areas[3 * own] * areas[3 * other] + areas[3 * own + 1] * areas[3 * other + 1]
         + areas[3 * own + 2] * areas[3 * other + 2];
-      if (along >= CREASE * lengths[own] * lengths[other]) b.add(a.fromArray(areas, 3 * other));
+      if (other !== own && along >= CREASE * lengths[own] * lengths[other]) b.add(a.fromArray(areas, 3 * other));
     }
     b.normalize().toArray(normals, 3 * i);
   });
