@@ -28,7 +28,7 @@ demo: $(VENV)/runs  ## both nodes over DDS, three controllers on one trajectory:
 	$(BIN)/kane_dynamics demo --output demo_output
 
 test: venv  ## every test, in a process for each core; TEST_PROCESSES=0 for a single one
-	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist worksteal
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --maxprocesses 8 --dist worksteal
 
 fuzz: venv  ## mutated URDFs, bags, trajectories and models: FUZZ=20000 for many, FUZZ_SEED=1 for others
 	$(BIN)/python test/description/fuzz_urdf.py --count $(FUZZ) --seed $(FUZZ_SEED)

@@ -1,8 +1,8 @@
 """Round trips of joint states at 1 kHz: through ``feedforward_node``, and through a bare rclpy echo.
 
-Both are processes of their own under one client, which turns to the one and to the other for a second at
-a time, so that both see the same machine. A state and its answer are matched by value: the command that
-computed torque gives for it, to the last bit.
+The node runs twice, without and with its observer of external torque. The three are processes of their own
+under one client, which turns to each for a second at a time, so that all see the same machine. A state and
+its answer are matched by value: the command that computed torque gives for it, to the last bit.
 
 States are best effort with a queue of one, as ROS controllers have it: a state that comes while an older one
 waits takes its place. So the next state is sent when its millisecond has come *and* the last one is answered;
@@ -43,6 +43,7 @@ START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])  # [rad]
 START_TIME = 20.0  # [s] for the processes to come up
 LONGEST = 0.05  # [s] for an answer
 PATIENT = ("-p", "safety.state_timeout:=60.0")  # [s]: while the other node has its turn
+OBSERVING = ("-p", "observer.run:=always", "-p", "observer.effort:=commanded")  # the states carry no efforts
 RUN = f"_{os.getpid()}"  # apart from other runs on this machine
 
 Key = bytes
@@ -116,8 +117,8 @@ class Client:
             self._answered.set()
 
 
-def measure(seconds: float = 30.0) -> tuple[RoundTrips, RoundTrips]:
-    """Ours and the bare echo's round trips, ``seconds`` [s] of each, on a domain of their own.
+def measure(seconds: float = 30.0) -> tuple[RoundTrips, RoundTrips, RoundTrips]:
+    """Of ours, of ours with its observer and of the echo, ``seconds`` [s] of each, on a domain of their own.
 
     Raises:
         ForeignNodeError: another node came to the domain meanwhile.
@@ -127,22 +128,25 @@ def measure(seconds: float = 30.0) -> tuple[RoundTrips, RoundTrips]:
         return _measure(domain, seconds)
 
 
-def _measure(domain: int, seconds: float) -> tuple[RoundTrips, RoundTrips]:
+def _measure(domain: int, seconds: float) -> tuple[RoundTrips, RoundTrips, RoundTrips]:
     with (
         running("kane_dynamics_ros.nodes.feedforward_node", f"ours{RUN}", *PATIENT),
+        running("kane_dynamics_ros.nodes.feedforward_node", f"observing{RUN}", *PATIENT, *OBSERVING),
         running("benchmark.echo_node", f"echo{RUN}"),
         spinning_node() as node,
     ):
         ours = Client(node, f"ours{RUN}", computed_torque_answer())
+        observing = Client(node, f"observing{RUN}", computed_torque_answer())
         echo = Client(node, f"echo{RUN}", lambda position: position.tobytes())
-        for client in (ours, echo):
+        clients = ours, observing, echo
+        for client in clients:
             client.wait_until_answered()
         for _ in range(round(seconds)):
-            ours.run(RATE)
-            echo.run(RATE)
-        if found := foreign_nodes(node, (f"/ours{RUN}", f"/echo{RUN}")):
+            for client in clients:
+                client.run(RATE)
+        if found := foreign_nodes(node, tuple(f"/{name}{RUN}" for name in ("ours", "observing", "echo"))):
             raise ForeignNodeError(domain, found)
-    return ours.trips, echo.trips
+    return ours.trips, observing.trips, echo.trips
 
 
 def computed_torque_answer() -> Callable[[np.ndarray], Key]:
@@ -192,14 +196,18 @@ def spinning_node() -> Iterator[Node]:
 
 def lines() -> list[Line]:
     """The table's lines: what our node adds to the bare echo's round trip, and what it lost."""
-    ours, echo = measure()
+    ours, observing, echo = measure()
+    return [*_beside("node", ours, echo), *_beside("node with observer", observing, echo)]
+
+
+def _beside(name: str, ours: RoundTrips, echo: RoundTrips) -> list[Line]:
     found = []
-    for name, percentile, allowed in (("median", 50.0, 1.15), ("99th percentile", 99.0, 1.30)):
+    for title, percentile, allowed in (("median", 50.0, 1.15), ("99th percentile", 99.0, 1.30)):
         mine, theirs = ours.percentile(percentile), echo.percentile(percentile)
         required = f"under {allowed:.2f} x"
-        work = f"node's round trip at 1 kHz, {name}"
+        work = f"{name}'s round trip at 1 kHz, {title}"
         found.append(
             Line(work, mine * 1e6, theirs * 1e6, "bare rclpy echo", "us", required, mine < allowed * theirs)
         )
-    lost = f"states without an answer, of {ours.sent} (the echo lost {echo.lost})"
+    lost = f"{name}, states without an answer, of {ours.sent} (the echo lost {echo.lost})"
     return [*found, below(lost, float(ours.lost), 1.0, "DESIGN.md's bound", "states")]

@@ -4,8 +4,10 @@ A folder of results holds a list of the files that a command wrote there, ``.kan
 these alone may be replaced by the next run.
 """
 
+import errno
 import json
 import os
+import stat
 from collections.abc import Collection
 from pathlib import Path
 
@@ -36,7 +38,8 @@ class ForeignFileError(KaneDynamicsError):
 def write_file(path: Path, content: str | bytes) -> None:
     """Write beside the file, then rename: what was there stays until all of the new is on disk. Texts: UTF-8.
 
-    Folders are made as needed; devices and pipes are written to as they are. Raises ``OutputFileError``.
+    Folders are made as needed; devices and pipes are written to as they are. A file keeps its mode, and stays
+    where it may not be written to. Raises ``OutputFileError``.
     """
     data = content.encode() if isinstance(content, str) else content
     target = path.resolve()  # a link stays one
@@ -46,8 +49,14 @@ def write_file(path: Path, content: str | bytes) -> None:
         if target.exists() and not target.is_file():
             target.write_bytes(data)
             return
+        mode = target.stat().st_mode if target.exists() else None
+        if mode is not None and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+        part.unlink(missing_ok=True)  # of a process that was killed; whatever it is, it is not followed
         try:
-            with part.open("wb") as file:
+            with part.open("xb") as file:
+                if mode is not None:
+                    os.fchmod(file.fileno(), stat.S_IMODE(mode))
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

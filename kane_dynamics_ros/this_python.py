@@ -6,7 +6,10 @@ current folder is taken off the path before anything else is imported. The packa
 found it.
 """
 
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -16,6 +19,7 @@ START = (
 )
 
 
+SAFE_PATH = "PYTHONSAFEPATH"
 QUIETLY = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
 
 
@@ -26,3 +30,17 @@ def module_command(name: str, *words: str, quietly: bool = False) -> list[str]:
     """
     start = START.format(root=str(ROOT), name=name, quietly=QUIETLY if quietly else "")
     return [sys.executable, "-c", start, *words]
+
+
+@contextmanager
+def safe_children() -> Iterator[None]:
+    """Within, what ``multiprocessing`` starts leaves the current folder out too, from Python 3.11 on."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before

@@ -1,5 +1,8 @@
 """Processes of this package import nothing from the current folder, which may be anybody's."""
 
+import concurrent.futures
+import multiprocessing
+import os
 import signal
 import subprocess
 import sys
@@ -8,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kane_dynamics_ros.this_python import module_command
+from kane_dynamics_ros.this_python import SAFE_PATH, module_command, safe_children
 
 PLANTED = ("numpy", "runpy", "logging", "kane_dynamics_ros", "rclpy", "argparse")
 
@@ -56,3 +59,23 @@ def test_ctrl_c_ends_a_quiet_process_without_a_traceback_while_it_imports(tmp_pa
     process.send_signal(signal.SIGINT)
     assert process.communicate()[1] == b""
     assert process.returncode == -signal.SIGINT
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 always looks in the current folder")
+def test_workers_import_nothing_from_the_current_folder(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shared / "multiprocessing.py").write_text((shared / "numpy.py").read_text())
+    monkeypatch.chdir(shared)
+    monkeypatch.delenv(SAFE_PATH, raising=False)
+    spawn = multiprocessing.get_context("spawn")
+    with safe_children(), concurrent.futures.ProcessPoolExecutor(1, spawn) as pool:
+        assert pool.submit(pow, 2, 3).result() == 8
+    assert not (shared / "ran").exists()
+    assert SAFE_PATH not in os.environ
+    with (
+        pytest.raises(concurrent.futures.BrokenExecutor),
+        concurrent.futures.ProcessPoolExecutor(1, spawn) as pool,
+    ):
+        pool.submit(pow, 2, 3).result()
+    assert (shared / "ran").exists()  # it is a trap

@@ -4,7 +4,7 @@
 
 Direct transcription: accelerations are linear between nodes, which makes positions and speeds polynomials;
 the efforts at the nodes are CasADi's call of the generated C code, with its compiled Jacobians. Energy is
-the integral of the squared efforts, each beside its limit. Needs ``pip install kane_dynamics_ros[casadi]``.
+the integral of the squared efforts, each beside its limit. Needs ``pip install '.[casadi]'`` in the checkout.
 """
 
 import argparse

@@ -18,6 +18,7 @@ from kane_dynamics_ros.description.findings import UnknownNameError
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.physics_hash import compare_origin
 from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.formulation.dual import lanes
 from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
@@ -372,7 +373,8 @@ def write_record(module: Path, largest: Mapping[str, float], states: int, seed: 
     """Put today's verification where the last one stood; the module's checksum does not cover that line.
 
     Raises:
-        RecordError: the file cannot be written, or has no such line.
+        RecordError: the file cannot be read, or has no such line.
+        OutputFileError: it cannot be written; it is left as it was.
     """
     worst = max(largest, key=lambda name: largest[name])
     today = datetime.date.today().isoformat()
@@ -383,6 +385,6 @@ def write_record(module: Path, largest: Mapping[str, float], states: int, seed: 
         if place is None:
             raise RecordError(module, f"it has no line that begins with {RECORD.strip()!r}")
         lines[place] = f"{RECORD}{record!r}"
-        module.write_text("\n".join(lines), encoding="utf-8", newline="\n")
     except OSError as error:
         raise RecordError(module, error.strerror or str(error)) from error
+    write_file(module, "\n".join(lines))

@@ -70,19 +70,16 @@ def improved(start: Arrangement, segments: Sequence[Segment], cost: Cost) -> Arr
     Args:
         start: where to begin.
         segments: in common-normal frames, not regrouped.
-        cost: operations of what is wanted.
+        cost: operations of what is wanted; asked again of the same arrangements.
     """
     if len(segments) > SEARCHED:
         return start
-    known = {start: cost(start)}
     best, last = start, None
     while best != last:
         last = best
         for change in range(len(segments) + 1):
             for trial in _changed(best, change, segments):
-                if trial not in known:
-                    known[trial] = cost(trial)
-                if known[trial] < known[best]:
+                if cost(trial) < cost(best):
                     best = trial
     return best
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal
 
 from kane_dynamics_ros.codegen.arrangement import (
@@ -255,6 +255,7 @@ def best_arrangement(
 ) -> Arrangement:
     """What costs least for inverse dynamics; ``share`` = False: with every body in its own axes."""
 
+    @cache
     def cost(arrangement: Arrangement) -> int:
         state = state_symbols(Graph(), len(rotor_inertia))
         chain = ArrangedChain(state, arrangement, segments, gravity, rotor_inertia)

@@ -1,32 +1,22 @@
-"""Scalar expressions, hash-consed as they are created, and what their operations cost."""
+"""Scalar expressions, hash-consed as they are created, and what their operations cost.
+
+A ``Graph`` owns the nodes: equal sub-expressions are one node. An ``Expression`` is a signed reference to it,
+so that a negation costs nothing and is folded into the sum or product that uses it. Constants are folded on
+the way. Nodes are numbered in the order of their creation, hence operands always come before what uses them.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from kane_dynamics_ros.formulation.algebra import Scalar
 
-# Scalar expressions, hash-consed as they are created: equal sub-expressions are one node.
-#
-# A ``Graph`` owns the nodes; an ``Expression`` is a signed reference to one, so that a negation costs
-# nothing and is folded into the sum or product that uses it. Constants are folded on the way. Nodes are
-# numbered in the order of their creation, hence operands always come before the node that uses them.
-
-
-CONSTANT, SYMBOL, ADD, SUBTRACT, MULTIPLY, DIVIDE, CALL = (
-    "constant",
-    "symbol",
-    "+",
-    "-",
-    "*",
-    "/",
-    "call",
-)
-
-
+CONSTANT, SYMBOL, CALL = "constant", "symbol", "call"  # the kinds of nodes, and four operators
+ADD, SUBTRACT, MULTIPLY, DIVIDE = "+", "-", "*", "/"
 QUARTER_TURN = 1e-13  # an offset this near to a multiple of pi/2 [rad] is one, as in formulation.frames
 
 
@@ -305,7 +295,5 @@ def live_nodes(graph: Graph, roots: Iterable[Expression]) -> list[int]:
 
 def count_operations(nodes: Iterable[Node]) -> OperationCount:
     """Count the operations of nodes."""
-    kinds = {"+": 0, "-": 0, "*": 0, "/": 0, CALL: 0, CONSTANT: 0, SYMBOL: 0}
-    for node in nodes:
-        kinds[node.kind] += 1
-    return OperationCount(kinds["+"] + kinds["-"], kinds["*"], kinds["/"], kinds[CALL])
+    kinds = Counter(node.kind for node in nodes)
+    return OperationCount(kinds[ADD] + kinds[SUBTRACT], kinds[MULTIPLY], kinds[DIVIDE], kinds[CALL])

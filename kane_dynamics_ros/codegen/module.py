@@ -14,8 +14,6 @@ from kane_dynamics_ros.codegen.print_c import c_header, c_source
 from kane_dynamics_ros.codegen.print_python import python_source
 from kane_dynamics_ros.errors import KaneDynamicsError
 
-# Errors of writing a module.
-
 
 class OutputError(KaneDynamicsError):
     """The generated files cannot be written."""
@@ -32,9 +30,6 @@ class ModuleNameError(KaneDynamicsError):
             f"--name {found!r}: allowed are ASCII letters, digits and underscores, not beginning with a "
             "digit, and no keyword of Python; choose another name"
         )
-
-
-# Write a robot's module: NAME.py, NAME.h and NAME.c.
 
 
 GENERATED = b"enerated by kane_dynamics_ros"  # in the first line of each file

@@ -31,6 +31,7 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     DIVIDE: operator.truediv,
 }
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {"sin": np.sin, "cos": np.cos, "tanh": np.tanh}
+CONSTANTS_ALONE, PARAMETERS_ALONE, STATE_TOO = range(3)  # what a value depends on
 
 # Exact derivatives of expressions, forward through the graph.
 
@@ -223,11 +224,8 @@ def list_statements(graph: Graph, outputs: Sequence[Expression], given: Mapping[
     return Listing(graph, names, needed, uses, outputs)
 
 
-CONSTANTS_ALONE, PARAMETERS_ALONE, STATE_TOO = range(3)  # what a value depends on
-
-
 def dependence(graph: Graph) -> list[int]:
-    """For every node, which of the above."""
+    """For every node, whether it depends on constants alone, on parameters too, or on the state."""
     found: list[int] = []
     for kind, a, b, label, _ in graph.nodes:
         if kind == SYMBOL:

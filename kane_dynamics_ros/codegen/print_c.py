@@ -1,7 +1,6 @@
 """Print NAME.h and NAME.c: every function of a robot in plain C99, for one state and for many."""
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -14,8 +13,9 @@ from kane_dynamics_ros.codegen.passes import Listing, TrigonometricPass, cut_at_
 from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 
 LANES = 32  # states a block: few enough that loads from memory overlap with the arithmetic
+PER_STATE = frozenset(("q", "qd", "qdd", "tau", "wrench", "s", "c"))  # arrays that each state has of its own
 
-# Print listings as C99 statements on local constants.
+# Listings as C99 statements on local constants.
 
 
 class _Text:
@@ -47,8 +47,8 @@ class _Text:
 
 
 def _placed(name: str, at: Callable[[int], str]) -> str:
-    found = re.fullmatch(r"(q|qd|qdd|tau|wrench|s|c)\[(\d+)\]", name)
-    return f"{found[1]}[{at(int(found[2]))}]" if found else name
+    array, _, rest = name.partition("[")
+    return f"{array}[{at(int(rest[:-1]))}]" if array in PER_STATE else name
 
 
 # The sines and cosines that functions need: one pass for all that need the same.
@@ -104,7 +104,7 @@ class Sines:
         ]
 
 
-# Print one function: straight-line code, no allocation, no globals; its body serves states and lanes.
+# One function: straight-line code, no allocation, no globals; its body serves states and lanes.
 
 
 def declaration(prefix: str, function: Function) -> str:
@@ -292,7 +292,7 @@ def _one_after_the_other(prefix: str, function: Function, n: int, size: int) -> 
 # Functions that are composed of others.
 
 
-def _composed(prefix: str, function: Function, n: int, *, batched: bool = True) -> list[str]:
+def composed_function(prefix: str, function: Function, n: int, *, batched: bool = True) -> list[str]:
     """Text of a function without statements of its own."""
     call = f"{prefix}_{{}}"
     if function.composed == "defaults":
@@ -335,7 +335,7 @@ def _composed(prefix: str, function: Function, n: int, *, batched: bool = True) 
     return [*one, *(_one_after_the_other(prefix, function, n, size) if batched else [])]
 
 
-_LINEAR = """\
+LINEAR_ALGEBRA = """\
 /* Inverts a symmetric matrix in place by M = L^T D L, from the last row upwards; 0, or the one-based number
    of the outermost joint whose pivot is not clearly positive. */
 static inline int kd_invert(double *M)
@@ -369,7 +369,7 @@ static inline int kd_invert(double *M)
 }
 """
 
-_SUPPORT = """\
+SUPPORT = """\
 #if defined(__GNUC__)
 #define KD_ALWAYS __attribute__((always_inline))
 #define KD_APART __attribute__((noinline))
@@ -431,8 +431,7 @@ static inline void kd_to_rows(const double *lanes, const int n, const int used, 
 """
 
 
-# Print NAME.h: what a C or C++ program includes.
-
+# NAME.h: what a C or C++ program includes.
 
 _CONVENTIONS = """\
    q, qd, qdd, tau: position, velocity, acceleration, effort of each joint, root to tip; rad, m and
@@ -533,7 +532,7 @@ def _table(upper: str, functions: Sequence[Function]) -> list[str]:
     ]
 
 
-# Print NAME.c: every function of a robot in plain C99.
+# NAME.c: every function of a robot in plain C99.
 
 
 def c_source(name: str, derived: Derived, version: str) -> str:
@@ -548,15 +547,15 @@ def c_source(name: str, derived: Derived, version: str) -> str:
         sincos_kernel(LANES),
         "#define KD_LANES KD_SINCOS_BLOCK /* states that are computed side by side */",
         "#define KD_SINGULAR 1e-12 /* least pivot over diagonal entry of the mass matrix */",
-        _SUPPORT,
+        SUPPORT,
         _LANES,
-        _LINEAR.replace("JOINTS", str(equations.n)),
-        *_parameters(name, derived),
+        LINEAR_ALGEBRA.replace("JOINTS", str(equations.n)),
+        *parameter_functions(name, derived),
     ]
     passes: dict[tuple[int, ...], Sines] = {}
     for function in equations.functions:
         if function.composed:
-            lines += _composed(name, function, equations.n)
+            lines += composed_function(name, function, equations.n)
         else:
             lines += c_function(name, equations.n, function, derived.listings[function.name], passes)
     return "\n".join(lines)
@@ -589,7 +588,7 @@ def c_function(
     return [*lines, *body.lines(), *body.scalar(prefix), *(body.batch(prefix, n) if batched else [])]
 
 
-def _parameters(name: str, derived: Derived) -> list[str]:
+def parameter_functions(name: str, derived: Derived) -> list[str]:
     """The functions that give and prepare parameters."""
     defaults = default_parameters(derived.equations.layout, derived.chain)
     text, count = _Text(derived.prepare), len(derived.prepare.outputs)

@@ -1,7 +1,6 @@
 """Print NAME.py: what the robot is, and every function in pure Python."""
 
 import pprint
-import re
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -14,11 +13,12 @@ from kane_dynamics_ros.codegen.passes import Listing
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.kane.segments import about_origin
 
-# Print functions as Python that runs on floats and, given NumPy's sin and cos, on whole arrays.
-
-
 DEEPEST = 12  # nested operations in one statement: fewer names to store, still readable
 CALLS = ("sin", "cos", "tanh")
+UNPACKED = ("q", "qd", "qdd", "tau", "wrench")  # arguments whose elements become local names
+
+
+# One function. It runs on floats and, given NumPy's sin and cos, on whole arrays.
 
 
 def python_function(name: str, arguments: Sequence[str], n: int, listing: Listing, summary: str) -> str:
@@ -35,7 +35,7 @@ def python_function(name: str, arguments: Sequence[str], n: int, listing: Listin
     signature = ", ".join([*arguments, *(f"{call}={call}" for call in calls)])
     lines = [f"def {name}({signature}):", f'    """{summary}."""']
     for argument in arguments:
-        if argument in ("q", "qd", "qdd", "tau", "wrench"):
+        if argument in UNPACKED:
             length = 6 if argument == "wrench" else n
             lines.append(f"    ({', '.join(f'{argument}{i}' for i in range(length))},) = {argument}")
     printer = _Printer(listing)
@@ -82,10 +82,11 @@ class _Printer:
 
 def _local(label: str) -> str:
     """q[3] is unpacked to q3; elements of prepared and parameters stay subscripts."""
-    return re.sub(r"^(q|qd|qdd|tau|wrench)\[(\d+)\]$", r"\1\2", label)
+    array, _, rest = label.partition("[")
+    return f"{array}{rest[:-1]}" if array in UNPACKED else label
 
 
-# Print NAME.py: what the robot is, and every function in pure Python.
+# The module: what the robot is, then the functions.
 
 
 def python_source(name: str, derived: Derived, version: str, c_sha256: str) -> str:

@@ -16,14 +16,14 @@ from kane_dynamics_ros.codegen.functions import Function
 from kane_dynamics_ros.codegen.parameters import default_parameters
 from kane_dynamics_ros.codegen.passes import Listing
 from kane_dynamics_ros.codegen.print_c import (
-    _LINEAR,
-    _SUPPORT,
+    LINEAR_ALGEBRA,
+    SUPPORT,
     Sines,
-    _composed,
-    _parameters,
     c_function,
     c_header,
+    composed_function,
     declaration,
+    parameter_functions,
 )
 
 STATES = 256  # random states at which the error is measured
@@ -131,14 +131,14 @@ def single_sources(name: str, derived: Derived, version: str) -> dict[str, str]:
         "",
         _KERNEL,
         "#define KD_SINGULAR 1e-5 /* least pivot over diagonal entry of the mass matrix */",
-        _SUPPORT,
-        _LINEAR.replace("JOINTS", str(equations.n)),
-        *_parameters(own, derived),
+        SUPPORT,
+        LINEAR_ALGEBRA.replace("JOINTS", str(equations.n)),
+        *parameter_functions(own, derived),
     ]
     passes: dict[tuple[int, ...], Sines] = {}
     for function in equations.functions:
         if function.composed:
-            lines += _composed(own, function, equations.n, batched=False)
+            lines += composed_function(own, function, equations.n, batched=False)
         else:
             listing = derived.listings[function.name]
             lines += c_function(own, equations.n, function, listing, passes, batched=False)

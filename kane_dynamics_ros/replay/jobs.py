@@ -17,6 +17,7 @@ from kane_dynamics_ros.replay.reading.recording import Renaming, read_recording
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, Verdict, analyse
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.this_python import safe_children
 
 CONNECT = "10 s"  # for a scheduler's answer
 
@@ -161,7 +162,7 @@ def executor(workers: int, dask: str | None) -> Iterator[Executor]:
     """
     if dask is None:
         # spawn: a forked child would inherit the threads' locks of the numerical libraries
-        with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+        with safe_children(), ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
             yield pool
         return
     try:

@@ -86,7 +86,7 @@ def casadi_functions(model: GeneratedModel) -> "dict[str, casadi.Function]":
 
     Raises:
         CompileError: no C compiler, or its words.
-        ImportError: CasADi is not installed (``pip install kane_dynamics_ros[casadi]``).
+        ImportError: CasADi is not installed (``pip install '.[casadi]'`` in the checkout).
     """
     import casadi
 

@@ -123,6 +123,57 @@ def _load_again(path: Path, backend: Backend, checksum: str, parameters: Paramet
     return model if parameters == model.parameters else model._with(parameters)
 
 
+def compile_model(source: str | os.PathLike[str]) -> Path:
+    """Build the compiled form of a module now, where it is absent; returns the library's path.
+
+    Raises:
+        CompileError: it cannot be compiled.
+    """
+    path = find_module(source)
+    c_sha256: str = read_module(path).model["c_sha256"]
+    return library_path(path.with_suffix(".c"), c_sha256)
+
+
+def _kernel_maker(
+    module: "CheckedModule", metadata: ModelMetadata, backend: Backend
+) -> tuple[MakeKernel, str]:
+    """What makes a kernel from packed parameters, and which backend it is."""
+    if backend != "python":
+        try:
+            return _compiled(module.path, metadata), "c"
+        except CompileError as error:
+            if backend == "c":
+                raise
+            log.warning("%s; pure Python gives the same answers, slower", error)
+    functions = module.run()
+
+    def in_python(parameters: Sequence[float]) -> Kernel:
+        return PythonKernel(functions, parameters)
+
+    return in_python, "python"
+
+
+def _compiled(path: Path, metadata: ModelMetadata) -> MakeKernel:
+    library = load_library(path.with_suffix(".c"), metadata.model["c_sha256"])
+
+    def singular(index: int) -> SingularMassMatrixError:
+        return SingularMassMatrixError([metadata.joint_names[index]])
+
+    library.configure(ShapeError, BatchError, NonFiniteError, singular, available_processors(), documents())
+    kernel: MakeKernel = library.Kernel
+    return kernel
+
+
+def available_processors() -> int:
+    """How many processors this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# The module as a file: found, checked, run
+
+
 def find_module(source: str | os.PathLike[str]) -> Path:
     """The file of a generated module, or of a shipped model given by name.
 
@@ -179,6 +230,18 @@ def read_module(path: Path) -> CheckedModule:
     return CheckedModule(path, text, stated, _run(path, statements).MODEL)
 
 
+def _run(path: Path, text: str) -> ModuleType:
+    module = ModuleType(f"kane_dynamics_generated_{path.stem}")
+    module.__file__ = str(path)
+    try:
+        exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)
+    except Exception as error:  # a checksum can be forged
+        raise ModelChecksumError(path, f"it cannot be run as Python ({error})") from error
+    if not isinstance(getattr(module, "MODEL", None), dict):
+        raise ModelChecksumError(path, "it holds no MODEL")
+    return module
+
+
 def _check_writers(path: Path, status: os.stat_result) -> None:
     """Refuse a module that anybody could have put there; warn of one that others could have written."""
     _refuse_planted(path, status)
@@ -193,7 +256,10 @@ def _check_writers(path: Path, status: os.stat_result) -> None:
 
 
 def _refuse_planted(path: Path, status: os.stat_result) -> None:
-    """Go up from another user's file through the folders of other users: who could make the first?"""
+    """Raise ``PlantedModuleError`` where a folder that others may write to leads to another user's file.
+
+    Folders count as far up as they belong to other users, and the one above these.
+    """
     folders = iter(path.parents)
     of = status
     while _is_of_another_user(of) and (folder := next(folders, None)):
@@ -203,7 +269,7 @@ def _refuse_planted(path: Path, status: os.stat_result) -> None:
 
 
 def _is_of_another_user(status: os.stat_result) -> bool:
-    """Whether a file is of somebody whose code does not run in this process anyway."""
+    """Whether it is neither the user's, nor root's, nor whose code runs in this process anyway."""
     return status.st_uid not in (os.geteuid(), 0, os.stat(__file__).st_uid)
 
 
@@ -212,61 +278,3 @@ def _name(user: int) -> str:
         return f"user {pwd.getpwuid(user).pw_name!r}"
     except KeyError:
         return f"user {user}"
-
-
-def _run(path: Path, text: str) -> ModuleType:
-    module = ModuleType(f"kane_dynamics_generated_{path.stem}")
-    module.__file__ = str(path)
-    try:
-        exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)
-    except Exception as error:  # a checksum can be forged
-        raise ModelChecksumError(path, f"it cannot be run as Python ({error})") from error
-    if not isinstance(getattr(module, "MODEL", None), dict):
-        raise ModelChecksumError(path, "it holds no MODEL")
-    return module
-
-
-def compile_model(source: str | os.PathLike[str]) -> Path:
-    """Build the compiled form of a module now, where it is absent; returns the library's path.
-
-    Raises:
-        CompileError: it cannot be compiled.
-    """
-    path = find_module(source)
-    c_sha256: str = read_module(path).model["c_sha256"]
-    return library_path(path.with_suffix(".c"), c_sha256)
-
-
-def _kernel_maker(module: CheckedModule, metadata: ModelMetadata, backend: Backend) -> tuple[MakeKernel, str]:
-    """What makes a kernel from packed parameters, and which backend it is."""
-    if backend != "python":
-        try:
-            return _compiled(module.path, metadata), "c"
-        except CompileError as error:
-            if backend == "c":
-                raise
-            log.warning("%s; pure Python gives the same answers, slower", error)
-    functions = module.run()
-
-    def in_python(parameters: Sequence[float]) -> Kernel:
-        return PythonKernel(functions, parameters)
-
-    return in_python, "python"
-
-
-def available_processors() -> int:
-    """How many processors this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def _compiled(path: Path, metadata: ModelMetadata) -> MakeKernel:
-    library = load_library(path.with_suffix(".c"), metadata.model["c_sha256"])
-
-    def singular(index: int) -> SingularMassMatrixError:
-        return SingularMassMatrixError([metadata.joint_names[index]])
-
-    library.configure(ShapeError, BatchError, NonFiniteError, singular, available_processors(), documents())
-    kernel: MakeKernel = library.Kernel
-    return kernel

@@ -1,4 +1,4 @@
-"""Input that wants to do harm: refused within a second and 200 MB, and nothing beside the file is opened."""
+"""Input that wants to do harm: refused at a bounded cost, and nothing beside the file is opened."""
 
 import subprocess
 import sys

@@ -202,6 +202,20 @@ def steps_of_decoding(messages: list[bytes]) -> int:
     return counted
 
 
+def test_frame_ids_that_all_differ_take_the_work_of_one_frame_id():
+    """60,000 states of as many frames took sixteen times as long as of one."""
+
+    def message(i: int, frame: str) -> bytes:
+        types = STORE.types
+        stamp = types["builtin_interfaces/msg/Time"](1, i)
+        values = (np.full(5, float(i)) for _ in range(3))
+        header = types["std_msgs/msg/Header"](stamp, frame)
+        return bytes(STORE.serialize_cdr(types[JOINT_STATE](header, list(NAMES), *values), JOINT_STATE))
+
+    same = steps_of_decoding([message(i, "frame_00000") for i in range(2000)])
+    assert steps_of_decoding([message(i, f"frame_{i:05d}") for i in range(2000)]) == same
+
+
 @pytest.mark.parametrize("what", ["frame", "joint"])
 def test_messages_that_all_differ_in_layout_take_work_linear_in_their_number(what):
     def message(i: int) -> bytes:

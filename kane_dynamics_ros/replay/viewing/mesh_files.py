@@ -21,6 +21,7 @@ STL_HEAD = 84  # [bytes]: a comment of 80, the number of triangles
 STL_TRIANGLE = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("attribute", "<u2")])
 COLLADA_BOUNDS = Bounds(bytes=2**26, elements=500_000, text=2**26)
 MOST_READ = 10_000_000  # points, and triangles, of one file, with every instance that its scene makes
+FARTHEST = 1e9  # [m]
 MOST_NODES = 100_000  # of a COLLADA scene, instances counted
 DEEPEST = 64  # nodes that instantiate nodes
 
@@ -59,8 +60,10 @@ def plain_surface(points: Points, corners: Indices) -> Surface:
 def read_mesh(data: bytes, suffix: str) -> Surface:
     """The triangles of a file's content; ``suffix`` is one of ``READERS``. Raises ``MeshError``."""
     surface = READERS[suffix](data)
-    if not len(surface.corners) or not np.isfinite(surface.points).all():
-        raise MeshError("it holds no triangles, or points that are no numbers")
+    if not len(surface.corners):
+        raise MeshError("it holds no triangles")
+    if not (np.abs(surface.points) < FARTHEST).all():
+        raise MeshError(f"a point is no number, or farther than {FARTHEST:.0e} m")
     if surface.corners.min() < 0 or surface.corners.max() >= len(surface.points):
         raise MeshError("a face names a point that is not there")
     return surface
@@ -122,7 +125,8 @@ def read_collada(data: bytes) -> Surface:
     if root.tag != "COLLADA":
         raise MeshError(f"it is no COLLADA file, but <{root.tag[:40]}>")
     try:
-        return Collada(root).surface()
+        with np.errstate(all="ignore"):  # what is not finite is refused in the end
+            return Collada(root).surface()
     except (ValueError, IndexError, OverflowError, RecursionError) as error:
         raise MeshError(f"it is no valid COLLADA file ({error})") from None
 

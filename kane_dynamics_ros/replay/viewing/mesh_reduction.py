@@ -15,6 +15,7 @@ import numpy as np
 
 from kane_dynamics_ros.replay.viewing.mesh_files import MeshError, Surface
 
+SMALLEST = 1e-30  # [m] of a side; below it single precision ends
 FINEST = 65535  # steps of the grid along each side of the bounding box: 16 bits
 CLOSE_ENOUGH = 0.85  # of the triangles that a mesh may have, that many are as good
 MOST_TRIALS = 16  # of cells, until a mesh has so many
@@ -41,10 +42,7 @@ def allowances(counts: Sequence[int], most: int) -> list[int]:
 
 def joined(surface: Surface) -> Surface:
     """The surface without double points, at the page's own resolution. Raises ``MeshError``."""
-    size = longest_side(surface)
-    if not np.isfinite(size):
-        raise MeshError("its points are too far from each other")
-    found = clustered(surface, size / FINEST)
+    found = clustered(surface, longest_side(surface) / FINEST)
     if not len(found.corners):
         raise MeshError("its triangles have no area")
     return found
@@ -114,7 +112,7 @@ def packed(surface: Surface) -> tuple[bytes, list[int]]:
     """
     points = surface.points
     low, extent = points.min(axis=0), np.ptp(points, axis=0)
-    step = np.where(extent > 0, extent / FINEST, 1.0)
+    step = np.where(extent > SMALLEST, extent / FINEST, 1.0)
     places = np.clip(np.rint((points - low) / step), 0, FINEST).astype("<u2")
     order = np.argsort(surface.parts, kind="stable")
     corners = surface.corners[order].astype("<u2" if len(points) <= FINEST else "<u4")

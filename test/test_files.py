@@ -1,0 +1,64 @@
+"""Files are written whole or not at all, and nothing else is touched."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kane_dynamics_ros.files import OutputFileError, write_file
+
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+from kane_dynamics_ros.files import OutputFileError, write_file
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+try:
+    write_file(Path(sys.argv[1]), "new" * 1000)
+except OutputFileError:
+    sys.exit(3)
+"""
+
+
+def test_what_was_there_stays_when_the_disk_is_full(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("old" * 1000)
+    assert subprocess.run([sys.executable, "-c", FULL_DISK, path], check=False).returncode == 3
+    assert path.read_text() == "old" * 1000
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_file_keeps_its_mode_and_a_link_stays_one(tmp_path: Path) -> None:
+    path, link = tmp_path / "file", tmp_path / "link"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    write_file(link, "new")
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink()
+
+
+def test_a_file_that_may_not_be_written_to_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    monkeypatch.setattr("os.access", lambda *_: False)  # as for all but root, of mode 444
+    with pytest.raises(OutputFileError):
+        write_file(path, "new")
+    assert path.read_text() == "old"
+
+
+def test_a_link_that_somebody_put_in_the_way_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that others may write to, the name of what is written beside can be guessed."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    monkeypatch.setattr("os.getpid", lambda: 7)
+    (tmp_path / ".file.7.part").symlink_to(precious)
+    write_file(tmp_path / "file", "new")
+    assert precious.read_text() == "mine"
+    assert (tmp_path / "file").read_text() == "new"
