@@ -54,10 +54,8 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> Outcom
     verdict: Verdict | None = None
     try:
         if job.report is not None:
-            from kane_dynamics_ros.replay.report.report import (
-                check_folder,
-                write_report,
-            )  # imports matplotlib
+            # imports matplotlib
+            from kane_dynamics_ros.replay.report.report import check_folder, write_report
 
             check_folder(job.bag, job.report)
         model = load_model(job.model)
