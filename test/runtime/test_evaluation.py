@@ -28,8 +28,8 @@ needs_compiler = pytest.mark.skipif(compiler() is None, reason="no C compiler on
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_wrong_arguments_raise_our_errors(small: Path, backend: str) -> None:
-    model = load_model(small, backend=backend)
+def test_wrong_arguments_raise_our_errors(unchanged: Path, backend: str) -> None:
+    model = load_model(unchanged, backend=backend)
     zero = np.zeros(2)
     cases: list[tuple[tuple, type[KaneDynamicsError], str]] = [
         ((np.zeros(3), zero, zero), ShapeError, "q: found shape (3,); allowed are (2,) and (N, 2)"),
@@ -65,8 +65,8 @@ def _last(bad: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_any_real_array_is_taken_and_none_is_changed(small: Path, backend: str) -> None:
-    model = load_model(small, backend=backend)
+def test_any_real_array_is_taken_and_none_is_changed(unchanged: Path, backend: str) -> None:
+    model = load_model(unchanged, backend=backend)
     expected = model.inverse_dynamics([1.0, 2.0], [3.0, 4.0], [5.0, 6.0])
     reversed_q = np.array([2.0, 9.0, 1.0])[::-2]
     found = model.inverse_dynamics(reversed_q, np.array([3, 4]), np.array([5, 6], dtype=np.float32))
@@ -76,8 +76,8 @@ def test_any_real_array_is_taken_and_none_is_changed(small: Path, backend: str) 
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_the_result_goes_into_the_array_that_is_given(small: Path, backend: str) -> None:
-    model = load_model(small, backend=backend)
+def test_the_result_goes_into_the_array_that_is_given(unchanged: Path, backend: str) -> None:
+    model = load_model(unchanged, backend=backend)
     for shape in ((3, 2), (3, 40, 2)):
         states = np.random.default_rng(0).normal(size=shape)
         out = np.full(shape[1:], np.nan)
@@ -94,15 +94,15 @@ def test_the_result_goes_into_the_array_that_is_given(small: Path, backend: str)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_result_over_an_input_is_refused(small: Path, backend: str) -> None:
+def test_a_result_over_an_input_is_refused(unchanged: Path, backend: str) -> None:
     q = np.zeros(2)
     with pytest.raises(ValueError, match=r"^out: it overlaps an input$"):
-        load_model(small, backend=backend).inverse_dynamics(q, np.ones(2), np.ones(2), q)
+        load_model(unchanged, backend=backend).inverse_dynamics(q, np.ones(2), np.ones(2), q)
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_an_effort_is_never_stretched_over_a_batch_that_rubs(small: Path, backend: str) -> None:
-    model = load_model(small, backend=backend).with_parameters(viscous=[1.0, 2.0])
+def test_an_effort_is_never_stretched_over_a_batch_that_rubs(unchanged: Path, backend: str) -> None:
+    model = load_model(unchanged, backend=backend).with_parameters(viscous=[1.0, 2.0])
     with pytest.raises(BatchError) as raised:
         model.forward_dynamics(np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(2))
     assert str(raised.value) == "tau: found shape (2,); it must be (3, 2), like the first argument's"
@@ -113,17 +113,17 @@ def test_an_effort_is_never_stretched_over_a_batch_that_rubs(small: Path, backen
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("bad", [["1", "2"], [None, 0.0], np.array([1.0, 2.0], dtype=object)])
-def test_texts_and_objects_are_not_numbers(small: Path, backend: str, bad: object) -> None:
+def test_texts_and_objects_are_not_numbers(unchanged: Path, backend: str, bad: object) -> None:
     with pytest.raises(TypeError):
-        load_model(small, backend=backend).gravity(bad)
+        load_model(unchanged, backend=backend).gravity(bad)
 
 
 @needs_compiler
 @pytest.mark.parametrize("count", [1, 31, 32, 33, 8191, 16384, 50001])
-def test_batches_of_any_length_are_cut_and_shared_without_a_seam(small: Path, count: int) -> None:
+def test_batches_of_any_length_are_cut_and_shared_without_a_seam(unchanged: Path, count: int) -> None:
     """Blocks of 32 states, threads from 16,384 on: each row as in pure Python."""
     states = np.random.default_rng(count).normal(size=(3, count, 2))
-    compiled, python = (load_model(small, backend=backend) for backend in ("c", "python"))
+    compiled, python = (load_model(unchanged, backend=backend) for backend in ("c", "python"))
     expected = python.inverse_dynamics(*states)
     np.testing.assert_allclose(compiled.inverse_dynamics(*states), expected, rtol=0, atol=1e-11)
     states[1, -1, 0] = np.inf

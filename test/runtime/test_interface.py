@@ -15,10 +15,10 @@ import pytest
 from kane_dynamics_ros.errors import NonFiniteError
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
 from kane_dynamics_ros.runtime.compilation import compiler
-from kane_dynamics_ros.runtime.load import ModelChecksumError
+from kane_dynamics_ros.runtime.load import Backend, ModelChecksumError
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
-BACKENDS = ["python"] + (["c"] if compiler() else [])
+BACKENDS: list[Backend] = ["python"] + (["c"] if compiler() else [])
 EVALUATORS = [
     name
     for name, method in vars(GeneratedModel).items()
@@ -34,8 +34,8 @@ def arguments_of(model: GeneratedModel, name: str) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(params=BACKENDS)
-def model(request: pytest.FixtureRequest, small: Path) -> GeneratedModel:
-    return load_model(small, backend=request.param)
+def model(request: pytest.FixtureRequest, unchanged: Path) -> GeneratedModel:
+    return load_model(unchanged, backend=request.param)
 
 
 @pytest.mark.parametrize("variant", ["plain", "loaded"])
@@ -70,8 +70,8 @@ def test_keywords_and_positions_give_the_same(model: GeneratedModel, name: str, 
 
 @pytest.mark.skipif(compiler() is None, reason="no C compiler on this machine")
 @pytest.mark.parametrize("name", EVALUATORS)
-def test_no_python_runs_between_a_call_and_the_compiled_code(small: Path, name: str) -> None:
-    model = load_model(small, backend="c")
+def test_no_python_runs_between_a_call_and_the_compiled_code(unchanged: Path, name: str) -> None:
+    model = load_model(unchanged, backend="c")
     function, arguments = getattr(model, name), arguments_of(model, name).values()
     called: list[Any] = []
     sys.setprofile(lambda frame, event, argument: called.append(event) if event == "call" else None)
@@ -125,8 +125,9 @@ def test_a_model_is_pickled_with_its_backend_and_parameters(model: GeneratedMode
     np.testing.assert_array_equal(back.bias([1.0, 2.0], [3.0, 4.0]), heavy.bias([1.0, 2.0], [3.0, 4.0]))
 
 
-def test_a_pickled_model_whose_module_was_replaced_is_refused(model: GeneratedModel, small: Path) -> None:
-    kept = pickle.dumps(model)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_pickled_model_whose_module_was_replaced_is_refused(backend: Backend, small: Path) -> None:
+    kept = pickle.dumps(load_model(small, backend=backend))
     from kane_dynamics_ros.checksum import with_checksum
 
     body = small.read_text().rpartition("\n\n\n")[0]
