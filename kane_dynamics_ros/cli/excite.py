@@ -24,7 +24,7 @@ from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.identification.excitation import (
     UNLIMITED_RANGE,
     Excitation,
-    Points,
+    GuardedPoints,
     TrajectoryLimits,
     body_points,
     excite,
@@ -165,7 +165,7 @@ def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
     return chain, []
 
 
-def floor_points(arguments: argparse.Namespace, chain: Chain) -> Points | None:
+def floor_points(arguments: argparse.Namespace, chain: Chain) -> GuardedPoints | None:
     """What stays above the floor; None where there is none."""
     if arguments.floor == "none":
         return None

@@ -32,7 +32,7 @@ SHRINK = 0.8
 LEAST = 1e-3  # of the first amplitude that is worth a motion
 
 
-class NoMotionError(KaneDynamicsError):
+class StartTooHeavyError(KaneDynamicsError):
     """No motion keeps the effort limits."""
 
     def __init__(self, joint: str, effort: float, limit: float) -> None:
@@ -128,7 +128,7 @@ def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float)
 
         A sin^2(pi t / T) sin(2 pi n t / T)    or    A sin^2(pi t / T) (1 - cos(2 pi n t / T)) / 2
 
-    Raises ``NoMotionError`` where not even standing still keeps the effort limits.
+    Raises ``StartTooHeavyError`` where not even standing still keeps the effort limits.
     """
     times = np.linspace(0.0, duration, round(duration / POINT) + 1)
     start = np.array([_start(joint) for joint in model.joints])
@@ -141,7 +141,7 @@ def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float)
     holding = np.abs(model.gravity(start))
     if (holding >= limits).any():
         worst = int(np.argmax(holding / limits))
-        raise NoMotionError(model.joint_names[worst], holding[worst], limits[worst])
+        raise StartTooHeavyError(model.joint_names[worst], holding[worst], limits[worst])
     allowed = holding + PART * (limits - holding)
     scale = 1.0
     while True:
@@ -152,7 +152,7 @@ def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float)
         scale *= SHRINK
         if scale < LEAST:
             worst = int(np.argmax(use))
-            raise NoMotionError(model.joint_names[worst], use[worst] * allowed[worst], limits[worst])
+            raise StartTooHeavyError(model.joint_names[worst], use[worst] * allowed[worst], limits[worst])
 
 
 def _start(joint: JointInfo) -> float:

@@ -15,7 +15,7 @@ LONGEST = 500  # statements of a part, and outputs that it writes
 
 
 @dataclass(frozen=True)
-class Part:
+class FunctionPart:
     """Some consecutive statements of a function.
 
     ``listing`` names values of earlier parts ``m[place]``; ``given`` says in which place of m a value for
@@ -27,7 +27,7 @@ class Part:
     outputs: Sequence[int]
 
 
-def cut_in_parts(listing: Listing, longest: int = LONGEST) -> tuple[list[Part], int]:
+def cut_in_parts(listing: Listing, longest: int = LONGEST) -> tuple[list[FunctionPart], int]:
     """The parts in order, and how many places m has.
 
     Outputs are written where they are computed; those that are inputs or constants, in parts of their own.
@@ -70,6 +70,6 @@ def _part(
     statements: Sequence[int],
     given: Mapping[int, int],
     outputs: Sequence[int],
-) -> Part:
+) -> FunctionPart:
     own = replace(whole, names=names, statements=statements, outputs=[whole.outputs[k] for k in outputs])
-    return Part(own, given, outputs)
+    return FunctionPart(own, given, outputs)

@@ -14,7 +14,7 @@ from kane_dynamics_ros.description.model import (
     Robot,
 )
 from kane_dynamics_ros.description.physics_hash import (
-    Origin,
+    ModelOrigin,
     OriginCheck,
     check_origin,
     describe_differences,
@@ -32,7 +32,7 @@ __all__ = [
     "Limits",
     "Link",
     "Mimic",
-    "Origin",
+    "ModelOrigin",
     "OriginCheck",
     "Robot",
     "check_origin",

@@ -119,7 +119,7 @@ def note_lumped(body: Body, parts: Parts, notes: Notes) -> None:
 # Which faults matter to the chain: those of what moves, and of what places what moves
 
 
-def judge_faults(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Robot, notes: Notes) -> None:
+def judge_defects(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Robot, notes: Notes) -> None:
     """Refuse faults of links and joints that the chain's motion depends on, and warn of the others.
 
     ``on_the_way``: held joints between the root and the moving ones, which place these.
@@ -130,13 +130,13 @@ def judge_faults(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Rob
     placing = {joint.name for joint in on_the_way}
     placing |= {part.joint.name for part in attached if part.joint is not None}
     for link in robot.links:
-        for _, error in link.faults:
+        for _, error in link.defects:
             if link.name in moved_links:
                 notes.refuse(error)
             else:
                 notes.warn(error, "no harm here: the link does not move with the chain")
     for joint in robot.joints:
-        for aspect, error in joint.faults:
+        for aspect, error in joint.defects:
             if joint.name in moving or (joint.name in placing and aspect == "placement"):
                 notes.refuse(error)
             else:

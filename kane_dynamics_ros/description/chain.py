@@ -9,7 +9,7 @@ from kane_dynamics_ros.description.bodies import (
     Parts,
     attached_links,
     body_of,
-    judge_faults,
+    judge_defects,
     judge_inertias,
     judge_resistance,
     note_lumped,
@@ -79,7 +79,7 @@ def serial_chain(
         note_lumped(body, parts, notes)
     coordinates, joints = chain_joints(steps, bodies, path, parts, notes)
     judged = Notes(robot.source, strict=strict)
-    judge_faults(bodies, fixing_joints(carried, path, parts), carried, judged)
+    judge_defects(bodies, fixing_joints(carried, path, parts), carried, judged)
     judge = Judge(joints, default_tip)
     if not judged.errors:  # else there are no numbers to judge
         judge_resistance(joints, carried, judge, judged)
@@ -159,7 +159,7 @@ def note_left_out(parts: Parts, root: str, notes: Notes) -> None:
 # with the opposite motion and no mass, before it goes on. The two motions cancel for everything beyond.
 
 
-class Step(NamedTuple):
+class RouteStep(NamedTuple):
     """A moving joint and its frame at position 0 in the frame of the body before it.
 
     ``back``: the joint leads back from a follower, with the opposite motion.
@@ -179,21 +179,23 @@ def companions(path: Sequence[Joint], joints: Sequence[Joint], held: HeldJoints)
     return {joint.name for joint in off_path if leader_of(joint.name, mimics) in leaders}
 
 
-def route(root: str, path: Sequence[Joint], parts: Parts) -> tuple[list[Step], Pose]:
+def route(root: str, path: Sequence[Joint], parts: Parts) -> tuple[list[RouteStep], Pose]:
     """The steps from the root to the path's end, and the end's frame in the last step's body."""
     off_path = parts.moving - {joint.name for joint in path}
-    steps: list[Step] = []
+    steps: list[RouteStep] = []
     since = out_and_back(root, off_path, parts, Pose(), steps)
     for joint in path:
         if joint.name in parts.moving:
-            steps.append(Step(joint, since.then(Pose(joint.R_PJ, joint.p_PoJo_P))))
+            steps.append(RouteStep(joint, since.then(Pose(joint.R_PJ, joint.p_PoJo_P))))
             since = out_and_back(joint.child, off_path, parts, Pose(), steps)
         else:
             since = since.then(moved_pose(joint, parts.held.positions[joint.name]))
     return steps, since
 
 
-def out_and_back(first: str, off_path: Collection[str], parts: Parts, since: Pose, steps: list[Step]) -> Pose:
+def out_and_back(
+    first: str, off_path: Collection[str], parts: Parts, since: Pose, steps: list[RouteStep]
+) -> Pose:
     """Append the ways to the companions that the body of link ``first`` carries, and back.
 
     ``since`` is the body's frame in the last step's body; returns it anew after the last way back.
@@ -202,9 +204,9 @@ def out_and_back(first: str, off_path: Collection[str], parts: Parts, since: Pos
         for joint in parts.below.get(link.name, ()):
             if joint.name in off_path:
                 there = pose.then(Pose(joint.R_PJ, joint.p_PoJo_P))
-                steps.append(Step(joint, since.then(there)))
+                steps.append(RouteStep(joint, since.then(there)))
                 beyond = out_and_back(joint.child, off_path, parts, Pose(), steps)
-                steps.append(Step(joint, beyond, back=True))
+                steps.append(RouteStep(joint, beyond, back=True))
                 since = inverse(there)
     return since
 
@@ -213,7 +215,7 @@ def out_and_back(first: str, off_path: Collection[str], parts: Parts, since: Pos
 
 
 def chain_joints(
-    steps: Sequence[Step], bodies: Sequence[Body], path: Sequence[Joint], parts: Parts, notes: Notes
+    steps: Sequence[RouteStep], bodies: Sequence[Body], path: Sequence[Joint], parts: Parts, notes: Notes
 ) -> tuple[tuple[str, ...], tuple[ChainJoint, ...]]:
     """The names of the independent coordinates, and the chain's joints with their bodies."""
     out = [body.joint for body in bodies]
@@ -229,7 +231,7 @@ def chain_joints(
     return coordinates, tuple(joints)
 
 
-def chain_joint(step: Step, follows: Following, body: Body) -> ChainJoint:
+def chain_joint(step: RouteStep, follows: Following, body: Body) -> ChainJoint:
     """A joint of the robot with the body that it carries."""
     joint = step.joint
     return ChainJoint(
@@ -252,7 +254,7 @@ def chain_joint(step: Step, follows: Following, body: Body) -> ChainJoint:
     )
 
 
-def joint_back(step: Step, follows: Following, parts: Parts) -> ChainJoint:
+def joint_back(step: RouteStep, follows: Following, parts: Parts) -> ChainJoint:
     """The joint that leads back from a follower: its motion reversed, and nothing else of it."""
     joint = step.joint
     return ChainJoint(

@@ -149,7 +149,7 @@ class DescriptionError(KaneDynamicsError):
 
     @property
     def errors(self) -> tuple["DescriptionError", ...]:
-        """This error; of ``SeveralFaultsError`` its parts."""
+        """This error; of ``SeveralDefectsError`` its parts."""
         return (self,)
 
     @property
@@ -158,7 +158,7 @@ class DescriptionError(KaneDynamicsError):
         return Finding(self.code, "error", f"{self.found}; {self.remedy}", *self.place)
 
 
-class SeveralFaultsError(DescriptionError):
+class SeveralDefectsError(DescriptionError):
     """Several refusals of one chain, so that all are known after one run; the code is the first one's."""
 
     def __init__(self, errors: Sequence[DescriptionError]) -> None:
@@ -586,6 +586,6 @@ class Notes:
     def raise_errors(self) -> None:
         """Raise what was refused: one error as it is, several together."""
         if self.errors:
-            error = self.errors[0] if len(self.errors) == 1 else SeveralFaultsError(self.errors)
+            error = self.errors[0] if len(self.errors) == 1 else SeveralDefectsError(self.errors)
             error.noted = tuple(self.findings)
             raise error

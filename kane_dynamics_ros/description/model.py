@@ -53,7 +53,7 @@ class Mimic:
     offset: float = 0.0
 
 
-class Fault(NamedTuple):
+class Defect(NamedTuple):
     """What is wrong with a part of a link or joint; whether it matters is known when a chain is chosen."""
 
     aspect: Literal["inertia", "placement", "axis", "motion"]
@@ -68,7 +68,7 @@ class Link:
     inertia: Inertia | None
     line: int | None = None
     reach: float | None = None
-    faults: tuple[Fault, ...] = ()
+    defects: tuple[Defect, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Joint:
     mimic: Mimic | None = None
     initial_position: float | None = None  # from <ros2_control>
     line: int | None = None
-    faults: tuple[Fault, ...] = ()
+    defects: tuple[Defect, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def at_places(value: Any, places: int) -> Any:
     return round(value, places) + 0.0 if isinstance(value, float) else value
 
 
-class Origin(Protocol):
+class ModelOrigin(Protocol):
     """What a generated model states about the chain that it was generated from."""
 
     @property
@@ -121,7 +121,7 @@ class OriginCheck(NamedTuple):
     matches: bool
 
 
-def check_origin(model: Origin, robot: Robot) -> OriginCheck:
+def check_origin(model: ModelOrigin, robot: Robot) -> OriginCheck:
     """Whether ``model`` was generated from ``robot``: the same physics from root to tip, with its locks.
 
     Raises ``DescriptionError`` where the robot has no such chain.
@@ -129,7 +129,7 @@ def check_origin(model: Origin, robot: Robot) -> OriginCheck:
     return compare_origin(model, serial_chain(robot, model.tip, root=model.root, lock=model.locked))
 
 
-def compare_origin(model: Origin, chain: Chain) -> OriginCheck:
+def compare_origin(model: ModelOrigin, chain: Chain) -> OriginCheck:
     """Whether ``model`` was generated from ``chain``. The only place that decides this."""
     found = physics_hash(chain)
     return OriginCheck(chain, found, found == model.urdf_hash)

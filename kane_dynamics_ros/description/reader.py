@@ -45,7 +45,7 @@ from kane_dynamics_ros.description.geometry import (
 from kane_dynamics_ros.description.model import (
     MOVING,
     ZERO,
-    Fault,
+    Defect,
     Inertia,
     Joint,
     JointKind,
@@ -59,7 +59,7 @@ from kane_dynamics_ros.description.tree import check_tree
 from kane_dynamics_ros.description.urdf_elements import (
     ROBOT,
     UNREAD,
-    Faults,
+    Defects,
     UnknownItems,
     checked_copy,
     parse,
@@ -136,12 +136,12 @@ def check_is_urdf(root: Element, notes: Notes) -> None:
 # Elements, their checked copies, and what urdf_parser_py made of these
 
 
-class Part(NamedTuple):
+class RobotPart(NamedTuple):
     """A link or joint: its element, the copy that urdf_parser_py reads, and what of it cannot be read."""
 
     reader: Reader
     copy: Element
-    faults: Faults
+    defects: Defects
 
     def child(self, tag: str) -> Reader:
         """The reader of the child called ``tag``, or of the part itself where there is none."""
@@ -161,10 +161,10 @@ def named(elements: Iterable[Element], kind: str, notes: Notes) -> Iterator[Read
         yield reader
 
 
-def copied(reader: Reader, unknown: UnknownItems) -> Part:
+def copied(reader: Reader, unknown: UnknownItems) -> RobotPart:
     """The checked copy of a link or joint. Raises where its name, type, parent or child are missing."""
     tag = reader.element.tag
-    copy, faults = checked_copy(reader, ROBOT.children[tag], unknown)
+    copy, defects = checked_copy(reader, ROBOT.children[tag], unknown)
     if tag == "joint":
         kind = read_kind(reader)
         copy.attributes["type"] = kind
@@ -173,13 +173,13 @@ def copied(reader: Reader, unknown: UnknownItems) -> Part:
                 raise MissingError(reader.place, f"element <{role}>")
         if kind not in MOVING:
             for part in ("axis", "limit", "mimic"):
-                faults.pop(part, None)
+                defects.pop(part, None)
                 copy.children = [child for child in copy.children if child.tag != part]
         # An axis without numbers is none, and a <mimic> that cannot be read has no leader.
         without = [child for child in copy.children if child.tag == "axis" and not child.attributes]
-        without += copy.all("mimic") if faults["mimic"] else []
+        without += copy.all("mimic") if defects["mimic"] else []
         copy.children = [child for child in copy.children if child not in without]
-    return Part(reader, copy, faults)
+    return RobotPart(reader, copy, defects)
 
 
 def read_kind(joint: Reader) -> JointKind:
@@ -194,9 +194,9 @@ def read_kind(joint: Reader) -> JointKind:
 # ``<link>``: its inertia about the centre of mass, in link axes
 
 
-def read_link(part: Part, parsed: Any) -> Link:
+def read_link(part: RobotPart, parsed: Any) -> Link:
     """A link. Its inertia is None where it has no ``<inertial>`` (URDF: massless)."""
-    errors = [error for found in part.faults.values() for error in found]
+    errors = [error for found in part.defects.values() for error in found]
     inertia = None
     if parsed.inertial is not None and not errors:
         try:
@@ -204,11 +204,11 @@ def read_link(part: Part, parsed: Any) -> Link:
         except DescriptionError as error:
             errors.append(error)
     element = part.reader.element
-    faults = tuple(Fault("inertia", error) for error in errors)
-    return Link(parsed.name, inertia, element.line, shape_reach(element), faults)
+    defects = tuple(Defect("inertia", error) for error in errors)
+    return Link(parsed.name, inertia, element.line, shape_reach(element), defects)
 
 
-def read_inertial(part: Part, parsed: Any) -> Inertia:
+def read_inertial(part: RobotPart, parsed: Any) -> Inertia:
     """The inertia of a link in its frame. Raises ``NegativeMassError``, ``InertiaWithoutMassError``."""
     inertial = part.child("inertial")
     mass = parsed.mass + 0.0
@@ -235,19 +235,19 @@ def read_inertial(part: Part, parsed: Any) -> Inertia:
 class JointParts:
     """Reads parts of a joint one by one; a part that cannot be read is a fault, and stands at its default."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: RobotPart) -> None:
         aspects: dict[str, Literal["placement", "axis"]] = {"origin": "placement", "axis": "axis"}
-        self.faults = [
-            Fault(aspects.get(tag, "motion"), error)
-            for tag, errors in part.faults.items()
+        self.defects = [
+            Defect(aspects.get(tag, "motion"), error)
+            for tag, errors in part.defects.items()
             for error in errors
         ]
 
     def add(self, aspect: Literal["placement", "axis", "motion"], error: DescriptionError) -> None:
-        self.faults.append(Fault(aspect, error))
+        self.defects.append(Defect(aspect, error))
 
 
-def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
+def read_joint(part: RobotPart, parsed: Any, extras: Extras) -> Joint:
     """A joint; ``mimic`` is as written."""
     parts = JointParts(part)
     joint, moving = part.reader, parsed.type in MOVING
@@ -258,8 +258,8 @@ def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
         pose = Pose()
     coefficients = read_coefficients(part, parsed.dynamics, parts)
     found = extras.of_joint(parsed.name)
-    for fault in found.errors:
-        parts.add("motion", fault)
+    for defect in found.errors:
+        parts.add("motion", defect)
     return Joint(
         name=parsed.name,
         kind=parsed.type,
@@ -275,11 +275,11 @@ def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
         mimic=read_mimic(parsed.mimic) if moving else None,
         initial_position=found.initial_position,
         line=joint.element.line,
-        faults=tuple(parts.faults),
+        defects=tuple(parts.defects),
     )
 
 
-def read_coefficients(part: Part, parsed: Any, parts: JointParts) -> dict[str, float]:
+def read_coefficients(part: RobotPart, parsed: Any, parts: JointParts) -> dict[str, float]:
     """Damping, friction and armature from ``<dynamics>``: 0 or more, 0 where absent."""
     values = dict.fromkeys(("damping", "friction", "armature"), 0.0)
     if parsed is None:
@@ -298,7 +298,7 @@ def read_coefficients(part: Part, parsed: Any, parts: JointParts) -> dict[str, f
     return values
 
 
-def read_axis(part: Part, parsed: list[float] | None, parts: JointParts) -> Vector:
+def read_axis(part: RobotPart, parsed: list[float] | None, parts: JointParts) -> Vector:
     """The unit vector along the axis; 1 0 0 where none is given."""
     axis = part.child("axis")
     if parsed is None:
@@ -314,7 +314,7 @@ def read_axis(part: Part, parsed: list[float] | None, parts: JointParts) -> Vect
     return (x / length, y / length, z / length)
 
 
-def read_limits(part: Part, parsed: Any, parts: JointParts) -> Limits:
+def read_limits(part: RobotPart, parsed: Any, parts: JointParts) -> Limits:
     """Limits; 0 means unknown for effort, velocity, and for both positions; a continuous joint has none."""
     limit = parsed.limit
     if limit is None:

@@ -62,11 +62,11 @@ def repair_inertias(text: bytes, source: str | None = None) -> tuple[bytes, tupl
     """
     robot = parse_robot(text, source)
     beyond_repair = Notes(source)
-    for fault in (fault for link in robot.links for fault in link.faults):
-        if not isinstance(fault.error, InertiaWithoutMassError):
-            beyond_repair.refuse(fault.error)
+    for defect in (defect for link in robot.links for defect in link.defects):
+        if not isinstance(defect.error, InertiaWithoutMassError):
+            beyond_repair.refuse(defect.error)
     beyond_repair.raise_errors()
-    massless = {link.name for link in robot.links if link.faults}
+    massless = {link.name for link in robot.links if link.defects}
     impossible = massless | {link.name for link in robot.links if has_impossible_tensor(link)}
     repairs, parts, end = [], [], 0
     for found in inertia_tags(text, source):

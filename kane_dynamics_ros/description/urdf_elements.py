@@ -45,7 +45,7 @@ _EXTENSIONS = {
 _DEFAULTS = {"inertia": ("ixy", "ixz", "iyz"), "limit": ("effort", "velocity")}
 
 Kind = Literal["text", "number", "bound", "vector"]
-Faults = defaultdict[str, list[DescriptionError]]  # of an element, by the child that they are in
+Defects = defaultdict[str, list[DescriptionError]]  # of an element, by the child that they are in
 
 _LOCK = (
     threading.Lock()
@@ -95,18 +95,18 @@ ROBOT = schema_of("robot", core.get_type(urdf.Robot))
 # A copy of the elements that the motion depends on, their numbers checked
 
 
-def checked_copy(reader: Reader, schema: Schema, unknown: "UnknownItems") -> tuple[Element, Faults]:
+def checked_copy(reader: Reader, schema: Schema, unknown: "UnknownItems") -> tuple[Element, Defects]:
     """A link or joint as ``urdf_parser_py`` takes it, and what of it cannot be read.
 
     What cannot be read is replaced in the copy: the faults decide later, when it is known what moves.
     Raises for its name, type, parent and child, without which there is no tree.
     """
-    faults: Faults = defaultdict(list)
+    defects: Defects = defaultdict(list)
     copy = _attributes_copied(reader, schema, None)
     for child in _first_of_each(reader, schema, unknown):
-        into = None if child.element.tag in ("parent", "child") else faults[child.element.tag]
+        into = None if child.element.tag in ("parent", "child") else defects[child.element.tag]
         copy.children.append(_child_copied(child, schema.children[child.element.tag], into, unknown))
-    return copy, faults
+    return copy, defects
 
 
 def _child_copied(

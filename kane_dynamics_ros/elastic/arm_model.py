@@ -30,7 +30,7 @@ def transform(R: Array, r: Array) -> Array:
     return X
 
 
-class Turn(NamedTuple):
+class SectionRotation(NamedTuple):
     """A section's rotation R, its angular velocity ``omega`` = J theta' [rad/s], and what remains of its
     angular acceleration J theta'' + ``rest`` [rad/s^2]; all expressed in the undeformed frame.
     """
@@ -41,7 +41,7 @@ class Turn(NamedTuple):
     rest: Array
 
 
-def turn(theta: Array, rate: Array) -> Turn:
+def turn(theta: Array, rate: Array) -> SectionRotation:
     """The rotation that belongs to a node's angles theta = (phi, theta_y, theta_z) and their rates.
 
     Cayley's map, R = E + c ([t] + [t]^2 / 2) with c = 4 / (4 + t.t): to first order the beam's rotation
@@ -53,7 +53,7 @@ def turn(theta: Array, rate: Array) -> Turn:
     c_rate = -0.5 * c * c * float(theta @ rate)
     B = E3 + 0.5 * K
     omega = c * (B @ rate)
-    return Turn(E3 + c * (K + 0.5 * (K @ K)), c * B, omega, (c_rate / c) * omega)
+    return SectionRotation(E3 + c * (K + 0.5 * (K @ K)), c * B, omega, (c_rate / c) * omega)
 
 
 def frame_along(direction: Array, z_axis: Array) -> Array:

@@ -25,7 +25,7 @@ class Pose(NamedTuple):
         return Pose(self.R @ R, self.p + self.R @ r)
 
 
-class Arrangement(NamedTuple):
+class ArmFrames(NamedTuple):
     """All frames of an arm: the bodies' (L, or T of an elastic link), the beams' B, and the chain's tip."""
 
     bodies: tuple[Pose, ...]
@@ -33,7 +33,7 @@ class Arrangement(NamedTuple):
     tip: Pose
 
 
-def arrangement(model: ArmModel, x: Array) -> Arrangement:
+def arm_frames(model: ArmModel, x: Array) -> ArmFrames:
     """The frames at the generalized coordinates ``x`` (size,), in the root frame."""
     frame = Pose(np.eye(3), np.zeros(3))
     bodies, beams = [], []
@@ -51,12 +51,12 @@ def arrangement(model: ArmModel, x: Array) -> Arrangement:
             frame = beam.moved(turn(node[3:], np.zeros(3)).R @ flexure.R_LB.T, r)
         bodies.append(frame)
         beams.append(beam)
-    return Arrangement(tuple(bodies), tuple(beams), frame.moved(model.R_BT, model.p_BoTo_B))
+    return ArmFrames(tuple(bodies), tuple(beams), frame.moved(model.R_BT, model.p_BoTo_B))
 
 
 def potential_energy(model: ArmModel, x: Array, gravity: Array) -> float:
     """Strain energy plus potential of gravity [J]; the latter is 0 at the root frame's origin."""
-    frames = arrangement(model, x)
+    frames = arm_frames(model, x)
     moments = np.zeros(3)  # int r dm in the root frame
     for body, frame, beam in zip(model.bodies, frames.bodies, frames.beams, strict=True):
         moments += _moment(body.spatial, frame)
@@ -94,7 +94,7 @@ def sag(model: ArmModel, q: ArrayLike, gravity: Array) -> Array:
 
 def tip_position(model: ArmModel, x: Array) -> Array:
     """Position (3,) of the chain's tip in the root frame [m]."""
-    return arrangement(model, x).tip.p
+    return arm_frames(model, x).tip.p
 
 
 def rigid_tip_position(model: ArmModel, q: ArrayLike) -> Array:

@@ -26,7 +26,7 @@ from scipy.optimize import minimize
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.identification.pseudo_inertia import (
-    Body,
+    BodyCoordinates,
     body_at,
     coordinates_of,
     matrix_of,
@@ -129,7 +129,7 @@ class Problem:
     target is the measured effort without what is known and without what the URDF's bodies take.
     """
 
-    bodies: tuple[Body, ...]
+    bodies: tuple[BodyCoordinates, ...]
     nominal: Nominal
     constraints: Constraints
     gram: Array

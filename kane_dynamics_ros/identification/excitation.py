@@ -69,7 +69,7 @@ class TrajectoryLimits(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Points:
+class GuardedPoints:
     """Points fixed to bodies that stay above the floor: ``body`` (P,) numbers, ``place`` (P, 3) in the
     body's frame.
 
@@ -163,7 +163,9 @@ def _half(lower: float | None, upper: float | None, widest: float) -> float:
     return widest if lower is None or upper is None else min(widest, (upper - lower) / 2)
 
 
-def body_points(chain: Chain, boxes: dict[str, Array], clearance: float, floor: float, up: Array) -> Points:
+def body_points(
+    chain: Chain, boxes: dict[str, Array], clearance: float, floor: float, up: Array
+) -> GuardedPoints:
     """The joints' origins, the tip, and the corners of the links' boxes where they are known."""
     body: list[int] = []
     place: list[Array] = []
@@ -178,10 +180,10 @@ def body_points(chain: Chain, boxes: dict[str, Array], clearance: float, floor: 
             points += [np.array([a, c, d]) for a in x for c in y for d in z]
         body += [b] * len(points)
         place += points
-    return Points(np.array(body), np.array(place), up, floor + clearance)
+    return GuardedPoints(np.array(body), np.array(place), up, floor + clearance)
 
 
-def heights(chain: Chain, points: Points, q: Array) -> tuple[Array, Array]:
+def heights(chain: Chain, points: GuardedPoints, q: Array) -> tuple[Array, Array]:
     """Heights of all points, (N, P), and their derivatives by the coordinates, (N, P, n)."""
     N, n = q.shape
     R = np.broadcast_to(np.eye(3), (N, 3, 3))
@@ -281,7 +283,7 @@ def penalty(
     model: DynamicsModel,
     chain: Chain,
     limits: TrajectoryLimits,
-    points: Points | None,
+    points: GuardedPoints | None,
     q: Array,
     qd: Array,
     qdd: Array,
@@ -323,7 +325,7 @@ def excite(
     chain: Chain,
     base: BaseParameters,
     limits: TrajectoryLimits,
-    points: Points | None,
+    points: GuardedPoints | None,
     period: float = 20.0,
     harmonics: int = 6,
     iterations: int = 30,
@@ -381,21 +383,23 @@ def excite(
     return Excitation(series, condition, start, singular, used, lowest)
 
 
-def clearable(chain: Chain, limits: TrajectoryLimits, points: Points, random: np.random.Generator) -> Points:
+def clearable(
+    chain: Chain, limits: TrajectoryLimits, points: GuardedPoints, random: np.random.Generator
+) -> GuardedPoints:
     """The points that move up and down, and that some pose lifts over the floor: a shoulder's lower edge may
     not.
     """
     poses = random.uniform(limits.lower, limits.upper, (POSES, len(limits.lower)))
     height, slope = heights(chain, points, poses)
     chosen = (np.abs(slope).sum(axis=(0, 2)) > 1e-9) & (np.quantile(height, 0.9, axis=0) > points.height)
-    return Points(points.body[chosen], points.place[chosen], points.up, points.height)
+    return GuardedPoints(points.body[chosen], points.place[chosen], points.up, points.height)
 
 
 def safe_pose(
     model: DynamicsModel,
     chain: Chain,
     limits: TrajectoryLimits,
-    points: Points | None,
+    points: GuardedPoints | None,
     random: np.random.Generator,
 ) -> Array:
     """The middle of the limits where the arm can stand there, else of many poses the one with most room:
@@ -441,7 +445,11 @@ def condition_of(
 
 
 def usage(
-    model: DynamicsModel, chain: Chain, limits: TrajectoryLimits, points: Points | None, series: FourierSeries
+    model: DynamicsModel,
+    chain: Chain,
+    limits: TrajectoryLimits,
+    points: GuardedPoints | None,
+    series: FourierSeries,
 ) -> tuple[dict[str, float], float | None]:
     """The largest part of each kind of limit that is used, and the lowest point's height over what is
     allowed [m].
@@ -465,7 +473,7 @@ def kept(
     model: DynamicsModel,
     chain: Chain,
     limits: TrajectoryLimits,
-    points: Points | None,
+    points: GuardedPoints | None,
     series: FourierSeries,
     safe: Array,
 ) -> FourierSeries:

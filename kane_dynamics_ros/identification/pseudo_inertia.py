@@ -27,7 +27,7 @@ SMALLEST_GYRATION = 0.02  # [m] a reference body is taken as no thinner: point m
 SMALLEST_MASS = 1e-3  # of the heaviest body, for a reference without mass
 
 
-class Body(NamedTuple):
+class BodyCoordinates(NamedTuple):
     """Coordinates ``y`` (10,) of one body about its reference: pi = origin + basis @ y.
 
     ``origin`` (10,): the parameters m, h, J of the reference; ``basis``: (10, 10); ``root`` (4, 4): R.
@@ -82,15 +82,17 @@ def reference(parameters: Array, heaviest: float) -> Array:
     return np.block([[central + np.outer(h, h) / mass, h[:, None]], [h[None], np.full((1, 1), mass)]])
 
 
-def body_at(parameters: Array, heaviest: float) -> Body:
+def body_at(parameters: Array, heaviest: float) -> BodyCoordinates:
     """Coordinates about a URDF's body; ``origin`` is the URDF's own values where a body can have them.
 
     A body without mass is a frame, and stays one: its ``basis`` is zero.
     """
     if not np.any(parameters):
-        return Body(np.zeros(10), np.zeros((10, 10)), np.eye(4))
+        return BodyCoordinates(np.zeros(10), np.zeros((10, 10)), np.eye(4))
     P0 = reference(parameters, heaviest)
     root: Array = np.linalg.cholesky(P0).astype(np.float64)
     columns = [parameters_of(root @ matrix_of(unit) @ root.T) for unit in np.eye(10)]
     consistent = np.linalg.eigvalsh(pseudo_inertia(parameters)).min() > 0.0
-    return Body(np.array(parameters if consistent else parameters_of(P0)), np.stack(columns, axis=1), root)
+    return BodyCoordinates(
+        np.array(parameters if consistent else parameters_of(P0)), np.stack(columns, axis=1), root
+    )

@@ -92,7 +92,7 @@ FORMULATIONS = {
 }
 
 
-class Cost(NamedTuple):
+class FormulationCost(NamedTuple):
     """What one formulation cost on one chain."""
 
     joints: int
@@ -104,7 +104,7 @@ class Cost(NamedTuple):
     differentiations: int
 
 
-def assess(sizes: Iterable[int] = SIZES) -> Iterator[Cost]:
+def assess(sizes: Iterable[int] = SIZES) -> Iterator[FormulationCost]:
     """Derive the efforts of each chain by each formulation, and count."""
     for formulation in FORMULATIONS.values():
         efforts(formulation, 1)  # SymPy loads parts of itself on first use
@@ -120,7 +120,7 @@ def assess(sizes: Iterable[int] = SIZES) -> Iterator[Cost]:
             kept = sum(parts[part] for part in parts.keys() & larger_parts.keys()) / shared
             count = Differentiator()
             formulation.differentiated(symbolic_chain(assessed_chain(n)), count)
-            yield Cost(n, name, seconds, as_derived, shared, kept, count.scalars)
+            yield FormulationCost(n, name, seconds, as_derived, shared, kept, count.scalars)
 
 
 def efforts(formulation: Formulation, n: int) -> Any:
@@ -239,7 +239,7 @@ def _own(node: Any) -> int:
     return 1 if node.is_Function else 0
 
 
-def as_table(costs: Iterable[Cost]) -> str:
+def as_table(costs: Iterable[FormulationCost]) -> str:
     """The costs as a Markdown table."""
     lines = [
         "| joints | formulation | derivation [s] | as derived | shared | kept | differentiations |",

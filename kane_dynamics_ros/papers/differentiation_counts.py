@@ -72,7 +72,7 @@ class Differentiator:
         return tuple(part.jacobian(variables) for part in field)
 
 
-class Element:
+class FiniteElement:
     """One element: coordinates, their velocity field, and the strain energy."""
 
     def __init__(self, shape: Shape) -> None:
@@ -111,7 +111,7 @@ def integral(a: Field, b: Field) -> sp.Matrix:
     return sum((p.T * q / (i + j + 1) for i, p, j, q in pairs), sp.zeros(a[0].cols, b[0].cols))
 
 
-def lagrange(element: Element, count: Differentiator) -> sp.Matrix:
+def lagrange(element: FiniteElement, count: Differentiator) -> sp.Matrix:
     """d/dt dT/dq' - dT/dq + dE_p/dq = 0."""
     v = element.velocity()
     T = integral(v, v)[0] / 2
@@ -124,7 +124,7 @@ def lagrange(element: Element, count: Differentiator) -> sp.Matrix:
     return sp.Matrix(rows)
 
 
-def gibbs_appell(element: Element, count: Differentiator) -> sp.Matrix:
+def gibbs_appell(element: FiniteElement, count: Differentiator) -> sp.Matrix:
     """dS/dq'' + dE_p/dq = 0 with the energy of accelerations S."""
     a = element.acceleration(count)
     S = integral(a, a)[0] / 2
@@ -133,14 +133,14 @@ def gibbs_appell(element: Element, count: Differentiator) -> sp.Matrix:
     )
 
 
-def kane(element: Element, count: Differentiator) -> sp.Matrix:
+def kane(element: FiniteElement, count: Differentiator) -> sp.Matrix:
     """int (dv/d delta')^T a dm + k delta = 0, eqs. (14), (16), (19)."""
     a = element.acceleration(count)
     partial = count.by_vector(element.velocity(), element.delta.diff(t))
     return integral(partial, a) + element.elastic_forces
 
 
-METHODS: dict[str, Callable[[Element, Differentiator], sp.Matrix]] = {
+METHODS: dict[str, Callable[[FiniteElement, Differentiator], sp.Matrix]] = {
     "Lagrange": lagrange,
     "Gibbs-Appell": gibbs_appell,
     "Kane": kane,
@@ -153,7 +153,7 @@ def count_differentiations(kind: str) -> dict[str, Differentiator]:
     counts = {}
     for name, derive in METHODS.items():
         counts[name] = Differentiator()
-        derive(Element(SHAPES[kind]()), counts[name])
+        derive(FiniteElement(SHAPES[kind]()), counts[name])
     return counts
 
 
@@ -172,7 +172,7 @@ def assembly_times(kind: str, repeats: int = 2, clock: Callable[[], float] = tim
     best = dict.fromkeys(METHODS, math.inf)
     for _ in range(repeats):
         for name, derive in METHODS.items():
-            element = Element(SHAPES[kind]())
+            element = FiniteElement(SHAPES[kind]())
             begin = clock()
             derive(element, Differentiator())
             best[name] = min(best[name], clock() - begin)

@@ -22,7 +22,7 @@ g, m, r = sympy.symbols("g m r", positive=True)
 
 
 @dataclass(frozen=True)
-class Body:
+class RigidBody:
     """A rigid body: all vectors are in the fixed frame N.
 
     ``v`` velocity of the mass centre and ``omega`` angular velocity, of q and u; ``J`` (3, 3) inertia,
@@ -45,7 +45,7 @@ class System:
     u: tuple[sympy.Symbol, ...]
     du: tuple[sympy.Symbol, ...]
     rates: Matrix
-    bodies: tuple[Body, ...]
+    bodies: tuple[RigidBody, ...]
 
     @property
     def W(self) -> Matrix:
@@ -115,7 +115,7 @@ def rolling_disk() -> System:
     rates = Matrix([contact * cos(psi), contact * sin(psi), psi_rate, theta_rate, phi_rate])
     J = m * r**2 / 4 * (sympy.eye(3) + axle * axle.T)
     return System(
-        (x, y, psi, theta, phi), u, du, rates, (Body(m, J, v, omega, -m * g * up, sympy.zeros(3, 1)),)
+        (x, y, psi, theta, phi), u, du, rates, (RigidBody(m, J, v, omega, -m * g * up, sympy.zeros(3, 1)),)
     )
 
 
@@ -125,7 +125,7 @@ def skate(slope: sympy.Expr) -> System:
     u, du = sympy.symbols("u_1:3"), sympy.symbols("du_1:3")
     along = Matrix([cos(phi), sin(phi), 0])
     J = sympy.Symbol("J", positive=True)
-    body = Body(
+    body = RigidBody(
         m,
         J * sympy.eye(3),
         u[0] * along,
@@ -148,14 +148,14 @@ def cart() -> System:
     along, left, up = Matrix([cos(phi), sin(phi), 0]), Matrix([-sin(phi), cos(phi), 0]), Matrix([0, 0, 1])
     none = sympy.zeros(3, 1)
     torques = {"L": sympy.Symbol("T_L"), "R": sympy.Symbol("T_R")}
-    bodies = [Body(m, J * sympy.eye(3), u[0] * along + d * u[1] * left, u[1] * up, none, none)]
+    bodies = [RigidBody(m, J * sympy.eye(3), u[0] * along + d * u[1] * left, u[1] * up, none, none)]
     for side, sign in (("L", 1), ("R", -1)):
         spin = (u[0] - sign * b * u[1]) / r  # rolls: forward speed of the wheel's centre over its radius
         bodies.append(
-            Body(sympy.Integer(0), I * left * left.T, none, spin * left, none, torques[side] * left)
+            RigidBody(sympy.Integer(0), I * left * left.T, none, spin * left, none, torques[side] * left)
         )
     # The motors push back on the cart; about the vertical this has no moment.
-    bodies[0] = Body(
+    bodies[0] = RigidBody(
         m, bodies[0].J, bodies[0].v, bodies[0].omega, none, -(torques["L"] + torques["R"]) * left
     )
     return System((x, y, phi), u, du, Matrix([u[0] * cos(phi), u[0] * sin(phi), u[1]]), tuple(bodies))

@@ -49,7 +49,7 @@ PENDULUM_AND_SLIDE = slice(6, 10)  # their rows of (A43), which hold the forces 
 FORCES_AT_C_AND_D = slice(4, 8)
 
 
-class Run(NamedTuple):
+class CoupledMotion(NamedTuple):
     """Samples: time [s] (N,), slide [m] (N,), the lever's middle across its chord [m] (N,), how much nearer
     its ends are for its bend [m] (N,), and X_C, Y_C, X_D, Y_D [N] (N, 4).
     """
@@ -102,7 +102,7 @@ def bending_modes(pump: Mechanism, lever: Lever, modes: int = MODES) -> Modes:
 
 def coupled_run(
     pump: Mechanism, lever: Lever, start: MechanismState, duration: float, samples: int, modes: int = MODES
-) -> Run:
+) -> CoupledMotion:
     """The slide and the lever's modes as one system, the crank turning steadily; the lever starts straight.
 
     The mechanism's other bodies contribute as in eq. (A46), by their partial velocities.
@@ -146,10 +146,12 @@ def coupled_run(
         for t, state in zip(moments, y, strict=True)
     ]
     shortening = np.einsum("ni,ij,nj->n", eta, shape.shortening, eta)
-    return Run(moments, y[:, 0], eta @ shape.middle, shortening, np.array(liaison))
+    return CoupledMotion(moments, y[:, 0], eta @ shape.middle, shortening, np.array(liaison))
 
 
-def rigid_run(pump: Mechanism, lever: Lever, start: MechanismState, duration: float, samples: int) -> Run:
+def rigid_run(
+    pump: Mechanism, lever: Lever, start: MechanismState, duration: float, samples: int
+) -> CoupledMotion:
     """The same with a rigid lever, by eq. (A46)."""
     pump = with_lever(pump, lever)
 
@@ -164,7 +166,7 @@ def rigid_run(pump: Mechanism, lever: Lever, start: MechanismState, duration: fl
         rate_of, (0.0, duration), [start.x_D, start.v_D], "DOP853", moments, rtol=1e-8, atol=1e-10
     ).y.T
     liaison = [driven(pump, at(t, *state)).liaison[4:8] for t, state in zip(moments, y, strict=True)]
-    return Run(moments, y[:, 0], np.zeros(samples), np.zeros(samples), np.array(liaison))
+    return CoupledMotion(moments, y[:, 0], np.zeros(samples), np.zeros(samples), np.array(liaison))
 
 
 def forces_at_C_and_D(pump: Mechanism, motion: MechanismState, slide: float) -> Array:
@@ -179,7 +181,7 @@ def forces_at_C_and_D(pump: Mechanism, motion: MechanismState, slide: float) -> 
 
 def lever_under_liaison_forces(
     pump: Mechanism, lever: Lever, start: MechanismState, duration: float, samples: int, steps: int = 10
-) -> Run:
+) -> CoupledMotion:
     """The lever integrated in time, its frame moving as the rigid mechanism's and C' pulled by (X_C, -Y_C).
 
     ``steps`` between two samples. The pull's share across the lever goes into the guide at C'.
@@ -224,7 +226,7 @@ def lever_under_liaison_forces(
         for t in moments
     ]
     middle = d[:, lever.elements // 2 * DOFS["plane"] + 1]
-    return Run(moments, slide(moments)[0], middle, -d[:, last], np.array(liaison))
+    return CoupledMotion(moments, slide(moments)[0], middle, -d[:, last], np.array(liaison))
 
 
 def hypothesis(

@@ -29,7 +29,7 @@ from kane_dynamics_ros.papers.wind_pump_mechanism import (
     direction,
     mass_centres,
 )
-from kane_dynamics_ros.papers.wind_pump_turn import Turn, lever_frequencies, steady_turn
+from kane_dynamics_ros.papers.wind_pump_turn import CrankTurn, lever_frequencies, steady_turn
 from kane_dynamics_ros.runtime.interface import Array
 
 BLUE, ORANGE, GREEN, GREY = "#1f5fa8", "#d9731a", "#3a8f4d", "#7a7a7a"
@@ -56,7 +56,7 @@ TABLE_1 = (
 )
 
 
-class Points(NamedTuple):
+class MechanismPoints(NamedTuple):
     """Joints, the pendulum's corner C and mass centres of one position, (2,) each [m]."""
 
     A: Array
@@ -67,7 +67,7 @@ class Points(NamedTuple):
     centres: Array  # (3, 2), of crank, lever and pendulum
 
 
-def points(pump: Mechanism, motion: MechanismState) -> Points:
+def points(pump: Mechanism, motion: MechanismState) -> MechanismPoints:
     """Where everything is that the figures draw."""
     angles = close_loop(pump, motion.phi_1, motion.x_D)
     B = pump.l1 * direction(angles.phi_1)
@@ -76,10 +76,10 @@ def points(pump: Mechanism, motion: MechanismState) -> Points:
     # C'C = f and CD = g at a right angle: C'C turns from C'D by the angle whose tangent is g / f
     C = C_prime + pump.f * direction(to_D - math.atan2(pump.g, pump.f))
     D = C_prime + pump.h * direction(to_D)
-    return Points(np.zeros(2), B, C, C_prime, D, mass_centres(pump, angles))
+    return MechanismPoints(np.zeros(2), B, C, C_prime, D, mass_centres(pump, angles))
 
 
-def draw_mechanism(pump: Mechanism, turn: Turn) -> Figure:
+def draw_mechanism(pump: Mechanism, turn: CrankTurn) -> Figure:
     """The mechanism at eight crank angles, with slide and spring (figures 2 and A1)."""
     figure = Figure(figsize=(8, 4.9), layout="constrained")
     axes = figure.add_subplot()
@@ -125,7 +125,7 @@ def _coil(start: Array, end: Array) -> list[Array]:
     return [start, start + 0.1 * (end - start), *inner, start + 0.9 * (end - start), end]
 
 
-def draw_free_bodies(pump: Mechanism, turn: Turn) -> Figure:
+def draw_free_bodies(pump: Mechanism, turn: CrankTurn) -> Figure:
     """Each body by itself with the forces on it, early in the turn (figure 4).
 
     Arrows show the directions in which the forces act there, names and sizes stand beside them.
@@ -194,7 +194,7 @@ def _tex(name: str) -> str:
     return f"{letter}_{{{index}}}"
 
 
-def draw_forces(turn: Turn) -> Figure:
+def draw_forces(turn: CrankTurn) -> Figure:
     """Liaison forces and the motor's torque over the turn of the crank (the paper has none such)."""
     figure = Figure(figsize=(9, 5.6), layout="constrained")
     panels = figure.subplots(2, 3, sharex=True).ravel()
@@ -217,7 +217,7 @@ def draw_forces(turn: Turn) -> Figure:
     return figure
 
 
-def draw_frequencies(turn: Turn, plain: np.ndarray, stiffened: np.ndarray) -> Figure:
+def draw_frequencies(turn: CrankTurn, plain: np.ndarray, stiffened: np.ndarray) -> Figure:
     """The lever's first two natural frequencies over the time of a turn, as figure 6 its eigenvalues."""
     figure = Figure(figsize=(9, 5.6), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True)
@@ -262,7 +262,7 @@ def wind_pump(output: Path, pump: Mechanism | None = None) -> int:
     return 0
 
 
-def _forces(turn: Turn) -> list[str]:
+def _forces(turn: CrankTurn) -> list[str]:
     liaison = np.array([loads.liaison for loads in turn.loads])
     torque = [loads.torque for loads in turn.loads]
     lines = [f"liaison forces over a turn at {CRANK_SPEED * 30 / np.pi:.0f} rpm (dimensions: ours)"]

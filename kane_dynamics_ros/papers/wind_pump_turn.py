@@ -43,7 +43,7 @@ from kane_dynamics_ros.runtime.interface import Array
 SETTLING_TURNS = 6
 
 
-class Turn(NamedTuple):
+class CrankTurn(NamedTuple):
     """Samples over one turn: time [s], (N,), states and loads."""
 
     time: Array
@@ -51,7 +51,7 @@ class Turn(NamedTuple):
     loads: tuple[Loads, ...]
 
 
-def steady_turn(pump: Mechanism, samples: int = 181, speed: float = CRANK_SPEED) -> Turn:
+def steady_turn(pump: Mechanism, samples: int = 181, speed: float = CRANK_SPEED) -> CrankTurn:
     """The turn to which the slide settles when the crank turns at ``speed`` [rad/s].
 
     The paper reads this motion from an optical record; ours follows from eq. (A46).
@@ -68,7 +68,7 @@ def steady_turn(pump: Mechanism, samples: int = 181, speed: float = CRANK_SPEED)
         MechanismState(speed * t, speed, float(x), float(v))
         for t, x, v in zip(time, *solution.y, strict=True)
     )
-    return Turn(time - start, motions, tuple(driven(pump, motion) for motion in motions))
+    return CrankTurn(time - start, motions, tuple(driven(pump, motion) for motion in motions))
 
 
 def lever_body(pump: Mechanism, lever: Lever) -> ElasticBody:
@@ -99,7 +99,7 @@ def lever_motion(pump: Mechanism, motion: MechanismState, loads: Loads) -> Rigid
 
 
 def lever_frequencies(
-    pump: Mechanism, lever: Lever, turn: Turn, stiffened: bool = False, modes: int = 2
+    pump: Mechanism, lever: Lever, turn: CrankTurn, stiffened: bool = False, modes: int = 2
 ) -> Array:
     """The lever's first natural frequencies [rad/s] at each sample, (N, modes): eq. (20), figure 6."""
     body = lever_body(pump, lever)

@@ -31,7 +31,7 @@ from kane_dynamics_ros.runtime.model import (
     Kernel,
     MakeKernel,
     ModelMetadata,
-    Origin,
+    ModelSource,
     documents,
 )
 from kane_dynamics_ros.runtime.python_kernel import PythonKernel
@@ -107,7 +107,7 @@ def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> 
     module = read_module(path)
     metadata = ModelMetadata(module.model)
     make, used = _kernel_maker(module, metadata, backend)
-    origin = Origin(path, module.checksum, used, _load_again)
+    origin = ModelSource(path, module.checksum, used, _load_again)
     return GeneratedModel(metadata, make, origin, metadata.default_parameters())
 
 

@@ -67,7 +67,7 @@ class Kernel(Protocol):
 MakeKernel = Callable[[Sequence[float]], Kernel]  # of packed parameters
 
 
-class Origin(NamedTuple):
+class ModelSource(NamedTuple):
     """Where a model came from: what another process needs to load it again."""
 
     path: Path
@@ -138,7 +138,7 @@ class GeneratedModel(DynamicsModel):
     """A ``DynamicsModel`` that evaluates a generated module's functions; what each does is said there."""
 
     def __init__(
-        self, metadata: ModelMetadata, make_kernel: MakeKernel, origin: Origin, parameters: Parameters
+        self, metadata: ModelMetadata, make_kernel: MakeKernel, origin: ModelSource, parameters: Parameters
     ) -> None:
         self._metadata, self._make_kernel, self._origin = metadata, make_kernel, origin
         self.name: str = metadata.model["name"]

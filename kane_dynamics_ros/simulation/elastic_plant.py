@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kane_dynamics_ros.elastic.arm_model import ArmModel, with_payload
-from kane_dynamics_ros.elastic.posture import Pose, arrangement, sag
+from kane_dynamics_ros.elastic.posture import Pose, arm_frames, sag
 from kane_dynamics_ros.elastic.stepping import (
     ArmState,
     BegunStep,
@@ -70,14 +70,14 @@ class ElasticPlant:
     @property
     def tip(self) -> Pose:
         """Where the tip really is, in the root frame."""
-        return arrangement(self._arm, self._state.x).tip
+        return arm_frames(self._arm, self._state.x).tip
 
     @property
     def rigid_tip(self) -> Pose:
         """Where the joints alone would put it."""
         straight = np.zeros(self._arm.size)
         straight[: self._arm.n] = self.q
-        return arrangement(self._arm, straight).tip
+        return arm_frames(self._arm, straight).tip
 
     def reset(self, q: Array, qd: Array) -> None:
         """Put the joints into a state; the beams sag as they would at rest and do not vibrate."""

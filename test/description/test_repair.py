@@ -112,7 +112,7 @@ def test_the_command_writes_another_file_and_says_what_changed(tmp_path, monkeyp
 def test_an_inertia_without_mass_becomes_none(tmp_path, capsys):
     """As the frame at the flange of a widely used Panda, which has moments of 0.1 and no mass."""
     text = two_joints(first=INERTIA.replace('value="1"', 'value="0"')).encode()
-    assert parse_robot(text).links[1].faults[0].error.code == "KD402"
+    assert parse_robot(text).links[1].defects[0].error.code == "KD402"
     new, repairs = repair_inertias(text)
     assert [repair.link for repair in repairs] == ["one"]
     assert parse_robot(new).links[1].inertia.tensor == ((0.0,) * 3,) * 3

@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.elastic.arm import equations, kinetic_energy
 from kane_dynamics_ros.elastic.derivation import integrals
-from kane_dynamics_ros.elastic.posture import arrangement, potential_energy
+from kane_dynamics_ros.elastic.posture import arm_frames, potential_energy
 from kane_dynamics_ros.elastic.stepping import ArmState, begin_step, end_step, method
 
 ARMS = {"reference": reference_arm(E=7e4, elements=2), "sliding": sliding_arm()}
@@ -47,7 +47,7 @@ def mass_points(model, x):
     """Root-frame positions of many mass points that have the arm's inertia: Gauss points of each element
     times four points of the section for the beams, seven points for each rigid body. (points, 3), masses.
     """
-    frames, points, masses = arrangement(model, x), [], []
+    frames, points, masses = arm_frames(model, x), [], []
     for body, frame, beam in zip(model.bodies, frames.bodies, frames.beams, strict=True):
         _rigid_points(body.spatial, frame, points, masses)
         if (flexure := body.flexure) is None:
@@ -194,4 +194,4 @@ def swing(model, until, h):
     state = state._replace(a=derivative(model, state.x, state.u))
     for _ in range(round(until / h)):
         state = end_step(begin_step(model, state, np.zeros(1), GRAVITY, np.zeros(1), how))
-    return arrangement(model, state.x).tip.p[[0, 2]]
+    return arm_frames(model, state.x).tip.p[[0, 2]]

@@ -15,8 +15,8 @@ from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.identification import excitation
 from kane_dynamics_ros.identification.excitation import (
+    GuardedPoints,
     NoTrajectoryFoundError,
-    Points,
     body_points,
     excite,
     fourier,
@@ -109,7 +109,7 @@ def test_every_limit_is_kept_by_pinocchios_account():
 def test_heights_are_pinocchios():
     arm = pinocchio.buildModelFromUrdf(str(URDF))
     data = arm.createData()
-    points = Points(np.array([2, 4]), np.array([[0.1, 0.2, 0.3], [0.0, 0.1, 0.0]]), UP, 0.0)
+    points = GuardedPoints(np.array([2, 4]), np.array([[0.1, 0.2, 0.3], [0.0, 0.1, 0.0]]), UP, 0.0)
     q = states(10)[0]
     ours, slopes = heights(CHAIN, points, q)
     for i, row in enumerate(q):
@@ -148,7 +148,7 @@ def test_the_condition_is_that_of_pinocchios_regressor():
 def test_an_arm_without_room_is_told_so():
     limits = limits_of(MODEL, 2.0, None, 0.9)
     ceiling = body_points(CHAIN, {}, 0.0, 5.0, UP)
-    everywhere = Points(
+    everywhere = GuardedPoints(
         ceiling.body[-1:], ceiling.place[-1:], UP, 1.9
     )  # the tip above almost its whole reach
     with pytest.raises(NoTrajectoryFoundError, match="floor"):

@@ -210,7 +210,7 @@ def code_inertia(field):
 
 def symbolic_element():
     """The element whose differentiations are counted, its N on the axis, and r + N delta."""
-    element = symbolic.Element(space())
+    element = symbolic.FiniteElement(space())
     N = space().N_rest.subs({y: 0, z: 0, L: 1})
     return element, N, sp.Matrix([x, 0, 0]) + N * element.delta
 

@@ -17,7 +17,7 @@ from kane_dynamics_ros.formulation.kane.segments import segments_of
 from kane_dynamics_ros.papers.differentiation_counts import (
     METHODS,
     Differentiator,
-    Element,
+    FiniteElement,
     count_differentiations,
 )
 from kane_dynamics_ros.papers.wind_pump_mechanism import Lever, Mechanism
@@ -108,7 +108,7 @@ def test_eqs_13_A1_A3_to_A5_give_a_double_pendulum_the_equations_of_lagrange():
 def derived():
     """The plane element's equations by each method, and what each one differentiated."""
     counts = {name: Differentiator() for name in METHODS}
-    return {name: (METHODS[name](Element(plane()), counts[name]), counts[name]) for name in METHODS}
+    return {name: (METHODS[name](FiniteElement(plane()), counts[name]), counts[name]) for name in METHODS}
 
 
 def test_eq_14_all_three_methods_give_one_element_the_same_equations(derived):

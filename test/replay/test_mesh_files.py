@@ -22,7 +22,7 @@ from mesh_samples import (
 )
 
 from kane_dynamics_ros.replay.viewing import mesh_files
-from kane_dynamics_ros.replay.viewing.mesh_files import Material, MeshError, read_mesh
+from kane_dynamics_ros.replay.viewing.mesh_files import MeshError, SurfaceColour, read_mesh
 from kane_dynamics_ros.replay.viewing.mesh_reduction import joined, packed, reduced
 
 
@@ -146,13 +146,13 @@ def test_nodes_of_a_library_and_skins_are_shown_where_they_are_instantiated():
 @pytest.mark.parametrize(
     ("shading", "material"),
     [
-        (RED, Material((1.0, 0.0, 0.0), 1.0)),
-        (f"{RED}<transparency><float>0.25</float></transparency>", Material((1.0, 0.0, 0.0), 0.25)),
-        (f"{RED}<transparency><float>0.0</float></transparency>", Material((1.0, 0.0, 0.0), 1.0)),
-        (f"{RED}<transparent><color>1 1 1 0.5</color></transparent>", Material((1.0, 0.0, 0.0), 0.5)),
+        (RED, SurfaceColour((1.0, 0.0, 0.0), 1.0)),
+        (f"{RED}<transparency><float>0.25</float></transparency>", SurfaceColour((1.0, 0.0, 0.0), 0.25)),
+        (f"{RED}<transparency><float>0.0</float></transparency>", SurfaceColour((1.0, 0.0, 0.0), 1.0)),
+        (f"{RED}<transparent><color>1 1 1 0.5</color></transparent>", SurfaceColour((1.0, 0.0, 0.0), 0.5)),
         (
             f'{RED}<transparent opaque="RGB_ZERO"><color>0.25 0.25 0.25 1</color></transparent>',
-            Material((1.0, 0.0, 0.0), 0.75),
+            SurfaceColour((1.0, 0.0, 0.0), 0.75),
         ),
         ('<diffuse><texture texture="t" texcoord="u"/></diffuse>', None),
         ("", None),
@@ -166,7 +166,7 @@ def test_each_triangle_keeps_its_material():
     elements = triangles_element([[0, 1, 2]], "N") + triangles_element([[0, 2, 3]], "M")
     surface = read_mesh(collada(primitives=elements + triangles_element([[0, 1, 3]], "unbound")), ".dae")
     found = [surface.materials[part] for part in surface.parts]
-    assert found == [Material((0.0, 0.0, 1.0), 1.0), Material((1.0, 0.0, 0.0), 1.0), None]
+    assert found == [SurfaceColour((0.0, 0.0, 1.0), 1.0), SurfaceColour((1.0, 0.0, 0.0), 1.0), None]
 
 
 def test_scene_that_multiplies_itself_is_refused():

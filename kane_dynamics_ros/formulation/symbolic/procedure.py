@@ -28,7 +28,7 @@ from kane_dynamics_ros.formulation.symbolic.trigonometry import Groups, compact,
 
 
 @dataclass(frozen=True)
-class Step:
+class DerivationStep:
     """One step of the method: what it finds, each entry with its name.
 
     An entry is an expression, a vector of three in the body's axes, or a 3 x 3 table of direction cosines.
@@ -54,7 +54,7 @@ class _Body:
 
 def kane_procedure(
     chain: Chain, *, bodies: Sequence[str] = (), gravity: Any = None, groups: Groups | None = None
-) -> tuple[Step, ...]:
+) -> tuple[DerivationStep, ...]:
     """Every step for ``chain``, whose numbers may be symbols (``symbolic_chain``) or not.
 
     ``bodies`` names them, root to tip, by default 1, 2, ...; ``gravity`` is the free-fall acceleration in the
@@ -74,8 +74,8 @@ def kane_procedure(
             return tuple(short(each) for each in value)
         return compact(value, q, (*u, *du), groups)
 
-    def step(title: str, entries: Iterator[tuple[str, Any]]) -> Step:
-        return Step(title, tuple((name, short(value)) for name, value in entries))
+    def step(title: str, entries: Iterator[tuple[str, Any]]) -> DerivationStep:
+        return DerivationStep(title, tuple((name, short(value)) for name, value in entries))
 
     active = [[_active(body, r, gravity) for body in found] for r in range(n)]
     inertia = [[_inertia(body, r) for body in found] for r in range(n)]
@@ -153,7 +153,7 @@ def _by_body(
                 yield f"{letter}_{r}({body.name})", term
 
 
-def procedure_text(steps: Sequence[Step]) -> str:
+def procedure_text(steps: Sequence[DerivationStep]) -> str:
     """The steps as plain text, an entry a line where it fits."""
     lines: list[str] = []
     for number, step in enumerate(steps, 1):

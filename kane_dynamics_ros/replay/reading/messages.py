@@ -163,7 +163,7 @@ class Cursor:
 # Layouts
 
 
-class Run(NamedTuple):
+class FixedBytes(NamedTuple):
     """Bytes from ``start`` on, as words of 4: their value, and a mask of the bits that are fixed."""
 
     start: int
@@ -180,7 +180,7 @@ class Layout:
     """
 
     length: int
-    runs: tuple[Run, ...]
+    runs: tuple[FixedBytes, ...]
     order: str
     names: tuple[str, ...]
     arrays: dict[str, tuple[int, int]]
@@ -237,7 +237,7 @@ def _layout(cursor: Cursor, names: tuple[str, ...], arrays: dict[str, tuple[int,
     return Layout(len(cursor.message), tuple(_runs(cursor)), cursor.order, names, arrays)
 
 
-def _runs(cursor: Cursor) -> Iterator[Run]:
+def _runs(cursor: Cursor) -> Iterator[FixedBytes]:
     """The words that hold fixed bytes, neighbours joined.
 
     Lengths and float64 are aligned, so that whatever follows the last whole word is padding.
@@ -248,7 +248,7 @@ def _runs(cursor: Cursor) -> Iterator[Run]:
     used = np.flatnonzero(fixed)
     for group in np.split(used, np.flatnonzero(np.diff(used) > 1) + 1):
         words = slice(int(group[0]), int(group[-1]) + 1)
-        yield Run(WORDS.itemsize * words.start, template[words], fixed[words])
+        yield FixedBytes(WORDS.itemsize * words.start, template[words], fixed[words])
 
 
 # Sorting by layout

@@ -33,7 +33,7 @@ class MeshError(Exception):
     """A mesh that cannot be shown; the text says why."""
 
 
-class Material(NamedTuple):
+class SurfaceColour(NamedTuple):
     """A colour as sRGB (0 to 1 each) and an opacity (0 to 1)."""
 
     colour: tuple[float, float, float]
@@ -49,7 +49,7 @@ class Surface(NamedTuple):
     points: Points
     corners: Indices
     parts: Indices
-    materials: tuple[Material | None, ...] = (None,)
+    materials: tuple[SurfaceColour | None, ...] = (None,)
 
 
 def plain_surface(points: Points, corners: Indices) -> Surface:
@@ -156,7 +156,7 @@ class Collada:
     def surface(self) -> Surface:
         """All triangles of the scene. Raises ``MeshError``."""
         points, corners, parts = [np.zeros((0, 3))], [np.zeros((0, 3), np.int64)], [np.zeros(0, np.int64)]
-        materials: dict[Material | None, int] = {}
+        materials: dict[SurfaceColour | None, int] = {}
         count = 0
         for primitives, transform, material in self.instances(self.scene().all("node"), np.eye(4), 0):
             placed = primitives.points @ transform[:3, :3].T + transform[:3, 3]
@@ -191,7 +191,7 @@ class Collada:
 
     def instances(
         self, nodes: Sequence[Element], parent: Points, depth: int
-    ) -> Iterator[tuple[Primitives, Points, Material | None]]:
+    ) -> Iterator[tuple[Primitives, Points, SurfaceColour | None]]:
         """Every primitive below ``nodes``, its transform (4, 4) in the scene, and its material."""
         if depth > DEEPEST:
             raise MeshError(f"its nodes are nested deeper than {DEEPEST}")
@@ -223,7 +223,7 @@ class Collada:
             self.geometries[name] = [one for mesh in geometry.all("mesh") for one in mesh_primitives(mesh)]
         return self.geometries[name]
 
-    def material(self, instance: Element, symbol: str) -> Material | None:
+    def material(self, instance: Element, symbol: str) -> SurfaceColour | None:
         """What the instance binds to a material's symbol; None without a plain colour."""
         bound = path(instance, "bind_material", "technique_common")
         for binding in bound.all("instance_material") if bound else ():
@@ -391,7 +391,7 @@ TRIANGLES: Mapping[str, Callable[[Element, list[Indices]], Indices]] = {
 }
 
 
-def effect_material(effect: Element) -> Material | None:
+def effect_material(effect: Element) -> SurfaceColour | None:
     """The colour of an <effect>; None where a texture or nothing gives it."""
     technique = path(effect, "profile_COMMON", "technique")
     shading = next((each for each in technique.children if each.tag in SHADINGS), None) if technique else None
@@ -403,7 +403,7 @@ def effect_material(effect: Element) -> Material | None:
     rgb = np.clip(numbers(colour.text), 0.0, 1.0)
     if len(rgb) < 3 or not np.isfinite(rgb).all():
         return None
-    return Material((float(rgb[0]), float(rgb[1]), float(rgb[2])), opacity(shading))
+    return SurfaceColour((float(rgb[0]), float(rgb[1]), float(rgb[2])), opacity(shading))
 
 
 SHADINGS = {"phong": "diffuse", "lambert": "diffuse", "blinn": "diffuse", "constant": "emission"}

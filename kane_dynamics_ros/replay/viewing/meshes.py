@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kane_dynamics_ros.description.findings import listed
 from kane_dynamics_ros.description.xml_tree import parse_xml
-from kane_dynamics_ros.replay.viewing.mesh_files import READERS, Material, MeshError, Surface, read_mesh
+from kane_dynamics_ros.replay.viewing.mesh_files import READERS, MeshError, Surface, SurfaceColour, read_mesh
 from kane_dynamics_ros.replay.viewing.mesh_reduction import allowances, joined, packed, reduced
 
 PACKAGE = "package://"
@@ -22,7 +22,7 @@ OUTSIDE = "it lies outside of the robot's package; --meshes-from-anywhere shows 
 
 
 @dataclass(frozen=True)
-class Part:
+class MeshPart:
     """Some triangles of a mesh and their colour "#rrggbb"; without one, the colour that the URDF gives."""
 
     triangles: int
@@ -35,7 +35,7 @@ class Mesh:
     """A mesh in the page: ``base64`` of what ``mesh_reduction.packed`` makes, and its parts in that order."""
 
     base64: str
-    parts: tuple[Part, ...]
+    parts: tuple[MeshPart, ...]
 
 
 class Meshes(NamedTuple):
@@ -103,11 +103,13 @@ def page_meshes(surfaces: Mapping[str, Surface], triangles: Mapping[str, int]) -
     )
 
 
-def part(triangles: int, material: Material | None) -> Part:
+def part(triangles: int, material: SurfaceColour | None) -> MeshPart:
     """A part for the page."""
     if material is None:
-        return Part(triangles, None, 1.0)
-    return Part(triangles, "#" + "".join(f"{round(255 * x):02x}" for x in material.colour), material.opacity)
+        return MeshPart(triangles, None, 1.0)
+    return MeshPart(
+        triangles, "#" + "".join(f"{round(255 * x):02x}" for x in material.colour), material.opacity
+    )
 
 
 def mesh_data(name: str, folder: Path, anywhere: bool) -> tuple[bytes, str]:
