@@ -138,7 +138,7 @@ class Candidate:
     """
 
     ticket: Ticket
-    outcome: Prepared | TrajectoryError | None
+    prepared: Prepared | TrajectoryError | None
     tolerances: Tolerances | None = None
 
 
@@ -221,7 +221,7 @@ class ControlLoop:
             raise
 
     def _accept(self, candidate: "Candidate", now_ns: int) -> None:
-        ticket, prepared = candidate.ticket, candidate.outcome
+        ticket, prepared = candidate.ticket, candidate.prepared
         if self._suspended is not None:
             raise NoEffectError(self._suspended)
         if self.plan is None or self.alarm is not None or self.collided is not None:
