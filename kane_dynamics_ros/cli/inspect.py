@@ -29,7 +29,7 @@ from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.formulation.algebra import add, cross
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics
-from kane_dynamics_ros.formulation.kane.kinematics import place
+from kane_dynamics_ros.formulation.kane.kinematics import placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 
@@ -269,7 +269,7 @@ class Partial(NamedTuple):
 def partials(chain: Chain) -> Iterator[Partial]:
     """Those that are not zero, body by body from the root."""
     n = len(chain.coordinates)
-    placements = place(segments_of(chain), [0.0] * n, sine_cosine)
+    placements = placements_at(segments_of(chain), [0.0] * n, sine_cosine)
     for joint, row in zip(chain.joints, partial_velocities(placements, n), strict=True):
         for name, partial in zip(chain.coordinates, row, strict=True):
             v_G = add(partial.v_Bo, cross(partial.omega, joint.inertia.com))

@@ -16,7 +16,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError, UnknownJointError
-from kane_dynamics_ros.replay.jobs import Job, Outcome, find_bags, run_job, run_jobs
+from kane_dynamics_ros.replay.jobs import Job, JobResult, find_bags, run_job, run_jobs
 from kane_dynamics_ros.replay.live import live_lines, play, read_answers, write_playlist
 from kane_dynamics_ros.replay.reading.recording import read_renamings
 from kane_dynamics_ros.replay.report.report import table
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         _job(arguments, bag, folder)
         for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True)
     ]
-    return max(_show(outcome, allowed) for outcome in _outcomes(jobs, workers, arguments.dask))
+    return max(_show(result, allowed) for result in _results(jobs, workers, arguments.dask))
 
 
 def _job(arguments: argparse.Namespace, bag: Path, report: Path | None) -> Job:
@@ -118,33 +118,33 @@ def report_folders(report: Path | None, bags: Sequence[Path]) -> list[Path | Non
     return [report / (name if names.count(name) == 1 else f"{i + 1}_{name}") for i, name in enumerate(names)]
 
 
-def _outcomes(jobs: Sequence[Job], workers: int, dask: str | None) -> Iterator[Outcome]:
-    """Every bag's outcome; with a progress bar where standard error is a terminal."""
+def _results(jobs: Sequence[Job], workers: int, dask: str | None) -> Iterator[JobResult]:
+    """Every bag's result; with a progress bar where standard error is a terminal."""
     if len(jobs) == 1 and dask is None:
         with tqdm(unit=" messages", unit_scale=True, disable=None, leave=False) as bar:
             yield run_job(jobs[0], bar.update)
         return
     with tqdm(total=len(jobs), unit=" bags", disable=None, leave=False) as bar:
-        for outcome in run_jobs(jobs, workers, dask):
+        for result in run_jobs(jobs, workers, dask):
             bar.update()
             bar.clear()
-            yield outcome
+            yield result
 
 
-def _show(outcome: Outcome, allowed: "AllowedErrors") -> int:
-    """Print one outcome; its exit code."""
-    if outcome.verdict is None:
-        print(f"error: {outcome.error}", file=sys.stderr)
+def _show(result: JobResult, allowed: "AllowedErrors") -> int:
+    """Print one result; its exit code."""
+    if result.verdict is None:
+        print(f"error: {result.error}", file=sys.stderr)
         return FAILED
-    above = list(exceeded(outcome.verdict, allowed))
-    print("\n".join([*table(outcome.verdict), *above, ""]), flush=True)
-    for warning in outcome.warnings:
+    above = list(exceeded(result.verdict, allowed))
+    print("\n".join([*table(result.verdict), *above, ""]), flush=True)
+    for warning in result.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    still = [joint.name for joint in outcome.verdict.joints if not joint.judged]
-    errors = [*outcome.verdict.damages, *([] if outcome.error is None else [outcome.error])]
+    still = [joint.name for joint in result.verdict.joints if not joint.judged]
+    errors = [*result.verdict.damages, *([] if result.error is None else [result.error])]
     if still:
         errors.append(
-            f"{outcome.bag}: hardly any motion of joint {', '.join(map(repr, still))}, of which nothing "
+            f"{result.bag}: hardly any motion of joint {', '.join(map(repr, still))}, of which nothing "
             "can be said; move it while recording, or judge with a model in which it is locked (generate "
             "--lock JOINT=VALUE)"
         )

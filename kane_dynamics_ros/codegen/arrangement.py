@@ -34,10 +34,11 @@ class Arrangement:
 
     def rewritten(self, segments: Sequence[Segment], gravity: Vector) -> tuple[tuple[Segment, ...], Vector]:
         """The chain and gravity regrouped and in these units. Scalars may be numbers or code expressions."""
-        lean = regroup(segments, self.keep)
+        regrouped = regroup(segments, self.keep)
         if self.length == 1.0:
-            return lean, gravity
-        return tuple(_in_unit(segment, self.length) for segment in lean), scale(1.0 / self.length, gravity)
+            return regrouped, gravity
+        in_unit = tuple(_in_unit(segment, self.length) for segment in regrouped)
+        return in_unit, scale(1.0 / self.length, gravity)
 
 
 Cost = Callable[[Arrangement], int]

@@ -30,7 +30,7 @@ class Derived:
     def _operations(self) -> dict[str, OperationCount]:
         found = {name: listing.count() for name, listing in self.listings.items()}
         for function in self.equations.functions:
-            if function.composed == "parts":
+            if function.composed == "functions":
                 found[function.name] = self._of_parts(function.name, found)
         for function in self.equations.functions:
             if function.composed == "defaults":

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kane_dynamics_ros.codegen.arrangement import (
     SEARCHED,
@@ -39,16 +39,18 @@ from kane_dynamics_ros.formulation.kane.kinematics import (
     jacobian_of_point,
     motion,
     partial_velocities_of_point,
-    place,
     placed_in_root,
+    placements_at,
 )
 from kane_dynamics_ros.formulation.kane.partial_velocities import regressor
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, regroup, segments_of
-from kane_dynamics_ros.formulation.kane.shared_axes import place_in_shared_axes
+from kane_dynamics_ros.formulation.kane.shared_axes import placements_in_shared_axes
 
-Composed = Literal["", "parts", "defaults"]
+Composed = Literal["", "functions", "defaults"]
 STATE = ("q", "qd", "qdd")
 WORTH_SUMS = 0.94  # of the operations: sums of angles lengthen the chain of dependent operations
+MAY_BE_SINGULAR = ("inverse_mass_matrix", "forward_dynamics", "forward_dynamics_derivatives")
+FROM_FUNCTIONS = ("inverse_mass_matrix", "forward_dynamics_derivatives")  # with parameters
 
 # One generated function, and the symbols of the state that functions take.
 
@@ -59,7 +61,7 @@ class Function:
 
     ``nominal`` functions have the default parameters built in; the others take prepared ones.
     ``pivots`` counts the trailing outputs that are divisors: zero or negative means M is singular.
-    ``composed`` functions have no outputs of their own: "parts" are computed from other functions by loops,
+    ``composed`` functions have no outputs of their own: "functions" are computed from other ones by loops,
     "defaults" call the function with parameters on the default ones.
     """
 
@@ -88,9 +90,9 @@ class State:
     qdd: list[Expression]
     tau: list[Expression]
 
-    def place(self, segments: Sequence[Segment]) -> tuple[Placement, ...]:
+    def placements(self, segments: Sequence[Segment]) -> tuple[Placement, ...]:
         """The segments at this state's q."""
-        return place(segments, self.q, self.graph.sine_cosine)
+        return placements_at(segments, self.q, self.graph.sine_cosine)
 
 
 def state_symbols(graph: Graph, n: int) -> State:
@@ -138,8 +140,10 @@ class ArrangedChain:
     ) -> None:
         self.graph, self.state, self.n = state.graph, state, len(state.q)
         self.rotor_inertia = rotor_inertia
-        lean, self.gravity = arrangement.rewritten(segments, gravity)
-        self.placements = place_in_shared_axes(lean, state.q, state.graph.sine_cosine, arrangement.families)
+        regrouped, self.gravity = arrangement.rewritten(segments, gravity)
+        self.placements = placements_in_shared_axes(
+            regrouped, state.q, state.graph.sine_cosine, arrangement.families
+        )
 
     def torques(self, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> tuple[Expression, ...]:
         """Kane's equations solved for the efforts, rotors included."""
@@ -268,42 +272,78 @@ def best_arrangement(
     return shared if cost(shared) < WORTH_SUMS * cost(own) else own
 
 
-MAY_BE_SINGULAR = ("inverse_mass_matrix", "forward_dynamics", "forward_dynamics_derivatives")
-OF_PARTS = (
-    "inverse_mass_matrix",
-    "forward_dynamics_derivatives",
-)  # with parameters: from the other functions
-
-
 def dynamic_functions(suffix: str, inverse: ArrangedChain, forward: ArrangedChain) -> list[Function]:
     """Inverse and forward dynamics, their parts and derivatives, each from the arrangement that suits it.
 
     Without a suffix, default parameters are built in and everything is written out, but for chains that are
     longer than SEARCHED: there only inverse dynamics is, because the others would double a long text.
     """
+    n = inverse.n
+    functions = []
+    for row in _dynamics(inverse, forward):
+        composed: Composed = "functions" if suffix and row.name in FROM_FUNCTIONS else ""
+        if not suffix and n > SEARCHED and row.name != "inverse_dynamics":
+            composed = "defaults"
+        written: tuple[Expression, ...] = ()
+        if not composed:
+            try:
+                written = row.outputs()
+            except ZeroDivisionError:  # of a massless joint: its name is found at run time, by the pivots
+                composed = "defaults"
+        functions.append(
+            Function(
+                row.name + suffix,
+                row.summary,
+                row.inputs,
+                row.shape,
+                written,
+                nominal=not suffix,
+                pivots=n if row.name in MAY_BE_SINGULAR else 0,
+                composed=composed,
+            )
+        )
+    return functions
+
+
+class _Dynamics(NamedTuple):
+    """A function of the arm's motion, and what derives its outputs where they are to be written out."""
+
+    name: str
+    summary: str
+    inputs: tuple[str, ...]
+    shape: tuple[int, ...]
+    outputs: Callable[[], tuple[Expression, ...]]
+
+
+def _dynamics(inverse: ArrangedChain, forward: ArrangedChain) -> list[_Dynamics]:
+    """What is derived, and from which arrangement."""
     graph, n = inverse.graph, inverse.n
     push = ("q", "qd", "tau")
-    table: list[tuple[str, str, tuple[str, ...], tuple[int, ...], Callable[[], tuple[Expression, ...]]]] = [
-        ("inverse_dynamics", "tau = M(q) qdd + V(q, qd)", STATE, (n,), lambda: inverse.inverse_dynamics),
-        ("bias", "V(q, qd), without friction", ("q", "qd"), (n,), lambda: inverse.bias),
-        ("gravity", "effort that holds the arm at rest", ("q",), (n,), lambda: inverse.holding),
-        ("mass_matrix", "M(q), rotor inertia included", ("q",), (n, n), lambda: flat(graph, forward.M)),
-        ("inverse_mass_matrix", "M^-1", ("q",), (n, n), forward.inverse_mass_matrix),
-        (
+    return [
+        _Dynamics(
+            "inverse_dynamics", "tau = M(q) qdd + V(q, qd)", STATE, (n,), lambda: inverse.inverse_dynamics
+        ),
+        _Dynamics("bias", "V(q, qd), without friction", ("q", "qd"), (n,), lambda: inverse.bias),
+        _Dynamics("gravity", "effort that holds the arm at rest", ("q",), (n,), lambda: inverse.holding),
+        _Dynamics(
+            "mass_matrix", "M(q), rotor inertia included", ("q",), (n, n), lambda: flat(graph, forward.M)
+        ),
+        _Dynamics("inverse_mass_matrix", "M^-1", ("q",), (n, n), forward.inverse_mass_matrix),
+        _Dynamics(
             "forward_dynamics",
             "qdd that the efforts tau cause, without friction",
             push,
             (n,),
             lambda: forward.forward_dynamics.outputs(),
         ),
-        (
+        _Dynamics(
             "inverse_dynamics_derivatives",
             "d tau / d q, then d tau / d qd",
             STATE,
             (2, n, n),
             lambda: flat(graph, [row for rows in forward.derivatives(forward.state.qdd) for row in rows]),
         ),
-        (
+        _Dynamics(
             "forward_dynamics_derivatives",
             "d qdd / d q, d qdd / d qd, d qdd / d tau = M^-1, without friction",
             push,
@@ -311,30 +351,6 @@ def dynamic_functions(suffix: str, inverse: ArrangedChain, forward: ArrangedChai
             forward.forward_dynamics_derivatives,
         ),
     ]
-    functions = []
-    for name, summary, inputs, shape, outputs in table:
-        composed: Composed = "parts" if suffix and name in OF_PARTS else ""
-        if not suffix and n > SEARCHED and name != "inverse_dynamics":
-            composed = "defaults"
-        written: tuple[Expression, ...] = ()
-        if not composed:
-            try:
-                written = outputs()
-            except ZeroDivisionError:  # of a massless joint: its name is found at run time, by the pivots
-                composed = "defaults"
-        functions.append(
-            Function(
-                name + suffix,
-                summary,
-                inputs,
-                shape,
-                written,
-                nominal=not suffix,
-                pivots=n if name in MAY_BE_SINGULAR else 0,
-                composed=composed,
-            )
-        )
-    return functions
 
 
 def coriolis_function(forward: ArrangedChain) -> Function:
@@ -365,7 +381,7 @@ def friction_function(
 def link_functions(state: State, segments: Sequence[Segment], gravity: Vector) -> list[Function]:
     """What needs the bodies' own inertias in the frames of the URDF's links."""
     graph, n, bodies = state.graph, len(state.q), len(segments)
-    placements = state.place(segments)
+    placements = state.placements(segments)
     motions = motion(placements, state.qd, state.qdd, gravity)
     Y = regressor(placements, motions, n)
     wrenches = [(*force, *torque) for force, torque in resultants(placements, motions)]
@@ -389,7 +405,7 @@ def link_functions(state: State, segments: Sequence[Segment], gravity: Vector) -
 def pose_functions(state: State, segments: Sequence[Segment], chain: Chain) -> list[Function]:
     """Where the tip and the centre of mass are, in the root frame."""
     graph, n = state.graph, len(state.q)
-    placements = state.place(segments)
+    placements = state.placements(segments)
     poses = body_poses(placements)
     tip = placed_in_root(poses[-1], chain.R_BT, chain.p_BoTo_B)
     J = [[graph.lift(x) for x in row] for row in jacobian_of_point(placements, poses, tip.p_RoBo_R, n)]
@@ -426,18 +442,18 @@ def _times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Expression]) -> 
 
 
 def external_functions(
-    state: State, lean: Sequence[Segment], reframed: Reframed, chain: Chain
+    state: State, regrouped: Sequence[Segment], reframed: Reframed, chain: Chain
 ) -> list[Function]:
     """J^T w of a wrench in tip axes, how it changes with q, and what of it passes each joint."""
-    graph, n, bodies = state.graph, len(state.q), len(lean)
+    graph, n, bodies = state.graph, len(state.q), len(regrouped)
     wrench = [graph.symbol(f"wrench[{i}]") for i in range(6)]
     force, torque = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
     R_BL, p_BoLo_B = reframed.links[-1]
     R_BT, p_BoTo_B = multiply(R_BL, chain.R_BT), add(p_BoLo_B, apply(R_BL, chain.p_BoTo_B))
-    placements = state.place(lean)
+    placements = state.placements(regrouped)
     carried = carried_wrenches(placements, R_BT, p_BoTo_B, force, torque)
     effort = flat(graph, [joint_efforts(placements, carried, n)])
-    in_links = state.place(segments_of(chain))
+    in_links = state.placements(segments_of(chain))
     passing = carried_wrenches(in_links, chain.R_BT, chain.p_BoTo_B, force, torque)
     inputs = ("q", "wrench")
     summary = "force, then torque about each joint, that a wrench at the tip brings there, in link axes"
@@ -461,7 +477,7 @@ def external_functions_in_root(state: State, segments: Sequence[Segment], chain:
     graph, n = state.graph, len(state.q)
     wrench = [graph.symbol(f"wrench[{i}]") for i in range(6)]
     force, torque = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
-    placements = state.place(segments)
+    placements = state.placements(segments)
     poses = body_poses(placements)
     tip = placed_in_root(poses[-1], chain.R_BT, chain.p_BoTo_B).p_RoBo_R
     partials = partial_velocities_of_point(placements, poses, tip)
@@ -479,12 +495,12 @@ def external_functions_in_root(state: State, segments: Sequence[Segment], chain:
 
 def momentum_function(
     state: State,
-    lean: Sequence[Segment],
+    regrouped: Sequence[Segment],
     rotor_inertia: Sequence[Expression],
     weight: Sequence[Expression],
 ) -> Function:
     """What a momentum observer needs of a state."""
-    p, drift = momentum_and_drift(state.place(lean), state.qd, len(state.q))
+    p, drift = momentum_and_drift(state.placements(regrouped), state.qd, len(state.q))
     p = [own + rotor * speed for own, rotor, speed in zip(p, rotor_inertia, state.qd, strict=True)]
     drift = [own - held for own, held in zip(drift, weight, strict=True)]
     summary = "p = M qd, then C^T qd - g, to which p' adds the efforts"
@@ -496,7 +512,7 @@ def _dot(a: Sequence[Expression], b: Sequence[Expression]) -> Expression:
     return sum(products[1:], products[0])
 
 
-# The functions of a generated module, as expressions on one graph that shares sub-expressions.
+# All functions of a robot.
 #
 # Inputs: symbols ``q[i]``, ``qd[i]``, ``qdd[i]``, ``tau[i]`` and ``parameters[k]``. What depends on the
 # parameters alone is computed once, by ``prepare``, into ``prepared[k]``; the printers see to that.
@@ -525,12 +541,12 @@ def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Robot
     layout = ParameterLayout(n, len(chain.joints), inertial == "runtime")
     given = layout.bind(graph, chain, reframed)
     nominal = reframed.segments, apply(reframed.R_0R, GRAVITY), chain.rotor_inertia
-    loaded = given.lean_segments, apply(reframed.R_0R, given.gravity), given.rotor_inertia
+    loaded = given.common_normal_segments, apply(reframed.R_0R, given.gravity), given.rotor_inertia
     choices = best_arrangement(*nominal), sharing_arrangement(reframed.segments)
     defaults, parametrized = (
         [ArrangedChain(state, choice, *numbers) for choice in choices] for numbers in (nominal, loaded)
     )
-    lean = regroup(given.lean_segments, choices[0].keep)
+    regrouped = regroup(given.common_normal_segments, choices[0].keep)
     poses = pose_functions(state, given.link_segments, chain)
     functions = (
         *dynamic_functions("", *defaults),
@@ -538,9 +554,9 @@ def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Robot
         coriolis_function(parametrized[1]),
         *link_functions(state, given.link_segments, given.gravity),
         *poses,
-        *external_functions(state, lean, reframed, chain),
+        *external_functions(state, regrouped, reframed, chain),
         *external_functions_in_root(state, given.link_segments, chain),
-        momentum_function(state, lean, given.rotor_inertia, parametrized[0].holding),
+        momentum_function(state, regrouped, given.rotor_inertia, parametrized[0].holding),
         friction_function(state, given.viscous, given.coulomb, given.coulomb_velocity),
     )
     return RobotFunctions(graph, n, layout, functions)

@@ -17,7 +17,7 @@ from kane_dynamics_ros.formulation.algebra import Scalar
 
 CONSTANT, SYMBOL, CALL = "constant", "symbol", "call"  # the kinds of nodes, and four operators
 ADD, SUBTRACT, MULTIPLY, DIVIDE = "+", "-", "*", "/"
-QUARTER_TURN = 1e-13  # an offset this near to a multiple of pi/2 [rad] is one, as in formulation.frames
+QUARTER_TURN = 1e-13  # an offset this near to a multiple of pi/2 [rad] is one, as in formulation.kane.frames
 
 
 class Node(NamedTuple):

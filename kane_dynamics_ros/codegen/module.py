@@ -14,6 +14,9 @@ from kane_dynamics_ros.codegen.print_c import c_header, c_source
 from kane_dynamics_ros.codegen.print_python import python_source
 from kane_dynamics_ros.errors import KaneDynamicsError
 
+GENERATED = b"enerated by kane_dynamics_ros"  # in the first line of each file
+LONGEST_LINE = 4096  # [bytes]
+
 
 class OutputError(KaneDynamicsError):
     """The generated files cannot be written."""
@@ -30,10 +33,6 @@ class ModuleNameError(KaneDynamicsError):
             f"--name {found!r}: allowed are ASCII letters, digits and underscores, not beginning with a "
             "digit, and no keyword of Python; choose another name"
         )
-
-
-GENERATED = b"enerated by kane_dynamics_ros"  # in the first line of each file
-LONGEST_LINE = 4096  # [bytes]
 
 
 def module_name(text: str) -> str:

@@ -8,7 +8,7 @@ from kane_dynamics_ros.codegen.graph import Expression, Graph
 from kane_dynamics_ros.description.model import Chain, Inertia
 from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector
 from kane_dynamics_ros.formulation.kane.frames import Reframed
-from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, about_origin, moved, segments_of
+from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, body_inertia, moved, segments_of
 
 GRAVITY = (0.0, 0.0, -9.81)  # default free-fall acceleration in the root link's frame [m/s^2]
 
@@ -23,7 +23,7 @@ class BoundParameters:
     coulomb: Sequence[Expression]
     coulomb_velocity: Expression
     link_segments: tuple[Segment, ...]
-    lean_segments: tuple[Segment, ...]
+    common_normal_segments: tuple[Segment, ...]
 
 
 @dataclass(frozen=True)
@@ -66,17 +66,19 @@ class ParameterLayout:
         symbols = [graph.symbol(f"parameters[{k}]") for k in range(self.size)]
         part = {name: symbols[where] for name, where in self.slices().items()}
         link = list(segments_of(chain))
-        lean = list(reframed.segments)
+        common_normal = list(reframed.segments)
         if self.inertial:
             for k, (R_BL, p_BL) in enumerate(reframed.links):
-                body = _from_standard(part["inertial"][10 * k : 10 * k + 10])
+                body = _from_inertial_parameters(part["inertial"][10 * k : 10 * k + 10])
                 link[k] = replace(link[k], body=body)
-                lean[k] = replace(lean[k], body=moved(body, R_BL, p_BL))
+                common_normal[k] = replace(common_normal[k], body=moved(body, R_BL, p_BL))
         payload = _payload(part)
         R_BL, p_BL = reframed.links[-1]
         in_link = moved(payload, chain.R_BT, chain.p_BoTo_B)
         link[-1] = replace(link[-1], body=link[-1].body + in_link)
-        lean[-1] = replace(lean[-1], body=lean[-1].body + moved(in_link, R_BL, p_BL))
+        common_normal[-1] = replace(
+            common_normal[-1], body=common_normal[-1].body + moved(in_link, R_BL, p_BL)
+        )
         x, y, z = part["gravity"]
         return BoundParameters(
             (x, y, z),
@@ -85,7 +87,7 @@ class ParameterLayout:
             part["coulomb"],
             part["coulomb_velocity"][0],
             tuple(link),
-            tuple(lean),
+            tuple(common_normal),
         )
 
 
@@ -93,10 +95,10 @@ def _payload(part: dict[str, list[Expression]]) -> BodyInertia:
     xx, xy, xz, yy, yz, zz = part["payload_inertia"]
     tensor: Matrix = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
     mass: Scalar = part["payload_mass"][0]
-    return about_origin(Inertia(mass, tuple(part["payload_com"]), tensor))  # type: ignore[arg-type]
+    return body_inertia(Inertia(mass, tuple(part["payload_com"]), tensor))  # type: ignore[arg-type]
 
 
-def _from_standard(values: Sequence[Scalar]) -> BodyInertia:
+def _from_inertial_parameters(values: Sequence[Scalar]) -> BodyInertia:
     """From m, h and J about the origin: S = (trace(J)/2) 1 - J."""
     m, hx, hy, hz, xx, xy, xz, yy, yz, zz = values
     half = (xx + yy + zz) * 0.5
@@ -111,6 +113,6 @@ def default_parameters(layout: ParameterLayout, chain: Chain) -> tuple[float, ..
     values[part["rotor_inertia"]] = chain.rotor_inertia
     values[part["coulomb_velocity"]] = [0.01]
     if layout.inertial:
-        bodies = [about_origin(joint.inertia) for joint in chain.joints]
-        values[part["inertial"]] = [cast(float, x) for body in bodies for x in body.standard()]
+        bodies = [body_inertia(joint.inertia) for joint in chain.joints]
+        values[part["inertial"]] = [cast(float, x) for body in bodies for x in body.inertial_parameters()]
     return tuple(float(value) for value in values)

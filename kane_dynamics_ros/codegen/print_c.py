@@ -1,12 +1,17 @@
-"""Print NAME.h and NAME.c: every function of a robot in plain C99, for one state and for many."""
+"""Print NAME.h and NAME.c: every function of a robot in plain C99, for one state and for many.
+
+``print_single`` prints the same functions for ``float`` with what is here: a ``Precision`` says what differs.
+"""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from string import Template
+from types import MappingProxyType
 
 from kane_dynamics_ros.codegen.derive import Derived
 from kane_dynamics_ros.codegen.functions import Function
-from kane_dynamics_ros.codegen.graph import CALL
+from kane_dynamics_ros.codegen.graph import CALL, CONSTANT
 from kane_dynamics_ros.codegen.parameters import default_parameters
 from kane_dynamics_ros.codegen.parts import LARGE, cut_in_parts
 from kane_dynamics_ros.codegen.passes import Listing, TrigonometricPass, cut_at_angles
@@ -14,6 +19,33 @@ from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 
 LANES = 32  # states a block: few enough that loads from memory overlap with the arithmetic
 PER_STATE = frozenset(("q", "qd", "qdd", "tau", "wrench", "s", "c"))  # arrays that each state has of its own
+
+# What a text for double and one for float differ in.
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A floating-point type of C, and what goes with it.
+
+    ``suffix``: of its numbers. ``tanh``: the function that friction takes it from. ``batches``: whether
+    functions have a second form, for many states.
+    """
+
+    real: str
+    suffix: str
+    tanh: str
+    batches: bool
+
+    def number(self, value: float) -> str:
+        """A number of this type."""
+        return f"{value!r}{self.suffix}"
+
+    def text(self, template: str) -> str:
+        """C text with the type for ``$real`` and the suffix of numbers for ``${f}``."""
+        return Template(template).substitute(real=self.real, f=self.suffix)
+
+
+DOUBLE = Precision("double", "", "tanh", batches=True)
 
 # Listings as C99 statements on local constants.
 
@@ -24,19 +56,26 @@ class _Text:
     ``at``: the subscript of element i of an input array.
     """
 
-    def __init__(self, listing: Listing, at: Callable[[int], str] = str) -> None:
-        self.listing = listing
-        self.names = {index: _placed(name, at) for index, name in listing.names.items()}
+    def __init__(
+        self, listing: Listing, precision: Precision = DOUBLE, at: Callable[[int], str] = str
+    ) -> None:
+        self.listing, self.precision = listing, precision
+        self.names = {
+            index: name + precision.suffix if listing.node(index).kind == CONSTANT else _placed(name, at)
+            for index, name in listing.names.items()
+        }
         self.names.update((index, f"t{k}") for k, index in enumerate(listing.statements))
 
     def right(self, index: int) -> str:
         """The right side of the statement that computes a value."""
         node = self.listing.node(index)
         a = self.names[node.a]
-        return f"{node.label}({a})" if node.kind == CALL else f"{a} {node.kind} {self.names[node.b]}"
+        if node.kind == CALL:
+            return f"{self.precision.tanh if node.label == 'tanh' else node.label}({a})"
+        return f"{a} {node.kind} {self.names[node.b]}"
 
     def statements(self, indices: Iterable[int], indent: str = "    ") -> list[str]:
-        return [f"{indent}double {self.names[i]} = {self.right(i)};" for i in indices]
+        return [f"{indent}{self.precision.real} {self.names[i]} = {self.right(i)};" for i in indices]
 
     def outputs(self, targets: Iterable[str]) -> list[str]:
         """Assignments of the listing's outputs."""
@@ -60,6 +99,7 @@ class Sines:
 
     k: int
     cut: TrigonometricPass
+    precision: Precision = DOUBLE
 
     @property
     def slots(self) -> int:
@@ -72,13 +112,14 @@ class Sines:
 
     def scalar(self) -> list[str]:
         """The pass for one state; angles that are joint positions are read where they are."""
-        head = [f"static inline void kd_sines_{self.k}(const double *q, double *s, double *c)", "{"]
+        real = self.precision.real
+        head = [f"static inline void kd_sines_{self.k}(const {real} *q, {real} *s, {real} *c)", "{"]
         if self.cut.window:
             return [*head, f"    kd_sincos(&q[{self.cut.window[0]}], s, c, {self.slots});", "}", ""]
-        text = _Text(self.cut.before)
+        text = _Text(self.cut.before, self.precision)
         values = [text.names[i] for i in self.cut.angles]
         values += values[-1:] * (self.padded - self.slots)
-        lines = [*text.statements(self.cut.before.statements), f"    double x[{self.padded}];"]
+        lines = [*text.statements(self.cut.before.statements), f"    {real} x[{self.padded}];"]
         whole = len(values) // 4 * 4
         lines += [f"    kd_four(x + {i}, {', '.join(values[i : i + 4])});" for i in range(0, whole, 4)]
         lines += [f"    x[{i}] = {values[i]};" for i in range(whole, len(values))]
@@ -86,7 +127,7 @@ class Sines:
 
     def laned(self) -> list[str]:
         """The pass for KD_LANES states."""
-        text = _Text(self.cut.before, lambda i: f"{i} * KD_LANES + k")
+        text = _Text(self.cut.before, at=lambda i: f"{i} * KD_LANES + k")
         values = [text.names[i] for i in self.cut.angles]
         pairs = zip(self.cut.place, values, strict=True)
         return [
@@ -107,11 +148,11 @@ class Sines:
 # One function: straight-line code, no allocation, no globals; its body serves states and lanes.
 
 
-def declaration(prefix: str, function: Function) -> str:
-    """The C head of a function, without brace or semicolon."""
+def declaration(prefix: str, function: Function, real: str = DOUBLE.real) -> str:
+    """The C head of a function on arrays of a type, without brace or semicolon."""
     returned = "int" if function.pivots else "void"
-    arguments = ", ".join(f"const double *{name}" for name in function.arguments)
-    return f"{returned} {prefix}_{function.name}({arguments}, double *out)"
+    arguments = ", ".join(f"const {real} *{name}" for name in function.arguments)
+    return f"{returned} {prefix}_{function.name}({arguments}, {real} *out)"
 
 
 def batch_declaration(prefix: str, function: Function) -> str:
@@ -128,13 +169,13 @@ class _Body:
     function: Function
     listing: Listing
     sines: Sines | None
-    batched: bool = True
+    precision: Precision
 
     @property
     def laned(self) -> bool:
         """Whether batches are worth a vectorised form: it takes the compiler as long again."""
         wanted = self.function.nominal or self.function.name == "inverse_dynamics_with"
-        return self.batched and wanted and len(self.listing.statements) < LARGE
+        return self.precision.batches and wanted and len(self.listing.statements) < LARGE
 
     @property
     def arrays(self) -> list[str]:
@@ -144,8 +185,8 @@ class _Body:
 
     def lines(self) -> list[str]:
         """The body as an inline function; in parts, which share values in an array, where it is large."""
-        writable = ("out", "checks")
-        parameters = [f"{'' if a in writable else 'const '}double *restrict {a}" for a in self.arrays]
+        writable, real = ("out", "checks"), self.precision.real
+        parameters = [f"{'' if a in writable else 'const '}{real} *restrict {a}" for a in self.arrays]
         if self.laned:
             parameters.append("const int lane")
         listing = self.listing
@@ -156,7 +197,7 @@ class _Body:
         met |= {output.index for output in listing.outputs}
         used = {name.partition("[")[0] for i, name in listing.names.items() if i in met} | {"out", "checks"}
         unused = [f"    (void){a};" for a in self.arrays if a not in used]
-        text = _Text(listing, self._at)
+        text = _Text(listing, self.precision, self._at)
         return [
             head,
             "{",
@@ -170,12 +211,12 @@ class _Body:
     def _in_parts(self, head: str, parameters: Sequence[str]) -> list[str]:
         """The body as a call of each part, which the compiler takes apart; they share values in ``m``."""
         parts, room = cut_in_parts(self.listing)
-        name = f"kd_{self.function.name}"
+        name, real = f"kd_{self.function.name}", self.precision.real
         lines = []
         for k, part in enumerate(parts):
-            text = _Text(part.listing)
+            text = _Text(part.listing, self.precision)
             lines += [
-                f"static void KD_APART {name}_{k}({', '.join([*parameters, 'double *restrict m'])})",
+                f"static void KD_APART {name}_{k}({', '.join([*parameters, f'{real} *restrict m'])})",
                 "{",
                 "   " + "".join(f" (void){a};" for a in [*self.arrays, "m"]),
                 *text.statements(part.listing.statements),
@@ -186,7 +227,7 @@ class _Body:
             ]
         given = ", ".join([*self.arrays, "m"])
         calls = [f"    {name}_{k}({given});" for k in range(len(parts))]
-        return [*lines, head, "{", f"    double m[{max(room, 1)}];", *calls, "}", ""]
+        return [*lines, head, "{", f"    {real} m[{max(room, 1)}];", *calls, "}", ""]
 
     def _at(self, i: int) -> str:
         """The subscript of element i of an array."""
@@ -203,19 +244,19 @@ class _Body:
 
     def scalar(self, prefix: str) -> list[str]:
         """The public function for one state."""
-        lines = []
+        lines, real = [], self.precision.real
         if self.sines:
             lines += [
-                f"    double s[{self.sines.padded}], c[{self.sines.padded}];",
+                f"    {real} s[{self.sines.padded}], c[{self.sines.padded}];",
                 f"    kd_sines_{self.sines.k}(q, s, c);",
             ]
         if self.function.pivots:
-            lines.append(f"    double checks[{2 * self.function.pivots}];")
+            lines.append(f"    {real} checks[{2 * self.function.pivots}];")
         call = ", ".join([*self.arrays, *(["1"] if self.laned else [])])
         lines.append(f"    kd_{self.function.name}({call});")
         if self.function.pivots:
             lines.append(f"    return kd_singular(checks, {self.function.pivots}, 1);")
-        return [declaration(prefix, self.function), "{", *lines, "}", ""]
+        return [declaration(prefix, self.function, real), "{", *lines, "}", ""]
 
     def batch(self, prefix: str, n: int) -> list[str]:
         """The public function for many states: in lanes, or where it is large one after the other."""
@@ -292,8 +333,9 @@ def _one_after_the_other(prefix: str, function: Function, n: int, size: int) -> 
 # Functions that are composed of others.
 
 
-def composed_function(prefix: str, function: Function, n: int, *, batched: bool = True) -> list[str]:
+def composed_function(prefix: str, function: Function, n: int, precision: Precision = DOUBLE) -> list[str]:
     """Text of a function without statements of its own."""
+    real, zero = precision.real, precision.number(0.0)
     call = f"{prefix}_{{}}"
     if function.composed == "defaults":
         given = ", ".join(["kd_defaults", *function.inputs, "out"])
@@ -306,8 +348,8 @@ def composed_function(prefix: str, function: Function, n: int, *, batched: bool 
         ]
     else:
         body = [
-            f"    double spare[{n}], qdd[{n}], slopes[{2 * n * n}];",
-            f"    double *inverse = out + {2 * n * n};",
+            f"    {real} spare[{n}], qdd[{n}], slopes[{2 * n * n}];",
+            f"    {real} *inverse = out + {2 * n * n};",
             f"    const int joint = {call.format('inverse_mass_matrix_with')}(prepared, q, inverse);",
             "    if (joint)",
             "        return joint;",
@@ -315,13 +357,13 @@ def composed_function(prefix: str, function: Function, n: int, *, batched: bool 
             f"    for (int i = 0; i < {n}; i++)",
             "        spare[i] = tau[i] - spare[i];",
             f"    for (int i = 0; i < {n}; i++) {{",
-            "        qdd[i] = 0.0;",
+            f"        qdd[i] = {zero};",
             f"        for (int k = 0; k < {n}; k++)",
             f"            qdd[i] += inverse[i * {n} + k] * spare[k];",
             "    }",
             f"    {call.format('inverse_dynamics_derivatives_with')}(prepared, q, qd, qdd, slopes);",
             f"    for (int i = 0; i < {2 * n * n}; i++)",
-            "        out[i] = 0.0;",
+            f"        out[i] = {zero};",
             "    for (int table = 0; table < 2; table++)",
             f"        for (int i = 0; i < {n}; i++)",
             f"            for (int k = 0; k < {n}; k++)",
@@ -331,26 +373,26 @@ def composed_function(prefix: str, function: Function, n: int, *, batched: bool 
             "    return 0;",
         ]
     size = math.prod(function.shape)
-    one = [declaration(prefix, function), "{", *body, "}", ""]
-    return [*one, *(_one_after_the_other(prefix, function, n, size) if batched else [])]
+    one = [declaration(prefix, function, real), "{", *body, "}", ""]
+    return [*one, *(_one_after_the_other(prefix, function, n, size) if precision.batches else [])]
 
 
-LINEAR_ALGEBRA = """\
+_LINEAR_ALGEBRA = """\
 /* Inverts a symmetric matrix in place by M = L^T D L, from the last row upwards; 0, or the one-based number
    of the outermost joint whose pivot is not clearly positive. */
-static inline int kd_invert(double *M)
+static inline int kd_invert($real *M)
 {
     enum { n = JOINTS };
-    double diagonal[n], row[n];
+    $real diagonal[n], row[n];
     int joint = 0;
     for (int i = 0; i < n; i++)
         diagonal[i] = M[i * n + i];
     for (int j = n - 1; j >= 0; j--) {
-        const double pivot = M[j * n + j];
+        const $real pivot = M[j * n + j];
         if (!joint && !(pivot > KD_SINGULAR * diagonal[j]))
             joint = j + 1;
         for (int i = j - 1; i >= 0; i--) {
-            const double factor = M[j * n + i] / pivot;
+            const $real factor = M[j * n + i] / pivot;
             for (int k = i; k >= 0; k--)
                 M[i * n + k] -= factor * M[j * n + k];
             M[j * n + i] = factor;
@@ -359,7 +401,7 @@ static inline int kd_invert(double *M)
     for (int j = 0; j < n; j++) {
         memcpy(row, M + j * n, sizeof row);
         for (int i = 0; i <= j; i++) {
-            double sum = i == j ? 1.0 / row[j] : 0.0;
+            $real sum = i == j ? 1.0${f} / row[j] : 0.0${f};
             for (int k = 0; k < j; k++)
                 sum -= row[k] * M[k * n + i];
             M[j * n + i] = M[i * n + j] = sum;
@@ -369,7 +411,7 @@ static inline int kd_invert(double *M)
 }
 """
 
-SUPPORT = """\
+_SUPPORT = """\
 #if defined(__GNUC__)
 #define KD_ALWAYS __attribute__((always_inline))
 #define KD_APART __attribute__((noinline))
@@ -379,10 +421,10 @@ SUPPORT = """\
 #endif
 
 /* Four values to an array, in one store where vectors are known: a vector load can follow it at once. */
-static inline KD_ALWAYS void kd_four(double *to, double a, double b, double c, double d)
+static inline KD_ALWAYS void kd_four($real *to, $real a, $real b, $real c, $real d)
 {
 #if defined(__GNUC__)
-    typedef double four __attribute__((vector_size(4 * sizeof(double))));
+    typedef $real four __attribute__((vector_size(4 * sizeof($real))));
     const four packed = {a, b, c, d};
     memcpy(to, &packed, sizeof packed);
 #else
@@ -392,7 +434,7 @@ static inline KD_ALWAYS void kd_four(double *to, double a, double b, double c, d
 
 /* 0, or the one-based number of the outermost joint whose pivot is not clearly positive, beside its diagonal
    entry: elimination runs from the tip, and the pivots further in are spoilt by it. */
-static inline int kd_singular(const double *checks, const int n, const int lane)
+static inline int kd_singular(const $real *checks, const int n, const int lane)
 {
     for (int i = n - 1; i >= 0; i--)
         if (!(checks[i * lane] > KD_SINGULAR * checks[(n + i) * lane]))
@@ -431,6 +473,15 @@ static inline void kd_to_rows(const double *lanes, const int n, const int used, 
 """
 
 
+def support(n: int, precision: Precision = DOUBLE) -> list[str]:
+    """What the functions of a robot with n coordinates call, after KD_SINGULAR."""
+    return [
+        precision.text(_SUPPORT),
+        *([_LANES] if precision.batches else []),
+        precision.text(_LINEAR_ALGEBRA).replace("JOINTS", str(n)),
+    ]
+
+
 # NAME.h: what a C or C++ program includes.
 
 _CONVENTIONS = """\
@@ -441,8 +492,9 @@ _CONVENTIONS = """\
    parameters built in; the others take what NAME_prepare makes of a parameters array, once per change of
    parameters. Friction is not part of any function but NAME_friction: add it. No function allocates,
    keeps state or fails, but those that return int: 0, or the one-based number of a joint at which the
-   mass matrix is singular. Each function has a form for count states, row after row: NAME_..._batch.
+   mass matrix is singular.BATCHES
    Arrays must not overlap. Any number of threads may call at once."""
+_BATCHES = " Each function has a form for count states, row after row: NAME_..._batch."
 
 
 def banner(name: str, derived: Derived, version: str) -> str:
@@ -458,8 +510,17 @@ def banner(name: str, derived: Derived, version: str) -> str:
     )
 
 
-def c_header(name: str, derived: Derived, version: str) -> str:
-    """The text of NAME.h."""
+def c_header(
+    name: str,
+    derived: Derived,
+    version: str,
+    precision: Precision = DOUBLE,
+    costs: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """The text of NAME.h.
+
+    ``costs``: what is to be stated of a function, by its name, beside the number of its operations.
+    """
     equations = derived.equations
     upper = name.upper()
     sizes = {
@@ -468,6 +529,7 @@ def c_header(name: str, derived: Derived, version: str) -> str:
         "PARAMETERS": equations.layout.size,
         "PREPARED": len(derived.prepare.outputs),
     }
+    conventions = _CONVENTIONS.replace("BATCHES", _BATCHES if precision.batches else "")
     lines = [
         banner(name, derived, version),
         f"#ifndef {upper}_H",
@@ -476,7 +538,7 @@ def c_header(name: str, derived: Derived, version: str) -> str:
         "#include <stddef.h>",
         "",
         "/* Conventions:",
-        _CONVENTIONS.replace("NAME", name) + " */",
+        conventions.replace("NAME", name) + " */",
         "",
         *(f"#define {upper}_{key} {value}" for key, value in sizes.items()),
         "",
@@ -484,33 +546,36 @@ def c_header(name: str, derived: Derived, version: str) -> str:
         'extern "C" {',
         "#endif",
         "",
-        *_parameter_declarations(name, derived),
+        *_parameter_declarations(name, derived, precision.real),
     ]
+    counts = derived.operations()
     for function in equations.functions:
-        lines += _declared(name, function, derived.operations()[function.name].total)
+        cost = f"{counts[function.name].total} operations{costs.get(function.name, '')}"
+        lines += _declared(name, function, cost, precision)
     lines += ["#ifdef __cplusplus", "}", "#endif", "", *_table(upper, equations.functions), "", "#endif", ""]
     return "\n".join(lines)
 
 
-def _parameter_declarations(name: str, derived: Derived) -> list[str]:
+def _parameter_declarations(name: str, derived: Derived, real: str) -> list[str]:
     slices = derived.equations.layout.slices()
     places = [f"   [{s.start} .. {s.stop - 1}] {key}" for key, s in slices.items() if s.stop > s.start]
     return [
         "/* The parameters array, SI units:",
         *places,
         "   payload in the tip frame, inertia xx xy xz yy yz zz about its centre of mass. */",
-        f"void {name}_default_parameters(double *out);",
-        f"void {name}_prepare(const double *parameters, double *out);",
+        f"void {name}_default_parameters({real} *out);",
+        f"void {name}_prepare(const {real} *parameters, {real} *out);",
         "",
     ]
 
 
-def _declared(name: str, function: Function, operations: int) -> list[str]:
+def _declared(name: str, function: Function, cost: str, precision: Precision) -> list[str]:
     shape = " x ".join(map(str, function.shape))
+    summary = function.summary.replace("tanh(", f"{precision.tanh}(")
     return [
-        f"/* {function.summary}; out: {shape}; {operations} operations. */",
-        f"{declaration(name, function)};",
-        f"{batch_declaration(name, function)};",
+        f"/* {summary}; out: {shape}; {cost}. */",
+        f"{declaration(name, function, precision.real)};",
+        *([f"{batch_declaration(name, function)};"] if precision.batches else []),
         "",
     ]
 
@@ -547,9 +612,7 @@ def c_source(name: str, derived: Derived, version: str) -> str:
         sincos_kernel(LANES),
         "#define KD_LANES KD_SINCOS_BLOCK /* states that are computed side by side */",
         "#define KD_SINGULAR 1e-12 /* least pivot over diagonal entry of the mass matrix */",
-        SUPPORT,
-        _LANES,
-        LINEAR_ALGEBRA.replace("JOINTS", str(equations.n)),
+        *support(equations.n),
         *parameter_functions(name, derived),
     ]
     passes: dict[tuple[int, ...], Sines] = {}
@@ -567,8 +630,7 @@ def c_function(
     function: Function,
     listing: Listing,
     passes: dict[tuple[int, ...], Sines],
-    *,
-    batched: bool = True,
+    precision: Precision = DOUBLE,
 ) -> list[str]:
     """All of one function: its sines where no function before had the same, its body and its two forms.
 
@@ -577,33 +639,35 @@ def c_function(
         n: length of each input.
         function, listing: what to print.
         passes: the sines printed so far, by angles; gains the function's.
-        batched: whether there is a form for many states.
+        precision: the type of the numbers, and whether there is a form for many states.
     """
     cut = cut_at_angles(listing)
     lines: list[str] = []
     if cut.angles and cut.key not in passes:
-        passes[cut.key] = Sines(len(passes), cut)
-        lines += [*passes[cut.key].scalar(), *(passes[cut.key].laned() if batched else [])]
-    body = _Body(function, cut.after, passes[cut.key] if cut.angles else None, batched)
-    return [*lines, *body.lines(), *body.scalar(prefix), *(body.batch(prefix, n) if batched else [])]
+        passes[cut.key] = Sines(len(passes), cut, precision)
+        lines += [*passes[cut.key].scalar(), *(passes[cut.key].laned() if precision.batches else [])]
+    body = _Body(function, cut.after, passes[cut.key] if cut.angles else None, precision)
+    batch = body.batch(prefix, n) if precision.batches else []
+    return [*lines, *body.lines(), *body.scalar(prefix), *batch]
 
 
-def parameter_functions(name: str, derived: Derived) -> list[str]:
+def parameter_functions(name: str, derived: Derived, precision: Precision = DOUBLE) -> list[str]:
     """The functions that give and prepare parameters."""
+    real, number = precision.real, precision.number
     defaults = default_parameters(derived.equations.layout, derived.chain)
-    text, count = _Text(derived.prepare), len(derived.prepare.outputs)
+    text, count = _Text(derived.prepare, precision), len(derived.prepare.outputs)
     constants = []
     if any(function.composed == "defaults" for function in derived.equations.functions):
-        values = ", ".join(repr(value) for value in derived.prepare.evaluated({"parameters": defaults}))
-        constants = [f"static const double kd_defaults[{count}] = {{{values}}};", ""]
+        values = ", ".join(number(value) for value in derived.prepare.evaluated({"parameters": defaults}))
+        constants = [f"static const {real} kd_defaults[{count}] = {{{values}}};", ""]
     return [
         *constants,
-        f"void {name}_default_parameters(double *out)",
+        f"void {name}_default_parameters({real} *out)",
         "{",
-        *(f"    out[{k}] = {value!r};" for k, value in enumerate(defaults)),
+        *(f"    out[{k}] = {number(value)};" for k, value in enumerate(defaults)),
         "}",
         "",
-        f"void {name}_prepare(const double *parameters, double *out)",
+        f"void {name}_prepare(const {real} *parameters, {real} *out)",
         "{",
         *text.statements(derived.prepare.statements),
         *text.outputs(f"out[{k}]" for k in range(count)),

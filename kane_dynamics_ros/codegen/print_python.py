@@ -11,7 +11,7 @@ from kane_dynamics_ros.codegen.graph import CALL, Expression
 from kane_dynamics_ros.codegen.parameters import default_parameters
 from kane_dynamics_ros.codegen.passes import Listing
 from kane_dynamics_ros.description.model import Chain
-from kane_dynamics_ros.formulation.kane.segments import about_origin
+from kane_dynamics_ros.formulation.kane.segments import body_inertia
 
 DEEPEST = 12  # nested operations in one statement: fewer names to store, still readable
 CALLS = ("sin", "cos", "tanh")
@@ -179,5 +179,5 @@ def joint_facts(chain: Chain) -> tuple[tuple[Any, ...], ...]:
 
 def inertial_parameters(chain: Chain) -> tuple[float, ...]:
     """m, h, J about the link frame's origin, ten a body, as the regressor takes them."""
-    bodies = [about_origin(joint.inertia) for joint in chain.joints]
-    return tuple(cast(float, x) for body in bodies for x in body.standard())
+    bodies = [body_inertia(joint.inertia) for joint in chain.joints]
+    return tuple(cast(float, x) for body in bodies for x in body.inertial_parameters())

@@ -138,7 +138,7 @@ class Candidate:
     """
 
     ticket: Ticket
-    outcome: Prepared | TrajectoryError | None
+    prepared: Prepared | TrajectoryError | None
     tolerances: Tolerances | None = None
 
 
@@ -190,7 +190,7 @@ class ControlLoop:
             self.plan = self._waiting = None
         self._suspended = reason
 
-    def prepare(self, request: TrajectoryRequest, now_ns: int, number: int = 1) -> "Candidate":
+    def prepare(self, request: TrajectoryRequest, now_ns: int, number: int = 1) -> Candidate:
         """All that takes long about a trajectory. Changes nothing, so that another thread may do it.
 
         ``number`` tells the trajectory from others in ``goals``, which report what becomes of it.
@@ -212,7 +212,7 @@ class ControlLoop:
         """Take a trajectory; one without a stamp starts at the next state. Raises ``TrajectoryError``."""
         self.accept(self.prepare(request, now_ns, number), now_ns)
 
-    def accept(self, candidate: "Candidate", now_ns: int) -> None:
+    def accept(self, candidate: Candidate, now_ns: int) -> None:
         """Follow a prepared trajectory. Raises ``TrajectoryError``; ``goals`` reports that too."""
         try:
             self._accept(candidate, now_ns)
@@ -220,8 +220,8 @@ class ControlLoop:
             self.goals.refuse(candidate.ticket, error)
             raise
 
-    def _accept(self, candidate: "Candidate", now_ns: int) -> None:
-        ticket, prepared = candidate.ticket, candidate.outcome
+    def _accept(self, candidate: Candidate, now_ns: int) -> None:
+        ticket, prepared = candidate.ticket, candidate.prepared
         if self._suspended is not None:
             raise NoEffectError(self._suspended)
         if self.plan is None or self.alarm is not None or self.collided is not None:

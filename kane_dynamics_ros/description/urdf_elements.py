@@ -47,9 +47,8 @@ _DEFAULTS = {"inertia": ("ixy", "ixz", "iyz"), "limit": ("effort", "velocity")}
 Kind = Literal["text", "number", "bound", "vector"]
 Defects = defaultdict[str, list[DescriptionError]]  # of an element, by the child that they are in
 
-_LOCK = (
-    threading.Lock()
-)  # ``urdf_parser_py`` reports through a function of its module, which all threads share
+# ``urdf_parser_py`` reports through a function of its module, which all threads share.
+_LOCK = threading.Lock()
 
 
 class Schema(NamedTuple):

@@ -14,28 +14,28 @@ from kane_dynamics_ros.runtime.interface import Array
 _ITERATIONS = 20
 
 
-class Pose(NamedTuple):
+class FrameInRoot(NamedTuple):
     """Orientation (3, 3) and origin (3,) [m] of a frame in the root frame."""
 
     R: Array
     p: Array
 
-    def moved(self, R: Array, r: Array) -> "Pose":
+    def moved(self, R: Array, r: Array) -> "FrameInRoot":
         """A frame fixed in this one."""
-        return Pose(self.R @ R, self.p + self.R @ r)
+        return FrameInRoot(self.R @ R, self.p + self.R @ r)
 
 
 class ArmFrames(NamedTuple):
     """All frames of an arm: the bodies' (L, or T of an elastic link), the beams' B, and the chain's tip."""
 
-    bodies: tuple[Pose, ...]
-    beams: tuple[Pose | None, ...]
-    tip: Pose
+    bodies: tuple[FrameInRoot, ...]
+    beams: tuple[FrameInRoot | None, ...]
+    tip: FrameInRoot
 
 
 def arm_frames(model: ArmModel, x: Array) -> ArmFrames:
     """The frames at the generalized coordinates ``x`` (size,), in the root frame."""
-    frame = Pose(np.eye(3), np.zeros(3))
+    frame = FrameInRoot(np.eye(3), np.zeros(3))
     bodies, beams = [], []
     for body in model.bodies:
         joint = body.joint
@@ -67,7 +67,7 @@ def potential_energy(model: ArmModel, x: Array, gravity: Array) -> float:
     return 0.5 * float(x @ model.k @ x) - float(gravity @ moments)
 
 
-def _moment(spatial: Array, frame: Pose) -> Array:
+def _moment(spatial: Array, frame: FrameInRoot) -> Array:
     """int r dm of a rigid body whose inertia in ``frame`` is ``spatial`` (6, 6)."""
     S = np.array([spatial[2, 4], spatial[0, 5], spatial[1, 3]])
     return np.asarray(spatial[3, 3] * frame.p + frame.R @ S)

@@ -14,7 +14,7 @@ costs next to nothing:
   block.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -494,52 +494,90 @@ def _cones(
     rows: list[Array] = []
     right: list[float] = []
     cones: list[Any] = []
+    above_zero = [*_terms_above_zero(problem, choice), *_centres_in_boxes(problem)]
+    blocks: list[tuple[list[_Row], Any]] = [
+        (_total_mass(problem), clarabel.ZeroConeT),
+        (above_zero, clarabel.NonnegativeConeT),
+    ]
+    for block, cone in blocks:
+        if block:
+            rows += [row.values for row in block]
+            right += [row.right for row in block]
+            cones.append(cone(len(block)))
+    for b, body in enumerate(problem.bodies):
+        if body.basis.any():
+            block = _positive_definite(problem, b)
+            rows += [row.values for row in block]
+            right += [row.right for row in block]
+            cones.append(clarabel.PSDTriangleConeT(4))
+    return np.array(rows)[:, used], np.array(right), cones
 
-    def row(values: dict[int, float]) -> Array:
-        line = np.zeros(problem.free + problem.joints * len(FAMILIES))
-        for k, value in values.items():
-            line[k] = value
-        return line
 
-    if problem.constraints.total_mass is not None:
-        line = np.zeros(problem.free + problem.joints * len(FAMILIES))
-        for b, body in enumerate(problem.bodies):
-            line[10 * b : 10 * b + 10] = body.basis[0]
-        rows.append(line)
-        right.append(problem.constraints.total_mass - sum(float(body.origin[0]) for body in problem.bodies))
-        cones.append(clarabel.ZeroConeT(1))
-    below = len(rows)
+class _Row(NamedTuple):
+    """One row of right - values @ x, x being all unknowns."""
+
+    values: Array
+    right: float
+
+
+def _row(problem: Problem, values: Mapping[int, float], right: float) -> _Row:
+    """The row with these values, by their unknowns' numbers."""
+    line = np.zeros(problem.free + problem.joints * len(FAMILIES))
+    for k, value in values.items():
+        line[k] = value
+    return _Row(line, right)
+
+
+def _row_of_body(problem: Problem, b: int, values: Array, right: float) -> _Row:
+    """The row with these values, (10,), at a body's unknowns."""
+    return _row(problem, {10 * b + k: float(value) for k, value in enumerate(values)}, right)
+
+
+def _total_mass(problem: Problem) -> list[_Row]:
+    """The bodies' mass less what it shall be: one row, or none."""
+    if problem.constraints.total_mass is None:
+        return []
+    values = {
+        10 * b + k: float(x) for b, body in enumerate(problem.bodies) for k, x in enumerate(body.basis[0])
+    }
+    own = sum(float(body.origin[0]) for body in problem.bodies)
+    return [_row(problem, values, problem.constraints.total_mass - own)]
+
+
+def _terms_above_zero(problem: Problem, choice: Choice) -> list[_Row]:
+    """The joints' own terms that cannot be negative, nor the friction next to rest: coulomb + stribeck."""
+    rows = []
+    terms = problem.nominal.terms
     for j, f in np.argwhere(choice.active):
+        first = problem.free + len(FAMILIES) * int(j)
         if FAMILIES[f] in NOT_NEGATIVE:
-            k = problem.free + len(FAMILIES) * int(j) + int(f)
-            rows.append(row({k: -1.0}))
-            right.append(float(problem.nominal.terms[j, f]))
-        if f == STRIBECK:  # coulomb + stribeck, the friction next to rest, is not negative either
-            first = problem.free + len(FAMILIES) * int(j)
-            rows.append(row({first + COULOMB: -1.0, first + STRIBECK: -1.0}))
-            right.append(float(problem.nominal.terms[j, COULOMB] + problem.nominal.terms[j, STRIBECK]))
+            rows.append(_row(problem, {first + int(f): -1.0}, float(terms[j, f])))
+        if f == STRIBECK:
+            values = {first + COULOMB: -1.0, first + STRIBECK: -1.0}
+            rows.append(_row(problem, values, float(terms[j, COULOMB] + terms[j, STRIBECK])))
+    return rows
+
+
+def _centres_in_boxes(problem: Problem) -> list[_Row]:
+    """sign h <= bound m for both sides of each box along each axis."""
+    rows = []
     for b, box in problem.constraints.boxes:
         body = problem.bodies[b]
         for axis in range(3):
             for sign, bound in ((1.0, box[1, axis]), (-1.0, -box[0, axis])):
-                # sign h <= bound m
-                line = np.zeros(problem.free + problem.joints * len(FAMILIES))
-                line[10 * b : 10 * b + 10] = sign * body.basis[1 + axis] - bound * body.basis[0]
-                rows.append(line)
-                right.append(float(bound * body.origin[0] - sign * body.origin[1 + axis]))
-    if len(rows) > below:
-        cones.append(clarabel.NonnegativeConeT(len(rows) - below))
-    for b, body in enumerate(problem.bodies):
-        if not body.basis.any():
-            continue
-        inverse = np.linalg.inv(body.root)
-        own = pseudo_inertia(body.origin) - pseudo_inertia(problem.nominal.carried[b])
-        at_nominal = coordinates_of(inverse @ own @ inverse.T - MARGIN * np.eye(4))
-        for k in range(10):
-            rows.append(row({10 * b + k: -1.0}))
-            right.append(float(at_nominal[k]))
-        cones.append(clarabel.PSDTriangleConeT(4))
-    return np.array(rows)[:, used], np.array(right), cones
+                values = sign * body.basis[1 + axis] - bound * body.basis[0]
+                right = float(bound * body.origin[0] - sign * body.origin[1 + axis])
+                rows.append(_row_of_body(problem, b, values, right))
+    return rows
+
+
+def _positive_definite(problem: Problem, b: int) -> list[_Row]:
+    """The pseudo-inertia of a body less what it carries, beyond ``MARGIN``, in its coordinates: ten rows."""
+    body = problem.bodies[b]
+    inverse = np.linalg.inv(body.root)
+    own = pseudo_inertia(body.origin) - pseudo_inertia(problem.nominal.carried[b])
+    at_nominal = coordinates_of(inverse @ own @ inverse.T - MARGIN * np.eye(4))
+    return [_row(problem, {10 * b + k: -1.0}, float(at_nominal[k])) for k in range(10)]
 
 
 def inertial_of(problem: Problem, y: Array) -> Array:

@@ -211,7 +211,7 @@ def read_pieces(
         recording = replace(recording, states=_prepared(recording.states, request.scale))
         try:
             if cutoff is None:
-                cutoff = choose_cutoff(recording)
+                cutoff = identification_cutoff(recording)
             if noisy is None:
                 noisy = noisy_velocities(recording.states, cutoff)
             motion = estimate(replace(recording, states=_without_velocity(recording.states, noisy)), cutoff)
@@ -239,7 +239,7 @@ def _describe(track: Track, motion: Motion) -> None:
     track.gaps += len(motion.gaps)
 
 
-def choose_cutoff(recording: Recording) -> float:
+def identification_cutoff(recording: Recording) -> float:
     """The cut-off [Hz] for identification: a little above the motion, below what rigid bodies do not explain.
 
     Replay's choice reaches to where the motion drowns in noise; joints that bend and friction that jumps live

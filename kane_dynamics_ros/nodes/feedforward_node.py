@@ -219,7 +219,9 @@ class FeedforwardNode(LifecycleNode):
                 self._tell_outcomes()
             else:
                 why = (
-                    candidate.outcome if isinstance(candidate.outcome, TrajectoryError) else NotActiveError()
+                    candidate.prepared
+                    if isinstance(candidate.prepared, TrajectoryError)
+                    else NotActiveError()
                 )
                 self._tell(refusal(candidate.ticket, why))
 

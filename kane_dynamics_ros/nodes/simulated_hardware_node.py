@@ -34,7 +34,7 @@ from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.sensors import Report
 
 if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid arms need not wait for
-    from kane_dynamics_ros.elastic.posture import Pose
+    from kane_dynamics_ros.elastic.posture import FrameInRoot
     from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 
 UNANSWERED = ("nan", "stale", "lost", "freeze")  # faults whose joint states a controller may refuse
@@ -103,7 +103,7 @@ class TipPoses:
         self._true.publish(self._message(self._engine.tip, stamp))
         self._rigid.publish(self._message(self._engine.rigid_tip, stamp))
 
-    def _message(self, pose: "Pose", stamp: Time) -> PoseStamped:
+    def _message(self, pose: "FrameInRoot", stamp: Time) -> PoseStamped:
         """A frame's pose [m, quaternion]."""
         message = PoseStamped()
         message.header.stamp, message.header.frame_id = stamp, self._root

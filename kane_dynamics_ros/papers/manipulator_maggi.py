@@ -32,6 +32,9 @@ PARAMETERS = (J_z1, m_2, J_x2, J_y2, J_z2, m_3, J_x3, J_y3, J_z3, m_4, l_2, l_3,
 MASSES = {2: m_2, 3: m_3, 4: m_4}
 _E = {2: Rational(1, 2), 3: 1, 4: 1}  # e_j of eq. (19)
 _F = {2: 0, 3: Rational(1, 2), 4: 1}  # f_j
+FREE = len(THETA)
+_NEWTON_STEPS = 20
+_CLOSED = 1e-14  # [m] or [rad], what a constraint may be off by
 
 
 class MaggiSystem(NamedTuple):
@@ -119,20 +122,13 @@ def complement(bodies: Sequence[int] = BODIES, count: Differentiator | None = No
     return Matrix.vstack(sympy.eye(3), chi_by_theta, by_theta + by_chi * chi_by_theta)
 
 
-# [Malvezzi2017]'s Maggi equations in numbers, solved together with the constraints: a DAE.
-#
-# Unknowns are the thirteen redundant coordinates of ``manipulator_maggi``; nothing is reduced beforehand.
-
-
-FREE = len(THETA)
-_NEWTON_STEPS = 20
-_CLOSED = 1e-14  # [m] or [rad], what a constraint may be off by
+# The same in numbers, solved together with the constraints: a DAE in all thirteen coordinates.
 
 
 class MaggiDae:
     """Eqs. (12), (14) and (18) of the manipulator with the numbers of ``parameters``.
 
-    ``parameters`` maps the symbols of ``manipulator_maggi`` (J_z1, m_2, ..., g) to numbers.
+    ``parameters`` maps the symbols ``PARAMETERS`` (J_z1, m_2, ..., g) to numbers.
     """
 
     def __init__(self, parameters: Mapping[sympy.Symbol, float]) -> None:

@@ -37,7 +37,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobResult:
     """A verdict, or the reason why there is none; both where the verdict could not be reported.
 
     ``warnings`` are about the report.
@@ -49,8 +49,8 @@ class Outcome:
     warnings: tuple[str, ...] = ()
 
 
-def run_job(job: Job, progress: Callable[[int], object] | None = None) -> Outcome:
-    """Read, judge and report one bag; an error of ours, or of the file system, becomes the outcome's."""
+def run_job(job: Job, progress: Callable[[int], object] | None = None) -> JobResult:
+    """Read, judge and report one bag; an error of ours, or of the file system, becomes the result's."""
     verdict: Verdict | None = None
     try:
         if job.report is not None:
@@ -66,11 +66,11 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> Outcom
         warnings = []
         if job.report is not None:
             warnings = write_report(observation, analysis, model, job.report, job.urdf)
-        return Outcome(job.bag, verdict, None, tuple(warnings))
+        return JobResult(job.bag, verdict, None, tuple(warnings))
     except KaneDynamicsError as error:
-        return Outcome(job.bag, verdict, str(error))
+        return JobResult(job.bag, verdict, str(error))
     except OSError as error:
-        return Outcome(job.bag, verdict, str(PathError(error) if error.filename else f"{job.bag}: {error}"))
+        return JobResult(job.bag, verdict, str(PathError(error) if error.filename else f"{job.bag}: {error}"))
 
 
 def _judge(
@@ -139,7 +139,7 @@ def _is_bag(folder: Path) -> bool:
     return (folder / "metadata.yaml").is_file() or bool(bag_files(folder))
 
 
-def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iterator[Outcome]:
+def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iterator[JobResult]:
     """Outcomes as they come; ``dask`` is a scheduler's address. Raises ``DaskMissingError``."""
     if dask is None and (workers == 1 or len(jobs) == 1):
         yield from map(run_job, jobs)
@@ -149,7 +149,7 @@ def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iter
         for future in as_completed(futures):
             error = future.exception()
             yield (
-                Outcome(futures[future].bag, None, f"{futures[future].bag}: {error}")
+                JobResult(futures[future].bag, None, f"{futures[future].bag}: {error}")
                 if error
                 else future.result()
             )

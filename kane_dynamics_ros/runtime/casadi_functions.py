@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kane_dynamics_ros.runtime.compilation import source_library
 from kane_dynamics_ros.runtime.load import read_module
-from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.runtime.model import GeneratedModel, metadata_of, source_of
 from kane_dynamics_ros.runtime.parameters import packed
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def casadi_functions(model: GeneratedModel) -> "dict[str, casadi.Function]":
     import casadi
 
     text = casadi_source(model)
-    library = str(source_library(model._origin.path.with_suffix(".c"), f"{model.name}_casadi", text))
+    library = str(source_library(source_of(model).path.with_suffix(".c"), f"{model.name}_casadi", text))
     prefix = _prefix(model)
     return {f.name: casadi.external(prefix + f.name, library) for f in _externals(model)}
 
@@ -100,7 +100,7 @@ def casadi_source(model: GeneratedModel) -> str:
     """C text of the functions for CasADi; it is to be compiled with NAME.c, and NAME.h be found."""
     n = len(model.joint_names)
     p = model.parameters
-    prepared = read_module(model._origin.path).run().prepare(list(packed(p)))
+    prepared = read_module(source_of(model).path).run().prepare(list(packed(p)))
     arrays = {"kd_prepared": prepared, "kd_viscous": p.viscous, "kd_coulomb": p.coulomb}
     lines = [
         f"/* {model.name} for CasADi's external(), at one set of parameters; goes with {model.name}.c. */",
@@ -151,7 +151,7 @@ class _Calls:
 
     def __init__(self, model: GeneratedModel) -> None:
         self.name, self.n = model.name, len(model.joint_names)
-        self._default = model.parameters == model._metadata.default_parameters()
+        self._default = model.parameters == metadata_of(model).default_parameters()
         self._has_friction = any(model.parameters.viscous) or any(model.parameters.coulomb)
 
     def call(self, function: str, *arguments: str) -> str:

@@ -53,6 +53,11 @@ BINDING = Path(__file__).with_name("extension.c")
 BINDING_PARTS = (BINDING, BINDING.with_name("run-batches.h"))
 # Python enters extensions in sys.modules: a bare `json` would hide its own.
 PACKAGE = "kane_dynamics_ros.compiled"
+# What a compiler uses of the flags in /proc/cpuinfo; the others come and go with the kernel.
+X86_FEATURES = re.compile(
+    r"mmx|sse|ssse|pni|avx|amx|fma|f16c|bmi|abm|popcnt|movbe|adx|aes|vaes|pclmul|vpclmul|sha|gfni|xop|tbm|3dnow"
+    r"|cx16|lahf|rdrand|rdseed|xsave|fsgsbase|clflushopt|clwb|prefetchw|movdir|serialize|lzcnt"
+)
 
 Opened = TypeVar("Opened")
 log = logging.getLogger(__name__)
@@ -483,13 +488,6 @@ def _answers(path: str) -> bool:
         return subprocess.run([path, "--version"], capture_output=True, check=False).returncode == 0
     except OSError:  # no program of this machine
         return False
-
-
-# What a compiler uses of the flags in /proc/cpuinfo; the others come and go with the kernel.
-X86_FEATURES = re.compile(
-    r"mmx|sse|ssse|pni|avx|amx|fma|f16c|bmi|abm|popcnt|movbe|adx|aes|vaes|pclmul|vpclmul|sha|gfni|xop|tbm|3dnow"
-    r"|cx16|lahf|rdrand|rdseed|xsave|fsgsbase|clflushopt|clwb|prefetchw|movdir|serialize|lzcnt"
-)
 
 
 def processor_features() -> frozenset[str]:

@@ -104,11 +104,7 @@ def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> 
     if backend not in get_args(Backend):
         raise BackendError(backend, get_args(Backend))
     path = find_module(source)
-    module = read_module(path)
-    metadata = ModelMetadata(module.model)
-    make, used = _kernel_maker(module, metadata, backend)
-    origin = ModelSource(path, module.checksum, used, _load_again)
-    return GeneratedModel(metadata, make, origin, metadata.default_parameters())
+    return _model(path, read_module(path), backend)
 
 
 def _load_again(path: Path, backend: Backend, checksum: str, parameters: Parameters) -> GeneratedModel:
@@ -117,10 +113,20 @@ def _load_again(path: Path, backend: Backend, checksum: str, parameters: Paramet
     Raises:
         ModelChecksumError: its module is another one by now. And what ``load_model`` raises.
     """
-    model = load_model(path, backend=backend)
-    if model._origin.checksum != checksum:
+    module = read_module(find_module(path))
+    if module.checksum != checksum:
         raise ModelChecksumError(path, "the file is another one than when the model was pickled")
-    return model if parameters == model.parameters else model._with(parameters)
+    return _model(path, module, backend, parameters)
+
+
+def _model(
+    path: Path, module: "CheckedModule", backend: Backend, parameters: Parameters | None = None
+) -> GeneratedModel:
+    """A module's model at these parameters, or at those that it was generated with."""
+    metadata = ModelMetadata(module.model)
+    make, used = _kernel_maker(module, metadata, backend)
+    source = ModelSource(path, module.checksum, used, _load_again)
+    return GeneratedModel(metadata, make, source, parameters or metadata.default_parameters())
 
 
 def compile_model(source: str | os.PathLike[str]) -> Path:

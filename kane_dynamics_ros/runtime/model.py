@@ -138,9 +138,9 @@ class GeneratedModel(DynamicsModel):
     """A ``DynamicsModel`` that evaluates a generated module's functions; what each does is said there."""
 
     def __init__(
-        self, metadata: ModelMetadata, make_kernel: MakeKernel, origin: ModelSource, parameters: Parameters
+        self, metadata: ModelMetadata, make_kernel: MakeKernel, source: ModelSource, parameters: Parameters
     ) -> None:
-        self._metadata, self._make_kernel, self._origin = metadata, make_kernel, origin
+        self._metadata, self._make_kernel, self._source = metadata, make_kernel, source
         self.name: str = metadata.model["name"]
         self.joint_names = metadata.joint_names
         self.joints = metadata.joints
@@ -149,7 +149,7 @@ class GeneratedModel(DynamicsModel):
         self.tip: str = metadata.model["tip"]
         self.locked = dict(metadata.model["locked"])
         self.urdf_hash: str = metadata.model["urdf_hash"]
-        self.backend = origin.backend
+        self.backend = source.backend
         self.parameters = parameters
         self._kernel = make_kernel(packed(parameters))
         plain = parameters == metadata.default_parameters()
@@ -184,14 +184,12 @@ class GeneratedModel(DynamicsModel):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Models travel as the path of their module, their backend and their parameters."""
-        return self._origin.load, (self._origin.path, self.backend, self._origin.checksum, self.parameters)
+        source = self._source
+        return source.load, (source.path, source.backend, source.checksum, self.parameters)
 
     def with_parameters(self, **changes: Any) -> "GeneratedModel":
         parameters = changed(self.parameters, len(self.joint_names), len(self.bodies), changes)
-        return self._with(parameters)
-
-    def _with(self, parameters: Parameters) -> "GeneratedModel":
-        return GeneratedModel(self._metadata, self._make_kernel, self._origin, parameters)
+        return GeneratedModel(self._metadata, self._make_kernel, self._source, parameters)
 
     def with_urdf_friction(self) -> "GeneratedModel":
         return self.with_parameters(
@@ -416,3 +414,16 @@ def documents() -> dict[str, tuple[str, str]]:
         signature = str(inspect.Signature(bare)).replace("(self", "($self", 1)
         found[name] = (shown, f"{shown}{signature}\n--\n\n{inspect.getdoc(method)}")
     return found
+
+
+# What this room alone knows of a model: the rest of the package sees a ``DynamicsModel``.
+
+
+def source_of(model: GeneratedModel) -> ModelSource:
+    """Where the model was loaded from."""
+    return model._source
+
+
+def metadata_of(model: GeneratedModel) -> ModelMetadata:
+    """What the model's module states."""
+    return model._metadata

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from kane_dynamics_ros.elastic.arm_model import ArmModel, with_payload
-from kane_dynamics_ros.elastic.posture import Pose, arm_frames, sag
+from kane_dynamics_ros.elastic.posture import FrameInRoot, arm_frames, sag
 from kane_dynamics_ros.elastic.stepping import (
     ArmState,
     BegunStep,
@@ -68,12 +68,12 @@ class ElasticPlant:
         return self._state
 
     @property
-    def tip(self) -> Pose:
+    def tip(self) -> FrameInRoot:
         """Where the tip really is, in the root frame."""
         return arm_frames(self._arm, self._state.x).tip
 
     @property
-    def rigid_tip(self) -> Pose:
+    def rigid_tip(self) -> FrameInRoot:
         """Where the joints alone would put it."""
         straight = np.zeros(self._arm.size)
         straight[: self._arm.n] = self.q

@@ -16,9 +16,9 @@ from kane_dynamics_ros.formulation.kane.dynamics import (
 )
 from kane_dynamics_ros.formulation.kane.effort_derivatives import effort_derivatives
 from kane_dynamics_ros.formulation.kane.frames import reframe
-from kane_dynamics_ros.formulation.kane.kinematics import motion, place
+from kane_dynamics_ros.formulation.kane.kinematics import motion, placements_at
 from kane_dynamics_ros.formulation.kane.segments import Segment
-from kane_dynamics_ros.formulation.kane.shared_axes import parallel_families, place_in_shared_axes
+from kane_dynamics_ros.formulation.kane.shared_axes import parallel_families, placements_in_shared_axes
 
 GRAVITY = (1.0, -2.0, -9.0)
 STEP = 1e-6  # of central differences, whose error is about STEP^2 and rounding over STEP
@@ -43,7 +43,7 @@ def state(seed: int) -> tuple[list[float], list[float], list[float]]:
 @pytest.mark.parametrize("prismatic", [0.0, 0.5])
 def test_derivatives_are_the_slopes_of_the_efforts(seed: int, prismatic: float) -> None:
     segments, (q, qd, qdd) = partly_parallel(seed, prismatic), state(seed)
-    placements = place(segments, q, sine_cosine)
+    placements = placements_at(segments, q, sine_cosine)
     motions = motion(placements, qd, qdd, GRAVITY)
     found = effort_derivatives(
         placements, motions, resultants(placements, motions), composite_bodies(placements), qd
@@ -72,9 +72,9 @@ def test_every_choice_of_shared_axes_gives_the_same_efforts_and_mass_matrix(
     families = parallel_families(segments)
     assert max(family.last - family.first for family in families) >= 1
     expected = segment_efforts(segments, q, qd, qdd, GRAVITY, sine_cosine)
-    M = mass_matrix(place(segments, q, sine_cosine), 6)
+    M = mass_matrix(placements_at(segments, q, sine_cosine), 6)
     for choice in product(*(family.options() for family in families)):
-        placements = place_in_shared_axes(segments, q, sine_cosine, choice)
+        placements = placements_in_shared_axes(segments, q, sine_cosine, choice)
         wrenches = resultants(placements, motion(placements, qd, qdd, GRAVITY))
         efforts = [
             wrench[0 if p.segment.prismatic else 1][2] for p, wrench in zip(placements, wrenches, strict=True)

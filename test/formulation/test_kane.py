@@ -9,7 +9,7 @@ from random_chains import random_chain, random_gravity, random_state
 from kane_dynamics_ros.description.model import IDENTITY, Chain, ChainJoint, Inertia
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.dynamics import generalized_forces, segment_efforts
-from kane_dynamics_ros.formulation.kane.kinematics import motion, place
+from kane_dynamics_ros.formulation.kane.kinematics import motion, placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body, regressor
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 
@@ -53,7 +53,7 @@ def test_the_factored_sum_equals_the_sum_over_bodies(n: int) -> None:
     rng = np.random.default_rng(n)
     segments = segments_of(random_chain(rng, n))
     q, u, udot = random_state(rng, n)
-    placements = place(segments, q, sine_cosine)
+    placements = placements_at(segments, q, sine_cosine)
     motions = motion(placements, u, udot, random_gravity(rng))
     factored = generalized_forces(placements, motions, n)
     plain = generalized_forces_by_body(placements, motions, n)
@@ -66,9 +66,9 @@ def test_the_torque_is_linear_in_the_inertial_parameters(n: int) -> None:
     segments = segments_of(random_chain(rng, n))
     q, u, udot = random_state(rng, n)
     gravity = random_gravity(rng)
-    placements = place(segments, q, sine_cosine)
+    placements = placements_at(segments, q, sine_cosine)
     motions = motion(placements, u, udot, gravity)
     Y = np.array(regressor(placements, motions, n), dtype=float)
-    pi = [value for segment in segments for value in segment.body.standard()]
+    pi = [value for segment in segments for value in segment.body.inertial_parameters()]
     tau = segment_efforts(segments, q, u, udot, gravity, sine_cosine)
     np.testing.assert_allclose(Y @ pi, tau, rtol=0, atol=1e-12 * np.abs(tau).max())

@@ -15,13 +15,13 @@ from kane_dynamics_ros.formulation.kane import dynamics, energy
 from kane_dynamics_ros.formulation.kane.dynamics import carried_wrenches, joint_efforts, mass_matrix
 from kane_dynamics_ros.formulation.kane.energy import momentum_and_drift
 from kane_dynamics_ros.formulation.kane.frames import reframe
-from kane_dynamics_ros.formulation.kane.kinematics import motion, place
+from kane_dynamics_ros.formulation.kane.kinematics import motion, placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import (
     generalized_forces_by_body,
     partial_velocities,
     regressor,
 )
-from kane_dynamics_ros.formulation.kane.segments import about_origin, moved, regroup, segments_of
+from kane_dynamics_ros.formulation.kane.segments import body_inertia, moved, regroup, segments_of
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 
 ROOT = Path(__file__).resolve().parents[2]  # the checkout: docs and tests are not installed
@@ -31,7 +31,7 @@ CHAIN = random_chain(RNG, N, prismatic=0.4)
 Q, U, U_RATE = random_state(RNG, N)
 GRAVITY = random_gravity(RNG)
 SEGMENTS = segments_of(CHAIN)
-PLACEMENTS = place(SEGMENTS, Q, sine_cosine)
+PLACEMENTS = placements_at(SEGMENTS, Q, sine_cosine)
 MOTIONS = motion(PLACEMENTS, U, U_RATE, GRAVITY)
 TAU = newton_euler.inverse_dynamics(CHAIN, Q, U, U_RATE, GRAVITY)
 CLOSE = {"rel": 1e-11, "abs": 1e-11}  # rounding
@@ -106,7 +106,7 @@ def test_T7_T8_inertia_force_and_torque_are_sums_over_particles():
     masses = RNG.uniform(0.5, 2.0, 4)
     S = (particles.T * masses) @ particles
     h, m = masses @ particles, masses.sum()
-    body = about_origin(random_inertia(RNG))
+    body = body_inertia(random_inertia(RNG))
     six = tuple(S[i, j] for i in range(3) for j in range(i, 3))
     body = type(body)(m, tuple(h), six)
     at = MOTIONS[-1]
@@ -134,7 +134,7 @@ def test_T9_motions_are_the_derivatives_of_the_poses():
 
 
 def test_T10_motion_about_z_in_common_normal_frames():
-    placements = place(reframe(CHAIN).segments, Q, sine_cosine)
+    placements = placements_at(reframe(CHAIN).segments, Q, sine_cosine)
     for at in motion(placements, U, U_RATE, (0.0, 0.0, 0.0)):
         w, alpha = skew(at.omega), skew(at.alpha)
         assert np.array(at.U) == pytest.approx(alpha + w @ w, **CLOSE)
@@ -194,7 +194,7 @@ def test_T19_common_normal_frames_turn_about_x_and_keep_the_torques():
 
 
 def test_T20_moved_inertia():
-    body = about_origin(random_inertia(RNG))
+    body = body_inertia(random_inertia(RNG))
     R, p = Rotation.random(random_state=1).as_matrix(), RNG.normal(size=3)
     S, h, m = np.array(symmetric(body.second)), np.array(body.moment), body.mass
     expected = R @ S @ R.T + np.outer(p, R @ h) + np.outer(R @ h, p) + m * np.outer(p, p)
@@ -243,7 +243,7 @@ def test_T25_external_efforts_are_the_power_of_the_wrench():
 
 def test_T26_momentum_and_its_drift_are_slopes_of_the_kinetic_energy():
     def T(q, u):
-        return energy.kinetic_energy(place(SEGMENTS, q, sine_cosine), u)
+        return energy.kinetic_energy(placements_at(SEGMENTS, q, sine_cosine), u)
 
     p, drift = momentum_and_drift(PLACEMENTS, U, N)
     h = 1e-6

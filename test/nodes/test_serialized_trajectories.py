@@ -115,12 +115,12 @@ def test_a_stop_overtakes_a_trajectory_that_is_being_prepared():
     assert begun.wait(20.0)
     assert intake.submit(SimpleNamespace(points=[], stamp_ns=0, label="")) == 2
     (stop,) = intake.ready
-    assert (stop.ticket.number, stop.outcome) == (2, None)
+    assert (stop.ticket.number, stop.prepared) == (2, None)
     go_on.set()
     intake._worker.shutdown()
     late = intake.ready[-1]
     assert late.ticket.number == 1
-    assert isinstance(late.outcome, StoppedMeanwhileError)
+    assert isinstance(late.prepared, StoppedMeanwhileError)
 
 
 def test_a_short_trajectory_does_not_overtake_a_long_one():
@@ -147,7 +147,7 @@ def test_a_fault_while_preparing_refuses_the_trajectory_and_is_logged_with_its_t
     intake.submit(SimpleNamespace(points=[None], stamp_ns=0, label="mine"))
     (candidate,) = intake.ready
     assert candidate.ticket == Ticket(1, 0, "mine")
-    assert "ZeroDivisionError: of the test" in str(candidate.outcome)
+    assert "ZeroDivisionError: of the test" in str(candidate.prepared)
     assert "Traceback" in intake._logger.errors[0]
 
 

@@ -13,9 +13,9 @@ from kane_dynamics_ros.description import Inertia
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.kane.dynamics import inertia_force, inertia_torque
-from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, motion, place
+from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, motion, placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body
-from kane_dynamics_ros.formulation.kane.segments import about_origin, segments_of
+from kane_dynamics_ros.formulation.kane.segments import body_inertia, segments_of
 from kane_dynamics_ros.formulation.witnesses import lagrange
 from kane_dynamics_ros.papers.three_link_chain import chain_in_symbols
 
@@ -43,7 +43,7 @@ def test_active_forces_34_36_37_balance_the_static_torques():
     torques = dict(zip((printed.T_1, printed.T_2, printed.T_3), static, strict=True))
     F = [F_r.subs(torques) for F_r in (printed.F_1, printed.F_2, printed.F_3)]
     assert same(F, AT_REST, ANGLES)
-    placements = place(segments_of(chain_in_symbols()), ANGLES, sine_cosine)
+    placements = placements_at(segments_of(chain_in_symbols()), ANGLES, sine_cosine)
     by_body = generalized_forces_by_body(placements, motion(placements, AT_REST, AT_REST, GRAVITY), 3)
     assert same(by_body, static, ANGLES)  # (33) and (35): the same forces as dot products
 
@@ -94,7 +94,7 @@ def test_equations_42_and_43_derive_the_exact_torques_from_the_right_energies(by
 
 
 def test_equations_1_2_5_summed_body_by_body(efforts):
-    placements = place(segments_of(chain_in_symbols()), ANGLES, sine_cosine)
+    placements = placements_at(segments_of(chain_in_symbols()), ANGLES, sine_cosine)
     motions = motion(placements, RATES, ACCELERATIONS, GRAVITY)
     assert same(generalized_forces_by_body(placements, motions, 3), efforts, ANGLES)
 
@@ -109,7 +109,7 @@ def free_body(spin, turn):
     spread = (U[2, 2] - U[1, 1], U[0, 0] - U[2, 2], U[1, 1] - U[0, 0])
     a = sympy.symbols("a_x a_y a_z")
     at = BodyMotion(tuple(spin), tuple(turn), a, tuple(map(tuple, U.tolist())), spread)
-    return about_origin(inertia), at, sympy.diag(I_x, I_y, I_z), sympy.Matrix(a)
+    return body_inertia(inertia), at, sympy.diag(I_x, I_y, I_z), sympy.Matrix(a)
 
 
 SPIN, TURN = sympy.symbols("w_x w_y w_z"), sympy.symbols("e_x e_y e_z")

@@ -7,7 +7,7 @@ from paper_chains import same
 from sympy import Matrix, cos, sin
 
 from kane_dynamics_ros.formulation.dual import sine_cosine
-from kane_dynamics_ros.formulation.kane.kinematics import motion, place
+from kane_dynamics_ros.formulation.kane.kinematics import motion, placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 from kane_dynamics_ros.papers.three_link_chain import chain_in_symbols
@@ -16,7 +16,7 @@ q1, q2, q3 = ANGLES = (printed.q1, printed.q2, printed.q3)
 RATES = (printed.qd1, printed.qd2, printed.qd3)
 ACCELERATIONS = (printed.qdd1, printed.qdd2, printed.qdd3)
 COM = tuple(Matrix([rho, 0, 0]) for rho in (printed.rho_A, printed.rho_B, printed.rho_C))
-PLACEMENTS = place(segments_of(chain_in_symbols()), ANGLES, sine_cosine)
+PLACEMENTS = placements_at(segments_of(chain_in_symbols()), ANGLES, sine_cosine)
 MOTIONS = motion(PLACEMENTS, RATES, ACCELERATIONS, (0, 0, 0))
 # N's axes n_1, n_2, n_3 are the first joint's frame: x, up, and out of the drawing.
 N_R_ROOT = Matrix(chain_in_symbols().joints[0].R_PJ).T

@@ -8,7 +8,7 @@ from sympy import cos, sin
 
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics
-from kane_dynamics_ros.formulation.kane.kinematics import motion, place
+from kane_dynamics_ros.formulation.kane.kinematics import motion, placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 from kane_dynamics_ros.papers.assessment import manipulator_in_symbols
@@ -72,7 +72,7 @@ def test_equations_8_to_11_give_the_same_torques(kane, derivation):
 
 
 def test_equations_1_to_3_summed_body_by_body_give_the_factored_ones(kane):
-    placements = place(dynamics.loaded_segments(CHAIN, END_EFFECTOR), ANGLES, sine_cosine)
+    placements = placements_at(dynamics.loaded_segments(CHAIN, END_EFFECTOR), ANGLES, sine_cosine)
     motions = motion(placements, RATES, ACCELERATIONS, GRAVITY)
     assert same(generalized_forces_by_body(placements, motions, 3), kane, ANGLES)
 

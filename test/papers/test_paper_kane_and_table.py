@@ -11,7 +11,7 @@ from kane_dynamics_ros.elastic.arm_model import arm_model
 from kane_dynamics_ros.elastic.derivation.integrals import plane
 from kane_dynamics_ros.elastic.link import beam_rates
 from kane_dynamics_ros.formulation.dual import sine_cosine
-from kane_dynamics_ros.formulation.kane.kinematics import body_poses, place
+from kane_dynamics_ros.formulation.kane.kinematics import body_poses, placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 from kane_dynamics_ros.papers.differentiation_counts import (
@@ -70,7 +70,7 @@ def test_eq_A2_partial_derivatives_of_position_and_velocity_agree():
     # the code's partial velocities of both particles are the derivatives of their positions
     chain = serial_chain(parse_robot(DOUBLE_PENDULUM))
     angles = sp.Matrix(sp.symbols("theta_1:3"))
-    placements = place(segments_of(chain), list(angles), sine_cosine)
+    placements = placements_at(segments_of(chain), list(angles), sine_cosine)
     for k, (pose, rows) in enumerate(
         zip(body_poses(placements), partial_velocities(placements, 2), strict=True)
     ):

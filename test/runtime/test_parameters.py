@@ -13,7 +13,7 @@ from random_chains import random_chain, random_inertia
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
-from kane_dynamics_ros.formulation.kane.segments import about_origin
+from kane_dynamics_ros.formulation.kane.segments import body_inertia
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.runtime.compilation import compiler
 from kane_dynamics_ros.runtime.parameters import ParameterError
@@ -171,7 +171,7 @@ def test_an_identified_set_is_loaded_without_generating_again(tmp_path: Path, ba
     other = replace(chain, joints=tuple(others))
     kept = load_model(write_module(derive(chain, inertial="runtime"), "kept", tmp_path)[0], backend=backend)
     fresh = load_model(write_module(derive(other), "fresh", tmp_path)[0], backend="python")
-    values = [x for joint in others for x in about_origin(joint.inertia).standard()]
+    values = [x for joint in others for x in body_inertia(joint.inertia).inertial_parameters()]
     loaded = kept.with_parameters(inertial=values)
     states = rng.normal(size=(4, 20, 4))
     assert relative_error(loaded.inverse_dynamics(*states[:3]), fresh.inverse_dynamics(*states[:3])) < 1e-11

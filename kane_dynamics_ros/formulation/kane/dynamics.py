@@ -29,11 +29,17 @@ from kane_dynamics_ros.formulation.algebra import (
     symmetric,
 )
 from kane_dynamics_ros.formulation.dual import sine_cosine
-from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, SineCosine, motion, place
+from kane_dynamics_ros.formulation.kane.kinematics import (
+    BodyMotion,
+    Placement,
+    SineCosine,
+    motion,
+    placements_at,
+)
 from kane_dynamics_ros.formulation.kane.segments import (
     BodyInertia,
     Segment,
-    about_origin,
+    body_inertia,
     body_of,
     segments_of,
 )
@@ -57,7 +63,7 @@ def loaded_segments(chain: Chain, payload: Inertia | None = None) -> list[Segmen
     """The chain's segments, the payload (in the tip frame) added to the last body."""
     segments = list(segments_of(chain))
     if payload is not None:
-        carried = about_origin(moved_inertia(Pose(chain.R_BT, chain.p_BoTo_B), payload))
+        carried = body_inertia(moved_inertia(Pose(chain.R_BT, chain.p_BoTo_B), payload))
         segments[-1] = replace(segments[-1], body=segments[-1].body + carried)
     return segments
 
@@ -81,7 +87,7 @@ def segment_efforts(
     Returns:
         Efforts at the coordinates, (n,) [N m or N], positive along the joint axis, motor side.
     """
-    placements = place(segments, q, sine_cosine)
+    placements = placements_at(segments, q, sine_cosine)
     return generalized_forces(placements, motion(placements, u, udot, gravity), len(q))
 
 

@@ -6,7 +6,7 @@ Equations (T..) are those of docs/theory.md.
 from collections.abc import Sequence
 
 from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, apply, cross, dot, scale, symmetric
-from kane_dynamics_ros.formulation.kane.kinematics import Placement, Pose, body_poses, velocities
+from kane_dynamics_ros.formulation.kane.kinematics import BodyPose, Placement, body_poses, velocities
 
 
 def kinetic_energy(placements: Sequence[Placement], u: Sequence[Scalar]) -> Scalar:
@@ -82,7 +82,7 @@ def momentum_and_drift(
 # Centre of mass
 
 
-def moment_of_mass(placements: Sequence[Placement], poses: Sequence[Pose]) -> tuple[Scalar, Vector]:
+def moment_of_mass(placements: Sequence[Placement], poses: Sequence[BodyPose]) -> tuple[Scalar, Vector]:
     """Total moving mass [kg] and its first moment about the root's origin, in root axes [kg m]."""
     mass: Scalar = 0
     moment: Vector = (0, 0, 0)
@@ -94,7 +94,7 @@ def moment_of_mass(placements: Sequence[Placement], poses: Sequence[Pose]) -> tu
 
 
 def center_of_mass_jacobian(
-    placements: Sequence[Placement], poses: Sequence[Pose], n: int
+    placements: Sequence[Placement], poses: Sequence[BodyPose], n: int
 ) -> tuple[Vector, list[list[Scalar]]]:
     """Centre of mass [m] in root axes and its Jacobian (3, n): outer masses swing about each joint."""
     mass, moment = moment_of_mass(placements, poses)

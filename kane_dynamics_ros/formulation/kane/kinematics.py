@@ -79,7 +79,9 @@ class Placement:
         return A if self.lead is None else matrix_rotated_about(Z, *self.lead, A)
 
 
-def place(segments: Sequence[Segment], q: Sequence[Scalar], sine_cosine: SineCosine) -> tuple[Placement, ...]:
+def placements_at(
+    segments: Sequence[Segment], q: Sequence[Scalar], sine_cosine: SineCosine
+) -> tuple[Placement, ...]:
     """The placements of all segments at the coordinates q, (n,) [rad or m], in the bodies' own axes."""
     placements = []
     for segment in segments:
@@ -96,38 +98,40 @@ def place(segments: Sequence[Segment], q: Sequence[Scalar], sine_cosine: SineCos
 
 
 @dataclass(frozen=True)
-class Pose:
+class BodyPose:
     """Orientation ``R_RB`` and origin ``p_RoBo_R`` [m] of a body in the root frame."""
 
     R_RB: Matrix
     p_RoBo_R: Vector
 
 
-def body_poses(placements: Sequence[Placement]) -> list[Pose]:
+def body_poses(placements: Sequence[Placement]) -> list[BodyPose]:
     """Poses of all body frames in the root frame."""
-    poses: list[Pose] = []
+    poses: list[BodyPose] = []
     R: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
     p: Vector = (0, 0, 0)
     for placement in placements:
         p = add(p, apply(R, placement.p_PoBo_P))
         rows = [placement.to_body(row) for row in R]  # row by row: R_RB = R_RP R_PB
         R = (rows[0], rows[1], rows[2])
-        poses.append(Pose(R, p))
+        poses.append(BodyPose(R, p))
     return poses
 
 
-def placed_in_root(pose: Pose, R_BT: Matrix, p_BoTo_B: Vector) -> Pose:
+def placed_in_root(pose: BodyPose, R_BT: Matrix, p_BoTo_B: Vector) -> BodyPose:
     """The pose of a frame fixed in a body."""
-    return Pose(multiply(pose.R_RB, R_BT), add(pose.p_RoBo_R, apply(pose.R_RB, p_BoTo_B)))
+    return BodyPose(multiply(pose.R_RB, R_BT), add(pose.p_RoBo_R, apply(pose.R_RB, p_BoTo_B)))
 
 
-def joint_axes(placements: Sequence[Placement], poses: Sequence[Pose]) -> list[Vector]:
+def joint_axes(placements: Sequence[Placement], poses: Sequence[BodyPose]) -> list[Vector]:
     """Joint axes, unit vectors, in root axes."""
-    return [apply(pose.R_RB, place.segment.axis) for place, pose in zip(placements, poses, strict=True)]
+    return [
+        apply(pose.R_RB, placement.segment.axis) for placement, pose in zip(placements, poses, strict=True)
+    ]
 
 
 def partial_velocities_of_point(
-    placements: Sequence[Placement], poses: Sequence[Pose], point: Vector
+    placements: Sequence[Placement], poses: Sequence[BodyPose], point: Vector
 ) -> list[tuple[Vector, Vector]]:
     """Of each joint's own speed: the last body's angular velocity and that of its point, in root axes, (T4).
 
@@ -142,7 +146,7 @@ def partial_velocities_of_point(
 
 
 def jacobian_of_point(
-    placements: Sequence[Placement], poses: Sequence[Pose], point: Vector, n: int
+    placements: Sequence[Placement], poses: Sequence[BodyPose], point: Vector, n: int
 ) -> list[list[Scalar]]:
     """Angular, then linear velocity of a point of the last body for each speed, (6, n), in root axes.
 

@@ -15,7 +15,7 @@ from kane_dynamics_ros.description.model import Vector as Numbers
 from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, cross, dot, scale
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.dynamics import inertia_force, inertia_torque, resultants
-from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, motion, place
+from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, motion, placements_at
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 
 LEAST_LEVER = 1e-3  # [m] over which a joint's force counts as a torque, where it passes through the axis
@@ -91,7 +91,7 @@ def inverse_dynamics_by_body(
         at a joint, also where its part along the axis, the effort, happens to vanish.
     """
     n = len(chain.coordinates)
-    placements = place(segments_of(chain), q, sine_cosine)
+    placements = placements_at(segments_of(chain), q, sine_cosine)
     motions = motion(placements, qd, qdd, tuple(gravity))
     size = 0.0
     for joint, wrench in zip(chain.joints, resultants(placements, motions), strict=True):

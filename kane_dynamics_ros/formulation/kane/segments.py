@@ -46,7 +46,7 @@ class BodyInertia:
         xx, xy, xz, yy, yz, zz = self.second
         return yy + zz, -xy, -xz, xx + zz, -yz, xx + yy
 
-    def standard(self) -> tuple[Scalar, ...]:
+    def inertial_parameters(self) -> tuple[Scalar, ...]:
         """(m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz): the regressor's parameters."""
         return (self.mass, *self.moment, *self.tensor())
 
@@ -86,7 +86,7 @@ def segments_of(chain: Chain) -> tuple[Segment, ...]:
             joint.R_PJ,
             joint.p_PoJo_P,
             joint.axis,
-            about_origin(joint.inertia),
+            body_inertia(joint.inertia),
             joint.coordinate,
             joint.multiplier,
             joint.offset,
@@ -104,7 +104,7 @@ def body_of(values: Sequence[Scalar]) -> BodyInertia:
     return BodyInertia(m, (hx, hy, hz), (xx, xy, xz, yy, yz, zz))
 
 
-def about_origin(inertia: Inertia) -> BodyInertia:
+def body_inertia(inertia: Inertia) -> BodyInertia:
     """From central inertia: S = (trace(J)/2) 1 - J about the centre of mass, plus m c c^T."""
     m, c, J = inertia.mass, inertia.com, inertia.tensor
     half_trace = (J[0][0] + J[1][1] + J[2][2]) / 2

@@ -33,7 +33,7 @@ class Family:
 
 
 def own_axes(segments: Sequence[Segment]) -> tuple[Family, ...]:
-    """Every body in its own axes, as ``kinematics.place`` does."""
+    """Every body in its own axes, as ``kinematics.placements_at`` does."""
     return tuple(Family(k, k, k) for k in range(len(segments)))
 
 
@@ -50,10 +50,10 @@ def parallel_families(segments: Sequence[Segment]) -> tuple[Family, ...]:
     )
 
 
-def place_in_shared_axes(
+def placements_in_shared_axes(
     segments: Sequence[Segment], q: Sequence[Scalar], sine_cosine: SineCosine, families: Sequence[Family]
 ) -> tuple[Placement, ...]:
-    """``kinematics.place`` with the axes of each body chosen: what it returns serves every recursion alike.
+    """``kinematics.placements_at`` with the axes of each body chosen, which serves every recursion alike.
 
     The bodies in the placements are written in the chosen axes, and hence depend on q.
 
@@ -63,13 +63,13 @@ def place_in_shared_axes(
         sine_cosine: both of an angle of these scalars.
         families: of all segments, root to tip.
     """
+
+    def turn(outer: int, inner: int) -> Turn | None:
+        return _turn(segments, q, sine_cosine, outer, inner)
+
     placements: list[Placement] = []
     lead: Turn | None = None
     for family in families:
-
-        def turn(outer: int, inner: int) -> Turn | None:
-            return _turn(segments, q, sine_cosine, outer, inner)
-
         base = family.first - 1
         chosen = base if family.axes == UNTURNED else family.axes
         for k in range(family.first, family.last + 1):

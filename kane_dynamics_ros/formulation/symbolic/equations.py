@@ -11,7 +11,7 @@ import sympy
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
 from kane_dynamics_ros.formulation.algebra import add, cross
 from kane_dynamics_ros.formulation.dual import sine_cosine
-from kane_dynamics_ros.formulation.kane.kinematics import place
+from kane_dynamics_ros.formulation.kane.kinematics import placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 from kane_dynamics_ros.formulation.symbolic.trigonometry import compact, definitions, parallel_groups
@@ -139,7 +139,7 @@ def partial_velocity_table(chain: Chain) -> list[PartialVelocities]:
     n = len(chain.coordinates)
     q, _, _ = coordinate_symbols(n)
     table = []
-    bodies = partial_velocities(place(segments_of(chain), q, sine_cosine), n)
+    bodies = partial_velocities(placements_at(segments_of(chain), q, sine_cosine), n)
     for k, (joint, partials) in enumerate(zip(chain.joints, bodies, strict=True), 1):
         for r, partial in enumerate(partials, 1):
             v = add(partial.v_Bo, cross(partial.omega, joint.inertia.com))

@@ -20,7 +20,7 @@ import sympy
 from kane_dynamics_ros.description.model import Chain, Inertia
 from kane_dynamics_ros.formulation.algebra import Matrix, Vector, add, apply, cross, dot, scale, transpose
 from kane_dynamics_ros.formulation.dual import sine_cosine
-from kane_dynamics_ros.formulation.kane.kinematics import Placement, body_poses, motion, place
+from kane_dynamics_ros.formulation.kane.kinematics import Placement, body_poses, motion, placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
 from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, equation_lines
@@ -66,7 +66,7 @@ def kane_procedure(
     q, u, du = coordinate_symbols(n)
     groups = parallel_groups(chain) if groups is None else groups
     gravity = (0, 0, -sympy.Symbol("g")) if gravity is None else gravity
-    placements = place(segments_of(chain), q, sine_cosine)
+    placements = placements_at(segments_of(chain), q, sine_cosine)
     found = list(_bodies(chain, placements, names, u, du))
 
     def short(value: Any) -> Any:

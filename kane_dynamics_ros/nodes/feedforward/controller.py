@@ -280,7 +280,7 @@ class Controller:
         if goal is None or defaults is None:
             return candidate
         try:
-            if candidate.outcome is None:
+            if candidate.prepared is None:
                 raise EmptyGoalError
             own = tolerances_from(goal, self.model.joint_names, defaults)
         except TrajectoryError as error:

@@ -13,11 +13,9 @@ from scipy import signal
 from kane_dynamics_ros.replay.reading.messages import Commands, Integers, JointStates
 from kane_dynamics_ros.runtime.interface import Array
 
-# Correlated residuals
 UNCORRELATED = 0.05  # correlation that counts as none
 SPAN = 3  # times the lag at which the correlation ends: Bartlett's weights fall to zero over it
 LONGEST_MEMORY = 0.1  # of the samples: correlations over more cannot be estimated
-# The delay
 LONGEST_DELAY = 0.5  # [s] that is searched
 COMPARED = 120.0  # [s] of the recording
 FINEST = 1e-4  # [s] between samples that are compared

@@ -34,8 +34,8 @@ from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload, V
 
 Indices = NDArray[np.intp]
 RIGID = ("inertia", "coriolis", "gravity")
-SMALLEST_SHARE = 0.05  # of the residual's power that a term must explain,
-SMALLEST_REST = 0.5  # or else of the power that the terms before it leave
+SMALLEST_SHARE = 0.05  # of the residual's power that a term must explain, or else ``SMALLEST_REST``
+SMALLEST_REST = 0.5  # of the power that the terms before it leave
 SMALLEST_EFFORT = 0.005  # of the measured effort (RMS) that a term's error must amount to
 STANDARD_ERRORS = 5.0  # a coefficient must be this many from zero
 ALIKE = 0.95  # correlation above which the motion cannot distinguish two terms

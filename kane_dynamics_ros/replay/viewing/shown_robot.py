@@ -15,7 +15,7 @@ from kane_dynamics_ros.description.xml_tree import Element, parse_xml
 from kane_dynamics_ros.replay.viewing.meshes import Meshes, load_meshes
 from kane_dynamics_ros.replay.viewing.page import Curve, Quantity
 
-POSITION_UNITS = {"prismatic": "m"}  # else rad
+POSITION_UNIT_OF_KIND = {"prismatic": "m"}  # else rad
 EFFORT_UNITS = {"prismatic": "N"}  # else N m
 # What the page's own reader of URDFs needs; anything else, of any prefix, stays out.
 SHOWN = re.compile(
@@ -46,7 +46,7 @@ class ShownRobot(NamedTuple):
 
     def position(self, label: str, *curves: Curve) -> Quantity:
         """Something in the joints' own units."""
-        return Quantity(label, self._units(POSITION_UNITS, "rad"), curves)
+        return Quantity(label, self._units(POSITION_UNIT_OF_KIND, "rad"), curves)
 
     def effort(self, *curves: Curve) -> Quantity:
         """Joint efforts."""
