@@ -480,7 +480,7 @@ def notes_on_urdf(inputs: Inputs, found: Identified, urdf: Rewritten, output: Ou
             f"{Path(inputs.arguments.urdf).name} is xacro: the identified URDF is its expansion, with other "
             "numbers"
         )
-    for each in urdf.homeless:
+    for each in urdf.not_written:
         yield f"{each} has no place in the URDF: in {output.parameters.name} only (--add-dynamics adds it)"
     for b in found.at_bound:
         joint = inputs.chain.joints[b]

@@ -151,6 +151,16 @@ def about_origin(inertia: Inertia) -> tuple[float, ...]:
     return (inertia.mass, *scale(inertia.mass, inertia.com), xx, xy, xz, yy, yz, zz)
 
 
+def central_inertia(parameters: Iterable[float]) -> Inertia:
+    """The body whose inertial parameters about the frame's origin these are, (10,): see ``about_origin``.
+
+    c = h / m, and the central tensor is J less the tensor of the mass at c.
+    """
+    mass, h_x, h_y, h_z, *J = map(float, parameters)
+    com = (h_x / mass, h_y / mass, h_z / mass)
+    return Inertia(mass, com, add_matrices(symmetric(J), point_mass_tensor(-mass, com)))
+
+
 def moment_about(inertia: Inertia, axis: Vector) -> float:
     """Moment of inertia about the line through the frame's origin along the unit vector ``axis``."""
     arm = cross(axis, inertia.com)

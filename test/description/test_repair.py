@@ -11,7 +11,8 @@ from small_urdf import INERTIA, link, two_joints
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.description.geometry import failed_condition
-from kane_dynamics_ros.description.repair import RepairError, nearest_possible, repair_inertias
+from kane_dynamics_ros.description.repair import nearest_possible, repair_inertias
+from kane_dynamics_ros.description.text_edits import UrdfTextError
 
 RANDOM = np.random.default_rng(6)
 
@@ -92,7 +93,7 @@ def test_the_torques_of_a_repaired_robot_are_those_of_its_new_tensor():
 
 def test_other_encodings_are_refused():
     text = ('<?xml version="1.0" encoding="utf-16"?>' + two_joints(second=BROKEN)).encode("utf-16")
-    with pytest.raises(RepairError):
+    with pytest.raises(UrdfTextError):
         repair_inertias(text, "arm.urdf")
 
 
