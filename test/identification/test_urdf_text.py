@@ -1,10 +1,12 @@
 """The URDF's text: only numbers of inertias, friction and rotors change, and they mean what was asked for."""
 
+import argparse
 import re
 
 import numpy as np
 import pytest
 
+from kane_dynamics_ros.cli.identify import urdf_bytes
 from kane_dynamics_ros.description import DescriptionError, parse_robot, serial_chain
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.text_edits import UrdfTextError
@@ -121,6 +123,13 @@ def test_what_has_no_place_is_told_or_added():
     assert chain.rotor_inertia == pytest.approx((0.3, 0.025))
     assert chain.damping == (0.2, 0.4)
     assert chain.friction == (0.1, 0.5)
+
+
+def test_the_text_that_is_edited_is_the_file_itself_where_the_reader_does_not_expand_it(tmp_path):
+    """A tag of xacro in a block that nobody reads is no reason to lose the file's comments."""
+    path = tmp_path / "arm.urdf"
+    path.write_bytes(DATA.replace(b"<gazebo>", b"<gazebo><xacro:left_over/>"))
+    assert urdf_bytes(argparse.Namespace(urdf=str(path), xacro=[])) == path.read_bytes()
 
 
 @pytest.mark.parametrize(
