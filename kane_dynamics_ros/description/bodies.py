@@ -335,14 +335,13 @@ def turning_axes(joints: Sequence[ChainJoint]) -> list[list[Vector]]:
     A way out to a follower and its way back turn nothing beyond.
     """
     table: list[list[Vector]] = []
-    carried: list[tuple[str, Vector]] = []
+    out: list[Vector | None] = []  # of each joint that no way back has undone; None where it does not turn
     for joint in joints:
         turn = transpose(joint.R_PJ)
-        carried = [(name, apply(turn, axis)) for name, axis in carried]
-        if joint.kind != "prismatic":
-            if joint.back and carried and carried[-1][0] == joint.name.removesuffix("'"):
-                carried.pop()
-            else:
-                carried.append((f"{joint.name} (back)", joint.axis))
-        table.append([axis for _, axis in carried])
+        out = [axis and apply(turn, axis) for axis in out]
+        if joint.back:
+            out.pop()
+        else:
+            out.append(None if joint.kind == "prismatic" else joint.axis)
+        table.append([axis for axis in out if axis])
     return table
