@@ -23,7 +23,9 @@ from kane_dynamics_ros.description.model import IDENTITY, ZERO, Inertia, Matrix,
 # turn by less than this is taken as exact; with 12 digits it misses by 5e-12 and stays as written. [rad]
 QUARTER_TURN_TOLERANCE = 1e-14
 
-# URDFs are written with few digits, so that a thin rod or plate misses the triangle inequality by rounding.
+# URDFs are written with few digits, so that a thin rod or plate misses the triangle inequality by rounding. A
+# run-time payload is given in full precision and held to it more strictly (``runtime.parameters.TRIANGLE``):
+# whatever passes there passes here.
 TRIANGLE_TOLERANCE = 1e-2  # relative to the largest principal moment
 ROUNDING = 1e-15  # [kg m^2] what is left where CAD programs mean 0
 
