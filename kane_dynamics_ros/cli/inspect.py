@@ -25,7 +25,8 @@ from kane_dynamics_ros.description.geometry import principal_moments
 from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.description.model import Vector
 from kane_dynamics_ros.description.repair import repair_inertias
-from kane_dynamics_ros.errors import KaneDynamicsError, PathError
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.formulation.algebra import add, cross
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics
@@ -333,10 +334,7 @@ def repair(urdf: str, xacro: Mapping[str, str], target: Path) -> int:
     if not repairs:
         print(f"{urdf}: every inertia is possible: nothing to repair, nothing written")
         return 0
-    try:
-        target.write_bytes(text)
-    except OSError as error:
-        raise PathError(error) from None
+    write_file(target, text)
     print(printable("\n".join(map(str, repairs)), sys.stdout))
     print(f"{len(repairs)} inertia{'s' * (len(repairs) > 1)} replaced by the nearest possible: {target}")
     return 0

@@ -1,6 +1,8 @@
 """``--repair``: the nearest tensor that a body can have, and not one other byte changed."""
 
+import errno
 import itertools
+import os
 
 import numpy as np
 import pytest
@@ -120,6 +122,20 @@ def test_what_is_loaded_as_xacro_is_repaired_as_xacro(tmp_path, name):
     assert main(["inspect", str(tmp_path / name), "--repair", str(tmp_path / "fixed.urdf")]) == 0
     tensor = load_robot(tmp_path / "fixed.urdf").links[2].inertia.tensor
     assert tensor[0][0] == pytest.approx(0.1 - 0.08 / 3)
+
+
+def test_a_repaired_urdf_is_written_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
+    """A full disk: what was there before stays, and one line says why."""
+    (tmp_path / "arm.urdf").write_text(two_joints(second=BROKEN))
+    (tmp_path / "fixed.urdf").write_text("of an earlier run")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["inspect", str(tmp_path / "arm.urdf"), "--repair", str(tmp_path / "fixed.urdf")]) == 2
+    assert "fixed.urdf: cannot be written: No space left" in capsys.readouterr().err
+    assert (tmp_path / "fixed.urdf").read_text() == "of an earlier run"
 
 
 def test_an_inertia_without_mass_becomes_none(tmp_path, capsys):
