@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.description.algebra import apply, cross, dot, transpose
-from kane_dynamics_ros.description.checks import frames_at, position
 from kane_dynamics_ros.description.findings import (
     ChainWithoutInertiaError,
     NoInertiaMovedError,
@@ -26,6 +25,7 @@ from kane_dynamics_ros.description.geometry import (
     moved_inertia,
     principal_moments,
 )
+from kane_dynamics_ros.description.kinematics import frames_at, position
 from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
 from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, refuse_loose
 
