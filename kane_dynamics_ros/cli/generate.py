@@ -22,6 +22,7 @@ from kane_dynamics_ros.codegen.module import check_replaceable, checked_name, mo
 from kane_dynamics_ros.codegen.print_single import single_costs, single_sources
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.formulation.kane.partial_velocities import inverse_dynamics_by_body
 from kane_dynamics_ros.formulation.witnesses.loads import Actuation
 from kane_dynamics_ros.runtime.casadi_functions import casadi_source
@@ -90,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
         print_single(write_single(derived, name, arguments.output), derived)
     if arguments.casadi:
         source = files[0].with_name(f"{name}_casadi.c")
-        source.write_text(casadi_source(load_model(files[0], backend="python")), encoding="utf-8")
+        write_file(source, casadi_source(load_model(files[0], backend="python")))
         print(f"for CasADi, to be compiled with {files[2].name}: {source}")
     if not arguments.no_compile:
         print_compilation(files[0])
@@ -133,7 +134,7 @@ def write_single(derived: Derived, name: str, folder: Path) -> list[Path]:
     for file, text in single_sources(name, derived, __version__).items():
         files.append(folder / file)
         check_replaceable(files[-1])
-        files[-1].write_text(text, encoding="utf-8", newline="\n")
+        write_file(files[-1], text)
     return files
 
 

@@ -20,7 +20,7 @@ from kane_dynamics_ros.cli.replay import optional_number, positive_number
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
-from kane_dynamics_ros.description.load import expand_xacro, read_bytes
+from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import claim_files, refuse_foreign, write_file
 from kane_dynamics_ros.identification.estimation import FAMILIES, Constraints, Nominal
@@ -400,12 +400,8 @@ def boxes_of(arguments: argparse.Namespace, chain: Chain) -> tuple[tuple[int, Ar
 
 
 def urdf_bytes(arguments: argparse.Namespace) -> bytes:
-    """The URDF's text, expanded where it is xacro."""
-    data = read_bytes(arguments.urdf)
-    expanded = arguments.urdf.endswith(".xacro") or b"<xacro:" in data
-    if not expanded:
-        return data
-    return expand_xacro(arguments.urdf, data, xacro_arguments(arguments.xacro)).encode()
+    """The URDF's text, expanded where ``load_robot`` expands it."""
+    return urdf_content(arguments.urdf, xacro_arguments(arguments.xacro))
 
 
 # What is written
@@ -480,7 +476,7 @@ def notes_on_urdf(inputs: Inputs, found: Identified, urdf: Rewritten, output: Ou
             f"{Path(inputs.arguments.urdf).name} is xacro: the identified URDF is its expansion, with other "
             "numbers"
         )
-    for each in urdf.homeless:
+    for each in urdf.not_written:
         yield f"{each} has no place in the URDF: in {output.parameters.name} only (--add-dynamics adds it)"
     for b in found.at_bound:
         joint = inputs.chain.joints[b]

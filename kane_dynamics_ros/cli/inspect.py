@@ -22,10 +22,11 @@ from kane_dynamics_ros.cli.arguments import (
 from kane_dynamics_ros.description import Chain, ChainJoint, DescriptionError, Finding, physics_hash
 from kane_dynamics_ros.description.findings import listed
 from kane_dynamics_ros.description.geometry import principal_moments
-from kane_dynamics_ros.description.load import expand_xacro, read_bytes
+from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.description.model import Vector
 from kane_dynamics_ros.description.repair import repair_inertias
-from kane_dynamics_ros.errors import KaneDynamicsError, PathError
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.formulation.algebra import add, cross
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics
@@ -329,17 +330,11 @@ def repair(urdf: str, xacro: Mapping[str, str], target: Path) -> int:
     """
     if target.exists() and target.samefile(urdf):
         raise SameFileError(urdf)
-    data = read_bytes(urdf)
-    if urdf.endswith(".xacro"):
-        data = expand_xacro(urdf, data, xacro).encode()
-    text, repairs = repair_inertias(data, urdf)
+    text, repairs = repair_inertias(urdf_content(urdf, xacro), urdf)
     if not repairs:
         print(f"{urdf}: every inertia is possible: nothing to repair, nothing written")
         return 0
-    try:
-        target.write_bytes(text)
-    except OSError as error:
-        raise PathError(error) from None
+    write_file(target, text)
     print(printable("\n".join(map(str, repairs)), sys.stdout))
     print(f"{len(repairs)} inertia{'s' * (len(repairs) > 1)} replaced by the nearest possible: {target}")
     return 0

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.description.algebra import apply, cross, dot, transpose
-from kane_dynamics_ros.description.checks import frames_at, position
 from kane_dynamics_ros.description.findings import (
     ChainWithoutInertiaError,
     NoInertiaMovedError,
@@ -26,6 +25,7 @@ from kane_dynamics_ros.description.geometry import (
     moved_inertia,
     principal_moments,
 )
+from kane_dynamics_ros.description.kinematics import frames_at, position
 from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
 from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, refuse_loose
 
@@ -335,14 +335,13 @@ def turning_axes(joints: Sequence[ChainJoint]) -> list[list[Vector]]:
     A way out to a follower and its way back turn nothing beyond.
     """
     table: list[list[Vector]] = []
-    carried: list[tuple[str, Vector]] = []
+    out: list[Vector | None] = []  # of each joint that no way back has undone; None where it does not turn
     for joint in joints:
         turn = transpose(joint.R_PJ)
-        carried = [(name, apply(turn, axis)) for name, axis in carried]
-        if joint.kind != "prismatic":
-            if joint.back and carried and carried[-1][0] == joint.name.removesuffix("'"):
-                carried.pop()
-            else:
-                carried.append((f"{joint.name} (back)", joint.axis))
-        table.append([axis for _, axis in carried])
+        out = [axis and apply(turn, axis) for axis in out]
+        if joint.back:
+            out.pop()
+        else:
+            out.append(None if joint.kind == "prismatic" else joint.axis)
+        table.append([axis for axis in out if axis])
     return table

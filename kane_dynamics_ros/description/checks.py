@@ -6,10 +6,10 @@ import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from kane_dynamics_ros.description.algebra import add, apply, cross, dot, scale, subtract
 from kane_dynamics_ros.description.findings import Notes, listed
-from kane_dynamics_ros.description.geometry import Pose, principal_moments, rotation_about
-from kane_dynamics_ros.description.model import MOVING, ZERO, ChainJoint, Inertia, Joint, Link, Robot, Vector
+from kane_dynamics_ros.description.geometry import principal_moments
+from kane_dynamics_ros.description.kinematics import gravity_efforts, position
+from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot
 
 # Masses and inertias
 SMALLEST_SIZE = 0.1  # [m] a link that shows no larger size is taken as this large
@@ -23,7 +23,6 @@ FASTEST = 100.0  # [rad/s] a velocity limit beyond it is rather written in degre
 FARTHEST = 10.0  # [m] an arm's joints are nearer to each other: beyond it rather millimetres
 
 # Effort limits against gravity
-G = 9.81  # [m/s^2], downwards along z of the root frame
 POSES = 30
 
 _C_KEYWORDS = (
@@ -205,48 +204,3 @@ def note_weak_limits(
                 f"its effort limit is {limit:.6g} {unit}, but gravity alone asks for {needed:.4g} {unit}"
             )
             notes.add("KD505", message, lines[joint.name], f"joint {joint.name!r}")
-
-
-def position(joint: ChainJoint, fraction: float) -> float:
-    """A position within the limits, or within half a turn or half a metre where they are unknown."""
-    half = 0.5 if joint.kind == "prismatic" else 3.14
-    upper = half if joint.limits.upper is None else joint.limits.upper
-    lower = -half if joint.limits.lower is None else joint.limits.lower
-    return lower + fraction * (upper - lower)
-
-
-def gravity_efforts(joints: Sequence[ChainJoint], q: Sequence[float]) -> list[float]:
-    """Effort of each coordinate that holds the chain at ``q`` [N m] or [N].
-
-    A joint carries the weight of all bodies after it: tau = a . (c - o) x (m g up), or a . (m g up) along
-    its axis, for total mass m with centre c, axis a through o.
-    """
-    frames = frames_at(joints, q)
-    efforts = [0.0] * (1 + max(joint.coordinate for joint in joints))
-    mass, moment = 0.0, ZERO  # of all bodies so far, about the root's origin
-    for joint, (frame, axis) in zip(reversed(joints), reversed(frames), strict=True):
-        mass += joint.inertia.mass
-        moment = add(moment, scale(joint.inertia.mass, add(frame.p, apply(frame.R, joint.inertia.com))))
-        weight = (0.0, 0.0, G)
-        if joint.kind == "prismatic":
-            own = mass * dot(axis, weight)
-        else:
-            own = dot(axis, cross(subtract(moment, scale(mass, frame.p)), weight))
-        efforts[joint.coordinate] += joint.multiplier * own
-    return efforts
-
-
-def frames_at(joints: Sequence[ChainJoint], q: Sequence[float]) -> list[tuple[Pose, Vector]]:
-    """The pose of each body in the root frame at ``q``, and its joint's axis in root axes."""
-    frames: list[tuple[Pose, Vector]] = []
-    here = Pose()
-    for joint in joints:
-        here = here.then(Pose(joint.R_PJ, joint.p_PoJo_P))
-        axis = apply(here.R, joint.axis)
-        value = joint.multiplier * q[joint.coordinate] + joint.offset
-        if joint.kind == "prismatic":
-            here = here.then(Pose(p=scale(value, joint.axis)))
-        else:
-            here = here.then(Pose(rotation_about(joint.axis, value)))
-        frames.append((here, axis))
-    return frames

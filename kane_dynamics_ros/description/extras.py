@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from kane_dynamics_ros.description.attributes import LARGEST, Reader
@@ -13,9 +14,27 @@ from kane_dynamics_ros.description.xml_tree import Element
 _INERTIA_TAGS = ("drake:rotor_inertia", "rotorInertia", "rotor_inertia", "motorInertia")
 _DRAKES_RATIO = "drake:gear_ratio"
 _REDUCTION_TAGS = ("mechanicalReduction", "mechanical_reduction")
+AGREEING = 1e-8  # relative: rotor inertias that are nearer say the same, in files of nine digits
 
 
 # What transmissions and ros2_control say of joints
+
+
+@dataclass(frozen=True)
+class MotorInertia:
+    """What a transmission clearly says of its joint's rotor: the elements that give J, and the reduction r.
+
+    Several elements say the same number.
+    """
+
+    elements: tuple[Element, ...]
+    value: float  # J, of the motor's side [kg m^2]
+    reduction: float  # motor turns per joint turn
+
+    @property
+    def reflected(self) -> float:
+        """J r^2, at the joint [kg m^2] or [kg]."""
+        return self.value * self.reduction**2
 
 
 class JointExtras(NamedTuple):
@@ -29,14 +48,15 @@ class JointExtras(NamedTuple):
 class Extras(NamedTuple):
     """What they say of all joints, by name."""
 
-    rotor_inertias: dict[str, list[float]]
+    motor_inertias: dict[str, list[MotorInertia]]
     initial_positions: dict[str, float]
     errors: dict[str, list[DescriptionError]]
 
     def of_joint(self, name: str) -> JointExtras:
         """What they say of joint ``name``."""
-        rotors, errors = self.rotor_inertias.get(name, ()), self.errors.get(name, ())
-        return JointExtras(tuple(rotors), self.initial_positions.get(name), tuple(errors))
+        motors, errors = self.motor_inertias.get(name, ()), self.errors.get(name, ())
+        rotors = tuple(motor.reflected for motor in motors)
+        return JointExtras(rotors, self.initial_positions.get(name), tuple(errors))
 
 
 def read_extras(root: Element, notes: Notes) -> Extras:
@@ -51,29 +71,29 @@ def read_extras(root: Element, notes: Notes) -> Extras:
 
 
 def read_rotor_inertias(root: Element, notes: Notes, extras: Extras) -> None:
-    """For each joint the reflected rotor inertias that transmissions give it.
+    """For each joint the motor inertias that transmissions give it.
 
     Clear is a transmission of one joint and one actuator, with one rotor inertia J on the motor's side and
-    one reduction r (motor turns per joint turn). Beside Drake's elements a ``mechanicalReduction`` of 1 says
-    nothing, as Drake ignores it, and the ratio is 1 where none is given. What is not clear is noted, and not
-    used.
+    one reduction r (motor turns per joint turn), not 0. Beside Drake's elements a ``mechanicalReduction`` of
+    1 says nothing, as Drake ignores it, and the ratio is 1 where none is given. What is not clear is noted,
+    and not used.
     """
     for transmission in transmissions(root):
         name = transmission.attributes.get("name", "")
         reader = Reader(transmission, f"transmission {name!r}", notes)
         joints = [joint.attributes.get("name", "") for joint in transmission.all("joint")]
         try:
-            inertia = reflected_inertia(reader, len(joints))
+            inertia = motor_inertia(reader, len(joints))
         except DescriptionError as error:
             for joint in joints:
                 extras.errors[joint].append(error)
             continue
         if inertia is not None:
-            extras.rotor_inertias[joints[0]].append(inertia)
+            extras.motor_inertias[joints[0]].append(inertia)
 
 
-def reflected_inertia(reader: Reader, joints: int) -> float | None:
-    """J r^2 of a transmission of so many joints; None where it gives none or is not clear.
+def motor_inertia(reader: Reader, joints: int) -> MotorInertia | None:
+    """J and r of a transmission of so many joints; None where it gives none or is not clear.
 
     Raises this room's errors about numbers.
     """
@@ -86,22 +106,29 @@ def reflected_inertia(reader: Reader, joints: int) -> float | None:
     if any(part.tag.startswith("drake:") for part in parts(transmission)):
         others = [reduction for reduction in reductions if reduction != 1.0]
         reductions = values(reader, (_DRAKES_RATIO,)) + others or [1.0]
-    if {joints, actuators, len(set(inertias)), len(set(reductions))} == {1}:
-        return inertias[0] * reductions[0] ** 2
+    clear = {joints, actuators, len(set(inertias)), len(set(reductions))} == {1}
+    if clear and reductions[0] != 0.0:
+        elements = tuple(part for part in parts(transmission) if part.tag in _INERTIA_TAGS)
+        return MotorInertia(elements, inertias[0], reductions[0])
     message = (
         f"its rotor inertia is not used: {joints} joints, {actuators} actuators, reductions "
-        f"{reductions or 'none'}; one of each is clear"
+        f"{reductions or 'none'}; one of each is clear{', other than 0' if clear else ''}"
     )
     reader.notes.add("KD412", message, *reader.place[1:])
     return None
 
 
+def stated_rotor_inertias(armature: float, reflected: Sequence[float]) -> list[float]:
+    """What counts of ``<dynamics armature>``, 0 where absent, and of transmissions; the first is used."""
+    return ([armature] if armature > 0.0 else []) + list(reflected)
+
+
 def joined_rotor_inertia(joint: Reader, armature: float, reflected: Sequence[float]) -> float:
     """A joint's rotor inertia from ``<dynamics armature>`` and transmissions: the first, never their sum."""
-    values = ([armature] if armature > 0.0 else []) + list(reflected)
+    values = stated_rotor_inertias(armature, reflected)
     if not values:
         return 0.0
-    if len(set(values)) > 1:
+    if max(values) - min(values) > AGREEING * max(values):
         message = (
             f"several rotor inertias ({', '.join(map(repr, values))}): the first is used, they are not added"
         )

@@ -23,7 +23,9 @@ from kane_dynamics_ros.description.model import IDENTITY, ZERO, Inertia, Matrix,
 # turn by less than this is taken as exact; with 12 digits it misses by 5e-12 and stays as written. [rad]
 QUARTER_TURN_TOLERANCE = 1e-14
 
-# URDFs are written with few digits, so that a thin rod or plate misses the triangle inequality by rounding.
+# URDFs are written with few digits, so that a thin rod or plate misses the triangle inequality by rounding. A
+# run-time payload is given in full precision and held to it more strictly (``runtime.parameters.TRIANGLE``):
+# whatever passes there passes here.
 TRIANGLE_TOLERANCE = 1e-2  # relative to the largest principal moment
 ROUNDING = 1e-15  # [kg m^2] what is left where CAD programs mean 0
 
@@ -149,6 +151,16 @@ def about_origin(inertia: Inertia) -> tuple[float, ...]:
         inertia.tensor, point_mass_tensor(inertia.mass, inertia.com)
     )
     return (inertia.mass, *scale(inertia.mass, inertia.com), xx, xy, xz, yy, yz, zz)
+
+
+def central_inertia(parameters: Iterable[float]) -> Inertia:
+    """The body whose inertial parameters about the frame's origin these are, (10,): see ``about_origin``.
+
+    c = h / m, and the central tensor is J less the tensor of the mass at c.
+    """
+    mass, h_x, h_y, h_z, *J = map(float, parameters)
+    com = (h_x / mass, h_y / mass, h_z / mass)
+    return Inertia(mass, com, add_matrices(symmetric(J), point_mass_tensor(-mass, com)))
 
 
 def moment_about(inertia: Inertia, axis: Vector) -> float:

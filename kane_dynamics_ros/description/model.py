@@ -115,6 +115,7 @@ class ChainJoint:
 
     A follower off the path to the tip is in the chain too: its joint leads out to its body, and a joint with
     ``back`` true and without mass leads back by the opposite motion. The latter is no joint of the robot.
+    Ways out and back are nested: one back undoes the last joint before it that is not undone yet.
     """
 
     name: str

@@ -1,10 +1,8 @@
 """The nearest inertia tensor that a body can have, written into a URDF's text; nothing else of it changes."""
 
 import itertools
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
-from xml.parsers import expat
 
 import numpy as np
 
@@ -13,19 +11,17 @@ from kane_dynamics_ros.description.findings import InertiaWithoutMassError, Note
 from kane_dynamics_ros.description.geometry import failed_condition, principal_moments
 from kane_dynamics_ros.description.model import Link, Matrix
 from kane_dynamics_ros.description.reader import parse_robot
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.description.text_edits import (
+    TENSOR_ENTRIES,
+    Edit,
+    UrdfText,
+    UrdfTextError,
+    parse_text,
+)
+from kane_dynamics_ros.description.xml_tree import Element
 
-_TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=>/]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
-ENTRIES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 ZERO: Matrix = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 ROUNDING = 1e-15  # of the largest entry: a change as small is none, and the text stays
-
-
-class RepairError(KaneDynamicsError):
-    """The text cannot be changed in place."""
-
-    def __init__(self, place: Place, reason: str) -> None:
-        super().__init__(f"{place}: cannot be repaired: {reason}")
 
 
 class Repair(NamedTuple):
@@ -39,7 +35,7 @@ class Repair(NamedTuple):
     def __str__(self) -> str:
         changed = [
             f"{name} {self.before[i][j]:.6g} -> {self.after[i][j]:.6g}"
-            for name, (i, j) in ENTRIES.items()
+            for name, (i, j) in TENSOR_ENTRIES.items()
             if self.before[i][j] != self.after[i][j]
         ]
         moments = (
@@ -58,7 +54,7 @@ def repair_inertias(text: bytes, source: str | None = None) -> tuple[bytes, tupl
     A link without mass has no inertia: its tensor becomes 0.
 
     Raises ``DescriptionError`` as ``parse_robot``, and for what else is wrong with an inertia, as a negative
-    mass: there is no nearest right one. Raises ``RepairError`` for text in an encoding that is not UTF-8.
+    mass: there is no nearest right one. Raises ``UrdfTextError`` for text in UTF-16 or UTF-32.
     """
     robot = parse_robot(text, source)
     beyond_repair = Notes(source)
@@ -68,18 +64,21 @@ def repair_inertias(text: bytes, source: str | None = None) -> tuple[bytes, tupl
     beyond_repair.raise_errors()
     massless = {link.name for link in robot.links if link.defects}
     impossible = massless | {link.name for link in robot.links if has_impossible_tensor(link)}
-    repairs, parts, end = [], [], 0
-    for found in inertia_tags(text, source):
-        if found.link in impossible:
-            impossible.discard(found.link)  # of several, the first is the one that counts
-            before = symmetric([float(found.attributes.get(name, "").strip() or 0.0) for name in ENTRIES])
-            after = ZERO if found.link in massless else nearest_possible(before)
-            repairs.append(Repair(found.link, found.line, before, after))
-            parts += [text[end : found.start], changed_tag(found, before, after)]
-            end = found.start + len(found.tag)
+    repairs: list[Repair] = []
+    edits: list[Edit] = []
+    urdf = parse_text(text, source)
+    for link, tensor in first_tensors(urdf.root):
+        if link not in impossible:
+            continue
+        impossible.discard(link)
+        written = [float(tensor.attributes.get(name, "").strip() or 0.0) for name in TENSOR_ENTRIES]
+        before = symmetric(written)
+        after = ZERO if link in massless else nearest_possible(before)
+        repairs.append(Repair(link, tensor.line, before, after))
+        edits += tensor_edits(urdf, tensor, before, after)
     if impossible:
-        raise RepairError(Place(source), f"no <inertia> was found of {listed(sorted(impossible))}")
-    return b"".join((*parts, text[end:])), tuple(repairs)
+        raise UrdfTextError(Place(source), f"no <inertia> was found of {listed(sorted(impossible))}")
+    return urdf.edited(edits), tuple(repairs)
 
 
 def has_impossible_tensor(link: Link) -> bool:
@@ -109,53 +108,22 @@ def nearest_possible(tensor: Matrix) -> Matrix:
                 best = near
     change = axes @ np.diag(best - moments) @ axes.T
     change[np.abs(change) < ROUNDING * np.abs(J).max()] = 0.0
-    return symmetric([float((J + change)[index]) for index in ENTRIES.values()])
+    return symmetric([float((J + change)[index]) for index in TENSOR_ENTRIES.values()])
 
 
-# The start tags of <inertia> in the text, and the same with other numbers
+# The tensors in the text
 
 
-class InertiaTag(NamedTuple):
-    """The start tag of a link's ``<inertia>``: the link's name, where it is, its bytes and its attributes."""
-
-    link: str
-    line: int
-    start: int
-    tag: bytes
-    attributes: dict[str, str]
+def first_tensors(robot: Element) -> Iterator[tuple[str, Element]]:
+    """Each link's name with its ``<inertia>``; of several ``<inertial>`` the first is the one that counts."""
+    for link in robot.all("link"):
+        for inertial in link.all("inertial")[:1]:
+            for tensor in inertial.all("inertia")[:1]:
+                yield link.attributes.get("name", ""), tensor
 
 
-def inertia_tags(text: bytes, source: str | None) -> Sequence[InertiaTag]:
-    """Those of all links, in the order of the file."""
-    parser = expat.ParserCreate()
-    stack: list[tuple[str, dict[str, str]]] = []
-    found: list[InertiaTag] = []
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        stack.append((name.rpartition(":")[2], attributes))
-        if [tag for tag, _ in stack] == ["robot", "link", "inertial", "inertia"]:
-            at, line = parser.CurrentByteIndex, parser.CurrentLineNumber
-            match = _TAG.match(text, at)
-            if match is None:
-                raise RepairError(Place(source, line), "its encoding is not UTF-8: save it so first")
-            found.append(InertiaTag(stack[1][1].get("name", ""), line, at, match[0], attributes))
-
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda name: stack.pop()
-    parser.Parse(text, True)
-    return found
-
-
-def changed_tag(found: InertiaTag, before: Matrix, after: Matrix) -> bytes:
-    """The tag with those attributes replaced that differ; what is not there is added at the end."""
-    tag = found.tag
-    for name, (i, j) in ENTRIES.items():
-        if before[i][j] == after[i][j]:
-            continue
-        number = repr(after[i][j]).encode()
-        pattern = re.compile(rb"(\s" + name.encode() + rb"\s*=\s*)(\"[^\"]*\"|'[^']*')")
-        if pattern.search(tag):
-            tag = pattern.sub(lambda match, number=number: match[1] + b'"' + number + b'"', tag)  # type: ignore[misc]
-        else:
-            tag = re.sub(rb"\s*(/?>)$", rb" " + name.encode() + b'="' + number + rb'"\1', tag)
-    return tag
+def tensor_edits(urdf: UrdfText, tensor: Element, before: Matrix, after: Matrix) -> Iterator[Edit]:
+    """The attributes that differ replaced; what is not there is added at the end."""
+    for name, (i, j) in TENSOR_ENTRIES.items():
+        if before[i][j] != after[i][j]:
+            yield urdf.attribute(tensor, name, repr(after[i][j]))

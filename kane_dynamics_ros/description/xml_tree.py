@@ -36,13 +36,18 @@ _BYTE_ORDER_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(eq=False)
 class Element:
-    """One XML element; ``tag`` keeps a foreign prefix as written (``drake:rotor_inertia``)."""
+    """One XML element; ``tag`` keeps a foreign prefix as written (``drake:rotor_inertia``).
+
+    ``start`` and ``end`` are the places of its start tag and of its end tag in the document [bytes].
+    """
 
     tag: str
     attributes: dict[str, str]
     line: int
     children: list["Element"] = field(default_factory=list)
     text: str = ""
+    start: int = 0
+    end: int = 0
 
     # As an element of ElementTree, so that urdf_parser_py can read it.
 
@@ -86,7 +91,8 @@ class _Builder:
             raise TooLargeError(self.place(), "attributes of one element", MAX_ATTRIBUTES)
         if len(self.stack) >= MAX_DEPTH:
             raise TooLargeError(self.place(), "levels of nesting", MAX_DEPTH)
-        element = Element(tag, attributes, self.parser.CurrentLineNumber)
+        at = self.parser.CurrentByteIndex
+        element = Element(tag, attributes, self.parser.CurrentLineNumber, start=at)
         if self.stack:
             self.stack[-1].children.append(element)
         else:
@@ -94,7 +100,7 @@ class _Builder:
         self.stack.append(element)
 
     def end(self, tag: str) -> None:
-        self.stack.pop()
+        self.stack.pop().end = self.parser.CurrentByteIndex
 
     def text(self, text: str) -> None:
         element = self.stack[-1] if self.stack else None

@@ -23,7 +23,7 @@ import numpy as np
 import yaml
 
 from kane_dynamics_ros.description import Chain, Inertia, check_origin, parse_robot
-from kane_dynamics_ros.description.load import expand_xacro, read_bytes
+from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.description.xml_tree import parse_xml
 from kane_dynamics_ros.elastic.arm_model import ArmModel, arm_model
 from kane_dynamics_ros.elastic.link import (
@@ -55,11 +55,7 @@ def elastic_links_from_urdf(
 
     Raises ``DescriptionError``, ``ElasticValueError``.
     """
-    source = os.fspath(path)
-    text: str | bytes = read_bytes(source)
-    if source.endswith(".xacro") and isinstance(text, bytes):
-        text = expand_xacro(source, text, xacro_arguments or {})
-    return elastic_links_from_text(text, source)
+    return elastic_links_from_text(urdf_content(path, xacro_arguments), os.fspath(path))
 
 
 def elastic_links_from_text(text: str | bytes, source: str = "<text>") -> tuple[ElasticLink, ...]:

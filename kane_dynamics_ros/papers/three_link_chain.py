@@ -5,6 +5,7 @@ from pathlib import Path
 import sympy
 
 from kane_dynamics_ros.description import Chain, load_robot, serial_chain
+from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, renamed, symbolic_chain
 from kane_dynamics_ros.formulation.symbolic.procedure import kane_procedure, procedure_text
 from kane_dynamics_ros.papers.assessment import FORMULATIONS, GRAVITY, count_operations
@@ -55,8 +56,7 @@ def effort_table() -> str:
 def three_link_chain(output: Path) -> int:
     """Print and write the paper's derivation, and what it and Lagrange's cost."""
     text = derivation()
-    output.mkdir(parents=True, exist_ok=True)
     path = output / "three_link_chain_equations.txt"
-    path.write_text(text + "\n", encoding="utf-8")
+    write_file(path, text + "\n")
     print(f"{text}\n\nEffort, operations and scalar derivatives:\n\n{effort_table()}\n\nwrote {path}")
     return 0

@@ -13,7 +13,9 @@ import numpy as np
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime.interface import Array, BaseParameters, Parameters, Payload
 
-TRIANGLE = 1e-9  # relative slack of the triangle inequality, for rounded input
+# Relative slack of the triangle inequality, for arithmetic's rounding only: a payload comes in full precision
+# from a program or a message. A URDF's few digits get more (``description.geometry.TRIANGLE_TOLERANCE``).
+TRIANGLE = 1e-9
 
 STATES = 40  # random states for each joint; more than enough rows for 10 parameters a body
 DEPENDENT = 1e-9  # diagonal entry of R, columns of unit length, below which one depends on others

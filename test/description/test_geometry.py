@@ -10,6 +10,8 @@ from small_urdf import two_joints
 from kane_dynamics_ros.description import DescriptionError, Inertia, parse_robot, serial_chain
 from kane_dynamics_ros.description.geometry import (
     Pose,
+    about_origin,
+    central_inertia,
     lump,
     moment_about,
     moved_inertia,
@@ -117,3 +119,8 @@ def test_unclear_orientation_is_refused(orientation, found):
         f"quaternion of length "
         "1 [KD309]"
     )
+
+
+def test_a_body_of_its_parameters_about_the_origin_has_these():
+    parameters = (2.0, 0.2, -0.1, 0.3, 0.5, 0.01, 0.02, 0.6, -0.03, 0.4)
+    np.testing.assert_allclose(about_origin(central_inertia(parameters)), parameters, atol=1e-14)

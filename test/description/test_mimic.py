@@ -8,6 +8,7 @@ from small_urdf import LIMIT, fixed, joint, link, robot
 from whole_robot_witness import PinocchioChain
 
 from kane_dynamics_ros.description import parse_robot, serial_chain
+from kane_dynamics_ros.description.bodies import turning_axes
 
 STATES = np.random.default_rng(37).uniform(-2.0, 2.0, (10, 3, 2))
 
@@ -86,6 +87,18 @@ def test_tip_beyond_a_way_back_is_where_it_was():
 def test_joint_that_is_called_like_a_way_back_keeps_its_name():
     text = gripper().replace('name="turn"', 'name="right (back)"')
     assert [j.name for j in chain_of(text, tip="pad_l").joints if j.back] == ["right (back)'"]
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic"])
+@pytest.mark.parametrize("taken", [(), ("turn",), ("turn", "p_l")])
+def test_a_follower_turns_nothing_beyond_its_way_back_whatever_it_is_called(kind, taken):
+    text = gripper(kind)
+    for name, wanted in zip(taken, ("right (back)", "right (back)'"), strict=False):
+        text = text.replace(f'name="{name}"', f'name="{wanted}"')
+    joints = chain_of(text, tip="pad_l").joints
+    assert joints[2].name == "right (back)" + "'" * len(taken)
+    turns = kind == "revolute"
+    assert [len(axes) for axes in turning_axes(joints)] == [1, 1 + turns, 1, 1 + turns]
 
 
 def test_follower_of_a_leader_that_stands_is_lumped_and_reported():

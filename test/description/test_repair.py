@@ -1,6 +1,8 @@
 """``--repair``: the nearest tensor that a body can have, and not one other byte changed."""
 
+import errno
 import itertools
+import os
 
 import numpy as np
 import pytest
@@ -9,9 +11,10 @@ from scipy.spatial.transform import Rotation
 from small_urdf import INERTIA, link, two_joints
 
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.description import parse_robot, serial_chain
+from kane_dynamics_ros.description import load_robot, parse_robot, serial_chain
 from kane_dynamics_ros.description.geometry import failed_condition
-from kane_dynamics_ros.description.repair import RepairError, nearest_possible, repair_inertias
+from kane_dynamics_ros.description.repair import nearest_possible, repair_inertias
+from kane_dynamics_ros.description.text_edits import UrdfTextError
 
 RANDOM = np.random.default_rng(6)
 
@@ -92,7 +95,7 @@ def test_the_torques_of_a_repaired_robot_are_those_of_its_new_tensor():
 
 def test_other_encodings_are_refused():
     text = ('<?xml version="1.0" encoding="utf-16"?>' + two_joints(second=BROKEN)).encode("utf-16")
-    with pytest.raises(RepairError):
+    with pytest.raises(UrdfTextError):
         repair_inertias(text, "arm.urdf")
 
 
@@ -107,6 +110,32 @@ def test_the_command_writes_another_file_and_says_what_changed(tmp_path, monkeyp
     assert not (tmp_path / "again.urdf").exists()
     assert main(["inspect", "arm.urdf", "--repair", "arm.urdf"]) == 2
     assert (tmp_path / "arm.urdf").read_text() == two_joints(second=BROKEN, first=BROKEN)
+
+
+@pytest.mark.parametrize("name", ["arm.urdf", "arm.urdf.xacro"])
+def test_what_is_loaded_as_xacro_is_repaired_as_xacro(tmp_path, name):
+    """Tags of xacro in a URDF are expanded by every command that reads it."""
+    tag = "<xacro:property name='moment' value='0.1'/>"
+    text = two_joints(second=BROKEN.replace("'0.1'", "'${moment}'"))
+    head = f"<robot name='arm' xmlns:xacro='http://www.ros.org/wiki/xacro'>{tag}"
+    (tmp_path / name).write_text(head + text[text.index(">") + 1 :])
+    assert main(["inspect", str(tmp_path / name), "--repair", str(tmp_path / "fixed.urdf")]) == 0
+    tensor = load_robot(tmp_path / "fixed.urdf").links[2].inertia.tensor
+    assert tensor[0][0] == pytest.approx(0.1 - 0.08 / 3)
+
+
+def test_a_repaired_urdf_is_written_whole_or_not_at_all(tmp_path, monkeypatch, capsys):
+    """A full disk: what was there before stays, and one line says why."""
+    (tmp_path / "arm.urdf").write_text(two_joints(second=BROKEN))
+    (tmp_path / "fixed.urdf").write_text("of an earlier run")
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(["inspect", str(tmp_path / "arm.urdf"), "--repair", str(tmp_path / "fixed.urdf")]) == 2
+    assert "fixed.urdf: cannot be written: No space left" in capsys.readouterr().err
+    assert (tmp_path / "fixed.urdf").read_text() == "of an earlier run"
 
 
 def test_an_inertia_without_mass_becomes_none(tmp_path, capsys):

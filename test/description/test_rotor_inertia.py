@@ -68,6 +68,19 @@ def test_same_rotor_given_twice_counts_once():
     assert rotor(text) == (pytest.approx(1.0, rel=1e-15), READ)
 
 
+def test_rotors_that_differ_by_the_last_digit_of_a_file_are_the_same():
+    text = arm(
+        transmission(J_100.replace("1e-4", "1.23456789e-4")), dynamics='<dynamics armature="1.234567885"/>'
+    )
+    assert rotor(text) == (1.234567885, [("KD411", "rotor inertia 1.234567885 reflected to the joint")])
+
+
+def test_rotor_behind_a_reduction_of_0_is_not_clear():
+    found = "1 joints, 1 actuators, reductions [0.0]; one of each is clear, other than 0"
+    text = arm(transmission(INERTIA_OF_MOTOR + RATIO.format(0)))
+    assert rotor(text) == (0.0, [("KD412", f"its rotor inertia is not used: {found}")])
+
+
 def test_rotors_that_differ_are_not_added():
     text = arm(transmission(J_100), dynamics='<dynamics armature="2"/>')
     message = "several rotor inertias (2.0, 1.0): the first is used, they are not added"

@@ -48,7 +48,8 @@ def test_xacro_and_urdf_files_are_read(tmp_path):
         '<robot name="pendulum">', '<robot name="pendulum" xmlns:xacro="http://www.ros.org/wiki/xacro">'
     )
     (tmp_path / "arm.urdf.xacro").write_text(xacro)
-    for name in ("arm.urdf", "arm.urdf.xacro"):
+    (tmp_path / "tags.urdf").write_text(xacro.replace("<link", "<xacro:if value='true'/><link", 1))
+    for name in ("arm.urdf", "arm.urdf.xacro", "tags.urdf"):
         (link,) = elastic_links_from_urdf(tmp_path / name)
         assert replace(link, material=EXPECTED.material) == EXPECTED
         modulus = link.material.E

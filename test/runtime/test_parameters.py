@@ -13,10 +13,11 @@ from random_chains import random_chain, random_inertia
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
+from kane_dynamics_ros.description.geometry import failed_condition
 from kane_dynamics_ros.formulation.kane.segments import body_inertia
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.runtime.compilation import compiler
-from kane_dynamics_ros.runtime.parameters import ParameterError
+from kane_dynamics_ros.runtime.parameters import ParameterError, checked_payload
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
 TIGHT = 1e-12  # rounding of two different recursions
@@ -218,6 +219,27 @@ def test_nonsense_is_refused_by_name(changes: dict[str, Any], message: str) -> N
     with pytest.raises(ParameterError) as raised:
         model.with_parameters(**changes)
     assert str(raised.value) == message
+
+
+def test_an_inertia_that_a_payload_may_have_is_possible_for_a_link_too() -> None:
+    """Two checks with two tolerances, of which the payload's is the stricter."""
+    rng = np.random.default_rng(5)
+    verdicts = set()
+    for miss in [*np.logspace(-13, 0, 60), *-np.logspace(-13, 0, 20)]:
+        for least in (0.0, 1e-6, 0.3, -miss):  # thin rods, plates, and what has a negative moment
+            middle = rng.uniform(1.0, 2.0)
+            moments = np.array([least, middle, (least + middle) * (1.0 + miss)]) * 10.0 ** rng.uniform(-4, 2)
+            R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+            J = R @ np.diag(moments) @ R.T
+            J = (J + J.T) / 2
+            try:
+                checked_payload(Payload(1.0, (0.0, 0.0, 0.0), tuple(J[np.triu_indices(3)].tolist())))
+                payload = True
+            except ParameterError:
+                payload = False
+            link = failed_condition(tuple(map(tuple, J.tolist()))) is None
+            verdicts.add((payload, link))
+    assert verdicts == {(True, True), (False, True), (False, False)}
 
 
 def test_rotor_inertia_of_the_urdf_is_a_default(tmp_path: Path) -> None:

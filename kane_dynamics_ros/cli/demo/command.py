@@ -28,7 +28,7 @@ from kane_dynamics_ros.cli.demo.tracking import (
     write_errors,
 )
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
-from kane_dynamics_ros.files import ForeignFileError, claim_files
+from kane_dynamics_ros.files import ForeignFileError, claim_files, write_file
 from kane_dynamics_ros.replay.viewing.page import page
 from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
 from kane_dynamics_ros.runtime import load_model
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model(MODEL)
     start = np.array([joint.initial_position or 0.0 for joint in model.joints])
     trajectory = output / "trajectory.yaml"
-    trajectory.write_text(trajectory_text(request(model.joint_names, start), as_json=False), encoding="utf-8")
+    write_file(trajectory, trajectory_text(request(model.joint_names, start), as_json=False))
     gains = pd_gains(model, start)
     runs = {}
     for label, settings in CONTROLLERS.items():
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         bag = record({**gains, **settings}, trajectory, folder_of(label, output), arguments.wall_clock)
         runs[label] = read_run(bag, model.joint_names, start)
         shown, _ = playback_of_bag(bag, urdf=None)
-        bag.with_name("view.html").write_text(page(shown), encoding="utf-8")
+        write_file(bag.with_name("view.html"), page(shown))
     return conclude(model.joint_names, runs, output)
 
 
