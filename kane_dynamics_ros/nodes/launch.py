@@ -28,6 +28,7 @@ from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
 from kane_dynamics_ros.nodes.hardware.parameters import build_hardware
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC
 from kane_dynamics_ros.nodes.parameters import Declaration, checked_value, file_parameters
+from kane_dynamics_ros.runtime.interface import initial_positions
 from kane_dynamics_ros.runtime.load import find_module, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.share import share_directory
@@ -327,7 +328,7 @@ def is_shipped(model: str) -> bool:
 def with_topic_hardware(description: str, model: GeneratedModel, interface: str) -> str:
     """The URDF with its <ros2_control> replaced by one whose hardware is the simulated arm, over topics."""
     root = ElementTree.fromstring(description)
-    initial = {joint.name: joint.initial_position or 0.0 for joint in model.joints}
+    initial = dict(zip(model.joint_names, initial_positions(model.joints).tolist(), strict=True))
     for each in root.findall("ros2_control"):
         root.remove(each)
     control = ElementTree.SubElement(root, "ros2_control", name=model.name, type="system")
