@@ -28,7 +28,7 @@ from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
 from kane_dynamics_ros.nodes.hardware.parameters import build_hardware
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC
 from kane_dynamics_ros.nodes.parameters import Declaration, checked_value, file_parameters
-from kane_dynamics_ros.runtime.interface import initial_positions
+from kane_dynamics_ros.runtime.interface import DynamicsModel, initial_positions
 from kane_dynamics_ros.runtime.load import find_module, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.share import share_directory
@@ -288,7 +288,7 @@ def _simulated_arm(
     values: Mapping[str, str],
     file: Path | None,
     own: dict[str, Any],
-    model: GeneratedModel,
+    model: DynamicsModel,
     namespace: str,
     remappings: tuple[tuple[str, str], ...],
 ) -> NodePlan:
@@ -325,7 +325,7 @@ def is_shipped(model: str) -> bool:
     return find_module(model).resolve() == find_module(SHIPPED).resolve()
 
 
-def with_topic_hardware(description: str, model: GeneratedModel, interface: str) -> str:
+def with_topic_hardware(description: str, model: DynamicsModel, interface: str) -> str:
     """The URDF with its <ros2_control> replaced by one whose hardware is the simulated arm, over topics."""
     root = ElementTree.fromstring(description)
     initial = dict(zip(model.joint_names, initial_positions(model.joints).tolist(), strict=True))
