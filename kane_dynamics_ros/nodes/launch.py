@@ -409,7 +409,8 @@ def _defaults(table: Sequence[Declaration]) -> dict[str, Any]:
 
 def _checked(table: Sequence[Declaration], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that the table knows, checked; the node itself warns of the others."""
-    return {each.name: checked_value(each, values[each.name]) for each in table if each.name in values}
+    given = {each.name: values[each.former] for each in table if each.former in values} | dict(values)
+    return {each.name: checked_value(each, given[each.name]) for each in table if each.name in given}
 
 
 # A plan as actions of ROS's launch

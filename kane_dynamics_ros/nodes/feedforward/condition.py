@@ -93,10 +93,10 @@ def _status(name: str, controller: Controller, active: bool, since: SinceLastSta
 
 
 def _contact_figures(controller: Controller) -> dict[str, str]:
-    """The joint that collided, and what of the tip's wrench the posture does not tell."""
+    """The joint that collided, and what of the tip's wrench the posture does not determine."""
     collision, undetermined = controller.external.collision, controller.external.undetermined
     figures = {} if collision is None else {"collision joint": collision.joint}
-    return figures | ({"external wrench not told": ", ".join(undetermined)} if undetermined else {})
+    return figures | ({"undetermined wrench components": ", ".join(undetermined)} if undetermined else {})
 
 
 def _condition(controller: Controller, since: SinceLastStatus) -> tuple[bytes, str]:

@@ -58,7 +58,7 @@ class ObserverOutput:
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """The wrench's components that the arm's posture could not tell when one was published last."""
+        """The wrench's components that the arm's posture did not determine when one was published last."""
         return self._undetermined if self._wrench_heard else ()
 
     def look_for_subscribers(self) -> None:
@@ -123,12 +123,12 @@ class ObserverOutput:
             self._wrench.publish(self._message(found, stamp_ns))
 
     def _message(self, found: TipWrench, stamp_ns: int) -> WrenchStamped:
-        """What the posture does not tell is NaN, unless the least wrench is asked for."""
+        """What the posture does not determine is NaN, unless the least wrench is asked for."""
         determined, value = found.determined, found.value
         self._undetermined = tuple(
             name for name, known in zip(COMPONENTS, determined, strict=True) if not known
         )
-        if self._undetermined and self._values["observer.untold"] == "nan":
+        if self._undetermined and self._values["observer.undetermined"] == "nan":
             value = np.where(determined, value, math.nan)
         message = WrenchStamped()
         set_nanoseconds(message.header.stamp, stamp_ns)

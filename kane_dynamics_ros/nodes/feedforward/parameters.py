@@ -307,11 +307,12 @@ OBSERVER = (
         choices=("wrench", "force"),
     ),
     Declaration(
-        "observer.untold",
+        "observer.undetermined",
         "text",
         "nan",
-        "Components of the wrench that the posture does not tell: NaN, or those of the least wrench",
+        "Components of the wrench that the posture does not determine: NaN, or those of the least wrench",
         choices=("nan", "least"),
+        former="observer.untold",
     ),
     Declaration(
         "collision.constant",
