@@ -31,7 +31,7 @@ SETTLING = 3.0  # time constants, of the observer and the adaptation, before any
 VELOCITY_SHARE = 0.9  # of the states that must have a velocity, or it is derived
 CUTOFF = 50.0  # [Hz] of the velocity where none is recorded, the node's default
 DIRECTIONS = 200  # in which the least force at the tip is looked for
-POSTURES = 200  # at which they are looked for
+RECORDED_POSTURES = 200  # of the recordings, at which they are looked for
 RESET_BELOW = 0.5  # of the thresholds, at which a collision is over
 SEPARATION = 3600.0  # [s] between passes of a looped bag: more than any observer bridges
 PARTS = ("slow", "speed", "acceleration")  # of the threshold, beside the constant one
@@ -153,7 +153,7 @@ def calibrated(runs: Sequence[Observed], settings: ObserverSettings, rate: float
         intervals.append((low / height, high / height))
     constant, rest, speed, acceleration = np.array(shapes).T
     thresholds = Thresholds(constant, speed, acceleration, rest)
-    step = max(1, len(pooled["q"]) // POSTURES)
+    step = max(1, len(pooled["q"]) // RECORDED_POSTURES)
     least = least_forces(settings.rigid, pooled["q"][::step], thresholds)
     return Calibration(thresholds, tuple(tails), tuple(intervals), rate, hours, least)
 
