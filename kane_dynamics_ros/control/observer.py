@@ -119,9 +119,9 @@ class MomentumObserver:
     def forget(self) -> None:
         """Start anew, as after a jump of the clock; a collision stays latched."""
         n = len(self.settings.gain)
-        self.residual, self.offset, self._acceleration = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.residual, self.offset = np.zeros(n), np.zeros(n)
         self.threshold = np.full(n, math.inf)
-        self._speed_parts: Array | None = None
+        self._filtered: Array | None = None  # (3, n): of ``threshold_parts``, the acceleration with its sign
         self.jacobian: Array | None = None
         self._before: _Sample | None = None
         self._observed = 0.0  # [s]
@@ -164,8 +164,7 @@ class MomentumObserver:
 
         Zero before the first residual.
         """
-        moving = np.zeros((2, len(self.residual))) if self._speed_parts is None else self._speed_parts
-        return np.concatenate((moving, np.abs(self._acceleration)[None]))
+        return np.zeros((3, len(self.residual))) if self._filtered is None else np.abs(self._filtered)
 
     @property
     def above(self) -> NDArray[np.bool_]:
@@ -178,18 +177,24 @@ class MomentumObserver:
         z = (now.p - before.p) / dt - effort - 0.5 * (before.drift + now.drift)
         share = share_of_step(self.settings.gain, dt)
         self.residual = self.residual + share * (z - self.residual)
-        mean_acceleration = (now.qd - before.qd) / dt
-        self._acceleration = self._acceleration + share * (mean_acceleration - self._acceleration)
-        parts, last = 0.5 * (before.speed_parts + now.speed_parts), self._speed_parts
-        self._speed_parts = parts = parts if last is None else last + share * (parts - last)
+        mean = np.empty((3, len(share)))
+        np.add(before.speed_parts, now.speed_parts, out=mean[:2])
+        mean[:2] *= 0.5
+        np.subtract(now.qd, before.qd, out=mean[2])
+        mean[2] /= dt
+        if self._filtered is None:  # the acceleration is filtered from rest on, as the residual is from zero
+            self._filtered = mean
+            mean[2] *= share
+        else:
+            self._filtered = self._filtered + share * (mean - self._filtered)
         if before.jacobian is None or now.jacobian is None:
             self.jacobian = None
         else:
             J = 0.5 * (before.jacobian + now.jacobian)
             self.jacobian = J if self.jacobian is None else self.jacobian + share * (J - self.jacobian)
         at = self.settings.thresholds
-        moving = at.acceleration * np.abs(self._acceleration) + at.speed * parts[1]
-        self.threshold = at.constant + at.rest * parts[0] + moving
+        slow, speed, acceleration = np.abs(self._filtered)
+        self.threshold = at.constant + at.rest * slow + at.speed * speed + at.acceleration * acceleration
 
     def _compare(self, time: float, dt: float) -> None:
         """Latch the first joint whose threshold was exceeded for long enough; adapt where none is.
