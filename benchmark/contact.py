@@ -26,7 +26,7 @@ from kane_dynamics_ros.control.observer import (
 )
 from kane_dynamics_ros.control.splines import evaluate, segments
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
+from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload, initial_positions
 from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.simulation.plant import Plant
 
@@ -75,7 +75,7 @@ def random_motion(model: DynamicsModel, seed: int) -> Trajectory:
     ends = [0.0]
     pieces: list[Array] = []
     last = np.zeros((3, len(lower)))  # position, velocity and acceleration where the last piece ends
-    last[0] = [joint.initial_position or 0.0 for joint in model.joints]
+    last[0] = initial_positions(model.joints)
 
     def at(time: float) -> Array:
         nonlocal last
@@ -209,7 +209,7 @@ def _law(model: GeneratedModel) -> Law:
 def main(minutes: float = 10.0) -> int:
     """Print the figures; 1 when one is missed."""
     model = load_model("manipulator_5dof")
-    start = np.array([joint.initial_position or 0.0 for joint in model.joints])
+    start = initial_positions(model.joints)
     motions = {"demo": demo(start), "random": random_motion(model, 1)}
     alarms = {name: false_alarms(motion, 60.0 * minutes, 2) for name, motion in motions.items()}
     for name, found in alarms.items():

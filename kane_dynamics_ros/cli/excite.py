@@ -16,8 +16,9 @@ from kane_dynamics_ros.cli.arguments import add_chain_arguments, chain_of, robot
 from kane_dynamics_ros.cli.generate import print_warnings
 from kane_dynamics_ros.cli.identify import nominal_model, urdf_bytes, vector
 from kane_dynamics_ros.cli.replay import positive_number
+from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
-from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.description import Chain, Joint, Robot, serial_chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
@@ -35,10 +36,7 @@ from kane_dynamics_ros.replay.report.figures import svg
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
-POINT = 0.05  # [s] between points; quintics join them
-LEAD = 2.0  # [s] at least, of the way to the first point
 FINGER = 2  # moving joints that a finger has at most
-QUINTIC = 1.875  # peak over mean speed of a quintic from rest to rest
 
 
 class PartError(KaneDynamicsError):
@@ -212,21 +210,13 @@ class HeightError(KaneDynamicsError):
 def trajectory(
     model: DynamicsModel, limits: TrajectoryLimits, found: Excitation, repeat: int
 ) -> TrajectoryRequest:
-    """Points of the series, behind the time that the way to its first point takes from anywhere in the
-    range.
-    """
+    """Points of the series, after the approach to its first one."""
     period = found.series.period
-    steps = round(period / POINT)
-    time: Array = np.arange(repeat * steps + 1, dtype=np.float64) * (period / steps)
-    q, qd, qdd = found.series.at(time)
-    start = np.array([joint.initial_position or 0.0 for joint in model.joints])
-    way = np.maximum(np.abs(q[0] - start), (limits.upper - limits.lower) / 2)
-    lead = max(LEAD, float(np.ceil((QUINTIC * way / (0.8 * limits.velocity)).max())))
-    points = tuple(
-        RequestPoint(round(1e9 * (lead + t)), *(tuple((x + 0.0).tolist()) for x in states))
-        for t, *states in zip(time, q, qd, qdd, strict=True)
-    )
-    return TrajectoryRequest(model.joint_names, points)
+    steps = round(period / POINT_SPACING)
+    times: Array = np.arange(repeat * steps + 1, dtype=np.float64) * (period / steps)
+    states = found.series.at(times)
+    approach = approach_time(model.joints, states[0][0], limits.velocity)
+    return request_after(approach, model.joint_names, times, states)
 
 
 def lines(chain: Chain, found: Excitation, request: TrajectoryRequest) -> Sequence[str]:

@@ -20,8 +20,7 @@ from kane_dynamics_ros.replay.estimation.motion import estimate
 from kane_dynamics_ros.replay.jobs import find_bags
 from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, read_renamings
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Array
-from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 DAMAGED = 2  # exit code
 LONGEST_GAP = 0.2  # [s] between states that the observer bridges
@@ -90,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _show_contacts(
     arguments: argparse.Namespace,
     recording: Recording,
-    model: GeneratedModel,
+    model: DynamicsModel,
     rate: float,
     folder: Path | None,
 ) -> None:
@@ -104,7 +103,7 @@ def _show_contacts(
 
 
 def _calibrate(
-    arguments: argparse.Namespace, recordings: Sequence[Recording], model: GeneratedModel, rate: float
+    arguments: argparse.Namespace, recordings: Sequence[Recording], model: DynamicsModel, rate: float
 ) -> None:
     steps = [float(np.median(np.diff(each.states.stamps))) * 1e-9 for each in recordings]
     gain = optional_number("--gain", arguments.gain, "1/s") or min(GAIN, GAIN_PER_RATE / max(steps))
@@ -123,7 +122,7 @@ def _calibrate(
 
 
 def _settings(
-    model: GeneratedModel,
+    model: DynamicsModel,
     gain: Array,
     thresholds: Thresholds,
     adaptation: float,
@@ -143,7 +142,7 @@ def _settings(
     )
 
 
-def read_thresholds(file: Path, model: GeneratedModel) -> ObserverSettings:
+def read_thresholds(file: Path, model: DynamicsModel) -> ObserverSettings:
     """The observer that a parameter file of ``--calibrate`` describes. Raises ``ThresholdFileError``."""
     n = len(model.joint_names)
     try:

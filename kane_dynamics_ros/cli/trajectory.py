@@ -13,17 +13,15 @@ import numpy as np
 from kane_dynamics_ros.cli.arguments import add_chain_arguments, counted, read_chain
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
-from kane_dynamics_ros.control.limits import effort_limits
+from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
+from kane_dynamics_ros.control.limits import effort_limits, position_limits
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
-from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, initial_positions
 
-POINT = 0.05  # [s] between points; quintics join them
-LEAD = 2.0  # [s] for the way to the first point, at least
-QUINTIC = 1.875  # peak over mean speed of a quintic from rest to rest
 PART = 0.8  # of a limit that is used
 WIDEST = 0.6  # [rad or m] to each side
 UNKNOWN_SPEED = 1.0  # [rad/s or m/s] where the URDF gives no velocity limit
@@ -48,7 +46,7 @@ class DurationError(KaneDynamicsError):
     """``--duration`` is no time for a motion."""
 
     def __init__(self, found: float) -> None:
-        super().__init__(f"--duration {found:g}: give seconds, at least {4 * POINT:g}")
+        super().__init__(f"--duration {found:g}: give seconds, at least {4 * POINT_SPACING:g}")
 
 
 class SampledMotion(NamedTuple):
@@ -81,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Choose amplitudes, write the points, print what of each limit is used."""
     duration: float = arguments.duration
-    if not 4 * POINT <= duration < math.inf:
+    if not 4 * POINT_SPACING <= duration < math.inf:
         raise DurationError(duration)
     chain = read_chain(arguments.urdf, arguments.tip, arguments.lock, arguments.xacro, root=arguments.root)
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_trajectory_") as folder:
@@ -130,9 +128,13 @@ def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float)
 
     Raises ``StartTooHeavyError`` where not even standing still keeps the effort limits.
     """
-    times = np.linspace(0.0, duration, round(duration / POINT) + 1)
-    start = np.array([_start(joint) for joint in model.joints])
-    shapes = [_shape(joint, start[i], i, times, duration) for i, joint in enumerate(model.joints)]
+    times = np.linspace(0.0, duration, round(duration / POINT_SPACING) + 1)
+    lower, upper = position_limits(model.joints)
+    start = np.clip(initial_positions(model.joints), lower, upper)
+    shapes = [
+        _shape(joint, start[i] - lower[i], upper[i] - start[i], i, times, duration)
+        for i, joint in enumerate(model.joints)
+    ]
     unit = np.array(
         [shape if moves else np.zeros_like(shape) for shape, moves in zip(shapes, moving, strict=True)]
     )
@@ -155,21 +157,17 @@ def smooth_motion(model: DynamicsModel, moving: Sequence[bool], duration: float)
             raise StartTooHeavyError(model.joint_names[worst], use[worst] * allowed[worst], limits[worst])
 
 
-def _start(joint: JointInfo) -> float:
-    """The URDF's initial position, moved into the limits; 0 where it gives none."""
-    lower, upper = _bounds(joint)
-    return float(min(max(joint.initial_position or 0.0, lower), upper))
+def _speed(joint: JointInfo) -> float:
+    """Its velocity limit, or what is assumed without one [rad/s or m/s]."""
+    return joint.velocity or UNKNOWN_SPEED
 
 
-def _bounds(joint: JointInfo) -> tuple[float, float]:
-    lower = -math.inf if joint.lower is None else joint.lower
-    return lower, math.inf if joint.upper is None else joint.upper
+def _shape(joint: JointInfo, below: float, above: float, index: int, times: Array, duration: float) -> Array:
+    """Displacement of a joint and its first two derivatives (3, N), within position and velocity limits.
 
-
-def _shape(joint: JointInfo, start: float, index: int, times: Array, duration: float) -> Array:
-    """Displacement of a joint and its first two derivatives (3, N), within position and velocity limits."""
-    lower, upper = _bounds(joint)
-    below, above = min(start - lower, WIDEST / PART), min(upper - start, WIDEST / PART)
+    ``below`` and ``above`` [rad or m]: from the start to the limits.
+    """
+    below, above = min(below, WIDEST / PART), min(above, WIDEST / PART)
     n = SWINGS[index % len(SWINGS)]
     one_sided = min(below, above) < 0.25 * max(below, above)
     # Fourier series of the two shapes: (weight, cycles in the duration, phase)
@@ -188,22 +186,17 @@ def _shape(joint: JointInfo, start: float, index: int, times: Array, duration: f
         for order in range(3)
     ]
     unit = np.array(rows)
-    fastest = PART * (joint.velocity or UNKNOWN_SPEED)
+    fastest = PART * _speed(joint)
     speed = abs(amplitude) * np.abs(unit[1]).max()
     return amplitude * min(1.0, fastest / speed if speed else 1.0) * unit
 
 
 def trajectory(model: DynamicsModel, motion: SampledMotion) -> TrajectoryRequest:
-    """The points, behind the time that the way to the first one takes from anywhere in the range."""
-    spans = [upper - lower for lower, upper in map(_bounds, model.joints)]
-    ways = [min(span, math.pi) for span in spans]
-    speeds = [PART * (joint.velocity or UNKNOWN_SPEED) for joint in model.joints]
-    lead = max(LEAD, *(math.ceil(QUINTIC * way / speed) for way, speed in zip(ways, speeds, strict=True)))
-    points = tuple(
-        RequestPoint(round(1e9 * (lead + t)), *(tuple((x.round(9) + 0.0).tolist()) for x in state))
-        for t, *state in zip(*motion, strict=True)
-    )
-    return TrajectoryRequest(model.joint_names, points)
+    """The points, after the approach to the first one."""
+    speeds = np.array([_speed(joint) for joint in model.joints])
+    approach = approach_time(model.joints, motion.q[0], speeds)
+    states = [values.round(9) for values in motion[1:]]
+    return request_after(approach, model.joint_names, motion.times, states)
 
 
 def table(model: DynamicsModel, motion: SampledMotion) -> str:

@@ -28,7 +28,7 @@ from kane_dynamics_ros.replay.viewing.page import Curve, Playback, page
 from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
 from kane_dynamics_ros.replay.viewing.shown_robot import ViewOptions, robot_from_file
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
-from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.runtime.interface import Array, initial_positions
 
 STEP = 0.01  # [s] between two samples of a trajectory
 # joints that the trajectory does not name, say a gripper's, stay where they are
@@ -151,7 +151,7 @@ def derived_model(chain: Chain) -> DynamicsModel:
 
 def sampled(model: DynamicsModel, request: TrajectoryRequest) -> tuple[Array, Array, Array, Array]:
     """Times [s] (N,), positions, velocities and accelerations (N, n), as a controller would follow it."""
-    start = np.array([joint.initial_position or 0.0 for joint in model.joints])
+    start = initial_positions(model.joints)
     plan = replan(hold_at(start, 0), dataclasses.replace(request, stamp_ns=0), model.joints, 0, RULES)
     times = np.linspace(0.0, 1e-9 * plan.end_ns, max(2, round(1e-9 * plan.end_ns / STEP) + 1))
     motion = np.array([sample(plan, round(1e9 * t)) for t in times])

@@ -31,7 +31,7 @@ SETTLING = 3.0  # time constants, of the observer and the adaptation, before any
 VELOCITY_SHARE = 0.9  # of the states that must have a velocity, or it is derived
 CUTOFF = 50.0  # [Hz] of the velocity where none is recorded, the node's default
 DIRECTIONS = 200  # in which the least force at the tip is looked for
-POSTURES = 200  # at which they are looked for
+RECORDED_POSTURES = 200  # of the recordings, at which they are looked for
 RESET_BELOW = 0.5  # of the thresholds, at which a collision is over
 SEPARATION = 3600.0  # [s] between passes of a looped bag: more than any observer bridges
 PARTS = ("slow", "speed", "acceleration")  # of the threshold, beside the constant one
@@ -66,55 +66,24 @@ def observed(states: JointStates, settings: ObserverSettings) -> tuple[Observed,
     It is reset after each collision, once all joints are below half of their thresholds.
     """
     observer = MomentumObserver(settings)
-    parts: _ThresholdParts | None = None
     wait = SETTLING * max(1.0 / float(settings.gain.min()), settings.adaptation)
     rows: list[tuple[object, ...]] = []
     collisions: list[Collision] = []
     began = -np.inf
     for time, q, qd, effort in _samples(states):
-        concluded = observer.update(q, qd, effort, time)
-        if parts is None or not concluded:
-            if parts is None or time - parts.time > settings.longest_gap:
-                began, parts = time, _ThresholdParts(settings, time, qd)
+        before = observer.seen
+        if not observer.update(q, qd, effort, time):
+            if time - before > settings.longest_gap:
+                began = time
             continue
-        at_one = parts.step(time, qd)
         if observer.collision is not None:
             if not collisions or observer.collision is not collisions[-1]:
                 collisions.append(observer.collision)
             if (np.abs(observer.contact) < RESET_BELOW * observer.threshold).all():
                 observer.reset()
-        rows.append((time, q, observer.contact, *at_one, time - began >= wait))
+        rows.append((time, q, observer.contact, *observer.threshold_parts, time - began >= wait))
     columns = [np.array(column, dtype=float) for column in zip(*rows, strict=True)]
     return Observed(*columns), tuple(collisions)
-
-
-class _ThresholdParts:
-    """The parts of the threshold at coefficient one, filtered as the observer filters the residual.
-
-    At each state (3, n): 1 - |tanh(q' / v)| for rest, |q'|, and |q''|, the difference of the velocity.
-    """
-
-    def __init__(self, settings: ObserverSettings, time: float, qd: Array) -> None:
-        """From the state at ``time`` [s] on."""
-        self.time, self._qd = time, qd
-        self._gain = settings.gain
-        self._coulomb_velocity = settings.friction.parameters.coulomb_velocity
-        self._filtered: Array | None = None
-
-    def step(self, time: float, qd: Array) -> Array:
-        """The parts after one more state."""
-        step, before = time - self.time, self._qd
-        share = -np.expm1(-self._gain * step)
-        mean = np.stack((*(0.5 * (self._of_speed(before) + self._of_speed(qd))), (qd - before) / step))
-        if self._filtered is None:
-            self._filtered = np.stack((*mean[:2], share * mean[2]))
-        else:
-            self._filtered = self._filtered + share * (mean - self._filtered)
-        self.time, self._qd = time, qd
-        return np.asarray(np.abs(self._filtered))
-
-    def _of_speed(self, qd: Array) -> Array:
-        return np.stack((1.0 - np.abs(np.tanh(qd / self._coulomb_velocity)), np.abs(qd)))
 
 
 def _samples(states: JointStates) -> Iterator[tuple[float, Array, Array, Array]]:
@@ -184,7 +153,7 @@ def calibrated(runs: Sequence[Observed], settings: ObserverSettings, rate: float
         intervals.append((low / height, high / height))
     constant, rest, speed, acceleration = np.array(shapes).T
     thresholds = Thresholds(constant, speed, acceleration, rest)
-    step = max(1, len(pooled["q"]) // POSTURES)
+    step = max(1, len(pooled["q"]) // RECORDED_POSTURES)
     least = least_forces(settings.rigid, pooled["q"][::step], thresholds)
     return Calibration(thresholds, tuple(tails), tuple(intervals), rate, hours, least)
 

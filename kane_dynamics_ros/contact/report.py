@@ -16,7 +16,7 @@ from kane_dynamics_ros.files import claim_files, write_file
 from kane_dynamics_ros.replay.report.figures import svg
 from kane_dynamics_ros.runtime.interface import DynamicsModel
 
-FORMAT = 1  # of the JSON; rises when a field changes its name or meaning
+FORMAT = 2  # of the JSON; rises when a field changes its name or meaning
 SHOWN = 4000  # samples in a figure
 AXES = ("x", "y", "z")
 
@@ -130,7 +130,7 @@ def write_report(
                 "efforts": list(each.efforts),
                 "ratios": list(each.ratios),
                 "tip_force": each.wrench.value[:3].tolist(),
-                "tip_force_told": each.wrench.determined[:3].tolist(),
+                "tip_force_determined": each.wrench.determined[:3].tolist(),
             }
             for each in contacts.found
         ],

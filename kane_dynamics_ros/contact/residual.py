@@ -25,8 +25,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from kane_dynamics_ros.replay.estimation.motion import Interval, Motion
-from kane_dynamics_ros.runtime.interface import Array
-from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
@@ -65,7 +64,7 @@ class Residual:
         return np.where(size > self.floor, size / self.spread, 0.0)
 
 
-def external_efforts(motion: Motion, model: GeneratedModel, *, correct: bool = True) -> Residual:
+def external_efforts(motion: Motion, model: DynamicsModel, *, correct: bool = True) -> Residual:
     """The external efforts of a recorded motion; ``correct=False`` leaves the model's errors in."""
     inner = [_inner(interval, motion.edge) for interval in motion.intervals]
     q, qd, qdd, effort = (
@@ -103,7 +102,7 @@ def _inner(interval: Interval, edge: int) -> Interval:
 
 
 def _explained(
-    model: GeneratedModel, q: Array, qd: Array, qdd: Array, predicted: Array, missing: Array
+    model: DynamicsModel, q: Array, qd: Array, qdd: Array, predicted: Array, missing: Array
 ) -> Array:
     """The part of ``missing`` (N, n) that errors of the model explain."""
     size = np.sqrt(np.mean(np.square(missing + predicted), axis=0)) + np.finfo(float).tiny
@@ -134,7 +133,7 @@ def _largest(values: Array) -> Array:
     return largest
 
 
-def _of_bodies(model: GeneratedModel) -> Array:
+def _of_bodies(model: DynamicsModel) -> Array:
     """m, m l and m l^2 of each body, l its radius of gyration about the link frame's origin."""
     sizes = []
     for body in model.inertial_parameters.reshape(-1, 10):
@@ -145,7 +144,7 @@ def _of_bodies(model: GeneratedModel) -> Array:
 
 
 def _features(
-    model: GeneratedModel, scales: _Scales, q: Array, qd: Array, qdd: Array, predicted: Array
+    model: DynamicsModel, scales: _Scales, q: Array, qd: Array, qdd: Array, predicted: Array
 ) -> Array:
     """(N, n, P): the effort of each unknown at its nominal size."""
     n = q.shape[1]

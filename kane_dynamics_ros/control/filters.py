@@ -1,7 +1,4 @@
-"""First-order low-pass filters, exact for input that is constant in each step, whatever the steps are.
-
-With cut-off frequency f the output y follows the input x by y += (1 - exp(-2 pi f dt)) (x - y).
-"""
+"""Velocities out of positions: the difference quotient through a first-order low-pass filter."""
 
 import math
 from dataclasses import dataclass
@@ -9,13 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.low_pass import low_pass_step
 from kane_dynamics_ros.runtime.interface import Array
-
-
-def low_pass_step(previous: Array, value: Array, cutoff: float, dt: float) -> Array:
-    """The filter's output ``dt`` [s] after ``previous``; ``cutoff`` f in Hz."""
-    filtered: Array = previous - math.expm1(-math.tau * cutoff * dt) * (value - previous)
-    return filtered
 
 
 @dataclass(frozen=True)

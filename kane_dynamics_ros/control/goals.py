@@ -137,11 +137,11 @@ class Goals:
         self.open = [_moved(goal, by_ns) for goal in self.open]
 
     @property
-    def news(self) -> bool:
+    def pending(self) -> bool:
         """Whether there is anything to report."""
         return bool(self._outcomes)
 
-    def taken(self) -> Iterator[TrajectoryOutcome]:
+    def pop_outcomes(self) -> Iterator[TrajectoryOutcome]:
         """What there is to report, once."""
         outcomes, self._outcomes = self._outcomes, []
         return iter(outcomes)

@@ -23,6 +23,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.low_pass import share_of_step
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 Assumption = Literal["wrench", "force"]
@@ -90,14 +91,14 @@ class Collision(NamedTuple):
 
 
 class _Sample(NamedTuple):
-    """One state's part of the balance: ``drift`` is C^T q' - g - f, ``bound`` the errors' at this speed."""
+    """One state's part of the balance: ``drift`` is C^T q' - g - f; (2, n) ``speed_parts``."""
 
     time: float
     p: Array
     drift: Array
     effort: Array
     qd: Array
-    bound: Array
+    speed_parts: Array
     jacobian: Array | None
 
 
@@ -118,9 +119,9 @@ class MomentumObserver:
     def forget(self) -> None:
         """Start anew, as after a jump of the clock; a collision stays latched."""
         n = len(self.settings.gain)
-        self.residual, self.offset, self._acceleration = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.residual, self.offset = np.zeros(n), np.zeros(n)
         self.threshold = np.full(n, math.inf)
-        self._speed_bound: Array | None = None
+        self._filtered: Array | None = None  # (3, n): of ``threshold_parts``, the acceleration with its sign
         self.jacobian: Array | None = None
         self._before: _Sample | None = None
         self._observed = 0.0  # [s]
@@ -137,7 +138,7 @@ class MomentumObserver:
         p, drift = settings.rigid.momentum(q, qd)
         J = root_jacobian(settings.rigid, q) if settings.wrench else None
         drift = drift - settings.friction.friction(qd)
-        now = _Sample(time, p, drift, effort, qd, _speed_bound(settings, qd), J)
+        now = _Sample(time, p, drift, effort, qd, _speed_parts(settings, qd), J)
         before, self._before = self._before, now
         if before is None or not 0.0 < time - before.time <= settings.longest_gap:
             if before is not None and time <= before.time:
@@ -158,6 +159,14 @@ class MomentumObserver:
         return self.residual - self.offset
 
     @property
+    def threshold_parts(self) -> Array:
+        """What ``rest``, ``speed`` and ``acceleration`` of the thresholds are multiplied by now, (3, n).
+
+        Zero before the first residual.
+        """
+        return np.zeros((3, len(self.residual))) if self._filtered is None else np.abs(self._filtered)
+
+    @property
     def above(self) -> NDArray[np.bool_]:
         """The joints whose threshold is exceeded now."""
         return np.abs(self.contact) > self.threshold
@@ -166,22 +175,26 @@ class MomentumObserver:
         dt = now.time - before.time
         effort = before.effort if self.settings.held else 0.5 * (before.effort + now.effort)
         z = (now.p - before.p) / dt - effort - 0.5 * (before.drift + now.drift)
-        share = -np.expm1(-self.settings.gain * dt)
+        share = share_of_step(self.settings.gain, dt)
         self.residual = self.residual + share * (z - self.residual)
-        mean_acceleration = (now.qd - before.qd) / dt
-        self._acceleration = self._acceleration + share * (mean_acceleration - self._acceleration)
-        bound = 0.5 * (before.bound + now.bound)
-        self._speed_bound = (
-            bound if self._speed_bound is None else self._speed_bound + share * (bound - self._speed_bound)
-        )
+        mean = np.empty((3, len(share)))
+        np.add(before.speed_parts, now.speed_parts, out=mean[:2])
+        mean[:2] *= 0.5
+        np.subtract(now.qd, before.qd, out=mean[2])
+        mean[2] /= dt
+        if self._filtered is None:  # the acceleration is filtered from rest on, as the residual is from zero
+            self._filtered = mean
+            mean[2] *= share
+        else:
+            self._filtered = self._filtered + share * (mean - self._filtered)
         if before.jacobian is None or now.jacobian is None:
             self.jacobian = None
         else:
             J = 0.5 * (before.jacobian + now.jacobian)
             self.jacobian = J if self.jacobian is None else self.jacobian + share * (J - self.jacobian)
-        thresholds = self.settings.thresholds
-        moving = thresholds.acceleration * np.abs(self._acceleration)
-        self.threshold = thresholds.constant + moving + self._speed_bound
+        at = self.settings.thresholds
+        slow, speed, acceleration = np.abs(self._filtered)
+        self.threshold = at.constant + at.rest * slow + at.speed * speed + at.acceleration * acceleration
 
     def _compare(self, time: float, dt: float) -> None:
         """Latch the first joint whose threshold was exceeded for long enough; adapt where none is.
@@ -207,11 +220,12 @@ class MomentumObserver:
                 self.offset = self.offset + share * (self.residual - self.offset)
 
 
-def _speed_bound(settings: ObserverSettings, qd: Array) -> Array:
-    """The part of the bound that depends on the speed; ``rest`` fades as the smooth sign saturates."""
-    thresholds = settings.thresholds
-    slow = 1.0 - np.abs(np.tanh(qd / settings.friction.parameters.coulomb_velocity))
-    return thresholds.speed * np.abs(qd) + thresholds.rest * slow
+def _speed_parts(settings: ObserverSettings, qd: Array) -> Array:
+    """What ``rest`` and ``speed`` are multiplied by (2, n); the first fades as the smooth sign saturates."""
+    parts = np.empty((2, len(qd)))
+    parts[0] = 1.0 - np.abs(np.tanh(qd / settings.friction.parameters.coulomb_velocity))
+    np.abs(qd, out=parts[1])
+    return parts
 
 
 # The wrench at the tip

@@ -19,7 +19,7 @@ from kane_dynamics_ros.identification.identify import (
 from kane_dynamics_ros.identification.motion_store import Track
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
-FORMAT = 1  # rises when a field changes its name or meaning
+FORMAT = 2  # rises when a field changes its name or meaning
 COEFFICIENTS = {
     "rotor": "rotor inertia",
     "viscous": "viscous friction",
@@ -94,7 +94,7 @@ def as_data(
         "joints": [_joint(subject, found, j) for j in range(len(joints))],
         "bodies": [_body(found, b, link) for b, link in enumerate(bodies)],
         "base_parameters": [_base_parameter(base) for base in found.base],
-        "not_told": [f"{body} {', '.join(names)}" for body, names in not_identifiable(subject, found)],
+        "unidentifiable": [f"{body} {', '.join(names)}" for body, names in not_identifiable(subject, found)],
         "notes": list(notes),
     }
 
@@ -162,7 +162,7 @@ def _body(found: Identified, b: int, link: str) -> dict[str, Any]:
         "urdf": found.nominal.inertial[b],
         "value": found.inertial[b],
         "error": found.inertial_error[b],
-        "told_by_motion": found.determined[b],
+        "identifiable": found.determined[b],
     }
     parameters = [
         {"name": name, **{key: values[k] for key, values in columns.items()}}

@@ -129,7 +129,7 @@ class FeedforwardNode(LifecycleNode):
             model.joint_names,
             self._on_obstacle,
         )
-        self._log.tell_limits(self._controller)
+        self._log.log_limits(self._controller)
         self.get_logger().info(
             f"model {model.name!r} ({model.backend}), mode {values['mode']}, "
             f"joints {', '.join(model.joint_names)}"
@@ -162,7 +162,7 @@ class FeedforwardNode(LifecycleNode):
         if controller is not None:
             controller.leave_safe()
             controller.loop.goals.drop("the node was deactivated")
-            self._tell_outcomes()
+            self._publish_outcomes()
         return TransitionCallbackReturn.SUCCESS
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -190,8 +190,8 @@ class FeedforwardNode(LifecycleNode):
             if self._intake.ready:
                 self._take_trajectories()
             self._controller.on_states(taken)
-            if self._controller.loop.goals.news:
-                self._tell_outcomes()
+            if self._controller.loop.goals.pending:
+                self._publish_outcomes()
 
     def _on_obstacle(self, obstacle: str | None) -> None:
         """ros2_control's controller or hardware stopped or came back."""
@@ -201,7 +201,7 @@ class FeedforwardNode(LifecycleNode):
             self.get_logger().error(f"commands have no effect: {obstacle}; holding the measured position")
         if self._controller is not None:
             self._controller.loop.suspend(obstacle)
-            self._tell_outcomes()
+            self._publish_outcomes()
 
     def _prepare(self, request: TrajectoryRequest, number: int, goal: Any) -> Candidate:
         """In a thread of the intake's."""
@@ -216,28 +216,28 @@ class FeedforwardNode(LifecycleNode):
             candidate = self._intake.ready.popleft()
             if self._active and self._controller is not None:
                 self._controller.follow(candidate)
-                self._tell_outcomes()
+                self._publish_outcomes()
             else:
                 why = (
                     candidate.prepared
                     if isinstance(candidate.prepared, TrajectoryError)
                     else NotActiveError()
                 )
-                self._tell(refusal(candidate.ticket, why))
+                self._publish_outcome(refusal(candidate.ticket, why))
 
     def _annotate(self, request: TrajectoryRequest) -> TrajectoryRequest | None:
         """In the thread of annotations."""
         return None if self._controller is None else self._controller.annotate(request)
 
-    def _tell_outcomes(self) -> None:
+    def _publish_outcomes(self) -> None:
         """Publish and log what has become of trajectories."""
         if self._controller is not None:
-            for outcome in self._controller.loop.goals.taken():
-                self._tell(outcome)
+            for outcome in self._controller.loop.goals.pop_outcomes():
+                self._publish_outcome(outcome)
 
-    def _tell(self, outcome: TrajectoryOutcome) -> None:
-        self._status.tell(outcome)
-        self._action.tell(outcome)
+    def _publish_outcome(self, outcome: TrajectoryOutcome) -> None:
+        self._status.publish(outcome)
+        self._action.on_outcome(outcome)
 
     def _on_description(self, message: String) -> None:
         """Remember the robot; one that comes after configuration is compared with the model in use."""
@@ -302,15 +302,15 @@ class FeedforwardNode(LifecycleNode):
         self._take_trajectories()
         if self._active and self._controller is not None:
             self._controller.watch()
-            self._action.feed_back(self._controller.loop.last, self._controller.model.joint_names)
-            self._log.look(self._controller, time.monotonic())
-            self._tell_outcomes()
+            self._action.publish_feedback(self._controller.loop.last, self._controller.model.joint_names)
+            self._log.check(self._controller, time.monotonic())
+            self._publish_outcomes()
         self._watches += 1
         if self._watches % DIAGNOSTICS_EVERY == 0:
             conflicts = ""
             if self._active and self._controller is not None:
-                conflicts = self._publisher_conflicts.look(self._controller)
-                self._log.look_seldom(self._controller, conflicts)
+                conflicts = self._publisher_conflicts.find(self._controller)
+                self._log.check_periodically(self._controller, conflicts)
             self._diagnostics.publish(self._controller, self._active, conflicts)
             gc.collect()  # of what came since activation: little
 
@@ -335,7 +335,7 @@ class FeedforwardNode(LifecycleNode):
         self.get_logger().warning(f"time jumped back by {-seconds:.3f} s: the trajectory is dropped")
         if self._controller is not None:
             self._controller.forget("time jumped back")
-            self._tell_outcomes()
+            self._publish_outcomes()
 
 
 def main() -> int:

@@ -28,6 +28,7 @@ from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
 from kane_dynamics_ros.nodes.hardware.parameters import build_hardware
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC
 from kane_dynamics_ros.nodes.parameters import Declaration, checked_value, file_parameters
+from kane_dynamics_ros.runtime.interface import DynamicsModel, initial_positions
 from kane_dynamics_ros.runtime.load import find_module, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.share import share_directory
@@ -287,7 +288,7 @@ def _simulated_arm(
     values: Mapping[str, str],
     file: Path | None,
     own: dict[str, Any],
-    model: GeneratedModel,
+    model: DynamicsModel,
     namespace: str,
     remappings: tuple[tuple[str, str], ...],
 ) -> NodePlan:
@@ -324,10 +325,10 @@ def is_shipped(model: str) -> bool:
     return find_module(model).resolve() == find_module(SHIPPED).resolve()
 
 
-def with_topic_hardware(description: str, model: GeneratedModel, interface: str) -> str:
+def with_topic_hardware(description: str, model: DynamicsModel, interface: str) -> str:
     """The URDF with its <ros2_control> replaced by one whose hardware is the simulated arm, over topics."""
     root = ElementTree.fromstring(description)
-    initial = {joint.name: joint.initial_position or 0.0 for joint in model.joints}
+    initial = dict(zip(model.joint_names, initial_positions(model.joints).tolist(), strict=True))
     for each in root.findall("ros2_control"):
         root.remove(each)
     control = ElementTree.SubElement(root, "ros2_control", name=model.name, type="system")
@@ -408,7 +409,8 @@ def _defaults(table: Sequence[Declaration]) -> dict[str, Any]:
 
 def _checked(table: Sequence[Declaration], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values that the table knows, checked; the node itself warns of the others."""
-    return {each.name: checked_value(each, values[each.name]) for each in table if each.name in values}
+    given = {each.name: values[each.former] for each in table if each.former in values} | dict(values)
+    return {each.name: checked_value(each, given[each.name]) for each in table if each.name in given}
 
 
 # A plan as actions of ROS's launch

@@ -45,6 +45,7 @@ class Declaration:
     """One parameter. ``numbers`` is a list; ``minimum`` and ``maximum`` hold for each of its values.
 
     ``texts`` is a list too; empty texts in it are left out, for ROS cannot tell the type of an empty list.
+    ``former`` is a deprecated name, under which the value may still be given at the start.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Declaration:
     maximum: float = math.inf
     choices: tuple[str, ...] = ()
     read_only: bool = False
+    former: str = ""
 
     @property
     def allowed(self) -> str:
@@ -81,7 +83,8 @@ def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (),
         if node.has_parameter(each.name):
             continue
         any_type = ParameterDescriptor(dynamic_typing=True)
-        checked_value(each, node.declare_parameter(each.name, each.default, any_type).value)
+        default = _former_value(node, each)
+        checked_value(each, node.declare_parameter(each.name, default, any_type).value)
         node.set_descriptor(each.name, _descriptor(each))
     log_differences(node, table, more)
     for name in unknown_overrides(node):
@@ -91,6 +94,24 @@ def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (),
             f"parameter {name!r} is given but not known, so that it has no effect; "
             f"the parameters are {', '.join(sorted(each.name for each in table))}"
         )
+
+
+def _former_value(node: Node, declaration: Declaration) -> Any:
+    """What was given under the former name, with a warning; the default where nothing was.
+
+    The former name becomes a read-only parameter then, which is no unknown one.
+    """
+    if declaration.former not in node._parameter_overrides:
+        return declaration.default
+    deprecated = ParameterDescriptor(
+        description=f"Deprecated: {declaration.name}", read_only=True, dynamic_typing=True
+    )
+    value = node.declare_parameter(declaration.former, declaration.default, deprecated).value
+    node.get_logger().warning(
+        f"parameter {declaration.former!r} is deprecated and will not be known by the next release; "
+        f"it is {declaration.name!r} now"
+    )
+    return value
 
 
 def log_differences(node: Node, table: Sequence[Declaration], more: bool) -> None:

@@ -213,10 +213,10 @@ class BagRecorder:
     """Subscribes to topics as raw bytes and, once ``open`` was called, writes each message as it comes.
 
     Nothing is written before ``open``, so that a start that is refused leaves no bag; latched messages that
-    came before are then written first. ``look`` is to be called while spinning: it subscribes to topics as
-    their publishers offer them, reliably where all of them do. A context manager: the bag is complete, with
-    its metadata, when it closes. ``without_namespace`` leaves the node's namespace out of the names in the
-    bag. Raises ``BagExistsError``, ``BagWriteError``.
+    came before are then written first. ``update_subscriptions`` is to be called while spinning: it
+    subscribes to topics as their publishers offer them, reliably where all of them do. A context manager:
+    the bag is complete, with its metadata, when it closes. ``without_namespace`` leaves the node's namespace
+    out of the names in the bag. Raises ``BagExistsError``, ``BagWriteError``.
     """
 
     def __init__(
@@ -232,12 +232,12 @@ class BagRecorder:
         self._connections: dict[str, Connection] = {}
         self._subscriptions: dict[str, Subscription[Any]] = {}
         self._unreliable: set[str] = set()  # topics with a publisher that offers best effort
-        self._heard: dict[str, Received] = {}
+        self._newest: dict[str, Received] = {}
         self._written = 0
-        self._next_look = 0.0
+        self._next_update = 0.0
 
     def __enter__(self) -> "BagRecorder":
-        self.look()
+        self.update_subscriptions()
         return self
 
     def __exit__(
@@ -265,15 +265,15 @@ class BagRecorder:
         except OSError as error:
             raise BagWriteError(self.path, error, 0) from None
         now = self._node.get_clock().now().nanoseconds
-        for name, heard in self._heard.items():
+        for name, newest in self._newest.items():
             if self._topics[name].latched:
-                self._write(name, now, heard.data)
+                self._write(name, now, newest.data)
 
-    def look(self) -> None:
+    def update_subscriptions(self) -> None:
         """Subscribe to topics that have publishers by now, and again where a less reliable one joined."""
-        if time.monotonic() < self._next_look:
+        if time.monotonic() < self._next_update:
             return
-        self._next_look = time.monotonic() + DISCOVERY_PERIOD
+        self._next_update = time.monotonic() + DISCOVERY_PERIOD
         for name, topic in self._topics.items():
             best_effort = name in self._unreliable
             current = self._subscriptions.get(name)
@@ -288,13 +288,13 @@ class BagRecorder:
                 best_effort = not all(is_reliable(each.qos_profile) for each in offers)
             self._subscriptions[name] = self._subscribe(topic, reliable=not best_effort)
 
-    def heard(self, name: str) -> bool:
+    def has_received(self, name: str) -> bool:
         """Whether anything has come from a topic."""
-        return name in self._heard
+        return name in self._newest
 
     def last(self, name: str) -> Received:
         """The newest message of a topic; ``KeyError`` when none has come."""
-        return self._heard[name]
+        return self._newest[name]
 
     def _subscribe(self, topic: RecordedTopic, reliable: bool) -> "Subscription[Any]":
         callbacks = SubscriptionEventCallbacks(use_default_callbacks=False)
@@ -317,7 +317,7 @@ class BagRecorder:
     def _receiver(self, name: str) -> Callable[[bytes], None]:
         def receive(data: bytes) -> None:
             now = self._node.get_clock().now().nanoseconds
-            self._heard[name] = Received(data, now, time.monotonic())
+            self._newest[name] = Received(data, now, time.monotonic())
             if self._writer is not None:
                 self._write(name, now, data)
 
@@ -401,7 +401,7 @@ class TrajectoryRun:
         """What the trajectory still has to wait for; empty when nothing."""
         if not self._now_ns():
             return "use_sim_time is true, and no time came on /clock"
-        silent = [name for name in (STATES, COMMANDS) if not self._bag.heard(name)]
+        silent = [name for name in (STATES, COMMANDS) if not self._bag.has_received(name)]
         if silent:
             return f"nothing came on {' and '.join(silent)}"
         return "" if publisher.get_subscription_count() > 1 else "no controller listens to joint_trajectory"
@@ -502,9 +502,9 @@ class TrajectoryRun:
 
         The node's clock may be ahead of what waits to be written.
         """
-        heard = self._bag.last(STATES)
-        stamp = deserialize_message(heard.data, JointState).header.stamp
-        return nanoseconds_of(stamp) or heard.clock_ns
+        newest = self._bag.last(STATES)
+        stamp = deserialize_message(newest.data, JointState).header.stamp
+        return nanoseconds_of(stamp) or newest.clock_ns
 
     def _now_ns(self) -> int:
         return int(self._node.get_clock().now().nanoseconds)
@@ -514,7 +514,7 @@ class TrajectoryRun:
         while not over():
             if self._stopped():
                 raise StoppedError(self._bag.path)
-            self._bag.look()
+            self._bag.update_subscriptions()
             self._executor.spin_once(timeout_sec=0.05)
 
 

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib import pyplot as plt
+from matplotlib.figure import Figure
 
 from kane_dynamics_ros.description import load_robot
 from kane_dynamics_ros.papers.manipulator_simulation import (
@@ -24,8 +23,6 @@ from kane_dynamics_ros.papers.manipulator_simulation import (
 from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.share import share_directory
 
-matplotlib.use("Agg")
-
 COORDINATES = (r"$\gamma_1$", r"$\alpha_2$", r"$\alpha_3$")
 TORQUES = ("$T_1$", "$T_2$", "$T_3$")
 COLOURS = ("tab:blue", "tab:orange", "tab:green")
@@ -37,7 +34,8 @@ def draw_inverse(result: Inverse, static: Array, title: str, path: Path) -> None
 
     ``static`` (N, 3) [N m]: what holds the arm still in each posture. What lies between is the motion's.
     """
-    figure, (above, below) = plt.subplots(2, 1, figsize=(7, 6), sharex=True, layout="constrained")
+    figure = Figure(figsize=(7, 6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
     _curves(above, result.t, result.motion.position, COORDINATES, "prescribed motion [rad]")
     _both_ways(below, result.t, result.maggi, result.kane, TORQUES, "torque [N m]")
     for column, label, colour in zip(static.T, TORQUES, COLOURS, strict=True):
@@ -47,7 +45,8 @@ def draw_inverse(result: Inverse, static: Array, title: str, path: Path) -> None
 
 def draw_forward(result: Forward, title: str, path: Path) -> None:
     """Torques less the static ones above, the motion that follows below."""
-    figure, (above, below) = plt.subplots(2, 1, figsize=(7, 6), sharex=True, layout="constrained")
+    figure = Figure(figsize=(7, 6), layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True)
     labels = [f"{name} - static" for name in TORQUES]
     _curves(above, result.t, result.torques - result.torques[0], labels, "torque variation [N m]")
     _both_ways(below, result.t, result.maggi, result.kane, COORDINATES, "motion [rad]", "Kane (ODE)")
@@ -82,7 +81,6 @@ def _finish(figure: Any, panels: Any, title: str, path: Path) -> None:
         axes.grid(alpha=0.3)
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
     figure.savefig(path, dpi=120, metadata={"Software": None})
-    plt.close(figure)
 
 
 # ``kane_dynamics paper manipulator_5dof``

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -254,7 +253,6 @@ def wind_pump(output: Path, pump: Mechanism | None = None) -> int:
     }
     for name, figure in figures.items():
         figure.savefig(output / name, dpi=110, metadata={"Software": None})
-        plt.close(figure)
     print("\n".join([*_forces(turn), "", *_frequencies(plain, stiffened), "", *table_1()]))
     print("\n".join(["", *hypothesis(pump, lever, turn.motions[0])]))
     print("\n".join(["", *timing_lines([assembly_times(kind) for kind in ("plane", "space")]), ""]))

@@ -1,6 +1,6 @@
 """The seam between generated code and everything that uses it: what a model is asked, takes and returns."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -59,6 +59,21 @@ class JointInfo(NamedTuple):
     friction: float
     rotor_inertia: float
     initial_position: float | None
+
+
+def initial_positions(joints: Sequence[JointInfo]) -> Array:
+    """Where the arm starts (n,) [rad or m]: where the URDF's ``<ros2_control>`` puts it.
+
+    Where that says nothing, 0, or the limit that is nearest to it.
+    """
+    return np.array([_initial_position(joint) for joint in joints], dtype=float)
+
+
+def _initial_position(joint: JointInfo) -> float:
+    if joint.initial_position is not None:
+        return joint.initial_position
+    at_least = 0.0 if joint.lower is None else max(joint.lower, 0.0)
+    return at_least if joint.upper is None else min(joint.upper, at_least)
 
 
 class Terms(NamedTuple):

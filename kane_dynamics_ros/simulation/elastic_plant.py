@@ -20,10 +20,10 @@ from kane_dynamics_ros.elastic.stepping import (
     method,
     start,
 )
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload, initial_positions
 from kane_dynamics_ros.simulation.engine import SimulationOptionError, TipLoad, refuse_divergence
 from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
-from kane_dynamics_ros.simulation.plant import PlantOptions, initial_positions
+from kane_dynamics_ros.simulation.plant import PlantOptions
 from kane_dynamics_ros.simulation.plant_step import dry_friction, settle, velocity_bounds
 
 

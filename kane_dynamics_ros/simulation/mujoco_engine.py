@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload, initial_positions
 from kane_dynamics_ros.simulation.engine import (
     EngineError,
     SimulationDivergedError,
@@ -26,7 +26,7 @@ from kane_dynamics_ros.simulation.engine import (
     refuse_divergence,
 )
 from kane_dynamics_ros.simulation.friction import LOCKED
-from kane_dynamics_ros.simulation.plant import PlantOptions, check_factors, initial_positions
+from kane_dynamics_ros.simulation.plant import PlantOptions, check_factors
 
 LOCK_EFFORT = 1e5  # [N m or N] a joint braked this hard is put back where it was after each step
 _SUBSTEPS = 2

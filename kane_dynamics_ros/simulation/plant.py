@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kane_dynamics_ros.errors import NonFiniteError, UnknownJointError
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload, initial_positions
 from kane_dynamics_ros.simulation.engine import (
     FixedInertiaError,
     SimulationOptionError,
@@ -156,17 +156,6 @@ class Plant:
 
     def _compile(self) -> CompiledStep | None:
         return compiled_step(self._model, self._resistances, self._q, self._qd, self.time_step)
-
-
-def initial_positions(joints: Sequence[JointInfo]) -> Array:
-    """Where the URDF's ``<ros2_control>`` puts the arm; 0, moved into the limits, where it says nothing."""
-    positions = []
-    for joint in joints:
-        position = 0.0 if joint.initial_position is None else joint.initial_position
-        if joint.initial_position is None and joint.lower is not None and joint.upper is not None:
-            position = min(max(position, joint.lower), joint.upper)
-        positions.append(position)
-    return np.array(positions, dtype=float)
 
 
 # Mismatch: a plant whose links weigh something else than the controller's model believes. A factor multiplies

@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from kane_dynamics_ros.low_pass import low_pass_step
 from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.engine import SimulationOptionError, require_at_least
 from kane_dynamics_ros.simulation.faults import Faults
@@ -77,8 +78,8 @@ class Sensors:
                 return last_velocity
             velocity = (position - last_position) / (time - last_time)
             if self.options.velocity == "filtered":
-                follow = -np.expm1(-2.0 * np.pi * self.options.velocity_cutoff * (time - last_time))
-                velocity = last_velocity + follow * (velocity - last_velocity)
+                cutoff, dt = self.options.velocity_cutoff, time - last_time
+                velocity = low_pass_step(last_velocity, velocity, cutoff, dt)
         self._last = (time, position, velocity)
         return velocity
 

@@ -13,10 +13,10 @@ from benchmark.contact import (
     still,
 )
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Payload
+from kane_dynamics_ros.runtime.interface import Payload, initial_positions
 
 MODEL = load_model("manipulator_5dof")
-START = np.array([joint.initial_position or 0.0 for joint in MODEL.joints])
+START = initial_positions(MODEL.joints)
 
 
 @pytest.mark.parametrize("motion", ["demo", "random"])

@@ -71,7 +71,7 @@ def test_the_force_at_the_tip_is_told_with_its_sign(tmp_path: Path) -> None:
         i = round(contact["peak"] * 125.0)
         force = model.tip_pose(record.position[i])[:3, :3] @ np.array(contact["tip_force"])
         assert force @ np.array(push.force) > 0.0
-        if all(contact["tip_force_told"]):
+        if all(contact["tip_force_determined"]):
             told += 1
             size = np.linalg.norm(push.force)
             assert np.linalg.norm(force - push.force) < 0.25 * size

@@ -300,7 +300,7 @@ def test_a_step_of_the_clock_drops_a_motion_with_a_stamp():
 
 def told(arm):
     """States and reasons that the loop has to report."""
-    return [(each.ticket.number, each.state, each.reason) for each in arm.loop.goals.taken()]
+    return [(each.ticket.number, each.state, each.reason) for each in arm.loop.goals.pop_outcomes()]
 
 
 def test_a_trajectory_is_reported_accepted_and_finished():
@@ -331,7 +331,7 @@ def test_a_trajectory_that_is_replaced_or_stopped_is_dropped_by_its_sender():
     arm.steps(0.1)
     arm.loop.follow(request(names=MODEL.joint_names), arm.now_ns, 3)
     arm.steps(0.1)
-    outcomes = list(arm.loop.goals.taken())
+    outcomes = list(arm.loop.goals.pop_outcomes())
     assert [(each.ticket.number, each.state, each.by_sender) for each in outcomes] == [
         (1, "accepted", False),
         (1, "dropped", True),
@@ -377,7 +377,7 @@ def moving_arm(tolerances=TOLERANCES, **options):
     arm = Arm(tolerances=tolerances, **options)
     arm.step()
     arm.loop.follow(goal(Q + 0.5), arm.now_ns)
-    list(arm.loop.goals.taken())
+    list(arm.loop.goals.pop_outcomes())
     return arm
 
 
@@ -457,7 +457,7 @@ def test_an_arm_that_does_not_reach_its_goal_in_time_is_reported():
     follow_with(arm, 1.25, stop=Q[0] + 0.4)
     assert told(arm) == []
     follow_with(arm, 0.1, stop=Q[0] + 0.4)
-    (outcome,) = arm.loop.goals.taken()
+    (outcome,) = arm.loop.goals.pop_outcomes()
     assert (outcome.state, outcome.cause) == ("dropped", "goal_tolerance")
     assert outcome.reason.startswith("tracking_error: joint 'gamma_1' is 0.1 from its goal")
     assert arm.loop.last.reference[0][0] == Q[0] + 0.4  # held where it is
@@ -474,7 +474,7 @@ def watched(arm, seconds, **state):
 def test_commands_without_effect_are_reported_before_the_error_is_large():
     arm = moving_arm(tolerances=Tolerances(np.full(N, 0.5), REST))
     watched(arm, 1.0)
-    (outcome,) = arm.loop.goals.taken()
+    (outcome,) = arm.loop.goals.pop_outcomes()
     assert (outcome.state, outcome.cause) == ("dropped", "path_tolerance")
     assert "commands have no effect" in outcome.reason
 

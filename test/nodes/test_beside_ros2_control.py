@@ -242,11 +242,11 @@ def test_changes_are_told_once_also_when_the_hardwares_joints_are_learnt_later()
     interfaces = [SimpleNamespace(name=f"{joint}/effort") for joint in OURS]
     response = SimpleNamespace(component=[SimpleNamespace(name="arm", command_interfaces=interfaces)])
     assert joints_from(response) == {"arm": frozenset(OURS)}
-    follower.hear(activity("active", "active"))
-    follower.hear(activity("active", "inactive"))
+    follower.on_activity(activity("active", "active"))
+    follower.on_activity(activity("active", "inactive"))
     assert told == []  # whose hardware that is nobody knows yet
-    follower.learn(response)
-    follower.hear(activity("active", "inactive"))
-    follower.hear(activity("inactive", "inactive"))
-    follower.hear(activity("active", "active"))
+    follower.on_components(response)
+    follower.on_activity(activity("active", "inactive"))
+    follower.on_activity(activity("inactive", "inactive"))
+    follower.on_activity(activity("active", "active"))
     assert told == ["hardware 'arm' is inactive", "controller 'effort' is inactive", None]

@@ -20,7 +20,7 @@ def told(limits):
     settings = build_settings({each.name: each.default for each in TABLE}, MODEL)
     loop = SimpleNamespace(settings=replace(settings, effort_limits=np.array(limits)))
     log = ConditionLog(SimpleNamespace(warning=warnings.append))
-    log.tell_limits(SimpleNamespace(loop=loop, model=MODEL))
+    log.log_limits(SimpleNamespace(loop=loop, model=MODEL))
     return warnings
 
 
@@ -52,7 +52,7 @@ def seldom(q, names=MODEL.joint_names):
         missing=list,  # no joint
     )
     for _ in range(5):
-        log.look_seldom(controller, "")
+        log.check_periodically(controller, "")
     return warnings
 
 

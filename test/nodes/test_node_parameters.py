@@ -1,6 +1,7 @@
 """Parameters: what is accepted, what is refused with which words, and where they are explained."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from kane_dynamics_ros.nodes.parameters import (
     checked_value,
     declare,
     per_joint,
+    read,
     uniform_arguments,
     unknown_overrides,
 )
@@ -180,6 +182,35 @@ def test_a_misspelt_parameter_does_not_pass_unnoticed():
     try:
         declare(node, [NUMBER])
         assert unknown_overrides(node) == ["rat"]
+    finally:
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [(["pace:=2.5"], 2.5), (["pace:=2.5", "rate:=4.0"], 4.0), ([], 1.0)]
+)
+def test_a_value_under_a_deprecated_name_is_used_where_the_new_one_is_not_given(given, expected):
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context, domain_id=own_domain())
+    words = [word for each in given for word in ("-p", each)]
+    node = rclpy.create_node("renamed", context=context, cli_args=["--ros-args", *words])
+    try:
+        declare(node, [replace(NUMBER, former="pace")])
+        assert read(node, [NUMBER]) == {"rate": expected}
+        assert unknown_overrides(node) == []
+    finally:
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+
+
+def test_a_deprecated_names_value_is_checked_too():
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context, domain_id=own_domain())
+    node = rclpy.create_node("renamed", context=context, cli_args=["--ros-args", "-p", "pace:=11.0"])
+    try:
+        with pytest.raises(RosParameterError, match="rate"):
+            declare(node, [replace(NUMBER, former="pace")])
     finally:
         node.destroy_node()
         rclpy.shutdown(context=context)

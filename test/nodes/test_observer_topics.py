@@ -62,11 +62,11 @@ def test_what_the_posture_cannot_tell_is_nan_and_said_in_diagnostics(start):
     def values():
         return {v.key: v.value for report in reports[-1:] for v in report.status[0].values}
 
-    lab.wait_for(lambda: wrenches and "external wrench not told" in values(), lambda: send(lab, PUSH))
+    lab.wait_for(lambda: wrenches and "undetermined wrench components" in values(), lambda: send(lab, PUSH))
     torque = wrenches[-1].wrench.torque
     unknown = [name for name in ("x", "y", "z") if math.isnan(getattr(torque, name))]
     assert unknown
-    assert all(f"torque.{name}" in values()["external wrench not told"] for name in unknown)
+    assert all(f"torque.{name}" in values()["undetermined wrench components"] for name in unknown)
 
 
 @pytest.mark.parametrize("source", ["measured", "commanded"])

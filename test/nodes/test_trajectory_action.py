@@ -197,10 +197,10 @@ def test_a_goal_is_a_trajectory_and_succeeds_with_it(action):
         run(
             action,
             handle,
-            lambda: action.tell(TrajectoryOutcome(Ticket(1), "accepted", "")),
-            lambda: action.feed_back(step, JOINTS),
-            lambda: action.tell(TrajectoryOutcome(Ticket(2), "refused", "another's")),
-            lambda: action.tell(TrajectoryOutcome(Ticket(1), "finished", "there")),
+            lambda: action.on_outcome(TrajectoryOutcome(Ticket(1), "accepted", "")),
+            lambda: action.publish_feedback(step, JOINTS),
+            lambda: action.on_outcome(TrajectoryOutcome(Ticket(2), "refused", "another's")),
+            lambda: action.on_outcome(TrajectoryOutcome(Ticket(1), "finished", "there")),
         )
     )
     assert action.submitted[0][1] is handle.request
@@ -217,7 +217,7 @@ def test_cancelling_a_goal_stops_the_arm(action):
     def cancel():
         assert action._server.cancel(handle) == CancelResponse.ACCEPT
         handle.is_cancel_requested = True
-        action.tell(TrajectoryOutcome(Ticket(1), "dropped", "stopped by trajectory 2", "stopped"))
+        action.on_outcome(TrajectoryOutcome(Ticket(1), "dropped", "stopped by trajectory 2", "stopped"))
 
     result = asyncio.run(run(action, handle, lambda: None, cancel))
     stop, of_goal = action.submitted[1]

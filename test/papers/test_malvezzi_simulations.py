@@ -1,5 +1,8 @@
 """[Malvezzi2017] figures 2 to 4: the simulations, both ways, and what the paper says of them."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -138,3 +141,13 @@ def test_the_command_writes_three_figures_and_reports(tmp_path, capsys):
     assert lines[-3:] == [f"wrote {tmp_path / 'figures' / name}" for name in names]
     for name in names:
         assert (tmp_path / "figures" / name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("module", ["manipulator_figures", "wind_pump_figures"])
+def test_importing_figures_leaves_the_backend_of_the_importer(module):
+    script = (
+        "import matplotlib; matplotlib.use('svg'); "
+        f"import kane_dynamics_ros.papers.{module}, sys; "
+        "assert matplotlib.get_backend() == 'svg' and 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

@@ -6,6 +6,7 @@ algorithms differ by some hundred units in the last place, more where M is ill-c
 
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -14,7 +15,8 @@ import pinocchio
 import pytest
 from generated_robots import URDFS, GeneratedRobot, generated, relative_error
 
-from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.generated import manipulator_5dof
+from kane_dynamics_ros.runtime import load_model, python_kernel
 from kane_dynamics_ros.runtime.compilation import compiler
 
 STATES = 1000
@@ -152,3 +154,9 @@ def test_inverse_and_forward_dynamics_agree_with_mujoco(
     assert relative_error(model.inverse_dynamics(q, qd, qdd), inverse) < AGREEMENT
     assert relative_error(model.forward_dynamics(q, qd, tau), forward) < AGREEMENT
     assert relative_error(model.mass_matrix(q), mass) < AGREEMENT
+
+
+def test_both_backends_have_the_same_least_pivot_of_a_mass_matrix():
+    source = Path(manipulator_5dof.__file__).with_suffix(".c").read_text(encoding="utf-8")
+    (least,) = re.findall(r"#define KD_SINGULAR (\S+)", source)
+    assert float(least) == python_kernel.SINGULAR

@@ -32,7 +32,7 @@ from kane_dynamics_ros.files import ForeignFileError, claim_files, write_file
 from kane_dynamics_ros.replay.viewing.page import page
 from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, initial_positions
 
 MODEL = "manipulator_5dof"
 PD_ALONE, PD_FEEDFORWARD, COMPUTED_TORQUE = "PD alone", "PD with feedforward", "computed torque"
@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     output: Path = arguments.output
     claim_folder(output)
     model = load_model(MODEL)
-    start = np.array([joint.initial_position or 0.0 for joint in model.joints])
+    start = initial_positions(model.joints)
     trajectory = output / "trajectory.yaml"
     write_file(trajectory, trajectory_text(request(model.joint_names, start), as_json=False))
     gains = pd_gains(model, start)

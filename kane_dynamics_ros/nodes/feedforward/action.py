@@ -140,7 +140,7 @@ class TrajectoryAction:
                 cancel_callback=self._cancel,
             )
 
-    def tell(self, outcome: TrajectoryOutcome) -> None:
+    def on_outcome(self, outcome: TrajectoryOutcome) -> None:
         """A trajectory's state changed; if it was a goal, that may end."""
         goal, future = self._goals.get(outcome.ticket.number, (None, None))
         if goal is None or future is None or future.done():
@@ -149,7 +149,7 @@ class TrajectoryAction:
         if ended is not None:
             future.set_result(ended)
 
-    def feed_back(self, step: ControlStep | None, joint_names: Sequence[str]) -> None:
+    def publish_feedback(self, step: ControlStep | None, joint_names: Sequence[str]) -> None:
         """Send the feedback of every open goal: where reference and arm are."""
         for goal, future in self._goals.values():
             if step is not None and not future.done():

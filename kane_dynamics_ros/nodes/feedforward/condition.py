@@ -93,10 +93,10 @@ def _status(name: str, controller: Controller, active: bool, since: SinceLastSta
 
 
 def _contact_figures(controller: Controller) -> dict[str, str]:
-    """The joint that collided, and what of the tip's wrench the posture does not tell."""
+    """The joint that collided, and what of the tip's wrench the posture does not determine."""
     collision, undetermined = controller.external.collision, controller.external.undetermined
     figures = {} if collision is None else {"collision joint": collision.joint}
-    return figures | ({"external wrench not told": ", ".join(undetermined)} if undetermined else {})
+    return figures | ({"undetermined wrench components": ", ".join(undetermined)} if undetermined else {})
 
 
 def _condition(controller: Controller, since: SinceLastStatus) -> tuple[bytes, str]:
@@ -135,7 +135,7 @@ class PublisherConflicts:
         self._states = node.resolve_topic_name("joint_states")
         self._commands = node.resolve_topic_name(COMMAND_TOPIC)
 
-    def look(self, controller: Controller) -> str:
+    def find(self, controller: Controller) -> str:
         """The conflicts there are now, with the publishers' names; empty when there is none."""
         found = [*self._of_states(controller), *self._of_commands()]
         return "; ".join(found)
@@ -177,7 +177,7 @@ class ConditionLog:
         self._judged: object = None  # the settings whose gains were held against the rate
         self._readings = 0
 
-    def tell_limits(self, controller: Controller) -> None:
+    def log_limits(self, controller: Controller) -> None:
         """Say once which effort limits are not known, and which ones gravity alone exceeds."""
         settings, names = controller.loop.settings, controller.model.joint_names
         limits = zip(names, settings.effort_limits, strict=True)
@@ -191,7 +191,7 @@ class ConditionLog:
                 f"joint {name}: gravity alone needs up to {found:.3g}, the effort limit is {limit:g}"
             )
 
-    def look(self, controller: Controller, time: float) -> None:
+    def check(self, controller: Controller, time: float) -> None:
         """Say what is new at ``time`` [s], a steady clock's."""
         self._log_alarm(controller.loop.alarm)
         self._log_collision(controller)
@@ -217,7 +217,7 @@ class ConditionLog:
         elif alarm is None and before is not None:
             self._logger.info(f"states are good again after {before.fault}: holding the measured position")
 
-    def look_seldom(self, controller: Controller, conflicts: str) -> None:
+    def check_periodically(self, controller: Controller, conflicts: str) -> None:
         """Once a second: what takes longer to find out, and the publishers' ``conflicts``."""
         if conflicts:
             self._logger.warning(conflicts, throttle_duration_sec=REPEAT)

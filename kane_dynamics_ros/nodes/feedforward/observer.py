@@ -12,10 +12,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
-from kane_dynamics_ros.control.filters import low_pass_step
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrench
 from kane_dynamics_ros.control.validation import SECOND_NS
+from kane_dynamics_ros.low_pass import low_pass_step
 from kane_dynamics_ros.nodes.feedforward.parameters import build_observer
 from kane_dynamics_ros.nodes.messages import LATCHED_QOS, OUTPUT_QOS, set_nanoseconds
 from kane_dynamics_ros.nodes.parameters import Values
@@ -58,7 +58,7 @@ class ObserverOutput:
 
     @property
     def undetermined(self) -> tuple[str, ...]:
-        """The wrench's components that the arm's posture could not tell when one was published last."""
+        """The wrench's components that the arm's posture did not determine when one was published last."""
         return self._undetermined if self._wrench_heard else ()
 
     def look_for_subscribers(self) -> None:
@@ -123,12 +123,12 @@ class ObserverOutput:
             self._wrench.publish(self._message(found, stamp_ns))
 
     def _message(self, found: TipWrench, stamp_ns: int) -> WrenchStamped:
-        """What the posture does not tell is NaN, unless the least wrench is asked for."""
+        """What the posture does not determine is NaN, unless the least wrench is asked for."""
         determined, value = found.determined, found.value
         self._undetermined = tuple(
             name for name, known in zip(COMPONENTS, determined, strict=True) if not known
         )
-        if self._undetermined and self._values["observer.untold"] == "nan":
+        if self._undetermined and self._values["observer.undetermined"] == "nan":
             value = np.where(determined, value, math.nan)
         message = WrenchStamped()
         set_nanoseconds(message.header.stamp, stamp_ns)

@@ -307,11 +307,12 @@ OBSERVER = (
         choices=("wrench", "force"),
     ),
     Declaration(
-        "observer.untold",
+        "observer.undetermined",
         "text",
         "nan",
-        "Components of the wrench that the posture does not tell: NaN, or those of the least wrench",
+        "Components of the wrench that the posture does not determine: NaN, or those of the least wrench",
         choices=("nan", "least"),
+        former="observer.untold",
     ),
     Declaration(
         "collision.constant",
@@ -404,29 +405,29 @@ def joint_table(joint_names: Sequence[str]) -> tuple[Declaration, ...]:
 # The settings that checked values and a model make
 
 
-def build_settings(values: Values, shipped: DynamicsModel) -> LoopSettings:
+def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
     """LoopSettings for ``values`` and the model as it was loaded. Raises ``KaneDynamicsError``."""
-    n = len(shipped.joint_names)
-    kp, kd = _gains(values, shipped)
+    n = len(loaded_model.joint_names)
+    kp, kd = _gains(values, loaded_model)
     switches = TermSwitches(
         **{name: values[f"terms.{name}"] for name in ("inertia", "coriolis", "gravity", "friction")}
     )
     rate = values["limits.effort_rate"]
     effort = values["limits.effort"]
-    lower, upper = position_limits(shipped.joints)
-    fastest = velocity_limits(shipped.joints)
+    lower, upper = position_limits(loaded_model.joints)
+    fastest = velocity_limits(loaded_model.joints)
     return LoopSettings(
-        law=build_law(values["mode"], configured_model(values, shipped), kp, kd, switches),
+        law=build_law(values["mode"], configured_model(values, loaded_model), kp, kd, switches),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
         safety=_safety(values),
         effort_limits=np.array(per_joint("limits.effort", effort, n))
         if effort
-        else effort_limits(shipped.joints),
+        else effort_limits(loaded_model.joints),
         effort_rate=np.array(per_joint("limits.effort_rate", rate, n)) if rate else None,
         lower=lower,
         upper=upper,
         reference_limits=values["trajectory.limits"],
-        tolerances=_tolerances(values, shipped.joint_names),
+        tolerances=_tolerances(values, loaded_model.joint_names),
         fastest=fastest if np.isfinite(fastest).any() else None,
         comply_damping=values["collision.damping"],
     )
@@ -463,18 +464,20 @@ def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
     )
 
 
-def configured_model(values: Values, shipped: DynamicsModel) -> DynamicsModel:
+def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsModel:
     """The model with gravity, payload, rotors and friction as the parameters say."""
-    n = len(shipped.joint_names)
+    n = len(loaded_model.joint_names)
     changes: dict[str, Any] = {
         "payload": Payload(
             values["payload.mass"],
             _of_length("payload.com", values["payload.com"], 3),
             _of_length("payload.inertia", values["payload.inertia"], 6),
         ),
-        "viscous": _friction(values, "viscous", "urdf_damping", [joint.damping for joint in shipped.joints]),
+        "viscous": _friction(
+            values, "viscous", "urdf_damping", [joint.damping for joint in loaded_model.joints]
+        ),
         "coulomb": _friction(
-            values, "coulomb", "urdf_friction", [joint.friction for joint in shipped.joints]
+            values, "coulomb", "urdf_friction", [joint.friction for joint in loaded_model.joints]
         ),
         "coulomb_velocity": values["friction.coulomb_velocity"],
     }
@@ -482,7 +485,7 @@ def configured_model(values: Values, shipped: DynamicsModel) -> DynamicsModel:
         changes["gravity"] = _of_length("gravity", values["gravity"], 3)
     if values["rotor_inertia"]:
         changes["rotor_inertia"] = tuple(per_joint("rotor_inertia", values["rotor_inertia"], n))
-    return shipped.with_parameters(**changes)
+    return loaded_model.with_parameters(**changes)
 
 
 def _friction(values: Values, name: str, switch: str, urdf: list[float]) -> tuple[float, ...]:

@@ -80,29 +80,29 @@ class ControllerManagerFollower:
         self._controller, self._ours, self._react = controller_of(topic), tuple(ours), react
         self._activity: Activity | None = None
         self._joints: dict[str, frozenset[str]] = {}
-        self._told: str | None = None
+        self._notified: str | None = None
         self._subscription: Any = None
         self._client: Any = None
         if manager and ControllerManagerActivity is not None:
             activity = f"{manager}/activity"
             self._subscription = node.create_subscription(
-                ControllerManagerActivity, activity, self.hear, LATCHED_QOS
+                ControllerManagerActivity, activity, self.on_activity, LATCHED_QOS
             )
             self._client = node.create_client(ListHardwareComponents, f"{manager}/list_hardware_components")
 
-    def hear(self, message: Any) -> None:
+    def on_activity(self, message: Any) -> None:
         """Controllers or hardware changed state."""
         self._activity = activity_from(message)
         if self._client is not None and self._client.service_is_ready():
             future = self._client.call_async(ListHardwareComponents.Request())
-            future.add_done_callback(lambda done: self.learn(done.result()))
-        self._tell()
+            future.add_done_callback(lambda done: self.on_components(done.result()))
+        self._notify()
 
-    def learn(self, response: Any) -> None:
+    def on_components(self, response: Any) -> None:
         """Which joints each hardware component commands."""
         if response is not None:
             self._joints = joints_from(response)
-            self._tell()
+            self._notify()
 
     def destroy(self) -> None:
         """End following."""
@@ -110,10 +110,10 @@ class ControllerManagerFollower:
             self._node.destroy_subscription(self._subscription)
             self._node.destroy_client(self._client)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         if self._activity is None:
             return
         found = obstacle(self._activity, self._controller, self._joints, self._ours)
-        if found != self._told:
-            self._told = found
+        if found != self._notified:
+            self._notified = found
             self._react(found)

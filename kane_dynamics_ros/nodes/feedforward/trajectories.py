@@ -153,7 +153,7 @@ class TrajectoryStatus:
         self._logger = node.get_logger()
         self._publisher = node.create_publisher(DiagnosticStatus, "~/trajectory_status", STATUS_QOS)
 
-    def tell(self, outcome: TrajectoryOutcome) -> None:
+    def publish(self, outcome: TrajectoryOutcome) -> None:
         level = level_of(outcome)
         message = f"{outcome.state}: {outcome.reason}"
         text = f"trajectory {outcome.ticket.number} {message}"

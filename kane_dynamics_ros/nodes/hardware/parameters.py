@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.description.load import urdf_text
 from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, Values
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload
+from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload, initial_positions
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES, ActuatorOptions, InnerLoop
 from kane_dynamics_ros.simulation.engine import Engine, SimulationOptionError
@@ -26,7 +26,6 @@ from kane_dynamics_ros.simulation.plant import (
     Plant,
     PlantOptions,
     drawn_factors,
-    initial_positions,
     with_factors,
 )
 from kane_dynamics_ros.simulation.sensors import VELOCITY_SOURCES, Reporter, ReportOptions, SensorOptions
