@@ -334,15 +334,14 @@ def cross_validated(problem: Problem, choice: Choice, validation: Validation, we
 
 def choose_widths(problem: Problem, validation: Validation, active: Array) -> Choice:
     """The widths of the smooth sign and of Stribeck's rise that explain data best that were not fitted."""
-    best, least = None, np.inf
-    for width in range(len(COULOMB_WIDTHS)):
-        for stribeck in range(len(STRIBECK_WIDTHS)):
-            choice = Choice(width, stribeck, active)
-            error = cross_validated(problem, choice, validation, START_LAMBDA).sum()
-            if error < least:
-                best, least = choice, error
-    assert best is not None
-    return best
+    return min(
+        (
+            Choice(width, stribeck, active)
+            for width in range(len(COULOMB_WIDTHS))
+            for stribeck in range(len(STRIBECK_WIDTHS))
+        ),
+        key=lambda choice: float(cross_validated(problem, choice, validation, START_LAMBDA).sum()),
+    )
 
 
 def choose_terms(problem: Problem, choice: Choice, validation: Validation, weight: float) -> Choice:

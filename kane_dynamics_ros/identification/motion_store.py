@@ -351,9 +351,8 @@ def _note_fields(states: JointStates, found: dict[str, None], recorded: Mapping[
 
 
 def _recording(request: Request, topic: str, states: JointStates) -> Recording:
-    renamed = replace(states, joints=request.joints)
-    set_aside(renamed)
-    return Recording(request.bag, topic, renamed, None, None, (), (), 1.0, request.revolving)
+    possible, _ = set_aside(replace(states, joints=request.joints))
+    return Recording(request.bag, topic, possible, None, None, (), (), 1.0, request.revolving)
 
 
 def _prepared(states: JointStates, scale: Sequence[float]) -> JointStates:

@@ -39,9 +39,7 @@ def write_json(verdict: Verdict, file: Path) -> None:
 
 def as_data(verdict: Verdict) -> dict[str, object]:
     """Dataclasses and named tuples as dictionaries, all the way down."""
-    data = _plain(verdict)
-    assert isinstance(data, dict)
-    return data
+    return {field.name: _plain(getattr(verdict, field.name)) for field in fields(verdict)}
 
 
 def _plain(value: object) -> object:

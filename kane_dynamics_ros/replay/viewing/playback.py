@@ -47,9 +47,10 @@ def playback_of_bag(
     """The playback, and warnings about the bag and the meshes. Raises ``BagError``, ``DescriptionError``."""
     recording = read_recording(bag, joints=())
     robot = _robot_of_recording(recording, urdf, options or ViewOptions())
-    states, reference = read_states(recording, robot.chain)
-    warnings = [*recording.damages, *map(str, set_aside(states)), *robot.meshes.warnings]
-    set_aside(reference)
+    recorded, wished = read_states(recording, robot.chain)
+    states, impossible = set_aside(recorded)
+    reference, _ = set_aside(wished)
+    warnings = [*recording.damages, *map(str, impossible), *robot.meshes.warnings]
     times = time_grid(states.stamps)
     revolving = [joint.name for joint in robot.chain.joints if joint.kind != "prismatic"]
     motion = Samples(states, times, revolving)
