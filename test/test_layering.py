@@ -55,10 +55,11 @@ ROOMS = {
     "ros_domain": set(),
     "checksum": set(),
     "files": set(),
+    "text": set(),
     "__init__": set(),
     "__main__": {"cli"},
 }
-EVERYWHERE = {"errors", "files", "this_python", "share", "checksum", "ros_domain", "__init__"}
+EVERYWHERE = {"errors", "files", "text", "this_python", "share", "checksum", "ros_domain", "__init__"}
 SYMPY_ROOMS = {"formulation", "papers"}
 SYMPY_FOLDERS = {"kane_dynamics_ros.elastic.derivation"}  # offline parts of other rooms
 RUN_TIME_ROOMS = ["runtime", "control", "simulation", "replay", "contact", "nodes", "description"]

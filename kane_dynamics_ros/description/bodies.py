@@ -15,7 +15,6 @@ from kane_dynamics_ros.description.findings import (
     NoInertiaMovedError,
     Notes,
     UnphysicalInertiaError,
-    listed,
 )
 from kane_dynamics_ros.description.geometry import (
     ROUNDING,
@@ -28,6 +27,7 @@ from kane_dynamics_ros.description.geometry import (
 )
 from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
 from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, refuse_loose
+from kane_dynamics_ros.text import listed
 
 PARALLEL = 1e-9  # sine of the angle between axes that are taken as parallel
 
@@ -112,7 +112,7 @@ def note_lumped(body: Body, parts: Parts, notes: Notes) -> None:
             notes.add("KD604", message, joint.line, f"joint {joint.name!r}")
     if body.lumped:
         first = body.links[0].link
-        message = f"lumped into it: {listed(body.lumped, most=20)}"
+        message = f"lumped into it: {listed(body.lumped)}"
         notes.add("KD603", message, first.line, f"link {first.name!r}")
 
 

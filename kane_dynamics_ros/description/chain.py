@@ -21,7 +21,6 @@ from kane_dynamics_ros.description.findings import (
     NoMovingJointError,
     Notes,
     TooLargeError,
-    listed,
 )
 from kane_dynamics_ros.description.geometry import Pose, inverse, lump
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Joint, MovingKind, Robot
@@ -37,6 +36,7 @@ from kane_dynamics_ros.description.tree import (
     path_to,
     refuse_loose,
 )
+from kane_dynamics_ros.text import listed
 
 MAX_MOVING_JOINTS = 500
 
@@ -148,7 +148,7 @@ def note_held(robot: Robot, held: HeldJoints, notes: Notes) -> None:
 def note_left_out(parts: Parts, root: str, notes: Notes) -> None:
     """Links that are fixed to the root: no motion of the chain depends on their inertia."""
     still = [part.link.name for part in attached_links(parts, root)]
-    notes.add("KD606", f"left out, since they do not move with the chain: {listed(still, most=20)}")
+    notes.add("KD606", f"left out, since they do not move with the chain: {listed(still)}")
 
 
 # The route of a chain: the moving joints from root to tip, and the ways out and back to their companions

@@ -7,9 +7,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kane_dynamics_ros.description.algebra import add, apply, cross, dot, scale, subtract
-from kane_dynamics_ros.description.findings import Notes, listed
+from kane_dynamics_ros.description.findings import Notes
 from kane_dynamics_ros.description.geometry import Pose, principal_moments, rotation_about
 from kane_dynamics_ros.description.model import MOVING, ZERO, ChainJoint, Inertia, Joint, Link, Robot, Vector
+from kane_dynamics_ros.text import listed
 
 # Masses and inertias
 SMALLEST_SIZE = 0.1  # [m] a link that shows no larger size is taken as this large

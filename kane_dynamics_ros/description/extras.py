@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kane_dynamics_ros.description.attributes import LARGEST, Reader
-from kane_dynamics_ros.description.findings import DescriptionError, NegativeValueError, Notes, listed
+from kane_dynamics_ros.description.findings import DescriptionError, NegativeValueError, Notes
 from kane_dynamics_ros.description.model import MOVING, Joint, Mimic
 from kane_dynamics_ros.description.xml_tree import Element
+from kane_dynamics_ros.text import listed
 
 _INERTIA_TAGS = ("drake:rotor_inertia", "rotorInertia", "rotor_inertia", "motorInertia")
 _DRAKES_RATIO = "drake:gear_ratio"

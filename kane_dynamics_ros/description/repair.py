@@ -9,11 +9,12 @@ from xml.parsers import expat
 import numpy as np
 
 from kane_dynamics_ros.description.algebra import symmetric
-from kane_dynamics_ros.description.findings import InertiaWithoutMassError, Notes, Place, listed
+from kane_dynamics_ros.description.findings import InertiaWithoutMassError, Notes, Place
 from kane_dynamics_ros.description.geometry import failed_condition, principal_moments
 from kane_dynamics_ros.description.model import Link, Matrix
 from kane_dynamics_ros.description.reader import parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.text import listed
 
 _TAG = re.compile(rb"""<[^\s/>]+(?:\s+[^\s=>/]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*/?>""")
 ENTRIES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
