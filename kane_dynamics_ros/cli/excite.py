@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
                 positive_number("--period", arguments.period, "s"),
                 max(2, arguments.harmonics),
                 seed=arguments.seed,
-                say=bar.set_description_str,
+                progress=bar.set_description_str,
             )
         request = trajectory(model, limits, found, max(1, arguments.repeat))
         figure = arguments.output.with_suffix(".svg")
@@ -212,9 +212,7 @@ class HeightError(KaneDynamicsError):
 def trajectory(
     model: DynamicsModel, limits: TrajectoryLimits, found: Excitation, repeat: int
 ) -> TrajectoryRequest:
-    """Points of the series, behind the time that the way to its first point takes from anywhere in the
-    range.
-    """
+    """Points of the series, after the way to its first point, from wherever the arm stands."""
     period = found.series.period
     steps = round(period / POINT)
     time: Array = np.arange(repeat * steps + 1, dtype=np.float64) * (period / steps)

@@ -343,7 +343,7 @@ def effort_scale(texts: Sequence[str], joints: Sequence[str]) -> tuple[float, ..
 
 
 def payloads_of(texts: Sequence[str], bags: Sequence[Path], model: DynamicsModel) -> tuple[Array, ...]:
-    """Of each bag the known body's parameters (10,) in the last body's frame. Raises ``PayloadError``."""
+    """The known body's parameters (10,) for each bag, in the last body's frame. Raises ``PayloadError``."""
     known = [np.zeros(10) for _ in bags]
     for text in texts:
         name, _, numbers = text.rpartition("=")

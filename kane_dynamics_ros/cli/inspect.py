@@ -131,7 +131,7 @@ def as_text(chain: Chain, palette: Palette) -> list[str]:
 
 
 def as_data(chain: Chain) -> dict[str, object]:
-    """The same as plain data."""
+    """The chain as plain data."""
     return {
         **asdict(chain),
         "moving_mass": moving_mass(chain),
@@ -141,7 +141,7 @@ def as_data(chain: Chain) -> dict[str, object]:
 
 
 def moving_mass(chain: Chain) -> float:
-    """[kg]"""
+    """The mass of all that the joints move [kg]."""
     return sum(joint.inertia.mass for joint in chain.joints)
 
 
@@ -247,7 +247,7 @@ def known(value: float | None) -> str:
 
 
 class Partial(NamedTuple):
-    """Of one body for one speed u_r, at q = 0, in body axes: omega_r, and v_r of the centre of mass G.
+    """Partial velocities of a body for speed u_r at q = 0, body axes: omega_r, v_r of its centre of mass G.
 
     [Malvezzi2017] eq. (2).
     """

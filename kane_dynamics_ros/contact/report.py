@@ -23,7 +23,7 @@ AXES = ("x", "y", "z")
 
 
 def unit(model: DynamicsModel, joint: int) -> str:
-    """Of a joint's effort."""
+    """The unit of a joint's effort."""
     return "N" if model.joints[joint].kind == "prismatic" else "N m"
 
 

@@ -34,7 +34,7 @@ from kane_dynamics_ros.description.tree import (
     leader_of,
     moved_pose,
     path_to,
-    refuse_loose,
+    require_connected,
 )
 from kane_dynamics_ros.text import listed
 
@@ -122,7 +122,7 @@ def moving_joints(robot: Robot, tip: str, path: Sequence[Joint], held: HeldJoint
 
     Raises ``UnsupportedJointError``, ``NoMovingJointError``, ``MimicError``, ``TooLargeError``.
     """
-    refuse_loose(path, held.lock, notes)
+    require_connected(path, held.lock, notes)
     moving = {joint.name for joint in path if held.moves(joint)}
     if not moving:
         raise NoMovingJointError(notes.place(None, None), robot.root, tip)

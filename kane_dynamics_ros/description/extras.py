@@ -52,7 +52,7 @@ def read_extras(root: Element, notes: Notes) -> Extras:
 
 
 def read_rotor_inertias(root: Element, notes: Notes, extras: Extras) -> None:
-    """For each joint the reflected rotor inertias that transmissions give it.
+    """The reflected rotor inertias that transmissions give each joint.
 
     Clear is a transmission of one joint and one actuator, with one rotor inertia J on the motor's side and
     one reduction r (motor turns per joint turn). Beside Drake's elements a ``mechanicalReduction`` of 1 says
@@ -128,8 +128,9 @@ def parts(transmission: Element) -> Iterable[Element]:
 
 
 def values(transmission: Reader, tags: Iterable[str]) -> list[float]:
-    """The numbers in elements called ``tags``, from their ``value`` attribute or their text; none is negative
-    where it is an inertia.
+    """The numbers in elements called ``tags``, from their ``value`` attribute or their text.
+
+    None is negative where it is an inertia.
     """
     numbers = []
     for part in parts(transmission.element):
@@ -167,8 +168,9 @@ def read_initial_positions(root: Element, notes: Notes, extras: Extras) -> None:
 
 
 class Mimics(NamedTuple):
-    """Followers with the leader at the end of their line, multiplier and offset composed; and followers whose
-    ``<mimic>`` cannot be followed, with the reason.
+    """Followers with the leader at the end of their line, multiplier and offset composed.
+
+    Then the followers whose ``<mimic>`` cannot be followed, with the reason.
     """
 
     traced: dict[str, Mimic]

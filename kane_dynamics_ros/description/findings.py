@@ -148,7 +148,7 @@ class DescriptionError(KaneDynamicsError):
 
     @property
     def finding(self) -> Finding:
-        """The same as a finding, for those who list findings."""
+        """The error as a finding, for those who list findings."""
         return Finding(self.code, "error", f"{self.found}; {self.remedy}", *self.place)
 
 

@@ -41,8 +41,9 @@ def write_report(subject: Subject, found: Identified, notes: Sequence[str], file
 
 
 def joint_figure(found: Identified, joint: int, unit: str) -> str:
-    """Residuals over time and against speed, before and after, and the friction curve with the data behind
-    it.
+    """Residuals over time and against speed, before and after, and the friction curve.
+
+    The data that the curve was fitted to are behind it.
     """
     curves = found.curves
     figure = Figure(figsize=(10, 8.2))

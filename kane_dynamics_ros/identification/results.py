@@ -176,7 +176,7 @@ def _base_parameter(base: BaseParameter) -> dict[str, Any]:
 
 
 def not_identifiable(subject: Subject, found: Identified) -> Iterator[tuple[str, list[str]]]:
-    """Of each body, the parameters that stay as uncertain as the URDF's: the motion does not show them."""
+    """The parameters of each body that stay as uncertain as the URDF's: no motion shows them."""
     for body, shares, nominal in zip(
         subject.model.bodies, found.determined, found.nominal.inertial, strict=True
     ):
@@ -241,7 +241,7 @@ def lines(subject: Subject, found: Identified, notes: Sequence[str]) -> Iterator
 
 
 def _table(subject: Subject, found: Identified) -> Iterator[str]:
-    """Of each joint the effort and the residuals on held-out data, and its fitted terms; words flush left."""
+    """Effort, residuals on held-out data and fitted terms of each joint; words flush left."""
     held = found.held
     residuals = held.nominal, held.identified, held.plain
     rows: list[tuple[str, ...]] = [

@@ -238,8 +238,9 @@ def _numbers(text: str | None, count: int) -> list[float]:
 
 
 def _inertial_edits(text: bytes, inertial: _Node, inertia: Inertia) -> Iterator[_Edit]:
-    """Mass, centre and tensor; the orientation of the inertial frame stays, and the tensor is turned into
-    it.
+    """Edits of mass, centre and tensor; the orientation of the inertial frame stays.
+
+    The tensor is turned into it.
     """
     origin, mass, tensor = inertial.first("origin"), inertial.first("mass"), inertial.first("inertia")
     if mass is None or tensor is None:
@@ -313,8 +314,9 @@ def _joint_edits(
 
 
 def _rotor_edits(text: bytes, root: _Node, joint: str, reflected: float) -> list[_Edit] | None:
-    """The motor-side inertia J of the joint's transmission, J r^2 being the reflected one; None where it has
-    none.
+    """The motor-side inertia J of the joint's transmission; None where it has none.
+
+    J r^2 is the reflected one.
     """
     blocks = [
         *root.all("transmission"),

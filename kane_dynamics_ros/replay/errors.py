@@ -189,8 +189,9 @@ class MissingFieldError(BagError):
 
 
 class JointMismatchError(BagError):
-    """Joints of the model that no message names; ``proposed`` is a renaming that would make all of them
-    fit.
+    """Joints of the model that no message names.
+
+    ``proposed`` is a renaming that would make all of them fit.
     """
 
     def __init__(

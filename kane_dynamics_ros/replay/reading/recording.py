@@ -273,9 +273,10 @@ def read_recording(
     *,
     revolving: Sequence[str] = (),
 ) -> Recording:
-    """Read a bag for a model with these joints. ``topic``: the joint states, when there are several;
-    ``renamings``: of joints that the bag calls by other names; in the recording they have the model's.
-    ``revolving``: the joints that turn, see ``Recording``.
+    """Read a bag for a model with these joints.
+
+    ``topic``: the joint states, when there are several; ``renamings``: of joints that the bag calls by other
+    names; in the recording they have the model's. ``revolving``: the joints that turn, see ``Recording``.
 
     ``robot_description`` is searched in the whole bag, for it is latched and recorded once.
     Raises a ``BagError`` when there is nothing to judge; damage with a readable part is in ``damages``.

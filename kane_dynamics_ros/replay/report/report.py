@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from kane_dynamics_ros.files import OutputFileError, list_files, write_file, written_files
 from kane_dynamics_ros.replay.errors import ReportFolderError
-from kane_dynamics_ros.replay.estimation.motion import Observation
+from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording
 from kane_dynamics_ros.replay.pages import rendered
 from kane_dynamics_ros.replay.report.figures import joint_figure
 from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
@@ -129,7 +129,7 @@ def _outputs(folder: Path) -> Iterator[Path]:
 
 
 def write_report(
-    observation: Observation,
+    estimated: EstimatedRecording,
     analysis: Analysis,
     model: DynamicsModel,
     folder: Path,
@@ -141,28 +141,28 @@ def write_report(
     either there is no ``view.html``.
     Raises ``ReportFolderError`` before anything is written, and ``OutputFileError``.
     """
-    check_folder(observation.bag, folder)
+    check_folder(estimated.bag, folder)
     before = written_files(folder, COMMAND)
     list_files(folder, before.union(PAGES), COMMAND)
     write_json(analysis.verdict, folder / "report.json")
-    viewed, warnings = write_view(observation, analysis, model, urdf, folder / "view.html")
+    viewed, warnings = write_view(estimated, analysis, model, urdf, folder / "view.html")
     if not viewed:
         (folder / "view.html").unlink(missing_ok=True)
     write_page(analysis, folder / "report.html", viewed)
-    bag = _replace_predicted(observation, analysis, folder, before)
+    bag = _replace_predicted(estimated, analysis, folder, before)
     pages = [name for name in PAGES if viewed or name != "view.html"]
     list_files(folder, pages + bag, COMMAND)
     return warnings
 
 
 def _replace_predicted(
-    observation: Observation, analysis: Analysis, folder: Path, before: frozenset[str]
+    estimated: EstimatedRecording, analysis: Analysis, folder: Path, before: frozenset[str]
 ) -> list[str]:
     """The bag of predictions: written beside the old one, which goes when the new one is whole."""
     target, part = folder / PREDICTED, folder / f".{PREDICTED}.{os.getpid()}.part"
     try:
         try:
-            write_prediction_bag(observation, analysis.comparison, part / PREDICTED)
+            write_prediction_bag(estimated, analysis.comparison, part / PREDICTED)
             files = [f"{PREDICTED}/{path.name}" for path in sorted((part / PREDICTED).iterdir())]
             list_files(folder, before.union(PAGES, files), COMMAND)
             if target.is_dir():

@@ -39,8 +39,10 @@ class Mesh:
 
 
 class Meshes(NamedTuple):
-    """Meshes by the name that the URDF gives them, warnings about those that are not shown, and a note about
-    those that are simplified, "" where none is.
+    """Meshes by the name that the URDF gives them, warnings about others, and a note.
+
+    The warnings are about those that are not shown; the note about those that are simplified, "" where none
+    is.
     """
 
     by_name: dict[str, Mesh]
@@ -79,8 +81,9 @@ def not_shown(names: Sequence[str], reason: str) -> str:
 
 
 def page_meshes(surfaces: Mapping[str, Surface], triangles: Mapping[str, int]) -> tuple[dict[str, Mesh], str]:
-    """The surfaces as the page takes them, all together small enough; and a sentence about those that are
-    simplified. ``triangles`` says how many each had in its file.
+    """The surfaces as the page takes them, all together small enough, and a note.
+
+    The note is a sentence about those that are simplified. ``triangles`` says how many each had in its file.
     """
     meshes, before, after, moved = {}, [], [], []
     most = allowances([len(surface.corners) for surface in surfaces.values()], MOST_TRIANGLES)
