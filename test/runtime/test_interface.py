@@ -49,7 +49,7 @@ def test_help_shows_signature_and_the_documentation_of_the_class(
     assert list(inspect.signature(method).parameters) == names
     assert inspect.getdoc(method) == inspect.getdoc(documented)
     text = pydoc.plain(pydoc.render_doc(method))
-    assert f"{name}({names[0]}" in text
+    assert f"{name}({names[0]}" in "".join(text.split())  # Python 3.13 breaks long signatures into lines
     for word in ("Args:", "Raises:", "out:", "(N, "):
         assert word in text
 
