@@ -91,31 +91,6 @@ def ports_are_free(domain: int) -> bool:
     return all(map(_is_free, ports(domain)))
 
 
-def processes_on(domain: int) -> dict[int, str]:
-    """Process ids and command lines of those who listen on the domain, where the system tells (Linux).
-
-    Processes of other users are not visible to a user who is not root.
-    """
-    inodes = set()
-    for table in ("/proc/net/udp", "/proc/net/udp6"):
-        try:
-            rows = [line.split() for line in Path(table).read_text().splitlines()[1:]]
-        except OSError:
-            continue
-        wanted = set(ports(domain))
-        inodes |= {row[9] for row in rows if int(row[1].rpartition(":")[2], 16) in wanted}
-    found = {}
-    for folder in Path("/proc").glob("[0-9]*") if inodes else ():
-        try:
-            links = map(_target, (folder / "fd").iterdir())
-            if any(link.removeprefix("socket:[").removesuffix("]") in inodes for link in links):
-                words = (folder / "cmdline").read_bytes().split(b"\0")
-                found[int(folder.name)] = b" ".join(words).decode(errors="replace").strip()
-        except OSError:  # ended meanwhile, or another user's
-            continue
-    return found
-
-
 def _lock(domain: int) -> int | None:
     """The open lock file of a domain; ``None`` where another process holds it. Closing it ends the claim."""
     path = Path(tempfile.gettempdir()) / f"kane_dynamics_ros-domain-{domain}.lock"
@@ -132,14 +107,6 @@ def _lock(domain: int) -> int | None:
         os.close(lock)
         return None
     return lock
-
-
-def _target(link: Path) -> str:
-    """What a link points to; nothing where it was closed meanwhile."""
-    try:
-        return os.readlink(link)
-    except OSError:
-        return ""
 
 
 def _is_free(port: int) -> bool:

@@ -56,10 +56,21 @@ ROOMS = {
     "checksum": set(),
     "files": set(),
     "low_pass": set(),
+    "text": set(),
     "__init__": set(),
     "__main__": {"cli"},
 }
-EVERYWHERE = {"errors", "files", "low_pass", "this_python", "share", "checksum", "ros_domain", "__init__"}
+EVERYWHERE = {
+    "errors",
+    "files",
+    "low_pass",
+    "text",
+    "this_python",
+    "share",
+    "checksum",
+    "ros_domain",
+    "__init__",
+}
 SYMPY_ROOMS = {"formulation", "papers"}
 SYMPY_FOLDERS = {"kane_dynamics_ros.elastic.derivation"}  # offline parts of other rooms
 RUN_TIME_ROOMS = ["runtime", "control", "simulation", "replay", "contact", "nodes", "description"]

@@ -71,7 +71,7 @@ def test_wheel_holds_every_tracked_file_of_the_package(wheel):
     assert set(tracked) - set(wheel) == set()
 
 
-def test_executables_exist():
+def test_every_console_script_names_a_function():
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg")
     scripts = parser["options.entry_points"]["console_scripts"].split("\n")[1:]

@@ -117,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
                 positive_number("--period", arguments.period, "s"),
                 max(2, arguments.harmonics),
                 seed=arguments.seed,
-                say=bar.set_description_str,
+                progress=bar.set_description_str,
             )
         request = trajectory(model, limits, found, max(1, arguments.repeat))
         figure = arguments.output.with_suffix(".svg")

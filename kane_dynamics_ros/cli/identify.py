@@ -28,7 +28,7 @@ from kane_dynamics_ros.identification.identify import Identified, Settings, iden
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.identification.motion_store import MotionStore, Request, read_bags
 from kane_dynamics_ros.identification.report import write_report
-from kane_dynamics_ros.identification.results import Subject, json_text, lines, parameters_text
+from kane_dynamics_ros.identification.results import Subject, as_data, lines, parameters_text
 from kane_dynamics_ros.identification.urdf_text import (
     Carrier,
     JointNumbers,
@@ -48,6 +48,7 @@ from kane_dynamics_ros.replay.reading.recording import (
 )
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
 from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.text import json_text
 
 COMMAND = "identify"
 EXCEEDED = 1  # exit code
@@ -342,7 +343,7 @@ def effort_scale(texts: Sequence[str], joints: Sequence[str]) -> tuple[float, ..
 
 
 def payloads_of(texts: Sequence[str], bags: Sequence[Path], model: DynamicsModel) -> tuple[Array, ...]:
-    """Of each bag the known body's parameters (10,) in the last body's frame. Raises ``PayloadError``."""
+    """The known body's parameters (10,) for each bag, in the last body's frame. Raises ``PayloadError``."""
     known = [np.zeros(10) for _ in bags]
     for text in texts:
         name, _, numbers = text.rpartition("=")
@@ -436,7 +437,7 @@ def write_results(inputs: Inputs, found: Identified) -> Output:
         None if arguments.gravity is None else vector("--gravity", arguments.gravity),
     )
     names = {role: path.name for role, path in output._asdict().items()}
-    write_file(output.data, json_text(subject, found, names, notes))
+    write_file(output.data, json_text(as_data(subject, found, names, notes)))
     write_file(output.parameters, parameters_text(subject, found, output.module.name))
     write_report(subject, found, notes, output.report)
     print("\n".join(lines(subject, found, notes)))

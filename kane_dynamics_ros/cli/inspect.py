@@ -20,7 +20,6 @@ from kane_dynamics_ros.cli.arguments import (
     xacro_arguments,
 )
 from kane_dynamics_ros.description import Chain, ChainJoint, DescriptionError, Finding, physics_hash
-from kane_dynamics_ros.description.findings import listed
 from kane_dynamics_ros.description.geometry import principal_moments
 from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.description.model import Vector
@@ -33,6 +32,7 @@ from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.kane.kinematics import placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
+from kane_dynamics_ros.text import aligned, listed
 
 SEVERITIES = ("error", "warning", "info")  # the worst first
 SHORT = 4  # coordinates up to which the equations are a matter of seconds, whatever the geometry
@@ -132,7 +132,7 @@ def as_text(chain: Chain, palette: Palette) -> list[str]:
 
 
 def as_data(chain: Chain) -> dict[str, object]:
-    """The same as plain data."""
+    """The chain as plain data."""
     return {
         **asdict(chain),
         "moving_mass": moving_mass(chain),
@@ -142,7 +142,7 @@ def as_data(chain: Chain) -> dict[str, object]:
 
 
 def moving_mass(chain: Chain) -> float:
-    """[kg]"""
+    """The mass of all that the joints move [kg]."""
     return sum(joint.inertia.mass for joint in chain.joints)
 
 
@@ -190,7 +190,7 @@ def joint_lines(chain: Chain) -> list[str]:
     """Each joint: coordinate, kind, axis, position in the frame before it, limits, friction, rotor."""
     head = ("joint", "coordinate", "kind", "axis", "position [m]", "range", "velocity", "effort", "damping")
     rows = [joint_row(joint, chain) for joint in chain.joints]
-    return table([(*head, "friction", "rotor inertia"), *rows])
+    return aligned([(*head, "friction", "rotor inertia"), *rows])
 
 
 def joint_row(joint: ChainJoint, chain: Chain) -> tuple[str, ...]:
@@ -220,7 +220,7 @@ def coordinate(joint: ChainJoint, chain: Chain) -> str:
 def body_lines(chain: Chain) -> list[str]:
     """Each body: mass, centre of mass, principal moments, and what is lumped into it."""
     head = ("body", "mass [kg]", "centre of mass [m]", "principal moments [kg m^2]", "lumped into it")
-    return table([head, *(body_row(joint) for joint in chain.joints)])
+    return aligned([head, *(body_row(joint) for joint in chain.joints)])
 
 
 def body_row(joint: ChainJoint) -> tuple[str, ...]:
@@ -244,19 +244,11 @@ def known(value: float | None) -> str:
     return "?" if value is None else f"{value:.6g}"
 
 
-def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns aligned on the left; the first row is the head."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
-
-
 # Partial velocities at q = 0
 
 
 class Partial(NamedTuple):
-    """Of one body for one speed u_r, at q = 0, in body axes: omega_r, and v_r of the centre of mass G.
+    """Partial velocities of a body for speed u_r at q = 0, body axes: omega_r, v_r of its centre of mass G.
 
     [Malvezzi2017] eq. (2).
     """
@@ -289,7 +281,7 @@ def partial_lines(chain: Chain) -> list[str]:
     """A table of the partial velocities."""
     head = ("body", "speed", "partial angular velocity", "partial velocity of the centre of mass")
     rows = ((repr(p.body), repr(p.speed), vector(p.omega), vector(p.v_G)) for p in partials(chain))
-    return table([head, *rows])
+    return aligned([head, *rows])
 
 
 # ``--equations``: the equations of motion in symbols

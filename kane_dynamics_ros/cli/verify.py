@@ -152,14 +152,14 @@ class Trial:
         return np.asarray(derivation(self.chain, self.q, self.qd, self.qdd, gravity, self.payload), float)
 
     def effort_by(self, derivation: Callable[..., Any]) -> Array:
-        """The same with rotors and friction: what ``inverse_dynamics`` should be."""
+        """The effort with rotors and friction: what ``inverse_dynamics`` should be."""
         p = self.model.parameters
         actuation = Actuation(p.rotor_inertia, p.viscous, p.coulomb, p.coulomb_velocity)
         return np.asarray(self.rigid_effort_by(derivation) + actuation.effort(self.qd, self.qdd), float)
 
 
 def largest_differences(model: GeneratedModel, chain: Chain, states: int, seed: int) -> dict[str, float]:
-    """Of each witness and consistency check, over ``states`` random trials; relative."""
+    """The largest relative difference in each witness and check, over ``states`` random trials."""
     largest: dict[str, float] = defaultdict(float)
     for trial in random_trials(model, chain, states, seed):
         for name, difference in differences(trial).items():
@@ -334,7 +334,7 @@ def _tip(t: Trial) -> Pair:
 
 
 def _center_of_mass(t: Trial) -> Pair:
-    """Of all that moves, and how it moves with each joint; nothing to compare where all that has no mass."""
+    """The centre of mass of all that moves, and its Jacobian; nothing to compare where that has no mass."""
     bodies = list(maggi.redundant_coordinates(t.chain, lanes(t.q), t.payload))
     mass = sum(body.inertia.mass for body in bodies)
     if mass == 0.0:

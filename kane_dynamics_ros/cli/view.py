@@ -21,7 +21,6 @@ from kane_dynamics_ros.control.plan import hold_at, replan, sample
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
-from kane_dynamics_ros.description.findings import listed
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.viewing.page import Curve, Playback, page
@@ -29,6 +28,7 @@ from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
 from kane_dynamics_ros.replay.viewing.shown_robot import ViewOptions, robot_from_file
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.runtime.interface import Array, initial_positions
+from kane_dynamics_ros.text import listed
 
 STEP = 0.01  # [s] between two samples of a trajectory
 # joints that the trajectory does not name, say a gripper's, stay where they are

@@ -54,7 +54,7 @@ def plain_arrangement(segments: Sequence[Segment]) -> Arrangement:
 
 
 def sharing_arrangement(segments: Sequence[Segment]) -> Arrangement:
-    """The same unit, axes shared where joints are parallel, and no mass kept.
+    """The arrangement with axes shared where joints are parallel, and no mass kept.
 
     Composite bodies hold all masses, so that a kept one saves nothing where they are needed.
     """

@@ -71,7 +71,7 @@ def derive(chain: Chain, *, inertial: str = "fixed") -> Derived:
 
 @contextmanager
 def _collecting_later() -> Iterator[None]:
-    """No garbage collection within: a graph's nodes refer to each other, which makes it dear."""
+    """No garbage collection within: a graph's nodes refer to each other, which makes it expensive."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -366,7 +366,7 @@ def friction_function(
     coulomb: Sequence[Expression],
     coulomb_velocity: Expression,
 ) -> Function:
-    """Friction, apart from everything else because the hyperbolic tangent is dear."""
+    """Friction, apart from everything else because the hyperbolic tangent is expensive."""
     efforts = tuple(
         damping * speed + level * state.graph.call("tanh", speed / coulomb_velocity)
         for damping, level, speed in zip(viscous, coulomb, state.qd, strict=True)
@@ -473,7 +473,7 @@ def external_functions(
 
 
 def external_functions_in_root(state: State, segments: Sequence[Segment], chain: Chain) -> list[Function]:
-    """The same of a wrench in root axes, by the tip's partial velocities."""
+    """What a wrench in root axes brings, by the tip's partial velocities."""
     graph, n = state.graph, len(state.q)
     wrench = [graph.symbol(f"wrench[{i}]") for i in range(6)]
     force, torque = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])

@@ -44,8 +44,8 @@ class Graph:
             kind: {} for kind in (ADD, SUBTRACT, MULTIPLY, DIVIDE)
         }
         self._constants: dict[float, Expression] = {}
-        self.nought = self.constant(0.0)
-        self.nought.opposite = self.nought
+        self.zero = self.constant(0.0)
+        self.zero.opposite = self.zero
 
     def constant(self, value: float) -> Expression:
         """The number ``value``; its node holds the magnitude, the reference the sign."""
@@ -134,7 +134,7 @@ class Graph:
         if x.value is not None and y.value is not None:
             return self.constant(x.value + y.value)
         if x.index == y.index:
-            return self.nought if x.negative != y.negative else self.constant(2.0) * x
+            return self.zero if x.negative != y.negative else self.constant(2.0) * x
         if x.factor is not None and y.factor is not None and self.nodes[x.index].b == self.nodes[y.index].b:
             return self.constant(x.factor + y.factor) * self._references[self.nodes[x.index].b]  # c1 v + c2 v
         if x.index > y.index:
@@ -144,7 +144,7 @@ class Graph:
 
     def _multiply(self, x: Expression, y: Expression) -> Expression:
         if x.index == 0 or y.index == 0:
-            return self.nought
+            return self.zero
         if y.value is not None:
             x, y = y, x
         if x.value is not None:
@@ -229,7 +229,7 @@ class Expression:
         if isinstance(other, Expression):
             return self.graph._multiply(self, other)
         if other == 0:
-            return self.graph.nought
+            return self.graph.zero
         return self if other == 1 else self.graph._multiply(self, self.graph.constant(cast(float, other)))
 
     __rmul__ = __mul__

@@ -28,10 +28,11 @@ class BoundParameters:
 
 @dataclass(frozen=True)
 class ParameterLayout:
-    """Slices of the ``parameters`` array, in this order: gravity (3), payload mass (1), its centre (3)
-    and central inertia xx xy xz yy yz zz (6) in the tip frame, rotor inertia (n), viscous (n), coulomb (n),
-    coulomb velocity (1) and, when ``inertial``, m h_x h_y h_z J_xx J_xy J_xz J_yy J_yz J_zz of each body
-    about its link frame's origin (10 a body).
+    """Slices of the ``parameters`` array, in the order in which they are named here.
+
+    Gravity (3), payload mass (1), its centre (3) and central inertia xx xy xz yy yz zz (6) in the tip frame,
+    rotor inertia (n), viscous (n), coulomb (n), coulomb velocity (1) and, when ``inertial``, m h_x h_y h_z
+    J_xx J_xy J_xz J_yy J_yz J_zz of each body about its link frame's origin (10 a body).
     """
 
     n: int

@@ -108,7 +108,7 @@ def python_source(name: str, derived: Derived, version: str, c_sha256: str) -> s
 
 
 def written_in_python(function: Function) -> bool:
-    """Of nominal functions only inverse dynamics; ``runtime.python_kernel`` makes the rest."""
+    """Whether the Python module has the function; ``runtime.python_kernel`` makes the rest."""
     return function.name == "inverse_dynamics" or not (function.nominal or function.composed)
 
 

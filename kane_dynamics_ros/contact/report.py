@@ -1,11 +1,10 @@
 """What was found in a recording, as lines for a terminal, as JSON and as a page with one figure."""
 
-import html
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from kane_dynamics_ros.contact.calibration import Calibration
@@ -13,8 +12,10 @@ from kane_dynamics_ros.contact.events import Contact, Contacts
 from kane_dynamics_ros.contact.residual import Residual
 from kane_dynamics_ros.control.observer import Collision
 from kane_dynamics_ros.files import claim_files, write_file
+from kane_dynamics_ros.replay.pages import rendered
 from kane_dynamics_ros.replay.report.figures import svg
 from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.text import json_text
 
 FORMAT = 2  # of the JSON; rises when a field changes its name or meaning
 SHOWN = 4000  # samples in a figure
@@ -22,7 +23,7 @@ AXES = ("x", "y", "z")
 
 
 def unit(model: DynamicsModel, joint: int) -> str:
-    """Of a joint's effort."""
+    """The unit of a joint's effort."""
     return "N" if model.joints[joint].kind == "prismatic" else "N m"
 
 
@@ -135,12 +136,13 @@ def write_report(
             for each in contacts.found
         ],
     }
-    write_file(folder / "contacts.json", json.dumps(data, indent=2) + "\n")
-    title = html.escape(f"Contacts in {bag}")
-    page = (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
-        f"<body><h1>{title}</h1><pre>{html.escape(chr(10).join(lines))}</pre>"
-        f"{contacts_figure(residual, contacts, model)}</body></html>\n"
+    write_file(folder / "contacts.json", json_text(data))
+    page = rendered(
+        "kane_dynamics_ros.contact",
+        "report.html.j2",
+        bag=bag,
+        lines=lines,
+        figure=Markup(contacts_figure(residual, contacts, model)),
     )
     write_file(folder / "contacts.html", page)
 

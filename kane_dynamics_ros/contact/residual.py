@@ -92,7 +92,7 @@ def external_efforts(motion: Motion, model: DynamicsModel, *, correct: bool = Tr
 
 
 def _inner(interval: Interval, edge: int) -> Interval:
-    """An interval without the ends that the filters spoil; ``stamp`` stays that of the whole one's start."""
+    """An interval without the ends that the filters distort; ``stamp`` stays the whole one's."""
     inside = slice(edge, len(interval.time) - edge)
     arrays = {name: getattr(interval, name)[inside] for name in ("time", "q", "qd", "qdd", "effort")}
     return replace(interval, **arrays)

@@ -19,8 +19,9 @@ Cause = Literal["", "replaced", "stopped", "path_tolerance", "goal_tolerance", "
 
 @dataclass(frozen=True)
 class Tolerances:
-    """joint_trajectory_controller's ``constraints``: largest position errors while moving and at the goal
-    (n,) [rad or m]; 0 switches a check off.
+    """joint_trajectory_controller's ``constraints``: largest position errors (n,) [rad or m].
+
+    While moving and at the goal; 0 switches a check off.
 
     The goal's must hold, and no joint be faster than ``stopped_velocity`` [rad/s or m/s], within
     ``goal_time`` [s] after the end of the motion; a ``goal_time`` of 0 waits for ever.

@@ -100,7 +100,7 @@ def efforts(law: Law, reference: Array, q: Array, qd: Array) -> Array:
 
 
 def efforts_by_term(law: Law, reference: Array, q: Array, qd: Array) -> Efforts:
-    """The same command part by part; terms that are switched off are 0.
+    """The command part by part; terms that are switched off are 0.
 
     In mode ``feedforward`` a batch is allowed too: reference (3, N, n), q and qd (N, n).
     """

@@ -332,7 +332,7 @@ class ControlLoop:
         return None if effort is None else self._limited(effort, time)[0]
 
     def last_effort(self, reaction: Reaction) -> Array | None:
-        """The same without the limit on its rate of change: what may stay when nothing follows."""
+        """The command without the limit on its rate of change: what may stay when nothing follows."""
         if self._safe_q is None or reaction == "stop":
             return None
         law = self.settings.law

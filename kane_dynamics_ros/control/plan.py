@@ -118,7 +118,7 @@ def slowed(plan: Plan, now_ns: int, duration: float) -> Plan:
 
 
 def shifted(plan: Plan, by_ns: int) -> Plan:
-    """The same motion, ``by_ns`` later: what a step of the clock leaves as it was."""
+    """The motion, ``by_ns`` later: what a step of the clock leaves as it was."""
     return Plan(tuple(Spline(each.starts_ns + by_ns, each.segments, each.offset) for each in plan.splines))
 
 

@@ -67,7 +67,7 @@ def _time(nanoseconds: int) -> dict[str, int]:
     return {"sec": seconds, "nanosec": rest}
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     """A value in a few words: lists may hold each other a billion times, an integer thousands of digits."""
     short = reprlib.Repr()
     short.maxlevel = 2
@@ -104,26 +104,26 @@ class _Reader:
     def _name(self, content: Any) -> str:
         if isinstance(content, (list, dict)):
             raise self._error("joint_names", f"found {type(content).__name__}", "names")
-        return content if isinstance(content, str) else _told(content)  # 1 and yes are names too
+        return content if isinstance(content, str) else _described(content)  # 1 and yes are names too
 
     def _nanoseconds(self, content: Any, where: str) -> int:
         if type(content) is int or (type(content) is float and math.isfinite(content)):
             if not SECONDS[0] <= content <= SECONDS[-1]:
                 raise self._error(
-                    where, f"found {_told(content)}", f"seconds from {SECONDS[0]} to {SECONDS[-1]}"
+                    where, f"found {_described(content)}", f"seconds from {SECONDS[0]} to {SECONDS[-1]}"
                 )
             return round(content * SECOND_NS)
         time = self._mapping(content, where)
         seconds, rest = time.get("sec", 0), time.get("nanosec", 0)
         if type(seconds) is not int or type(rest) is not int or seconds not in SECONDS or rest not in RESTS:
-            raise self._error(where, f"found {_told(time)}", "integers sec and nanosec")
+            raise self._error(where, f"found {_described(time)}", "integers sec and nanosec")
         return seconds * SECOND_NS + rest
 
     def _numbers(self, content: Any, where: str) -> Sequence[float]:
         values = self._list(content, where)
         for value in values:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise self._error(where, f"found {_told(value)}", "numbers")
+                raise self._error(where, f"found {_described(value)}", "numbers")
         try:
             return tuple(float(value) for value in values)
         except OverflowError:

@@ -109,7 +109,7 @@ def checked_waypoints(request: TrajectoryRequest, joints: Sequence[JointInfo], r
 
 
 def _order(names: Sequence[str], known: Sequence[str], allow_partial: bool) -> list[int]:
-    """For each name of the request, its index in the model."""
+    """The index in the model of each name of the request."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -14,7 +14,6 @@ from kane_dynamics_ros.description.findings import (
     NoInertiaMovedError,
     Notes,
     UnphysicalInertiaError,
-    listed,
 )
 from kane_dynamics_ros.description.geometry import (
     ROUNDING,
@@ -27,7 +26,8 @@ from kane_dynamics_ros.description.geometry import (
 )
 from kane_dynamics_ros.description.kinematics import frames_at, position
 from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
-from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, refuse_loose
+from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, require_connected
+from kane_dynamics_ros.text import listed
 
 PARALLEL = 1e-9  # sine of the angle between axes that are taken as parallel
 
@@ -95,7 +95,7 @@ def body_of(parts: Parts, joint: Joint, notes: Notes) -> Body:
     ``UnsupportedJointError``.
     """
     links = attached_links(parts, joint.child)
-    refuse_loose((part.joint for part in links if part.joint is not None), parts.held.lock, notes)
+    require_connected((part.joint for part in links if part.joint is not None), parts.held.lock, notes)
     ordered = sorted(links, key=lambda part: part.link.name)
     inertia = lump(moved_inertia(part.pose, part.link.inertia) for part in ordered if part.link.inertia)
     return Body(joint, links, inertia)
@@ -112,7 +112,7 @@ def note_lumped(body: Body, parts: Parts, notes: Notes) -> None:
             notes.add("KD604", message, joint.line, f"joint {joint.name!r}")
     if body.lumped:
         first = body.links[0].link
-        message = f"lumped into it: {listed(body.lumped, most=20)}"
+        message = f"lumped into it: {listed(body.lumped)}"
         notes.add("KD603", message, first.line, f"link {first.name!r}")
 
 
@@ -147,8 +147,9 @@ def judge_defects(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Ro
 
 
 def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: Notes) -> None:
-    """Refuse impossible inertias where they make the mass matrix indefinite, and warn of the others,
-    seriously where they act at all.
+    """Refuse inertias that make the mass matrix indefinite, and warn of other impossible ones.
+
+    The warning is serious where they act at all.
 
     Judged are the principal moments of the body that moves: the link with all that is fixed to it.
     """
@@ -279,7 +280,7 @@ class Judge:
 
 
 def flange_of(joint: ChainJoint) -> str:
-    """Of the links of a body the one that is called like a flange, or the body's own link."""
+    """The link of a body that is called like a flange, or else the body's own link."""
     names = (joint.body, *joint.lumped)
     called = (name for word in ("tool0", "flange", "tcp") for name in names if word in name.lower())
     return next(called, joint.body)
@@ -330,7 +331,7 @@ def relative_least_eigenvalue(joints: Sequence[ChainJoint], q: Sequence[float]) 
 
 
 def turning_axes(joints: Sequence[ChainJoint]) -> list[list[Vector]]:
-    """For each body, the axes of the revolute joints that turn it, in its axes, every joint at position 0.
+    """The axes, for each body, of the revolute joints that turn it, in its axes, every joint at position 0.
 
     A way out to a follower and its way back turn nothing beyond.
     """

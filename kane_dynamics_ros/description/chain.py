@@ -21,7 +21,6 @@ from kane_dynamics_ros.description.findings import (
     NoMovingJointError,
     Notes,
     TooLargeError,
-    listed,
 )
 from kane_dynamics_ros.description.geometry import Pose, inverse, lump
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Joint, MovingKind, Robot
@@ -35,8 +34,9 @@ from kane_dynamics_ros.description.tree import (
     leader_of,
     moved_pose,
     path_to,
-    refuse_loose,
+    require_connected,
 )
+from kane_dynamics_ros.text import listed
 
 MAX_MOVING_JOINTS = 500
 
@@ -122,7 +122,7 @@ def moving_joints(robot: Robot, tip: str, path: Sequence[Joint], held: HeldJoint
 
     Raises ``UnsupportedJointError``, ``NoMovingJointError``, ``MimicError``, ``TooLargeError``.
     """
-    refuse_loose(path, held.lock, notes)
+    require_connected(path, held.lock, notes)
     moving = {joint.name for joint in path if held.moves(joint)}
     if not moving:
         raise NoMovingJointError(notes.place(None, None), robot.root, tip)
@@ -148,7 +148,7 @@ def note_held(robot: Robot, held: HeldJoints, notes: Notes) -> None:
 def note_left_out(parts: Parts, root: str, notes: Notes) -> None:
     """Links that are fixed to the root: no motion of the chain depends on their inertia."""
     still = [part.link.name for part in attached_links(parts, root)]
-    notes.add("KD606", f"left out, since they do not move with the chain: {listed(still, most=20)}")
+    notes.add("KD606", f"left out, since they do not move with the chain: {listed(still)}")
 
 
 # The route of a chain: the moving joints from root to tip, and the ways out and back to their companions

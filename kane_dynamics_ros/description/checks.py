@@ -6,10 +6,11 @@ import random
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from kane_dynamics_ros.description.findings import Notes, listed
+from kane_dynamics_ros.description.findings import Notes
 from kane_dynamics_ros.description.geometry import principal_moments
 from kane_dynamics_ros.description.kinematics import gravity_efforts, position
 from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot
+from kane_dynamics_ros.text import listed
 
 # Masses and inertias
 SMALLEST_SIZE = 0.1  # [m] a link that shows no larger size is taken as this large
@@ -95,7 +96,7 @@ def note_inertias(links: Iterable[Link], robot: Robot, notes: Notes) -> None:
 
 
 def link_sizes(robot: Robot) -> dict[str, float]:
-    """For each link that shows its size, how far from its origin its joints and shapes reach [m]."""
+    """How far from its origin the joints and shapes of each link that shows its size reach [m]."""
     sizes = {link.name: link.reach for link in robot.links if link.reach is not None}
     for joint in robot.joints:
         reach = math.hypot(*joint.p_PoJo_P)
@@ -132,8 +133,9 @@ def unusual_inertia(inertia: Inertia, size: float | None) -> Iterable[tuple[str,
 
 
 def note_joints(moving: Sequence[Joint], placing: Iterable[Joint], notes: Notes) -> None:
-    """Warn of suspect limits of the ``moving`` joints, and of suspect places of those and of the ``placing``
-    joints, which are fixed or held.
+    """Warn of suspect limits of the ``moving`` joints, and of suspect places of all joints.
+
+    ``placing``: the joints that are fixed or held, whose places count too.
     """
     note_unknown_limits(moving, notes)
     for joint in moving:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kane_dynamics_ros.description.attributes import LARGEST, Reader
-from kane_dynamics_ros.description.findings import DescriptionError, NegativeValueError, Notes, listed
+from kane_dynamics_ros.description.findings import DescriptionError, NegativeValueError, Notes
 from kane_dynamics_ros.description.model import MOVING, Joint, Mimic
 from kane_dynamics_ros.description.xml_tree import Element
+from kane_dynamics_ros.text import listed
 
 _INERTIA_TAGS = ("drake:rotor_inertia", "rotorInertia", "rotor_inertia", "motorInertia")
 _DRAKES_RATIO = "drake:gear_ratio"
@@ -154,8 +155,9 @@ def parts(transmission: Element) -> Iterable[Element]:
 
 
 def values(transmission: Reader, tags: Iterable[str]) -> list[float]:
-    """The numbers in elements called ``tags``, from their ``value`` attribute or their text; none is negative
-    where it is an inertia.
+    """The numbers in elements called ``tags``, from their ``value`` attribute or their text.
+
+    None is negative where it is an inertia.
     """
     numbers = []
     for part in parts(transmission.element):
@@ -193,8 +195,9 @@ def read_initial_positions(root: Element, notes: Notes, extras: Extras) -> None:
 
 
 class Mimics(NamedTuple):
-    """Followers with the leader at the end of their line, multiplier and offset composed; and followers whose
-    ``<mimic>`` cannot be followed, with the reason.
+    """Followers with the leader at the end of their line, multiplier and offset composed.
+
+    Then the followers whose ``<mimic>`` cannot be followed, with the reason.
     """
 
     traced: dict[str, Mimic]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.text import listed, shortened
 
 Severity = Literal["info", "warning", "error"]
 
@@ -130,13 +131,6 @@ class Place(NamedTuple):
         return where if self.element is None else f"{where}: {self.element}"
 
 
-def listed(names: Iterable[str], most: int = 8) -> str:
-    """Names quoted and separated by commas; beyond ``most`` of them only their number."""
-    quoted = [repr(name) for name in names]
-    rest = len(quoted) - most
-    return ", ".join(quoted) if rest <= 0 else ", ".join(quoted[:most]) + f" and {rest} more"
-
-
 class DescriptionError(KaneDynamicsError):
     """Base of this room's errors: a code of ``CODES``, a place, what was found and what to do."""
 
@@ -154,7 +148,7 @@ class DescriptionError(KaneDynamicsError):
 
     @property
     def finding(self) -> Finding:
-        """The same as a finding, for those who list findings."""
+        """The error as a finding, for those who list findings."""
         return Finding(self.code, "error", f"{self.found}; {self.remedy}", *self.place)
 
 
@@ -537,11 +531,6 @@ class LockError(DescriptionError):
 def in_kg_m2(moments: Sequence[float]) -> str:
     """Moments of inertia as a message gives them."""
     return ", ".join(f"{moment:.6g}" for moment in moments) + " kg m^2"
-
-
-def shortened(text: str, most: int = 60) -> str:
-    """``text`` quoted, cut after ``most`` characters."""
-    return repr(text if len(text) <= most else text[:most] + "...")
 
 
 # Where the reader writes down what it noticed

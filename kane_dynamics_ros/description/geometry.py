@@ -125,8 +125,10 @@ def moved_inertia(place: Pose, inertia: Inertia) -> Inertia:
 
 
 def lump(parts: Iterable[Inertia]) -> Inertia:
-    """One rigid body from parts given in one frame: masses add, the centre of mass is their mean, and each
-    tensor moves to it by the parallel-axis theorem. A sum without mass is a massless frame.
+    """One rigid body from parts given in one frame.
+
+    Masses add, the centre of mass is their mean, and each tensor moves to it by the parallel-axis theorem. A
+    sum without mass is a massless frame.
     """
     heavy = [part for part in parts if part.mass > 0.0]
     if len(heavy) <= 1:

@@ -157,17 +157,17 @@ class Chain:
 
     @property
     def rotor_inertia(self) -> tuple[float, ...]:
-        """Of each coordinate, its followers' included, (n,): m^2 times their own [kg m^2 or kg]."""
+        """Rotor inertia of each coordinate (n,) [kg m^2 or kg]: its followers' too, m^2 times their own."""
         return self._at_coordinates(lambda joint: joint.multiplier**2 * joint.rotor_inertia)
 
     @property
     def damping(self) -> tuple[float, ...]:
-        """Of each coordinate, its followers' included, (n,): m^2 times their own [N m s/rad or N s/m]."""
+        """Damping of each coordinate (n,) [N m s/rad or N s/m]: its followers' too, m^2 times their own."""
         return self._at_coordinates(lambda joint: joint.multiplier**2 * joint.damping)
 
     @property
     def friction(self) -> tuple[float, ...]:
-        """Coulomb's, of each coordinate, its followers' included, (n,): |m| times their own [N m or N]."""
+        """Coulomb friction of each coordinate (n,) [N m or N]: its followers' too, |m| times their own."""
         return self._at_coordinates(lambda joint: abs(joint.multiplier) * joint.friction)
 
     def _at_coordinates(self, of_joint: Callable[[ChainJoint], float]) -> tuple[float, ...]:

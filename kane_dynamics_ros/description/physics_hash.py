@@ -24,8 +24,9 @@ _NOT_PHYSICAL = ("limits", "initial_position", "body", "lumped", "name", "back")
 
 
 def physics_hash(chain: Chain) -> str:
-    """SHA-256 (hex) over the physical content: kinematics, inertias, coordinates, mimics, locks, rotor
-    inertias, damping and friction, each number by the ``repr`` of its first digits.
+    """SHA-256 (hex) over the physical content, each number by the ``repr`` of its first digits.
+
+    Kinematics, inertias, coordinates, mimics, locks, rotor inertias, damping and friction.
     """
     lines = (f"{label}={value!r}\n" for label, value in physical_content(chain).items())
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.description.algebra import symmetric
-from kane_dynamics_ros.description.findings import InertiaWithoutMassError, Notes, Place, listed
+from kane_dynamics_ros.description.findings import InertiaWithoutMassError, Notes, Place
 from kane_dynamics_ros.description.geometry import failed_condition, principal_moments
 from kane_dynamics_ros.description.model import Link, Matrix
 from kane_dynamics_ros.description.reader import parse_robot
@@ -19,6 +19,7 @@ from kane_dynamics_ros.description.text_edits import (
     parse_text,
 )
 from kane_dynamics_ros.description.xml_tree import Element
+from kane_dynamics_ros.text import listed
 
 ZERO: Matrix = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
 ROUNDING = 1e-15  # of the largest entry: a change as small is none, and the text stays

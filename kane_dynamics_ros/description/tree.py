@@ -115,7 +115,7 @@ def check_locks(robot: Robot, lock: Mapping[str, float]) -> None:
             raise LockError(place, value, f"it follows joint {joint.mimic.leader!r}: lock that one")
 
 
-def refuse_loose(joints: Iterable[Joint], lock: Collection[str], notes: Notes) -> None:
+def require_connected(joints: Iterable[Joint], lock: Collection[str], notes: Notes) -> None:
     """A floating or planar joint fixes nothing. Raises ``UnsupportedJointError`` unless it is locked."""
     for joint in joints:
         if joint.kind in ("floating", "planar") and joint.name not in lock:
@@ -138,8 +138,10 @@ class HeldJoints(NamedTuple):
 
 
 def hold(robot: Robot, lock: Mapping[str, float], root: str | None = None) -> HeldJoints:
-    """Which joints are held, and where each is when held: as locked, as its leader says, or at 0 or the
-    limit nearest to it. Joints that are not below link ``root`` are held. Raises as ``check_locks``.
+    """Which joints are held, and where each is when held.
+
+    A held joint is where it is locked, where its leader says, or at 0 or the limit nearest to it. Joints that
+    are not below link ``root`` are held. Raises as ``check_locks``.
     """
     check_locks(robot, lock)
     mimics, broken = trace_mimics(robot.joints)

@@ -31,8 +31,10 @@ def transform(R: Array, r: Array) -> Array:
 
 
 class SectionRotation(NamedTuple):
-    """A section's rotation R, its angular velocity ``omega`` = J theta' [rad/s], and what remains of its
-    angular acceleration J theta'' + ``rest`` [rad/s^2]; all expressed in the undeformed frame.
+    """A section's rotation R, angular velocity and part of its angular acceleration.
+
+    ``omega`` = J theta' [rad/s]; ``rest`` [rad/s^2] is what remains of the angular acceleration beside J
+    theta''. All are expressed in the undeformed frame.
     """
 
     R: Array
@@ -265,8 +267,10 @@ def _physical(spatial: Array, tolerance: float) -> bool:
 
 @dataclass(frozen=True)
 class ArmBody:
-    """One moving joint and what it carries. ``spatial`` (6, 6): the rigid inertia in the body's frame, or,
-    of an elastic link, the inertia at its tip frame T (axes of L, at the beam's end).
+    """One moving joint and what it carries.
+
+    ``spatial`` (6, 6): the rigid inertia in the body's frame, or, of an elastic link, the inertia at its tip
+    frame T (axes of L, at the beam's end).
     """
 
     joint: ChainJoint

@@ -28,8 +28,10 @@ _SKEW = np.array(
 
 
 class RigidMotion(NamedTuple):
-    """Motion of the frame L: acceleration of its origin less the free-fall acceleration [m/s^2], angular
-    velocity [rad/s] and acceleration [rad/s^2]; each (3,), expressed in L.
+    """Motion of the frame L; each (3,), expressed in L.
+
+    Acceleration of its origin less the free-fall acceleration [m/s^2], angular velocity [rad/s] and angular
+    acceleration [rad/s^2].
     """
 
     a_O: Array

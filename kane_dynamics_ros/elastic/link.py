@@ -65,8 +65,9 @@ class Material:
 
 @dataclass(frozen=True)
 class Section:
-    """A section in its principal axes y, z: ``area`` [m^2], ``Iz`` = int y^2 dA, ``Iy`` = int z^2 dA,
-    torsion constant ``J`` [m^4].
+    """A section in its principal axes y, z.
+
+    ``area`` [m^2], ``Iz`` = int y^2 dA, ``Iy`` = int z^2 dA, torsion constant ``J`` [m^4].
     """
 
     area: float

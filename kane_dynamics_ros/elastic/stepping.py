@@ -60,8 +60,9 @@ class Method(NamedTuple):
 
 
 class BegunStep(NamedTuple):
-    """A step before the friction of the joints: ``a`` (size,) without it, ``response`` (size, n) of the
-    accelerations to unit joint efforts.
+    """A step before the friction of the joints.
+
+    ``a`` (size,) are the accelerations without it, ``response`` (size, n) those to unit joint efforts.
     """
 
     method: Method
@@ -123,8 +124,9 @@ def begin_step(
 
 
 def joint_speeds(begun: BegunStep) -> tuple[Array, Array]:
-    """Speeds (n,) of the joints at the step's end if nothing more acts, and the change of them per unit of
-    joint impulse (n, n) [effort times h].
+    """Speeds (n,) of the joints at the end of the step if nothing more acts.
+
+    Then their change per unit of joint impulse (n, n) [effort times h].
     """
     n = begun.response.shape[1]
     how = begun.method

@@ -46,13 +46,13 @@ def cross_columns(p: Vector, matrix: Matrix) -> Matrix:
 
 
 def turned(matrix: Matrix, turn: Callable[[Vector], Vector]) -> Matrix:
-    """R matrix R^T, where ``turn`` multiplies a vector by R."""
+    """Return R matrix R^T, (3, 3), where ``turn`` multiplies a vector by R."""
     a, b, c = transpose((turn(matrix[0]), turn(matrix[1]), turn(matrix[2])))  # columns of matrix R^T
     return transpose((turn(a), turn(b), turn(c)))
 
 
 def rotate_about(axis: Vector, sine: Scalar, cosine: Scalar, v: Vector) -> Vector:
-    """R(axis, angle) v for a unit axis; axes along a coordinate cost four products.
+    """Return R(axis, angle) v, (3,), for a unit axis; axes along a coordinate cost four products.
 
     Rodrigues: R v = cos v + sin (axis x v) + (1 - cos) axis (axis . v).
     """

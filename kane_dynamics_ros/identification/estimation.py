@@ -97,8 +97,7 @@ class Nominal:
 
 @dataclass(frozen=True)
 class Constraints:
-    """What is asked for beyond physical consistency: the mass of all moving bodies [kg], boxes for the
-    centres.
+    """What is asked for beyond physical consistency: total mass [kg], boxes for the centres.
 
     ``boxes``: for a body's number, the least and greatest coordinates (2, 3) of its centre of mass [m].
     """
@@ -148,8 +147,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Solution:
-    """``y`` (10 bodies,) and ``terms`` (n, families): what the joints' own terms are, the URDF's where
-    not fitted.
+    """Coordinates ``y`` (10 bodies,) of the bodies, and the joints' own ``terms`` (n, families).
+
+    Terms that are not fitted are the URDF's.
     """
 
     y: Array
@@ -210,7 +210,7 @@ class Normal(NamedTuple):
 
 
 def normal_by_joint(problem: Problem, choice: Choice, gram: Array) -> list[Normal]:
-    """Of products (n, size, size), each joint's own equations, in units of its sigma."""
+    """Normal equations of each joint from products (n, size, size), in units of its sigma."""
     columns = columns_of(problem, choice)
     free, F = problem.free, len(FAMILIES)
     size = free + F * problem.joints
@@ -266,9 +266,7 @@ def free_solution(problem: Problem, choice: Choice, normal: Normal, weight: floa
 
 
 class Validation(NamedTuple):
-    """The products of each fold, and of each block, joint by joint: everything that cross-validation
-    needs.
-    """
+    """The products of each fold and of each block, joint by joint, for cross-validation."""
 
     folds: tuple[tuple[int, ...], ...]
     whole: Array  # (n, size, size)
@@ -305,9 +303,7 @@ def difference(a: Array, b: Array) -> tuple[float, float]:
 
 
 def block_errors(problem: Problem, choice: Choice, blocks: Sequence[int], x: Array) -> Array:
-    """The weighted squares of the residuals of some blocks for an estimate: (blocks, n), in units of
-    sigma^2.
-    """
+    """Weighted squared residuals of some blocks for an estimate: (blocks, n), in sigma^2."""
     columns = columns_of(problem, choice)
     F = len(FAMILIES)
     errors = np.zeros((len(blocks), problem.joints))
@@ -334,20 +330,18 @@ def cross_validated(problem: Problem, choice: Choice, validation: Validation, we
 
 def choose_widths(problem: Problem, validation: Validation, active: Array) -> Choice:
     """The widths of the smooth sign and of Stribeck's rise that explain data best that were not fitted."""
-    best, least = None, np.inf
-    for width in range(len(COULOMB_WIDTHS)):
-        for stribeck in range(len(STRIBECK_WIDTHS)):
-            choice = Choice(width, stribeck, active)
-            error = cross_validated(problem, choice, validation, START_LAMBDA).sum()
-            if error < least:
-                best, least = choice, error
-    assert best is not None
-    return best
+    return min(
+        (
+            Choice(width, stribeck, active)
+            for width in range(len(COULOMB_WIDTHS))
+            for stribeck in range(len(STRIBECK_WIDTHS))
+        ),
+        key=lambda choice: float(cross_validated(problem, choice, validation, START_LAMBDA).sum()),
+    )
 
 
 def choose_terms(problem: Problem, choice: Choice, validation: Validation, weight: float) -> Choice:
-    """Take out, one after another, the term that data miss least that were not fitted, until they miss each
-    one.
+    """Take out terms, one by one, until data that were not fitted miss each that is left.
 
     Leaving out unknown i of a least-squares estimate x changes it by -H^-1 e_i x_i / (H^-1)_ii: every removal
     is judged without solving again. A term that is negative where it cannot be goes first.
@@ -356,7 +350,7 @@ def choose_terms(problem: Problem, choice: Choice, validation: Validation, weigh
     held = [
         [normal_by_joint(problem, choice, problem.gram[block]) for block in fold] for fold in validation.folds
     ]
-    doubt = np.array([0.0 if family in USUAL else CLEARLY for family in FAMILIES])
+    margin = np.array([0.0 if family in USUAL else CLEARLY for family in FAMILIES])
     active = choice.active.copy()
     while active.any():
         now = Choice(choice.width, choice.stribeck, active)
@@ -368,7 +362,7 @@ def choose_terms(problem: Problem, choice: Choice, validation: Validation, weigh
         losses, errors = _losses(problem, now, whole, held, weight)
         candidates = np.argwhere(active)
         spread = np.sqrt(len(losses)) * losses.std(axis=0, ddof=1)
-        needed = np.maximum(doubt[candidates[:, 1]] * spread, WORTH * errors[candidates[:, 0]])
+        needed = np.maximum(margin[candidates[:, 1]] * spread, WORTH * errors[candidates[:, 0]])
         surplus = losses.sum(axis=0) - needed
         worst = int(np.argmin(surplus))
         if surplus[worst] >= 0.0:
@@ -378,9 +372,7 @@ def choose_terms(problem: Problem, choice: Choice, validation: Validation, weigh
 
 
 def _most_negative(problem: Problem, active: Array, x: Array) -> tuple[int, int] | None:
-    """The joint and family of the term that is farthest below zero where it cannot be, in units of its
-    effort.
-    """
+    """Joint and family of the term farthest below zero where it cannot be, by its effort."""
     terms = problem.nominal.terms + x[problem.free :].reshape(-1, len(FAMILIES))
     terms[:, STRIBECK] = np.minimum(0.0, terms[:, COULOMB] + terms[:, STRIBECK])  # friction at rest
     bounded = np.array([family in (*NOT_NEGATIVE, "stribeck") for family in FAMILIES])
@@ -399,8 +391,9 @@ def _losses(
     held: Sequence[Sequence[Sequence[Normal]]],
     weight: float,
 ) -> tuple[Array, Array]:
-    """For each block and active term: by how much the held-out error grows without it; each joint's error
-    (n,).
+    """How much the held-out error of each block grows without each active term.
+
+    Then each joint's error (n,).
 
     held: the equations of each fold's blocks, joint by joint.
     """
@@ -488,8 +481,9 @@ def vector_of(problem: Problem, solution: Solution) -> Array:
 def _cones(
     problem: Problem, choice: Choice, used: NDArray[np.intp], clarabel: Any
 ) -> tuple[Array, Array, list[Any]]:
-    """Constraints as right - rows @ x in cones: positive definite bodies, terms above zero, what was asked
-    for.
+    """Constraints as right - rows @ x in cones.
+
+    Positive definite bodies, terms above zero, and what was asked for.
     """
     rows: list[Array] = []
     right: list[float] = []
@@ -588,9 +582,7 @@ def inertial_of(problem: Problem, y: Array) -> Array:
 
 
 def nearest_consistent(problem: Problem, y: Array) -> Array:
-    """``y`` with every body moved, if rounding has left it on the wrong side, just inside what a body can
-    have.
-    """
+    """``y`` with each body that rounding has made impossible moved just inside the possible."""
     fixed: Array = np.array(y)
     for b, body in enumerate(problem.bodies):
         if not body.basis.any():
@@ -622,17 +614,14 @@ def bodies_at_bound(problem: Problem, y: Array) -> tuple[int, ...]:
 
 
 class Gains(NamedTuple):
-    """Effort per recorded unit, over what it was taken for, of each joint (n,); and standard errors of its
-    logarithm.
-    """
+    """Effort per recorded unit over what it was taken for (n,), standard errors of its log (n,)."""
 
     factor: Array
     error: Array
 
 
 def fitted_gains(problem: Problem, choice: Choice, gram: Array, samples_each: float) -> Gains:
-    """By which factors k_j recorded efforts must be taken so that bodies, frictions and known payloads fit
-    them best.
+    """Factors k_j of recorded efforts with which bodies, frictions and known payloads fit best.
 
     The cost is min over all else of sum (k_j tau_j - known - Z x)^2 / (k_j sigma_j)^2 + lambda |y|^2: in the
     units of the recording, or k = 0 would fit best. Only the known bodies and the URDF distinguish one k from

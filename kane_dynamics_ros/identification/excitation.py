@@ -57,8 +57,9 @@ class NoTrajectoryFoundError(KaneDynamicsError):
 
 
 class TrajectoryLimits(NamedTuple):
-    """What the trajectory keeps: ``lower``, ``upper``, ``velocity``, ``acceleration``, ``effort``, each
-    (n,).
+    """Limits that the trajectory keeps, each (n,): rad or m, per s, per s^2, N m or N.
+
+    ``lower`` and ``upper`` positions, ``velocity``, ``acceleration``, ``effort``.
     """
 
     lower: Array
@@ -70,8 +71,9 @@ class TrajectoryLimits(NamedTuple):
 
 @dataclass(frozen=True)
 class GuardedPoints:
-    """Points fixed to bodies that stay above the floor: ``body`` (P,) numbers, ``place`` (P, 3) in the
-    body's frame.
+    """Points fixed to bodies that stay above the floor.
+
+    ``body`` (P,): numbers of the bodies; ``place`` (P, 3) [m] in the body's frame.
 
     ``up`` (3,): away from the floor, in the root's frame; ``height`` [m]: the least allowed along it.
     """
@@ -330,7 +332,7 @@ def excite(
     harmonics: int = 6,
     iterations: int = 30,
     seed: int = 0,
-    say: Callable[[str], object] = lambda text: None,
+    progress: Callable[[str], object] = lambda text: None,
 ) -> Excitation:
     """A trajectory of one period. Raises ``NoTrajectoryFoundError``."""
     n = len(model.joint_names)
@@ -374,7 +376,7 @@ def excite(
             options={"maxiter": iterations, "maxcor": 30},
         )
         x = found.x
-        say(f"stage {stage + 1} of {len(PENALTIES)}")
+        progress(f"stage {stage + 1} of {len(PENALTIES)}")
     series = FourierSeries(x[:n], x[n:].reshape(n, -1) @ N.T, period)
     series = kept(model, chain, limits, points, series, safe)
     dense = np.arange(round(period * DENSE)) / DENSE
@@ -386,8 +388,9 @@ def excite(
 def clearable(
     chain: Chain, limits: TrajectoryLimits, points: GuardedPoints, random: np.random.Generator
 ) -> GuardedPoints:
-    """The points that move up and down, and that some pose lifts over the floor: a shoulder's lower edge may
-    not.
+    """The points that move up and down, and that some pose lifts over the floor.
+
+    A shoulder's lower edge may do neither.
     """
     poses = random.uniform(limits.lower, limits.upper, (POSES, len(limits.lower)))
     height, slope = heights(chain, points, poses)
@@ -402,8 +405,9 @@ def safe_pose(
     points: GuardedPoints | None,
     random: np.random.Generator,
 ) -> Array:
-    """The middle of the limits where the arm can stand there, else of many poses the one with most room:
-    (n,).
+    """The middle of the limits (n,) where the arm can stand there, else a pose with much room.
+
+    That is the one with most room of many.
 
     Raises ``NoTrajectoryFoundError`` where it cannot stand in any.
     """
@@ -451,9 +455,7 @@ def usage(
     points: GuardedPoints | None,
     series: FourierSeries,
 ) -> tuple[dict[str, float], float | None]:
-    """The largest part of each kind of limit that is used, and the lowest point's height over what is
-    allowed [m].
-    """
+    """The largest part used of each kind of limit, and the lowest point over the allowed [m]."""
     time = np.arange(round(series.period * DENSE)) / DENSE
     q, qd, qdd = series.at(time)
     middle, half = (limits.upper + limits.lower) / 2, (limits.upper - limits.lower) / 2

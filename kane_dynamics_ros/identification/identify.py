@@ -84,7 +84,7 @@ NOISE_FLOOR = 1e-9  # of the largest joint's effort: a perfect fit has no scale
 POINTS = 3000  # kept for figures
 FELT = 0.1  # of a recording's power that the nominal effort must make up to estimate a gain from it
 ALIKE = 0.8  # correlation of the URDF's and the recorded effort from which on their ratio means something
-UNIT_DOUBT = 2.5  # ratio of the URDF's efforts to the recorded ones beyond which their unit is doubted
+UNIT_RATIO = 2.5  # ratio of the URDF's efforts to the recorded ones beyond which their unit is doubted
 IDENTIFIABLE = 0.5  # part of the URDF's uncertainty that the motion must take away from a parameter
 
 
@@ -222,7 +222,7 @@ def identify(
     model: DynamicsModel,
     nominal: Nominal,
     settings: Settings,
-    say: Callable[[str], object] = lambda text: None,
+    progress: Callable[[str], object] = lambda text: None,
 ) -> Identified:
     """Identify a robot. Raises ``NothingToJudgeError``, and the solver's errors."""
     blocks = max(FEWEST_BLOCKS, BLOCKS // len(store.tracks))
@@ -235,14 +235,14 @@ def identify(
         blocks,
         fitted_blocks(store, blocks, settings),
     )
-    say("first estimate")
+    progress("first estimate")
     stage = first_stage(task)
     passes = ROBUST_PASSES + GAIN_PASSES * settings.gains
     for number in range(passes):
-        say(f"robust estimate {number + 1} of {passes}")
+        progress(f"robust estimate {number + 1} of {passes}")
         stage = next_stage(task, stage)
-    say("choosing terms and the weight of the URDF")
-    return finished(task, stage, say)
+    progress("choosing terms and the weight of the URDF")
+    return finished(task, stage, progress)
 
 
 def usual_speeds(store: MotionStore) -> Array:
@@ -321,8 +321,7 @@ def first_stage(task: Task) -> Stage:
 
 
 def gains_by_nominal(task: Task, products: Products) -> Array:
-    """Effort per recorded unit by which the URDF's effort, with some friction beside it, explains the
-    recording.
+    """Effort per recorded unit by which the URDF's effort and friction explain the recording.
 
     The recording is fitted with the URDF's effort, viscous and Coulomb friction and a constant: (n,). A
     joint that does not feel the URDF's bodies takes the middle of the others.
@@ -403,7 +402,7 @@ def coefficients_of(problem: Problem, layout: RowLayout, choice: Choice, solutio
 # The estimate
 
 
-def finished(task: Task, stage: Stage, say: Callable[[str], object]) -> Identified:
+def finished(task: Task, stage: Stage, progress: Callable[[str], object]) -> Identified:
     """Choose, estimate within the constraints, and judge."""
     problem, validation = stage.problem, stage.validation
     weight, _ = choose_lambda(problem, stage.choice, validation)
@@ -414,7 +413,7 @@ def finished(task: Task, stage: Stage, say: Callable[[str], object]) -> Identifi
     solution = constrained_solution(problem, choice, normal, weight)
     solution = Solution(nearest_consistent(problem, solution.y), solution.terms)
     plain = plain_terms(problem, choice, validation.whole, solution)
-    say("judging by data that were not fitted")
+    progress("judging by data that were not fitted")
     passed = judged(task, stage, choice, solution, plain)
     covariance = covariance_of(task, stage, choice, normal, solution, weight, passed.scores)
     inertial = inertial_of(problem, solution.y)
@@ -600,7 +599,9 @@ def errors_of(powers: Array, samples: int) -> Errors:
 
 
 class Covariance(NamedTuple):
-    """Of all unknowns, twice: by the sums over lags, and as if residuals were alike in all of the motion.
+    """Two covariance matrices of all unknowns, each (unknowns, unknowns).
+
+    One by the sums over lags, one as if residuals were alike in all of the motion.
 
     ``spread``: variance of the URDF's coordinates; ``independent``: how many independent residuals there
     are.
@@ -625,8 +626,9 @@ def covariance_of(
     weight: float,
     scores: Array,
 ) -> Covariance:
-    """H^-1 S H^-1 for the scatter by noise, and b b' + lambda^2 s^2 H^-2 for what the pull of the URDF
-    hides.
+    """Covariance by noise, H^-1 S H^-1, and by what the pull of the URDF hides.
+
+    The latter is b b' + lambda^2 s^2 H^-2.
 
     H = A + lambda 1. S: the sums of the scores over lags [NeweyWest1987], enlarged for the unknowns that were
     fitted; or A times the samples that are worth one, which is less noisy, but blind to residuals that grow
@@ -656,8 +658,9 @@ def covariance_of(
 
 
 def condition_of(problem: Problem, layout: RowLayout, products: Products, fitted: Mask) -> float:
-    """Of the base regressor over the fitted data, rows in units of each joint's noise, columns of unit
-    length.
+    """The condition number of the base regressor over the fitted data.
+
+    Rows are in units of each joint's noise, columns of unit length.
     """
     noisy = np.where(np.isfinite(problem.sigma), problem.sigma, np.inf)
     gram = products.gram[fitted].sum(axis=0)[:, : layout.base, : layout.base]
@@ -672,7 +675,8 @@ def condition_of(problem: Problem, layout: RowLayout, products: Products, fitted
 def base_parameters(
     task: Task, problem: Problem, choice: Choice, solution: Solution, covariance: Covariance
 ) -> tuple[BaseParameter, ...]:
-    """The combinations of inertial parameters and rotor inertias that efforts distinguish
+    """The combinations of inertial parameters and rotor inertias that efforts distinguish.
+
     [Gautier1991].
     """
     model, n = task.model, problem.joints
@@ -724,7 +728,7 @@ def notes_of(task: Task, stage: Stage) -> Iterator[str]:
     if unmeasured:
         yield f"the effort of {', '.join(unmeasured)} is always 0: its rows were left out"
     ratio = units_ratio(task, stage)
-    if not task.settings.gains and ratio is not None and not 1 / UNIT_DOUBT < ratio < UNIT_DOUBT:
+    if not task.settings.gains and ratio is not None and not 1 / UNIT_RATIO < ratio < UNIT_RATIO:
         yield (
             f"the URDF's efforts are about {ratio:.3g} times the recorded ones: are those in N m, and "
             "positive along the axis? Give --effort-scale, N m a recorded unit"
@@ -732,8 +736,9 @@ def notes_of(task: Task, stage: Stage) -> Iterator[str]:
 
 
 def units_ratio(task: Task, stage: Stage) -> float | None:
-    """The URDF's effort over the recorded one, the median over joints where they run alike; None where none
-    do.
+    """The URDF's effort over the recorded one, the median over joints where they run alike.
+
+    None where none do.
     """
     v = np.zeros(task.layout.width)
     v[: task.layout.base] = task.layout.map @ task.nominal.inertial.ravel()

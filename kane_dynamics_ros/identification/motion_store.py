@@ -2,7 +2,7 @@
 
 Memory does not grow with a bag: some ten thousand messages are decoded, filtered and written to an unnamed
 temporary file, then the next; what stays in memory is a list of where the pieces lie. Neighbouring pieces
-overlap by what filtering spoils at their ends, so that nothing is lost in between.
+overlap by what filtering distorts at their ends, so that nothing is lost in between.
 """
 
 import tempfile
@@ -65,7 +65,7 @@ class Piece:
     """A part of a bag without gaps, uniform in time: (N, n) each, ``time`` (N,) [s] from the bag's start.
 
     ``usable``: False where the effort was clipped, or no sample is near. ``edge``: samples at each end that
-    filtering spoils. ``sampled``, the recorded rate, ``rate`` and ``cutoff`` in Hz.
+    filtering distorts. ``sampled``, the recorded rate, ``rate`` and ``cutoff`` in Hz.
     """
 
     time: Array
@@ -96,8 +96,9 @@ class Request:
 
 @dataclass
 class Track:
-    """One bag's filtered motion. ``seconds`` from its first to its last sample; the rest describes the
-    recording.
+    """One bag's filtered motion.
+
+    ``seconds`` from its first to its last sample; the rest describes the recording.
     """
 
     bag: Path
@@ -351,9 +352,8 @@ def _note_fields(states: JointStates, found: dict[str, None], recorded: Mapping[
 
 
 def _recording(request: Request, topic: str, states: JointStates) -> Recording:
-    renamed = replace(states, joints=request.joints)
-    set_aside(renamed)
-    return Recording(request.bag, topic, renamed, None, None, (), (), 1.0, request.revolving)
+    possible, _ = set_aside(replace(states, joints=request.joints))
+    return Recording(request.bag, topic, possible, None, None, (), (), 1.0, request.revolving)
 
 
 def _prepared(states: JointStates, scale: Sequence[float]) -> JointStates:
@@ -375,8 +375,9 @@ def _prepared(states: JointStates, scale: Sequence[float]) -> JointStates:
 
 
 def _tail(states: JointStates, cutoff: float | None) -> JointStates:
-    """The end of a part that the next one needs: twice what filtering spoils, and the stencil's few
-    samples.
+    """The end of a part that the next one needs.
+
+    Twice what filtering distorts, and the stencil's few samples.
     """
     overlap = 2 * EDGE_CYCLES / (cutoff or LOWEST_CUTOFF) + SHORTEST
     kept = states.stamps >= states.stamps[-1] - round(overlap * 1e9) if len(states.stamps) else slice(0)

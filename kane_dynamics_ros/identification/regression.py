@@ -59,8 +59,9 @@ def one_thread_each() -> Iterator[None]:
 
 
 class Term(NamedTuple):
-    """One kind of column of a joint: ``width`` distinguishes the candidates of v_c, ``stribeck`` those of
-    v_s.
+    """One kind of column of a joint.
+
+    ``width`` distinguishes the candidates of v_c, ``stribeck`` those of v_s.
     """
 
     name: str
@@ -116,8 +117,9 @@ def layout_of(model: DynamicsModel, speeds: Array) -> RowLayout:
 
 
 class Rows(NamedTuple):
-    """Filtered rows of a window: ``time`` (N,), ``Z`` (N, n, width), ``qd``, ``usable``, ``resting`` (N,
-    n).
+    """Filtered rows of a window of N samples, n joints.
+
+    ``time`` (N,), ``Z`` (N, n, width), ``qd``, ``usable``, ``resting`` (N, n).
     """
 
     time: Array
@@ -146,8 +148,9 @@ class Guess(NamedTuple):
 def rows_of(
     store: MotionStore, track: Track, model: DynamicsModel, layout: RowLayout, guess: Guess, payload: Array
 ) -> Iterator[Rows]:
-    """All rows of a bag, a window at a time. ``payload`` (10,): a known body at the tip, in the last body's
-    frame.
+    """All rows of a bag, a window at a time.
+
+    ``payload`` (10,): a known body at the tip, in the last body's frame.
     """
     for piece in store.pieces(track, WINDOW):
         yield _rows(piece, model, layout, guess, payload)
@@ -237,8 +240,9 @@ def accumulate(
     blocks: int,
     seen: "Residuals | None" = None,
 ) -> Products:
-    """One pass over all bags: products with the weights that the guess gives; ``seen`` learns the
-    residuals.
+    """One pass over all bags: products with the weights that the guess gives.
+
+    ``seen`` learns the residuals.
     """
     starts = block_starts(store.tracks, blocks)
     n = len(model.joint_names)
@@ -290,8 +294,7 @@ def residual(rows: Rows, coefficients: Array) -> Array:
 
 
 class Residuals:
-    """What must be known of residuals, in constant memory: their robust scale, and for how long they hang
-    together.
+    """Residuals in constant memory: their robust scale, and for how long they stay correlated.
 
     The scale is the median of |r| times 1.4826, the standard deviation of a normal distribution, from a
     histogram of log |r| that is a percent exact. Autocovariances are summed over windows.
@@ -329,8 +332,9 @@ class Residuals:
         return np.asarray(np.median(known, axis=0)) if len(known) else np.eye(1, self.LAGS)[0]
 
     def memory(self) -> int:
-        """Samples after which a residual says nothing of the next: ``SPAN`` times the lag at which the
-        correlation ends.
+        """Samples after which a residual says nothing of the next.
+
+        ``SPAN`` times the lag at which the correlation ends.
         """
         ended = np.flatnonzero(self.correlations() < UNCORRELATED)
         return max(SPAN * PER_CUTOFF, SPAN * int(ended[0] if len(ended) else self.LAGS // SPAN))

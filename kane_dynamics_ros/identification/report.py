@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
@@ -12,6 +11,7 @@ from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.identification.estimation import FAMILIES
 from kane_dynamics_ros.identification.identify import IDENTIFIABLE, PARAMETERS, Curves, Identified
 from kane_dynamics_ros.identification.results import COEFFICIENTS, Subject, not_identifiable
+from kane_dynamics_ros.replay.pages import rendered
 from kane_dynamics_ros.replay.reading.messages import Mask
 from kane_dynamics_ros.replay.report.figures import svg
 from kane_dynamics_ros.runtime.interface import Array
@@ -20,16 +20,12 @@ BEFORE, AFTER, DATA = "#c0392b", "#1f5fa8", "#7a8794"
 
 
 def write_report(subject: Subject, found: Identified, notes: Sequence[str], file: Path) -> None:
-    """Write the page. Names come from bags and URDFs: the template escapes every one of them."""
-    environment = Environment(
-        loader=PackageLoader("kane_dynamics_ros.identification", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
+    """Write the page, with the result's figures for each joint."""
     joints = subject.model.joint_names
     figures = [Markup(joint_figure(found, j, subject.units[j][2])) for j in range(len(joints))]
-    text = environment.get_template("report.html.j2").render(
+    text = rendered(
+        "kane_dynamics_ros.identification",
+        "report.html.j2",
         subject=subject,
         found=found,
         joints=joints,
@@ -45,8 +41,9 @@ def write_report(subject: Subject, found: Identified, notes: Sequence[str], file
 
 
 def joint_figure(found: Identified, joint: int, unit: str) -> str:
-    """Residuals over time and against speed, before and after, and the friction curve with the data behind
-    it.
+    """Residuals over time and against speed, before and after, and the friction curve.
+
+    The data that the curve was fitted to are behind it.
     """
     curves = found.curves
     figure = Figure(figsize=(10, 8.2))

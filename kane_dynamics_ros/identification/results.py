@@ -1,7 +1,5 @@
 """What an identification writes: ``identified.json``, ``parameters.yaml``, and lines for a terminal."""
 
-import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -18,6 +16,7 @@ from kane_dynamics_ros.identification.identify import (
 )
 from kane_dynamics_ros.identification.motion_store import Track
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.text import aligned
 
 FORMAT = 2  # rises when a field changes its name or meaning
 COEFFICIENTS = {
@@ -59,11 +58,6 @@ class Subject(NamedTuple):
 
 
 # ``identified.json``
-
-
-def json_text(subject: Subject, found: Identified, files: Mapping[str, str], notes: Sequence[str]) -> str:
-    """The whole result as JSON; numbers that are not finite become null."""
-    return json.dumps(_plain(as_data(subject, found, files, notes)), indent=2, allow_nan=False) + "\n"
 
 
 def as_data(
@@ -181,18 +175,8 @@ def _base_parameter(base: BaseParameter) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def not_identifiable(subject: Subject, found: Identified) -> Iterator[tuple[str, list[str]]]:
-    """Of each body, the parameters that stay as uncertain as the URDF's: the motion does not show them."""
+    """The parameters of each body that stay as uncertain as the URDF's: no motion shows them."""
     for body, shares, nominal in zip(
         subject.model.bodies, found.determined, found.nominal.inertial, strict=True
     ):
@@ -257,7 +241,7 @@ def lines(subject: Subject, found: Identified, notes: Sequence[str]) -> Iterator
 
 
 def _table(subject: Subject, found: Identified) -> Iterator[str]:
-    """Of each joint the effort and the residuals on held-out data, and its fitted terms; words flush left."""
+    """Effort, residuals on held-out data and fitted terms of each joint; words flush left."""
     held = found.held
     residuals = held.nominal, held.identified, held.plain
     rows: list[tuple[str, ...]] = [
@@ -269,9 +253,4 @@ def _table(subject: Subject, found: Identified) -> Iterator[str]:
         figures = (f"{x[j]:.4g}" for x in (held.effort, *residuals))
         rows.append((joint, *figures, subject.units[j][2], ", ".join(names) or "none"))
     rows.append(("all joints, relative", "", *(f"{100 * held.relative(x):.2f} %" for x in residuals), "", ""))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = zip(row, widths, strict=True)
-        yield "  ".join(
-            c.ljust(w) if k in (0, 5, 6) else c.rjust(w) for k, (c, w) in enumerate(cells)
-        ).rstrip()
+    yield from aligned(rows, left={0, 5, 6})

@@ -175,7 +175,7 @@ def plan_feedforward(values: Mapping[str, str]) -> LaunchPlan:
 
 
 def plan_simulation(values: Mapping[str, str]) -> LaunchPlan:
-    """The same with a simulated arm; ``values`` are those of ``SIMULATION_ARGUMENTS``."""
+    """The launch with a simulated arm; ``values`` are those of ``SIMULATION_ARGUMENTS``."""
     robot = _Robot(values)
     plan = _robot_plan(robot)
     own = {
@@ -443,7 +443,7 @@ def actions_of_plan(plan: LaunchPlan) -> list[Any]:
         return words + nodes
     name = " ".join(plan.last[1:4])
     last = actions.ExecuteProcess(cmd=list(plan.last), output="screen")
-    return [*words, *nodes, last, *_on_end(last, name, well_too=False)]
+    return [*words, *nodes, last, *_on_end(last, name, exit_zero_is_error=False)]
 
 
 def _node_actions(node: NodePlan, namespace: str) -> list[Any]:
@@ -471,13 +471,13 @@ def _node_actions(node: NodePlan, namespace: str) -> list[Any]:
         remappings=list(node.remappings),
         arguments=list(node.arguments),
     )
-    return [action, *(_on_end(action, node.executable, well_too=True) if node.required else [])]
+    return [action, *(_on_end(action, node.executable, exit_zero_is_error=True) if node.required else [])]
 
 
-def _on_end(action: Any, name: str, well_too: bool) -> list[Any]:
+def _on_end(action: Any, name: str, exit_zero_is_error: bool) -> list[Any]:
     """Handlers: the last error that the process tells is remembered, and its end becomes the launch's.
 
-    The exception is launch's way to a non-zero exit code; with ``well_too``
+    The exception is launch's way to a non-zero exit code; with ``exit_zero_is_error``
     exit code 0 is an error too: that of a node which was not asked to end.
     """
     actions = importlib.import_module("launch.actions")
@@ -491,7 +491,7 @@ def _on_end(action: Any, name: str, well_too: bool) -> list[Any]:
     def end(event: Any, context: Any) -> list[Any]:
         if context.is_shutdown:  # Ctrl-C, or another node's end
             return []
-        if event.returncode or well_too:
+        if event.returncode or exit_zero_is_error:
             error: KaneDynamicsError = NodeEndedError(name, event.returncode, last_words[0])
             return [actions.OpaqueFunction(function=_raiser(error))]
         return [actions.Shutdown(reason=f"{name} has ended")]

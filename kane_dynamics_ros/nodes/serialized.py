@@ -95,8 +95,10 @@ class _Cursor:
 
 
 class SerializedPoints(Sequence[RequestPoint]):
-    """The points of a serialized trajectory, each made when it is asked for: a hundred thousand objects that
-    stay would hold up every collection of garbage."""
+    """The points of a serialized trajectory, each made when it is asked for.
+
+    A hundred thousand objects that stay would hold up every collection of garbage.
+    """
 
     def __init__(self, body: Bytes, order: str, places: "array[int]") -> None:
         self._body, self._order, self._places = body, order, places

@@ -408,8 +408,10 @@ class TrajectoryRun:
 
     @contextmanager
     def _paused_robot(self) -> Iterator[None]:
-        """Pause a simulated robot in lock step: the trajectory comes at one moment of its time, however long
-        the controller's process takes it. Other robots go on."""
+        """Pause a simulated robot in lock step, so that the trajectory comes at one moment of its time.
+
+        It does so however long the controller's process takes. Other robots go on.
+        """
         robots = self._node.get_publishers_info_by_topic(STATES) if self._simulated else []
         clients = [
             AsyncParameterClient(self._node, f"{each.node_namespace.rstrip('/')}/{each.node_name}")

@@ -36,8 +36,9 @@ Field = tuple[sp.Matrix, ...]  # what stands before 1, x, x^2 and x^3 in a vecto
 
 @dataclass
 class Differentiator:
-    """Takes derivatives and counts them: ``calls``, a vector by a vector counted once, and ``scalars``,
-    each scalar by each scalar.
+    """Takes derivatives and counts them.
+
+    ``calls``: a vector by a vector counted once; ``scalars``: each scalar by each scalar.
     """
 
     calls: int = 0

@@ -50,8 +50,10 @@ FORCES_AT_C_AND_D = slice(4, 8)
 
 
 class CoupledMotion(NamedTuple):
-    """Samples: time [s] (N,), slide [m] (N,), the lever's middle across its chord [m] (N,), how much nearer
-    its ends are for its bend [m] (N,), and X_C, Y_C, X_D, Y_D [N] (N, 4).
+    """Samples of a run, N of them.
+
+    Time [s] (N,), slide [m] (N,), the lever's middle across its chord [m] (N,), how much nearer its ends are
+    for its bend [m] (N,), and X_C, Y_C, X_D, Y_D [N] (N, 4).
     """
 
     time: Array
@@ -152,7 +154,7 @@ def coupled_run(
 def rigid_run(
     pump: Mechanism, lever: Lever, start: MechanismState, duration: float, samples: int
 ) -> CoupledMotion:
-    """The same with a rigid lever, by eq. (A46)."""
+    """The motion with a rigid lever, by eq. (A46)."""
     pump = with_lever(pump, lever)
 
     def at(t: float, x_D: float, v_D: float) -> MechanismState:

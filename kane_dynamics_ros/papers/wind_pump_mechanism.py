@@ -210,8 +210,9 @@ def mass_matrix(pump: Mechanism) -> Array:
 
 
 def external_forces(pump: Mechanism, motion: MechanismState, torque: float) -> Array:
-    """{Q_ext} of eq. (A42), (10,). The mass centre of body 3 is that of pendulum and weight together, so
-    that gravity has no moment about it.
+    """{Q_ext} of eq. (A42), (10,).
+
+    The mass centre of body 3 is that of pendulum and weight together, so that gravity has no moment about it.
     """
     Q = np.zeros(10)
     Q[[1, 4, 7]] = -GRAVITY * np.array([pump.m1, pump.m2, pump.m3])
@@ -264,8 +265,9 @@ def slide_acceleration(pump: Mechanism, motion: MechanismState) -> float:
 
 
 def driven(pump: Mechanism, motion: MechanismState) -> Loads:
-    """What a crank that turns steadily needs and bears: eq. (A46) for x_D'' and the torque, then eq. (A43)
-    for the liaison forces.
+    """What a crank that turns steadily needs and bears.
+
+    Eq. (A46) for x_D'' and the torque, then eq. (A43) for the liaison forces.
     """
     angles = close_loop(pump, motion.phi_1, motion.x_D)
     A, B = accelerations(pump, angles)

@@ -1,22 +1,13 @@
 """What can be wrong with a bag; each message names the bag, the topic and the way out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.text import listed
 
 JOINT_STATE_TYPE = "sensor_msgs/msg/JointState"
 LISTED = 20  # names that a message lists; a bag may hold any number
-
-
-def _listed(names: Iterable[str]) -> str:
-    every = list(names)
-    rest = [f"{len(every) - LISTED} more"] if len(every) > LISTED else []
-    return ", ".join([*map(_shown, every[:LISTED]), *rest]) or "none"
-
-
-def _shown(name: str) -> str:
-    return repr(name if len(name) <= 200 else name[:200] + "...")
 
 
 class BagError(KaneDynamicsError):
@@ -76,7 +67,7 @@ class NoJointStatesError(BagError):
     def __init__(self, bag: Path, topics: Mapping[str, str]) -> None:
         super().__init__(
             bag,
-            f"no topic of type {JOINT_STATE_TYPE}; found topics {_listed(topics)}; "
+            f"no topic of type {JOINT_STATE_TYPE}; found topics {listed(topics)}; "
             "record joint_states, or name its topic with --topic",
         )
 
@@ -86,7 +77,8 @@ class UnknownTopicError(BagError):
 
     def __init__(self, bag: Path, topic: str, candidates: Sequence[str]) -> None:
         super().__init__(
-            bag, f"no topic {topic!r} of type {JOINT_STATE_TYPE}; allowed for --topic: {_listed(candidates)}"
+            bag,
+            f"no topic {topic!r} of type {JOINT_STATE_TYPE}; allowed for --topic: {listed(candidates)}",
         )
 
 
@@ -95,7 +87,8 @@ class AmbiguousTopicError(BagError):
 
     def __init__(self, bag: Path, candidates: Sequence[str]) -> None:
         super().__init__(
-            bag, f"several topics may be the joint states: {_listed(candidates)}; choose one with --topic"
+            bag,
+            f"several topics may be the joint states: {listed(candidates)}; choose one with --topic",
         )
 
 
@@ -116,10 +109,10 @@ class NoMeasurementError(BagError):
     def __init__(self, bag: Path, own: Sequence[str], commanded: Sequence[str]) -> None:
         way_out = "record joint_states"
         if commanded:
-            way_out += f"; should {_listed(commanded)} be measured, name it with --topic"
+            way_out += f"; should {listed(commanded)} be measured, name it with --topic"
         super().__init__(
             bag,
-            f"no measured joint states: by their names the topics {_listed([*own, *commanded])} carry "
+            f"no measured joint states: by their names the topics {listed([*own, *commanded])} carry "
             f"computed or commanded efforts, which a model explains whatever the robot did; {way_out}",
         )
 
@@ -141,7 +134,7 @@ class NotFiniteError(BagError):
     def __init__(self, bag: Path, joints: Sequence[str]) -> None:
         super().__init__(
             bag,
-            f"no verdict: the figures of joint {_listed(joints)} are not finite; look for values in the bag "
+            f"no verdict: the figures of joint {listed(joints)} are not finite; look for values in the bag "
             "that the robot cannot have had",
         )
 
@@ -190,14 +183,15 @@ class MissingFieldError(BagError):
     def __init__(self, bag: Path, topic: str, field: str, joints: Sequence[str]) -> None:
         super().__init__(
             bag,
-            f"topic {topic!r}: no {field} of joint {_listed(joints)} in any message; a verdict needs "
+            f"topic {topic!r}: no {field} of joint {listed(joints)} in any message; a verdict needs "
             "position and measured effort: have the driver or joint_state_broadcaster publish them",
         )
 
 
 class JointMismatchError(BagError):
-    """Joints of the model that no message names; ``proposed`` is a renaming that would make all of them
-    fit.
+    """Joints of the model that no message names.
+
+    ``proposed`` is a renaming that would make all of them fit.
     """
 
     def __init__(
@@ -212,8 +206,8 @@ class JointMismatchError(BagError):
         one = len(missing) == 1
         super().__init__(
             bag,
-            f"topic {topic!r}: {'joint' if one else 'joints'} {_listed(missing)} of the model never "
-            f"{'appears' if one else 'appear'}; found joints {_listed(found)}; {way_out}",
+            f"topic {topic!r}: {'joint' if one else 'joints'} {listed(missing)} of the model never "
+            f"{'appears' if one else 'appear'}; found joints {listed(found)}; {way_out}",
         )
 
 

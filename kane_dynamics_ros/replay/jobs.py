@@ -11,7 +11,7 @@ from pathlib import Path
 from kane_dynamics_ros.description import DescriptionError, Robot, check_origin, load_robot, parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.replay.errors import DaskAddressError, DaskMissingError
-from kane_dynamics_ros.replay.estimation.motion import Observation, observe
+from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording, estimate_recording
 from kane_dynamics_ros.replay.reading.bag import bag_files
 from kane_dynamics_ros.replay.reading.recording import Renaming, read_recording
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, Verdict, analyse
@@ -61,11 +61,11 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> JobRes
         model = load_model(job.model)
         if job.urdf_friction:
             model = model.with_urdf_friction()
-        observation, analysis = _judge(job, model, progress)
+        estimated, analysis = _judge(job, model, progress)
         verdict = analysis.verdict
         warnings = []
         if job.report is not None:
-            warnings = write_report(observation, analysis, model, job.report, job.urdf)
+            warnings = write_report(estimated, analysis, model, job.report, job.urdf)
         return JobResult(job.bag, verdict, None, tuple(warnings))
     except KaneDynamicsError as error:
         return JobResult(job.bag, verdict, str(error))
@@ -75,16 +75,16 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> JobRes
 
 def _judge(
     job: Job, model: DynamicsModel, progress: Callable[[int], object] | None
-) -> tuple[Observation, Analysis]:
+) -> tuple[EstimatedRecording, Analysis]:
     revolving = [joint.name for joint in model.joints if joint.kind != "prismatic"]
     # the recording is never named, so that its samples are gone before the model's efforts need their memory
-    observation = observe(
+    estimated = estimate_recording(
         read_recording(job.bag, model.joint_names, job.topic, progress, job.rename, revolving=revolving),
         job.cutoff,
     )
-    note = robot_note(observation.description, job.urdf, model)
-    analysis = analyse(observation, model)
-    return observation, replace(
+    note = robot_note(estimated.description, job.urdf, model)
+    analysis = analyse(estimated, model)
+    return estimated, replace(
         analysis, verdict=replace(analysis.verdict, notes=(note, *analysis.verdict.notes))
     )
 
@@ -157,8 +157,9 @@ def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iter
 
 @contextmanager
 def executor(workers: int, dask: str | None) -> Iterator[Executor]:
-    """Processes of this machine, or a Dask cluster's workers. Raises ``DaskMissingError``,
-    ``DaskAddressError``.
+    """Processes of this machine, or a Dask cluster's workers.
+
+    Raises ``DaskMissingError``, ``DaskAddressError``.
     """
     if dask is None:
         # spawn: a forked child would inherit the threads' locks of the numerical libraries

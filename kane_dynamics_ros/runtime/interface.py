@@ -145,14 +145,14 @@ class DynamicsModel(Protocol):
     urdf_hash: str
 
     def with_parameters(self, **changes: Any) -> "DynamicsModel":
-        """The same robot with some fields of ``Parameters`` replaced.
+        """A model of the robot with some fields of ``Parameters`` replaced.
 
         Raises:
             ParameterError: an unknown field, or a value that makes no sense.
         """
 
     def with_urdf_friction(self) -> "DynamicsModel":
-        """The same robot with the URDF's damping and friction switched on (off by default)."""
+        """A model of the robot with the URDF's damping and friction switched on (off by default)."""
 
     # Inverse and forward dynamics, and their derivatives
 

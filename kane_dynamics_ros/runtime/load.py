@@ -58,7 +58,7 @@ class ModelChecksumError(KaneDynamicsError):
         super().__init__(f"{path}: {what}; generate it again with kane_dynamics generate")
 
 
-class PlantedModuleError(KaneDynamicsError):
+class UntrustedModuleError(KaneDynamicsError):
     """A module that anybody could have put where it lies."""
 
     def __init__(self, path: Path, owner: str) -> None:
@@ -97,7 +97,7 @@ def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> 
     Raises:
         ModelNotFoundError: no such file or name.
         ModelChecksumError: not a generated module, or changed since.
-        PlantedModuleError: another user's, in a folder that anybody may write to, or below one.
+        UntrustedModuleError: another user's, in a folder that anybody may write to, or below one.
         CompileError: ``backend="c"`` and it cannot be compiled.
         BackendError: another word for ``backend``.
     """
@@ -184,8 +184,8 @@ def find_module(source: str | os.PathLike[str]) -> Path:
     """The file of a generated module, or of a shipped model given by name.
 
     Raises:
-        ModelNotFoundError: no such file or name. PlantedModuleError: a link that anybody could have put there
-            leads to another user's file.
+        ModelNotFoundError: no such file or name.
+        UntrustedModuleError: a link that anybody could have put there leads to another user's file.
     """
     path = Path(source)
     if path.is_file():
@@ -216,7 +216,7 @@ def read_module(path: Path) -> CheckedModule:
 
     Raises:
         ModelChecksumError: not a generated module, or changed since. NotAModuleError: XML, as a URDF is.
-        PathError: it cannot be read. PlantedModuleError: anybody could have put it there.
+        PathError: it cannot be read. UntrustedModuleError: anybody could have put it there.
     """
     try:
         with path.open("rb") as file:
@@ -262,7 +262,7 @@ def _check_writers(path: Path, status: os.stat_result) -> None:
 
 
 def _refuse_planted(path: Path, status: os.stat_result) -> None:
-    """Raise ``PlantedModuleError`` where a folder that others may write to leads to another user's file.
+    """Raise ``UntrustedModuleError`` where a folder that others may write to leads to another user's file.
 
     Folders count as far up as they belong to other users, and the one above these.
     """
@@ -271,7 +271,7 @@ def _refuse_planted(path: Path, status: os.stat_result) -> None:
     while _is_of_another_user(of) and (folder := next(folders, None)):
         of = os.stat(folder)
         if of.st_mode & stat.S_IWOTH:
-            raise PlantedModuleError(path, _name(status.st_uid))
+            raise UntrustedModuleError(path, _name(status.st_uid))
 
 
 def _is_of_another_user(status: os.stat_result) -> bool:

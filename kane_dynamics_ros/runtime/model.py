@@ -116,7 +116,7 @@ class ModelMetadata:
         )
 
     def total_mass(self, parameters: Parameters) -> float:
-        """Of all that the joints move, payload included [kg]."""
+        """The mass of all that the joints move, payload included [kg]."""
         own = parameters.inertial if parameters.inertial is not None else self.model["inertial_parameters"]
         return float(sum(own[::10]) + parameters.payload.mass)
 
@@ -404,7 +404,7 @@ class GeneratedModel(DynamicsModel):
 
 
 def documents() -> dict[str, tuple[str, str]]:
-    """For each compiled function the name and the docstring that ``help`` shows, with its signature."""
+    """The name and the docstring of each compiled function that ``help`` shows, with its signature."""
     found = {}
     direct = (*ALWAYS_DIRECT, *DIRECT_WITH_MASS, *DIRECT_WITHOUT_FRICTION, "inverse_dynamics")
     for name in (*direct, *SHOWN):

@@ -26,7 +26,7 @@ def test_text_is_the_default_form(capsys):
     assert error == ""
 
 
-def test_latex(capsys):
+def test_equations_as_latex_are_one_align_environment_with_indices(capsys):
     lines, _ = inspect(capsys, str(URDF / "three_link_chain.urdf"), "--equations", "latex")
     assert (lines[0], lines[-1]) == (r"\begin{align*}", r"\end{align*}")
     assert r"G_{3} &= c_{123} g m_{3} r_{x3} \\" in lines

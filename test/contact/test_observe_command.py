@@ -42,6 +42,15 @@ def test_both_pushes_are_found_and_none_else_though_the_model_is_wrong(tmp_path:
         assert contact["joints"]
     page = (tmp_path / "report" / "contacts.html").read_text()
     assert all(name in page for name in NAMES)
+    assert page.count("<svg") == 1
+
+
+def test_page_of_contacts_shows_names_as_text(tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / "<script>alert(1)</script>" / "bag", pushed(24.0, 125.0))
+    contacts_in(bag, tmp_path / "report")
+    page = (tmp_path / "report" / "contacts.html").read_text()
+    assert "<script" not in page
+    assert page.count("&lt;script&gt;alert(1)") == 3  # title, heading, first line
 
 
 def test_long_pushes_of_an_arm_that_stands_still_are_found(tmp_path: Path) -> None:

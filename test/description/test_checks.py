@@ -85,7 +85,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_warning(name):
+def test_suspect_description_is_warned_of_with_code_line_and_reason(name):
     text, expected = CASES[name]
     assert warnings(text, tip="two") == expected
 

@@ -221,7 +221,7 @@ def test_T21_regrouped_inertias_keep_the_torques(keep):
 
 
 @pytest.mark.parametrize("witness", [lagrange, maggi, gibbs_appell], ids=["T22", "T23", "T24"])
-def test_witness(witness):
+def test_T22_to_T24_witness_agrees_with_newton_and_euler(witness):
     assert witness.inverse_dynamics(CHAIN, Q, U, U_RATE, GRAVITY) == pytest.approx(TAU, **CLOSE)
 
 

@@ -36,7 +36,7 @@ def spread(expression):
         (sympy.Integer(0), "0"),
     ],
 )
-def test_compact_forms(expression, text):
+def test_sines_and_cosines_of_sums_are_written_with_indices(expression, text):
     assert str(compact(spread(expression), q)) == text
 
 

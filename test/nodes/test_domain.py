@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -18,10 +19,41 @@ from kane_dynamics_ros.ros_domain import (
     free_domain,
     ports,
     private_environment,
-    processes_on,
 )
 
 PATIENCE = 30.0  # [s] on a busy machine
+
+
+def processes_on(domain):
+    """The ids of the processes that listen on the domain, by what Linux says of its sockets.
+
+    Processes of other users are not visible to a user who is not root.
+    """
+    inodes = set()
+    for table in ("/proc/net/udp", "/proc/net/udp6"):
+        try:
+            rows = [line.split() for line in Path(table).read_text().splitlines()[1:]]
+        except OSError:
+            continue
+        wanted = set(ports(domain))
+        inodes |= {row[9] for row in rows if int(row[1].rpartition(":")[2], 16) in wanted}
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*") if inodes else ():
+        try:
+            links = map(target_of, (folder / "fd").iterdir())
+            if any(link.removeprefix("socket:[").removesuffix("]") in inodes for link in links):
+                found.add(int(folder.name))
+        except OSError:  # ended meanwhile, or another user's
+            continue
+    return found
+
+
+def target_of(link):
+    """What a link points to; nothing where it was closed meanwhile."""
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
 
 
 def claimed_elsewhere(taken):

@@ -53,20 +53,20 @@ def test_direction_cosines_relate_successive_frames_and_each_to_the_ground(steps
         assert same(to_print * steps[name], printed.TABLE_2[name], ANGLES)
 
 
-def test_velocities_and_angular_velocities(steps):
+def test_velocities_agree_with_the_printed_ones(steps):
     for k, body in enumerate("ABC"):
         assert same(in_N(steps[f"omega_{body}"], body), printed.ANGULAR_VELOCITY[k], ANGLES)
         assert same(in_N(steps[f"v_{body}*"], body), printed.VELOCITY[k], ANGLES)
 
 
-def test_accelerations(steps):
+def test_accelerations_agree_with_the_printed_11_and_12(steps):
     """(11) and (12); (10) and (18) lack a dot, (20) is destroyed: the other tests of this paper say how."""
     for k, body in ((1, "B"), (2, "C")):
         assert same(in_N(steps[f"alpha_{body}"], body), printed.ANGULAR_ACCELERATION[k], ANGLES)
     assert same(in_N(steps["a_B*"], "B"), printed.ACCELERATION[1], ANGLES)
 
 
-def test_partial_velocities(steps):
+def test_partial_velocities_agree_with_the_printed_ones(steps):
     nothing = sympy.zeros(3, 1)
     for k, body in enumerate("ABC"):
         for r in range(3):

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 import sympy
-from scipy.integrate import solve_ivp
-from sympy import Matrix, cos, sin
-
-from kane_dynamics_ros.papers import manipulator_maggi
-from kane_dynamics_ros.papers.nonholonomic import (
+from nonholonomic_systems import (
     System,
     cart,
     g,
@@ -18,6 +14,10 @@ from kane_dynamics_ros.papers.nonholonomic import (
     rolling_disk,
     skate,
 )
+from scipy.integrate import solve_ivp
+from sympy import Matrix, cos, sin
+
+from kane_dynamics_ros.papers import manipulator_maggi
 
 
 def solved(system: System) -> Matrix:

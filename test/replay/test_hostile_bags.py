@@ -36,8 +36,8 @@ from kane_dynamics_ros.replay.reading.compression import (
     unpack_file,
     unpack_message,
 )
-from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, joined
-from kane_dynamics_ros.replay.reading.recording import read_recording
+from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates, joined
+from kane_dynamics_ros.replay.reading.recording import read_recording, set_aside
 
 MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
 NAMES = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
@@ -263,6 +263,21 @@ def test_impossible_sample_is_set_aside_and_named(tmp_path, field, value):
     for one, other in zip(found.joints, clean.joints, strict=True):
         # one missing sample of 100 Hz is interpolated; the noise-free efforts have an RMS of newton metres
         assert one.fit.rmse == pytest.approx(other.fit.rmse, abs=1e-3)
+
+
+def test_impossible_values_are_set_aside_in_a_copy_of_what_was_read():
+    names, times = ("a", "b"), np.arange(4, dtype=np.int64) * 10**7
+    position, effort = np.ones((4, 2)), np.array([[1.0, np.inf], [2.0, 3.0], [-np.inf, 4.0], [np.nan, 5.0]])
+    read = JointStates(names, times, times, position, position, effort, names, 0, 0)
+    before = effort.copy()
+    cleaned, impossible = set_aside(read)
+    np.testing.assert_array_equal(read.effort, before)
+    np.testing.assert_array_equal(cleaned.effort, np.where(np.isinf(before), np.nan, before))
+    assert cleaned.position is position  # nothing to set aside: no copy
+    assert [(one.joint, one.field, one.count, one.total) for one in impossible] == [
+        ("a", "effort", 1, 3),
+        ("b", "effort", 1, 4),
+    ]
 
 
 def test_too_many_impossible_samples_are_an_error(tmp_path):

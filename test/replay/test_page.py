@@ -32,7 +32,7 @@ def test_playback_is_in_the_page_to_six_digits():
 
 
 def test_hostile_title_and_urdf_stay_text():
-    hostile = "</script><script>alert('no')</script>$title"
+    hostile = "</script><script>alert('no')</script>{{ title }}"
     text = page(sample_playback(title=hostile, urdf=hostile))
     assert embedded(text)["urdf"] == hostile
     assert "<script>alert" not in text

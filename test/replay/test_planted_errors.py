@@ -11,7 +11,7 @@ import pytest
 from replay_bags import Array, effort, motion, pinocchio_arm, record, write_bag
 from scipy.interpolate import CubicSpline
 
-from kane_dynamics_ros.replay.estimation.motion import observe
+from kane_dynamics_ros.replay.estimation.motion import estimate_recording
 from kane_dynamics_ros.replay.reading.recording import read_recording
 from kane_dynamics_ros.replay.verdict.attribution import LinkError, TipBody
 from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
@@ -38,7 +38,7 @@ def verdict(folder: Path, tau: Array, noise: float = 1.0, velocity: bool = True)
         MODEL.joint_names,
     )
     bag = write_bag(folder / "bag", taken)
-    return analyse(observe(read_recording(bag, MODEL.joint_names)), MODEL).verdict
+    return analyse(estimate_recording(read_recording(bag, MODEL.joint_names)), MODEL).verdict
 
 
 def attributed(found: Verdict) -> dict[str, tuple[str, ...]]:
@@ -99,7 +99,7 @@ def test_friction_that_the_model_has_too_much_of_is_found(tmp_path: Path) -> Non
     tau = effort(pinocchio_arm(), Q, QD, QDD)
     bag = write_bag(tmp_path / "bag", record(Q, QD, tau, RATE, MODEL.joint_names))
     model = MODEL.with_parameters(viscous=(0.0, 5.0, 0.0, 0.0, 0.0))
-    found = analyse(observe(read_recording(bag, model.joint_names)), model).verdict
+    found = analyse(estimate_recording(read_recording(bag, model.joint_names)), model).verdict
     assert found.joints[1].findings == ("viscous friction 5 N m s/rad too large",)
     assert attributed(found) == {"alpha_2": ("viscous",)}
 
@@ -159,7 +159,7 @@ def test_a_payload_is_found_though_the_arm_rests_half_of_the_time(tmp_path: Path
     )
     taken = record(q, qd, effort(arm, q, qd, qdd), RATE, MODEL.joint_names)
     recording = read_recording(write_bag(tmp_path / "bag", taken), MODEL.joint_names)
-    found = analyse(observe(recording), MODEL).verdict
+    found = analyse(estimate_recording(recording), MODEL).verdict
     assert isinstance(found.cause, TipBody)
     assert found.cause.mass == pytest.approx(0.5, rel=0.05)
 

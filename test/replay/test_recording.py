@@ -133,20 +133,20 @@ def test_joint_states_are_preferred_to_other_topics_of_their_type(tmp_path: Path
     assert len(read(tmp_path / "other", topics, "/measured").states.stamps) == 3
 
 
-def test_zero_messages(tmp_path: Path) -> None:
+def test_topic_without_messages_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path, {("/joint_states", JOINT_STATE): [], ("/chatter", TEXT): [(1, text(""))]}) == (
         "topic '/joint_states': it holds zero messages; record while the joint state publisher runs"
     )
 
 
-def test_only_malformed_messages(tmp_path: Path) -> None:
+def test_topic_of_malformed_messages_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path, {("/joint_states", JOINT_STATE): [(1, b"junk"), (2, b"")]}) == (
         "topic '/joint_states': all 2 messages on it are malformed; record while the joint state "
         "publisher runs"
     )
 
 
-def test_no_effort(tmp_path: Path) -> None:
+def test_recording_without_effort_is_refused(tmp_path: Path) -> None:
     silent = record(RECORD.position, RECORD.velocity, None, 1000, RECORD.names)
     messages = [(int(silent.received[i]), joint_state(silent, i)) for i in range(200)]
     assert refusal(tmp_path, {("/joint_states", JOINT_STATE): messages}) == (

@@ -10,7 +10,7 @@ import pytest
 from replay_bags import write_bag
 from simulated_arm import recorded
 
-from kane_dynamics_ros.replay.estimation.motion import observe
+from kane_dynamics_ros.replay.estimation.motion import estimate_recording
 from kane_dynamics_ros.replay.reading.recording import read_recording
 from kane_dynamics_ros.replay.verdict.attribution import TipBody
 from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
@@ -23,7 +23,7 @@ LOAD = Payload(0.8, (0.0, 0.0, 0.05))
 
 def verdict(folder: Path, payload: Payload, model: DynamicsModel) -> Verdict:
     bag = write_bag(folder / "bag", recorded(MODEL, payload))
-    return analyse(observe(read_recording(bag, model.joint_names)), model).verdict
+    return analyse(estimate_recording(read_recording(bag, model.joint_names)), model).verdict
 
 
 def test_a_model_with_the_arms_friction_explains_it(tmp_path: Path) -> None:

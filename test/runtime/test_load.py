@@ -24,7 +24,7 @@ from kane_dynamics_ros.runtime.load import (
     ModelChecksumError,
     ModelNotFoundError,
     NotAModuleError,
-    PlantedModuleError,
+    UntrustedModuleError,
 )
 
 BACKENDS = ["python"] + (["c"] if compiler() else [])
@@ -168,7 +168,7 @@ def test_a_strangers_module_that_anybody_could_have_put_there_never_runs(
     if place == "a folder below":
         assert load_model(asked, backend="python").name == "small"  # who may write there let it in
         owned(folder, STRANGER, monkeypatch)
-    with pytest.raises(PlantedModuleError) as raised:
+    with pytest.raises(UntrustedModuleError) as raised:
         load_model(asked, backend="python")
     assert str(raised.value) == (
         f"{asked}: it belongs to user {STRANGER}, and lies where anybody may put files; a model is code, "

@@ -131,7 +131,7 @@ def _with_joint_free(whole: Articulated, joint: _Joint) -> Articulated:
 
 
 def _seen_from_previous(body: Articulated, placement: Placement) -> Articulated:
-    """The same about the previous body's origin, in its axes: a_Bo = a_Po + alpha x p."""
+    """The articulated inertia about the previous body's origin, in its axes: a_Bo = a_Po + alpha x p."""
     p, turn = placement.p_PoBo_P, placement.matrix_to_previous
     I, H, m = turn(symmetric(body.I)), turn(body.H), turn(symmetric(body.m))  # noqa: E741
     moved = [add(H_row, P_m) for H_row, P_m in zip(H, cross_columns(p, m), strict=True)]

@@ -133,7 +133,7 @@ def joint_axes(placements: Sequence[Placement], poses: Sequence[BodyPose]) -> li
 def partial_velocities_of_point(
     placements: Sequence[Placement], poses: Sequence[BodyPose], point: Vector
 ) -> list[tuple[Vector, Vector]]:
-    """Of each joint's own speed: the last body's angular velocity and that of its point, in root axes, (T4).
+    """Partial velocities (omega, v) of the last body and its point for each speed, in root axes, (T4).
 
     [1] and [m], of a prismatic joint 0 and [1]; multipliers of joints that follow others are not in it.
     ``point``: its position in the root frame [m].
@@ -260,7 +260,7 @@ def _gather(omega: Vector, alpha: Vector, a_Bo: Vector) -> BodyMotion:
 def _turned_about_z(
     placement: Placement, previous: BodyMotion, omega: Vector, alpha_z: Scalar, a_Bo: Vector
 ) -> BodyMotion:
-    """The same for a joint about z, with fewer operations, (T10).
+    """The motion of the body beyond a joint about z, with fewer operations than ``_gather``, (T10).
 
     Points on the joint's axis move with the previous body: U z is the previous body's, turned. It holds
     U_xz = w_z w_x + alpha_y, U_yz = w_y w_z - alpha_x and U_zz = -(w_x^2 + w_y^2), which leaves only the

@@ -120,7 +120,7 @@ def body_inertia(inertia: Inertia) -> BodyInertia:
 
 
 def moved(body: BodyInertia, R_AB: Matrix, p_AoBo_A: Vector) -> BodyInertia:
-    """The same body seen from frame A: rotate, then shift the reference point from Bo to Ao ``p_AoBo_A`` [m].
+    """The body seen from frame A: rotate, then shift the reference point from Bo to Ao ``p_AoBo_A`` [m].
 
     With h' = R h: h_A = h' + m p and S_A = R S R^T + p h'^T + h' p^T + m p p^T, (T20) of docs/theory.md: the
     parallel-axis theorem in second moments.

@@ -28,7 +28,7 @@ class Family:
     axes: int
 
     def options(self) -> list["Family"]:
-        """The same family with every choice of axes."""
+        """The family with every choice of axes."""
         return [replace(self, axes=axes) for axes in (UNTURNED, *range(self.first, self.last + 1))]
 
 

@@ -36,7 +36,7 @@ InverseDynamics = Callable[..., Any]  # (chain, q, qd, qdd, gravity) -> tau, gen
 
 
 def symbolic_chain(chain: Chain) -> Chain:
-    """The same chain with symbols for its physical numbers; angles are kept, exact where simple."""
+    """The chain with symbols for its physical numbers; angles are kept, exact where simple."""
     n = len(chain.joints)
     joints = tuple(_symbolic_joint(joint, index + 1) for index, joint in enumerate(chain.joints))
     return replace(
@@ -125,7 +125,7 @@ def _exact_angle(angle: float) -> Any:
 
 
 class PartialVelocities(NamedTuple):
-    """Of body k for generalized speed u_r, each (3, 1), in body axes and compact form; from 1."""
+    """The partial velocities of body k for speed u_r, each (3, 1), in body axes; k and r from 1."""
 
     k: int
     r: int

@@ -130,7 +130,7 @@ def _correlated(measured: Array, commanded: Array, lags: int) -> Array:
 
 
 def _parabola(values: Array, peak: int) -> tuple[float, float]:
-    """Of the parabola through the peak and its neighbours: its top, in samples from the peak, and -c''."""
+    """The top of the parabola through the peak and its neighbours, in samples from the peak, and -c''."""
     if not 0 < peak < len(values) - 1:
         return 0.0, 0.0
     left, top, right = values[peak - 1 : peak + 2]

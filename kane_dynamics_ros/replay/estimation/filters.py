@@ -59,5 +59,5 @@ def choose_cutoff(position: Array, rate: float) -> float:
 def _end(frequency: Array, power: Array, floor: float) -> float:
     """The first frequency past the peak at which the motion drowns in the noise."""
     peak = int(np.argmax(power))
-    drowned = np.flatnonzero(power[peak:] <= ABOVE_NOISE * floor)
-    return float(frequency[peak + drowned[0]] if len(drowned) else frequency[-1])
+    below_noise = np.flatnonzero(power[peak:] <= ABOVE_NOISE * floor)
+    return float(frequency[peak + below_noise[0]] if len(below_noise) else frequency[-1])

@@ -2,8 +2,8 @@
 
 A recording is cut where its clock starts again (passes), each quantity of a joint is freed of repeats and of
 samples that are missing (series), the parts without gaps are found (spans), and only then is anything
-sampled, filtered and differentiated (intervals, ``estimate``). ``observe`` keeps all that a verdict needs, at
-a fraction of the samples' memory.
+sampled, filtered and differentiated (intervals, ``estimate``). ``estimate_recording`` keeps all that a
+verdict needs, at a fraction of the samples' memory.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -238,9 +238,9 @@ class Motion:
     """The intervals of a recording, filtered alike, and how: all of it goes into the report.
 
     ``sampled`` [Hz] is the recorded rate, ``rate`` [Hz] the one after decimation, ``cutoff`` [Hz] the
-    low-pass's; ``edge``: samples at each end of an interval that the filters spoil; ``derived``: joints whose
-    velocity was derived from the position; ``gaps`` are their lengths [s]; ``reordered`` and ``repeated``
-    count messages.
+    low-pass's; ``edge``: samples that the filters distort at each end of an interval; ``derived``:
+    joints whose velocity was derived from the position; ``gaps`` are their lengths [s]; ``reordered`` and
+    ``repeated`` count messages.
     """
 
     intervals: tuple[Interval, ...]
@@ -328,11 +328,11 @@ def _interval(span: Span, step: float, factor: int, cutoff: float) -> Interval:
     )
 
 
-# Observation
+# A recording, estimated
 
 
 @dataclass(frozen=True)
-class Observation:
+class EstimatedRecording:
     """The estimated motion, and what the recording said beside.
 
     ``first_received`` [ns] is the receive time of the first message, ``messages_per_second`` the speed of
@@ -352,10 +352,10 @@ class Observation:
     damages: tuple[str, ...]
 
 
-def observe(recording: Recording, cutoff: float | None = None) -> Observation:
+def estimate_recording(recording: Recording, cutoff: float | None = None) -> EstimatedRecording:
     """Estimate the motion; the recording can be dropped then. Raises ``TooShortError``."""
     states, commands = recording.states, recording.commands
-    return Observation(
+    return EstimatedRecording(
         bag=recording.bag,
         topic=recording.topic,
         joints=states.joints,

@@ -114,7 +114,11 @@ class MalformedMessageError(ValueError):
 
 
 class Cursor:
-    """A position in a CDR message. ``fixed`` marks the bytes of the layout: no padding, no values."""
+    """A position in a CDR message. ``fixed`` marks the bytes of the layout: no padding, no values.
+
+    It learns the layout from one message of a block, for all of them; the node's ``nodes.serialized`` reads
+    each trajectory once and copies nothing: two subjects that have the alignment in common.
+    """
 
     def __init__(self, message: bytes) -> None:
         if message[:2] not in PLAIN_CDR:

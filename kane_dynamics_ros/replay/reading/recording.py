@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from rosbags.typesys import Stores, get_typestore
@@ -210,9 +210,13 @@ class Impossible:
         )
 
 
-def set_aside(states: JointStates) -> list[Impossible]:
-    """Replace every value that is infinite, or beyond any robot's, by NaN; returns which."""
+def set_aside(states: JointStates) -> tuple[JointStates, list[Impossible]]:
+    """The states with NaN for every value that is infinite, or beyond any robot's, and which those are.
+
+    Arrays without such a value are shared with ``states``, which stays as it is.
+    """
     found = []
+    cleaned: dict[str, Any] = {}
     for field, largest in LARGEST.items():
         values = getattr(states, field)
         if not (
@@ -220,6 +224,7 @@ def set_aside(states: JointStates) -> list[Impossible]:
             or np.fmin.reduce(values, axis=None, initial=0.0) < -largest
         ):
             continue
+        cleaned[field] = values = values.copy()
         for j, joint in enumerate(states.joints):
             column = values[:, j]
             chosen = np.flatnonzero(np.abs(column) > largest)
@@ -229,7 +234,7 @@ def set_aside(states: JointStates) -> list[Impossible]:
                 total = len(column) - int(np.isnan(column).sum())
                 found.append(Impossible(joint, field, len(chosen), total, float(column[first]), time))
                 column[chosen] = np.nan
-    return found
+    return replace(states, **cleaned), found
 
 
 # Recordings
@@ -268,9 +273,10 @@ def read_recording(
     *,
     revolving: Sequence[str] = (),
 ) -> Recording:
-    """Read a bag for a model with these joints. ``topic``: the joint states, when there are several;
-    ``renamings``: of joints that the bag calls by other names; in the recording they have the model's.
-    ``revolving``: the joints that turn, see ``Recording``.
+    """Read a bag for a model with these joints.
+
+    ``topic``: the joint states, when there are several; ``renamings``: of joints that the bag calls by other
+    names; in the recording they have the model's. ``revolving``: the joints that turn, see ``Recording``.
 
     ``robot_description`` is searched in the whole bag, for it is latched and recorded once.
     Raises a ``BagError`` when there is nothing to judge; damage with a readable part is in ``damages``.
@@ -286,8 +292,7 @@ def read_recording(
         if bag.damages and not len(states.stamps):
             raise bag.damages[0]
     _check(path, chosen, states, joints)
-    states = replace(states, joints=tuple(joints))
-    impossible = set_aside(states)
+    states, impossible = set_aside(replace(states, joints=tuple(joints)))
     for one in impossible:
         if one.count > MOST_IMPOSSIBLE * one.total:
             raise ImpossibleSamplesError(path, chosen, one.joint, one.field, one.count, one.total)

@@ -55,7 +55,7 @@ def _curve(axes: Axes, comparison: Comparison, values: Array, label: str, colour
 
 
 def _thinned(time: Array, values: Array) -> tuple[Array, Array]:
-    """Of each bin the extremes in their order: the eye sees the same line."""
+    """The extremes of each bin, in their order: the eye sees the same line."""
     size = len(values) // BINS
     if size < 4:
         return time, values

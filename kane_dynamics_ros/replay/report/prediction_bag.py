@@ -8,7 +8,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
-from kane_dynamics_ros.replay.estimation.motion import Observation
+from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import STAMP, STAMP_SIZE, Integers, joint_state_layout
 from kane_dynamics_ros.replay.reading.recording import COMMAND_TYPE
@@ -53,7 +53,7 @@ def _template(joints: Sequence[str], filled: set[str]) -> bytes:
     return bytes(STORE.serialize_cdr(message, JOINT_STATE_TYPE))
 
 
-def write_prediction_bag(observation: Observation, comparison: Comparison, folder: Path) -> None:
+def write_prediction_bag(estimated: EstimatedRecording, comparison: Comparison, folder: Path) -> None:
     """Write a rosbag2 folder, which must not be there.
 
     Added are ``PREFIX/measured`` (filtered), ``PREFIX/predicted``, ``PREFIX/residual`` and a topic per term,
@@ -61,8 +61,8 @@ def write_prediction_bag(observation: Observation, comparison: Comparison, folde
     get the first message's plus the time since then, so that they lie beside the originals.
     """
     with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        _copy(observation.bag, writer)
-        received = observation.first_received + np.rint(comparison.time * 1e9).astype(np.int64)
+        _copy(estimated.bag, writer)
+        received = estimated.first_received + np.rint(comparison.time * 1e9).astype(np.int64)
         curves = {
             "measured": comparison.measured,
             "predicted": comparison.predicted,
@@ -71,7 +71,7 @@ def write_prediction_bag(observation: Observation, comparison: Comparison, folde
         }
         for name, effort in curves.items():
             connection = writer.add_connection(f"{PREFIX}/{name}", JOINT_STATE_TYPE, typestore=STORE)
-            messages = joint_state_messages(observation.joints, comparison.stamps, effort)
+            messages = joint_state_messages(estimated.joints, comparison.stamps, effort)
             for time, message in zip(received.tolist(), messages, strict=True):
                 writer.write(connection, time, message)
 

@@ -1,25 +1,24 @@
 """The report of one bag: ``report.json``, ``report.html``, ``view.html`` and the bag ``predicted``."""
 
-import json
-import math
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from kane_dynamics_ros.files import OutputFileError, list_files, write_file, written_files
 from kane_dynamics_ros.replay.errors import ReportFolderError
-from kane_dynamics_ros.replay.estimation.motion import Observation
+from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording
+from kane_dynamics_ros.replay.pages import rendered
 from kane_dynamics_ros.replay.report.figures import joint_figure
 from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
 from kane_dynamics_ros.replay.verdict.sentences import delay_sentence
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Verdict
 from kane_dynamics_ros.replay.viewing.playback import write_view
 from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.text import aligned, json_text
 
 FORMAT = 2  # rises when a field changes its name or meaning
 HEADER = ("joint", "RMSE", "bias", "NRMSE", "R^2", "worst", "at", "unit")
@@ -33,27 +32,8 @@ PREDICTED = "predicted"
 
 def write_json(verdict: Verdict, file: Path) -> None:
     """Write the verdict; figures that are not finite become null."""
-    data = {"format": FORMAT, **as_data(verdict)}
-    write_file(file, json.dumps(data, indent=2, allow_nan=False) + "\n")
-
-
-def as_data(verdict: Verdict) -> dict[str, object]:
-    """Dataclasses and named tuples as dictionaries, all the way down."""
-    data = _plain(verdict)
-    assert isinstance(data, dict)
-    return data
-
-
-def _plain(value: object) -> object:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return {name: _plain(part) for name, part in value._asdict().items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(part) for part in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return str(value) if isinstance(value, Path) else value
+    data = {"format": FORMAT, **{field.name: getattr(verdict, field.name) for field in fields(verdict)}}
+    write_file(file, json_text(data))
 
 
 # Lines for a terminal
@@ -69,7 +49,7 @@ def table(verdict: Verdict) -> list[str]:
         f"(recorded at {done.recorded_rate:.4g} Hz), below a cut-off of {done.cutoff:.3g} Hz",
         *filter(None, [delay_sentence(done.delay)]),
         "",
-        *_aligned([HEADER, *(_row(joint) for joint in verdict.joints)]),
+        *aligned([HEADER, *(_row(joint) for joint in verdict.joints)], left={0}),
         "",
         *_findings(verdict),
         *(f"note: {note}" for note in verdict.notes),
@@ -99,35 +79,19 @@ def _findings(verdict: Verdict) -> Iterator[str]:
         yield "no term is at fault: the model explains the measured efforts"
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns: the first flush left, the others flush right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(cell.ljust(width) if i == 0 else cell.rjust(width) for i, (cell, width) in enumerate(cells))
-        for cells in (list(zip(row, widths, strict=True)) for row in rows)
-    ]
-
-
 # ``report.html``
 
 
 def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
-    """Write the page, one file that needs nothing else, with a link to ``view.html`` when ``viewed``.
-
-    Names come from bags and URDFs: the template escapes every one of them.
-    """
-    environment = Environment(
-        loader=PackageLoader("kane_dynamics_ros.replay.report", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
+    """Write the page, one file that needs nothing else, with a link to ``view.html`` when ``viewed``."""
     verdict = analysis.verdict
     figures = [
         Markup(joint_figure(analysis.comparison, j, joint.unit, verdict.processing.analysis_rate))
         for j, joint in enumerate(verdict.joints)
     ]
-    text = environment.get_template("report.html.j2").render(
+    text = rendered(
+        "kane_dynamics_ros.replay.report",
+        "report.html.j2",
         verdict=verdict,
         done=verdict.processing,
         attributed=[joint for joint in verdict.joints if joint.findings],
@@ -165,7 +129,7 @@ def _outputs(folder: Path) -> Iterator[Path]:
 
 
 def write_report(
-    observation: Observation,
+    estimated: EstimatedRecording,
     analysis: Analysis,
     model: DynamicsModel,
     folder: Path,
@@ -177,28 +141,28 @@ def write_report(
     either there is no ``view.html``.
     Raises ``ReportFolderError`` before anything is written, and ``OutputFileError``.
     """
-    check_folder(observation.bag, folder)
+    check_folder(estimated.bag, folder)
     before = written_files(folder, COMMAND)
     list_files(folder, before.union(PAGES), COMMAND)
     write_json(analysis.verdict, folder / "report.json")
-    viewed, warnings = write_view(observation, analysis, model, urdf, folder / "view.html")
+    viewed, warnings = write_view(estimated, analysis, model, urdf, folder / "view.html")
     if not viewed:
         (folder / "view.html").unlink(missing_ok=True)
     write_page(analysis, folder / "report.html", viewed)
-    bag = _replace_predicted(observation, analysis, folder, before)
+    bag = _replace_predicted(estimated, analysis, folder, before)
     pages = [name for name in PAGES if viewed or name != "view.html"]
     list_files(folder, pages + bag, COMMAND)
     return warnings
 
 
 def _replace_predicted(
-    observation: Observation, analysis: Analysis, folder: Path, before: frozenset[str]
+    estimated: EstimatedRecording, analysis: Analysis, folder: Path, before: frozenset[str]
 ) -> list[str]:
     """The bag of predictions: written beside the old one, which goes when the new one is whole."""
     target, part = folder / PREDICTED, folder / f".{PREDICTED}.{os.getpid()}.part"
     try:
         try:
-            write_prediction_bag(observation, analysis.comparison, part / PREDICTED)
+            write_prediction_bag(estimated, analysis.comparison, part / PREDICTED)
             files = [f"{PREDICTED}/{path.name}" for path in sorted((part / PREDICTED).iterdir())]
             list_files(folder, before.union(PAGES, files), COMMAND)
             if target.is_dir():

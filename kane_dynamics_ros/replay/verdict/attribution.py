@@ -229,8 +229,9 @@ class _Problem:
         return float(values @ self.gram[others, column])
 
     def solved(self, chosen: list[int]) -> tuple[Array, Array]:
-        """Coefficients of the scaled columns and their standard errors, for residuals that follow each
-        other.
+        """Coefficients of the scaled columns, and their standard errors.
+
+        For residuals that follow each other.
         """
         if not chosen:
             return np.zeros(0), np.zeros(0)
@@ -248,9 +249,7 @@ class _Problem:
         return value > SMALLEST_EFFORT * measured_rms and value > STANDARD_ERRORS * error
 
     def holds(self, chosen: list[int], column: int) -> bool:
-        """Whether a column improves what is left out, when it is fitted beside the chosen ones to the
-        rest.
-        """
+        """Whether a column, fitted to the rest beside the chosen ones, improves what is left out."""
         whole = self.parts.sum(axis=0)
         gains = []
         for part in self.parts:
@@ -377,8 +376,9 @@ def _solved(columns: Array, residual: Array) -> tuple[Array, float]:
 
 
 def _stacked(columns: Array, comparison: Comparison, part: Indices) -> Array:
-    """Columns (unknowns, N, n) and the residual of the same part, joint under joint, without friction and
-    offset.
+    """Columns (unknowns, N, n) and residual of the same part, without friction and offset.
+
+    Joint under joint.
 
     Each joint counts in units of its measured effort.
     """

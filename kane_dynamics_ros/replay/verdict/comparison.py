@@ -96,7 +96,7 @@ def _joined(parts: list[Array]) -> Array:
 
 
 def smoothed(values: Array, motion: Motion) -> Array:
-    """A signal of one interval through the common filter, without the ends that it spoils."""
+    """A signal of one interval through the common filter, without the ends that it distorts."""
     return low_pass(values, motion.rate, motion.cutoff)[motion.edge : -motion.edge]
 
 

@@ -51,7 +51,7 @@ def _sentence(model: DynamicsModel, joint: int, one: Attribution) -> str:
 
 
 def _amount(model: DynamicsModel, joint: int, one: Attribution) -> str:
-    """ "8 % too small", "0.4 N m missing", ...: what the model has less, or more, than the arm."""
+    """What the model has less, or more, than the arm: "8 % too small", "0.4 N m missing", ..."""
     size, sign = abs(one.coefficient), "too small" if one.coefficient > 0 else "too large"
     linear = model.joints[joint].kind == "prismatic"
     if one.term in ("inertia", "coriolis", "gravity"):

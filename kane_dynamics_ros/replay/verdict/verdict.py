@@ -9,7 +9,7 @@ import numpy as np
 
 from kane_dynamics_ros.replay.errors import NoMotionError, NotFiniteError
 from kane_dynamics_ros.replay.estimation.correlation import Delay
-from kane_dynamics_ros.replay.estimation.motion import Motion, Observation
+from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording, Motion
 from kane_dynamics_ros.replay.verdict.attribution import (
     Attribution,
     LinkError,
@@ -84,12 +84,12 @@ class Analysis:
     comparison: Comparison
 
 
-def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
+def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
     """Judge a model by what a recording shows.
 
     Raises ``NoMotionError`` where no joint moves, and ``NotFiniteError`` where a figure is not finite.
     """
-    motion = observation.motion
+    motion = estimated.motion
     travel = np.max([np.ptp(interval.q, axis=0) for interval in motion.intervals], axis=0)
     kinds = [joint.kind for joint in model.joints]
     moves = travel >= [LEAST_TRAVEL[kind == "prismatic"] for kind in kinds]
@@ -98,12 +98,12 @@ def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
             name: f"{size:.2g} {'m' if kind == 'prismatic' else 'rad'}"
             for name, size, kind in zip(model.joint_names, travel, kinds, strict=True)
         }
-        raise NoMotionError(observation.bag, observation.topic, sizes)
+        raise NoMotionError(estimated.bag, estimated.topic, sizes)
     comparison = compare(model, motion)
     joints = [fit(comparison.time, *columns) for columns in _columns(comparison)]
     odd = [name for name, one in zip(model.joint_names, joints, strict=True) if not _is_finite(one)]
     if odd:
-        raise NotFiniteError(observation.bag, odd)
+        raise NotFiniteError(estimated.bag, odd)
     predicted, measured = np.ptp(comparison.predicted, axis=0), np.ptp(comparison.measured, axis=0)
     judged = moves | (predicted > np.maximum(LEAST_CHANGE * measured, SMALLEST_EFFORT))
     cause = whole_arm_cause(model, motion, comparison)
@@ -113,13 +113,13 @@ def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
         analysis_rate=motion.rate,
         cutoff=motion.cutoff,
         seconds=len(comparison.time) / motion.rate,
-        messages=observation.messages,
-        messages_per_second=observation.messages_per_second,
-        delay=observation.delay,
+        messages=estimated.messages,
+        messages_per_second=estimated.messages_per_second,
+        delay=estimated.delay,
     )
     verdict = Verdict(
-        bag=observation.bag,
-        topic=observation.topic,
+        bag=estimated.bag,
+        topic=estimated.topic,
         model=model.name,
         joints=tuple(
             _joint(model, motion, comparison, explained, j, one, float(travel[j]), bool(judged[j]))
@@ -128,8 +128,8 @@ def analyse(observation: Observation, model: DynamicsModel) -> Analysis:
         cause=cause,
         findings=arm_findings(cause, model.tip),
         processing=processing,
-        notes=(*observation.notes, *notes(motion)),
-        damages=observation.damages,
+        notes=(*estimated.notes, *notes(motion)),
+        damages=estimated.damages,
     )
     return Analysis(verdict, motion, comparison)
 

@@ -268,19 +268,19 @@ def node_transform(node: Element) -> Points:
 
 
 def translation(p: Points) -> Points:
-    """Of <translate>."""
+    """The matrix (4, 4) of <translate>."""
     whole = np.eye(4)
     whole[:3, 3] = p
     return whole
 
 
 def scaling(factors: Points) -> Points:
-    """Of <scale>."""
+    """The matrix (4, 4) of <scale>."""
     return np.diag([*factors, 1.0])
 
 
 def rotation(values: Points) -> Points:
-    """Of <rotate>: an axis and an angle [degrees]; Rodrigues' formula R = 1 + sin a K + (1 - cos a) K K."""
+    """The matrix (4, 4) of <rotate>, axis and angle [degrees]: 1 + sin a K + (1 - cos a) K K (Rodrigues)."""
     length = float(np.linalg.norm(values[:3]))
     whole = np.eye(4)
     if length > 0:
@@ -357,23 +357,23 @@ def fans(corners: Indices, counts: Indices) -> Indices:
 
 
 def each_a_fan(_: Element, lists: list[Indices]) -> Indices:
-    """Of <polygons> and <trifans>."""
+    """The corners (triangles, 3) of <polygons> and <trifans>."""
     return fans(np.concatenate(lists), np.array([len(one) for one in lists]))
 
 
 def of_polylist(element: Element, lists: list[Indices]) -> Indices:
-    """Of <polylist>."""
+    """The corners (triangles, 3) of <polylist>."""
     counts = path(element, "vcount")
     return fans(lists[0], integers(counts.text if counts else ""))
 
 
 def of_triangles(_: Element, lists: list[Indices]) -> Indices:
-    """Of <triangles>."""
+    """The corners (triangles, 3) of <triangles>."""
     return np.concatenate([one[: len(one) // 3 * 3] for one in lists]).reshape(-1, 3)
 
 
 def of_strips(_: Element, lists: list[Indices]) -> Indices:
-    """Of <tristrips>: every other triangle turns the other way."""
+    """The corners (triangles, 3) of <tristrips>: every other triangle turns the other way."""
     found = []
     for one in lists:
         triangles = np.stack([one[:-2], one[1:-1], one[2:]], axis=1)

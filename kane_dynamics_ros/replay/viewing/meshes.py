@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from kane_dynamics_ros.description.findings import listed
 from kane_dynamics_ros.description.xml_tree import parse_xml
 from kane_dynamics_ros.replay.viewing.mesh_files import READERS, MeshError, Surface, SurfaceColour, read_mesh
 from kane_dynamics_ros.replay.viewing.mesh_reduction import allowances, joined, packed, reduced
+from kane_dynamics_ros.text import listed
 
 PACKAGE = "package://"
 MOST_TRIANGLES = 200_000  # of a page
@@ -39,8 +39,10 @@ class Mesh:
 
 
 class Meshes(NamedTuple):
-    """Meshes by the name that the URDF gives them, warnings about those that are not shown, and a note about
-    those that are simplified, "" where none is.
+    """Meshes by the name that the URDF gives them, warnings about others, and a note.
+
+    The warnings are about those that are not shown; the note about those that are simplified, "" where none
+    is.
     """
 
     by_name: dict[str, Mesh]
@@ -79,8 +81,9 @@ def not_shown(names: Sequence[str], reason: str) -> str:
 
 
 def page_meshes(surfaces: Mapping[str, Surface], triangles: Mapping[str, int]) -> tuple[dict[str, Mesh], str]:
-    """The surfaces as the page takes them, all together small enough; and a sentence about those that are
-    simplified. ``triangles`` says how many each had in its file.
+    """The surfaces as the page takes them, all together small enough, and a note.
+
+    The note is a sentence about those that are simplified. ``triangles`` says how many each had in its file.
     """
     meshes, before, after, moved = {}, [], [], []
     most = allowances([len(surface.corners) for surface in surfaces.values()], MOST_TRIANGLES)

@@ -1,14 +1,14 @@
 """One self-contained HTML page that plays how a robot moved."""
 
-import html
 import json
 from dataclasses import asdict, dataclass, field
 from importlib import resources
-from string import Template
 from typing import Any, Literal
 
 import numpy as np
+from markupsafe import Markup
 
+from kane_dynamics_ros.replay.pages import rendered
 from kane_dynamics_ros.replay.viewing.meshes import Mesh
 from kane_dynamics_ros.runtime.interface import Array
 
@@ -57,13 +57,15 @@ class Playback:
 
 def page(playback: Playback) -> str:
     """The page's text; nothing in it is loaded from elsewhere."""
-    return Template(asset("page.html")).substitute(
-        title=html.escape(playback.title),
-        note=html.escape(playback.note),
-        styles=asset("uplot.min.css") + asset("viewer.css"),
-        playback=embedded_json(playback),
-        libraries=asset("libraries.min.js"),
-        script=asset("viewer.js"),
+    return rendered(
+        "kane_dynamics_ros.replay.viewing",
+        "page.html.j2",
+        title=playback.title,
+        note=playback.note,
+        styles=Markup(asset("uplot.min.css") + asset("viewer.css")),
+        playback=Markup(embedded_json(playback)),
+        libraries=Markup(asset("libraries.min.js")),
+        script=Markup(asset("viewer.js")),
     )
 
 

@@ -10,7 +10,7 @@ from kane_dynamics_ros.description import Chain, DescriptionError
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, JointMismatchError
-from kane_dynamics_ros.replay.estimation.motion import Observation, unwrapped
+from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording, unwrapped
 from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, set_aside
@@ -47,9 +47,10 @@ def playback_of_bag(
     """The playback, and warnings about the bag and the meshes. Raises ``BagError``, ``DescriptionError``."""
     recording = read_recording(bag, joints=())
     robot = _robot_of_recording(recording, urdf, options or ViewOptions())
-    states, reference = read_states(recording, robot.chain)
-    warnings = [*recording.damages, *map(str, set_aside(states)), *robot.meshes.warnings]
-    set_aside(reference)
+    recorded, wished = read_states(recording, robot.chain)
+    states, impossible = set_aside(recorded)
+    reference, _ = set_aside(wished)
+    warnings = [*recording.damages, *map(str, impossible), *robot.meshes.warnings]
     times = time_grid(states.stamps)
     revolving = [joint.name for joint in robot.chain.joints if joint.kind != "prismatic"]
     motion = Samples(states, times, revolving)
@@ -148,36 +149,37 @@ def quantities(robot: ShownRobot, motion: Samples, wanted: Samples | None) -> tu
 
 
 def write_view(
-    observation: Observation, analysis: Analysis, model: DynamicsModel, urdf: Path | None, file: Path
+    estimated: EstimatedRecording, analysis: Analysis, model: DynamicsModel, urdf: Path | None, file: Path
 ) -> tuple[bool, list[str]]:
-    """Write the page, with the model's chain in the robot; False, and no page, where nothing usable says what
-    the robot looks like.
+    """Write the page, with the model's chain in the robot.
+
+    Returns False, and writes no page, where nothing usable says what the robot looks like.
 
     ``urdf`` stands in for a description that the bag has lost. Returns warnings too, of meshes not shown.
     Raises ``OutputFileError``.
     """
     options = ViewOptions(model.root, model.tip, model.locked)
     try:
-        robot = _robot_of_observation(observation, urdf, options)
+        robot = _robot_of_estimated(estimated, urdf, options)
     except DescriptionError as error:
         return False, [f"{file.name} is not written: {error}"]
     if robot is None:
         return False, []
-    write_file(file, page(playback_of_analysis(observation, analysis, robot)))
+    write_file(file, page(playback_of_analysis(estimated, analysis, robot)))
     return True, robot.meshes.warnings
 
 
-def _robot_of_observation(
-    observation: Observation, urdf: Path | None, options: ViewOptions
+def _robot_of_estimated(
+    estimated: EstimatedRecording, urdf: Path | None, options: ViewOptions
 ) -> ShownRobot | None:
     """The robot that the bag describes, else the user's file. Raises ``DescriptionError``."""
-    bag = observation.bag
-    if observation.description is not None:
-        return robot_from_text(observation.description, f"robot_description in {bag}", bag.parent, options)
+    bag = estimated.bag
+    if estimated.description is not None:
+        return robot_from_text(estimated.description, f"robot_description in {bag}", bag.parent, options)
     return None if urdf is None else robot_from_file(urdf, options)
 
 
-def playback_of_analysis(observation: Observation, analysis: Analysis, robot: ShownRobot) -> Playback:
+def playback_of_analysis(estimated: EstimatedRecording, analysis: Analysis, robot: ShownRobot) -> Playback:
     """The motion as it was filtered for the verdict, thinned to what a page needs."""
     comparison = analysis.comparison
     thin = slice(None, None, max(1, len(comparison.time) // MOST_SAMPLES))
@@ -187,10 +189,10 @@ def playback_of_analysis(observation: Observation, analysis: Analysis, robot: Sh
     predicted = Curve("predicted", "reference", comparison.predicted[thin].T)
     residual = Curve("measured minus predicted", "motion", comparison.residual[thin].T)
     return Playback(
-        title=f"{robot.chain.robot}: {observation.bag.name}",
+        title=f"{robot.chain.robot}: {estimated.bag.name}",
         urdf=robot.urdf,
         meshes=robot.meshes.by_name,
-        joints=observation.joints,
+        joints=estimated.joints,
         tip=robot.chain.tip,
         times=comparison.time[thin] - comparison.time[0],
         motion_label="robot",

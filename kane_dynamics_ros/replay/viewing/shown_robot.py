@@ -25,8 +25,9 @@ SHOWN = re.compile(
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """What of a robot to show: its chain, a xacro file's arguments, and meshes from any folder instead of the
-    robot's package alone.
+    """What of a robot to show: its chain, a xacro file's arguments, the meshes' folder.
+
+    Meshes may come from any folder instead of the robot's package alone.
     """
 
     root: str | None = None
