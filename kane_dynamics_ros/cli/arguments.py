@@ -1,8 +1,10 @@
-"""What commands share: arguments that take a chain out of a URDF, numbers, text for a terminal."""
+"""What commands share: arguments that name a chain, a module and bags, numbers, and text for a terminal."""
 
 import argparse
 import math
 import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple, TextIO
 
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
@@ -28,6 +30,13 @@ class XacroArgumentError(KaneDynamicsError):
     def __init__(self, found: str) -> None:
         self.found = found
         super().__init__(f"--xacro {found!r}: found no name and value; write --xacro NAME=VALUE")
+
+
+class NumberArgumentError(KaneDynamicsError):
+    """An option's value is no positive number."""
+
+    def __init__(self, option: str, found: str, allowed: str) -> None:
+        super().__init__(f"{option} {found!r}: found no positive number; allowed is {allowed}")
 
 
 class NoModelError(KaneDynamicsError):
@@ -168,6 +177,55 @@ def named_model(arguments: argparse.Namespace) -> str:
     if bool(arguments.module) == bool(arguments.model):
         raise NoModelError(arguments.module, arguments.model)
     return str(arguments.module or arguments.model)
+
+
+# Arguments that name bags, and numbers
+
+
+def add_bag_arguments(parser: argparse.ArgumentParser) -> None:
+    """The bags, the model, and how the one is read for the other: ``replay`` and ``observe`` share them."""
+    add = parser.add_argument
+    add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
+    add("--model", required=True, metavar="MODULE.py", help="generated module, or the shipped one's name")
+    add("--urdf-friction", action="store_true", help="switch on the damping and friction of the URDF")
+    add(
+        "--rename",
+        action="append",
+        default=[],
+        metavar="BAG_NAME=MODEL_NAME",
+        help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
+    )
+    add("--topic", help="the joint states, when a bag has several topics of them")
+    add("--cutoff", metavar="HZ", help="of the low-pass; default: chosen from the recording")
+
+
+def report_folders(report: Path | None, bags: Sequence[Path]) -> list[Path | None]:
+    """Where each bag's report goes: the folder itself for one bag, else a folder in it by the bag's name."""
+    if report is None or len(bags) == 1:
+        return [report] * len(bags)
+    names = [bag.resolve().name for bag in bags]
+    return [report / (name if names.count(name) == 1 else f"{i + 1}_{name}") for i, name in enumerate(names)]
+
+
+def positive_number(option: str, text: str, allowed: str, least: float = 0.0) -> float:
+    """The number in ``text``; above 0, and ``least`` at least. Raises ``NumberArgumentError``."""
+    return number_of(option, text, text, allowed, least)
+
+
+def optional_number(option: str, text: str | None, allowed: str) -> float | None:
+    """The positive number in ``text``; None where the option is not given. Raises ``NumberArgumentError``."""
+    return None if text is None else number_of(option, text, text, allowed)
+
+
+def number_of(option: str, text: str, value: str, allowed: str, least: float = 0.0) -> float:
+    """The positive number in ``value``, a part of the option's ``text``. Raises ``NumberArgumentError``."""
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not (math.isfinite(number) and number > 0 and number >= least):
+        raise NumberArgumentError(option, text, allowed)
+    return number
 
 
 # Text for a terminal: colour where it shows, and only characters that it has

@@ -12,10 +12,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, chain_of, robot_of
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, chain_of, positive_number, robot_of
 from kane_dynamics_ros.cli.generate import print_warnings
 from kane_dynamics_ros.cli.identify import nominal_model, urdf_bytes, vector
-from kane_dynamics_ros.cli.replay import positive_number
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.control.validation import TrajectoryRequest

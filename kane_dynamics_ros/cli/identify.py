@@ -14,9 +14,16 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from kane_dynamics_ros.cli.arguments import EXPANDED, add_chain_arguments, chain_of, robot_of, xacro_arguments
+from kane_dynamics_ros.cli.arguments import (
+    EXPANDED,
+    add_chain_arguments,
+    chain_of,
+    optional_number,
+    positive_number,
+    robot_of,
+    xacro_arguments,
+)
 from kane_dynamics_ros.cli.generate import print_compilation
-from kane_dynamics_ros.cli.replay import optional_number, positive_number
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain

@@ -8,7 +8,12 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from kane_dynamics_ros.cli.replay import add_bag_arguments, optional_number, positive_number, report_folders
+from kane_dynamics_ros.cli.arguments import (
+    add_bag_arguments,
+    optional_number,
+    positive_number,
+    report_folders,
+)
 from kane_dynamics_ros.contact.calibration import calibrated, observed, parameters_text
 from kane_dynamics_ros.contact.events import find_contacts
 from kane_dynamics_ros.contact.report import calibration_lines, collision_lines, contact_lines, write_report

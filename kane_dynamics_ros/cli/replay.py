@@ -15,7 +15,14 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError, UnknownJointError
+from kane_dynamics_ros.cli.arguments import (
+    add_bag_arguments,
+    number_of,
+    optional_number,
+    positive_number,
+    report_folders,
+)
+from kane_dynamics_ros.errors import RosMissingError, UnknownJointError
 from kane_dynamics_ros.replay.jobs import Job, JobResult, find_bags, run_job, run_jobs
 from kane_dynamics_ros.replay.live import live_lines, play, read_answers, write_playlist
 from kane_dynamics_ros.replay.reading.recording import read_renamings
@@ -24,13 +31,6 @@ from kane_dynamics_ros.replay.verdict.verdict import Verdict
 from kane_dynamics_ros.runtime import load_model
 
 EXCEEDED, DIFFERS, FAILED = 1, 1, 2  # exit codes
-
-
-class NumberArgumentError(KaneDynamicsError):
-    """An option's value is no positive number."""
-
-    def __init__(self, option: str, found: str, allowed: str) -> None:
-        super().__init__(f"{option} {found!r}: found no positive number; allowed is {allowed}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,23 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_bag_arguments(parser: argparse.ArgumentParser) -> None:
-    """The bags, the model, and how the one is read for the other: ``replay`` and ``observe`` share them."""
-    add = parser.add_argument
-    add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
-    add("--model", required=True, metavar="MODULE.py", help="generated module, or the shipped one's name")
-    add("--urdf-friction", action="store_true", help="switch on the damping and friction of the URDF")
-    add(
-        "--rename",
-        action="append",
-        default=[],
-        metavar="BAG_NAME=MODEL_NAME",
-        help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
-    )
-    add("--topic", help="the joint states, when a bag has several topics of them")
-    add("--cutoff", metavar="HZ", help="of the low-pass; default: chosen from the recording")
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Print a verdict a bag; 2 when a bag failed or is damaged, else 1 when an allowed error is exceeded."""
     joints = load_model(arguments.model).joint_names
@@ -108,14 +91,6 @@ def _job(arguments: argparse.Namespace, bag: Path, report: Path | None) -> Job:
         report=report,
         rename=read_renamings(arguments.rename),
     )
-
-
-def report_folders(report: Path | None, bags: Sequence[Path]) -> list[Path | None]:
-    """Where each bag's report goes: the folder itself for one bag, else a folder in it by the bag's name."""
-    if report is None or len(bags) == 1:
-        return [report] * len(bags)
-    names = [bag.resolve().name for bag in bags]
-    return [report / (name if names.count(name) == 1 else f"{i + 1}_{name}") for i, name in enumerate(names)]
 
 
 def _results(jobs: Sequence[Job], workers: int, dask: str | None) -> Iterator[JobResult]:
@@ -171,7 +146,7 @@ def read_allowed_errors(nrmse: str | None, rmse: Sequence[str], joints: Sequence
     each = {}
     for text in rmse:
         joint, _, value = text.rpartition("=")
-        each[joint] = _number("--max-rmse", text, value, "JOINT=VALUE, in N m or N")
+        each[joint] = number_of("--max-rmse", text, value, "JOINT=VALUE, in N m or N")
         if joint not in joints:
             raise UnknownJointError(joint, joints)
     return AllowedErrors(optional_number("--max-nrmse", nrmse, "a part of the range: 0.05 is 5 %"), each)
@@ -190,26 +165,6 @@ def exceeded(verdict: Verdict, allowed: AllowedErrors) -> Iterator[str]:
         most = allowed.rmse.get(joint.name)
         if most is not None and found.rmse > most:
             yield f"joint {joint.name!r}: RMSE {found.rmse:.4g} {unit} exceeds --max-rmse {most:g} {unit}"
-
-
-def positive_number(option: str, text: str, allowed: str, least: float = 0.0) -> float:
-    """The number in ``text``; above 0, and ``least`` at least. Raises ``NumberArgumentError``."""
-    return _number(option, text, text, allowed, least)
-
-
-def optional_number(option: str, text: str | None, allowed: str) -> float | None:
-    """The positive number in ``text``; None where the option is not given. Raises ``NumberArgumentError``."""
-    return None if text is None else _number(option, text, text, allowed)
-
-
-def _number(option: str, text: str, value: str, allowed: str, least: float = 0.0) -> float:
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0 and number >= least):
-        raise NumberArgumentError(option, text, allowed)
-    return number
 
 
 # ``--live``

@@ -11,8 +11,8 @@ import pytest
 from replay_bags import JOINT_STATE, ROOT, STORE, URDF, effort, motion, pinocchio_arm, record, write_bag
 from rosbags.highlevel import AnyReader
 
+from kane_dynamics_ros.cli.arguments import report_folders
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.cli.replay import report_folders
 from kane_dynamics_ros.runtime import load_model
 
 RATE = 250.0
