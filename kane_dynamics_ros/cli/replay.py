@@ -24,7 +24,7 @@ from kane_dynamics_ros.cli.arguments import (
 )
 from kane_dynamics_ros.errors import RosMissingError, UnknownJointError
 from kane_dynamics_ros.replay.jobs import Job, JobResult, find_bags, run_job, run_jobs
-from kane_dynamics_ros.replay.live import live_lines, play, read_answers, write_playlist
+from kane_dynamics_ros.replay.live import check_playable, live_lines, play, read_answers, write_playlist
 from kane_dynamics_ros.replay.reading.recording import read_renamings
 from kane_dynamics_ros.replay.report.report import table
 from kane_dynamics_ros.replay.verdict.verdict import Verdict
@@ -186,6 +186,7 @@ def _play(arguments: argparse.Namespace, bag: Path, joints: Sequence[str]) -> in
         kept = arguments.report or Path(folder)
         kept.mkdir(parents=True, exist_ok=True)
         playlist, answers = Path(folder, "playlist.npz"), kept / f"{bag.resolve().stem}_answers.npz"
+        check_playable(bag, arguments.topic, joints)
         states = write_playlist(bag, arguments.topic, playlist)
         rate = optional_number("--rate", arguments.rate, "1 for the recorded pace")
         print(f"{bag}: {states} joint states played to {arguments.node!r}", flush=True)

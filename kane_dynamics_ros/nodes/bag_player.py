@@ -167,8 +167,11 @@ def changed_remotely(node: Node, remote: str, name: str, value: float) -> Iterat
     _set(node, remote, client, Parameter(name, value=value))
     try:
         yield
-    finally:
-        _set(node, remote, client, Parameter(name, value=before))
+    except BaseException:  # Ctrl-C, as a rule: why it ended matters more than that it cannot be set back
+        with suppress(Exception):
+            _set(node, remote, client, Parameter(name, value=before))
+        raise
+    _set(node, remote, client, Parameter(name, value=before))
 
 
 def read_remote(node: Node, remote: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import importlib.util
 import math
 import re
 import shlex
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,6 +135,13 @@ class NotInstalledError(KaneDynamicsError):
         )
 
 
+class BagRefusedError(KaneDynamicsError):
+    """The bag cannot be replayed with the model."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason.removeprefix('error: ')}; nothing was started")
+
+
 class NodeEndedError(KaneDynamicsError):
     """A node that the others need has ended, so the launch ends."""
 
@@ -158,11 +166,15 @@ class NodePlan:
 
 @dataclass(frozen=True)
 class LaunchPlan:
-    """Everything that a launch starts. ``last`` is a command whose end, well or not, ends the launch."""
+    """Everything that a launch starts.
+
+    ``last`` is a command whose end, well or not, ends the launch; ``last_name`` is what it is called then.
+    """
 
     nodes: tuple[NodePlan, ...]
     namespace: str = ""
     last: tuple[str, ...] = ()
+    last_name: str = ""
     notes: tuple[str, ...] = field(default=())
 
 
@@ -232,7 +244,11 @@ def plan_ros2_control(values: Mapping[str, str]) -> LaunchPlan:
 
 
 def plan_replay(values: Mapping[str, str]) -> LaunchPlan:
-    """A node of its own, and the player whose end ends the launch; ``values``: ``REPLAY_ARGUMENTS``."""
+    """A node of its own, and the player whose end ends the launch; ``values``: ``REPLAY_ARGUMENTS``.
+
+    Raises ``KaneDynamicsError`` where the bag cannot be read, lacks joints of the model, or describes another
+    robot: the node would refuse every state of it.
+    """
     if not values["bag"] or not Path(values["bag"]).exists():
         raise LaunchArgumentError("bag", values["bag"], "the path of a bag folder or file that exists")
     _number(values, "rate")
@@ -244,10 +260,28 @@ def plan_replay(values: Mapping[str, str]) -> LaunchPlan:
     model = load_model(values["model"], backend="python")
     own = {"model": values["model"], "mode": values["mode"], "use_sim_time": True}
     build_settings(_defaults(FEEDFORWARD_TABLE) | _checked(FEEDFORWARD_TABLE, own), model)
+    description = _description_in_bag(values)
+    if description:  # the player publishes it, and the node stops when it is another robot's
+        check_model(model, description)
     player = module_command(PACKAGE, "replay", values["bag"], "--model", values["model"], "--live")
     return LaunchPlan(
-        (NodePlan(PACKAGE, "feedforward_node", (own,)),), last=(*player, "--rate", values["rate"])
+        (NodePlan(PACKAGE, "feedforward_node", (own,)),),
+        last=(*player, "--rate", values["rate"]),
+        last_name="replay",
     )
+
+
+def _description_in_bag(values: Mapping[str, str]) -> str:
+    """The bag's ``robot_description``, empty where it has none; what reads bags is in a process of its own.
+
+    Raises ``BagRefusedError`` where the bag cannot be read, or lacks joints of the model.
+    """
+    command = module_command("kane_dynamics_ros.replay.live", values["bag"], "--model", values["model"])
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
+        lines = done.stderr.decode("utf-8", "replace").splitlines()
+        raise BagRefusedError(lines[-1] if lines else f"{values['bag']}: exit code {done.returncode}")
+    return done.stdout.decode("utf-8", "replace")
 
 
 class _Robot:
@@ -441,9 +475,8 @@ def actions_of_plan(plan: LaunchPlan) -> list[Any]:
     nodes = [action for node in plan.nodes for action in _node_actions(node, plan.namespace)]
     if not plan.last:
         return words + nodes
-    name = " ".join(plan.last[1:4])
     last = actions.ExecuteProcess(cmd=list(plan.last), output="screen")
-    return [*words, *nodes, last, *_on_end(last, name, exit_zero_is_error=False)]
+    return [*words, *nodes, last, *_on_end(last, plan.last_name, exit_zero_is_error=False)]
 
 
 def _node_actions(node: NodePlan, namespace: str) -> list[Any]:

@@ -1,25 +1,78 @@
 """A recording played to a running node, and the node's commands beside the offline answer.
 
 The player is a process of its own (``kane_dynamics_ros.nodes.bag_player``): this room has no rclpy. It is
-handed a playlist, and writes what the node answered.
+handed a playlist, and writes what the node answered. As a process, this module checks a bag before a launch
+starts anything for it.
 """
 
+import argparse
 import subprocess
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, EmptyTopicError
-from kane_dynamics_ros.replay.reading.bag import open_bag
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, EmptyTopicError, JointMismatchError
+from kane_dynamics_ros.replay.reading.bag import Bag, open_bag
+from kane_dynamics_ros.replay.reading.messages import Cursor, JointStateDecoder, MalformedMessageError
 from kane_dynamics_ros.replay.reading.recording import DESCRIPTION_TYPE, joint_state_topic
+from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.this_python import module_command
 
 TRAJECTORY_TYPE = "trajectory_msgs/msg/JointTrajectory"
 KINDS = {JOINT_STATE_TYPE: 0, TRAJECTORY_TYPE: 1, DESCRIPTION_TYPE: 2}  # as nodes/bag_player.py knows them
 SAME = 1e-9  # [N m] or [N]: the node computes what we compute, so only rounding may differ
+
+
+def check_playable(bag: Path, topic: str | None, joints: Sequence[str]) -> str | None:
+    """Whether a node with these joints can answer a bag; returns the newest ``robot_description`` in it.
+
+    ``topic``: the joint states, when there are several. Raises ``BagError``: ``EmptyTopicError`` where there
+    are no states, ``JointMismatchError`` where joints never appear in them.
+    """
+    with open_bag(bag) as opened:
+        topics = opened.topics()
+        if opened.damages and not topics:
+            raise opened.damages[0]
+        chosen = joint_state_topic(bag, topics, topic)
+        _check_joints(opened, bag, chosen, joints)
+    described = {each.name for each in topics if _is_description(each.name, each.type)}
+    if not described:
+        return None
+    newest: tuple[int, str] | None = None
+    with open_bag(bag) as opened:
+        for block in opened.blocks(described):
+            for i, received in enumerate(block.received.tolist()):
+                with suppress(MalformedMessageError):
+                    newest = max(newest or (received, ""), (received, Cursor(block.message(i)).text()))
+    return None if newest is None else newest[1]
+
+
+def _check_joints(opened: Bag, bag: Path, topic: str, joints: Sequence[str]) -> None:
+    """Read states until every joint was named, so that a bag of hours takes no longer than one of seconds."""
+    found: dict[str, None] = {}
+    count = 0
+    dropped = 0
+    for block in opened.blocks({topic}):
+        decoder = JointStateDecoder(())
+        decoder.add(block)
+        states = decoder.result()
+        found.update(dict.fromkeys(states.found))
+        count, dropped = count + len(states.stamps), dropped + states.dropped
+        if found.keys() >= set(joints):
+            return
+    if not count:
+        raise opened.damages[0] if opened.damages else EmptyTopicError(bag, topic, dropped)
+    raise JointMismatchError(bag, topic, [joint for joint in joints if joint not in found], tuple(found))
+
+
+def _is_description(name: str, kind: str) -> bool:
+    return kind == DESCRIPTION_TYPE and name.endswith("robot_description")
 
 
 def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
@@ -35,7 +88,7 @@ def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
             each.name: each.type
             for each in topics
             if (each.type == TRAJECTORY_TYPE and each.name.endswith("joint_trajectory"))
-            or (each.type == DESCRIPTION_TYPE and each.name.endswith("robot_description"))
+            or _is_description(each.name, each.type)
         }
         rows = [
             (received, KINDS[wanted[block.topic]], block.message(i))
@@ -115,3 +168,23 @@ def live_lines(found: LiveComparison, joints: Sequence[str]) -> list[str]:
         counts += f"; {found.unexpected} states with a command that was not due"
     verdict = "the node answers as it must" if found.same else "the node does NOT answer as it must"
     return [*rows, counts, f"{verdict}: allowed is {SAME:g}"]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Write the ``robot_description`` of a bag to standard output; 2 where it cannot be played."""
+    parser = argparse.ArgumentParser(description="Check that a bag can be played to a model's node.")
+    parser.add_argument("bag", type=Path)
+    parser.add_argument("--model", required=True)
+    options = parser.parse_args(words)
+    try:
+        joints = load_model(options.model, backend="python").joint_names
+        description = check_playable(options.bag, None, joints)
+    except (KaneDynamicsError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    sys.stdout.buffer.write((description or "").encode("utf-8", "surrogatepass"))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

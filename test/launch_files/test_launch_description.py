@@ -101,12 +101,15 @@ def test_rviz_may_be_closed(monkeypatch, tmp_path):
 @pytest.mark.parametrize("code", [0, 1])
 def test_the_end_of_the_replay_is_the_end_of_the_launch(monkeypatch, tmp_path, code):
     install(monkeypatch, tmp_path)
-    actions = started("replay", bag=str(tmp_path))
+    actions = started("replay", bag=str(SHARE / "test" / "replay" / "data" / "regression.mcap"))
     [player] = of_kind("ExecuteProcess", actions)
     handlers = [each.arguments[0] for each in of_kind("RegisterEventHandler", actions)]
     [end] = [h.on_exit for h in handlers if h.target_action is player and hasattr(h, "on_exit")]
     [action] = end(SimpleNamespace(returncode=code), SimpleNamespace(is_shutdown=False))
     assert type(action).__name__ == ("OpaqueFunction" if code else "Shutdown")
+    if code:
+        with pytest.raises(NodeEndedError, match=r"^replay ended with exit code 1"):
+            action.function(None)
 
 
 @pytest.mark.parametrize("missing", ["robot_state_publisher", "controller_manager"])

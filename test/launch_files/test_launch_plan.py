@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 import yaml
 
@@ -11,12 +12,15 @@ from kane_dynamics_ros.description import parse_robot, physics_hash, serial_chai
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
+from replay_bags import JOINT_STATE, STORE, joint_state, record, write_messages
+
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.launch import (
     REPLAY_ARGUMENTS,
     ROS2_CONTROL_ARGUMENTS,
     SHARE,
     SIMULATION_ARGUMENTS,
+    BagRefusedError,
     plan_feedforward,
     plan_replay,
     plan_ros2_control,
@@ -25,6 +29,8 @@ from kane_dynamics_ros.nodes.launch import (
 from kane_dynamics_ros.nodes.parameters import file_parameters
 from kane_dynamics_ros.runtime import load_model
 
+BAG = Path(__file__).parents[1] / "replay" / "data" / "regression.mcap"
+STRING = "std_msgs/msg/String"
 MODEL = load_model("manipulator_5dof")
 URDF = SHARE / "urdf" / "manipulator_5dof.urdf"
 
@@ -167,9 +173,35 @@ def test_replay_needs_a_bag_that_exists(tmp_path):
     with pytest.raises(KaneDynamicsError, match="bag"):
         plan_replay(values(REPLAY_ARGUMENTS, bag=str(tmp_path / "nope")))
     with pytest.raises(KaneDynamicsError, match="rate"):
-        plan_replay(values(REPLAY_ARGUMENTS, bag=str(tmp_path), rate="fast"))
-    plan = plan_replay(values(REPLAY_ARGUMENTS, bag=str(tmp_path), rate="2"))
+        plan_replay(values(REPLAY_ARGUMENTS, bag=str(BAG), rate="fast"))
+    plan = plan_replay(values(REPLAY_ARGUMENTS, bag=str(BAG), rate="2"))
     assert plan.last[-4:] == ("manipulator_5dof", "--live", "--rate", "2")
+
+
+def test_replay_refuses_a_bag_of_other_joints_and_one_that_cannot_be_read(tmp_path):
+    broken = tmp_path / "broken.mcap"
+    broken.write_bytes(BAG.read_bytes()[:40])
+    renamed = tmp_path / "renamed.mcap"
+    renamed.write_bytes(BAG.read_bytes().replace(b"gamma_1", b"delta_1"))
+    for bag, named in ((broken, "broken.mcap"), (renamed, "gamma_1"), (tmp_path, str(tmp_path))):
+        with pytest.raises(BagRefusedError, match=named):
+            plan_replay(values(REPLAY_ARGUMENTS, bag=str(bag)))
+
+
+def test_replay_refuses_a_bag_that_describes_another_robot(tmp_path, other_robot):
+    joints = load_model("manipulator_5dof").joint_names
+    q = np.zeros((3, len(joints)))
+    states = [(i, joint_state(record(q, q, q, 100.0, joints), i)) for i in range(3)]
+    for name, urdf, refused in (("same", URDF, False), ("other", Path(other_robot["urdf"]), True)):
+        message = bytes(STORE.serialize_cdr(STORE.types[STRING](urdf.read_text()), STRING))
+        topics = {("/joint_states", JOINT_STATE): states, ("/robot_description", STRING): [(0, message)]}
+        bag = write_messages(tmp_path / name, topics)
+        given = values(REPLAY_ARGUMENTS, bag=str(bag))
+        if refused:
+            with pytest.raises(KaneDynamicsError, match="was not generated from this robot_description"):
+                plan_replay(given)
+        else:
+            assert plan_replay(given).last_name == "replay"
 
 
 def test_ros2_control_gets_the_simulated_arm_as_its_hardware():
