@@ -15,11 +15,12 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import rclpy
 from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
 from numpy.typing import NDArray
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
@@ -48,7 +49,7 @@ from kane_dynamics_ros.nodes.parameters import Values, checked_value
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
-MESSAGE_TYPES: tuple[Any, ...] = (JointState, JointTrajectory, String)
+MESSAGE_TYPES: tuple[Any, ...] = (JointState, JointTrajectory, String, DiagnosticStatus)
 DISCOVERY_TIMEOUT = 15.0  # [s] for the node to appear
 SERVICE_TIMEOUT = 10.0  # [s] for an answer about parameters
 COMMAND_TIMEOUT = 0.5  # [s] for a command; refused states get none
@@ -107,6 +108,7 @@ class BagPlayer(Node):
         while not (self._states.get_subscription_count() and self.count_publishers(COMMAND_TOPIC)):
             if time.monotonic() > end:
                 raise NodeMissingError(self._remote)
+            self._show_time(first)  # a node on simulated time that is starting waits for it
             rclpy.spin_once(self, timeout_sec=0.05)
         end = time.monotonic() + SETTLING_TIME
         while time.monotonic() < end:
@@ -205,7 +207,76 @@ def _result(node: Node, remote: str, future: "Future[Any]") -> Any:
     return response
 
 
+# What became of trajectories when the bag was recorded
+
+
+class Decisions:
+    """Which trajectories the recorded node accepted or refused, by ``~/trajectory_status`` in the bag.
+
+    A trajectory is told by its stamp and label, which several may share.
+    """
+
+    def __init__(self, statuses: Iterable[DiagnosticStatus]) -> None:
+        self._states: dict[tuple[int, str], set[str]] = {}
+        for status in statuses:
+            values = {each.key: each.value for each in status.values}
+            seconds, _, fraction = values.get("stamp", "").partition(".")
+            if seconds.isdecimal() and fraction.isdecimal():
+                key = int(seconds) * SECOND_NS + int(fraction), values.get("frame_id", "")
+                self._states.setdefault(key, set()).add(values.get("state", ""))
+
+    def accepted(self, trajectory: JointTrajectory) -> bool:
+        """Whether it was surely accepted."""
+        states = self._of(trajectory)
+        return "accepted" in states and "refused" not in states
+
+    def refused(self, trajectory: JointTrajectory) -> bool:
+        """Whether it was surely refused."""
+        states = self._of(trajectory)
+        return "refused" in states and "accepted" not in states
+
+    def _of(self, trajectory: JointTrajectory) -> set[str]:
+        key = nanoseconds_of(trajectory.header.stamp), trajectory.header.frame_id
+        return self._states.get(key, set())
+
+
+def states_first(
+    model: DynamicsModel,
+    values: Values,
+    motion: Sequence[JointState | JointTrajectory],
+    decisions: Decisions,
+) -> list[JointState | JointTrajectory]:
+    """The motion with trajectories that came before the first complete state behind that state.
+
+    A node that ran already had states when the recording began, and took such a trajectory; one that has had
+    none must refuse it. A trajectory that was refused when it was recorded stays where it is.
+    """
+    reader = _reader(model, values)
+    early: list[JointState | JointTrajectory] = []
+    ordered: list[JointState | JointTrajectory] = []
+    for i, message in enumerate(motion):
+        if isinstance(message, JointTrajectory):
+            (ordered if decisions.refused(message) else early).append(message)
+            continue
+        ordered.append(message)
+        stamp_ns = nanoseconds_of(message.header.stamp)
+        if reader.take(message, stamp_ns, stamp_ns * 1e-9):
+            return [*ordered, *early, *motion[i + 1 :]]
+    return list(motion)
+
+
 # What the node must answer to recorded states, computed without ROS's transport
+
+
+class OfflineAnswers(NamedTuple):
+    """What the node must answer.
+
+    ``efforts`` (N, n), a row a joint state, NaN where nothing may be published; ``refused``: the trajectories
+    that it must refuse, and why.
+    """
+
+    efforts: Array
+    refused: tuple[tuple[JointTrajectory, str], ...]
 
 
 def offline_answers(
@@ -213,35 +284,40 @@ def offline_answers(
     values: Values,
     played: Sequence[JointState | JointTrajectory],
     clocks: Iterable[int],
-) -> Array:
-    """Efforts (N, n), one row a joint state among the played messages; NaN where nothing may be published.
+) -> OfflineAnswers:
+    """Efforts for the joint states among the played messages, and the trajectories that are refused.
 
     ``values`` are the node's parameters; ``clocks`` [ns] what its clock said at each state. The time that
     never steps, which only timeouts use, is taken from the same clocks.
     """
     loop = ControlLoop(build_settings(values, model))
-    reader = JointStateReader(model.joint_names, [joint.kind == "continuous" for joint in model.joints])
-    reader.timeout = values["safety.state_timeout"]
-    reader.missing_velocity = values["velocity.missing"]
-    reader.cutoff = values["velocity.cutoff"]
+    reader = _reader(model, values)
     rows: list[Array] = []
+    refused: list[tuple[JointTrajectory, str]] = []
     nothing = np.full(len(model.joint_names), np.nan)
     times = iter(clocks)
     now_ns = 0
     for message in played:
         if isinstance(message, JointTrajectory):
-            _follow(loop, message, now_ns)
+            try:
+                loop.follow(request_from(message), now_ns)
+            except KaneDynamicsError as error:  # the node rejects such a trajectory too, and goes on
+                refused.append((message, str(error)))
             continue
         now_ns = next(times)
         taken = reader.take(message, now_ns, now_ns * 1e-9)
         tau = loop.step(reader.q, reader.qd, now_ns, now_ns * 1e-9) if taken else None
         rows.append(nothing if tau is None else tau.copy())
-    return np.array(rows)
+    return OfflineAnswers(np.array(rows), tuple(refused))
 
 
-def _follow(loop: ControlLoop, trajectory: JointTrajectory, now_ns: int) -> None:
-    with suppress(KaneDynamicsError):  # the node rejects such a trajectory too, and goes on
-        loop.follow(request_from(trajectory), now_ns)
+def _reader(model: DynamicsModel, values: Values) -> JointStateReader:
+    """Reads states as the node with these parameters does."""
+    reader = JointStateReader(model.joint_names, [joint.kind == "continuous" for joint in model.joints])
+    reader.timeout = values["safety.state_timeout"]
+    reader.missing_velocity = values["velocity.missing"]
+    reader.cutoff = values["velocity.cutoff"]
+    return reader
 
 
 # The process
@@ -251,19 +327,24 @@ def play(player: BagPlayer, options: argparse.Namespace) -> None:
     """The whole recording, then the comparison's two sides into a NumPy archive."""
     model = load_model(options.model)
     played = _messages(options.playlist)
-    motion = [message for message in played if not isinstance(message, String)]
+    motion = [message for message in played if isinstance(message, JointState | JointTrajectory)]
+    decisions = Decisions(message for message in played if isinstance(message, DiagnosticStatus))
     player.connect(next(message for message in motion if isinstance(message, JointState)))
     for message in played:
         if isinstance(message, String):
             player.describe(message)
     with changed_remotely(player, options.node, "safety.state_timeout", STATE_TIMEOUT):
         values = read_remote(player, options.node)
+        motion = states_first(model, values, motion, decisions)
         told, commands = _play_motion(player, motion, options.rate, len(model.joint_names))
+    expected = offline_answers(model, values, motion, told)
     np.savez(
         options.answers,
         clock=np.array(told, np.int64),
         command=np.array(commands),
-        expected=offline_answers(model, values, motion, told),
+        expected=expected.efforts,
+        refused=np.array([reason for _, reason in expected.refused], np.str_),
+        accepted_before=np.array([decisions.accepted(each) for each, _ in expected.refused], np.bool_),
     )
 
 

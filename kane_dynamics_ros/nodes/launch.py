@@ -41,6 +41,7 @@ SHIPPED = "manipulator_5dof"
 SHARE = share_directory()
 BAG_PACKAGES = ("rosbags", "mcap", "apsw")  # which rosdep does not know
 TOPIC_PLUGIN = "joint_state_topic_hardware_interface/JointStateTopicSystem"
+PLAYED = "joint states played to"  # what replay --live says when it has read the bag
 ARM_TOPICS = "simulated_arm"  # where the arm's own topics are, apart from joint_state_broadcaster's
 ROS_NAME = re.compile(r"/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*")
 COMPLAINT = re.compile(r"^error: |\[(ERROR|FATAL)\]|^\w+Error: ")  # ours, ROS's log, Python's
@@ -169,12 +170,14 @@ class LaunchPlan:
     """Everything that a launch starts.
 
     ``last`` is a command whose end, well or not, ends the launch; ``last_name`` is what it is called then.
+    Where ``ready`` is not empty, the nodes start when ``last`` has written that to standard output.
     """
 
     nodes: tuple[NodePlan, ...]
     namespace: str = ""
     last: tuple[str, ...] = ()
     last_name: str = ""
+    ready: str = ""
     notes: tuple[str, ...] = field(default=())
 
 
@@ -268,6 +271,7 @@ def plan_replay(values: Mapping[str, str]) -> LaunchPlan:
         (NodePlan(PACKAGE, "feedforward_node", (own,)),),
         last=(*player, "--rate", values["rate"]),
         last_name="replay",
+        ready=PLAYED,
     )
 
 
@@ -476,7 +480,28 @@ def actions_of_plan(plan: LaunchPlan) -> list[Any]:
     if not plan.last:
         return words + nodes
     last = actions.ExecuteProcess(cmd=list(plan.last), output="screen")
-    return [*words, *nodes, last, *_on_end(last, plan.last_name, exit_zero_is_error=False)]
+    ending = _on_end(last, plan.last_name, exit_zero_is_error=False)
+    if not plan.ready:
+        return [*words, *nodes, last, *ending]
+    return [*words, last, *ending, _when_said(last, plan.ready, nodes)]
+
+
+def _when_said(action: Any, words: str, then: Sequence[Any]) -> Any:
+    """A handler that starts actions, once, when a process has written words to standard output."""
+    handlers = importlib.import_module("launch.event_handlers")
+    waiting = list(then)
+    said = bytearray()
+
+    def listen(event: Any) -> list[Any] | None:
+        said.extend(event.text)
+        if words.encode() not in said or not waiting:
+            return None
+        started = waiting.copy()
+        waiting.clear()
+        return started
+
+    register = importlib.import_module("launch.actions").RegisterEventHandler
+    return register(handlers.OnProcessIO(target_action=action, on_stdout=listen))
 
 
 def _node_actions(node: NodePlan, namespace: str) -> list[Any]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,9 @@ from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.this_python import module_command
 
 TRAJECTORY_TYPE = "trajectory_msgs/msg/JointTrajectory"
-KINDS = {JOINT_STATE_TYPE: 0, TRAJECTORY_TYPE: 1, DESCRIPTION_TYPE: 2}  # as nodes/bag_player.py knows them
+STATUS_TYPE = "diagnostic_msgs/msg/DiagnosticStatus"
+# as nodes/bag_player.py knows them
+KINDS = {JOINT_STATE_TYPE: 0, TRAJECTORY_TYPE: 1, DESCRIPTION_TYPE: 2, STATUS_TYPE: 3}
 SAME = 1e-9  # [N m] or [N]: the node computes what we compute, so only rounding may differ
 
 
@@ -78,8 +80,9 @@ def _is_description(name: str, kind: str) -> bool:
 def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
     """Write joint states, trajectories and descriptions by receive time; returns how many states.
 
-    ``file`` becomes a NumPy archive: ``kind`` (N,), ``data`` (bytes of all messages), ``ends`` (N,), where
-    each ends in it. ``topic``: the joint states, when there are several. Raises ``BagError``.
+    What the recorded node said of its trajectories (``trajectory_status``) is written too. ``file`` becomes
+    a NumPy archive: ``kind`` (N,), ``data`` (bytes of all messages), ``ends`` (N,), where each ends in it.
+    ``topic``: the joint states, when there are several. Raises ``BagError``.
     """
     with open_bag(bag) as opened:
         topics = opened.topics()
@@ -89,6 +92,7 @@ def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
             for each in topics
             if (each.type == TRAJECTORY_TYPE and each.name.endswith("joint_trajectory"))
             or _is_description(each.name, each.type)
+            or (each.type == STATUS_TYPE and each.name.endswith("/trajectory_status"))
         }
         rows = [
             (received, KINDS[wanted[block.topic]], block.message(i))
@@ -126,18 +130,22 @@ class LiveComparison:
 
     ``difference`` (n,): the largest between command and offline answer, of ``compared`` states.
     ``unanswered`` states got no command though one was due, ``unexpected`` ones got one that was not due.
+    ``refused``: why each trajectory that the node must refuse is refused; ``lost``: of those, the ones that
+    the node accepted when the bag was recorded, so that its motion was not compared.
     """
 
     difference: Array
     compared: int
     unanswered: int
     unexpected: int
+    refused: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
 
     @property
     def same(self) -> bool:
-        """Whether every command is the offline answer."""
+        """Whether every command is the offline answer, and every recorded motion was followed."""
         differs = self.compared == 0 or bool((self.difference > SAME).any())
-        return not (differs or self.unanswered or self.unexpected)
+        return not (differs or self.unanswered or self.unexpected or self.lost)
 
 
 def compare_answers(command: Array, expected: Array) -> LiveComparison:
@@ -151,7 +159,10 @@ def compare_answers(command: Array, expected: Array) -> LiveComparison:
 def read_answers(file: Path) -> LiveComparison:
     """What nodes/bag_player.py wrote, compared."""
     with np.load(file) as answers:
-        return compare_answers(answers["command"], answers["expected"])
+        found = compare_answers(answers["command"], answers["expected"])
+        reasons, before = answers["refused"].tolist(), answers["accepted_before"].tolist()
+    lost = tuple(reason for reason, accepted in zip(reasons, before, strict=True) if accepted)
+    return replace(found, refused=tuple(reasons), lost=lost)
 
 
 def live_lines(found: LiveComparison, joints: Sequence[str]) -> list[str]:
@@ -167,7 +178,13 @@ def live_lines(found: LiveComparison, joints: Sequence[str]) -> list[str]:
     if found.unexpected:
         counts += f"; {found.unexpected} states with a command that was not due"
     verdict = "the node answers as it must" if found.same else "the node does NOT answer as it must"
-    return [*rows, counts, f"{verdict}: allowed is {SAME:g}"]
+    refused = [f"a trajectory of the bag is refused: {reason}" for reason in found.refused]
+    if found.lost:
+        refused.append(
+            f"{len(found.lost)} of them accepted when the bag was recorded: that motion was not compared; "
+            "play to a node with the mode and the limits of then"
+        )
+    return [*rows, *refused, counts, f"{verdict}: allowed is {SAME:g}"]
 
 
 def main(words: Sequence[str] | None = None) -> int:

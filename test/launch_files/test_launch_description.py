@@ -9,6 +9,8 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from launch_stand_in import context, install
 
+from kane_dynamics_ros.cli import replay
+from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.nodes.launch import SHARE, NodeEndedError, NotInstalledError
 
 FILES = {"feedforward": 1, "simulation": 2}  # nodes of ours
@@ -110,6 +112,25 @@ def test_the_end_of_the_replay_is_the_end_of_the_launch(monkeypatch, tmp_path, c
     if code:
         with pytest.raises(NodeEndedError, match=r"^replay ended with exit code 1"):
             action.function(None)
+
+
+def test_the_replayed_node_starts_once_when_the_bag_has_been_read(monkeypatch, tmp_path, capsys):
+    """A node on simulated time that waits for a bag to be read would complain that no /clock comes."""
+    install(monkeypatch, tmp_path)
+    actions = started("replay", bag=str(SHARE / "test" / "replay" / "data" / "regression.mcap"))
+    assert of_kind("Node", actions) == []
+    handlers = [each.arguments[0] for each in of_kind("RegisterEventHandler", actions)]
+    [listen] = [h.on_stdout for h in handlers if hasattr(h, "on_stdout")]
+    monkeypatch.setattr(replay, "write_playlist", lambda *_: 160)
+    monkeypatch.setattr(replay, "play", lambda *_, **__: False)
+    [player] = of_kind("ExecuteProcess", actions)
+    words = player.cmd[player.cmd.index("replay") :]
+    assert main([*words, "--report", str(tmp_path)]) == 2
+    said = capsys.readouterr().out.encode()
+    assert not listen(SimpleNamespace(text=said[:30]))
+    [node, *_] = listen(SimpleNamespace(text=said[30:]))
+    assert node.executable == "feedforward_node"
+    assert not listen(SimpleNamespace(text=said))
 
 
 @pytest.mark.parametrize("missing", ["robot_state_publisher", "controller_manager"])

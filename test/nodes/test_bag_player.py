@@ -10,11 +10,22 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from kane_dynamics_ros.nodes.bag_player import NodeMissingError, ParameterRefusedError, ParametersMissingError
+from kane_dynamics_ros.nodes.bag_player import (
+    Decisions,
+    NodeMissingError,
+    ParameterRefusedError,
+    ParametersMissingError,
+    offline_answers,
+    states_first,
+)
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
+from kane_dynamics_ros.nodes.parameters import checked_value
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
@@ -92,6 +103,45 @@ def test_every_state_is_answered_with_the_models_gravity(
 def energy(q: np.ndarray) -> float:
     """Potential energy [J]."""
     return float(MODEL.energy(q, np.zeros(5)).potential)
+
+
+def status(state: str, label: str) -> DiagnosticStatus:
+    """What a node says of a trajectory with the stamp 0."""
+    values = {"state": state, "stamp": "0.000000000", "frame_id": label}
+    return DiagnosticStatus(values=[KeyValue(key=key, value=value) for key, value in values.items()])
+
+
+def motion_with_early_trajectories() -> list[JointState | JointTrajectory]:
+    """Two trajectories, then states of half of the joints each, of which the second completes the first."""
+    motion: list[JointState | JointTrajectory] = []
+    for label in ("first", "second"):
+        motion.append(JointTrajectory(joint_names=["unknown"], points=[JointTrajectoryPoint()]))
+        motion[-1].header.frame_id = label
+    names = list(MODEL.joint_names)
+    for i, part in enumerate((names[:2], names[2:], names[:2])):
+        state = JointState(name=part, position=[0.0] * len(part), velocity=[0.0] * len(part))
+        state.header.stamp.sec, state.header.stamp.nanosec = 1_700_000_000, 10_000_000 * i
+        motion.append(state)
+    return motion
+
+
+def test_trajectories_wait_for_the_first_complete_state_unless_they_were_refused_then() -> None:
+    values = {each.name: checked_value(each, each.default) for each in TABLE}
+    first, second, *states = motion = motion_with_early_trajectories()
+    assert states_first(MODEL, values, motion, Decisions([])) == [*states[:2], first, second, states[2]]
+    refused = Decisions([status("refused", "first"), status("accepted", "second")])
+    assert states_first(MODEL, values, motion, refused) == [first, *states[:2], second, states[2]]
+
+
+def test_a_trajectory_that_the_node_refuses_is_known_with_what_became_of_it_before() -> None:
+    values = {each.name: checked_value(each, each.default) for each in TABLE}
+    first, second, *states = motion_with_early_trajectories()
+    clocks = [1_700_000_000 * 10**9 + 10_000_000 * i for i in range(3)]
+    refused = offline_answers(MODEL, values, [*states, first, second], clocks).refused
+    assert [each.header.frame_id for each, _ in refused] == ["first", "second"]
+    both = [status("accepted", "second"), status("refused", "second")]
+    decisions = Decisions([status("accepted", "first"), *both])
+    assert [decisions.accepted(each) for each, _ in refused] == [True, False]  # which of two is not known
 
 
 def test_the_messages_say_what_to_do() -> None:

@@ -9,7 +9,7 @@ from regression_bag import BAG, STATES
 from replay_bags import JOINT_STATE, write_messages
 
 from kane_dynamics_ros.replay.errors import EmptyTopicError
-from kane_dynamics_ros.replay.live import compare_answers, live_lines, write_playlist
+from kane_dynamics_ros.replay.live import compare_answers, live_lines, read_answers, write_playlist
 
 NAN = np.full(2, np.nan)
 EXPECTED = np.arange(8.0).reshape(4, 2)
@@ -55,6 +55,16 @@ def test_a_state_that_both_refuse_is_no_difference() -> None:
 
 def test_nothing_to_compare_is_not_the_same() -> None:
     assert not compare_answers(np.full((3, 2), np.nan), np.full((3, 2), np.nan)).same
+
+
+def test_a_trajectory_that_was_accepted_and_is_refused_now_is_a_failure(tmp_path: Path) -> None:
+    for accepted in (False, True):
+        file = tmp_path / "answers.npz"
+        answers = {"command": EXPECTED, "expected": EXPECTED, "refused": ["no joint states"]}
+        np.savez(file, **answers, accepted_before=[accepted])
+        found = read_answers(file)
+        assert found.same is not accepted
+        assert any("refused: no joint states" in line for line in live_lines(found, ("a", "b")))
 
 
 def test_the_playlist_keeps_the_order_of_reception(tmp_path: Path) -> None:

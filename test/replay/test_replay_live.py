@@ -12,6 +12,7 @@ from regression_bag import BAG, TORQUES, expected_torques
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.replay.live import play, read_answers, write_playlist
 
 
 @pytest.fixture
@@ -32,6 +33,30 @@ def test_the_committed_torques_are_pinocchios() -> None:
     """The file is what its generator writes, to the rounding of another Pinocchio or processor."""
     committed = np.loadtxt(TORQUES, delimiter=",")
     np.testing.assert_allclose(committed, expected_torques(), rtol=0, atol=1e-10 * np.abs(committed).max())
+
+
+def test_a_trajectory_recorded_before_the_first_state_is_followed(node: None, tmp_path: Path) -> None:
+    """The end of the motion is reached, where the committed torque is that of its last point."""
+    playlist, answers = tmp_path / "early.npz", tmp_path / "answers.npz"
+    write_playlist(BAG, None, playlist)
+    with np.load(playlist) as archive:
+        messages = np.split(archive["data"], archive["ends"][:-1])
+        kinds = archive["kind"].tolist()
+    [sent] = [i for i, kind in enumerate(kinds) if kind == 1]
+    order = [sent, *range(sent), *range(sent + 1, len(kinds))]
+    np.savez(
+        playlist,
+        kind=np.array(kinds, np.uint8)[order],
+        data=np.concatenate([messages[i] for i in order]),
+        ends=np.cumsum([len(messages[i]) for i in order]),
+    )
+    assert play(playlist, answers, model="manipulator_5dof", node="feedforward_node")
+    found = read_answers(answers)
+    assert found.same
+    assert found.refused == ()
+    with np.load(answers) as archive:
+        last = archive["command"][-1]
+    np.testing.assert_allclose(last, np.loadtxt(TORQUES, delimiter=",")[-1], rtol=0, atol=1e-9)
 
 
 def test_every_command_is_the_offline_answer_and_the_committed_torque(
