@@ -16,7 +16,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from xml.etree import ElementTree
 
 from kane_dynamics_ros.description import parse_robot
@@ -40,7 +40,9 @@ PACKAGE = "kane_dynamics_ros"
 SHIPPED = "manipulator_5dof"
 SHARE = share_directory()
 BAG_PACKAGES = ("rosbags", "mcap", "apsw")  # which rosdep does not know
-TOPIC_PLUGIN = "joint_state_topic_hardware_interface/JointStateTopicSystem"
+TOPIC_HARDWARE = "joint_state_topic_hardware_interface"
+TOPIC_PLUGIN = f"{TOPIC_HARDWARE}/JointStateTopicSystem"
+CONTROLLER_PACKAGES = ("joint_state_broadcaster", "joint_trajectory_controller")  # of ros2_controllers
 PLAYED = "joint states played to"  # what replay --live says when it has read the bag
 ARM_TOPICS = "simulated_arm"  # where the arm's own topics are, apart from joint_state_broadcaster's
 ROS_NAME = re.compile(r"/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*")
@@ -99,8 +101,9 @@ ROS2_CONTROL_ARGUMENTS = (
     Argument("interface", "effort", "command interface of every joint: effort, position or velocity"),
     Argument(
         "controllers_file",
-        str(SHARE / "config" / "joint_trajectory_controller.yaml"),
-        "controller_manager's parameters and those of its controllers, under /**:",
+        "",
+        "controller_manager's parameters and those of its controllers, under /**:; empty: "
+        f"config/joint_trajectory_controller.yaml for {SHIPPED}; any other model needs its own",
     ),
     Argument(
         "controllers", "joint_state_broadcaster joint_trajectory_controller", "controllers that are started"
@@ -126,13 +129,35 @@ class LaunchArgumentError(KaneDynamicsError):
 
 
 class NotInstalledError(KaneDynamicsError):
-    """A ROS package that the launch needs is not there."""
+    """ROS packages that the launch needs are not there.
 
-    def __init__(self, package: str, executable: str) -> None:
-        self.package, self.executable = package, executable
+    ``missing``: packages, each with the executable that is missing, empty where it is the package itself.
+    ``package`` and ``executable`` are the first one's.
+    """
+
+    def __init__(self, missing: Sequence[tuple[str, str]]) -> None:
+        self.missing = tuple(missing)
+        self.package, self.executable = missing[0]
+        packages = list(dict.fromkeys(package for package, _ in missing))
+        what = [
+            f"executable {executable!r} of ROS package {package!r}" if executable else f"package {package!r}"
+            for package, executable in missing
+        ]
+        debian = " ".join(f"ros-$ROS_DISTRO-{package.replace('_', '-')}" for package in packages)
+        is_there = "is not there: install it" if len(missing) == 1 else "are not there: install them"
         super().__init__(
-            f"executable {executable!r} of ROS package {package!r} is not there: install it and source its "
-            f"setup.bash (apt install ros-$ROS_DISTRO-{package.replace('_', '-')}); nothing was started"
+            f"{', '.join(what)} {is_there} and source the setup.bash (apt install {debian}); "
+            "nothing was started"
+        )
+
+
+class ControllersFileError(KaneDynamicsError):
+    """A controller in ``controllers_file`` is for joints that the model does not have."""
+
+    def __init__(self, file: Path, controller: str, unknown: Sequence[str], joints: Sequence[str]) -> None:
+        super().__init__(
+            f"{file}: controller {controller!r} is for joints {', '.join(map(repr, unknown))}, which the "
+            f"model does not have; its joints are {', '.join(map(repr, joints))}; nothing was started"
         )
 
 
@@ -154,7 +179,10 @@ class NodeEndedError(KaneDynamicsError):
 
 @dataclass(frozen=True)
 class NodePlan:
-    """One node: ``parameters`` are files and mappings, the later ones win; ``required`` ends the launch."""
+    """One node: ``parameters`` are files and mappings, the later ones win.
+
+    The end of one that is ``required`` ends the launch with an error; one that ``finishes`` may end well.
+    """
 
     package: str
     executable: str
@@ -162,6 +190,7 @@ class NodePlan:
     remappings: tuple[tuple[str, str], ...] = ()
     arguments: tuple[str, ...] = ()
     required: bool = True
+    finishes: bool = False
     optional: bool = False  # left out, with a word, where its package is not installed
 
 
@@ -179,6 +208,7 @@ class LaunchPlan:
     last_name: str = ""
     ready: str = ""
     notes: tuple[str, ...] = field(default=())
+    packages: tuple[str, ...] = ()  # which the nodes need besides their own
 
 
 def plan_feedforward(values: Mapping[str, str]) -> LaunchPlan:
@@ -212,8 +242,10 @@ def plan_ros2_control(values: Mapping[str, str]) -> LaunchPlan:
     model = load_model(values["model"], backend="python")
     check_model(model, description)
     described = with_topic_hardware(description, model, interface)
-    controllers = _file(values, "controllers_file")
-    file_parameters(controllers, "controller_manager", "")
+    controllers = _controllers_file(values, model)
+    started = shlex.split(values["controllers"])
+    manager = file_parameters(controllers, "controller_manager", "")
+    types = {str(manager.get(f"{name}.type", "")).partition("/")[0] for name in started}
     own: dict[str, Any] = {
         "model": values["model"],
         "robot_description": description,
@@ -239,11 +271,34 @@ def plan_ros2_control(values: Mapping[str, str]) -> LaunchPlan:
             NodePlan(
                 "controller_manager",
                 "spawner",
-                arguments=(*shlex.split(values["controllers"]), "--param-file", str(controllers)),
-                required=False,
+                arguments=(*started, "--param-file", str(controllers)),
+                finishes=True,
             ),
-        )
+        ),
+        packages=(TOPIC_HARDWARE, *(package for package in CONTROLLER_PACKAGES if package in types)),
     )
+
+
+def _controllers_file(values: Mapping[str, str], model: DynamicsModel) -> Path:
+    """The file that is given, or the shipped one, which is for the shipped model alone.
+
+    Raises ``LaunchArgumentError``, and ``ControllersFileError`` where a controller that is started is for
+    other joints than the model's.
+    """
+    if values["controllers_file"]:
+        file = _file(values, "controllers_file")
+    elif is_shipped(values["model"]):
+        file = SHARE / "config" / "joint_trajectory_controller.yaml"
+    else:
+        allowed = f"a file with controllers and gains for model {values['model']!r}"
+        raise LaunchArgumentError("controllers_file", "", allowed)
+    for name in shlex.split(values["controllers"]):
+        joints = file_parameters(file, name, "").get("joints")
+        given = joints if isinstance(joints, list) else []
+        unknown = [each for each in given if each not in model.joint_names]
+        if unknown:
+            raise ControllersFileError(file, name, unknown, model.joint_names)
+    return file
 
 
 def plan_replay(values: Mapping[str, str]) -> LaunchPlan:
@@ -472,15 +527,13 @@ def launch_description(arguments: Sequence[Argument], plan: Callable[[Mapping[st
 def actions_of_plan(plan: LaunchPlan) -> list[Any]:
     """The actions that carry the plan out. Notes come first, the command that ends the launch last."""
     actions = importlib.import_module("launch.actions")
-    for node in plan.nodes:  # all of them before the first one starts: launch would leave that behind
-        if not (node.optional and not _installed(node.package)):
-            _check_installed(node)
+    _check_installed(plan)  # before the first node starts: launch would leave that behind
     words = [actions.LogInfo(msg=note) for note in plan.notes]
     nodes = [action for node in plan.nodes for action in _node_actions(node, plan.namespace)]
     if not plan.last:
         return words + nodes
     last = actions.ExecuteProcess(cmd=list(plan.last), output="screen")
-    ending = _on_end(last, plan.last_name, exit_zero_is_error=False)
+    ending = _on_end(last, plan.last_name, "end")
     if not plan.ready:
         return [*words, *nodes, last, *ending]
     return [*words, last, *ending, _when_said(last, plan.ready, nodes)]
@@ -529,14 +582,18 @@ def _node_actions(node: NodePlan, namespace: str) -> list[Any]:
         remappings=list(node.remappings),
         arguments=list(node.arguments),
     )
-    return [action, *(_on_end(action, node.executable, exit_zero_is_error=True) if node.required else [])]
+    success: Success = "finished" if node.finishes else "error"
+    return [action, *(_on_end(action, node.executable, success) if node.required else [])]
 
 
-def _on_end(action: Any, name: str, exit_zero_is_error: bool) -> list[Any]:
+Success = Literal["error", "end", "finished"]  # what exit code 0 is: no end was asked for, the launch's, fine
+
+
+def _on_end(action: Any, name: str, success: Success) -> list[Any]:
     """Handlers: the last error that the process tells is remembered, and its end becomes the launch's.
 
-    The exception is launch's way to a non-zero exit code; with ``exit_zero_is_error``
-    exit code 0 is an error too: that of a node which was not asked to end.
+    The exception is launch's way to a non-zero exit code; where ``success`` is an error, exit code 0 is
+    one too: that of a node which was not asked to end.
     """
     actions = importlib.import_module("launch.actions")
     handlers = importlib.import_module("launch.event_handlers")
@@ -549,9 +606,11 @@ def _on_end(action: Any, name: str, exit_zero_is_error: bool) -> list[Any]:
     def end(event: Any, context: Any) -> list[Any]:
         if context.is_shutdown:  # Ctrl-C, or another node's end
             return []
-        if event.returncode or exit_zero_is_error:
+        if event.returncode or success == "error":
             error: KaneDynamicsError = NodeEndedError(name, event.returncode, last_words[0])
             return [actions.OpaqueFunction(function=_raiser(error))]
+        if success == "finished":
+            return []
         return [actions.Shutdown(reason=f"{name} has ended")]
 
     return [
@@ -580,8 +639,15 @@ def _installed(package: str) -> bool:
     return _prefix(package) is not None
 
 
-def _check_installed(node: NodePlan) -> None:
-    """Raise ``NotInstalledError`` where a node's package or executable is missing."""
-    prefix = _prefix(node.package)
-    if prefix is None or not (prefix / "lib" / node.package / node.executable).is_file():
-        raise NotInstalledError(node.package, node.executable)
+def _check_installed(plan: LaunchPlan) -> None:
+    """Raise ``NotInstalledError`` with every package and executable that is missing."""
+    missing = []
+    for node in plan.nodes:
+        prefix = _prefix(node.package)
+        if prefix is None and node.optional:
+            continue
+        if prefix is None or not (prefix / "lib" / node.package / node.executable).is_file():
+            missing.append((node.package, node.executable))
+    missing += [(package, "") for package in plan.packages if not _installed(package)]
+    if missing:
+        raise NotInstalledError(missing)

@@ -191,18 +191,24 @@ class MissingFieldError(BagError):
 class JointMismatchError(BagError):
     """Joints of the model that no message names.
 
-    ``proposed`` is a renaming that would make all of them fit.
+    ``proposed`` is a renaming that would make all of them fit; not ``renamable`` where none is possible.
     """
 
     def __init__(
-        self, bag: Path, topic: str, missing: Sequence[str], found: Sequence[str], proposed: object = None
+        self,
+        bag: Path,
+        topic: str,
+        missing: Sequence[str],
+        found: Sequence[str],
+        proposed: object = None,
+        renamable: bool = True,
     ) -> None:
         self.missing, self.found, self.proposed = tuple(missing), tuple(found), proposed
-        way_out = (
-            "use the model of the robot that was recorded, or --rename BAG_NAME=MODEL_NAME"
-            if proposed is None
-            else f"all joints fit with --rename '{proposed}'"
-        )
+        way_out = "use the model of the robot that was recorded"
+        if proposed is not None:
+            way_out = f"all joints fit with --rename '{proposed}'"
+        elif renamable:
+            way_out += ", or --rename BAG_NAME=MODEL_NAME"
         one = len(missing) == 1
         super().__init__(
             bag,

@@ -70,7 +70,8 @@ def _check_joints(opened: Bag, bag: Path, topic: str, joints: Sequence[str]) -> 
             return
     if not count:
         raise opened.damages[0] if opened.damages else EmptyTopicError(bag, topic, dropped)
-    raise JointMismatchError(bag, topic, [joint for joint in joints if joint not in found], tuple(found))
+    missing = [joint for joint in joints if joint not in found]
+    raise JointMismatchError(bag, topic, missing, tuple(found), renamable=False)
 
 
 def _is_description(name: str, kind: str) -> bool:

@@ -133,17 +133,41 @@ def test_the_replayed_node_starts_once_when_the_bag_has_been_read(monkeypatch, t
     assert not listen(SimpleNamespace(text=said))
 
 
-@pytest.mark.parametrize("missing", ["robot_state_publisher", "controller_manager"])
-def test_a_package_that_is_missing_is_named_before_anything_starts(monkeypatch, tmp_path, missing):
-    there = {"robot_state_publisher", "controller_manager"} - {missing}
-    install(monkeypatch, tmp_path, installed=there)
+ROS2_CONTROL = {
+    "robot_state_publisher",
+    "controller_manager",
+    "joint_state_topic_hardware_interface",
+    "joint_state_broadcaster",
+    "joint_trajectory_controller",
+}
+
+
+def install_ros2_control(monkeypatch, folder, there):
+    install(monkeypatch, folder, installed=there)
     for name in ("ros2_control_node", "spawner"):
-        path = tmp_path / "lib" / "controller_manager" / name
+        path = folder / "lib" / "controller_manager" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
+
+
+@pytest.mark.parametrize("missing", [*({each} for each in sorted(ROS2_CONTROL)), ROS2_CONTROL])
+def test_all_packages_that_are_missing_are_named_before_anything_starts(monkeypatch, tmp_path, missing):
+    install_ros2_control(monkeypatch, tmp_path, ROS2_CONTROL - missing)
     with pytest.raises(NotInstalledError) as caught:
         started("ros2_control")
-    assert caught.value.package == missing
+    assert {package for package, _ in caught.value.missing} == missing
+    assert all(repr(package) in str(caught.value) for package in missing)
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_spawner_that_fails_ends_the_launch_and_one_that_is_done_does_not(monkeypatch, tmp_path, code):
+    install_ros2_control(monkeypatch, tmp_path, ROS2_CONTROL)
+    following = end_of(started("ros2_control"), "spawner")(code)
+    if code == 0:
+        assert following == []
+        return
+    with pytest.raises(NodeEndedError, match=r"^spawner ended with exit code 1"):
+        following[0].function(None)
 
 
 def test_an_executable_that_is_missing_is_named_before_anything_starts(monkeypatch, tmp_path):

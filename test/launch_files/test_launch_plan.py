@@ -21,6 +21,7 @@ from kane_dynamics_ros.nodes.launch import (
     SHARE,
     SIMULATION_ARGUMENTS,
     BagRefusedError,
+    ControllersFileError,
     plan_feedforward,
     plan_replay,
     plan_ros2_control,
@@ -233,6 +234,18 @@ def test_the_clock_of_the_arm_is_everybodys_clock_or_nobodys():
 def test_ros2_control_arguments_that_are_wrong_are_named(name, value):
     with pytest.raises(KaneDynamicsError, match=name):
         plan_ros2_control(values(ROS2_CONTROL_ARGUMENTS, **{name: value}))
+
+
+def test_the_shipped_controllers_are_for_the_shipped_model_alone(tmp_path, other_robot):
+    shipped = node(plan_ros2_control(values(ROS2_CONTROL_ARGUMENTS)), "spawner").arguments[-1]
+    with pytest.raises(KaneDynamicsError, match="controllers_file"):
+        plan_ros2_control(values(ROS2_CONTROL_ARGUMENTS, **other_robot))
+    given = values(ROS2_CONTROL_ARGUMENTS, **other_robot, controllers_file=shipped)
+    assert node(plan_ros2_control(given), "spawner").arguments[-1] == shipped
+    own = tmp_path / "own.yaml"
+    own.write_text(Path(shipped).read_text().replace("alpha_3", "elbow"), encoding="utf-8")
+    with pytest.raises(ControllersFileError, match="'joint_trajectory_controller' is for joints 'elbow'"):
+        plan_ros2_control(values(ROS2_CONTROL_ARGUMENTS, controllers_file=str(own)))
 
 
 def test_the_shipped_trajectory_controller_holds_the_shipped_arm():
