@@ -21,8 +21,9 @@ from kane_dynamics_ros.cli.arguments import (
     optional_number,
     positive_number,
     report_folders,
+    xacro_arguments,
 )
-from kane_dynamics_ros.errors import RosMissingError, UnknownJointError
+from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError, UnknownJointError
 from kane_dynamics_ros.replay.jobs import Job, JobResult, find_bags, run_job, run_jobs
 from kane_dynamics_ros.replay.live import check_playable, live_lines, play, read_answers, write_playlist
 from kane_dynamics_ros.replay.reading.recording import read_renamings
@@ -31,6 +32,13 @@ from kane_dynamics_ros.replay.verdict.verdict import Verdict
 from kane_dynamics_ros.runtime import load_model
 
 EXCEEDED, DIFFERS, FAILED = 1, 1, 2  # exit codes
+
+
+class XacroWithoutUrdfError(KaneDynamicsError):
+    """``--xacro`` without the file that it is for."""
+
+    def __init__(self) -> None:
+        super().__init__("--xacro is for the xacro file of --urdf FILE, which is not given")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,6 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the same for RMSE [N m] or [N]",
     )
     add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
+    add(
+        "--xacro",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="an argument of --urdf's xacro file",
+    )
     add("--jobs", default=str(os.cpu_count() or 1), metavar="N", help="bags at once; default: all cores")
     add("--dask", metavar="ADDRESS", help="share the bags out on this Dask cluster")
     add = parser.add_argument_group("against the running feedforward node").add_argument
@@ -67,6 +82,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a verdict a bag; 2 when a bag failed or is damaged, else 1 when an allowed error is exceeded."""
+    if arguments.xacro and arguments.urdf is None:
+        raise XacroWithoutUrdfError
     joints = load_model(arguments.model).joint_names
     allowed = read_allowed_errors(arguments.max_nrmse, arguments.max_rmse, joints)
     workers = int(positive_number("--jobs", arguments.jobs, "a number of processes, 1 or more", 1.0))
@@ -90,6 +107,7 @@ def _job(arguments: argparse.Namespace, bag: Path, report: Path | None) -> Job:
         urdf=arguments.urdf,
         report=report,
         rename=read_renamings(arguments.rename),
+        xacro=xacro_arguments(arguments.xacro),
     )
 
 

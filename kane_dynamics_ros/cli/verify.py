@@ -49,6 +49,7 @@ class AnotherRobotError(KaneDynamicsError):
         super().__init__(
             f"{module}: it was generated from a chain with hash {found[:16]}, but {urdf} with the same tip "
             f"and locks has {expected[:16]}; generate it again, or give the URDF that it was made from"
+            f"{', with --xacro what it was made with' if urdf.endswith('.xacro') else ''}"
         )
 
 

@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 from kane_dynamics_ros.description import parse_robot
 from kane_dynamics_ros.description.load import urdf_text
 from kane_dynamics_ros.errors import KaneDynamicsError, missing_package
-from kane_dynamics_ros.nodes.feedforward.model import check_model
+from kane_dynamics_ros.nodes.feedforward.model import StaleModelError, check_model
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE as FEEDFORWARD_TABLE
 from kane_dynamics_ros.nodes.feedforward.parameters import build_settings
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
@@ -240,7 +240,7 @@ def plan_ros2_control(values: Mapping[str, str]) -> LaunchPlan:
         raise LaunchArgumentError("interface", interface, f"one of {', '.join(COMMAND_INTERFACES)}")
     description = urdf_of_arguments(values)
     model = load_model(values["model"], backend="python")
-    check_model(model, description)
+    _check_model_of_file(model, description, values)
     described = with_topic_hardware(description, model, interface)
     controllers = _controllers_file(values, model)
     started = shlex.split(values["controllers"])
@@ -369,12 +369,23 @@ class _Robot:
 
     def _check_model(self, values: Mapping[str, str]) -> None:
         try:
-            check_model(self.model, self.description)
+            _check_model_of_file(self.model, self.description, values)
         except KaneDynamicsError:
             if values["model"] or not is_shipped(self.model_name):
                 raise
             allowed = f"the module generated from {values['urdf']} (kane_dynamics generate)"
             raise LaunchArgumentError("model", "", allowed) from None
+
+
+def _check_model_of_file(model: GeneratedModel, description: str, values: Mapping[str, str]) -> None:
+    """As ``check_model``; where xacro made the description, its arguments may be what differs."""
+    try:
+        check_model(model, description)
+    except StaleModelError as error:
+        if not values["urdf"].endswith(".xacro"):
+            raise
+        remedy = "or give xacro_arguments:='name:=value ...' as the model was generated with (--xacro)"
+        raise StaleModelError(error.model, error.differences, remedy) from None
 
 
 def _simulated_arm(

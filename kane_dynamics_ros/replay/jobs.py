@@ -2,10 +2,10 @@
 
 import multiprocessing
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kane_dynamics_ros.description import DescriptionError, Robot, check_origin, load_robot, parse_robot
@@ -34,6 +34,7 @@ class Job:
     urdf: Path | None = None
     report: Path | None = None
     rename: tuple[Renaming, ...] = ()
+    xacro: Mapping[str, str] = field(default_factory=dict)  # arguments of ``urdf``
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> JobRes
         verdict = analysis.verdict
         warnings = []
         if job.report is not None:
-            warnings = write_report(estimated, analysis, model, job.report, job.urdf)
+            warnings = write_report(estimated, analysis, model, job.report, job.urdf, job.xacro)
         return JobResult(job.bag, verdict, None, tuple(warnings))
     except KaneDynamicsError as error:
         return JobResult(job.bag, verdict, str(error))
@@ -82,15 +83,19 @@ def _judge(
         read_recording(job.bag, model.joint_names, job.topic, progress, job.rename, revolving=revolving),
         job.cutoff,
     )
-    note = robot_note(estimated.description, job.urdf, model)
+    note = robot_note(estimated.description, job.urdf, model, job.xacro)
     analysis = analyse(estimated, model)
     return estimated, replace(
         analysis, verdict=replace(analysis.verdict, notes=(note, *analysis.verdict.notes))
     )
 
 
-def robot_note(description: str | None, urdf: Path | None, model: DynamicsModel) -> str:
+def robot_note(
+    description: str | None, urdf: Path | None, model: DynamicsModel, xacro: Mapping[str, str] | None = None
+) -> str:
     """One sentence about the model's origin against the bag's ``robot_description``, or else ``urdf``.
+
+    ``xacro``: the arguments of a xacro file that stands in.
 
     A bag that was started late, or cut, has lost the latched description; the file stands in for it.
     """
@@ -98,21 +103,23 @@ def robot_note(description: str | None, urdf: Path | None, model: DynamicsModel)
         return "the bag holds no robot_description; give --urdf FILE to check the model's origin"
     place = "the bag's robot_description" if description is not None else str(urdf)
     try:
-        origin = check_origin(model, _robot(description, urdf))
+        origin = check_origin(model, _robot(description, urdf, xacro))
     except (DescriptionError, OSError) as error:
         return f"{place} could not be compared with the model: {error}"
     if origin.matches:
         return f"the model was generated from {place}"
+    expanded = description is None and place.endswith(".xacro")
     return (
         f"the model was NOT generated from {place}: physics hash {model.urdf_hash[:16]} against "
-        f"{origin.hash[:16]}; generate it again, or judge with that in mind"
+        f"{origin.hash[:16]}; generate it again, "
+        f"{'give --xacro what it was made with, ' if expanded else ''}or judge with that in mind"
     )
 
 
-def _robot(description: str | None, urdf: Path | None) -> Robot:
+def _robot(description: str | None, urdf: Path | None, xacro: Mapping[str, str] | None) -> Robot:
     if description is not None:
         return parse_robot(description, "robot_description")
-    return load_robot(str(urdf))
+    return load_robot(str(urdf), xacro_arguments=xacro)
 
 
 # Many bags

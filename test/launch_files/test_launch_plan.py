@@ -28,6 +28,7 @@ from kane_dynamics_ros.nodes.launch import (
     plan_simulation,
 )
 from kane_dynamics_ros.nodes.parameters import file_parameters
+from kane_dynamics_ros.replay.jobs import robot_note
 from kane_dynamics_ros.runtime import load_model
 
 BAG = Path(__file__).parents[1] / "replay" / "data" / "regression.mcap"
@@ -234,6 +235,31 @@ def test_the_clock_of_the_arm_is_everybodys_clock_or_nobodys():
 def test_ros2_control_arguments_that_are_wrong_are_named(name, value):
     with pytest.raises(KaneDynamicsError, match=name):
         plan_ros2_control(values(ROS2_CONTROL_ARGUMENTS, **{name: value}))
+
+
+@pytest.mark.parametrize(
+    ("plan", "arguments"),
+    [(plan_simulation, SIMULATION_ARGUMENTS), (plan_ros2_control, ROS2_CONTROL_ARGUMENTS)],
+)
+def test_a_missing_xacro_argument_is_named_as_a_possible_cause(tmp_path, plan, arguments):
+    xacro = tmp_path / "arm.urdf.xacro"
+    text = URDF.read_text().replace('<mass value="3"/>', '<mass value="$(arg mass)"/>', 1)
+    head, _, tail = text.partition("<robot ")
+    name, _, body = tail.partition(">")
+    declared = '<xacro:arg name="mass" default="4"/>'
+    xmlns = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    xacro.write_text(f"{head}<robot {xmlns} {name}>{declared}{body}", encoding="utf-8")
+    given = values(arguments, urdf=str(xacro), model="manipulator_5dof")
+    with pytest.raises(KaneDynamicsError, match="xacro_arguments:="):
+        plan(given)
+    assert plan(given | {"xacro_arguments": "mass:=3"}).nodes
+    note = robot_note(None, xacro, MODEL)
+    assert "NOT generated" in note
+    assert "--xacro" in note
+    assert robot_note(None, xacro, MODEL, {"mass": "3"}).startswith("the model was generated from")
+    with pytest.raises(KaneDynamicsError) as caught:
+        plan(given | {"urdf": str(URDF)} | {"model": str(URDF)})
+    assert "xacro_arguments" not in str(caught.value)
 
 
 def test_the_shipped_controllers_are_for_the_shipped_model_alone(tmp_path, other_robot):

@@ -15,6 +15,7 @@ from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.nodes.feedforward.model import (
     CheckError,
     DescriptionCheck,
+    ForeignModelError,
     GenerationError,
     StaleModelError,
     check_model,
@@ -71,6 +72,16 @@ def test_what_differs_is_named(urdf, difference):
         f"model 'manipulator_5dof' was not generated from this robot_description: {difference}; generate it "
         "again (kane_dynamics generate), or set generate_when_stale to true"
     )
+
+
+def test_a_model_of_another_robot_is_told_as_that():
+    for changes in ([('"tool"', '"flange"')], [(f'"{name}"', f'"my_{name}"') for name in MODEL.joint_names]):
+        urdf = URDF
+        for before, after in changes:
+            assert before in urdf
+            urdf = urdf.replace(before, after)
+        with pytest.raises((ForeignModelError, StaleModelError), match="another robot"):
+            check_model(MODEL, urdf)
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path):

@@ -13,6 +13,7 @@ import numpy as np
 
 from kane_dynamics_ros import __version__
 from kane_dynamics_ros.description import Chain, check_origin, parse_robot
+from kane_dynamics_ros.description.findings import UnknownNameError
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.parameters import Values
@@ -28,11 +29,22 @@ GENERATION_TIMEOUT = 60.0  # [s]
 class StaleModelError(KaneDynamicsError):
     """The model and robot_description describe different robots."""
 
-    def __init__(self, model: str, differences: Sequence[str]) -> None:
-        self.differences = tuple(differences)
+    def __init__(self, model: str, differences: Sequence[str], remedy: str = "") -> None:
+        self.model, self.differences = model, tuple(differences)
         super().__init__(
             f"model {model!r} was not generated from this robot_description: {'; '.join(differences)}; "
             "generate it again (kane_dynamics generate), or set generate_when_stale to true"
+            f"{', ' if remedy else ''}{remedy}"
+        )
+
+
+class ForeignModelError(KaneDynamicsError):
+    """robot_description lacks a link or joint between which, or with which, the model was generated."""
+
+    def __init__(self, model: str, difference: UnknownNameError) -> None:
+        super().__init__(
+            f"model {model!r} was generated from another robot than this robot_description: {difference}; "
+            "give the model of this robot (kane_dynamics generate writes one)"
         )
 
 
@@ -133,11 +145,15 @@ def checked_model(
 
 
 def check_model(model: GeneratedModel, description: str) -> None:
-    """Compare physics hashes. Raises ``StaleModelError``, ``DescriptionError``.
+    """Compare physics hashes. Raises ``StaleModelError``, ``ForeignModelError``, ``DescriptionError``.
 
     ``model`` is as it was loaded, its parameters not changed.
     """
-    origin = check_origin(model, parse_robot(description, "robot_description"))
+    robot = parse_robot(description, "robot_description")
+    try:
+        origin = check_origin(model, robot)
+    except UnknownNameError as error:  # the model's root, tip or a joint that it locks
+        raise ForeignModelError(model.name, error) from error
     if not origin.matches:
         raise StaleModelError(model.name, tuple(_differences(model, origin.chain)))
 
@@ -146,7 +162,9 @@ def _differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
     """What differs, one phrase each; never empty."""
     if chain.coordinates != model.joint_names:
         ours, theirs = ", ".join(model.joint_names), ", ".join(chain.coordinates)
-        yield f"its joints are {ours}, the description's {theirs}"
+        another = set(model.joint_names).isdisjoint(chain.coordinates)
+        prefix = "it is a model of another robot: " if another else ""
+        yield f"{prefix}its joints are {ours}, the description's {theirs}"
         return
     found = [*_joint_differences(model, chain), *_body_differences(model, chain)]
     yield from found or ["the placement or axis of a joint, the tip's frame, or a mimic differs"]

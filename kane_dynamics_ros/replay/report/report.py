@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
@@ -134,18 +134,19 @@ def write_report(
     model: DynamicsModel,
     folder: Path,
     urdf: Path | None = None,
+    xacro: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Write all of it into a folder, which is made when it is not there; returns warnings.
 
-    ``model`` is the one that was judged; ``urdf`` stands in for a description that the bag lacks; without
-    either there is no ``view.html``.
+    ``model`` is the one that was judged; ``urdf`` stands in for a description that the bag lacks, expanded
+    with the arguments ``xacro``; without either there is no ``view.html``.
     Raises ``ReportFolderError`` before anything is written, and ``OutputFileError``.
     """
     check_folder(estimated.bag, folder)
     before = written_files(folder, COMMAND)
     list_files(folder, before.union(PAGES), COMMAND)
     write_json(analysis.verdict, folder / "report.json")
-    viewed, warnings = write_view(estimated, analysis, model, urdf, folder / "view.html")
+    viewed, warnings = write_view(estimated, analysis, model, urdf, folder / "view.html", xacro)
     if not viewed:
         (folder / "view.html").unlink(missing_ok=True)
     write_page(analysis, folder / "report.html", viewed)

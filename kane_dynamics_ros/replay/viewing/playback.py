@@ -1,6 +1,6 @@
 """Playbacks of a bag, beside the reference that the controller stated, and of the curves behind a verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -149,16 +149,22 @@ def quantities(robot: ShownRobot, motion: Samples, wanted: Samples | None) -> tu
 
 
 def write_view(
-    estimated: EstimatedRecording, analysis: Analysis, model: DynamicsModel, urdf: Path | None, file: Path
+    estimated: EstimatedRecording,
+    analysis: Analysis,
+    model: DynamicsModel,
+    urdf: Path | None,
+    file: Path,
+    xacro: Mapping[str, str] | None = None,
 ) -> tuple[bool, list[str]]:
     """Write the page, with the model's chain in the robot.
 
     Returns False, and writes no page, where nothing usable says what the robot looks like.
 
-    ``urdf`` stands in for a description that the bag has lost. Returns warnings too, of meshes not shown.
-    Raises ``OutputFileError``.
+    ``urdf`` stands in for a description that the bag has lost, expanded with the arguments ``xacro``.
+    Returns warnings too, of meshes not shown. Raises ``OutputFileError``.
     """
-    options = ViewOptions(model.root, model.tip, model.locked)
+    given = xacro or {} if estimated.description is None else {}
+    options = ViewOptions(model.root, model.tip, model.locked, given)
     try:
         robot = _robot_of_estimated(estimated, urdf, options)
     except DescriptionError as error:
