@@ -7,6 +7,7 @@ found it.
 """
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,16 @@ def module_command(name: str, *words: str, quietly: bool = False) -> list[str]:
     """
     start = START.format(root=str(ROOT), name=name, quietly=QUIETLY if quietly else "")
     return [sys.executable, "-c", start, *words]
+
+
+def can_import(name: str) -> bool:
+    """Whether this Python can import a package, as a process of its own tells: a folder alone may be broken.
+
+    ROS 2's packages that were built for another Python are found, and fail when they are imported.
+    """
+    start = START.format(root=str(ROOT), name=name, quietly="").partition("import runpy")[0]
+    command = [sys.executable, "-c", f"{start}import {name}"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 @contextmanager

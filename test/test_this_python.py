@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kane_dynamics_ros.this_python import SAFE_PATH, module_command, safe_children
+from kane_dynamics_ros.this_python import SAFE_PATH, can_import, module_command, safe_children
 
 PLANTED = ("numpy", "runpy", "logging", "kane_dynamics_ros", "rclpy", "argparse")
 
@@ -34,6 +34,16 @@ def test_arguments_and_exit_code_are_those_of_the_module(shared: Path) -> None:
     done = subprocess.run(command, cwd=shared, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("error: no model 'nothing.py'")
+    assert not (shared / "ran").exists()
+
+
+def test_whether_a_package_can_be_imported_is_not_asked_of_the_current_folder(
+    shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(shared)
+    (shared / "only_here.py").write_text("")
+    assert can_import("numpy")
+    assert not can_import("only_here")
     assert not (shared / "ran").exists()
 
 

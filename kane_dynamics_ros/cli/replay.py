@@ -4,7 +4,6 @@ With ``--live``: does the running node answer the recording as the model does?
 """
 
 import argparse
-import importlib.util
 import math
 import os
 import sys
@@ -30,6 +29,7 @@ from kane_dynamics_ros.replay.reading.recording import read_renamings
 from kane_dynamics_ros.replay.report.report import table
 from kane_dynamics_ros.replay.verdict.verdict import Verdict
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.this_python import can_import
 
 EXCEEDED, DIFFERS, FAILED = 1, 1, 2  # exit codes
 
@@ -194,7 +194,7 @@ def run_live(arguments: argparse.Namespace, bags: Sequence[Path], joints: Sequen
     With ``--report`` the commands and the offline answers stay there, in ``BAG_answers.npz``.
     Raises ``RosMissingError`` and ``BagError``.
     """
-    if importlib.util.find_spec("rclpy") is None:
+    if not can_import("rclpy"):
         raise RosMissingError("--live")
     return max(_play(arguments, bag, joints) for bag in bags)
 

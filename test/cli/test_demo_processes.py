@@ -1,8 +1,8 @@
 """Nodes as processes: they always end, and one that fails is reported with the end of its log."""
 
-import importlib.util
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from own_domain import own_domain
@@ -19,6 +19,7 @@ from kane_dynamics_ros.cli.demo.processes import (
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.this_python import module_command
 
+BAG = Path(__file__).parents[1] / "replay" / "data" / "regression.mcap"
 SLEEP = "import time; print('started', flush=True); time.sleep(60)"
 FAIL = "print('no such model'); raise SystemExit(3)"
 STUBBORN = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); " + SLEEP
@@ -43,11 +44,22 @@ def test_command_line_sets_ros_parameters_as_yaml():
     ]
 
 
-def test_missing_ros_is_said_at_once_with_two_ways_out(monkeypatch, capsys):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert main(["demo"]) == 2
+REPLAY = ["replay", str(BAG), "--model", "manipulator_5dof", "--live"]
+
+
+@pytest.mark.parametrize(
+    ("words", "what"), [(["demo"], "the demonstration"), (REPLAY, "--live")], ids=["demo", "replay"]
+)
+def test_missing_ros_is_said_at_once_with_two_ways_out(monkeypatch, capsys, tmp_path, words, what):
+    """Also where rclpy is there and cannot be imported, as one that was built for another Python."""
+    (tmp_path / "rclpy").mkdir()
+    broken = "raise ModuleNotFoundError('no module rclpy._rclpy_pybind11', name='rclpy._rclpy_pybind11')"
+    (tmp_path / "rclpy" / "__init__.py").write_text(broken)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
+    assert main(words) == 2
     assert capsys.readouterr().err == (
-        "error: the demonstration needs ROS 2's rclpy, which this Python does not have; source ROS's "
+        f"error: {what} needs ROS 2's rclpy, which this Python does not have; source ROS's "
         "setup.bash, or install ROS 2 from PyPI with pip install '.[ros]' in the checkout\n"
     )
 

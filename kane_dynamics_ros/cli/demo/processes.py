@@ -1,6 +1,5 @@
 """The demonstration's nodes as processes, on a DDS domain of their own; they always end."""
 
-import importlib.util
 import json
 import shutil
 import signal
@@ -15,7 +14,7 @@ from typing import NamedTuple
 from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError
 from kane_dynamics_ros.ros_domain import free_domain, private_environment
 from kane_dynamics_ros.share import share_directory
-from kane_dynamics_ros.this_python import module_command
+from kane_dynamics_ros.this_python import can_import, module_command
 
 GUARD = "domain_guard"
 GUARD_TRIPPED = 2  # its exit code
@@ -69,7 +68,7 @@ def last_line(log: Path) -> str:
 
 def check_ros() -> None:
     """Raise ``RosMissingError`` where the nodes cannot run."""
-    if importlib.util.find_spec("rclpy") is None:
+    if not can_import("rclpy"):
         raise RosMissingError("the demonstration")
 
 
