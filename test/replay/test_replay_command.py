@@ -134,6 +134,25 @@ def test_a_urdf_file_stands_in_for_a_lost_description(
         assert note in out.splitlines()
 
 
+def test_a_xacro_file_stands_in_with_its_arguments(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = URDF.read_text().replace('<mass value="3"/>', '<mass value="$(arg mass)"/>', 1)
+    head, _, tail = text.partition("<robot ")
+    name, _, body = tail.partition(">")
+    namespace = 'xmlns:xacro="http://www.ros.org/wiki/xacro"'
+    file, report = tmp_path / "arm.urdf.xacro", tmp_path / "report"
+    declared = '<xacro:arg name="mass" default="4"/>'
+    file.write_text(f"{head}<robot {namespace} {name}>{declared}{body}", encoding="utf-8")
+    assert replay(good, "--urdf", file) == 0
+    assert "--xacro" in capsys.readouterr().out
+    assert replay(good, "--urdf", file, "--xacro", "mass=3", "--report", report) == 0
+    assert f"the model was generated from {file}" in capsys.readouterr().out
+    assert (report / "view.html").is_file()
+    assert replay(good, "--xacro", "mass=3") == 2
+    assert "--urdf" in capsys.readouterr().err
+
+
 def test_a_model_of_another_robot_is_noticed(
     good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
