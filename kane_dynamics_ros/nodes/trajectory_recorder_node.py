@@ -2,16 +2,19 @@
 
 For where there is no ``ros2 topic pub`` and no ``ros2 bag record``, and for runs that must start and end
 by themselves. It waits until the robot's states and commands flow, sends the trajectory with an absolute
-start time, records until it has ended, and exits: 0 when the whole motion is in the bag, with states and
-commands to its end and, from a controller that tells (``~/trajectory_status``), the trajectory finished;
-1, with the reason, for everything else. Whatever waits has a deadline in the wall's time.
+start time, records until it has ended, and exits: 0 when the whole motion is in the bag, with states without
+a gap and commands to its end and, from a controller that tells (``~/trajectory_status``), the trajectory
+finished; 1, with the reason, for everything else. Whatever waits has a deadline in the wall's time.
 """
 
 import hashlib
+import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -86,6 +89,8 @@ PUBLISHER_GRACE = 1.0  # [s] without a publisher before it counts as ended
 SERVICE_TIMEOUT = 5.0  # [s] for a service of another node
 COMMAND_TOLERANCE = 0.1  # [s] by which the last command may come before the last point is due
 QUEUE_DEPTH = 10_000  # messages that may wait to be written
+GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a pause between states longer than both is a gap, as for replay
+FEWEST_STATES = 10  # of the same joints, from which their period is known
 DISCOVERY_PERIOD = 0.1  # [s] between looks for publishers
 LATCHED_IN_BAG = Qos(
     history=QosHistory.KEEP_LAST,
@@ -166,12 +171,30 @@ class MissingParameterError(KaneDynamicsError):
 
 
 class OtherClockError(KaneDynamicsError):
-    """The robot's stamps come from another clock than this node's."""
+    """The robot's stamps come from another clock than this node's; ``simulated`` when that is /clock."""
 
-    def __init__(self, stamp: float, now: float) -> None:
+    def __init__(self, stamp: float, now: float, simulated: bool) -> None:
+        self.simulated = simulated
+        clock, advice = ("the clock here", "set use_sim_time here as in the controller, or fix")
+        if simulated:
+            clock, advice = ("/clock", "leave use_sim_time out here if the controller has none, or fix")
         super().__init__(
-            f"{STATES} is stamped {stamp:.3f} s, and the clock here shows {now:.3f} s; set use_sim_time here "
-            "as in the controller, or fix the robot's stamps"
+            f"{STATES} is stamped {stamp:.3f} s, and {clock} shows {now:.3f} s; {advice} the robot's stamps"
+        )
+
+
+class MissingStatesError(KaneDynamicsError):
+    """Joint states of the motion are not in the bag; ``gaps`` are their starts and lengths [s]."""
+
+    def __init__(self, gaps: Sequence[tuple[float, float]], bag: Path) -> None:
+        self.gaps, self.bag = tuple(gaps), bag
+        count = "a gap" if len(gaps) == 1 else f"{len(gaps)} gaps"
+        start, longest = max(gaps, key=lambda gap: gap[1])
+        which = "of" if len(gaps) == 1 else "the longest of"
+        super().__init__(
+            f"{STATES} has {count} during the motion, {which} {longest:.3f} s from {start:.3f} s after its "
+            f"start; those states were not sent or did not arrive, as on a machine that is too busy; the bag "
+            f"{bag} has the rest"
         )
 
 
@@ -209,6 +232,43 @@ class Received(NamedTuple):
     steady: float  # [s] when, by a clock that never steps
 
 
+class StateTimes:
+    """When the joint states that came were measured, to know how far they are and which are missing.
+
+    States of the same joints have a period of their own: several publishers may share the topic.
+    """
+
+    def __init__(self) -> None:
+        self._stamps: dict[tuple[str, ...], array[int]] = {}
+        self.newest_ns = 0  # of the state that came last
+
+    def take(self, data: bytes, clock_ns: int, recorded: bool) -> None:
+        """One state as it came at ``clock_ns`` [ns], which counts as its stamp where it has none."""
+        state = deserialize_message(data, JointState)
+        self.newest_ns = nanoseconds_of(state.header.stamp) or clock_ns
+        if recorded:
+            self._stamps.setdefault(tuple(state.name), array("q")).append(self.newest_ns)
+
+    def gaps(self, start_ns: int, end_ns: int) -> list[tuple[float, float]]:
+        """Where recorded states are missing between two moments [ns]: from ``start_ns`` on, how long [s]."""
+        found: list[tuple[float, float]] = []
+        for stamps in self._stamps.values():
+            times = sorted(set(stamps))
+            if len(times) < FEWEST_STATES:
+                continue
+            period = statistics.median(b - a for a, b in pairwise(times))
+            longest = max(GAP_PERIODS * period, GAP_SECONDS * SECOND_NS)
+            inside = [time for time in times if start_ns < time < end_ns]
+            before = max((time for time in times if time <= start_ns), default=start_ns)
+            after = min((time for time in times if time >= end_ns), default=end_ns)
+            found += [
+                ((a - start_ns) / SECOND_NS, (b - a) / SECOND_NS)
+                for a, b in pairwise([before, *inside, after])
+                if b - a > longest
+            ]
+        return sorted(found)
+
+
 class BagRecorder:
     """Subscribes to topics as raw bytes and, once ``open`` was called, writes each message as it comes.
 
@@ -233,6 +293,7 @@ class BagRecorder:
         self._subscriptions: dict[str, Subscription[Any]] = {}
         self._unreliable: set[str] = set()  # topics with a publisher that offers best effort
         self._newest: dict[str, Received] = {}
+        self.state_times = StateTimes()
         self._written = 0
         self._next_update = 0.0
 
@@ -318,6 +379,8 @@ class BagRecorder:
         def receive(data: bytes) -> None:
             now = self._node.get_clock().now().nanoseconds
             self._newest[name] = Received(data, now, time.monotonic())
+            if name == STATES:
+                self.state_times.take(data, now, recorded=self._writer is not None)
             if self._writer is not None:
                 self._write(name, now, data)
 
@@ -387,15 +450,27 @@ class TrajectoryRun:
             self._await_answer(publisher)
         last_ns = start_ns + duration_ns(trajectory)
         self._record_until(last_ns + round(settle * SECOND_NS), last_ns)
+        if gaps := self._bag.state_times.gaps(start_ns, last_ns):
+            raise MissingStatesError(gaps, self._bag.path)
 
     def _await_others(self, publisher: "Publisher[JointTrajectory]") -> None:
         deadline = time.monotonic() + self._timeout
-        self._spin_until(lambda: not self._missing(publisher) or time.monotonic() > deadline)
+
+        def ready() -> bool:
+            if self._missing(publisher):
+                return False
+            return not self._simulated or self._in_time()  # states that wait to be taken are behind /clock
+
+        self._spin_until(lambda: ready() or time.monotonic() > deadline)
         if what := self._missing(publisher):
             raise NothingReceivedError(what, self._timeout)
-        stamp, now = self._newest_state_ns(), self._now_ns()
-        if abs(stamp - now) > LARGEST_OFFSET * SECOND_NS:
-            raise OtherClockError(stamp / SECOND_NS, now / SECOND_NS)
+        if not self._in_time():
+            stamp, now = self._newest_state_ns(), self._now_ns()
+            raise OtherClockError(stamp / SECOND_NS, now / SECOND_NS, self._simulated)
+
+    def _in_time(self) -> bool:
+        """Whether the newest state is of about now by this node's clock."""
+        return abs(self._newest_state_ns() - self._now_ns()) <= LARGEST_OFFSET * SECOND_NS
 
     def _missing(self, publisher: "Publisher[JointTrajectory]") -> str:
         """What the trajectory still has to wait for; empty when nothing."""
@@ -504,9 +579,7 @@ class TrajectoryRun:
 
         The node's clock may be ahead of what waits to be written.
         """
-        newest = self._bag.last(STATES)
-        stamp = deserialize_message(newest.data, JointState).header.stamp
-        return nanoseconds_of(stamp) or newest.clock_ns
+        return self._bag.state_times.newest_ns
 
     def _now_ns(self) -> int:
         return int(self._node.get_clock().now().nanoseconds)

@@ -18,11 +18,15 @@ from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.nodes import trajectory_recorder_node as recorder
+from kane_dynamics_ros.replay.estimation import motion
 from kane_dynamics_ros.ros_domain import free_domain, private_variables
 
 STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
@@ -52,6 +56,8 @@ class Pretender(Node):
         self.trajectories = []
         self.answers, self.silent, self.gone = [], set(), set()
         self.offset = 0.0  # [s] of the stamps
+        self.lost = set()  # states that are not sent, counted since the trajectory came
+        self.started, self.sent, self.since = self.get_clock().now(), 0, 0
         self.states = self.create_publisher(JointState, STATES, STATES_QOS)
         self.commands = self.create_publisher(Float64MultiArray, COMMANDS, 1)
         latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -75,7 +81,10 @@ class Pretender(Node):
     def publish(self):
         ending = self.came is not None and time.monotonic() - self.came > 0.3
         state = JointState(name=["a", "b"], position=[0.1, 0.2])
-        state.header.stamp = (self.get_clock().now() + Duration(seconds=self.offset)).to_msg()
+        # by count: a timer that comes late on a busy machine is no gap between the states
+        state.header.stamp = (self.started + Duration(seconds=self.offset + 0.02 * self.sent)).to_msg()
+        self.sent += 1
+        self.since += self.came is not None
         for publisher, name, message in (
             (self.states, STATES, state),
             (self.commands, COMMANDS, Float64MultiArray(data=[1.0, 2.0])),
@@ -84,7 +93,7 @@ class Pretender(Node):
                 self.gone.remove(name)
                 self.silent.add(name)
                 self.destroy_publisher(publisher)
-            elif not (ending and name in self.silent):
+            elif not (ending and name in self.silent) and not (name == STATES and self.since in self.lost):
                 publisher.publish(message)
 
 
@@ -251,6 +260,61 @@ def test_a_robot_in_another_time_is_refused_and_leaves_no_bag(tmp_path, pretende
     assert code == 1
     assert "use_sim_time" in error
     assert not (tmp_path / "bag").exists()
+
+
+def test_states_that_are_missing_from_the_motion_are_a_failure(tmp_path, pretender):
+    node, executor = pretender
+    node.answers = ["accepted", "finished"]
+    node.lost = {*range(30, 38)}  # 0.18 s between two states, of the 0.5 s from 0.5 s on
+    code, error = run_recorder(tmp_path, executor)
+    assert code == 1
+    assert "joint_states has a gap" in error
+    assert "0.180 s" in error
+    assert read(tmp_path / "bag")["/joint_states"]
+
+
+def test_a_gap_is_what_replay_takes_for_one_and_each_publisher_has_its_own_period():
+    assert (recorder.GAP_PERIODS, recorder.GAP_SECONDS) == (motion.GAP_PERIODS, motion.GAP_SECONDS)
+    times = recorder.StateTimes()
+    step = 2_000_000
+
+    def record(names, numbers):
+        for k in numbers:
+            state = JointState(name=names)
+            state.header.stamp.nanosec = k * step
+            times.take(serialize_message(state), 0, recorded=True)
+
+    record(["a", "b"], [k for k in range(450) if not 200 < k < 240])  # 80 ms are missing
+    record(["gripper"], range(0, 450, 10))  # never more than 20 ms between two
+    assert times.gaps(0, 449 * step) == [(0.4, 0.08)]
+    assert times.gaps(300 * step, 449 * step) == []
+    assert times.newest_ns == 440 * step
+    to_the_end = sorted(gap for _, gap in times.gaps(300 * step, 600 * step))
+    assert to_the_end == pytest.approx([0.302, 0.32])  # of the arm's states, and of the gripper's
+
+
+def test_states_that_lag_behind_clock_are_waited_for(tmp_path, pretender):
+    node, executor = pretender
+    node.offset = -1000.0
+    node.answers = ["accepted", "finished"]
+    clock = node.create_publisher(Clock, "/clock", 10)
+    heard = []
+
+    def tell_time():
+        clock.publish(Clock(clock=node.get_clock().now().to_msg()))
+        if node.count_subscribers(STATES):
+            heard.append(time.monotonic())
+        if heard and time.monotonic() > heard[0] + 1.5:
+            node.offset = 0.0
+        return False
+
+    assert run_recorder(tmp_path, executor, signal_at=tell_time, use_sim_time="true") == (0, "")
+
+
+def test_use_sim_time_is_advised_only_where_it_is_not_set():
+    behind = recorder.OtherClockError(6.6, 13.2, simulated=True)
+    assert "set use_sim_time here" not in str(behind)
+    assert "set use_sim_time here" in str(recorder.OtherClockError(6.6, 13.2, simulated=False))
 
 
 def test_simulated_time_that_never_comes_ends_the_wait(tmp_path, pretender):
