@@ -58,6 +58,7 @@ class FeedforwardNode(LifecycleNode):
         self._table: tuple[Declaration, ...] = TABLE  # and what each joint has, when the model is known
         self._controller: Controller | None = None
         self._active = False
+        self._inactive_because = "it was not activated yet"
         self._description = DescriptionCheck()
         self._start_wanted = self.get_parameter("autostart").value is not False
         self._left_unconfigured = False  # an operator cleaned up: only an operator configures again
@@ -116,9 +117,11 @@ class FeedforwardNode(LifecycleNode):
             self._declare_for_joints(model.joint_names)
             self._controller = Controller(self, self._clock_of_node, model, read(self, self._table))
         except KaneDynamicsError as error:
+            self._inactive_because = f"it cannot configure: {error}"
             self.get_logger().error(f"cannot configure: {error}")
             return TransitionCallbackReturn.FAILURE
         except Exception as error:  # rclpy would end the node without a word
+            self._inactive_because = f"configuration failed: {error}; see its log"
             log_fault(self.get_logger(), "configuration", error)
             return TransitionCallbackReturn.FAILURE
         self._left_unconfigured = False
@@ -157,6 +160,7 @@ class FeedforwardNode(LifecycleNode):
             self.get_logger().info(f"stopping along the reference within {seconds:.2f} s")
             self._spin.spin_states(lambda: controller.stopped, 2.0 * seconds + STOP_GRACE)
         self._active = False
+        self._inactive_because = "it was deactivated; activate it (ros2 lifecycle set)"
         gc.enable()
         gc.unfreeze()
         if controller is not None:
@@ -207,7 +211,9 @@ class FeedforwardNode(LifecycleNode):
         """In a thread of the intake's."""
         controller = self._controller
         if controller is None or not self._active:
-            return Candidate(Ticket(number, request.stamp_ns, request.label), NotActiveError())
+            return Candidate(
+                Ticket(number, request.stamp_ns, request.label), NotActiveError(self._inactive_because)
+            )
         return controller.prepare_trajectory(request, number, goal)
 
     def _take_trajectories(self) -> None:
@@ -221,7 +227,7 @@ class FeedforwardNode(LifecycleNode):
                 why = (
                     candidate.prepared
                     if isinstance(candidate.prepared, TrajectoryError)
-                    else NotActiveError()
+                    else NotActiveError(self._inactive_because)
                 )
                 self._publish_outcome(refusal(candidate.ticket, why))
 
@@ -257,6 +263,10 @@ class FeedforwardNode(LifecycleNode):
                 self.get_logger().error(found.details)
             self.get_logger().error(f"robot_description changed, so the output stops: {found}")
             self._unconfigure()
+            self._inactive_because = (
+                f"robot_description changed: {found}; publish the robot's own description again, or "
+                "configure and activate the node (ros2 lifecycle set)"
+            )
         elif found is not None and found.urdf_hash != controller.model.urdf_hash:
             self.get_logger().warning("robot_description changed: starting again with a fresh model")
             self._unconfigure()

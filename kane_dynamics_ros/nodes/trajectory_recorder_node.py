@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
+from xml.etree.ElementTree import ParseError, canonicalize
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -49,8 +50,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import SECOND_NS
-from kane_dynamics_ros.description.load import urdf_text
+from kane_dynamics_ros.description import parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
+from kane_dynamics_ros.nodes.launch import LaunchArgumentError, urdf_of_arguments
 from kane_dynamics_ros.nodes.messages import (
     COMMAND_TOPIC,
     LATCHED_QOS,
@@ -59,8 +61,9 @@ from kane_dynamics_ros.nodes.messages import (
     set_nanoseconds,
     trajectory_from,
 )
-from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
+from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, declare, read
 from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
+from kane_dynamics_ros.text import listed
 
 
 class RecordedTopic(NamedTuple):
@@ -72,6 +75,7 @@ class RecordedTopic(NamedTuple):
 
 
 STATES, COMMANDS = "joint_states", COMMAND_TOPIC
+DESCRIPTION = "robot_description"
 STATUS = "feedforward_node/trajectory_status"
 TOPICS = (
     RecordedTopic(STATES, JointState),
@@ -79,7 +83,7 @@ TOPICS = (
     RecordedTopic("joint_trajectory", JointTrajectory),
     RecordedTopic("feedforward_node/feedforward", JointState),
     RecordedTopic(STATUS, DiagnosticStatus, latched=True),
-    RecordedTopic("robot_description", String, latched=True),
+    RecordedTopic(DESCRIPTION, String, latched=True),
     RecordedTopic("/diagnostics", DiagnosticArray),
 )
 REQUIRED = ("trajectory", "bag")
@@ -91,6 +95,9 @@ COMMAND_TOLERANCE = 0.1  # [s] by which the last command may come before the las
 QUEUE_DEPTH = 10_000  # messages that may wait to be written
 GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a pause between states longer than both is a gap, as for replay
 FEWEST_STATES = 10  # of the same joints, from which their period is known
+DISCOVERY_GRACE = 3.0  # [s] for the robot's states to come before a description is published
+DESCRIPTION_GRACE = 1.0  # [s] for a description to come after them
+NODE_NOT_KNOWN_YET = "_NODE_NAME_UNKNOWN_"  # ROS's name for the node of a publisher just discovered
 DISCOVERY_PERIOD = 0.1  # [s] between looks for publishers
 LATCHED_IN_BAG = Qos(
     history=QosHistory.KEEP_LAST,
@@ -109,6 +116,12 @@ PARAMETERS = (
     Declaration("bag", "text", "", "directory of the bag to write; must not exist"),
     Declaration(
         "robot_description", "text", "", "URDF or xacro file to publish on robot_description; empty: none"
+    ),
+    Declaration(
+        "xacro_arguments",
+        "text",
+        "",
+        "arguments of robot_description's xacro file: 'name:=value other:=value'",
     ),
     Declaration(
         "without_namespace",
@@ -168,6 +181,29 @@ class MissingParameterError(KaneDynamicsError):
     def __init__(self, name: str, what: str) -> None:
         self.name = name
         super().__init__(f"parameter {name!r} is missing; give it with -p {name}:=... ({what})")
+
+
+class OtherRobotError(KaneDynamicsError):
+    """robot_description was asked to be published, and is that of another robot than the trajectory's."""
+
+    def __init__(self, path: Path, joints: Sequence[str]) -> None:
+        self.path, self.joints = path, tuple(joints)
+        super().__init__(
+            f"{path} has no joint {listed(joints)}, which the trajectory moves: it is another robot's; "
+            "nothing was published"
+        )
+
+
+class OtherDescriptionError(KaneDynamicsError):
+    """robot_description is published already, with another text."""
+
+    def __init__(self, path: Path, publishers: Sequence[str]) -> None:
+        self.path, self.publishers = path, tuple(publishers)
+        by = f" by {listed(publishers)}" if publishers else ""
+        super().__init__(
+            f"{DESCRIPTION} is published already{by}, and {path} is not the same; leave the parameter "
+            f"{DESCRIPTION} out, or give xacro_arguments as there; nothing was published"
+        )
 
 
 class OtherClockError(KaneDynamicsError):
@@ -433,6 +469,29 @@ class TrajectoryRun:
         self._progress = (-1, 0.0)  # newest stamp [ns], and since when it has been [s]
         node.create_subscription(DiagnosticStatus, STATUS, self._on_status, STATUS_QOS)
 
+    def describe(self, text: str, path: Path) -> None:
+        """Publish a URDF's text as robot_state_publisher does, unless somebody has: then it must be the same.
+
+        A controller that gets another robot's description stops. One that waits for a description sends no
+        commands, so they are not waited for here. Raises ``OtherDescriptionError``.
+        """
+        deadline = time.monotonic() + self._timeout
+        grace = min(time.monotonic() + DISCOVERY_GRACE, deadline)  # states may themselves need a description
+        self._spin_until(lambda: self._bag.has_received(STATES) or time.monotonic() > grace)
+        grace = min(time.monotonic() + DESCRIPTION_GRACE, deadline)
+        self._spin_until(lambda: self._bag.has_received(DESCRIPTION) or time.monotonic() > grace)
+        offers = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name(DESCRIPTION))
+        if offers:
+            self._spin_until(lambda: self._bag.has_received(DESCRIPTION) or time.monotonic() > deadline)
+        if not self._bag.has_received(DESCRIPTION):
+            self._node.create_publisher(String, DESCRIPTION, LATCHED_QOS).publish(String(data=text))
+            return
+        latched = deserialize_message(self._bag.last(DESCRIPTION).data, String).data
+        if not same_description(latched, text):
+            raise OtherDescriptionError(
+                path, sorted({each.node_name for each in offers} - {NODE_NOT_KNOWN_YET})
+            )
+
     def drive(self, trajectory: JointTrajectory, lead: float, settle: float) -> None:
         """Wait for the others, send the trajectory, record until it has ended.
 
@@ -615,19 +674,46 @@ def check_given(options: Mapping[str, Any]) -> None:
             raise MissingParameterError(declaration.name, declaration.description)
 
 
-def publish_description(node: Node, path: Path) -> None:
-    """Publish a URDF's text as robot_state_publisher does: expanded, reliable, transient local."""
-    node.create_publisher(String, "robot_description", LATCHED_QOS).publish(String(data=urdf_text(path)))
+def description_to_publish(options: Mapping[str, Any], joint_names: Sequence[str]) -> str:
+    """The URDF's text, expanded; empty where none is asked for.
+
+    Raises ``OtherRobotError`` where it has not all of the trajectory's joints, ``KaneDynamicsError`` where it
+    cannot be read or expanded.
+    """
+    path = options[DESCRIPTION]
+    if not path:
+        return ""
+    given = options["xacro_arguments"]
+    try:
+        text = urdf_of_arguments({"urdf": path, "xacro_arguments": given})
+    except LaunchArgumentError:
+        allowed = f"'name:=value other:=value' of a xacro file; {DESCRIPTION} is {path}"
+        raise RosParameterError("xacro_arguments", given, allowed) from None
+    known = {joint.name for joint in parse_robot(text, path).joints}
+    if unknown := [name for name in joint_names if name not in known]:
+        raise OtherRobotError(Path(path), unknown)
+    return text
+
+
+def same_description(one: str, other: str) -> bool:
+    """Whether two URDFs are the same but for white space, comments and the order of attributes."""
+    if one == other:
+        return True
+    try:
+        return canonicalize(one, strip_text=True) == canonicalize(other, strip_text=True)
+    except (ParseError, ValueError):  # one of them is no XML
+        return False
 
 
 def record(node: Node, executor: Executor, options: Mapping[str, Any], stopped: Callable[[], bool]) -> None:
     """The whole run. Raises ``KaneDynamicsError``; what was recorded until then is readable."""
     check_given(options)
     trajectory = trajectory_from(read_trajectory(Path(options["trajectory"])), "")
+    description = description_to_publish(options, trajectory.joint_names)
     with BagRecorder(node, Path(options["bag"]), TOPICS, options["without_namespace"]) as bag:
-        if options["robot_description"]:
-            publish_description(node, Path(options["robot_description"]))
         recording = TrajectoryRun(node, executor, bag, options["timeout"], stopped)
+        if description:
+            recording.describe(description, Path(options[DESCRIPTION]))
         recording.drive(trajectory, options["lead_time"], options["settle_time"])
 
 

@@ -5,7 +5,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from feedforward_lab import MODEL, Q
+from diagnostic_msgs.msg import DiagnosticStatus
+from feedforward_lab import MODEL, TOLD, Q, trajectory
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
@@ -189,6 +190,12 @@ def test_another_description_stops_the_output_safely(start, urdf):
     lab.commands.clear()
     lab.hold(0.2)
     assert lab.commands == []
+    told = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status", TOLD)
+    lab.trajectories.publish(trajectory((1.0, Q)))
+    lab.wait_for(lambda: told)
+    assert "the node is not active: robot_description changed: " in told[-1].message  # and how it comes back
+    lab.describe(urdf)
+    lab.wait_until_commanding()
 
 
 def change(lab, transition):

@@ -22,7 +22,7 @@ from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.nodes import trajectory_recorder_node as recorder
@@ -42,6 +42,10 @@ TRAJECTORY = {
         }
     ],
 }
+
+JOINT = """<joint name='{0}' type='revolute'><parent link='{1}'/><child link='l{0}'/>
+<limit lower='-1' upper='1' effort='1' velocity='1'/></joint><link name='l{0}'/>"""
+ROBOT = f"<robot name='r'><link name='base'/>{JOINT.format('a', 'base')}{JOINT.format('b', 'la')}</robot>"
 
 
 class Pretender(Node):
@@ -159,7 +163,7 @@ def pretender(domain):
 def test_trajectory_is_sent_once_and_everything_is_in_the_bag(tmp_path, pretender):
     node, executor = pretender
     description = tmp_path / "robot.urdf"
-    description.write_text("<robot name='r'/>")
+    description.write_text(ROBOT)
     node.answers = ["accepted", "finished"]
     assert run_recorder(tmp_path, executor, robot_description=description, settle_time=0.1) == (0, "")
 
@@ -175,7 +179,7 @@ def test_trajectory_is_sent_once_and_everything_is_in_the_bag(tmp_path, pretende
     assert stamps[-1] > start + 0.5  # to the last point and beyond
     assert len(recorded["/joint_trajectory"]) == 1
     assert list(recorded["/forward_effort_controller/commands"][0].data) == [1.0, 2.0]
-    assert [message.data for message in recorded["/robot_description"]] == ["<robot name='r'/>"]
+    assert [message.data for message in recorded["/robot_description"]] == [ROBOT]
 
 
 def test_recorder_says_what_is_missing_when_nobody_is_there(tmp_path, domain):
@@ -373,12 +377,50 @@ def test_a_xacro_file_is_published_expanded(tmp_path, pretender):
     source = tmp_path / "robot.urdf.xacro"
     source.write_text(
         "<robot name='r' xmlns:xacro='http://www.ros.org/wiki/xacro'>"
-        "<xacro:property name='n' value='base'/><link name='${n}'/></robot>"
+        "<xacro:arg name='n' default='base'/><link name='$(arg n)'/>"
+        f"{JOINT.format('a', '$(arg n)')}{JOINT.format('b', 'la')}</robot>"
     )
-    assert run_recorder(tmp_path, executor, robot_description=source) == (0, "")
+    given = {"robot_description": source, "xacro_arguments": "n:=foot"}
+    assert run_recorder(tmp_path, executor, **given) == (0, "")
     [description] = read(tmp_path / "bag")["/robot_description"]
-    assert '<link name="base"/>' in description.data
-    assert "xacro:property" not in description.data
+    assert '<link name="foot"/>' in description.data
+    assert "xacro:arg" not in description.data
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_description_that_is_published_already_is_not_published_over(tmp_path, pretender, same):
+    node, executor = pretender
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    there = ROBOT if same else ROBOT.replace("upper='1'", "upper='2'")
+    node.create_publisher(String, "robot_description", latched).publish(String(data=there))
+    came = []
+    node.create_subscription(String, "robot_description", lambda each: came.append(each.data), latched)
+    description = tmp_path / "robot.urdf"
+    description.write_text(ROBOT.replace("<link", "\n<link"))  # the same but for white space
+    code, error = run_recorder(tmp_path, executor, robot_description=description)
+    assert set(came) == {there}
+    assert code == (0 if same else 1)
+    assert ("robot_description is published already" in error) != same, error
+    assert (tmp_path / "bag").exists() == same
+
+
+def test_a_description_without_the_trajectorys_joints_is_not_published(tmp_path, pretender):
+    node, executor = pretender
+    came = []
+    node.create_subscription(String, "robot_description", came.append, QoSProfile(depth=1))
+    description = tmp_path / "robot.urdf"
+    description.write_text(f"<robot name='r'><link name='base'/>{JOINT.format('a', 'base')}</robot>")
+    code, error = run_recorder(tmp_path, executor, robot_description=description)
+    assert (code, came, node.trajectories) == (1, [], [])
+    assert f"{description} has no joint 'b'" in error
+
+
+def test_xacro_arguments_of_a_file_that_is_no_xacro_are_refused(tmp_path, domain):
+    description = tmp_path / "robot.urdf"
+    description.write_text(ROBOT)
+    code, error = run_recorder(tmp_path, robot_description=description, xacro_arguments="n:=foot")
+    assert code == 1
+    assert "parameter 'xacro_arguments'" in error
 
 
 def test_states_are_asked_for_as_reliably_as_they_are_offered(tmp_path, pretender):
