@@ -252,9 +252,13 @@ class RunBrokenError(KaneDynamicsError):
 class StoppedError(KaneDynamicsError):
     """Ctrl-C or SIGTERM came before the end."""
 
-    def __init__(self, bag: Path) -> None:
+    def __init__(self, bag: Path, sent: bool) -> None:
+        self.bag, self.sent = bag, sent
         kept = f"the bag {bag} stops there" if bag.exists() else "nothing was recorded"
-        super().__init__(f"stopped by a signal before the trajectory ended; {kept}")
+        going_on = (
+            "; the controller follows the trajectory to its end: one without points stops it" if sent else ""
+        )
+        super().__init__(f"stopped by a signal before the trajectory ended; {kept}{going_on}")
 
 
 # The bag
@@ -385,6 +389,11 @@ class BagRecorder:
                 best_effort = not all(is_reliable(each.qos_profile) for each in offers)
             self._subscriptions[name] = self._subscribe(topic, reliable=not best_effort)
 
+    @property
+    def written(self) -> int:
+        """How many messages are in the bag."""
+        return self._written
+
     def has_received(self, name: str) -> bool:
         """Whether anything has come from a topic."""
         return name in self._newest
@@ -511,6 +520,11 @@ class TrajectoryRun:
         self._record_until(last_ns + round(settle * SECOND_NS), last_ns)
         if gaps := self._bag.state_times.gaps(start_ns, last_ns):
             raise MissingStatesError(gaps, self._bag.path)
+        outcome = "the controller says finished" if self._finished() else "the controller says nothing of it"
+        self._node.get_logger().info(
+            f"the whole motion of {duration_ns(trajectory) / SECOND_NS:.3f} s is in the bag "
+            f"{self._bag.path}: {self._bag.written} messages; {outcome}"
+        )
 
     def _await_others(self, publisher: "Publisher[JointTrajectory]") -> None:
         deadline = time.monotonic() + self._timeout
@@ -647,7 +661,7 @@ class TrajectoryRun:
         """Serve callbacks until ``over`` says so; it is asked at least every 50 ms."""
         while not over():
             if self._stopped():
-                raise StoppedError(self._bag.path)
+                raise StoppedError(self._bag.path, sent=bool(self._label))
             self._bag.update_subscriptions()
             self._executor.spin_once(timeout_sec=0.05)
 

@@ -136,6 +136,7 @@ def run_recorder(tmp_path, pretender_executor=None, signal_at=None, prepare=None
     finally:
         process.kill()
     lines = process.communicate()[1].splitlines(keepends=True)
+    (tmp_path / "log").write_text("".join(lines))
     return process.wait(), "".join(line for line in lines if not line.startswith("[INFO]"))
 
 
@@ -173,6 +174,8 @@ def test_trajectory_is_sent_once_and_everything_is_in_the_bag(tmp_path, pretende
     assert (sent.points[0].time_from_start.sec, sent.points[0].time_from_start.nanosec) == (0, 500_000_000)
 
     recorded = read(tmp_path / "bag")
+    told = (tmp_path / "log").read_text()
+    assert f"0.500 s is in the bag {tmp_path / 'bag'}: {sum(map(len, recorded.values()))} messages" in told
     start = sent.header.stamp.sec + 1e-9 * sent.header.stamp.nanosec
     stamps = [m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in recorded["/joint_states"]]
     assert stamps[0] < start
@@ -344,6 +347,7 @@ def test_a_signal_leaves_a_readable_bag_and_no_traceback(tmp_path, pretender):
     )
     assert code == 1
     assert error.startswith("error: stopped by a signal")
+    assert "the controller follows the trajectory to its end" in error
     assert (tmp_path / "bag" / "metadata.yaml").is_file()
     assert read(tmp_path / "bag")["/joint_states"]
 
@@ -356,6 +360,7 @@ def test_a_signal_while_it_waits_leaves_nothing(tmp_path, domain):
     watcher.destroy_node()
     rclpy.shutdown(context=context)
     assert "Traceback" not in error
+    assert "the controller follows" not in error  # nothing was sent
     assert code == 1
     assert not (tmp_path / "bag").exists()
 
