@@ -230,7 +230,7 @@ def body_row(joint: ChainJoint) -> tuple[str, ...]:
         f"{joint.inertia.mass:.6g}",
         vector(joint.inertia.com),
         vector(principal_moments(joint.inertia.tensor)),
-        listed(joint.lumped) or "-",
+        listed(joint.lumped) if joint.lumped else "-",
     )
 
 
