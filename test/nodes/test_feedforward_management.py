@@ -244,6 +244,13 @@ def test_a_joints_own_tolerance_is_a_parameter_and_one_of_no_joint_is_warned_of(
     np.testing.assert_allclose(lab.commands[-1], MODEL.gravity(moved), atol=ROUNDING)
 
 
+def test_a_misspelt_parameter_is_warned_of_once_with_the_one_that_was_meant(start):
+    node, lab = start("-p", "computed_torque.kpp:=2.0")
+    lab.wait_until_commanding()
+    (line,) = [each for each in node.log.splitlines() if "computed_torque.kpp" in each]
+    assert "did you mean computed_torque.kp?" in line
+
+
 def test_a_path_where_the_description_should_be_is_said_so(start):
     node, lab = start("-p", "description_check:=required", urdf="/opt/robots/arm.urdf")
     lab.wait_for(lambda: "cannot configure" in node.log)
