@@ -25,7 +25,7 @@ from kane_dynamics_ros.nodes.feedforward.action import TrajectoryAction
 from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, PublisherConflicts
 from kane_dynamics_ros.nodes.feedforward.controller import Controller, NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.feedforward.model import CheckError, DescriptionCheck
-from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, joint_table
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_observer, build_settings, joint_table
 from kane_dynamics_ros.nodes.feedforward.ros2_control import ControllerManagerFollower
 from kane_dynamics_ros.nodes.feedforward.trajectories import (
     BackgroundAnnotation,
@@ -41,6 +41,7 @@ from kane_dynamics_ros.nodes.messages import (
 )
 from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
 from kane_dynamics_ros.nodes.process import OwnSpin, StateFirstSpin, run_node, stopping_at_once
+from kane_dynamics_ros.runtime.model import GeneratedModel
 
 WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through
@@ -57,6 +58,7 @@ class FeedforwardNode(LifecycleNode):
         declare(self, TABLE, later=("constraints.",))
         self._table: tuple[Declaration, ...] = TABLE  # and what each joint has, when the model is known
         self._controller: Controller | None = None
+        self._last_model: tuple[str, GeneratedModel] | None = None  # by its parameter; checks values later
         self._active = False
         self._inactive_because = "it was not activated yet"
         self._description = DescriptionCheck()
@@ -125,6 +127,7 @@ class FeedforwardNode(LifecycleNode):
             log_fault(self.get_logger(), "configuration", error)
             return TransitionCallbackReturn.FAILURE
         self._left_unconfigured = False
+        self._last_model = values["model"], model
         self._follower = ControllerManagerFollower(
             self,
             values["controller_manager"],
@@ -286,6 +289,8 @@ class FeedforwardNode(LifecycleNode):
             values = read(self, self._table, {each.name: each.value for each in changes})
             if self._controller is not None:
                 self._controller.prepare(values)
+            elif self._last_model is not None and values["model"] == self._last_model[0]:
+                build_observer(values, build_settings(values, self._last_model[1]))
         except KaneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

@@ -208,6 +208,7 @@ def test_a_node_that_an_operator_has_cleaned_up_stays_so_whatever_is_described(s
     lab.wait_until_commanding()
     change(lab, Transition.TRANSITION_DEACTIVATE)
     change(lab, Transition.TRANSITION_CLEANUP)
+    assert not set_together(lab, numbers("computed_torque.kp", 1.0, 2.0)).successful  # for five joints
     lab.describe(urdf.replace("</robot>", "<!-- the same robot, described again --></robot>"))
     lab.hold(0.5)
     lab.commands.clear()
