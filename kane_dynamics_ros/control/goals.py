@@ -97,6 +97,9 @@ class Goal:
     tolerances: Tolerances | None = None
 
 
+HOLDS = "a request to stop: the position is held"  # without points, or with nothing to do
+
+
 class Goals:
     """The trajectories that are followed or wait for their time, in order, and what there is to report."""
 
@@ -110,7 +113,7 @@ class Goals:
         self.drop(why, "replaced", goal.start_ns)
         self.open.append(goal)
         duration = (goal.end_ns - goal.start_ns) * 1e-9
-        self._report(goal.ticket, "accepted", f"takes {duration:.3f} s")
+        self._report(goal.ticket, "accepted", f"takes {duration:.3f} s" if duration else HOLDS)
 
     def start_last(self, start_ns: int) -> None:
         """The newest goal starts at ``start_ns`` [ns]: later than it was taken, with the next state."""
@@ -131,7 +134,9 @@ class Goals:
 
     def finish(self) -> None:
         """The first goal has been reached."""
-        self._report(self.open.pop(0).ticket, "finished", "the last point is reached and held")
+        goal = self.open.pop(0)
+        reached = goal.end_ns > goal.start_ns
+        self._report(goal.ticket, "finished", "the last point is reached and held" if reached else HOLDS)
 
     def shift(self, by_ns: int) -> None:
         """The clock of trajectories was stepped."""

@@ -20,10 +20,10 @@ class NoStateError(TrajectoryError):
 
 
 class NotActiveError(TrajectoryError):
-    """No trajectory is followed now."""
+    """No trajectory is followed now; ``why`` says what keeps the node from it, and how it comes back."""
 
-    def __init__(self) -> None:
-        super().__init__("the node is not active")
+    def __init__(self, why: str = "") -> None:
+        super().__init__(f"the node is not active: {why}" if why else "the node is not active")
 
 
 class NoEffectError(TrajectoryError):

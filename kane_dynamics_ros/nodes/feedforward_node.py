@@ -25,7 +25,7 @@ from kane_dynamics_ros.nodes.feedforward.action import TrajectoryAction
 from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, PublisherConflicts
 from kane_dynamics_ros.nodes.feedforward.controller import Controller, NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.feedforward.model import CheckError, DescriptionCheck
-from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, joint_table
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_observer, build_settings, joint_table
 from kane_dynamics_ros.nodes.feedforward.ros2_control import ControllerManagerFollower
 from kane_dynamics_ros.nodes.feedforward.trajectories import (
     BackgroundAnnotation,
@@ -41,6 +41,7 @@ from kane_dynamics_ros.nodes.messages import (
 )
 from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
 from kane_dynamics_ros.nodes.process import OwnSpin, StateFirstSpin, run_node, stopping_at_once
+from kane_dynamics_ros.runtime.model import GeneratedModel
 
 WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through
@@ -57,7 +58,9 @@ class FeedforwardNode(LifecycleNode):
         declare(self, TABLE, later=("constraints.",))
         self._table: tuple[Declaration, ...] = TABLE  # and what each joint has, when the model is known
         self._controller: Controller | None = None
+        self._last_model: tuple[str, GeneratedModel] | None = None  # by its parameter; checks values later
         self._active = False
+        self._inactive_because = "it was not activated yet"
         self._description = DescriptionCheck()
         self._start_wanted = self.get_parameter("autostart").value is not False
         self._left_unconfigured = False  # an operator cleaned up: only an operator configures again
@@ -116,12 +119,15 @@ class FeedforwardNode(LifecycleNode):
             self._declare_for_joints(model.joint_names)
             self._controller = Controller(self, self._clock_of_node, model, read(self, self._table))
         except KaneDynamicsError as error:
+            self._inactive_because = f"it cannot configure: {error}"
             self.get_logger().error(f"cannot configure: {error}")
             return TransitionCallbackReturn.FAILURE
         except Exception as error:  # rclpy would end the node without a word
+            self._inactive_because = f"configuration failed: {error}; see its log"
             log_fault(self.get_logger(), "configuration", error)
             return TransitionCallbackReturn.FAILURE
         self._left_unconfigured = False
+        self._last_model = values["model"], model
         self._follower = ControllerManagerFollower(
             self,
             values["controller_manager"],
@@ -157,6 +163,7 @@ class FeedforwardNode(LifecycleNode):
             self.get_logger().info(f"stopping along the reference within {seconds:.2f} s")
             self._spin.spin_states(lambda: controller.stopped, 2.0 * seconds + STOP_GRACE)
         self._active = False
+        self._inactive_because = "it was deactivated; activate it (ros2 lifecycle set)"
         gc.enable()
         gc.unfreeze()
         if controller is not None:
@@ -207,7 +214,9 @@ class FeedforwardNode(LifecycleNode):
         """In a thread of the intake's."""
         controller = self._controller
         if controller is None or not self._active:
-            return Candidate(Ticket(number, request.stamp_ns, request.label), NotActiveError())
+            return Candidate(
+                Ticket(number, request.stamp_ns, request.label), NotActiveError(self._inactive_because)
+            )
         return controller.prepare_trajectory(request, number, goal)
 
     def _take_trajectories(self) -> None:
@@ -221,7 +230,7 @@ class FeedforwardNode(LifecycleNode):
                 why = (
                     candidate.prepared
                     if isinstance(candidate.prepared, TrajectoryError)
-                    else NotActiveError()
+                    else NotActiveError(self._inactive_because)
                 )
                 self._publish_outcome(refusal(candidate.ticket, why))
 
@@ -257,6 +266,10 @@ class FeedforwardNode(LifecycleNode):
                 self.get_logger().error(found.details)
             self.get_logger().error(f"robot_description changed, so the output stops: {found}")
             self._unconfigure()
+            self._inactive_because = (
+                f"robot_description changed: {found}; publish the robot's own description again, or "
+                "configure and activate the node (ros2 lifecycle set)"
+            )
         elif found is not None and found.urdf_hash != controller.model.urdf_hash:
             self.get_logger().warning("robot_description changed: starting again with a fresh model")
             self._unconfigure()
@@ -276,6 +289,8 @@ class FeedforwardNode(LifecycleNode):
             values = read(self, self._table, {each.name: each.value for each in changes})
             if self._controller is not None:
                 self._controller.prepare(values)
+            elif self._last_model is not None and values["model"] == self._last_model[0]:
+                build_observer(values, build_settings(values, self._last_model[1]))
         except KaneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

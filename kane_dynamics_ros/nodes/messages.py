@@ -17,6 +17,7 @@ JOINT_STATES_QOS = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFOR
 COMMANDS_QOS = QoSProfile(depth=1)
 TRAJECTORY_QOS = QoSProfile(depth=10)  # several may come at once, with stamps one after the other
 OUTPUT_QOS = QoSProfile(depth=1)
+BURST_QOS = QoSProfile(depth=1000)  # one for each state: a recorder on a busy machine can still get them
 STATUS_QOS = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # for senders that join late
 LATCHED_QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # the newest, for late ones
 

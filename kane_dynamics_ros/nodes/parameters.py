@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -87,12 +88,15 @@ def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (),
         checked_value(each, node.declare_parameter(each.name, default, any_type).value)
         node.set_descriptor(each.name, _descriptor(each))
     log_differences(node, table, more)
+    known = sorted(each.name for each in table)
+    groups = tuple({name.partition(".")[0] + "." for name in known})
     for name in unknown_overrides(node):
-        if name.startswith(tuple(later)):
-            continue
+        if name.startswith(tuple(later)) or (more and not name.startswith(groups)):
+            continue  # of those the other call says it
+        close = get_close_matches(name, known, n=1)
+        advice = f"did you mean {close[0]}?" if close else f"the parameters are {', '.join(known)}"
         node.get_logger().warning(
-            f"parameter {name!r} is given but not known, so that it has no effect; "
-            f"the parameters are {', '.join(sorted(each.name for each in table))}"
+            f"parameter {name!r} is given but not known, so that it has no effect; {advice}"
         )
 
 
@@ -266,6 +270,9 @@ def file_parameters(file: Path, node: str, namespace: str) -> dict[str, Any]:
     content = {} if content is None else content
     if not isinstance(content, dict):
         raise RosParameterError("params_file", str(file), "a mapping of /** or node names to ros__parameters")
+    if content and (loose := _outside_nodes(content)):
+        allowed = f"parameters below /**: and ros__parameters:, as ROS reads them; {loose!r} is not"
+        raise RosParameterError("params_file", str(file), allowed)
     full = "/".join(("", *namespace.strip("/").split("/"), node)).replace("//", "/")
     result: dict[str, Any] = {}
     for key, entry in _by_node(content, ""):
@@ -274,6 +281,18 @@ def file_parameters(file: Path, node: str, namespace: str) -> dict[str, Any]:
         if re.fullmatch(pattern, full):
             result |= _flat(entry)
     return result
+
+
+def _outside_nodes(tree: Mapping[str, Any]) -> str:
+    """The first key with a value that is not below a node's ros__parameters; empty when there is none."""
+    for key, value in tree.items():
+        if key == "ros__parameters":
+            continue
+        if not isinstance(value, dict):
+            return str(key)
+        if loose := _outside_nodes(value):
+            return loose
+    return ""
 
 
 def _by_node(tree: Mapping[str, Any], above: str) -> list[tuple[str, Mapping[str, Any]]]:

@@ -26,7 +26,7 @@ from kane_dynamics_ros.nodes.hardware.clocks import (
     WallTime,
 )
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_hardware, build_reporter, faults, payload
-from kane_dynamics_ros.nodes.messages import subscription_events
+from kane_dynamics_ros.nodes.messages import BURST_QOS, subscription_events
 from kane_dynamics_ros.nodes.parameters import RosParameterError, declare, read
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import load_model
@@ -38,7 +38,6 @@ if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid
     from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 
 UNANSWERED = ("nan", "stale", "lost", "freeze")  # faults whose joint states a controller may refuse
-STATES_KEPT = 1000  # joint states that a reliable reader on a busy machine, say a recorder, can still get
 SPIN_TIMEOUT = 0.1  # [s] for anything to do, before looking whether to stop
 CLOCK_CHECK_PERIOD = 1.0  # [s] of the wall between looks for /clock
 CLOCK_WARNING_PERIOD = 5.0  # [s] between two warnings that there is none
@@ -127,7 +126,7 @@ class SimulatedHardwareNode(Node):
             self._tip = TipPoses(self, self.hardware.engine, model.root)  # type: ignore[arg-type]
         self._reporter = build_reporter(self.hardware, self.values)
         self.dropped_commands = 0
-        self._states = self.create_publisher(JointState, "joint_states", STATES_KEPT)
+        self._states = self.create_publisher(JointState, "joint_states", BURST_QOS)
         self._message = JointState()
         self._time = self._build_time()
         self._time.pause(self.values["time.paused"])

@@ -2,19 +2,23 @@
 
 For where there is no ``ros2 topic pub`` and no ``ros2 bag record``, and for runs that must start and end
 by themselves. It waits until the robot's states and commands flow, sends the trajectory with an absolute
-start time, records until it has ended, and exits: 0 when the whole motion is in the bag, with states and
-commands to its end and, from a controller that tells (``~/trajectory_status``), the trajectory finished;
-1, with the reason, for everything else. Whatever waits has a deadline in the wall's time.
+start time, records until it has ended, and exits: 0 when the whole motion is in the bag, with states without
+a gap and commands to its end and, from a controller that tells (``~/trajectory_status``), the trajectory
+finished; 1, with the reason, for everything else. Whatever waits has a deadline in the wall's time.
 """
 
 import hashlib
+import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple
+from xml.etree.ElementTree import ParseError, canonicalize
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -46,8 +50,9 @@ from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import SECOND_NS
-from kane_dynamics_ros.description.load import urdf_text
+from kane_dynamics_ros.description import parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
+from kane_dynamics_ros.nodes.launch import LaunchArgumentError, urdf_of_arguments
 from kane_dynamics_ros.nodes.messages import (
     COMMAND_TOPIC,
     LATCHED_QOS,
@@ -56,8 +61,9 @@ from kane_dynamics_ros.nodes.messages import (
     set_nanoseconds,
     trajectory_from,
 )
-from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
+from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, declare, read
 from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
+from kane_dynamics_ros.text import listed
 
 
 class RecordedTopic(NamedTuple):
@@ -69,6 +75,7 @@ class RecordedTopic(NamedTuple):
 
 
 STATES, COMMANDS = "joint_states", COMMAND_TOPIC
+DESCRIPTION = "robot_description"
 STATUS = "feedforward_node/trajectory_status"
 TOPICS = (
     RecordedTopic(STATES, JointState),
@@ -76,7 +83,7 @@ TOPICS = (
     RecordedTopic("joint_trajectory", JointTrajectory),
     RecordedTopic("feedforward_node/feedforward", JointState),
     RecordedTopic(STATUS, DiagnosticStatus, latched=True),
-    RecordedTopic("robot_description", String, latched=True),
+    RecordedTopic(DESCRIPTION, String, latched=True),
     RecordedTopic("/diagnostics", DiagnosticArray),
 )
 REQUIRED = ("trajectory", "bag")
@@ -86,6 +93,11 @@ PUBLISHER_GRACE = 1.0  # [s] without a publisher before it counts as ended
 SERVICE_TIMEOUT = 5.0  # [s] for a service of another node
 COMMAND_TOLERANCE = 0.1  # [s] by which the last command may come before the last point is due
 QUEUE_DEPTH = 10_000  # messages that may wait to be written
+GAP_PERIODS, GAP_SECONDS = 5, 0.02  # a pause between states longer than both is a gap, as for replay
+FEWEST_STATES = 10  # of the same joints, from which their period is known
+DISCOVERY_GRACE = 3.0  # [s] for the robot's states to come before a description is published
+DESCRIPTION_GRACE = 1.0  # [s] for a description to come after them
+NODE_NOT_KNOWN_YET = "_NODE_NAME_UNKNOWN_"  # ROS's name for the node of a publisher just discovered
 DISCOVERY_PERIOD = 0.1  # [s] between looks for publishers
 LATCHED_IN_BAG = Qos(
     history=QosHistory.KEEP_LAST,
@@ -104,6 +116,12 @@ PARAMETERS = (
     Declaration("bag", "text", "", "directory of the bag to write; must not exist"),
     Declaration(
         "robot_description", "text", "", "URDF or xacro file to publish on robot_description; empty: none"
+    ),
+    Declaration(
+        "xacro_arguments",
+        "text",
+        "",
+        "arguments of robot_description's xacro file: 'name:=value other:=value'",
     ),
     Declaration(
         "without_namespace",
@@ -165,13 +183,54 @@ class MissingParameterError(KaneDynamicsError):
         super().__init__(f"parameter {name!r} is missing; give it with -p {name}:=... ({what})")
 
 
-class OtherClockError(KaneDynamicsError):
-    """The robot's stamps come from another clock than this node's."""
+class OtherRobotError(KaneDynamicsError):
+    """robot_description was asked to be published, and is that of another robot than the trajectory's."""
 
-    def __init__(self, stamp: float, now: float) -> None:
+    def __init__(self, path: Path, joints: Sequence[str]) -> None:
+        self.path, self.joints = path, tuple(joints)
         super().__init__(
-            f"{STATES} is stamped {stamp:.3f} s, and the clock here shows {now:.3f} s; set use_sim_time here "
-            "as in the controller, or fix the robot's stamps"
+            f"{path} has no joint {listed(joints)}, which the trajectory moves: it is another robot's; "
+            "nothing was published"
+        )
+
+
+class OtherDescriptionError(KaneDynamicsError):
+    """robot_description is published already, with another text."""
+
+    def __init__(self, path: Path, publishers: Sequence[str]) -> None:
+        self.path, self.publishers = path, tuple(publishers)
+        by = f" by {listed(publishers)}" if publishers else ""
+        super().__init__(
+            f"{DESCRIPTION} is published already{by}, and {path} is not the same; leave the parameter "
+            f"{DESCRIPTION} out, or give xacro_arguments as there; nothing was published"
+        )
+
+
+class OtherClockError(KaneDynamicsError):
+    """The robot's stamps come from another clock than this node's; ``simulated`` when that is /clock."""
+
+    def __init__(self, stamp: float, now: float, simulated: bool) -> None:
+        self.simulated = simulated
+        clock, advice = ("the clock here", "set use_sim_time here as in the controller, or fix")
+        if simulated:
+            clock, advice = ("/clock", "leave use_sim_time out here if the controller has none, or fix")
+        super().__init__(
+            f"{STATES} is stamped {stamp:.3f} s, and {clock} shows {now:.3f} s; {advice} the robot's stamps"
+        )
+
+
+class MissingStatesError(KaneDynamicsError):
+    """Joint states of the motion are not in the bag; ``gaps`` are their starts and lengths [s]."""
+
+    def __init__(self, gaps: Sequence[tuple[float, float]], bag: Path) -> None:
+        self.gaps, self.bag = tuple(gaps), bag
+        count = "a gap" if len(gaps) == 1 else f"{len(gaps)} gaps"
+        start, longest = max(gaps, key=lambda gap: gap[1])
+        which = "of" if len(gaps) == 1 else "the longest of"
+        super().__init__(
+            f"{STATES} has {count} during the motion, {which} {longest:.3f} s from {start:.3f} s after its "
+            f"start; those states were not sent or did not arrive, as on a machine that is too busy; the bag "
+            f"{bag} has the rest"
         )
 
 
@@ -193,9 +252,13 @@ class RunBrokenError(KaneDynamicsError):
 class StoppedError(KaneDynamicsError):
     """Ctrl-C or SIGTERM came before the end."""
 
-    def __init__(self, bag: Path) -> None:
+    def __init__(self, bag: Path, sent: bool) -> None:
+        self.bag, self.sent = bag, sent
         kept = f"the bag {bag} stops there" if bag.exists() else "nothing was recorded"
-        super().__init__(f"stopped by a signal before the trajectory ended; {kept}")
+        going_on = (
+            "; the controller follows the trajectory to its end: one without points stops it" if sent else ""
+        )
+        super().__init__(f"stopped by a signal before the trajectory ended; {kept}{going_on}")
 
 
 # The bag
@@ -207,6 +270,43 @@ class Received(NamedTuple):
     data: bytes
     clock_ns: int  # when, by the node's clock
     steady: float  # [s] when, by a clock that never steps
+
+
+class StateTimes:
+    """When the joint states that came were measured, to know how far they are and which are missing.
+
+    States of the same joints have a period of their own: several publishers may share the topic.
+    """
+
+    def __init__(self) -> None:
+        self._stamps: dict[tuple[str, ...], array[int]] = {}
+        self.newest_ns = 0  # of the state that came last
+
+    def take(self, data: bytes, clock_ns: int, recorded: bool) -> None:
+        """One state as it came at ``clock_ns`` [ns], which counts as its stamp where it has none."""
+        state = deserialize_message(data, JointState)
+        self.newest_ns = nanoseconds_of(state.header.stamp) or clock_ns
+        if recorded:
+            self._stamps.setdefault(tuple(state.name), array("q")).append(self.newest_ns)
+
+    def gaps(self, start_ns: int, end_ns: int) -> list[tuple[float, float]]:
+        """Where recorded states are missing between two moments [ns]: from ``start_ns`` on, how long [s]."""
+        found: list[tuple[float, float]] = []
+        for stamps in self._stamps.values():
+            times = sorted(set(stamps))
+            if len(times) < FEWEST_STATES:
+                continue
+            period = statistics.median(b - a for a, b in pairwise(times))
+            longest = max(GAP_PERIODS * period, GAP_SECONDS * SECOND_NS)
+            inside = [time for time in times if start_ns < time < end_ns]
+            before = max((time for time in times if time <= start_ns), default=start_ns)
+            after = min((time for time in times if time >= end_ns), default=end_ns)
+            found += [
+                ((a - start_ns) / SECOND_NS, (b - a) / SECOND_NS)
+                for a, b in pairwise([before, *inside, after])
+                if b - a > longest
+            ]
+        return sorted(found)
 
 
 class BagRecorder:
@@ -233,6 +333,7 @@ class BagRecorder:
         self._subscriptions: dict[str, Subscription[Any]] = {}
         self._unreliable: set[str] = set()  # topics with a publisher that offers best effort
         self._newest: dict[str, Received] = {}
+        self.state_times = StateTimes()
         self._written = 0
         self._next_update = 0.0
 
@@ -288,6 +389,11 @@ class BagRecorder:
                 best_effort = not all(is_reliable(each.qos_profile) for each in offers)
             self._subscriptions[name] = self._subscribe(topic, reliable=not best_effort)
 
+    @property
+    def written(self) -> int:
+        """How many messages are in the bag."""
+        return self._written
+
     def has_received(self, name: str) -> bool:
         """Whether anything has come from a topic."""
         return name in self._newest
@@ -318,6 +424,8 @@ class BagRecorder:
         def receive(data: bytes) -> None:
             now = self._node.get_clock().now().nanoseconds
             self._newest[name] = Received(data, now, time.monotonic())
+            if name == STATES:
+                self.state_times.take(data, now, recorded=self._writer is not None)
             if self._writer is not None:
                 self._write(name, now, data)
 
@@ -370,6 +478,29 @@ class TrajectoryRun:
         self._progress = (-1, 0.0)  # newest stamp [ns], and since when it has been [s]
         node.create_subscription(DiagnosticStatus, STATUS, self._on_status, STATUS_QOS)
 
+    def describe(self, text: str, path: Path) -> None:
+        """Publish a URDF's text as robot_state_publisher does, unless somebody has: then it must be the same.
+
+        A controller that gets another robot's description stops. One that waits for a description sends no
+        commands, so they are not waited for here. Raises ``OtherDescriptionError``.
+        """
+        deadline = time.monotonic() + self._timeout
+        grace = min(time.monotonic() + DISCOVERY_GRACE, deadline)  # states may themselves need a description
+        self._spin_until(lambda: self._bag.has_received(STATES) or time.monotonic() > grace)
+        grace = min(time.monotonic() + DESCRIPTION_GRACE, deadline)
+        self._spin_until(lambda: self._bag.has_received(DESCRIPTION) or time.monotonic() > grace)
+        offers = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name(DESCRIPTION))
+        if offers:
+            self._spin_until(lambda: self._bag.has_received(DESCRIPTION) or time.monotonic() > deadline)
+        if not self._bag.has_received(DESCRIPTION):
+            self._node.create_publisher(String, DESCRIPTION, LATCHED_QOS).publish(String(data=text))
+            return
+        latched = deserialize_message(self._bag.last(DESCRIPTION).data, String).data
+        if not same_description(latched, text):
+            raise OtherDescriptionError(
+                path, sorted({each.node_name for each in offers} - {NODE_NOT_KNOWN_YET})
+            )
+
     def drive(self, trajectory: JointTrajectory, lead: float, settle: float) -> None:
         """Wait for the others, send the trajectory, record until it has ended.
 
@@ -387,15 +518,32 @@ class TrajectoryRun:
             self._await_answer(publisher)
         last_ns = start_ns + duration_ns(trajectory)
         self._record_until(last_ns + round(settle * SECOND_NS), last_ns)
+        if gaps := self._bag.state_times.gaps(start_ns, last_ns):
+            raise MissingStatesError(gaps, self._bag.path)
+        outcome = "the controller says finished" if self._finished() else "the controller says nothing of it"
+        self._node.get_logger().info(
+            f"the whole motion of {duration_ns(trajectory) / SECOND_NS:.3f} s is in the bag "
+            f"{self._bag.path}: {self._bag.written} messages; {outcome}"
+        )
 
     def _await_others(self, publisher: "Publisher[JointTrajectory]") -> None:
         deadline = time.monotonic() + self._timeout
-        self._spin_until(lambda: not self._missing(publisher) or time.monotonic() > deadline)
+
+        def ready() -> bool:
+            if self._missing(publisher):
+                return False
+            return not self._simulated or self._in_time()  # states that wait to be taken are behind /clock
+
+        self._spin_until(lambda: ready() or time.monotonic() > deadline)
         if what := self._missing(publisher):
             raise NothingReceivedError(what, self._timeout)
-        stamp, now = self._newest_state_ns(), self._now_ns()
-        if abs(stamp - now) > LARGEST_OFFSET * SECOND_NS:
-            raise OtherClockError(stamp / SECOND_NS, now / SECOND_NS)
+        if not self._in_time():
+            stamp, now = self._newest_state_ns(), self._now_ns()
+            raise OtherClockError(stamp / SECOND_NS, now / SECOND_NS, self._simulated)
+
+    def _in_time(self) -> bool:
+        """Whether the newest state is of about now by this node's clock."""
+        return abs(self._newest_state_ns() - self._now_ns()) <= LARGEST_OFFSET * SECOND_NS
 
     def _missing(self, publisher: "Publisher[JointTrajectory]") -> str:
         """What the trajectory still has to wait for; empty when nothing."""
@@ -504,9 +652,7 @@ class TrajectoryRun:
 
         The node's clock may be ahead of what waits to be written.
         """
-        newest = self._bag.last(STATES)
-        stamp = deserialize_message(newest.data, JointState).header.stamp
-        return nanoseconds_of(stamp) or newest.clock_ns
+        return self._bag.state_times.newest_ns
 
     def _now_ns(self) -> int:
         return int(self._node.get_clock().now().nanoseconds)
@@ -515,7 +661,7 @@ class TrajectoryRun:
         """Serve callbacks until ``over`` says so; it is asked at least every 50 ms."""
         while not over():
             if self._stopped():
-                raise StoppedError(self._bag.path)
+                raise StoppedError(self._bag.path, sent=bool(self._label))
             self._bag.update_subscriptions()
             self._executor.spin_once(timeout_sec=0.05)
 
@@ -542,19 +688,46 @@ def check_given(options: Mapping[str, Any]) -> None:
             raise MissingParameterError(declaration.name, declaration.description)
 
 
-def publish_description(node: Node, path: Path) -> None:
-    """Publish a URDF's text as robot_state_publisher does: expanded, reliable, transient local."""
-    node.create_publisher(String, "robot_description", LATCHED_QOS).publish(String(data=urdf_text(path)))
+def description_to_publish(options: Mapping[str, Any], joint_names: Sequence[str]) -> str:
+    """The URDF's text, expanded; empty where none is asked for.
+
+    Raises ``OtherRobotError`` where it has not all of the trajectory's joints, ``KaneDynamicsError`` where it
+    cannot be read or expanded.
+    """
+    path = options[DESCRIPTION]
+    if not path:
+        return ""
+    given = options["xacro_arguments"]
+    try:
+        text = urdf_of_arguments({"urdf": path, "xacro_arguments": given})
+    except LaunchArgumentError:
+        allowed = f"'name:=value other:=value' of a xacro file; {DESCRIPTION} is {path}"
+        raise RosParameterError("xacro_arguments", given, allowed) from None
+    known = {joint.name for joint in parse_robot(text, path).joints}
+    if unknown := [name for name in joint_names if name not in known]:
+        raise OtherRobotError(Path(path), unknown)
+    return text
+
+
+def same_description(one: str, other: str) -> bool:
+    """Whether two URDFs are the same but for white space, comments and the order of attributes."""
+    if one == other:
+        return True
+    try:
+        return canonicalize(one, strip_text=True) == canonicalize(other, strip_text=True)
+    except (ParseError, ValueError):  # one of them is no XML
+        return False
 
 
 def record(node: Node, executor: Executor, options: Mapping[str, Any], stopped: Callable[[], bool]) -> None:
     """The whole run. Raises ``KaneDynamicsError``; what was recorded until then is readable."""
     check_given(options)
     trajectory = trajectory_from(read_trajectory(Path(options["trajectory"])), "")
+    description = description_to_publish(options, trajectory.joint_names)
     with BagRecorder(node, Path(options["bag"]), TOPICS, options["without_namespace"]) as bag:
-        if options["robot_description"]:
-            publish_description(node, Path(options["robot_description"]))
         recording = TrajectoryRun(node, executor, bag, options["timeout"], stopped)
+        if description:
+            recording.describe(description, Path(options[DESCRIPTION]))
         recording.drive(trajectory, options["lead_time"], options["settle_time"])
 
 

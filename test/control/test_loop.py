@@ -314,6 +314,15 @@ def test_a_trajectory_is_reported_accepted_and_finished():
     assert told(arm) == [(4, "finished", "the last point is reached and held")]
 
 
+def test_a_stop_is_reported_as_one():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(TrajectoryRequest(MODEL.joint_names, ()), arm.now_ns, 5)
+    arm.steps(0.02)
+    asked = "a request to stop: the position is held"
+    assert told(arm) == [(5, "accepted", asked), (5, "finished", asked)]
+
+
 def test_the_sender_of_a_refused_trajectory_learns_the_reason():
     arm = Arm()
     arm.step()

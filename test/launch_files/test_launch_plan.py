@@ -162,7 +162,10 @@ def test_a_parameter_file_applies_as_ros_applies_it(tmp_path, key, namespace, ap
     assert file_parameters(file, "feedforward_node", namespace) == expected
 
 
-@pytest.mark.parametrize("text", ["[1, 2]", "a: [", "\x00"])
+@pytest.mark.parametrize(
+    "text",
+    ["[1, 2]", "a: [", "\x00", "payload.mass: 2.0", "/**: {payload: {mass: 2.0}}", "/**: {a: {b: {c: 1}}}"],
+)
 def test_a_file_that_holds_no_parameters_is_named(tmp_path, text):
     file = tmp_path / "own.yaml"
     file.write_text(text, encoding="utf-8")

@@ -57,6 +57,7 @@ def test_a_burst_of_old_states_is_not_answered(start):  # field report 139
     old = lab.node.get_clock().now().to_msg()
     lab.spin(0.3)  # the link is down
     lab.wait_for(lambda: "stale_state" in node.log)
+    assert "trajectory" not in next(line for line in node.log.splitlines() if "stale_state" in line)
     lab.commands.clear()
     for _ in range(50):
         lab.send(Q + 0.3, stamp=old)

@@ -5,7 +5,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from feedforward_lab import MODEL, Q
+from diagnostic_msgs.msg import DiagnosticStatus
+from feedforward_lab import MODEL, TOLD, Q, trajectory
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
@@ -189,6 +190,12 @@ def test_another_description_stops_the_output_safely(start, urdf):
     lab.commands.clear()
     lab.hold(0.2)
     assert lab.commands == []
+    told = lab.listen(DiagnosticStatus, "feedforward_node/trajectory_status", TOLD)
+    lab.trajectories.publish(trajectory((1.0, Q)))
+    lab.wait_for(lambda: told)
+    assert "the node is not active: robot_description changed: " in told[-1].message  # and how it comes back
+    lab.describe(urdf)
+    lab.wait_until_commanding()
 
 
 def change(lab, transition):
@@ -201,6 +208,7 @@ def test_a_node_that_an_operator_has_cleaned_up_stays_so_whatever_is_described(s
     lab.wait_until_commanding()
     change(lab, Transition.TRANSITION_DEACTIVATE)
     change(lab, Transition.TRANSITION_CLEANUP)
+    assert not set_together(lab, numbers("computed_torque.kp", 1.0, 2.0)).successful  # for five joints
     lab.describe(urdf.replace("</robot>", "<!-- the same robot, described again --></robot>"))
     lab.hold(0.5)
     lab.commands.clear()
@@ -235,6 +243,13 @@ def test_a_joints_own_tolerance_is_a_parameter_and_one_of_no_joint_is_warned_of(
         lambda: "tracking_error: joint 'beta_4' is 0.06 from its reference; allowed is 0.05" in node.log
     )
     np.testing.assert_allclose(lab.commands[-1], MODEL.gravity(moved), atol=ROUNDING)
+
+
+def test_a_misspelt_parameter_is_warned_of_once_with_the_one_that_was_meant(start):
+    node, lab = start("-p", "computed_torque.kpp:=2.0")
+    lab.wait_until_commanding()
+    (line,) = [each for each in node.log.splitlines() if "computed_torque.kpp" in each]
+    assert "did you mean computed_torque.kp?" in line
 
 
 def test_a_path_where_the_description_should_be_is_said_so(start):

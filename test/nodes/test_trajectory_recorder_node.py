@@ -18,11 +18,15 @@ from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.nodes import trajectory_recorder_node as recorder
+from kane_dynamics_ros.replay.estimation import motion
 from kane_dynamics_ros.ros_domain import free_domain, private_variables
 
 STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"
@@ -39,6 +43,10 @@ TRAJECTORY = {
     ],
 }
 
+JOINT = """<joint name='{0}' type='revolute'><parent link='{1}'/><child link='l{0}'/>
+<limit lower='-1' upper='1' effort='1' velocity='1'/></joint><link name='l{0}'/>"""
+ROBOT = f"<robot name='r'><link name='base'/>{JOINT.format('a', 'base')}{JOINT.format('b', 'la')}</robot>"
+
 
 class Pretender(Node):
     """Publishes joint states and commands at 50 Hz and keeps every trajectory that comes.
@@ -52,6 +60,8 @@ class Pretender(Node):
         self.trajectories = []
         self.answers, self.silent, self.gone = [], set(), set()
         self.offset = 0.0  # [s] of the stamps
+        self.lost = set()  # states that are not sent, counted since the trajectory came
+        self.started, self.sent, self.since = self.get_clock().now(), 0, 0
         self.states = self.create_publisher(JointState, STATES, STATES_QOS)
         self.commands = self.create_publisher(Float64MultiArray, COMMANDS, 1)
         latched = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -75,7 +85,10 @@ class Pretender(Node):
     def publish(self):
         ending = self.came is not None and time.monotonic() - self.came > 0.3
         state = JointState(name=["a", "b"], position=[0.1, 0.2])
-        state.header.stamp = (self.get_clock().now() + Duration(seconds=self.offset)).to_msg()
+        # by count: a timer that comes late on a busy machine is no gap between the states
+        state.header.stamp = (self.started + Duration(seconds=self.offset + 0.02 * self.sent)).to_msg()
+        self.sent += 1
+        self.since += self.came is not None
         for publisher, name, message in (
             (self.states, STATES, state),
             (self.commands, COMMANDS, Float64MultiArray(data=[1.0, 2.0])),
@@ -84,7 +97,7 @@ class Pretender(Node):
                 self.gone.remove(name)
                 self.silent.add(name)
                 self.destroy_publisher(publisher)
-            elif not (ending and name in self.silent):
+            elif not (ending and name in self.silent) and not (name == STATES and self.since in self.lost):
                 publisher.publish(message)
 
 
@@ -123,6 +136,7 @@ def run_recorder(tmp_path, pretender_executor=None, signal_at=None, prepare=None
     finally:
         process.kill()
     lines = process.communicate()[1].splitlines(keepends=True)
+    (tmp_path / "log").write_text("".join(lines))
     return process.wait(), "".join(line for line in lines if not line.startswith("[INFO]"))
 
 
@@ -150,7 +164,7 @@ def pretender(domain):
 def test_trajectory_is_sent_once_and_everything_is_in_the_bag(tmp_path, pretender):
     node, executor = pretender
     description = tmp_path / "robot.urdf"
-    description.write_text("<robot name='r'/>")
+    description.write_text(ROBOT)
     node.answers = ["accepted", "finished"]
     assert run_recorder(tmp_path, executor, robot_description=description, settle_time=0.1) == (0, "")
 
@@ -160,13 +174,15 @@ def test_trajectory_is_sent_once_and_everything_is_in_the_bag(tmp_path, pretende
     assert (sent.points[0].time_from_start.sec, sent.points[0].time_from_start.nanosec) == (0, 500_000_000)
 
     recorded = read(tmp_path / "bag")
+    told = (tmp_path / "log").read_text()
+    assert f"0.500 s is in the bag {tmp_path / 'bag'}: {sum(map(len, recorded.values()))} messages" in told
     start = sent.header.stamp.sec + 1e-9 * sent.header.stamp.nanosec
     stamps = [m.header.stamp.sec + 1e-9 * m.header.stamp.nanosec for m in recorded["/joint_states"]]
     assert stamps[0] < start
     assert stamps[-1] > start + 0.5  # to the last point and beyond
     assert len(recorded["/joint_trajectory"]) == 1
     assert list(recorded["/forward_effort_controller/commands"][0].data) == [1.0, 2.0]
-    assert [message.data for message in recorded["/robot_description"]] == ["<robot name='r'/>"]
+    assert [message.data for message in recorded["/robot_description"]] == [ROBOT]
 
 
 def test_recorder_says_what_is_missing_when_nobody_is_there(tmp_path, domain):
@@ -253,6 +269,61 @@ def test_a_robot_in_another_time_is_refused_and_leaves_no_bag(tmp_path, pretende
     assert not (tmp_path / "bag").exists()
 
 
+def test_states_that_are_missing_from_the_motion_are_a_failure(tmp_path, pretender):
+    node, executor = pretender
+    node.answers = ["accepted", "finished"]
+    node.lost = {*range(30, 38)}  # 0.18 s between two states, of the 0.5 s from 0.5 s on
+    code, error = run_recorder(tmp_path, executor)
+    assert code == 1
+    assert "joint_states has a gap" in error
+    assert "0.180 s" in error
+    assert read(tmp_path / "bag")["/joint_states"]
+
+
+def test_a_gap_is_what_replay_takes_for_one_and_each_publisher_has_its_own_period():
+    assert (recorder.GAP_PERIODS, recorder.GAP_SECONDS) == (motion.GAP_PERIODS, motion.GAP_SECONDS)
+    times = recorder.StateTimes()
+    step = 2_000_000
+
+    def record(names, numbers):
+        for k in numbers:
+            state = JointState(name=names)
+            state.header.stamp.nanosec = k * step
+            times.take(serialize_message(state), 0, recorded=True)
+
+    record(["a", "b"], [k for k in range(450) if not 200 < k < 240])  # 80 ms are missing
+    record(["gripper"], range(0, 450, 10))  # never more than 20 ms between two
+    assert times.gaps(0, 449 * step) == [(0.4, 0.08)]
+    assert times.gaps(300 * step, 449 * step) == []
+    assert times.newest_ns == 440 * step
+    to_the_end = sorted(gap for _, gap in times.gaps(300 * step, 600 * step))
+    assert to_the_end == pytest.approx([0.302, 0.32])  # of the arm's states, and of the gripper's
+
+
+def test_states_that_lag_behind_clock_are_waited_for(tmp_path, pretender):
+    node, executor = pretender
+    node.offset = -1000.0
+    node.answers = ["accepted", "finished"]
+    clock = node.create_publisher(Clock, "/clock", 10)
+    heard = []
+
+    def tell_time():
+        clock.publish(Clock(clock=node.get_clock().now().to_msg()))
+        if node.count_subscribers(STATES):
+            heard.append(time.monotonic())
+        if heard and time.monotonic() > heard[0] + 1.5:
+            node.offset = 0.0
+        return False
+
+    assert run_recorder(tmp_path, executor, signal_at=tell_time, use_sim_time="true") == (0, "")
+
+
+def test_use_sim_time_is_advised_only_where_it_is_not_set():
+    behind = recorder.OtherClockError(6.6, 13.2, simulated=True)
+    assert "set use_sim_time here" not in str(behind)
+    assert "set use_sim_time here" in str(recorder.OtherClockError(6.6, 13.2, simulated=False))
+
+
 def test_simulated_time_that_never_comes_ends_the_wait(tmp_path, pretender):
     _, executor = pretender
     code, error = run_recorder(tmp_path, executor, use_sim_time="true", timeout=1.0)
@@ -276,6 +347,7 @@ def test_a_signal_leaves_a_readable_bag_and_no_traceback(tmp_path, pretender):
     )
     assert code == 1
     assert error.startswith("error: stopped by a signal")
+    assert "the controller follows the trajectory to its end" in error
     assert (tmp_path / "bag" / "metadata.yaml").is_file()
     assert read(tmp_path / "bag")["/joint_states"]
 
@@ -288,6 +360,7 @@ def test_a_signal_while_it_waits_leaves_nothing(tmp_path, domain):
     watcher.destroy_node()
     rclpy.shutdown(context=context)
     assert "Traceback" not in error
+    assert "the controller follows" not in error  # nothing was sent
     assert code == 1
     assert not (tmp_path / "bag").exists()
 
@@ -309,12 +382,50 @@ def test_a_xacro_file_is_published_expanded(tmp_path, pretender):
     source = tmp_path / "robot.urdf.xacro"
     source.write_text(
         "<robot name='r' xmlns:xacro='http://www.ros.org/wiki/xacro'>"
-        "<xacro:property name='n' value='base'/><link name='${n}'/></robot>"
+        "<xacro:arg name='n' default='base'/><link name='$(arg n)'/>"
+        f"{JOINT.format('a', '$(arg n)')}{JOINT.format('b', 'la')}</robot>"
     )
-    assert run_recorder(tmp_path, executor, robot_description=source) == (0, "")
+    given = {"robot_description": source, "xacro_arguments": "n:=foot"}
+    assert run_recorder(tmp_path, executor, **given) == (0, "")
     [description] = read(tmp_path / "bag")["/robot_description"]
-    assert '<link name="base"/>' in description.data
-    assert "xacro:property" not in description.data
+    assert '<link name="foot"/>' in description.data
+    assert "xacro:arg" not in description.data
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_description_that_is_published_already_is_not_published_over(tmp_path, pretender, same):
+    node, executor = pretender
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    there = ROBOT if same else ROBOT.replace("upper='1'", "upper='2'")
+    node.create_publisher(String, "robot_description", latched).publish(String(data=there))
+    came = []
+    node.create_subscription(String, "robot_description", lambda each: came.append(each.data), latched)
+    description = tmp_path / "robot.urdf"
+    description.write_text(ROBOT.replace("<link", "\n<link"))  # the same but for white space
+    code, error = run_recorder(tmp_path, executor, robot_description=description)
+    assert set(came) == {there}
+    assert code == (0 if same else 1)
+    assert ("robot_description is published already" in error) != same, error
+    assert (tmp_path / "bag").exists() == same
+
+
+def test_a_description_without_the_trajectorys_joints_is_not_published(tmp_path, pretender):
+    node, executor = pretender
+    came = []
+    node.create_subscription(String, "robot_description", came.append, QoSProfile(depth=1))
+    description = tmp_path / "robot.urdf"
+    description.write_text(f"<robot name='r'><link name='base'/>{JOINT.format('a', 'base')}</robot>")
+    code, error = run_recorder(tmp_path, executor, robot_description=description)
+    assert (code, came, node.trajectories) == (1, [], [])
+    assert f"{description} has no joint 'b'" in error
+
+
+def test_xacro_arguments_of_a_file_that_is_no_xacro_are_refused(tmp_path, domain):
+    description = tmp_path / "robot.urdf"
+    description.write_text(ROBOT)
+    code, error = run_recorder(tmp_path, robot_description=description, xacro_arguments="n:=foot")
+    assert code == 1
+    assert "parameter 'xacro_arguments'" in error
 
 
 def test_states_are_asked_for_as_reliably_as_they_are_offered(tmp_path, pretender):

@@ -213,7 +213,7 @@ class ConditionLog:
     def _log_alarm(self, alarm: Alarm | None) -> None:
         before, self._alarm = self._alarm, alarm
         if alarm is not None and (before is None or before.fault != alarm.fault):
-            self._logger.error(f"{alarm.fault}: reaction is {alarm.reaction}; the trajectory is dropped")
+            self._logger.error(f"{alarm.fault}: reaction is {alarm.reaction}")
         elif alarm is None and before is not None:
             self._logger.info(f"states are good again after {before.fault}: holding the measured position")
 

@@ -29,6 +29,7 @@ from kane_dynamics_ros.nodes.feedforward.observer import ObserverOutput
 from kane_dynamics_ros.nodes.feedforward.parameters import build_observer, build_settings
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
 from kane_dynamics_ros.nodes.messages import (
+    BURST_QOS,
     COMMAND_TOPIC,
     COMMANDS_QOS,
     OUTPUT_QOS,
@@ -126,7 +127,7 @@ class StepOutput:
 
     def __init__(self, node: Node, joint_names: Sequence[str]) -> None:
         self._names = list(joint_names)
-        self._feedforward = node.create_publisher(JointState, "~/feedforward", OUTPUT_QOS)
+        self._feedforward = node.create_publisher(JointState, "~/feedforward", BURST_QOS)
         self._terms: dict[str, Publisher[JointState]] = {
             name: node.create_publisher(JointState, f"~/terms/{name}", OUTPUT_QOS) for name in TERM_NAMES
         }
