@@ -120,6 +120,21 @@ def test_robot_that_stands_still_gets_no_verdict(tmp_path, capsys):
     assert "hardly any motion of joints 'gamma_1'" in error
 
 
+def test_motion_outside_what_is_compared_gives_no_verdict(tmp_path, capsys):
+    """All joints move in the last 0.1 s, which the filters distort."""
+    q, qd, qdd = moving()
+    still = np.arange(len(q)) < len(q) - 10
+    start = q[0].copy()
+    q[still], qd[still], qdd[still] = start, 0.0, 0.0
+    q[~still] = start + np.linspace(0.02, 0.2, 10)[:, None]
+    qd[~still] = 2.0
+    bag = write_bag(tmp_path / "bag", taken(q, qd, qdd))
+    assert replay(bag) == 2
+    output, error = capsys.readouterr()
+    assert output == ""
+    assert all(repr(name) in error for name in NAMES)
+
+
 def test_joint_that_nothing_excites_is_named_and_the_others_are_judged(tmp_path, capsys):
     """Only the first joint turns, with the arm upright: nothing changes the fourth one's effort."""
     q, qd, qdd = moving()
