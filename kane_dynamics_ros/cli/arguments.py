@@ -3,6 +3,7 @@
 import argparse
 import math
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -61,6 +62,19 @@ def add_chain_arguments(
     parser.add_argument(
         "--xacro", metavar="NAME=VALUE", action="append", default=[], help="an argument of the xacro file"
     )
+
+
+def view_command(arguments: argparse.Namespace, tip: str | None = None) -> str:
+    """``kane_dynamics view`` of the trajectory in ``--output``, with the options that chose its chain.
+
+    ``tip``: the tip that a command chose otherwise than ``view`` would, where none was asked for.
+    """
+    words = ["kane_dynamics", "view", arguments.urdf]
+    for option, value in (("--root", arguments.root), ("--tip", arguments.tip or tip)):
+        words += [option, value] if value else []
+    for option, values in (("--lock", arguments.lock), ("--xacro", arguments.xacro)):
+        words += [word for value in values for word in (option, value)]
+    return shlex.join([*words, "--trajectory", str(arguments.output)])
 
 
 def add_root_tip_lock(

@@ -147,8 +147,8 @@ class NoMotionError(BagError):
         super().__init__(
             bag,
             f"topic {topic!r}: hardly any motion of {'joint' if len(travel) == 1 else 'joints'} {sizes} in "
-            "what is compared; without motion no term of the model can be judged: record a motion of every joint, "
-            "fast and slow, up and down",
+            "what is compared; without motion no term of the model can be judged: record a motion of every "
+            "joint, fast and slow, up and down",
         )
 
 
