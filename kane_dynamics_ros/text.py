@@ -29,6 +29,11 @@ def named(noun: str, names: Sequence[str]) -> str:
     return f"{noun if len(names) == 1 else noun + 's'} {listed(names)}"
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 point``, ``2 points``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int] | None = None) -> list[str]:
     """A line for each row, its cells under one another: flush left in the columns ``left``, else flush right.
 

@@ -30,7 +30,7 @@ class XacroArgumentError(KaneDynamicsError):
 
     def __init__(self, found: str) -> None:
         self.found = found
-        super().__init__(f"--xacro {found!r}: found no name and value; write --xacro NAME=VALUE")
+        super().__init__(f"--xacro {found!r}: found no name and value; write --xacro NAME:=VALUE")
 
 
 class NumberArgumentError(KaneDynamicsError):
@@ -60,7 +60,11 @@ def add_chain_arguments(
     """``--root``, ``--tip`` and, as often as wanted, ``--lock`` and ``--xacro``; with defaults in words."""
     add_root_tip_lock(parser, root, tip, lock)
     parser.add_argument(
-        "--xacro", metavar="NAME=VALUE", action="append", default=[], help="an argument of the xacro file"
+        "--xacro",
+        metavar="NAME:=VALUE",
+        action="append",
+        default=[],
+        help="an argument of the xacro file; NAME=VALUE is the same",
     )
 
 
@@ -271,8 +275,3 @@ def printable(text: str, stream: TextIO) -> str:
     """``text`` with escapes for what the stream's encoding lacks: names may be in any script."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 point``, ``2 points``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

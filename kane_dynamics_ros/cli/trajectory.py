@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, counted, read_chain, view_command
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, read_chain, view_command
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
@@ -20,6 +20,7 @@ from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, initial_positions
+from kane_dynamics_ros.text import counted
 
 PART = 0.8  # of a limit that is used
 WIDEST = 0.6  # [rad or m] to each side
