@@ -7,6 +7,8 @@ A room's own errors live in that room and derive from ``KaneDynamicsError``.
 from collections.abc import Sequence
 from typing import Any
 
+from kane_dynamics_ros.text import named
+
 # Packages of others, and where they come from
 FROM_PIP = ("apsw", "clarabel", "lz4", "mcap", "mujoco", "rosbags", "zstandard")
 FROM_BOTH = {  # the names of apt and of pip
@@ -87,7 +89,7 @@ class SingularMassMatrixError(KaneDynamicsError):
     def __init__(self, joints: Sequence[str]) -> None:
         self.joints = tuple(joints)
         super().__init__(
-            f"the mass matrix is singular at joint {', '.join(map(repr, joints))}: nothing resists its "
+            f"the mass matrix is singular at {named('joint', joints)}: nothing resists its "
             "acceleration; lock it (--lock JOINT=VALUE), give the link an inertia, or give the joint a "
             "rotor inertia"
         )

@@ -24,6 +24,16 @@ def listed(names: Iterable[str], most: int = 20) -> str:
     return (", ".join(quoted) or "none") if rest <= 0 else ", ".join(quoted[:most]) + f" and {rest} more"
 
 
+def named(noun: str, names: Sequence[str]) -> str:
+    """``joint 'a'``, ``joints 'a', 'b'``: what ``listed`` gives, after a noun that fits their number."""
+    return f"{noun if len(names) == 1 else noun + 's'} {listed(names)}"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 point``, ``2 points``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int] | None = None) -> list[str]:
     """A line for each row, its cells under one another: flush left in the columns ``left``, else flush right.
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.text import aligned, json_text, listed
+from kane_dynamics_ros.text import aligned, counted, json_text, listed, named
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,11 @@ from kane_dynamics_ros.text import aligned, json_text, listed
 )
 def test_list_of_names_has_a_bounded_length(names, expected):
     assert listed(names, most=2) == expected
+
+
+def test_nouns_fit_their_number():
+    assert [counted(number, "gap") for number in (0, 1, 2)] == ["0 gaps", "1 gap", "2 gaps"]
+    assert [named("joint", names) for names in (["a"], ["a", "b"])] == ["joint 'a'", "joints 'a', 'b'"]
 
 
 def test_columns_are_aligned_as_asked_and_end_without_spaces():

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import add_model_argument, counted, named_model
+from kane_dynamics_ros.cli.arguments import add_model_argument, named_model
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, motion_limits
 from kane_dynamics_ros.control.trajectory_file import read_trajectory, trajectory_text
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.text import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

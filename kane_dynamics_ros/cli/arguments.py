@@ -3,6 +3,7 @@
 import argparse
 import math
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, TextIO
@@ -29,7 +30,7 @@ class XacroArgumentError(KaneDynamicsError):
 
     def __init__(self, found: str) -> None:
         self.found = found
-        super().__init__(f"--xacro {found!r}: found no name and value; write --xacro NAME=VALUE")
+        super().__init__(f"--xacro {found!r}: found no name and value; write --xacro NAME:=VALUE")
 
 
 class NumberArgumentError(KaneDynamicsError):
@@ -59,8 +60,25 @@ def add_chain_arguments(
     """``--root``, ``--tip`` and, as often as wanted, ``--lock`` and ``--xacro``; with defaults in words."""
     add_root_tip_lock(parser, root, tip, lock)
     parser.add_argument(
-        "--xacro", metavar="NAME=VALUE", action="append", default=[], help="an argument of the xacro file"
+        "--xacro",
+        metavar="NAME:=VALUE",
+        action="append",
+        default=[],
+        help="an argument of the xacro file; NAME=VALUE is the same",
     )
+
+
+def view_command(arguments: argparse.Namespace, tip: str | None = None) -> str:
+    """``kane_dynamics view`` of the trajectory in ``--output``, with the options that chose its chain.
+
+    ``tip``: the tip that a command chose otherwise than ``view`` would, where none was asked for.
+    """
+    words = ["kane_dynamics", "view", arguments.urdf]
+    for option, value in (("--root", arguments.root), ("--tip", arguments.tip or tip)):
+        words += [option, value] if value else []
+    for option, values in (("--lock", arguments.lock), ("--xacro", arguments.xacro)):
+        words += [word for value in values for word in (option, value)]
+    return shlex.join([*words, "--trajectory", str(arguments.output)])
 
 
 def add_root_tip_lock(
@@ -257,8 +275,3 @@ def printable(text: str, stream: TextIO) -> str:
     """``text`` with escapes for what the stream's encoding lacks: names may be in any script."""
     encoding = stream.encoding or "utf-8"
     return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 point``, ``2 points``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

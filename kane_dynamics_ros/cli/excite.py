@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -12,7 +11,13 @@ import numpy as np
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, chain_of, positive_number, robot_of
+from kane_dynamics_ros.cli.arguments import (
+    add_chain_arguments,
+    chain_of,
+    positive_number,
+    robot_of,
+    view_command,
+)
 from kane_dynamics_ros.cli.generate import print_warnings
 from kane_dynamics_ros.cli.identify import nominal_model, urdf_bytes, vector
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
@@ -125,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
     print_warnings(chain)
     print("\n".join([*notes, *lines(chain, found, request)]))
     print(f"found in {time.perf_counter() - began:.1f} s; written: {arguments.output}, {figure}")
-    print(f"see it: kane_dynamics view {arguments.urdf} --trajectory {arguments.output}", file=sys.stdout)
+    print(f"see it: {view_command(arguments, chain.tip if notes else None)}")
     return 0
 
 

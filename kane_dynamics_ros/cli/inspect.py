@@ -36,6 +36,7 @@ from kane_dynamics_ros.text import aligned, listed
 
 SEVERITIES = ("error", "warning", "info")  # the worst first
 SHORT = 4  # coordinates up to which the equations are a matter of seconds, whatever the geometry
+ROUNDING = 1e-12  # of a vector's largest number: what is less is 0
 DIGITS = 9  # after the decimal point
 # What a robot has by the dozen, each with a place and figures of its own: one line names them all.
 GROUPED = ("KD404", "KD405", "KD407", "KD408", "KD604")
@@ -236,7 +237,8 @@ def body_row(joint: ChainJoint) -> tuple[str, ...]:
 
 def vector(values: Sequence[float]) -> str:
     """Numbers separated by spaces."""
-    return " ".join(f"{value + 0.0:.5g}" for value in values)
+    least = ROUNDING * max(map(abs, values), default=0.0)
+    return " ".join(f"{value if abs(value) > least else 0.0:.5g}" for value in values)
 
 
 def known(value: float | None) -> str:

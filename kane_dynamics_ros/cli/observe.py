@@ -17,15 +17,17 @@ from kane_dynamics_ros.cli.arguments import (
 from kane_dynamics_ros.contact.calibration import calibrated, observed, parameters_text
 from kane_dynamics_ros.contact.events import find_contacts
 from kane_dynamics_ros.contact.report import calibration_lines, collision_lines, contact_lines, write_report
-from kane_dynamics_ros.contact.residual import external_efforts
+from kane_dynamics_ros.contact.residual import constant_joints, external_efforts
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
+from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.estimation.motion import estimate
 from kane_dynamics_ros.replay.jobs import find_bags
 from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, read_renamings
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.text import named
 
 DAMAGED = 2  # exit code
 LONGEST_GAP = 0.2  # [s] between states that the observer bridges
@@ -38,6 +40,19 @@ class ThresholdFileError(KaneDynamicsError):
     def __init__(self, file: Path, reason: str) -> None:
         super().__init__(
             f"{file}: {reason}; give a file that kane_dynamics observe --calibrate wrote for this model"
+        )
+
+
+class ConstantEffortError(BagError):
+    """Joints that neither move nor change their effort: whether anything touched them does not show."""
+
+    def __init__(self, bag: Path, topic: str, joints: Sequence[str]) -> None:
+        self.joints = tuple(joints)
+        super().__init__(
+            bag,
+            f"topic {topic!r}: {named('joint', joints)}: hardly any motion, and an effort that never "
+            "changes, not even by noise, so that no contact can show; move them while recording, have their "
+            "efforts measured, or give a model in which they are locked (generate --lock JOINT=VALUE)",
         )
 
 
@@ -80,6 +95,8 @@ def run(arguments: argparse.Namespace) -> int:
         for damage in recording.damages:
             print(f"error: {damage}", file=sys.stderr)
         if arguments.calibrate:
+            states = recording.states
+            _require_signals(recording, states.position, states.effort)
             recordings.append(recording)
         elif arguments.thresholds is not None:
             settings = read_thresholds(arguments.thresholds, model)
@@ -91,6 +108,14 @@ def run(arguments: argparse.Namespace) -> int:
     return DAMAGED if damaged else 0
 
 
+def _require_signals(recording: Recording, position: Array, effort: Array) -> None:
+    """Raises ``ConstantEffortError`` where a joint's position and effort, (N, n) each, are constant."""
+    constant = constant_joints(position, effort)
+    if constant:
+        joints = [recording.states.joints[j] for j in constant]
+        raise ConstantEffortError(recording.bag, recording.topic, joints)
+
+
 def _show_contacts(
     arguments: argparse.Namespace,
     recording: Recording,
@@ -99,7 +124,14 @@ def _show_contacts(
     folder: Path | None,
 ) -> None:
     cutoff = optional_number("--cutoff", arguments.cutoff, "Hz")
-    residual = external_efforts(estimate(recording, cutoff), model, correct=not arguments.uncorrected)
+    motion = estimate(recording, cutoff)
+    parts = motion.compared
+    _require_signals(
+        recording,
+        np.concatenate([part.q for part in parts]),
+        np.concatenate([part.effort for part in parts]),
+    )
+    residual = external_efforts(motion, model, correct=not arguments.uncorrected)
     contacts = find_contacts(residual, model, rate)
     print("\n".join(contact_lines(recording.bag, residual, contacts, model)))
     if folder is not None:

@@ -30,6 +30,7 @@ from kane_dynamics_ros.replay.report.report import table
 from kane_dynamics_ros.replay.verdict.verdict import Verdict
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.this_python import can_import
+from kane_dynamics_ros.text import named
 
 EXCEEDED, DIFFERS, FAILED = 1, 1, 2  # exit codes
 
@@ -137,9 +138,9 @@ def _show(result: JobResult, allowed: "AllowedErrors") -> int:
     errors = [*result.verdict.damages, *([] if result.error is None else [result.error])]
     if still:
         errors.append(
-            f"{result.bag}: hardly any motion of joint {', '.join(map(repr, still))}, of which nothing "
-            "can be said; move it while recording, or judge with a model in which it is locked (generate "
-            "--lock JOINT=VALUE)"
+            f"{result.bag}: hardly any motion of {named('joint', still)}, of which nothing "
+            "can be said; move every joint while recording, or judge with a model in which such a joint is "
+            "locked (generate --lock JOINT=VALUE)"
         )
     for error in errors:
         print(f"error: {error}", file=sys.stderr)

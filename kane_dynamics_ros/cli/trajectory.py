@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import shlex
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, counted, read_chain
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, read_chain, view_command
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
@@ -21,6 +20,7 @@ from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, initial_positions
+from kane_dynamics_ros.text import counted
 
 PART = 0.8  # of a limit that is used
 WIDEST = 0.6  # [rad or m] to each side
@@ -94,18 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
         f"\n{arguments.output}: {counted(len(request.points), 'point')}, {lead + duration:.1f} s, of which "
         f"{lead:.1f} s lead to the start"
     )
-    print(f"see it: kane_dynamics view {shlex.join(seen_as(arguments))} --trajectory {arguments.output}")
+    print(f"see it: {view_command(arguments)}")
     return 0
-
-
-def seen_as(arguments: argparse.Namespace) -> list[str]:
-    """The URDF with the options that chose its chain."""
-    words = [arguments.urdf]
-    for option in ("root", "tip"):
-        words += [f"--{option}", getattr(arguments, option)] if getattr(arguments, option) else []
-    for option in ("lock", "xacro"):
-        words += [word for value in getattr(arguments, option) for word in (f"--{option}", value)]
-    return words
 
 
 def chosen(model: DynamicsModel, names: Sequence[str] | None) -> list[bool]:

@@ -18,13 +18,13 @@ stated share of the residuals below it (quantile regression [KoenkerBassett1978]
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from scipy.optimize import nnls
 
-from kane_dynamics_ros.replay.estimation.motion import Interval, Motion
+from kane_dynamics_ros.replay.estimation.motion import Motion
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
@@ -35,6 +35,7 @@ ROUNDS = 30
 MOST_FITTED = 8000  # samples that enter the fit
 AT_ONCE = 4000  # samples of which the regressor is held in memory
 QUANTILE = 0.65  # of the residuals below their spread: up to a third of the time may be contact
+ROUNDING = 1e-9  # of a signal's size: what changes by less is constant
 FLOOR = 0.01  # of a joint's effort limit, or of its largest effort: less is no contact
 
 
@@ -66,7 +67,7 @@ class Residual:
 
 def external_efforts(motion: Motion, model: DynamicsModel, *, correct: bool = True) -> Residual:
     """The external efforts of a recorded motion; ``correct=False`` leaves the model's errors in."""
-    inner = [_inner(interval, motion.edge) for interval in motion.intervals]
+    inner = motion.compared
     q, qd, qdd, effort = (
         np.concatenate([getattr(interval, name) for interval in inner])
         for name in ("q", "qd", "qdd", "effort")
@@ -91,11 +92,16 @@ def external_efforts(motion: Motion, model: DynamicsModel, *, correct: bool = Tr
     )
 
 
-def _inner(interval: Interval, edge: int) -> Interval:
-    """An interval without the ends that the filters distort; ``stamp`` stays the whole one's."""
-    inside = slice(edge, len(interval.time) - edge)
-    arrays = {name: getattr(interval, name)[inside] for name in ("time", "q", "qd", "qdd", "effort")}
-    return replace(interval, **arrays)
+def constant_joints(q: Array, effort: Array) -> list[int]:
+    """Joints of which neither position nor effort, (N, n) each, changes by more than rounding.
+
+    Even of a joint at rest a measured effort changes: by noise. Values that were not measured are NaN.
+    """
+    changes = [
+        np.nanmax(values, axis=0) - np.nanmin(values, axis=0) > ROUNDING * np.nanmax(np.abs(values), axis=0)
+        for values in (q, effort)
+    ]
+    return [int(j) for j in np.flatnonzero(~np.any(changes, axis=0))]
 
 
 # What the motion explains

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.text import named
 
 
 class TrajectoryError(KaneDynamicsError):
@@ -52,7 +53,7 @@ class MissingJointsError(TrajectoryError):
 
     def __init__(self, missing: Sequence[str]) -> None:
         super().__init__(
-            f"joint {', '.join(map(repr, missing))} missing; name every joint, or set "
+            f"{named('joint', missing)} missing; name every joint, or set "
             "trajectory.allow_partial to true: joints that are not named then hold their position"
         )
 

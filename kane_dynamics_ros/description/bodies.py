@@ -25,7 +25,7 @@ from kane_dynamics_ros.description.geometry import (
     principal_moments,
 )
 from kane_dynamics_ros.description.kinematics import frames_at, position
-from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
+from kane_dynamics_ros.description.model import ChainJoint, Inertia, Joint, Link, Robot, Vector
 from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, require_connected
 from kane_dynamics_ros.text import listed
 
@@ -104,7 +104,7 @@ def body_of(parts: Parts, joint: Joint, notes: Notes) -> Body:
 def note_lumped(body: Body, parts: Parts, notes: Notes) -> None:
     """Note the links that are lumped, and the joints between them that could move."""
     for _, joint, _ in body.links:
-        if joint is not None and joint.kind in MOVING and joint.name not in parts.held.lock:
+        if joint is not None and parts.held.moves(joint):
             what = "a follower off the chain" if joint.mimic else "off the chain"
             unit = "m" if joint.kind == "prismatic" else "rad"
             position = parts.held.positions[joint.name]

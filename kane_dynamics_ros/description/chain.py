@@ -141,8 +141,16 @@ def note_held(robot: Robot, held: HeldJoints, notes: Notes) -> None:
     for joint in robot.joints:
         if joint.name in held.joints:
             why = "as asked" if joint.name in held.lock else "as its <mimic> says"
-            message = f"locked at {held.positions[joint.name]!r}, {why}"
+            message = f"locked at {held.positions[joint.name]!r}, {why}{_beyond(joint, held)}"
             notes.add("KD607", message, joint.line, f"joint {joint.name!r}")
+
+
+def _beyond(joint: Joint, held: HeldJoints) -> str:
+    """What to say of a joint that is held outside its limits; empty within them."""
+    lower, upper, position = joint.limits.lower, joint.limits.upper, held.positions[joint.name]
+    if (lower is None or position >= lower) and (upper is None or position <= upper):
+        return ""
+    return f", which is outside its limits ({lower} to {upper})"
 
 
 def note_left_out(parts: Parts, root: str, notes: Notes) -> None:

@@ -17,10 +17,11 @@ batch; limits enter as squared penalties that grow until every sample keeps them
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.optimize import minimize
 
@@ -75,13 +76,19 @@ class GuardedPoints:
 
     ``body`` (P,): numbers of the bodies; ``place`` (P, 3) [m] in the body's frame.
 
-    ``up`` (3,): away from the floor, in the root's frame; ``height`` [m]: the least allowed along it.
+    ``up`` (3,): away from the floor, in the root's frame; ``height`` [m]: the least allowed along it, at
+    least ``floor`` [m], the floor's own.
     """
 
     body: Array
     place: Array
     up: Array
     height: float
+    floor: float = np.inf  # not known: none counts as out of its reach
+
+    def part(self, chosen: NDArray[np.bool_]) -> "GuardedPoints":
+        """Some of the points, by a mask (P,)."""
+        return replace(self, body=self.body[chosen], place=self.place[chosen])
 
 
 @dataclass(frozen=True)
@@ -182,7 +189,7 @@ def body_points(
             points += [np.array([a, c, d]) for a in x for c in y for d in z]
         body += [b] * len(points)
         place += points
-    return GuardedPoints(np.array(body), np.array(place), up, floor + clearance)
+    return GuardedPoints(np.array(body), np.array(place), up, floor + clearance, floor)
 
 
 def heights(chain: Chain, points: GuardedPoints, q: Array) -> tuple[Array, Array]:
@@ -388,14 +395,19 @@ def excite(
 def clearable(
     chain: Chain, limits: TrajectoryLimits, points: GuardedPoints, random: np.random.Generator
 ) -> GuardedPoints:
-    """The points that move up and down, and that some pose lifts over the floor.
+    """The points that move up and down, and that some pose lifts to the height asked for.
 
-    A shoulder's lower edge may do neither.
+    A shoulder's lower edge may do neither. Of its opposite corners, each may be lifted by poses that lower
+    the other: of a body, points that no pose lifts together are left out, unless a pose brings them to the
+    floor.
     """
     poses = random.uniform(limits.lower, limits.upper, (POSES, len(limits.lower)))
     height, slope = heights(chain, points, poses)
     chosen = (np.abs(slope).sum(axis=(0, 2)) > 1e-9) & (np.quantile(height, 0.9, axis=0) > points.height)
-    return GuardedPoints(points.body[chosen], points.place[chosen], points.up, points.height)
+    clear = (height > points.height).astype(float)
+    same_body = points.body[:, None] == points.body
+    excluded = chosen & (same_body & (clear.T @ clear == 0.0))[:, chosen].any(axis=1)
+    return points.part(chosen & ~(excluded & (height.min(axis=0) > points.floor)))
 
 
 def safe_pose(
@@ -413,7 +425,8 @@ def safe_pose(
     """
     middle = (limits.lower + limits.upper) / 2
     poses = np.concatenate([middle[None], random.uniform(limits.lower, limits.upper, (POSES, len(middle)))])
-    room = np.min(1.0 - np.abs(model.gravity(poses)) / limits.effort, axis=1)
+    spare = 1.0 - np.abs(model.gravity(poses)) / limits.effort
+    room = np.min(spare, axis=1)
     if points is not None:
         height, _ = heights(chain, points, poses)
         room = np.minimum(room, (height - points.height).min(axis=1, initial=np.inf))
@@ -421,7 +434,16 @@ def safe_pose(
         return np.asarray(middle)
     best = int(np.argmax(room))
     if not room[best] > 0.0:
-        raise NoTrajectoryFoundError("the floor, or an effort limit, at every pose that was tried")
+        j = int(np.argmin(spare[best]))
+        broken = []
+        if spare[best, j] <= 0.0:
+            name, part = model.joint_names[j], 100.0 * (1.0 - spare[best, j])
+            broken.append(f"{part:.0f} % of the effort limit of joint {name!r}, held still")
+        if points is not None and len(points.body) and height[best].min() <= points.height:
+            k = int(np.argmin(height[best]))
+            body, low = chain.joints[points.body[k]].body, points.height - height[best, k]
+            broken.append(f"link {body!r} {low:.3f} m below the clearance over the floor")
+        raise NoTrajectoryFoundError(f"at the best of {len(poses)} poses, {'; '.join(broken)}")
     return np.asarray(poses[best])
 
 

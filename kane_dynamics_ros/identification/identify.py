@@ -73,6 +73,7 @@ from kane_dynamics_ros.replay.estimation.correlation import bartlett
 from kane_dynamics_ros.replay.reading.messages import Mask
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
+from kane_dynamics_ros.text import counted
 
 PARAMETERS = ("m", "hx", "hy", "hz", "Jxx", "Jxy", "Jxz", "Jyy", "Jyz", "Jzz")
 PLAIN_FAMILIES = ("rotor", "viscous", "coulomb")  # what a URDF and the node can carry
@@ -713,8 +714,13 @@ def notes_of(task: Task, stage: Stage) -> Iterator[str]:
     for track in task.store.tracks:
         if track.derived:
             yield f"{track.bag}: no velocity of {', '.join(track.derived)}: derived from the position"
+        if track.noisy:
+            yield (
+                f"{track.bag}: recorded velocity of {', '.join(track.noisy)} is noisier than the position's "
+                "derivative, which was used"
+            )
         if track.gaps:
-            yield f"{track.bag}: {track.gaps} gaps, across which nothing was filtered"
+            yield f"{track.bag}: {counted(track.gaps, 'gap')}, across which nothing was filtered"
         for joint, clipped in zip(joints, track.clipped, strict=True):
             if clipped:
                 yield f"{track.bag}: effort of {joint} clipped: {clipped / track.rate:.2g} s were set aside"

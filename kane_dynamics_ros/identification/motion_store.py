@@ -109,6 +109,7 @@ class Track:
     rate: float = 0.0  # [Hz]
     cutoff: float = 0.0  # [Hz]
     derived: tuple[str, ...] = ()
+    noisy: tuple[str, ...] = ()
     gaps: int = 0
     clipped: list[int] = field(default_factory=list)  # samples of each joint
     damages: tuple[str, ...] = ()
@@ -219,7 +220,12 @@ def read_pieces(
         except TooShortError as error:
             short = error
             continue
-        _describe(track, motion)
+        left_out = [
+            joint
+            for joint, no, recorded in zip(request.joints, noisy, recording.states.velocity.T, strict=True)
+            if no and np.isfinite(recorded).any()
+        ]
+        _describe(track, motion, left_out)
         for interval in motion.intervals:
             piece = _piece(interval, motion, recording.states, request, clock, done)
             if len(piece.time) <= 2 * piece.edge:
@@ -234,9 +240,11 @@ def read_pieces(
         raise short
 
 
-def _describe(track: Track, motion: Motion) -> None:
+def _describe(track: Track, motion: Motion, noisy: Sequence[str]) -> None:
     track.sampled, track.rate, track.cutoff = motion.sampled, motion.rate, motion.cutoff
-    track.derived = tuple(dict.fromkeys((*track.derived, *motion.derived)))
+    lacking = (joint for joint in motion.derived if joint not in noisy)
+    track.derived = tuple(dict.fromkeys((*track.derived, *lacking)))
+    track.noisy = tuple(dict.fromkeys((*track.noisy, *noisy)))
     track.gaps += len(motion.gaps)
 
 

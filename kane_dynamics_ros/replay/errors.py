@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.text import listed
+from kane_dynamics_ros.text import listed, named
 
 JOINT_STATE_TYPE = "sensor_msgs/msg/JointState"
 LISTED = 20  # names that a message lists; a bag may hold any number
@@ -134,7 +134,7 @@ class NotFiniteError(BagError):
     def __init__(self, bag: Path, joints: Sequence[str]) -> None:
         super().__init__(
             bag,
-            f"no verdict: the figures of joint {listed(joints)} are not finite; look for values in the bag "
+            f"no verdict: the figures of {named('joint', joints)} are not finite; look for values in the bag "
             "that the robot cannot have had",
         )
 
@@ -143,11 +143,12 @@ class NoMotionError(BagError):
     """Nothing moves, so that nothing can be said."""
 
     def __init__(self, bag: Path, topic: str, travel: Mapping[str, str]) -> None:
-        joints = ", ".join(f"{joint!r} ({size})" for joint, size in list(travel.items())[:LISTED])
+        sizes = ", ".join(f"{name!r} ({size})" for name, size in list(travel.items())[:LISTED])
         super().__init__(
             bag,
-            f"topic {topic!r}: hardly any motion of joints {joints}; without motion no term of the model can "
-            "be judged: record a motion of every joint, fast and slow, up and down",
+            f"topic {topic!r}: hardly any motion of {'joint' if len(travel) == 1 else 'joints'} {sizes} in "
+            "what is compared; without motion no term of the model can be judged: record a motion of every "
+            "joint, fast and slow, up and down",
         )
 
 
@@ -183,7 +184,7 @@ class MissingFieldError(BagError):
     def __init__(self, bag: Path, topic: str, field: str, joints: Sequence[str]) -> None:
         super().__init__(
             bag,
-            f"topic {topic!r}: no {field} of joint {listed(joints)} in any message; a verdict needs "
+            f"topic {topic!r}: no {field} of {named('joint', joints)} in any message; a verdict needs "
             "position and measured effort: have the driver or joint_state_broadcaster publish them",
         )
 
@@ -209,11 +210,10 @@ class JointMismatchError(BagError):
             way_out = f"all joints fit with --rename '{proposed}'"
         elif renamable:
             way_out += ", or --rename BAG_NAME=MODEL_NAME"
-        one = len(missing) == 1
         super().__init__(
             bag,
-            f"topic {topic!r}: {'joint' if one else 'joints'} {listed(missing)} of the model never "
-            f"{'appears' if one else 'appear'}; found joints {listed(found)}; {way_out}",
+            f"topic {topic!r}: {named('joint', missing)} of the model never "
+            f"{'appears' if len(missing) == 1 else 'appear'}; found joints {listed(found)}; {way_out}",
         )
 
 

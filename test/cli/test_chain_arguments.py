@@ -73,7 +73,7 @@ def test_xacro_arguments_reach_the_file(tmp_path, text):
 def test_a_xacro_argument_without_name_or_value_is_refused(text):
     with pytest.raises(XacroArgumentError) as error:
         read_chain(URDF, None, [], [text])
-    assert str(error.value) == f"--xacro {text!r}: found no name and value; write --xacro NAME=VALUE"
+    assert str(error.value) == f"--xacro {text!r}: found no name and value; write --xacro NAME:=VALUE"
 
 
 def test_xacro_arguments_for_a_plain_urdf_are_refused():

@@ -10,6 +10,7 @@ import pytest
 from small_urdf import LIMIT, joint, link, two_joints
 
 from kane_dynamics_ros.cli import arguments
+from kane_dynamics_ros.cli.inspect import vector
 from kane_dynamics_ros.cli.main import main
 
 
@@ -181,3 +182,8 @@ def test_names_beyond_the_terminals_encoding_are_escaped(arm):
     command = [sys.executable, "-m", "kane_dynamics_ros", "inspect", "greek.urdf"]
     done = subprocess.run(command, env=environment, capture_output=True, check=True)
     assert b"'\\u03b3'" in done.stdout
+
+
+def test_rounding_in_a_vector_is_shown_as_zero():
+    assert vector((0.0, 0.02, 1.3878e-17)) == "0 0.02 0"
+    assert vector((1e-17, -2e-17, -0.0)) == "1e-17 -2e-17 0"  # nothing larger beside it

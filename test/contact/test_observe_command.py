@@ -64,6 +64,28 @@ def test_long_pushes_of_an_arm_that_stands_still_are_found(tmp_path: Path) -> No
         assert push.end - 0.3 < contact["end"] < push.end + 0.3
 
 
+def test_joints_whose_effort_is_constant_are_named_and_get_no_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As simulated without noise: one joint moves about a vertical axis beside it, or none does."""
+    record = pushed(8.0, 100.0)
+    silent = (1, 4)
+    for values in (record.position, record.velocity, record.effort):
+        values[:, silent] = values[0, silent]
+    partly = write_bag(tmp_path / "partly", record)
+    for values in (record.position, record.velocity, record.effort):
+        values[:] = values[0]
+    wholly = write_bag(tmp_path / "wholly", record)
+    thresholds = tmp_path / "thresholds.yaml"
+    for bag, joints in ((partly, [NAMES[j] for j in silent]), (wholly, list(NAMES))):
+        for options in ((), ("--uncorrected",), ("--calibrate", "-o", str(thresholds))):
+            assert main(["observe", str(bag), "--model", MODEL, *options]) == 2
+            output, error = capsys.readouterr()
+            assert output == ""
+            assert [name for name in NAMES if repr(name) in error] == joints
+    assert not thresholds.exists()
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_found_where_nothing_touched(tmp_path: Path, seed: int) -> None:
     bag = write_bag(tmp_path / "bag", pushed(24.0, 125.0, seed=seed))

@@ -140,6 +140,25 @@ def test_lock_moves_a_branch():
     assert chain.locked == (("s", 0.5),)
 
 
+def test_a_follower_off_the_chain_that_is_locked_by_its_leader_is_no_warning():
+    """As the second finger of a gripper; a joint locked beyond its limits is said to be there."""
+    follow = f'{LIMIT}<axis xyz="1 0 0"/><mimic joint="s"/>'
+    inside = '<axis xyz="1 0 0"/><limit lower="0" upper="0.04" velocity="1" effort="1"/>'
+    text = two_joints().replace(
+        "</robot>",
+        link("x")
+        + link("y")
+        + joint("s", "two", "x", "prismatic", inside)
+        + joint("t", "two", "y", "prismatic", follow)
+        + "</robot>",
+    )
+    for position, outside in ((0.02, False), (0.2, True)):
+        findings = serial_chain(parse_robot(text), "two", lock={"s": position}).findings
+        assert not [found for found in findings if found.code == "KD604"]
+        (leader,) = [found for found in findings if found.code == "KD607" and found.element == "joint 's'"]
+        assert ("outside its limits" in leader.message) == outside
+
+
 def test_locked_joint_of_the_chain_becomes_fixed():
     """Field report 42: dimensions follow the moving joints."""
     chain = serial_chain(parse_robot(two_joints()), lock={"b": 0.0})

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted_arm import JOINTS, MODEL, nominal, planted, recorded, store_of
+from planted_arm import JOINTS, MODEL, motion, nominal, planted, recorded, store_of, write
 from scipy.optimize import minimize
 
 from kane_dynamics_ros.identification import estimation
@@ -194,3 +194,17 @@ def test_folds_are_neighbours_in_time_or_whole_bags():
     assert sorted(b for fold in one for b in fold) == list(range(7))
     many = folds_of(np.repeat(np.arange(6), 3), np.ones(18, bool))
     assert all({b // 3 for b in fold} and len(fold) % 3 == 0 for fold in many)
+
+
+def test_a_velocity_that_is_too_noisy_is_told_from_one_that_is_missing(tmp_path):
+    truth = planted(0)
+    q, qd, qdd = motion(20.0, 250.0, 0)
+    tau = truth.effort(q, qd, qdd)
+    qd[:, 0] += np.random.default_rng(1).normal(size=len(qd))
+    noisy = write(tmp_path / "noisy", q, qd, tau, 250.0)
+    missing = write(tmp_path / "missing", q, None, tau, 250.0)
+    with store_of(noisy, missing) as store:
+        first, second = store.tracks
+        assert JOINTS[0] in first.noisy
+        assert first.derived == ()
+        assert (second.noisy, second.derived) == ((), tuple(JOINTS))

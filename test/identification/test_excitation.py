@@ -2,6 +2,8 @@
 regressor.
 """
 
+import shlex
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -145,16 +147,52 @@ def test_the_condition_is_that_of_pinocchios_regressor():
     assert result.condition < 0.5 * result.start_condition
 
 
-def test_an_arm_without_room_is_told_so():
+def test_an_arm_without_room_is_told_what_lacks_it():
+    """A ceiling that the tip cannot reach; and no strength to hold any pose, even below one that it can."""
     limits = limits_of(MODEL, 2.0, None, 0.9)
-    ceiling = body_points(CHAIN, {}, 0.0, 5.0, UP)
-    everywhere = GuardedPoints(
-        ceiling.body[-1:], ceiling.place[-1:], UP, 1.9
-    )  # the tip above almost its whole reach
-    with pytest.raises(NoTrajectoryFoundError, match="floor"):
-        excitation.safe_pose(
-            MODEL, CHAIN, limits._replace(effort=limits.effort * 1e-6), everywhere, np.random.default_rng(0)
-        )
+    weak = limits._replace(effort=limits.effort * 1e-6)
+    tip = body_points(CHAIN, {}, 0.0, 5.0, UP).part(
+        np.arange(2 * len(CHAIN.joints)) == 2 * len(CHAIN.joints) - 1
+    )
+    for height, kept, named in ((5.0, limits, CHAIN.joints[-1].body), (1.9, weak, "alpha_2")):
+        with pytest.raises(NoTrajectoryFoundError) as raised:
+            excitation.safe_pose(MODEL, CHAIN, kept, replace(tip, height=height), np.random.default_rng(0))
+        names = (*MODEL.joint_names, *(joint.body for joint in CHAIN.joints))
+        assert [name for name in names if repr(name) in str(raised.value)] == [named]
+
+
+LOW_SHOULDER = """<robot name="low_shoulder"><link name="base"/>
+  <link name="table"><visual><origin xyz="0 0 0.025"/>
+    <geometry><cylinder radius="0.03" length="0.05"/></geometry></visual></link>
+  <joint name="yaw" type="revolute"><parent link="base"/><child link="table"/><axis xyz="0 0 1"/>
+    <limit lower="-1.5" upper="1.5" effort="1" velocity="4"/></joint>
+  <link name="arm"><visual><origin xyz="0 0 0.055"/>
+    <geometry><cylinder radius="0.015" length="0.11"/></geometry></visual>
+    <inertial><mass value="0.14"/><inertia ixx="1e-4" iyy="1e-4" izz="1e-4" ixy="0" ixz="0" iyz="0"/>
+    </inertial></link>
+  <joint name="pitch" type="revolute"><parent link="table"/><child link="arm"/><axis xyz="0 1 0"/>
+    <origin xyz="0 0 0.05"/><limit lower="-1.4" upper="1.4" effort="1" velocity="4"/></joint>
+</robot>"""
+
+
+def test_a_low_shoulder_does_not_count_against_the_clearance_but_all_that_reaches_the_floor_does(tmp_path):
+    """Corners about the pitch axis go up on one side as they go down on the other, always over the floor."""
+    file = tmp_path / "low_shoulder.urdf"
+    file.write_text(LOW_SHOULDER)
+    chain = serial_chain(load_robot(str(file)))
+    boxes = link_boxes(file.read_bytes(), tmp_path)
+    random = np.random.default_rng(1)
+    poses = random.uniform([-1.5, -1.4], [1.5, 1.4], (400, 2))
+    limits = excitation.TrajectoryLimits(poses.min(axis=0), poses.max(axis=0), *np.ones((3, 2)))
+    whole = body_points(chain, boxes, 0.05, 0.0, UP)
+    points = excitation.clearable(chain, limits, whole, random)
+    height = heights(chain, points, poses)[0].min(axis=1, initial=np.inf)
+    assert (height[np.abs(poses[:, 1]) < 0.5] > points.height).all()  # to either side
+    left_out = ~(whole.place[:, None] == points.place).all(axis=2).any(axis=1)
+    over = heights(chain, whole.part(left_out & (whole.body > 0)), poses)[0]
+    assert over.size
+    assert (over > 0.0).all()
+    assert (points.place[:, 2] > 0.1).sum() == 4  # all corners of the arm's far end
 
 
 def test_a_gripper_is_left_out_and_an_arm_is_not():
@@ -188,7 +226,32 @@ def test_the_command_writes_what_the_other_commands_take(tmp_path, capsys, monke
     assert first.velocities == pytest.approx([0.0] * 5, abs=1e-9)
     assert last.accelerations == pytest.approx([0.0] * 5, abs=1e-7)
     assert (tmp_path / "trajectory.svg").read_text().startswith("<svg")
-    assert "condition" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "condition" in output
+    assert shlex.split(output.splitlines()[-1].partition(": ")[2]) == [
+        *("kane_dynamics", "view", str(URDF), "--trajectory", str(file))
+    ]
     annotated = tmp_path / "annotated.yaml"
     assert main(["annotate", "manipulator_5dof", str(file), "-o", str(annotated), "--error", "1"]) == 0
     assert len(read_trajectory(annotated).points[0].effort) == 5
+
+
+def test_the_command_to_see_a_trajectory_carries_what_chose_its_chain(tmp_path, capsys, monkeypatch):
+    """Of another root, tip and a locked joint; a gripper that was left out gives a tip, too."""
+    from example_robots import ROBOTS
+
+    from kane_dynamics_ros.cli import excite as command
+
+    monkeypatch.setattr(command, "excite", lambda *a, **k: found()[0])
+    monkeypatch.setattr(command, "nominal_model", lambda *a: MODEL)
+    monkeypatch.setattr(command, "lines", lambda *a: [])
+    file = tmp_path / "of an arm.yaml"
+    panda = str(ROBOTS / "panda_description/urdf/panda.urdf")
+    options = ["--root", CHAIN.root, "--tip", CHAIN.tip, "--lock", f"{CHAIN.coordinates[-1]}=0.1"]
+    for urdf, given, shown in (
+        (str(URDF), options, options),
+        (panda, ["--floor", "none"], ["--tip", "panda_hand"]),
+    ):
+        assert main(["excite", urdf, *given, "-o", str(file)]) == 0
+        seen = shlex.split(capsys.readouterr().out.splitlines()[-1].partition(": ")[2])
+        assert seen == ["kane_dynamics", "view", urdf, *shown, "--trajectory", str(file)]

@@ -150,8 +150,8 @@ def test_recording_without_effort_is_refused(tmp_path: Path) -> None:
     silent = record(RECORD.position, RECORD.velocity, None, 1000, RECORD.names)
     messages = [(int(silent.received[i]), joint_state(silent, i)) for i in range(200)]
     assert refusal(tmp_path, {("/joint_states", JOINT_STATE): messages}) == (
-        "topic '/joint_states': no effort of joint 'joint_1', 'joint_2', 'joint_3' in any message; a verdict "
-        "needs position and measured effort: have the driver or joint_state_broadcaster publish them"
+        "topic '/joint_states': no effort of joints 'joint_1', 'joint_2', 'joint_3' in any message; a "
+        "verdict needs position and measured effort: have the driver or joint_state_broadcaster publish them"
     )
 
 

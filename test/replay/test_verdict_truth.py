@@ -27,6 +27,8 @@ from kane_dynamics_ros.replay.errors import BagError, NoMeasurementError, OwnOut
 from kane_dynamics_ros.replay.jobs import Job, run_job
 from kane_dynamics_ros.replay.reading.recording import is_command, is_own_output, read_recording
 from kane_dynamics_ros.replay.report.report import table
+from kane_dynamics_ros.replay.verdict.comparison import Fit
+from kane_dynamics_ros.replay.verdict.sentences import unexplained
 from kane_dynamics_ros.replay.verdict.verdict import Verdict
 
 NAMES = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
@@ -120,6 +122,21 @@ def test_robot_that_stands_still_gets_no_verdict(tmp_path, capsys):
     assert "hardly any motion of joints 'gamma_1'" in error
 
 
+def test_motion_outside_what_is_compared_gives_no_verdict(tmp_path, capsys):
+    """All joints move in the last 0.1 s, which the filters distort."""
+    q, qd, qdd = moving()
+    still = np.arange(len(q)) < len(q) - 10
+    start = q[0].copy()
+    q[still], qd[still], qdd[still] = start, 0.0, 0.0
+    q[~still] = start + np.linspace(0.02, 0.2, 10)[:, None]
+    qd[~still] = 2.0
+    bag = write_bag(tmp_path / "bag", taken(q, qd, qdd))
+    assert replay(bag) == 2
+    output, error = capsys.readouterr()
+    assert output == ""
+    assert all(repr(name) in error for name in NAMES)
+
+
 def test_joint_that_nothing_excites_is_named_and_the_others_are_judged(tmp_path, capsys):
     """Only the first joint turns, with the arm upright: nothing changes the fourth one's effort."""
     q, qd, qdd = moving()
@@ -154,6 +171,12 @@ def test_right_model_is_not_blamed_when_a_joint_is_told_modulo_two_pi(tmp_path, 
     ).verdict
     assert all(joint.attributions == () for joint in verdict.joints)
     assert all(joint.fit.nrmse < 1e-3 for joint in verdict.joints)
+
+
+@pytest.mark.parametrize(("r_squared", "advised"), [(0.95, False), (0.5, True)])
+def test_identification_is_advised_only_where_a_model_explains_too_little(r_squared, advised):
+    (text,) = unexplained(Fit(0.15, 0.0, 0.05, r_squared, 0.3, 1.0, 1.0))
+    assert ("identify" in text) == advised
 
 
 def test_model_that_explains_nothing_is_not_said_to_explain_the_efforts(tmp_path, capsys):

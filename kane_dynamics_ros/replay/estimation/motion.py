@@ -254,6 +254,16 @@ class Motion:
     reordered: int
     repeated: int
 
+    @property
+    def compared(self) -> tuple[Interval, ...]:
+        """The intervals without the ends that the filters distort; each ``stamp`` stays the whole one's."""
+        found = []
+        for interval in self.intervals:
+            inside = slice(self.edge, len(interval.time) - self.edge)
+            arrays = {name: getattr(interval, name)[inside] for name in ("time", "q", "qd", "qdd", "effort")}
+            found.append(replace(interval, **arrays))
+        return tuple(found)
+
 
 def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     """Resample, filter and differentiate a recording; ``cutoff`` [Hz] is chosen unless given.

@@ -7,6 +7,7 @@ from kane_dynamics_ros.replay.estimation.motion import Motion
 from kane_dynamics_ros.replay.verdict.attribution import Attribution, LinkError, TipBody
 from kane_dynamics_ros.replay.verdict.comparison import Fit
 from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.text import counted
 
 TERM_NAMES = {
     "inertia": "inertia",
@@ -36,6 +37,11 @@ def unexplained(figures: Fit) -> tuple[str, ...]:
         return ()
     part = f"{_percent(figures.r_squared)} %" if figures.r_squared > 0 else "nothing"
     rest = f"{_percent(figures.rmse / figures.measured_rms)} %" if figures.measured_rms else "all"
+    if figures.r_squared >= LEAST_EXPLAINED:
+        return (
+            f"the model explains {part} of the measured effort's variance; its error is {rest} of the effort "
+            "(RMS), of which no term is the cause: as friction leaves it where a joint reverses, or noise",
+        )
     return (
         f"the model explains {part} of the measured effort's variance, and its error is {rest} of the effort "
         "(RMS); no single term is surely the cause: kane_dynamics identify fits all of them together",
@@ -103,11 +109,13 @@ def notes(motion: Motion) -> tuple[str, ...]:
         found.append(f"{motion.repeated} joint states repeat the stamp before; the first of each was used")
     if motion.passes > 1:
         found.append(
-            f"stamps jump back {motion.passes - 1} times: a looped bag; the passes are shown one by one"
+            f"stamps jump back {counted(motion.passes - 1, 'time')}: a looped bag; "
+            "the passes are shown one by one"
         )
     if motion.gaps:
         found.append(
-            f"{len(motion.gaps)} gaps, the longest {max(motion.gaps):.3g} s: nothing is filtered across them"
+            f"{counted(len(motion.gaps), 'gap')}, the longest {max(motion.gaps):.3g} s: "
+            "nothing is filtered across them"
         )
     if motion.derived:
         found.append(f"no velocity of {', '.join(map(repr, motion.derived))}: derived from the position")

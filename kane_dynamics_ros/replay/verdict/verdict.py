@@ -87,10 +87,11 @@ class Analysis:
 def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
     """Judge a model by what a recording shows.
 
-    Raises ``NoMotionError`` where no joint moves, and ``NotFiniteError`` where a figure is not finite.
+    Raises ``NoMotionError`` where no joint moves in what is compared, and ``NotFiniteError`` where a figure
+    is not finite.
     """
     motion = estimated.motion
-    travel = np.max([np.ptp(interval.q, axis=0) for interval in motion.intervals], axis=0)
+    travel = np.max([np.ptp(interval.q, axis=0) for interval in motion.compared], axis=0)
     kinds = [joint.kind for joint in model.joints]
     moves = travel >= [LEAST_TRAVEL[kind == "prismatic"] for kind in kinds]
     if not moves.any():
