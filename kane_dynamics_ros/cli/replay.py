@@ -29,8 +29,8 @@ from kane_dynamics_ros.replay.reading.recording import read_renamings
 from kane_dynamics_ros.replay.report.report import table
 from kane_dynamics_ros.replay.verdict.verdict import Verdict
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.this_python import can_import
 from kane_dynamics_ros.text import named
+from kane_dynamics_ros.this_python import can_import
 
 EXCEEDED, DIFFERS, FAILED = 1, 1, 2  # exit codes
 
