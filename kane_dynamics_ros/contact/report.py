@@ -87,7 +87,7 @@ def calibration_lines(calibration: Calibration, model: DynamicsModel) -> list[st
     best, middle, most = calibration.least_force
     lines = [
         f"{calibration.hours * 60.0:.3g} min without contact, thresholds for {calibration.rate:g} false "
-        "alarms an hour"
+        f"alarm{'' if calibration.rate == 1.0 else 's'} an hour"
     ]
     longer = 1.0 / (calibration.hours * calibration.rate)
     if longer > 1.0:

@@ -13,6 +13,7 @@ from kane_dynamics_ros.control.filters import Differentiated, differentiate
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import nanoseconds_of
 from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.text import listed
 
 PRESUMED_PERIOD_NS = 20_000_000  # of states, until two stamps tell: few robots are controlled more slowly
 MOST_ORDERS = 16  # publishers repeat a few lists of names; hostile ones must not fill the memory
@@ -93,7 +94,7 @@ class JointStateReader:
             self._names, self._order = names, self._order_of(names)
         order = self._order
         if order is None:
-            return self._refuse("duplicate_name", f"a joint is named twice in {names[:20]}")
+            return self._refuse("duplicate_name", f"a joint is named twice in {listed(names)}")
         if order.ours is not None and not order.ours.size:
             return False  # not about us
         stamp_ns = nanoseconds_of(message.header.stamp)

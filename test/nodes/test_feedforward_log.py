@@ -26,7 +26,7 @@ def told(limits):
 
 def test_limits_that_are_not_known_are_told_once_for_all_joints():
     assert told([np.inf, 1e3, 1e3, 1e3, np.inf]) == [
-        "the URDF gives no effort limit, or 0, for joint gamma_1, gamma_4: not clamped"
+        "the URDF gives no effort limit, or 0, for joints 'gamma_1', 'gamma_4': not clamped"
     ]
 
 

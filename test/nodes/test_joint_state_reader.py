@@ -98,7 +98,7 @@ def test_a_message_about_another_robot_does_not_answer_our_state_again(reader):
         (
             state(("elbow", "elbow", "wrist")),
             "duplicate_name",
-            "a joint is named twice in ['elbow', 'elbow', 'wrist']",
+            "a joint is named twice in 'elbow', 'elbow', 'wrist'",
         ),
     ],
 )

@@ -18,6 +18,7 @@ from kane_dynamics_ros.control.loop import Alarm, Reaction
 from kane_dynamics_ros.control.observer import Collision
 from kane_dynamics_ros.nodes.feedforward.controller import Controller
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, OUTPUT_QOS
+from kane_dynamics_ros.text import named
 
 PUBLISHER_TIMEOUT = 2.0  # [s] after which a publisher of states that is silent does not count
 GRACE = 2.0  # [s] for the first states to come
@@ -111,7 +112,7 @@ def _condition(controller: Controller, since: SinceLastStatus) -> tuple[bytes, s
     if since.lost:
         return DiagnosticStatus.ERROR, f"tracking_error: {loop.lost}"
     if missing:
-        return DiagnosticStatus.WARN, f"no fresh state of joint {', '.join(missing)}"
+        return DiagnosticStatus.WARN, f"no fresh state of {named('joint', missing)}"
     if since.conflicts:
         return DiagnosticStatus.WARN, since.conflicts
     if since.clamped:
@@ -184,7 +185,7 @@ class ConditionLog:
         unknown = [name for name, limit in limits if limit == math.inf]
         if unknown:
             self._logger.warning(
-                f"the URDF gives no effort limit, or 0, for joint {', '.join(unknown)}: not clamped"
+                f"the URDF gives no effort limit, or 0, for {named('joint', unknown)}: not clamped"
             )
         for name, found, limit in overloaded_by_gravity(settings.law.rigid, settings.effort_limits):
             self._logger.warning(
@@ -200,7 +201,7 @@ class ConditionLog:
         missing = controller.missing() if time - controller.created > GRACE else []
         if missing and controller.loop.alarm is None:
             self._logger.warning(
-                f"no fresh state of joint {', '.join(missing)} on joint_states", throttle_duration_sec=REPEAT
+                f"no fresh state of {named('joint', missing)} on joint_states", throttle_duration_sec=REPEAT
             )
 
     def _log_collision(self, controller: Controller) -> None:

@@ -19,6 +19,7 @@ from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.parameters import Values
 from kane_dynamics_ros.runtime import Backend, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.text import shortened
 from kane_dynamics_ros.this_python import module_command
 
 ROUNDING = 1e-9  # relative; parameters pass through text and sums
@@ -53,7 +54,8 @@ class NotUrdfTextError(KaneDynamicsError):
 
     def __init__(self, found: str) -> None:
         super().__init__(
-            f"robot_description is {found[:80]!r}, which is no URDF: it must be the file's text, not its path"
+            f"robot_description is {shortened(found, 80)}, which is no URDF: it must be the file's text, "
+            "not its path"
         )
 
 
