@@ -29,9 +29,10 @@ def named(noun: str, names: Sequence[str]) -> str:
     return f"{noun if len(names) == 1 else noun + 's'} {listed(names)}"
 
 
-def counted(number: int, noun: str) -> str:
-    """``1 point``, ``2 points``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: float, noun: str) -> str:
+    """``1 point``, ``2 points``; a float to six digits: ``0.5 points``."""
+    shown = f"{number:g}" if isinstance(number, float) else number
+    return f"{shown} {noun}" if number == 1 else f"{shown} {noun}s"
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Collection[int] | None = None) -> list[str]:

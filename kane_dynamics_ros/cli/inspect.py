@@ -32,7 +32,7 @@ from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.kane.kinematics import placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
-from kane_dynamics_ros.text import aligned, listed
+from kane_dynamics_ros.text import aligned, counted, listed
 
 SEVERITIES = ("error", "warning", "info")  # the worst first
 SHORT = 4  # coordinates up to which the equations are a matter of seconds, whatever the geometry
@@ -180,7 +180,7 @@ def finding_line(finding: Finding, palette: Palette, others: Sequence[Finding] =
 def summary(findings: Iterable[Finding]) -> str:
     """How many of each severity; the codes are explained in docs/diagnostics.md."""
     counts = Counter[str](finding.severity for finding in findings)
-    warnings = f"{counts['warning']} warning{'' if counts['warning'] == 1 else 's'}"
+    warnings = counted(counts["warning"], "warning")
     return f"{warnings}, {counts['info']} info (docs/diagnostics.md explains the codes)"
 
 
@@ -330,5 +330,5 @@ def repair(urdf: str, xacro: Mapping[str, str], target: Path) -> int:
         return 0
     write_file(target, text)
     print(printable("\n".join(map(str, repairs)), sys.stdout))
-    print(f"{len(repairs)} inertia{'s' * (len(repairs) > 1)} replaced by the nearest possible: {target}")
+    print(f"{counted(len(repairs), 'inertia')} replaced by the nearest possible: {target}")
     return 0

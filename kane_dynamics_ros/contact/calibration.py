@@ -24,6 +24,7 @@ from kane_dynamics_ros.control.observer import (
 from kane_dynamics_ros.replay.estimation.motion import passes
 from kane_dynamics_ros.replay.reading.messages import JointStates
 from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.text import counted
 
 SHAPE = 0.9  # share of the residuals below the fitted shape
 MEMORY = 5.0  # time constants of the observer after which peaks hardly depend on each other
@@ -185,7 +186,7 @@ def parameters_text(calibration: Calibration, settings: ObserverSettings, bags: 
     return "\n".join(
         [
             f"# From {', '.join(bags)}: {calibration.hours * 60.0:.3g} min without contact, for "
-            f"{calibration.rate:g} false alarm{'' if calibration.rate == 1 else 's'} an hour.",
+            f"{counted(calibration.rate, 'false alarm')} an hour.",
             f"# Joints: {', '.join(settings.rigid.joint_names)}",
             "/**:",
             "  ros__parameters:",

@@ -15,7 +15,7 @@ from kane_dynamics_ros.files import claim_files, write_file
 from kane_dynamics_ros.replay.pages import rendered
 from kane_dynamics_ros.replay.report.figures import svg
 from kane_dynamics_ros.runtime.interface import DynamicsModel
-from kane_dynamics_ros.text import json_text
+from kane_dynamics_ros.text import counted, json_text
 
 FORMAT = 2  # of the JSON; rises when a field changes its name or meaning
 SHOWN = 4000  # samples in a figure
@@ -27,19 +27,15 @@ def unit(model: DynamicsModel, joint: int) -> str:
     return "N" if model.joints[joint].kind == "prismatic" else "N m"
 
 
-def _counted(number: float, thing: str) -> str:
-    return f"{number:g} {thing}{'' if number == 1 else 's'}"
-
-
 def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: DynamicsModel) -> list[str]:
     """One line for what was judged and how, and a few for each contact."""
     seconds = len(residual.time) / residual.rate
     left = np.sqrt(np.mean(np.square(residual.external), axis=0))
     raw = np.sqrt(np.mean(np.square(residual.uncorrected), axis=0))
     lines = [
-        f"{bag}: {seconds:.3g} s, {_counted(len(contacts.found), 'contact')} above "
+        f"{bag}: {seconds:.3g} s, {counted(len(contacts.found), 'contact')} above "
         f"{contacts.threshold:.3g} times the usual residual, where "
-        f"{_counted(contacts.rate, 'false alarm')} an hour must be expected"
+        f"{counted(contacts.rate, 'false alarm')} an hour must be expected"
     ]
     lines += [
         f"  joint {name!r}: unexplained effort {raw[j]:.3g} {unit(model, j)} RMS with the model as it is, "
@@ -86,8 +82,8 @@ def calibration_lines(calibration: Calibration, model: DynamicsModel) -> list[st
     thresholds = calibration.thresholds
     best, middle, most = calibration.least_force
     lines = [
-        f"{calibration.hours * 60.0:.3g} min without contact, thresholds for {calibration.rate:g} false "
-        f"alarm{'' if calibration.rate == 1.0 else 's'} an hour"
+        f"{calibration.hours * 60.0:.3g} min without contact, thresholds for "
+        f"{counted(calibration.rate, 'false alarm')} an hour"
     ]
     longer = 1.0 / (calibration.hours * calibration.rate)
     if longer > 1.0:

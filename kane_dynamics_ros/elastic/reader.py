@@ -38,6 +38,7 @@ from kane_dynamics_ros.elastic.link import (
 )
 from kane_dynamics_ros.errors import PathError
 from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.text import counted
 
 COUNTS = {
     **dict.fromkeys(("E", "G", "density", "damping", "area", "Iy", "Iz", "J", "elements"), 1),
@@ -134,7 +135,7 @@ def _numbers(where: str, key: str, found: object) -> tuple[float, ...]:
     except (TypeError, ValueError):
         numbers = ()
     if len(numbers) != COUNTS[key]:
-        raise ElasticValueError(where, key, found, f"must be {COUNTS[key]} number{'s' * (COUNTS[key] > 1)}")
+        raise ElasticValueError(where, key, found, f"must be {counted(COUNTS[key], 'number')}")
     return numbers
 
 

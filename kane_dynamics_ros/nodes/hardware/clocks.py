@@ -18,6 +18,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import set_nanoseconds
 from kane_dynamics_ros.nodes.parameters import RosParameterError
+from kane_dynamics_ros.text import counted
 
 CATCH_UP_NS = 50_000_000  # [ns] a delay up to this long is made up for
 BURST = 5  # steps in one go while a delay is made up for
@@ -264,7 +265,7 @@ class LockStepTime(SimulationTime):
 
     def lost(self) -> str:
         timeouts = self._lock_step.timeouts
-        states = f"{timeouts} state{'' if timeouts == 1 else 's'}"
+        states = counted(timeouts, "state")
         return f"{states} stayed without a command: this run is not repeatable" if timeouts else ""
 
     def _on_timer(self) -> None:
