@@ -25,8 +25,7 @@ from kane_dynamics_ros.control.observer import (
     tip_wrench,
 )
 from kane_dynamics_ros.control.splines import evaluate, segments
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload, initial_positions
+from kane_dynamics_ros.runtime import DynamicsModel, Payload, initial_positions, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.simulation.plant import Plant
 

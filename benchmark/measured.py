@@ -9,12 +9,12 @@ import casadi as ca
 
 from benchmark.arms import REPOSITORY, Arm, arms, write_reduced_urdf
 from benchmark.newton_euler import GRAVITY, derived_programs, inverse_dynamics, write_c
+from kane_dynamics_ros.algebra import apply
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.functions import best_arrangement
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.description.model import Chain
-from kane_dynamics_ros.formulation.algebra import apply
 from kane_dynamics_ros.formulation.kane.frames import reframe
 from kane_dynamics_ros.formulation.kane.segments import regroup, segments_of
 

@@ -1,7 +1,6 @@
 """The one base error, and the errors that more than one room raises.
 
-Each message is composed here from values: where, what was found, what is allowed, what to do.
-A room's own errors live in that room and derive from ``KaneDynamicsError``.
+A room has a class of its own where somebody catches it; it derives from ``KaneDynamicsError``.
 """
 
 from collections.abc import Sequence
@@ -28,19 +27,19 @@ FROM_ROS = ("rclpy", "ament_index_python", "launch", "launch_ros", "rosidl_runti
 class KaneDynamicsError(Exception):
     """Base of every error that this package raises on purpose.
 
-    Each pickles, so that a worker of ``multiprocessing`` can hand it over: as its message and its attributes,
-    because its constructor takes values, not a message.
+    The message is written where the error is raised: where, what was found, what is allowed, what to do.
+
+    Args:
+        message: whole sentences for the user.
+        code: a word for the kind of fault, the same in every version: what programs and tests compare.
+        values: what was found and allowed, as attributes of the error.
     """
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.args, self.__dict__)
+    code = ""
 
-
-def _restored(kind: type[KaneDynamicsError], args: tuple[Any, ...], attributes: dict[str, Any]) -> Any:
-    error = kind.__new__(kind)
-    error.args = args
-    error.__dict__.update(attributes)
-    return error
+    def __init__(self, message: str = "", /, code: str = "", **values: Any) -> None:
+        super().__init__(message)
+        self.__dict__.update(values, code=code or self.code)
 
 
 class PathError(KaneDynamicsError):

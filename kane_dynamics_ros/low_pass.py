@@ -7,9 +7,8 @@ frequency f.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from kane_dynamics_ros.algebra import Array
 
 
 def low_pass_step(previous: Array, value: Array, cutoff: float, dt: float) -> Array:

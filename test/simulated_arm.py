@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from replay_bags import Array, Record, record
 
-from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
+from kane_dynamics_ros.runtime import DynamicsModel, Payload
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
 from kane_dynamics_ros.simulation.rollout import simulate

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli.arguments import (
     add_chain_arguments,
     chain_of,
@@ -37,7 +38,7 @@ from kane_dynamics_ros.identification.excitation import (
 )
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.replay.report.figures import svg
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 FINGER = 2  # moving joints that a finger has at most

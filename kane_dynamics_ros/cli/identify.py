@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli.arguments import (
     EXPANDED,
     add_chain_arguments,
@@ -54,7 +55,6 @@ from kane_dynamics_ros.replay.reading.recording import (
     recorded_joints,
 )
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
-from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.text import json_text
 
 COMMAND = "identify"

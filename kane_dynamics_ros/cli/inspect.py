@@ -10,6 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kane_dynamics_ros.algebra import add, cross
 from kane_dynamics_ros.cli.arguments import (
     Palette,
     add_chain_arguments,
@@ -26,7 +27,6 @@ from kane_dynamics_ros.description.model import Vector
 from kane_dynamics_ros.description.repair import repair_inertias
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
-from kane_dynamics_ros.formulation.algebra import add, cross
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.kane.kinematics import placements_at

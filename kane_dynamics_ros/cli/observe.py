@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli.arguments import (
     add_bag_arguments,
     optional_number,
@@ -25,8 +26,7 @@ from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.estimation.motion import estimate
 from kane_dynamics_ros.replay.jobs import find_bags
 from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, read_renamings
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.text import named
 
 DAMAGED = 2  # exit code

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli.arguments import add_chain_arguments, read_chain, view_command
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
@@ -18,8 +19,7 @@ from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
 from kane_dynamics_ros.files import write_file
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, initial_positions
+from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, initial_positions, load_model
 from kane_dynamics_ros.text import counted
 
 PART = 0.8  # of a limit that is used

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array, symmetric
 from kane_dynamics_ros.checksum import RECORD
 from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_model_argument, named_model, read_chain
 from kane_dynamics_ros.description import Chain, Inertia
-from kane_dynamics_ros.description.algebra import symmetric
 from kane_dynamics_ros.description.findings import UnknownNameError
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.physics_hash import compare_origin
@@ -23,7 +23,7 @@ from kane_dynamics_ros.formulation.dual import lanes
 from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 from kane_dynamics_ros.formulation.witnesses.loads import Actuation
-from kane_dynamics_ros.runtime.interface import Array, Payload
+from kane_dynamics_ros.runtime import Payload
 from kane_dynamics_ros.runtime.load import find_module, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 

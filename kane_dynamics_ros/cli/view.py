@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli.arguments import (
     add_chain_arguments,
     read_locks,
@@ -23,12 +24,11 @@ from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
-from kane_dynamics_ros.replay.viewing.page import Curve, Playback, page
-from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
-from kane_dynamics_ros.replay.viewing.shown_robot import ViewOptions, robot_from_file
-from kane_dynamics_ros.runtime import DynamicsModel, load_model
-from kane_dynamics_ros.runtime.interface import Array, initial_positions
+from kane_dynamics_ros.runtime import DynamicsModel, initial_positions, load_model
 from kane_dynamics_ros.text import listed
+from kane_dynamics_ros.viewing.page import Curve, Playback, page
+from kane_dynamics_ros.viewing.playback import playback_of_bag
+from kane_dynamics_ros.viewing.shown_robot import ViewOptions, robot_from_file
 
 STEP = 0.01  # [s] between two samples of a trajectory
 # joints that the trajectory does not name, say a gripper's, stay where they are

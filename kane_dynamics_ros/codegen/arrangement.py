@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from kane_dynamics_ros.formulation.algebra import Vector, scale
+from kane_dynamics_ros.algebra import Vector, scale
 from kane_dynamics_ros.formulation.kane.frames import SNAP
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Keep, Segment, regroup
 from kane_dynamics_ros.formulation.kane.shared_axes import Family, own_axes, parallel_families

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
+from kane_dynamics_ros.algebra import Scalar, Vector, add, apply, cross, dot, multiply, scale
 from kane_dynamics_ros.codegen.arrangement import (
     SEARCHED,
     Arrangement,
@@ -16,7 +17,6 @@ from kane_dynamics_ros.codegen.graph import Expression, Graph, operations
 from kane_dynamics_ros.codegen.parameters import GRAVITY, ParameterLayout
 from kane_dynamics_ros.codegen.passes import inner, inverted, jacobian, solve_symmetric
 from kane_dynamics_ros.description.model import Chain
-from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, apply, cross, dot, multiply, scale
 from kane_dynamics_ros.formulation.kane import energy
 from kane_dynamics_ros.formulation.kane.dynamics import (
     carried_wrenches,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
-from kane_dynamics_ros.formulation.algebra import Scalar
+from kane_dynamics_ros.algebra import Scalar
 
 CONSTANT, SYMBOL, CALL = "constant", "symbol", "call"  # the kinds of nodes, and four operators
 ADD, SUBTRACT, MULTIPLY, DIVIDE = "+", "-", "*", "/"

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from kane_dynamics_ros.algebra import Matrix, Scalar, Vector
 from kane_dynamics_ros.codegen.graph import Expression, Graph
 from kane_dynamics_ros.description.model import Chain, Inertia
-from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector
 from kane_dynamics_ros.formulation.kane.frames import Reframed
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, body_inertia, moved, segments_of
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Scalar
 from kane_dynamics_ros.codegen.graph import (
     ADD,
     CALL,
@@ -22,7 +23,6 @@ from kane_dynamics_ros.codegen.graph import (
     count_operations,
     live_nodes,
 )
-from kane_dynamics_ros.formulation.algebra import Scalar
 
 OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     ADD: operator.add,

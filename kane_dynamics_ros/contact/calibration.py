@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.contact.extremes import Tail, fit_tail, interval
 from kane_dynamics_ros.contact.residual import clusters, quantile_fit
 from kane_dynamics_ros.control.filters import differentiate
@@ -23,7 +24,7 @@ from kane_dynamics_ros.control.observer import (
 )
 from kane_dynamics_ros.replay.estimation.motion import passes
 from kane_dynamics_ros.replay.reading.messages import JointStates
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted
 
 SHAPE = 0.9  # share of the residuals below the fitted shape

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.contact.extremes import Tail, fit_tail
 from kane_dynamics_ros.contact.residual import Residual, clusters
 from kane_dynamics_ros.control.observer import TipWrench, root_jacobian, tip_wrench
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel
 
 TAIL_SHARE = 0.6  # of the peaks that are no outliers
 INDEPENDENT = 0.3  # [s] peaks further apart hardly depend on each other

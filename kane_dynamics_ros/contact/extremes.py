@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.algebra import Array
 
 FEWEST = 10  # exceedances that a fit needs
 HEAVIEST = 0.5  # xi beyond which moments do not exist; heavier tails are cut to it

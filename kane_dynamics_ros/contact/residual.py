@@ -24,8 +24,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.optimize import nnls
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.estimation.motion import Motion
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel
 
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate

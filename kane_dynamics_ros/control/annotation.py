@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.law import Law, efforts_by_term
 from kane_dynamics_ros.control.limits import MotionLimits
 from kane_dynamics_ros.control.plan import Prepared, Spline, prepare
 from kane_dynamics_ros.control.rejections import EffortBeyondLimitError, NoPointsError, TooManyPointsError
 from kane_dynamics_ros.control.splines import evaluate_many
 from kane_dynamics_ros.control.validation import NANOSECOND, RequestPoint, Rules, TrajectoryRequest, Waypoints
-from kane_dynamics_ros.runtime.interface import Array
 
 JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned
 CHECKS = np.linspace(0.0, 1.0, 9)[1:-1]  # where each interval is compared with the true effort

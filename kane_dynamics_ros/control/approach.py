@@ -5,9 +5,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.limits import position_limits
 from kane_dynamics_ros.control.validation import SECOND_NS, RequestPoint, TrajectoryRequest
-from kane_dynamics_ros.runtime.interface import Array, JointInfo, initial_positions
+from kane_dynamics_ros.runtime import JointInfo, initial_positions
 
 POINT_SPACING = 0.05  # [s] between the points of a trajectory that is made here; quintics join them
 LEAST_APPROACH = 2.0  # [s]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.low_pass import low_pass_step
-from kane_dynamics_ros.runtime.interface import Array
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.rejections import TrajectoryError
-from kane_dynamics_ros.runtime.interface import Array
 
 TrajectoryState = Literal["accepted", "refused", "dropped", "finished"]
 Cause = Literal["", "replaced", "stopped", "path_tolerance", "goal_tolerance", "fault"]

@@ -15,7 +15,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.runtime import DynamicsModel
 
 Mode = Literal["feedforward", "feedforward_pd", "computed_torque", "gravity_compensation"]
 MODES: tuple[Mode, ...] = get_args(Mode)

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import rejections
 from kane_dynamics_ros.control.plan import Spline
 from kane_dynamics_ros.control.validation import NANOSECOND
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
+from kane_dynamics_ros.runtime import DynamicsModel, JointInfo
 
 SAMPLES_PER_SEGMENT = 17  # misses at most 1/1024 of a cubic's bulge between samples
 GRAVITY_POSTURES = 500  # find 90 % or more of the largest gravity effort of 300,000, on three arms

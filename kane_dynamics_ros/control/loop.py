@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.goals import Cause, Goal, Goals, Ticket, Tolerances
 from kane_dynamics_ros.control.law import Law, efforts, efforts_by_term, position_error
 from kane_dynamics_ros.control.limits import Limited, clamp, clamp_reference, limit_rate, motion_limits
@@ -33,7 +34,6 @@ from kane_dynamics_ros.control.plan import (
 from kane_dynamics_ros.control.rejections import NoEffectError, NoStateError, TrajectoryError
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.errors import NonFiniteError
-from kane_dynamics_ros.runtime.interface import Array
 
 # hold gives gravity's effort at the last good position, zero no effort, stop no commands; comply gives
 # gravity's effort at the measured position and damping, so that the arm can be pushed; ignore only counts

@@ -16,6 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import rejections
 from kane_dynamics_ros.control.splines import constant, evaluate, segments
 from kane_dynamics_ros.control.validation import (
@@ -26,7 +27,7 @@ from kane_dynamics_ros.control.validation import (
     Waypoints,
     checked_waypoints,
 )
-from kane_dynamics_ros.runtime.interface import Array, JointInfo
+from kane_dynamics_ros.runtime import JointInfo
 
 STOP_KNOTS = 17  # at which a motion that comes to rest is evaluated
 

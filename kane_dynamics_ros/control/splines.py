@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.algebra import Array
 
 
 def segments(q: Array, qd: Array, qdd: Array, durations: Array) -> Array:

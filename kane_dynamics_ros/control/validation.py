@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.runtime.interface import Array, JointInfo
+from kane_dynamics_ros.runtime import JointInfo
 
 NANOSECOND = 1e-9  # [s]
 SECOND_NS = 1_000_000_000  # [ns]

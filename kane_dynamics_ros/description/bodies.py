@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.description.algebra import apply, cross, dot, transpose
+from kane_dynamics_ros.algebra import apply, cross, dot, transpose
 from kane_dynamics_ros.description.findings import (
     ChainWithoutInertiaError,
     NoInertiaMovedError,

@@ -6,17 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.description.algebra import (
-    add,
-    apply,
-    cross,
-    dot,
-    multiply,
-    scale,
-    subtract,
-    symmetric,
-    transpose,
-)
+from kane_dynamics_ros.algebra import add, apply, cross, dot, multiply, scale, subtract, symmetric, transpose
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Inertia, Matrix, Vector
 
 # sin and cos of the double nearest to pi/2 leave 6e-17 where the file means 0. An angle that misses a quarter

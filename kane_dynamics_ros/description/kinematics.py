@@ -5,7 +5,7 @@ On plain tuples, for the checks of a description; the equations of motion are fo
 
 from collections.abc import Sequence
 
-from kane_dynamics_ros.description.algebra import add, apply, cross, dot, scale, subtract
+from kane_dynamics_ros.algebra import add, apply, cross, dot, scale, subtract
 from kane_dynamics_ros.description.geometry import Pose, rotation_about
 from kane_dynamics_ros.description.model import ZERO, ChainJoint, Vector
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple, get_args
 
-from kane_dynamics_ros.description.algebra import symmetric
+from kane_dynamics_ros.algebra import symmetric
 from kane_dynamics_ros.description.attributes import LARGEST, Reader
 from kane_dynamics_ros.description.checks import note_names
 from kane_dynamics_ros.description.extras import (

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.description.algebra import symmetric
+from kane_dynamics_ros.algebra import symmetric
 from kane_dynamics_ros.description.findings import InertiaWithoutMassError, Notes, Place
 from kane_dynamics_ros.description.geometry import failed_condition, principal_moments
 from kane_dynamics_ros.description.model import Link, Matrix

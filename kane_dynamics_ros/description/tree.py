@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from kane_dynamics_ros.description.algebra import scale
+from kane_dynamics_ros.algebra import scale
 from kane_dynamics_ros.description.attributes import LARGEST
 from kane_dynamics_ros.description.extras import trace_mimics
 from kane_dynamics_ros.description.findings import (

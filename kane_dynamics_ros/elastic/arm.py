@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.arm_model import (
     ArmBody,
     ArmModel,
@@ -23,7 +24,6 @@ from kane_dynamics_ros.elastic.arm_model import (
     turn,
 )
 from kane_dynamics_ros.elastic.equations import RigidMotion, axial_load, geometric_stiffness, skew
-from kane_dynamics_ros.runtime.interface import Array
 
 
 class ArmEquations(NamedTuple):

@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.description.algebra import symmetric
+from kane_dynamics_ros.algebra import Array, symmetric
 from kane_dynamics_ros.description.geometry import Pose, about_origin, inverse, moved_inertia
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
 from kane_dynamics_ros.elastic.body import ElasticBody, clamped, straight_beam
 from kane_dynamics_ros.elastic.equations import mass, natural_frequencies, proportional_damping, skew
 from kane_dynamics_ros.elastic.link import ElasticLink, ElasticValueError, UnknownElasticLinkError, beam_rates
-from kane_dynamics_ros.runtime.interface import Array, Payload
+from kane_dynamics_ros.runtime import Payload
 
 E3 = np.eye(3)
 

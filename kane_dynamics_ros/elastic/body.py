@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.generated import beam_elements
 from kane_dynamics_ros.elastic.link import BeamRates
-from kane_dynamics_ros.runtime.interface import Array
 
 Kind = Literal["plane", "space"]
 DOFS: dict[Kind, int] = {"plane": 3, "space": 6}  # coordinates of a node

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.arm import ArmEquations
 from kane_dynamics_ros.elastic.arm_model import ArmBody, ArmModel, Flexure
 from kane_dynamics_ros.runtime.compilation import shared_function
-from kane_dynamics_ros.runtime.interface import Array
 
 SOURCE = Path(__file__).with_name("arm_pass.c")
 

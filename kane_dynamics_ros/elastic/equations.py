@@ -14,8 +14,8 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.body import DOFS, ElasticBody
-from kane_dynamics_ros.runtime.interface import Array
 
 # [e_x], [e_y], [e_z] along the last axis
 _SKEW = np.array(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.runtime.interface import Vector
+from kane_dynamics_ros.runtime import Vector
 
 
 class ElasticValueError(KaneDynamicsError):

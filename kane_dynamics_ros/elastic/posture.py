@@ -7,9 +7,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.arm import equations
 from kane_dynamics_ros.elastic.arm_model import ArmModel, turn
-from kane_dynamics_ros.runtime.interface import Array
 
 _ITERATIONS = 20
 

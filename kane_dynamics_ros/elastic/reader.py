@@ -37,7 +37,7 @@ from kane_dynamics_ros.elastic.link import (
     tube,
 )
 from kane_dynamics_ros.errors import PathError
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted
 
 COUNTS = {

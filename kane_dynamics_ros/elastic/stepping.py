@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dposv
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.arm import equations
 from kane_dynamics_ros.elastic.arm_model import ArmModel
 from kane_dynamics_ros.elastic.compiled_pass import CompiledPass, compiled_pass
-from kane_dynamics_ros.runtime.interface import Array
 
 
 class ArmState(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.description.algebra import Scalar
+from kane_dynamics_ros.algebra import Scalar
 
 REAL = (float, int, np.floating, np.integer)
 

@@ -24,6 +24,7 @@ from scipy import sparse
 from scipy.linalg import block_diag
 from scipy.optimize import minimize
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.identification.pseudo_inertia import (
     BodyCoordinates,
@@ -41,7 +42,6 @@ from kane_dynamics_ros.identification.regression import (
     Term,
 )
 from kane_dynamics_ros.replay.reading.messages import Mask
-from kane_dynamics_ros.runtime.interface import Array
 
 FAMILIES = ("rotor", "viscous", "offset", "coulomb", "load", "stribeck")
 NOT_NEGATIVE = ("rotor", "viscous", "coulomb", "load")

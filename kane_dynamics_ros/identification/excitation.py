@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 from scipy.linalg import null_space
 from scipy.optimize import minimize
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.identification.regression import one_thread_each
-from kane_dynamics_ros.runtime.interface import Array, BaseParameters, DynamicsModel
+from kane_dynamics_ros.runtime import BaseParameters, DynamicsModel
 
 SAMPLES = 160  # of a period, while searching
 DENSE = 100.0  # [Hz] at which the result is checked

@@ -18,6 +18,7 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.optimize import lsq_linear
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.identification.estimation import (
     FAMILIES,
@@ -71,7 +72,7 @@ from kane_dynamics_ros.identification.regression import (
 )
 from kane_dynamics_ros.replay.estimation.correlation import bartlett
 from kane_dynamics_ros.replay.reading.messages import Mask
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
 from kane_dynamics_ros.text import counted
 

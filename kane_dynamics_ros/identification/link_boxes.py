@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description.geometry import rotation_rpy
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
-from kane_dynamics_ros.replay.viewing.mesh_files import READERS, MeshError, read_mesh
-from kane_dynamics_ros.replay.viewing.meshes import LARGEST_MESH, mesh_file
-from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.viewing.mesh_files import READERS, MeshError, read_mesh
+from kane_dynamics_ros.viewing.meshes import LARGEST_MESH, mesh_file
 
 
 def link_boxes(urdf: bytes, folder: Path) -> dict[str, Array]:

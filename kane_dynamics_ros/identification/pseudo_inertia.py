@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.algebra import Array
 
 ROOT2 = float(np.sqrt(2.0))
 ENTRIES = tuple((i, j) for j in range(4) for i in range(j + 1))  # upper triangle, column by column

@@ -25,11 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification.motion_store import MotionStore, Piece, Track
 from kane_dynamics_ros.replay.estimation.correlation import SPAN, UNCORRELATED
 from kane_dynamics_ros.replay.estimation.filters import decimated, low_pass
 from kane_dynamics_ros.replay.reading.messages import Mask
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 WINDOW = 4096  # samples whose regressor is held at once: some ten MB

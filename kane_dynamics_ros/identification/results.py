@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import yaml
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification.estimation import FAMILIES
 from kane_dynamics_ros.identification.identify import (
     IDENTIFIABLE,
@@ -15,7 +16,7 @@ from kane_dynamics_ros.identification.identify import (
     Identified,
 )
 from kane_dynamics_ros.identification.motion_store import Track
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import aligned
 
 FORMAT = 2  # rises when a field changes its name or meaning

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array, transpose
 from kane_dynamics_ros.description import Chain, Robot
-from kane_dynamics_ros.description.algebra import transpose
 from kane_dynamics_ros.description.bodies import attached_links, take_apart
 from kane_dynamics_ros.description.extras import MotorInertia, read_extras, stated_rotor_inertias
 from kane_dynamics_ros.description.findings import Notes, Place
@@ -39,7 +39,6 @@ from kane_dynamics_ros.description.text_edits import (
 )
 from kane_dynamics_ros.description.tree import hold
 from kane_dynamics_ros.description.xml_tree import Element
-from kane_dynamics_ros.runtime.interface import Array
 
 DIGITS = 9  # significant ones
 SAME = 1e-9  # of the largest number of its kind: a change so small leaves the file's digits

@@ -33,6 +33,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.errors import KaneDynamicsError
@@ -46,8 +47,7 @@ from kane_dynamics_ros.nodes.messages import (
     set_nanoseconds,
 )
 from kane_dynamics_ros.nodes.parameters import Values, checked_value
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel, load_model
 
 MESSAGE_TYPES: tuple[Any, ...] = (JointState, JointTrajectory, String, DiagnosticStatus)
 DISCOVERY_TIMEOUT = 15.0  # [s] for the node to appear

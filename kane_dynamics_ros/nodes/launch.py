@@ -29,7 +29,7 @@ from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
 from kane_dynamics_ros.nodes.hardware.parameters import build_hardware
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC
 from kane_dynamics_ros.nodes.parameters import Declaration, checked_value, file_parameters
-from kane_dynamics_ros.runtime.interface import DynamicsModel, initial_positions
+from kane_dynamics_ros.runtime import DynamicsModel, initial_positions
 from kane_dynamics_ros.runtime.load import find_module, load_model
 from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.share import share_directory
@@ -172,7 +172,7 @@ class NodeEndedError(KaneDynamicsError):
     """A node that the others need has ended, so the launch ends."""
 
     def __init__(self, name: str, code: int, last_words: str) -> None:
-        self.name, self.code = name, code
+        self.name, self.exit_code = name, code
         why = f": {last_words}" if last_words else "; what it said stands above"
         super().__init__(f"{name} ended with exit code {code}, so the launch ends{why}")
 

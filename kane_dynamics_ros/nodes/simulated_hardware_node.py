@@ -17,6 +17,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError, NonFiniteError
 from kane_dynamics_ros.nodes.hardware.clocks import (
     LockStepTime,
@@ -30,7 +31,6 @@ from kane_dynamics_ros.nodes.messages import BURST_QOS, subscription_events
 from kane_dynamics_ros.nodes.parameters import RosParameterError, declare, read
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.sensors import Report
 
 if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid arms need not wait for

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description import load_robot
 from kane_dynamics_ros.papers.manipulator_simulation import (
     AMPLITUDES,
@@ -20,7 +21,6 @@ from kane_dynamics_ros.papers.manipulator_simulation import (
     manipulator,
     static_torques,
 )
-from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.share import share_directory
 
 COORDINATES = (r"$\gamma_1$", r"$\alpha_2$", r"$\alpha_3$")

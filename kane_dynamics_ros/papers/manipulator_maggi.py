@@ -14,8 +14,8 @@ import sympy
 from numpy.typing import ArrayLike
 from sympy import Matrix, Rational, cos, sin
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.papers.differentiation_counts import Differentiator
-from kane_dynamics_ros.runtime.interface import Array
 
 gamma_1, alpha_2, alpha_3 = THETA = sympy.symbols("gamma_1 alpha_2 alpha_3")
 chi_3 = sympy.Symbol("chi_3")

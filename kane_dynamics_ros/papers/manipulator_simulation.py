@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import solve_ivp
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description import Chain, Inertia, Robot, serial_chain
 from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.papers import manipulator_maggi as symbols
 from kane_dynamics_ros.papers.manipulator_maggi import FREE, MaggiDae
-from kane_dynamics_ros.runtime.interface import Array
 
 Acceleration = Callable[[float, Array, Array], Array]  # (t, q, qd) -> qdd
 

@@ -12,11 +12,11 @@ import numpy as np
 from scipy.linalg.blas import dgbmv
 from scipy.linalg.lapack import dgbsv
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.body import ElasticBody, straight_beam
 from kane_dynamics_ros.elastic.equations import RigidMotion, axial_load, skew
 from kane_dynamics_ros.elastic.link import BeamRates
 from kane_dynamics_ros.elastic.stepping import generalized_alpha
-from kane_dynamics_ros.runtime.interface import Array
 
 U = 5  # off-diagonals of a chain of plane elements, on either side
 _I, _J = np.meshgrid(np.arange(6), np.arange(6), indexing="ij")

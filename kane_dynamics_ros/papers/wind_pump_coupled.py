@@ -19,6 +19,7 @@ import numpy as np
 import scipy.linalg
 from scipy.integrate import solve_ivp
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.arm_model import floating_inertia
 from kane_dynamics_ros.elastic.body import DOFS, ElasticBody, restrict, straight_beam
 from kane_dynamics_ros.elastic.equations import geometric_stiffness, proportional_damping
@@ -41,7 +42,6 @@ from kane_dynamics_ros.papers.wind_pump_mechanism import (
     speed_ratios,
 )
 from kane_dynamics_ros.papers.wind_pump_turn import axes, lever_motion
-from kane_dynamics_ros.runtime.interface import Array
 
 DAMPING = 0.02  # ratio of the lever's first two modes
 MODES = 3

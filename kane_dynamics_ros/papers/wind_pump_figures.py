@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import ScalarFormatter
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.papers.differentiation_counts import (
     assembly_times,
     count_differentiations,
@@ -29,7 +30,6 @@ from kane_dynamics_ros.papers.wind_pump_mechanism import (
     mass_centres,
 )
 from kane_dynamics_ros.papers.wind_pump_turn import CrankTurn, lever_frequencies, steady_turn
-from kane_dynamics_ros.runtime.interface import Array
 
 BLUE, ORANGE, GREEN, GREY = "#1f5fa8", "#d9731a", "#3a8f4d", "#7a7a7a"
 POSITIONS = 8  # of the crank that the mechanism is drawn in

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.link import Material, Section, rectangle
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.runtime.interface import Array
 
 GRAVITY = 9.81  # [m/s^2], along -y
 CRANK_SPEED = 140.0 * 2.0 * math.pi / 60.0  # [rad/s], 140 rpm as printed

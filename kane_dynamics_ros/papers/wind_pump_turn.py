@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.integrate import solve_ivp
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.body import DOFS, ElasticBody, restrict, straight_beam
 from kane_dynamics_ros.elastic.equations import (
     RigidMotion,
@@ -38,7 +39,6 @@ from kane_dynamics_ros.papers.wind_pump_mechanism import (
     slide_acceleration,
     speed_ratios,
 )
-from kane_dynamics_ros.runtime.interface import Array
 
 SETTLING_TURNS = 6
 

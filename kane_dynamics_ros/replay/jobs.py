@@ -15,8 +15,7 @@ from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording, estim
 from kane_dynamics_ros.replay.reading.bag import bag_files
 from kane_dynamics_ros.replay.reading.recording import Renaming, read_recording
 from kane_dynamics_ros.replay.verdict.verdict import Analysis, Verdict, analyse
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.this_python import safe_children
 
 CONNECT = "10 s"  # for a scheduler's answer

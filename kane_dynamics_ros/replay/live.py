@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, EmptyTopicError, JointMismatchError
 from kane_dynamics_ros.replay.reading.bag import Bag, open_bag
 from kane_dynamics_ros.replay.reading.messages import Cursor, JointStateDecoder, MalformedMessageError
 from kane_dynamics_ros.replay.reading.recording import DESCRIPTION_TYPE, joint_state_topic
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.this_python import module_command
 
 TRAJECTORY_TYPE = "trajectory_msgs/msg/JointTrajectory"

@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from kane_dynamics_ros.algebra import Array
+
 Vector = tuple[float, float, float]
 WrenchFrame = Literal["tip", "root"]  # whose axes a wrench at the tip's origin is given in
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import BatchError, KaneDynamicsError
 from kane_dynamics_ros.runtime.interface import (
-    Array,
     BaseParameters,
     DynamicsModel,
     Energy,

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.runtime.interface import Array, BaseParameters, Parameters, Payload
+from kane_dynamics_ros.runtime.interface import BaseParameters, Parameters, Payload
 
 # Relative slack of the triangle inequality, for arithmetic's rounding only: a payload comes in full precision
 # from a program or a message. A URDF's few digits get more (``description.geometry.TRIANGLE_TOLERANCE``).

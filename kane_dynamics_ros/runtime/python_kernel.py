@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import BatchError, NonFiniteError, ShapeError, SingularMassMatrixError
-from kane_dynamics_ros.runtime.interface import Array
 
 SINGULAR = 1e-12  # least pivot over diagonal entry of the mass matrix, as in the C code
 TRIGONOMETRY = {"sin": np.sin, "cos": np.cos, "tanh": np.tanh}

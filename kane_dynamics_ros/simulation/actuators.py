@@ -7,7 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.runtime import DynamicsModel, JointInfo
 from kane_dynamics_ros.simulation.engine import SimulationOptionError, require_at_least
 
 CommandInterface = Literal["position", "velocity"]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.simulation.engine import SimulationOptionError, TipMotion
 
 CONTACT_FORM = (

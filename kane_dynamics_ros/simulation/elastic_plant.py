@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.arm_model import ArmModel, with_payload
 from kane_dynamics_ros.elastic.posture import FrameInRoot, arm_frames, sag
 from kane_dynamics_ros.elastic.stepping import (
@@ -20,7 +21,7 @@ from kane_dynamics_ros.elastic.stepping import (
     method,
     start,
 )
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload, initial_positions
+from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, Payload, initial_positions
 from kane_dynamics_ros.simulation.engine import SimulationOptionError, TipLoad, refuse_divergence
 from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
 from kane_dynamics_ros.simulation.plant import PlantOptions

@@ -7,8 +7,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
-from kane_dynamics_ros.runtime.interface import Array, JointInfo, Payload
+from kane_dynamics_ros.runtime import JointInfo, Payload
 
 _RELATIVE_PIVOT = 1e-13  # of M_ii; rounding in M leaves a few 1e-16
 

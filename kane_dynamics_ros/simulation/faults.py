@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import UnknownJointError
-from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.contact import (
     CONTACT_FORM,
     ContactLaw,

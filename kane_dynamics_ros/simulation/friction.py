@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.runtime.interface import Array, JointInfo
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.runtime import JointInfo
 from kane_dynamics_ros.simulation.engine import SimulationOptionError
 
 LOCKED = 1e200  # a dry friction that nothing overcomes; finite, so that 0 * LOCKED is 0

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import NonFiniteError
-from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators, InnerLoop
 from kane_dynamics_ros.simulation.engine import (
     CommandLengthError,

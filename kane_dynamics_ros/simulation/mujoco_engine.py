@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload, initial_positions
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, Payload, initial_positions
 from kane_dynamics_ros.simulation.engine import (
     EngineError,
     SimulationDivergedError,

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import NonFiniteError, UnknownJointError
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, JointInfo, Payload, initial_positions
+from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, Payload, initial_positions
 from kane_dynamics_ros.simulation.engine import (
     FixedInertiaError,
     SimulationOptionError,

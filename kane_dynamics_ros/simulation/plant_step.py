@@ -25,8 +25,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.compilation import shared_function
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
 
 SOURCE = Path(__file__).with_suffix(".c")

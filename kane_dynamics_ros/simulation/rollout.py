@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.simulation.engine import SimulationOptionError
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant

@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.low_pass import low_pass_step
-from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.simulation.engine import SimulationOptionError, require_at_least
 from kane_dynamics_ros.simulation.faults import Faults
 

@@ -12,8 +12,7 @@ from benchmark.contact import (
     random_motion,
     still,
 )
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Payload, initial_positions
+from kane_dynamics_ros.runtime import Payload, initial_positions, load_model
 
 MODEL = load_model("manipulator_5dof")
 START = initial_positions(MODEL.joints)

@@ -13,8 +13,7 @@ from simulated_arm import recorded
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.observe import read_thresholds
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Payload
+from kane_dynamics_ros.runtime import Payload, load_model
 
 MODEL = "manipulator_5dof"
 PUSHES = (Push(7.3, 8.0, (0.0, 60.0, 25.0)), Push(15.1, 15.5, (-70.0, 0.0, -30.0)))

@@ -1,7 +1,7 @@
 """Small joint tables and trajectory requests for the tests of the control room."""
 
 from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
-from kane_dynamics_ros.runtime.interface import JointInfo
+from kane_dynamics_ros.runtime import JointInfo
 
 SECOND = 1_000_000_000
 

@@ -6,8 +6,7 @@ import pytest
 from kane_dynamics_ros.control.approach import SHARE_OF_SPEED, approach_time, request_after
 from kane_dynamics_ros.control.plan import hold_at, replan, sample
 from kane_dynamics_ros.control.validation import Rules
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import JointInfo, initial_positions
+from kane_dynamics_ros.runtime import JointInfo, initial_positions, load_model
 
 NOTHING = JointInfo("joint", "revolute", None, None, None, None, 0.0, 0.0, 0.0, None)
 MODEL = load_model("manipulator_5dof")

@@ -14,8 +14,7 @@ from kane_dynamics_ros.control.loop import FAULT_KINDS, ControlLoop, LoopSetting
 from kane_dynamics_ros.control.plan import sample
 from kane_dynamics_ros.control.rejections import NoEffectError, NoStateError, OutsideLimitsError
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Payload
+from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 

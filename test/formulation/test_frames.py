@@ -8,8 +8,8 @@ import pytest
 from random_chains import random_chain, random_gravity, random_state
 from scipy.spatial.transform import Rotation
 
+from kane_dynamics_ros.algebra import apply
 from kane_dynamics_ros.description.model import Chain
-from kane_dynamics_ros.formulation.algebra import apply
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.dynamics import segment_efforts
 from kane_dynamics_ros.formulation.kane.frames import reframe

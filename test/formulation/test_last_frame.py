@@ -6,9 +6,9 @@ import numpy as np
 import pinocchio
 import pytest
 
+from kane_dynamics_ros.algebra import apply
 from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.description.model import IDENTITY
-from kane_dynamics_ros.formulation.algebra import apply
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import frames
 from kane_dynamics_ros.formulation.kane.dynamics import segment_efforts

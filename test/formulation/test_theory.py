@@ -9,7 +9,7 @@ import pytest
 from random_chains import random_chain, random_gravity, random_inertia, random_state
 from scipy.spatial.transform import Rotation
 
-from kane_dynamics_ros.formulation.algebra import symmetric
+from kane_dynamics_ros.algebra import symmetric
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics, energy
 from kane_dynamics_ros.formulation.kane.dynamics import carried_wrenches, joint_efforts, mass_matrix

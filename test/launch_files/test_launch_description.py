@@ -83,7 +83,7 @@ def test_a_node_that_ends_ends_the_launch_with_an_error(monkeypatch, tmp_path, c
     [action] = end_of(started("simulation"), executable)(code, line=b"x")
     with pytest.raises(NodeEndedError) as caught:
         action.function(None)
-    assert (caught.value.name, caught.value.code) == (executable, code)
+    assert (caught.value.name, caught.value.exit_code) == (executable, code)
     assert str(caught.value).endswith(": error: the reason")
 
 

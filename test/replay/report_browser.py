@@ -9,8 +9,7 @@ from replay_bags import ROOT, write_bag
 from simulated_arm import recorded
 
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Payload
+from kane_dynamics_ros.runtime import Payload, load_model
 
 PICTURE = ROOT / "docs" / "images" / "replay_report.png"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -21,9 +21,9 @@ from mesh_samples import (
     triangles_element,
 )
 
-from kane_dynamics_ros.replay.viewing import mesh_files
-from kane_dynamics_ros.replay.viewing.mesh_files import MeshError, SurfaceColour, read_mesh
-from kane_dynamics_ros.replay.viewing.mesh_reduction import joined, packed, reduced
+from kane_dynamics_ros.viewing import mesh_files
+from kane_dynamics_ros.viewing.mesh_files import MeshError, SurfaceColour, read_mesh
+from kane_dynamics_ros.viewing.mesh_reduction import joined, packed, reduced
 
 
 def shown(data, suffix=".dae"):

@@ -15,10 +15,10 @@ from view_samples import URDF
 from kane_dynamics_ros.cli.demo import tracking
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
-from kane_dynamics_ros.replay.viewing import meshes
-from kane_dynamics_ros.replay.viewing.mesh_files import plain_surface, read_stl
-from kane_dynamics_ros.replay.viewing.mesh_reduction import allowances, clustered, joined, packed, reduced
-from kane_dynamics_ros.replay.viewing.meshes import load_meshes
+from kane_dynamics_ros.viewing import meshes
+from kane_dynamics_ros.viewing.mesh_files import plain_surface, read_stl
+from kane_dynamics_ros.viewing.mesh_reduction import allowances, clustered, joined, packed, reduced
+from kane_dynamics_ros.viewing.meshes import load_meshes
 
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
 START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])

@@ -6,7 +6,7 @@ import re
 import numpy as np
 from view_samples import JOINTS, TIMES, motion_at, sample_playback
 
-from kane_dynamics_ros.replay.viewing.page import page
+from kane_dynamics_ros.viewing.page import page
 
 
 def embedded(text):

@@ -14,8 +14,7 @@ from kane_dynamics_ros.replay.estimation.motion import estimate_recording
 from kane_dynamics_ros.replay.reading.recording import read_recording
 from kane_dynamics_ros.replay.verdict.attribution import TipBody
 from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import DynamicsModel, Payload
+from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
 
 MODEL = load_model("manipulator_5dof")
 LOAD = Payload(0.8, (0.0, 0.0, 0.05))

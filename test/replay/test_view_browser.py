@@ -10,9 +10,9 @@ import pytest
 from mesh_samples import RED, binary_stl, collada, colored_collada, sphere
 from view_samples import JOINTS, TIMES, URDF, motion_at, sample_playback
 
-from kane_dynamics_ros.replay.viewing import meshes
-from kane_dynamics_ros.replay.viewing.meshes import load_meshes
-from kane_dynamics_ros.replay.viewing.page import Curve, Quantity, page
+from kane_dynamics_ros.viewing import meshes
+from kane_dynamics_ros.viewing.meshes import load_meshes
+from kane_dynamics_ros.viewing.page import Curve, Quantity, page
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--enable-unsafe-swiftshader"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from kane_dynamics_ros.cli.demo.tracking import DURATION, reference
-from kane_dynamics_ros.replay.viewing.page import Curve, Playback, Quantity
+from kane_dynamics_ros.viewing.page import Curve, Playback, Quantity
 
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")

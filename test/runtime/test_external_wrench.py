@@ -168,7 +168,7 @@ def test_momentum_and_its_drift_agree_with_pinocchio(robot: GeneratedRobot, mode
 
 
 def test_momentum_changes_with_rotors_and_payload_as_the_mass_matrix_does(model: Any) -> None:
-    from kane_dynamics_ros.runtime.interface import Payload
+    from kane_dynamics_ros.runtime import Payload
 
     n = len(model.joint_names)
     loaded = model.with_parameters(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.runtime.interface import Energy, JointInfo, Parameters
+from kane_dynamics_ros.runtime import Energy, JointInfo, Parameters
 
 
 @dataclass(frozen=True)

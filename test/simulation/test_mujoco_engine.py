@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Payload
+from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.engine import Engine, EngineError, SimulationDivergedError
 from kane_dynamics_ros.simulation.friction import Friction

@@ -9,8 +9,7 @@ import pytest
 from compilers import C_COMPILER
 from scipy.integrate import solve_ivp
 
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Payload
+from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.runtime.parameters import ParameterError
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import InnerLoop

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Bundle the viewer's libraries, and their licences, into kane_dynamics_ros/replay/viewing/viewer. Needs npm.
+# Bundle the viewer's libraries, and their licences, into kane_dynamics_ros/viewing/viewer. Needs npm.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-viewer=$here/../../kane_dynamics_ros/replay/viewing/viewer
+viewer=$here/../../kane_dynamics_ros/viewing/viewer
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 cp "$here/package.json" "$here/libraries.js" "$work"; cd "$work"
 npm install --silent

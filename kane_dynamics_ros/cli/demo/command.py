@@ -15,6 +15,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli.demo.plots import plot_all
 from kane_dynamics_ros.cli.demo.processes import NodeParameters, check_ros, record
 from kane_dynamics_ros.cli.demo.tracking import (
@@ -29,10 +30,9 @@ from kane_dynamics_ros.cli.demo.tracking import (
 )
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.files import ForeignFileError, claim_files, write_file
-from kane_dynamics_ros.replay.viewing.page import page
-from kane_dynamics_ros.replay.viewing.playback import playback_of_bag
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, initial_positions
+from kane_dynamics_ros.runtime import DynamicsModel, initial_positions, load_model
+from kane_dynamics_ros.viewing.page import page
+from kane_dynamics_ros.viewing.playback import playback_of_bag
 
 MODEL = "manipulator_5dof"
 PD_ALONE, PD_FEEDFORWARD, COMPUTED_TORQUE = "PD alone", "PD with feedforward", "computed torque"

@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli.demo.tracking import RecordedRun
-from kane_dynamics_ros.runtime.interface import Array
 
 LINES: tuple[dict[str, Any], ...] = (  # the last two nearly coincide: a broad line under a narrow one
     {"color": "#c44e52", "linewidth": 1.4},

@@ -30,7 +30,7 @@ class NodeFailedError(KaneDynamicsError):
     """A node of the demonstration ended when it should not, or with an error."""
 
     def __init__(self, node: str, code: int, log: Path) -> None:
-        self.node, self.code, self.log = node, code, log
+        self.node, self.exit_code, self.log = node, code, log
         tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_TAIL:])
         super().__init__(f"{node} ended with exit code {code}; its log {log} closes with:\n{tail}")
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from rosbags.highlevel import AnyReader
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.validation import NANOSECOND, SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.reading.recording import read_recording
-from kane_dynamics_ros.runtime.interface import Array
 
 DURATION = 8.0  # T [s]
 POINT_SPACING = 0.1  # [s]

@@ -15,19 +15,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from kane_dynamics_ros.algebra import Matrix, Scalar, Vector, add, apply, cross, dot, scale, symmetric
 from kane_dynamics_ros.description.geometry import Pose, moved_inertia
 from kane_dynamics_ros.description.model import Chain, Inertia
-from kane_dynamics_ros.formulation.algebra import (
-    Matrix,
-    Scalar,
-    Vector,
-    add,
-    apply,
-    cross,
-    dot,
-    scale,
-    symmetric,
-)
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import (
     BodyMotion,

@@ -29,7 +29,7 @@ beyond joint j. The cost is quadratic in the joints, as the number of entries is
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kane_dynamics_ros.formulation.algebra import (
+from kane_dynamics_ros.algebra import (
     Matrix,
     Scalar,
     Vector,

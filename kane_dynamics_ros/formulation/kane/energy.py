@@ -5,7 +5,7 @@ Equations (T..) are those of docs/theory.md.
 
 from collections.abc import Sequence
 
-from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, apply, cross, dot, scale, symmetric
+from kane_dynamics_ros.algebra import Scalar, Vector, add, apply, cross, dot, scale, symmetric
 from kane_dynamics_ros.formulation.kane.kinematics import BodyPose, Placement, body_poses, velocities
 
 

@@ -11,7 +11,7 @@ linear in the u' and in free fall: then no velocity products occur in the elimin
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kane_dynamics_ros.formulation.algebra import (
+from kane_dynamics_ros.algebra import (
     Matrix,
     Scalar,
     Vector,

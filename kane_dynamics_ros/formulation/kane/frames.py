@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from kane_dynamics_ros.algebra import Vector as SegmentVector
+from kane_dynamics_ros.algebra import add, apply, cross, dot, multiply, scale, transpose
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, Matrix, Vector
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.formulation.algebra import Vector as SegmentVector
-from kane_dynamics_ros.formulation.algebra import add, apply, cross, dot, multiply, scale, transpose
 from kane_dynamics_ros.formulation.kane.segments import (
     BodyInertia,
     Segment,

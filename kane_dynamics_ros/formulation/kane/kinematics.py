@@ -8,7 +8,7 @@ those of docs/theory.md.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kane_dynamics_ros.formulation.algebra import (
+from kane_dynamics_ros.algebra import (
     Matrix,
     Scalar,
     Vector,

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from kane_dynamics_ros.algebra import Scalar, Vector, add, cross, dot, scale
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.description.model import Vector as Numbers
-from kane_dynamics_ros.formulation.algebra import Scalar, Vector, add, cross, dot, scale
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.dynamics import inertia_force, inertia_torque, resultants
 from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, motion, placements_at

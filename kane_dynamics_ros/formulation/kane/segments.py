@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from kane_dynamics_ros.algebra import Matrix, Scalar, Vector, add, apply, dot, scale, symmetric
 from kane_dynamics_ros.description.model import Chain, Inertia
-from kane_dynamics_ros.formulation.algebra import Matrix, Scalar, Vector, add, apply, dot, scale, symmetric
 
 ROUNDING = 1e-14  # relative to the summands
 

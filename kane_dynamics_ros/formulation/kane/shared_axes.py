@@ -12,7 +12,7 @@ change, as a flange of equal second moments across its axis, then stops dependin
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kane_dynamics_ros.formulation.algebra import Scalar, add, apply, rotate_about, scale
+from kane_dynamics_ros.algebra import Scalar, add, apply, rotate_about, scale
 from kane_dynamics_ros.formulation.kane.kinematics import Placement, SineCosine, Turn, Z
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment
 

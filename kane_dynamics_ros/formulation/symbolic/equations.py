@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import sympy
 
+from kane_dynamics_ros.algebra import add, cross
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
-from kane_dynamics_ros.formulation.algebra import add, cross
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities

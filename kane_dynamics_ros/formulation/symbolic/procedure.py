@@ -17,8 +17,8 @@ from typing import Any
 
 import sympy
 
+from kane_dynamics_ros.algebra import Matrix, Vector, add, apply, cross, dot, scale, transpose
 from kane_dynamics_ros.description.model import Chain, Inertia
-from kane_dynamics_ros.formulation.algebra import Matrix, Vector, add, apply, cross, dot, scale, transpose
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import Placement, body_poses, motion, placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities

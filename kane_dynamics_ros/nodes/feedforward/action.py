@@ -13,12 +13,12 @@ from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.task import Future
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import rejections
 from kane_dynamics_ros.control.goals import Tolerances, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import ControlStep
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.nodes.messages import request_from
-from kane_dynamics_ros.runtime.interface import Array
 
 try:
     from control_msgs.action import FollowJointTrajectory

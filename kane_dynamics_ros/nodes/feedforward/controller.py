@@ -18,6 +18,7 @@ from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term
 from kane_dynamics_ros.control.limits import motion_limits
@@ -38,7 +39,6 @@ from kane_dynamics_ros.nodes.messages import (
     set_nanoseconds,
 )
 from kane_dynamics_ros.nodes.parameters import Values
-from kane_dynamics_ros.runtime.interface import Array
 from kane_dynamics_ros.runtime.model import GeneratedModel
 
 TERM_NAMES = (*Efforts._fields, "limits")

@@ -12,6 +12,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.loop import ControlLoop
 from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrench
 from kane_dynamics_ros.control.validation import SECOND_NS
@@ -19,7 +20,6 @@ from kane_dynamics_ros.low_pass import low_pass_step
 from kane_dynamics_ros.nodes.feedforward.parameters import build_observer
 from kane_dynamics_ros.nodes.messages import LATCHED_QOS, OUTPUT_QOS, set_nanoseconds
 from kane_dynamics_ros.nodes.parameters import Values
-from kane_dynamics_ros.runtime.interface import Array
 
 COMPONENTS = ("force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z")
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.goals import Tolerances
 from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, position_limits, velocity_limits
@@ -12,7 +13,7 @@ from kane_dynamics_ros.control.loop import FAULT_KINDS, REACTIONS, LoopSettings,
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds, default_thresholds
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, Values, per_joint
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload
+from kane_dynamics_ros.runtime import DynamicsModel, Payload
 
 SAFE_STATES = ("hold", "zero", "stop")
 ACTIVE_REACTIONS = tuple(each for each in REACTIONS if each != "comply")

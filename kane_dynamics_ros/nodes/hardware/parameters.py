@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description.load import urdf_text
 from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, Values
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel, Payload, initial_positions
+from kane_dynamics_ros.runtime import DynamicsModel, Payload, initial_positions
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES, ActuatorOptions, InnerLoop
 from kane_dynamics_ros.simulation.engine import Engine, SimulationOptionError

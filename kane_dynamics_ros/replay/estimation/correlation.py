@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import signal
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.reading.messages import Commands, Integers, JointStates
-from kane_dynamics_ros.runtime.interface import Array
 
 UNCORRELATED = 0.05  # correlation that counts as none
 SPAN = 3  # times the lag at which the correlation ends: Bartlett's weights fall to zero over it

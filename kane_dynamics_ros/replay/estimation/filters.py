@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import signal
 
-from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.algebra import Array
 
 ORDER = 4  # of the Butterworth filter; run forward and backward it falls by 48 dB an octave
 LOWEST, HIGHEST = 2.0, 30.0  # [Hz] allowed cut-offs; rigid-body dynamics of arms lie below

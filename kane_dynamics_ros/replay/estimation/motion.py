@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.interpolate import Akima1DInterpolator
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.errors import CutoffError, TooShortError, TooSlowError
 from kane_dynamics_ros.replay.estimation.correlation import Delay, command_delay
 from kane_dynamics_ros.replay.estimation.filters import (
@@ -27,7 +28,6 @@ from kane_dynamics_ros.replay.estimation.filters import (
 )
 from kane_dynamics_ros.replay.reading.messages import Integers, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording
-from kane_dynamics_ros.runtime.interface import Array
 
 RESTART = 1_000_000_000  # [ns] a stamp this far back is a looped bag, not a late message
 ON_GRID = 1e-3  # of a period: samples this near to the grid count as being on it

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.algebra import Array
 
 Bytes = NDArray[np.uint8]
 Integers = NDArray[np.int64]

@@ -6,7 +6,7 @@ from kane_dynamics_ros.replay.estimation.correlation import Delay
 from kane_dynamics_ros.replay.estimation.motion import Motion
 from kane_dynamics_ros.replay.verdict.attribution import Attribution, LinkError, TipBody
 from kane_dynamics_ros.replay.verdict.comparison import Fit
-from kane_dynamics_ros.runtime.interface import DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted
 
 TERM_NAMES = {

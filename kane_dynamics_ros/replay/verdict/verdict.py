@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.errors import NoMotionError, NotFiniteError
 from kane_dynamics_ros.replay.estimation.correlation import Delay
 from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording, Motion
@@ -20,7 +21,7 @@ from kane_dynamics_ros.replay.verdict.attribution import (
 )
 from kane_dynamics_ros.replay.verdict.comparison import Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.verdict.sentences import arm_findings, joint_findings, notes, unexplained
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel
 
 LEAST_TRAVEL = (0.05, 0.01)  # [rad], [m] that a joint must move; encoder noise is far below
 LEAST_CHANGE = 0.2  # of its measured range by which the others must change a resting joint's effort

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.replay.viewing.mesh_files import MeshError, Surface
+from kane_dynamics_ros.viewing.mesh_files import MeshError, Surface
 
 SMALLEST = 1e-30  # [m] of a side; below it single precision ends
 FINEST = 65535  # steps of the grid along each side of the bounding box: 16 bits

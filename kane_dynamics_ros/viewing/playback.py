@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description import Chain, DescriptionError
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
@@ -15,14 +16,14 @@ from kane_dynamics_ros.replay.reading.bag import open_bag
 from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
 from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, set_aside
 from kane_dynamics_ros.replay.verdict.verdict import Analysis
-from kane_dynamics_ros.replay.viewing.page import Curve, Playback, Quantity, page
-from kane_dynamics_ros.replay.viewing.shown_robot import (
+from kane_dynamics_ros.runtime import DynamicsModel
+from kane_dynamics_ros.viewing.page import Curve, Playback, Quantity, page
+from kane_dynamics_ros.viewing.shown_robot import (
     ShownRobot,
     ViewOptions,
     robot_from_file,
     robot_from_text,
 )
-from kane_dynamics_ros.runtime.interface import Array, DynamicsModel
 
 MOST_SAMPLES = 3000
 FINEST_STEP = 0.01  # [s]

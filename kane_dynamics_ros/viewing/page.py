@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from markupsafe import Markup
 
-from kane_dynamics_ros.replay.pages import rendered
-from kane_dynamics_ros.replay.viewing.meshes import Mesh
-from kane_dynamics_ros.runtime.interface import Array
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.pages import rendered
+from kane_dynamics_ros.viewing.meshes import Mesh
 
 DIGITS = 6  # significant; the page shows, it does not compute
 
@@ -58,7 +58,7 @@ class Playback:
 def page(playback: Playback) -> str:
     """The page's text; nothing in it is loaded from elsewhere."""
     return rendered(
-        "kane_dynamics_ros.replay.viewing",
+        "kane_dynamics_ros.viewing",
         "page.html.j2",
         title=playback.title,
         note=playback.note,
@@ -71,7 +71,7 @@ def page(playback: Playback) -> str:
 
 def asset(name: str) -> str:
     """The text of a file of the viewer."""
-    return (resources.files("kane_dynamics_ros.replay.viewing") / "viewer" / name).read_text(encoding="utf-8")
+    return (resources.files("kane_dynamics_ros.viewing") / "viewer" / name).read_text(encoding="utf-8")
 
 
 def embedded_json(playback: Playback) -> str:

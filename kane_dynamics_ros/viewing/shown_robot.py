@@ -12,8 +12,8 @@ from kane_dynamics_ros.description.load import refuse_arguments, urdf_content
 from kane_dynamics_ros.description.model import MOVING
 from kane_dynamics_ros.description.tree import hold
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
-from kane_dynamics_ros.replay.viewing.meshes import Meshes, load_meshes
-from kane_dynamics_ros.replay.viewing.page import Curve, Quantity
+from kane_dynamics_ros.viewing.meshes import Meshes, load_meshes
+from kane_dynamics_ros.viewing.page import Curve, Quantity
 
 POSITION_UNIT_OF_KIND = {"prismatic": "m"}  # else rad
 EFFORT_UNITS = {"prismatic": "N"}  # else N m

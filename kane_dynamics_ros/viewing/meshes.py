@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from kane_dynamics_ros.description.xml_tree import parse_xml
-from kane_dynamics_ros.replay.viewing.mesh_files import READERS, MeshError, Surface, SurfaceColour, read_mesh
-from kane_dynamics_ros.replay.viewing.mesh_reduction import allowances, joined, packed, reduced
 from kane_dynamics_ros.text import listed
+from kane_dynamics_ros.viewing.mesh_files import READERS, MeshError, Surface, SurfaceColour, read_mesh
+from kane_dynamics_ros.viewing.mesh_reduction import allowances, joined, packed, reduced
 
 PACKAGE = "package://"
 MOST_TRIANGLES = 200_000  # of a page
