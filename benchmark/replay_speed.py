@@ -19,8 +19,8 @@ from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
-from kane_dynamics_ros.replay.reading.recording import read_recording
-from kane_dynamics_ros.replay.report.prediction_bag import STORE, joint_state_messages
+from kane_dynamics_ros.replay.prediction_bag import STORE, joint_state_messages
+from kane_dynamics_ros.replay.recording import read_recording
 from kane_dynamics_ros.runtime.load import compile_model
 
 JOINTS = tuple(f"panda_joint{i + 1}" for i in range(7))

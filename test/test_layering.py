@@ -22,7 +22,7 @@ ROOMS = {
     "control": {"runtime"},
     "simulation": {"runtime", "elastic"},
     "replay": {"runtime", "description", "viewing"},
-    "viewing": {"description", "runtime", "replay"},
+    "viewing": {"description", "runtime"},
     "identification": {"replay", "viewing", "runtime", "description"},
     "contact": {"control", "replay", "runtime"},
     "elastic": {"description", "codegen", "runtime"},

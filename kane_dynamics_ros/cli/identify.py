@@ -47,7 +47,7 @@ from kane_dynamics_ros.identification.urdf_text import (
 )
 from kane_dynamics_ros.replay.errors import JointMismatchError
 from kane_dynamics_ros.replay.jobs import executor, find_bags
-from kane_dynamics_ros.replay.reading.recording import (
+from kane_dynamics_ros.replay.recording import (
     Renaming,
     names_in_bag,
     proposal,

@@ -23,9 +23,9 @@ from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Threshold
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.errors import BagError
-from kane_dynamics_ros.replay.estimation.motion import estimate
 from kane_dynamics_ros.replay.jobs import find_bags
-from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, read_renamings
+from kane_dynamics_ros.replay.motion import estimate
+from kane_dynamics_ros.replay.recording import Recording, read_recording, read_renamings
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.text import named
 

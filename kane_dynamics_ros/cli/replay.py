@@ -25,9 +25,9 @@ from kane_dynamics_ros.cli.arguments import (
 from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError, UnknownJointError
 from kane_dynamics_ros.replay.jobs import Job, JobResult, find_bags, run_job, run_jobs
 from kane_dynamics_ros.replay.live import check_playable, live_lines, play, read_answers, write_playlist
-from kane_dynamics_ros.replay.reading.recording import read_renamings
-from kane_dynamics_ros.replay.report.report import table
-from kane_dynamics_ros.replay.verdict.verdict import Verdict
+from kane_dynamics_ros.replay.recording import read_renamings
+from kane_dynamics_ros.replay.report import table
+from kane_dynamics_ros.replay.verdict import Verdict
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.text import named
 from kane_dynamics_ros.this_python import can_import

@@ -24,10 +24,10 @@ from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
+from kane_dynamics_ros.replay.playback import playback_of_bag
 from kane_dynamics_ros.runtime import DynamicsModel, initial_positions, load_model
 from kane_dynamics_ros.text import listed
 from kane_dynamics_ros.viewing.page import Curve, Playback, page
-from kane_dynamics_ros.viewing.playback import playback_of_bag
 from kane_dynamics_ros.viewing.shown_robot import ViewOptions, robot_from_file
 
 STEP = 0.01  # [s] between two samples of a trajectory

@@ -22,8 +22,8 @@ from kane_dynamics_ros.control.observer import (
     Thresholds,
     root_jacobian,
 )
-from kane_dynamics_ros.replay.estimation.motion import passes
-from kane_dynamics_ros.replay.reading.messages import JointStates
+from kane_dynamics_ros.replay.messages import JointStates
+from kane_dynamics_ros.replay.motion import passes
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted
 

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.replay.estimation.motion import Motion
+from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size

@@ -41,7 +41,7 @@ from kane_dynamics_ros.identification.regression import (
     RowLayout,
     Term,
 )
-from kane_dynamics_ros.replay.reading.messages import Mask
+from kane_dynamics_ros.replay.messages import Mask
 
 FAMILIES = ("rotor", "viscous", "offset", "coulomb", "load", "stribeck")
 NOT_NEGATIVE = ("rotor", "viscous", "coulomb", "load")

@@ -70,8 +70,8 @@ from kane_dynamics_ros.identification.regression import (
     residual,
     visit,
 )
-from kane_dynamics_ros.replay.estimation.correlation import bartlett
-from kane_dynamics_ros.replay.reading.messages import Mask
+from kane_dynamics_ros.replay.correlation import bartlett
+from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
 from kane_dynamics_ros.text import counted

@@ -18,13 +18,15 @@ from scipy.ndimage import median_filter
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.replay.bag import open_bag
 from kane_dynamics_ros.replay.errors import (
     EmptyTopicError,
     JointMismatchError,
     MissingFieldError,
     TooShortError,
 )
-from kane_dynamics_ros.replay.estimation.motion import (
+from kane_dynamics_ros.replay.messages import JointStateDecoder, JointStates, Mask
+from kane_dynamics_ros.replay.motion import (
     EDGE_CYCLES,
     SHORTEST,
     Interval,
@@ -32,9 +34,7 @@ from kane_dynamics_ros.replay.estimation.motion import (
     estimate,
     unwrapped,
 )
-from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates, Mask
-from kane_dynamics_ros.replay.reading.recording import Recording, joint_state_topic, proposal, set_aside
+from kane_dynamics_ros.replay.recording import Recording, joint_state_topic, proposal, set_aside
 
 MESSAGES = 32_768  # decoded at a time
 RESTART = 1.0  # [s] stamps that jump back by more begin a new pass of a looped bag

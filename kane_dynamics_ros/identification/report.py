@@ -13,8 +13,8 @@ from kane_dynamics_ros.identification.estimation import FAMILIES
 from kane_dynamics_ros.identification.identify import IDENTIFIABLE, PARAMETERS, Curves, Identified
 from kane_dynamics_ros.identification.results import COEFFICIENTS, Subject, not_identifiable
 from kane_dynamics_ros.pages import rendered
-from kane_dynamics_ros.replay.reading.messages import Mask
-from kane_dynamics_ros.replay.report.figures import svg
+from kane_dynamics_ros.replay.figures import svg
+from kane_dynamics_ros.replay.messages import Mask
 
 BEFORE, AFTER, DATA = "#c0392b", "#1f5fa8", "#7a8794"
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from kane_dynamics_ros.description import DescriptionError, Robot, check_origin, load_robot, parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
+from kane_dynamics_ros.replay.bag import bag_files
 from kane_dynamics_ros.replay.errors import DaskAddressError, DaskMissingError
-from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording, estimate_recording
-from kane_dynamics_ros.replay.reading.bag import bag_files
-from kane_dynamics_ros.replay.reading.recording import Renaming, read_recording
-from kane_dynamics_ros.replay.verdict.verdict import Analysis, Verdict, analyse
+from kane_dynamics_ros.replay.motion import EstimatedRecording, estimate_recording
+from kane_dynamics_ros.replay.recording import Renaming, read_recording
+from kane_dynamics_ros.replay.verdict import Analysis, Verdict, analyse
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.this_python import safe_children
 
@@ -55,7 +55,7 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> JobRes
     try:
         if job.report is not None:
             # imports matplotlib
-            from kane_dynamics_ros.replay.report.report import check_folder, write_report
+            from kane_dynamics_ros.replay.report import check_folder, write_report
 
             check_folder(job.bag, job.report)
         model = load_model(job.model)

@@ -17,10 +17,10 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.replay.bag import Bag, open_bag
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, EmptyTopicError, JointMismatchError
-from kane_dynamics_ros.replay.reading.bag import Bag, open_bag
-from kane_dynamics_ros.replay.reading.messages import Cursor, JointStateDecoder, MalformedMessageError
-from kane_dynamics_ros.replay.reading.recording import DESCRIPTION_TYPE, joint_state_topic
+from kane_dynamics_ros.replay.messages import Cursor, JointStateDecoder, MalformedMessageError
+from kane_dynamics_ros.replay.recording import DESCRIPTION_TYPE, joint_state_topic
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.this_python import module_command
 

@@ -9,7 +9,7 @@ from replay_bags import write_bag
 
 from kane_dynamics_ros.contact.calibration import observed
 from kane_dynamics_ros.control.observer import MomentumObserver, ObserverSettings, Thresholds
-from kane_dynamics_ros.replay.reading.recording import read_recording
+from kane_dynamics_ros.replay.recording import read_recording
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof", backend="python")

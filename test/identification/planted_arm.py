@@ -17,7 +17,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from kane_dynamics_ros.identification.estimation import FAMILIES, Nominal
 from kane_dynamics_ros.identification.identify import PARAMETERS, Identified
 from kane_dynamics_ros.identification.motion_store import MotionStore, Request, read_bags
-from kane_dynamics_ros.replay.report.prediction_bag import STORE, joint_state_messages
+from kane_dynamics_ros.replay.prediction_bag import STORE, joint_state_messages
 from kane_dynamics_ros.runtime import load_model
 
 Array = NDArray[np.float64]

@@ -17,7 +17,7 @@ from kane_dynamics_ros.identification.regression import (
     residual,
     rows_of,
 )
-from kane_dynamics_ros.replay.estimation.correlation import bartlett, memory
+from kane_dynamics_ros.replay.correlation import bartlett, memory
 
 N = len(JOINTS)
 NOTHING = np.zeros(10)

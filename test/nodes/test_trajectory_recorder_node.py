@@ -26,7 +26,7 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.nodes import trajectory_recorder_node as recorder
-from kane_dynamics_ros.replay.estimation import motion
+from kane_dynamics_ros.replay import motion
 from kane_dynamics_ros.ros_domain import free_domain, private_variables
 
 STATES, COMMANDS = "joint_states", "forward_effort_controller/commands"

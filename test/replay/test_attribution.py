@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.replay.verdict.attribution import attribute
+from kane_dynamics_ros.replay.attribution import attribute
 
 COUNT = 4000
 TIME = np.arange(COUNT) / 100.0

@@ -11,10 +11,10 @@ from mcap.writer import Writer as McapWriter
 from replay_bags import JOINT_STATE, Record, joint_state, part, small_record, write_bag, write_messages
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
+from kane_dynamics_ros.replay.bag import open_bag
 from kane_dynamics_ros.replay.errors import BagError, BagNotFoundError, NoBagFilesError, UnknownStorageError
-from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
-from kane_dynamics_ros.replay.reading.recording import read_recording
+from kane_dynamics_ros.replay.messages import JointStateDecoder, JointStates
+from kane_dynamics_ros.replay.recording import read_recording
 
 MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
 RECORD = small_record()

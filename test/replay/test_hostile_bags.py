@@ -26,18 +26,18 @@ from replay_bags import (
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 from text_mutations import CASES, SEED
 
-from kane_dynamics_ros.replay.errors import BagError
-from kane_dynamics_ros.replay.jobs import Job, run_job
-from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.compression import (
+from kane_dynamics_ros.replay.bag import open_bag
+from kane_dynamics_ros.replay.compression import (
     SLACK,
     CompressionError,
     unpack_chunk,
     unpack_file,
     unpack_message,
 )
-from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates, joined
-from kane_dynamics_ros.replay.reading.recording import read_recording, set_aside
+from kane_dynamics_ros.replay.errors import BagError
+from kane_dynamics_ros.replay.jobs import Job, run_job
+from kane_dynamics_ros.replay.messages import JointStateDecoder, JointStates, joined
+from kane_dynamics_ros.replay.recording import read_recording, set_aside
 
 MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
 NAMES = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
@@ -182,7 +182,7 @@ def test_short_index_that_repeats_a_long_message_is_not_followed(tmp_path):
 
 def steps_of_decoding(messages: list[bytes]) -> int:
     """How many pairs of message and layout are compared while a topic is decoded."""
-    from kane_dynamics_ros.replay.reading import messages as module
+    from kane_dynamics_ros.replay import messages as module
 
     counted = 0
     match = module.Layout.match

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from replay_bags import JOINT_STATE, STORE, small_record
 
-from kane_dynamics_ros.replay.reading.messages import (
+from kane_dynamics_ros.replay.messages import (
     Block,
     CommandDecoder,
     JointStateDecoder,

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from replay_bags import START, motion
 
 from kane_dynamics_ros.replay.errors import TooShortError
-from kane_dynamics_ros.replay.estimation.motion import Motion, estimate
-from kane_dynamics_ros.replay.reading.messages import JointStates
-from kane_dynamics_ros.replay.reading.recording import Recording
+from kane_dynamics_ros.replay.messages import JointStates
+from kane_dynamics_ros.replay.motion import Motion, estimate
+from kane_dynamics_ros.replay.recording import Recording
 
 RATE = 500.0
 Q, QD, QDD = motion(20.0, RATE, 2)

@@ -11,10 +11,10 @@ import pytest
 from replay_bags import Array, effort, motion, pinocchio_arm, record, write_bag
 from scipy.interpolate import CubicSpline
 
-from kane_dynamics_ros.replay.estimation.motion import estimate_recording
-from kane_dynamics_ros.replay.reading.recording import read_recording
-from kane_dynamics_ros.replay.verdict.attribution import LinkError, TipBody
-from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
+from kane_dynamics_ros.replay.attribution import LinkError, TipBody
+from kane_dynamics_ros.replay.motion import estimate_recording
+from kane_dynamics_ros.replay.recording import read_recording
+from kane_dynamics_ros.replay.verdict import Verdict, analyse
 from kane_dynamics_ros.runtime import load_model
 
 RATE = 500.0

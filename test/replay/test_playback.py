@@ -9,8 +9,8 @@ from view_samples import JOINTS, URDF
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.replay.jobs import Job, run_job
+from kane_dynamics_ros.replay.playback import NoDescriptionError, playback_of_bag
 from kane_dynamics_ros.viewing.meshes import load_meshes
-from kane_dynamics_ros.viewing.playback import NoDescriptionError, playback_of_bag
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 RATE = 100  # [Hz]

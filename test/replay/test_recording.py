@@ -9,7 +9,7 @@ from mcap.writer import Writer as McapWriter
 from replay_bags import JOINT_STATE, START, STORE, joint_state, record, small_record, write_messages
 
 from kane_dynamics_ros.replay.errors import BagError
-from kane_dynamics_ros.replay.reading.recording import Recording, read_recording
+from kane_dynamics_ros.replay.recording import Recording, read_recording
 
 RECORD = small_record()
 TEXT, ARRAY = "std_msgs/msg/String", "std_msgs/msg/Float64MultiArray"

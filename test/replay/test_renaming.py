@@ -6,7 +6,7 @@ import pytest
 from replay_bags import motion, record, write_bag
 
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.replay.reading.recording import (
+from kane_dynamics_ros.replay.recording import (
     RenameError,
     names_in_bag,
     proposal,

@@ -7,7 +7,7 @@ import pytest
 from report_browser import browse, browser
 from test_report_page import HOSTILE, analysis
 
-from kane_dynamics_ros.replay.report.report import write_page
+from kane_dynamics_ros.replay.report import write_page
 
 pytestmark = pytest.mark.skipif(browser() is None, reason="needs Chromium")
 

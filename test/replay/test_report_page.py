@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from replay_bags import Array
 
-from kane_dynamics_ros.replay.estimation.motion import Motion
-from kane_dynamics_ros.replay.report.report import write_page
-from kane_dynamics_ros.replay.verdict.attribution import Attribution
-from kane_dynamics_ros.replay.verdict.comparison import Comparison, fit
-from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Processing, Verdict
+from kane_dynamics_ros.replay.attribution import Attribution
+from kane_dynamics_ros.replay.comparison import Comparison, fit
+from kane_dynamics_ros.replay.motion import Motion
+from kane_dynamics_ros.replay.report import write_page
+from kane_dynamics_ros.replay.verdict import Analysis, JointVerdict, Processing, Verdict
 
 HOSTILE = "<script>alert('$x_$')</script>&\""
 TIME = np.arange(5000) * 0.01

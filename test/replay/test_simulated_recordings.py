@@ -10,10 +10,10 @@ import pytest
 from replay_bags import write_bag
 from simulated_arm import recorded
 
-from kane_dynamics_ros.replay.estimation.motion import estimate_recording
-from kane_dynamics_ros.replay.reading.recording import read_recording
-from kane_dynamics_ros.replay.verdict.attribution import TipBody
-from kane_dynamics_ros.replay.verdict.verdict import Verdict, analyse
+from kane_dynamics_ros.replay.attribution import TipBody
+from kane_dynamics_ros.replay.motion import estimate_recording
+from kane_dynamics_ros.replay.recording import read_recording
+from kane_dynamics_ros.replay.verdict import Verdict, analyse
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
 
 MODEL = load_model("manipulator_5dof")

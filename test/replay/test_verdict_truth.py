@@ -23,13 +23,13 @@ from replay_bags import (
 )
 
 from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.replay.comparison import Fit
 from kane_dynamics_ros.replay.errors import BagError, NoMeasurementError, OwnOutputError
 from kane_dynamics_ros.replay.jobs import Job, run_job
-from kane_dynamics_ros.replay.reading.recording import is_command, is_own_output, read_recording
-from kane_dynamics_ros.replay.report.report import table
-from kane_dynamics_ros.replay.verdict.comparison import Fit
-from kane_dynamics_ros.replay.verdict.sentences import unexplained
-from kane_dynamics_ros.replay.verdict.verdict import Verdict
+from kane_dynamics_ros.replay.recording import is_command, is_own_output, read_recording
+from kane_dynamics_ros.replay.report import table
+from kane_dynamics_ros.replay.sentences import unexplained
+from kane_dynamics_ros.replay.verdict import Verdict
 
 NAMES = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
 RATE = 100.0

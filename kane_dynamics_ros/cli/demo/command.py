@@ -30,9 +30,9 @@ from kane_dynamics_ros.cli.demo.tracking import (
 )
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.files import ForeignFileError, claim_files, write_file
+from kane_dynamics_ros.replay.playback import playback_of_bag
 from kane_dynamics_ros.runtime import DynamicsModel, initial_positions, load_model
 from kane_dynamics_ros.viewing.page import page
-from kane_dynamics_ros.viewing.playback import playback_of_bag
 
 MODEL = "manipulator_5dof"
 PD_ALONE, PD_FEEDFORWARD, COMPUTED_TORQUE = "PD alone", "PD with feedforward", "computed torque"

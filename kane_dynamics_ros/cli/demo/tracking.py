@@ -20,7 +20,7 @@ from rosbags.highlevel import AnyReader
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.validation import NANOSECOND, SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.replay.reading.recording import read_recording
+from kane_dynamics_ros.replay.recording import read_recording
 
 DURATION = 8.0  # T [s]
 POINT_SPACING = 0.1  # [s]

@@ -8,12 +8,12 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.replay.bag import open_bag
+from kane_dynamics_ros.replay.comparison import Comparison
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
-from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording
-from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.messages import STAMP, STAMP_SIZE, Integers, joint_state_layout
-from kane_dynamics_ros.replay.reading.recording import COMMAND_TYPE
-from kane_dynamics_ros.replay.verdict.comparison import Comparison
+from kane_dynamics_ros.replay.messages import STAMP, STAMP_SIZE, Integers, joint_state_layout
+from kane_dynamics_ros.replay.motion import EstimatedRecording
+from kane_dynamics_ros.replay.recording import COMMAND_TYPE
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 PREFIX = "/kane_dynamics/replay"  # of the added topics

@@ -15,6 +15,7 @@ import numpy as np
 from rosbags.typesys import Stores, get_typestore
 
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.replay.bag import Bag, open_bag
 from kane_dynamics_ros.replay.errors import (
     JOINT_STATE_TYPE,
     AmbiguousTopicError,
@@ -27,8 +28,7 @@ from kane_dynamics_ros.replay.errors import (
     OwnOutputError,
     UnknownTopicError,
 )
-from kane_dynamics_ros.replay.reading.bag import Bag, open_bag
-from kane_dynamics_ros.replay.reading.messages import (
+from kane_dynamics_ros.replay.messages import (
     Block,
     CommandDecoder,
     Commands,

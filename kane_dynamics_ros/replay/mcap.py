@@ -22,9 +22,9 @@ from mcap.reader import make_reader
 from mcap.records import Channel, Chunk, Schema
 from numpy.lib.stride_tricks import sliding_window_view
 
+from kane_dynamics_ros.replay.compression import LARGEST_CHUNK, CompressionError, unpack_chunk
 from kane_dynamics_ros.replay.errors import DamagedBagError
-from kane_dynamics_ros.replay.reading.compression import LARGEST_CHUNK, CompressionError, unpack_chunk
-from kane_dynamics_ros.replay.reading.messages import Block, Integers, Topic
+from kane_dynamics_ros.replay.messages import Block, Integers, Topic
 
 MAGIC = b"\x89MCAP0\r\n"
 RECORD_HEAD = struct.Struct("<BQ")  # opcode, length

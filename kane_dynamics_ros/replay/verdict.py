@@ -8,10 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.replay.errors import NoMotionError, NotFiniteError
-from kane_dynamics_ros.replay.estimation.correlation import Delay
-from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording, Motion
-from kane_dynamics_ros.replay.verdict.attribution import (
+from kane_dynamics_ros.replay.attribution import (
     Attribution,
     LinkError,
     TipBody,
@@ -19,8 +16,11 @@ from kane_dynamics_ros.replay.verdict.attribution import (
     cause_effort,
     whole_arm_cause,
 )
-from kane_dynamics_ros.replay.verdict.comparison import Comparison, Fit, compare, fit
-from kane_dynamics_ros.replay.verdict.sentences import arm_findings, joint_findings, notes, unexplained
+from kane_dynamics_ros.replay.comparison import Comparison, Fit, compare, fit
+from kane_dynamics_ros.replay.correlation import Delay
+from kane_dynamics_ros.replay.errors import NoMotionError, NotFiniteError
+from kane_dynamics_ros.replay.motion import EstimatedRecording, Motion
+from kane_dynamics_ros.replay.sentences import arm_findings, joint_findings, notes, unexplained
 from kane_dynamics_ros.runtime import DynamicsModel
 
 LEAST_TRAVEL = (0.05, 0.01)  # [rad], [m] that a joint must move; encoder noise is far below

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.interpolate import Akima1DInterpolator
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.replay.correlation import Delay, command_delay
 from kane_dynamics_ros.replay.errors import CutoffError, TooShortError, TooSlowError
-from kane_dynamics_ros.replay.estimation.correlation import Delay, command_delay
-from kane_dynamics_ros.replay.estimation.filters import (
+from kane_dynamics_ros.replay.filters import (
     PER_CUTOFF,
     choose_cutoff,
     decimated,
@@ -26,8 +26,8 @@ from kane_dynamics_ros.replay.estimation.filters import (
     derivative,
     low_pass,
 )
-from kane_dynamics_ros.replay.reading.messages import Integers, JointStates
-from kane_dynamics_ros.replay.reading.recording import Recording
+from kane_dynamics_ros.replay.messages import Integers, JointStates
+from kane_dynamics_ros.replay.recording import Recording
 
 RESTART = 1_000_000_000  # [ns] a stamp this far back is a looped bag, not a late message
 ON_GRID = 1e-3  # of a period: samples this near to the grid count as being on it

@@ -11,22 +11,22 @@ from pathlib import Path, PurePath
 import numpy as np
 import yaml
 
+from kane_dynamics_ros.replay.compression import (
+    ZSTD_MAGIC,
+    CompressionError,
+    unpack_file,
+    unpack_message,
+)
 from kane_dynamics_ros.replay.errors import (
     BagNotFoundError,
     DamagedBagError,
     NoBagFilesError,
     UnknownStorageError,
 )
-from kane_dynamics_ros.replay.reading.compression import (
-    ZSTD_MAGIC,
-    CompressionError,
-    unpack_file,
-    unpack_message,
-)
-from kane_dynamics_ros.replay.reading.mcap import MAGIC as MCAP_MAGIC
-from kane_dynamics_ros.replay.reading.mcap import McapFile
-from kane_dynamics_ros.replay.reading.messages import BagFile, Block, Topic, joined
-from kane_dynamics_ros.replay.reading.sqlite import SqliteFile, whole_pages
+from kane_dynamics_ros.replay.mcap import MAGIC as MCAP_MAGIC
+from kane_dynamics_ros.replay.mcap import McapFile
+from kane_dynamics_ros.replay.messages import BagFile, Block, Topic, joined
+from kane_dynamics_ros.replay.sqlite import SqliteFile, whole_pages
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 MAGICS = (MCAP_MAGIC, SQLITE_MAGIC, ZSTD_MAGIC)

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import signal
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.replay.reading.messages import Commands, Integers, JointStates
+from kane_dynamics_ros.replay.messages import Commands, Integers, JointStates
 
 UNCORRELATED = 0.05  # correlation that counts as none
 SPAN = 3  # times the lag at which the correlation ends: Bartlett's weights fall to zero over it

@@ -15,9 +15,9 @@ from typing import Any
 
 import apsw
 
+from kane_dynamics_ros.replay.compression import LARGEST_MESSAGE
 from kane_dynamics_ros.replay.errors import DamagedBagError, UnpackError
-from kane_dynamics_ros.replay.reading.compression import LARGEST_MESSAGE
-from kane_dynamics_ros.replay.reading.messages import Block, Topic, joined
+from kane_dynamics_ros.replay.messages import Block, Topic, joined
 
 # A damaged file may hold anything in any column: texts are asked for as bytes, messages are checked.
 TOPICS = "SELECT CAST(name AS BLOB), CAST(type AS BLOB) FROM topics ORDER BY id LIMIT 65536"

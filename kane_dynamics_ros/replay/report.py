@@ -11,14 +11,14 @@ from markupsafe import Markup
 from kane_dynamics_ros.files import OutputFileError, list_files, write_file, written_files
 from kane_dynamics_ros.pages import rendered
 from kane_dynamics_ros.replay.errors import ReportFolderError
-from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording
-from kane_dynamics_ros.replay.report.figures import joint_figure
-from kane_dynamics_ros.replay.report.prediction_bag import write_prediction_bag
-from kane_dynamics_ros.replay.verdict.sentences import delay_sentence
-from kane_dynamics_ros.replay.verdict.verdict import Analysis, JointVerdict, Verdict
+from kane_dynamics_ros.replay.figures import joint_figure
+from kane_dynamics_ros.replay.motion import EstimatedRecording
+from kane_dynamics_ros.replay.playback import write_view
+from kane_dynamics_ros.replay.prediction_bag import write_prediction_bag
+from kane_dynamics_ros.replay.sentences import delay_sentence
+from kane_dynamics_ros.replay.verdict import Analysis, JointVerdict, Verdict
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import aligned, json_text
-from kane_dynamics_ros.viewing.playback import write_view
 
 FORMAT = 2  # rises when a field changes its name or meaning
 HEADER = ("joint", "RMSE", "bias", "NRMSE", "R^2", "worst", "at", "unit")
@@ -90,7 +90,7 @@ def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
         for j, joint in enumerate(verdict.joints)
     ]
     text = rendered(
-        "kane_dynamics_ros.replay.report",
+        "kane_dynamics_ros.replay",
         "report.html.j2",
         verdict=verdict,
         done=verdict.processing,

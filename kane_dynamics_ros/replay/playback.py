@@ -10,12 +10,12 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description import Chain, DescriptionError
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
+from kane_dynamics_ros.replay.bag import open_bag
 from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, JointMismatchError
-from kane_dynamics_ros.replay.estimation.motion import EstimatedRecording, unwrapped
-from kane_dynamics_ros.replay.reading.bag import open_bag
-from kane_dynamics_ros.replay.reading.messages import JointStateDecoder, JointStates
-from kane_dynamics_ros.replay.reading.recording import Recording, read_recording, set_aside
-from kane_dynamics_ros.replay.verdict.verdict import Analysis
+from kane_dynamics_ros.replay.messages import JointStateDecoder, JointStates
+from kane_dynamics_ros.replay.motion import EstimatedRecording, unwrapped
+from kane_dynamics_ros.replay.recording import Recording, read_recording, set_aside
+from kane_dynamics_ros.replay.verdict import Analysis
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.viewing.page import Curve, Playback, Quantity, page
 from kane_dynamics_ros.viewing.shown_robot import (

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from kane_dynamics_ros.replay.estimation.correlation import Delay
-from kane_dynamics_ros.replay.estimation.motion import Motion
-from kane_dynamics_ros.replay.verdict.attribution import Attribution, LinkError, TipBody
-from kane_dynamics_ros.replay.verdict.comparison import Fit
+from kane_dynamics_ros.replay.attribution import Attribution, LinkError, TipBody
+from kane_dynamics_ros.replay.comparison import Fit
+from kane_dynamics_ros.replay.correlation import Delay
+from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted
 

@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.replay.estimation.correlation import bartlett, memory
-from kane_dynamics_ros.replay.estimation.motion import Motion
-from kane_dynamics_ros.replay.verdict.comparison import Comparison, smoothed
+from kane_dynamics_ros.replay.comparison import Comparison, smoothed
+from kane_dynamics_ros.replay.correlation import bartlett, memory
+from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, Vector
 
 Indices = NDArray[np.intp]

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from scipy import signal
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.replay.verdict.comparison import Comparison
+from kane_dynamics_ros.replay.comparison import Comparison
 
 BINS = 800  # along the time axis; each keeps its smallest and largest value
 SEGMENT = 4.0  # [s] of Welch's segments: 0.25 Hz between lines

@@ -1,1 +1,0 @@
-"""Uniform, filtered motion and effort from irregular joint states."""

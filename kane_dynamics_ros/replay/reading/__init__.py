@@ -1,1 +1,0 @@
-"""rosbag2 files to arrays: storage, raw messages by the thousand, joint states."""
