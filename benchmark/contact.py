@@ -26,7 +26,6 @@ from kane_dynamics_ros.control.observer import (
 )
 from kane_dynamics_ros.control.splines import evaluate, segments
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, initial_positions, load_model
-from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.simulation.plant import Plant
 
 Array = NDArray[np.float64]
@@ -189,7 +188,7 @@ def force_error(
     return ForceError(float(error), max(condition))
 
 
-def _settings(model: GeneratedModel) -> ObserverSettings:
+def _settings(model: DynamicsModel) -> ObserverSettings:
     rubbing = model.with_urdf_friction()
     limits = effort_limits(model.joints)
     return ObserverSettings(
@@ -197,7 +196,7 @@ def _settings(model: GeneratedModel) -> ObserverSettings:
     )
 
 
-def _law(model: GeneratedModel) -> Law:
+def _law(model: DynamicsModel) -> Law:
     n = len(model.joint_names)
     law = build_law(
         "computed_torque", model.with_urdf_friction(), np.full(n, 400.0), np.full(n, 40.0), TermSwitches()

@@ -12,8 +12,7 @@ import numpy as np
 from benchmark.arms import REPOSITORY
 from benchmark.line import Line, below
 from benchmark.replay_speed import MINUTES, PRINT_PEAK, RATE, START, panda, write_joint_states
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.runtime import DynamicsModel, load_model
 
 SECONDS = 10.0  # of processor time for ten minutes
 GROWTH = 1.15  # peak memory of ten minutes over one minute's
@@ -62,7 +61,7 @@ def lines() -> list[Line]:
     ]
 
 
-def identified(model: GeneratedModel, module: Path, minutes: int, folder: Path) -> Usage:
+def identified(model: DynamicsModel, module: Path, minutes: int, folder: Path) -> Usage:
     """What the command takes, in a process of its own.
 
     The result must explain the recording to its noise: a fast answer that is wrong does not count.
@@ -84,7 +83,7 @@ def identified(model: GeneratedModel, module: Path, minutes: int, folder: Path) 
     return Usage(seconds, kibibytes / 1024)
 
 
-def record(model: GeneratedModel, minutes: int, bag: Path) -> None:
+def record(model: DynamicsModel, minutes: int, bag: Path) -> None:
     """A bag of the arm with heavier links and friction, all joints in periodic motion of five harmonics."""
     n = len(model.joint_names)
     random = np.random.default_rng(7)

@@ -23,9 +23,8 @@ from kane_dynamics_ros.formulation.dual import lanes
 from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 from kane_dynamics_ros.formulation.witnesses.loads import Actuation
-from kane_dynamics_ros.runtime import Payload
+from kane_dynamics_ros.runtime import DynamicsModel, Payload
 from kane_dynamics_ros.runtime.load import find_module, load_model
-from kane_dynamics_ros.runtime.model import GeneratedModel
 
 LARGEST_DIFFERENCE = 1e-9  # relative; rounding stays well below it
 SMALL = 1e-3  # of the largest entry, the least by which a difference is measured
@@ -135,7 +134,7 @@ def lines_of(largest: dict[str, float]) -> list[str]:
 class Trial:
     """One random state under random conditions; ``model`` already has the conditions."""
 
-    model: GeneratedModel
+    model: DynamicsModel
     chain: Chain
     q: Array
     qd: Array
@@ -159,7 +158,7 @@ class Trial:
         return np.asarray(self.rigid_effort_by(derivation) + actuation.effort(self.qd, self.qdd), float)
 
 
-def largest_differences(model: GeneratedModel, chain: Chain, states: int, seed: int) -> dict[str, float]:
+def largest_differences(model: DynamicsModel, chain: Chain, states: int, seed: int) -> dict[str, float]:
     """The largest relative difference in each witness and check, over ``states`` random trials."""
     largest: dict[str, float] = defaultdict(float)
     for trial in random_trials(model, chain, states, seed):
@@ -174,7 +173,7 @@ def differences(trial: Trial) -> dict[str, float]:
     return found | {name: relative(*check(trial)) for name, check in CHECKS.items()}
 
 
-def random_trials(model: GeneratedModel, chain: Chain, count: int, seed: int) -> Iterator[Trial]:
+def random_trials(model: DynamicsModel, chain: Chain, count: int, seed: int) -> Iterator[Trial]:
     """Two trials at each of ``count`` states: the module as it was generated, and with other parameters.
 
     Positions go over a whole turn (or 3 m), since the equations know no limits.
@@ -189,8 +188,8 @@ def random_trials(model: GeneratedModel, chain: Chain, count: int, seed: int) ->
 
 
 def _with_other_conditions(
-    model: GeneratedModel, chain: Chain, rng: np.random.Generator
-) -> tuple[GeneratedModel, Chain]:
+    model: DynamicsModel, chain: Chain, rng: np.random.Generator
+) -> tuple[DynamicsModel, Chain]:
     """Random gravity, payload, rotors and friction, and other bodies where the module takes them."""
     n = len(chain.coordinates)
     changes: dict[str, Any] = {

@@ -41,7 +41,7 @@ from kane_dynamics_ros.nodes.messages import (
 )
 from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
 from kane_dynamics_ros.nodes.process import OwnSpin, StateFirstSpin, run_node, stopping_at_once
-from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.runtime import DynamicsModel
 
 WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through
@@ -58,7 +58,7 @@ class FeedforwardNode(LifecycleNode):
         declare(self, TABLE, later=("constraints.",))
         self._table: tuple[Declaration, ...] = TABLE  # and what each joint has, when the model is known
         self._controller: Controller | None = None
-        self._last_model: tuple[str, GeneratedModel] | None = None  # by its parameter; checks values later
+        self._last_model: tuple[str, DynamicsModel] | None = None  # by its parameter; checks values later
         self._active = False
         self._inactive_because = "it was not activated yet"
         self._description = DescriptionCheck()

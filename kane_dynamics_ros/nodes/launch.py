@@ -31,7 +31,6 @@ from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC
 from kane_dynamics_ros.nodes.parameters import Declaration, checked_value, file_parameters
 from kane_dynamics_ros.runtime import DynamicsModel, initial_positions
 from kane_dynamics_ros.runtime.load import find_module, load_model
-from kane_dynamics_ros.runtime.model import GeneratedModel
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES
 from kane_dynamics_ros.this_python import module_command
@@ -361,7 +360,7 @@ class _Robot:
         given = _parameters(self.params_file, "feedforward_node", self.namespace, FEEDFORWARD_TABLE)
         given |= _checked(FEEDFORWARD_TABLE, asked)
         self.model_name: str = given["model"]
-        self.model: GeneratedModel = load_model(self.model_name, backend="python")
+        self.model: DynamicsModel = load_model(self.model_name, backend="python")
         if given["description_check"] != "off" and not given["generate_when_stale"]:
             self._check_model(values)
         build_settings(given, self.model)
@@ -377,7 +376,7 @@ class _Robot:
             raise LaunchArgumentError("model", "", allowed) from None
 
 
-def _check_model_of_file(model: GeneratedModel, description: str, values: Mapping[str, str]) -> None:
+def _check_model_of_file(model: DynamicsModel, description: str, values: Mapping[str, str]) -> None:
     """As ``check_model``; where xacro made the description, its arguments may be what differs."""
     try:
         check_model(model, description)

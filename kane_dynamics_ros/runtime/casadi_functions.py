@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kane_dynamics_ros.runtime.compilation import source_library
 from kane_dynamics_ros.runtime.load import read_module
-from kane_dynamics_ros.runtime.model import GeneratedModel, metadata_of, source_of
+from kane_dynamics_ros.runtime.model import DynamicsModel, default_parameters
 from kane_dynamics_ros.runtime.parameters import packed
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ _FRICTION_SLOPE = "kd_add_friction_slope(in[1], both + n * n);"
 _DONE = "return 0;"
 
 
-def casadi_functions(model: GeneratedModel) -> "dict[str, casadi.Function]":
+def casadi_functions(model: DynamicsModel) -> "dict[str, casadi.Function]":
     """CasADi's functions of a model, at the model's parameters, friction included where it is on.
 
     ``inverse_dynamics`` (q, qd, qdd) -> tau, ``forward_dynamics`` (q, qd, tau) -> qdd, ``bias`` (q, qd) -> V,
@@ -91,16 +91,16 @@ def casadi_functions(model: GeneratedModel) -> "dict[str, casadi.Function]":
     import casadi
 
     text = casadi_source(model)
-    library = str(source_library(source_of(model).path.with_suffix(".c"), f"{model.name}_casadi", text))
+    library = str(source_library(model._source.path.with_suffix(".c"), f"{model.name}_casadi", text))
     prefix = _prefix(model)
     return {f.name: casadi.external(prefix + f.name, library) for f in _externals(model)}
 
 
-def casadi_source(model: GeneratedModel) -> str:
+def casadi_source(model: DynamicsModel) -> str:
     """C text of the functions for CasADi; it is to be compiled with NAME.c, and NAME.h be found."""
     n = len(model.joint_names)
     p = model.parameters
-    prepared = read_module(source_of(model).path).run().prepare(list(packed(p)))
+    prepared = read_module(model._source.path).run().prepare(list(packed(p)))
     arrays = {"kd_prepared": prepared, "kd_viscous": p.viscous, "kd_coulomb": p.coulomb}
     lines = [
         f"/* {model.name} for CasADi's external(), at one set of parameters; goes with {model.name}.c. */",
@@ -124,7 +124,7 @@ def casadi_source(model: GeneratedModel) -> str:
     return "\n".join(lines)
 
 
-def _prefix(model: GeneratedModel) -> str:
+def _prefix(model: DynamicsModel) -> str:
     return f"{model.name}_casadi_"
 
 
@@ -149,9 +149,9 @@ class _External:
 class _Calls:
     """Calls of NAME.c at a model's parameters, and what friction adds to them."""
 
-    def __init__(self, model: GeneratedModel) -> None:
+    def __init__(self, model: DynamicsModel) -> None:
         self.name, self.n = model.name, len(model.joint_names)
-        self._default = model.parameters == metadata_of(model).default_parameters()
+        self._default = model.parameters == default_parameters(model._source.facts)
         self._has_friction = any(model.parameters.viscous) or any(model.parameters.coulomb)
 
     def call(self, function: str, *arguments: str) -> str:
@@ -181,7 +181,7 @@ class _Calls:
         )
 
 
-def _externals(model: GeneratedModel) -> list[_External]:
+def _externals(model: DynamicsModel) -> list[_External]:
     calls = _Calls(model)
     return [
         _inverse_dynamics(calls),

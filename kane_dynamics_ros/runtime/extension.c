@@ -3,8 +3,9 @@
    A Kernel holds prepared parameters and never changes; its methods are the generated functions. They
    take float64 arrays of shape (n,) or (N, n) as they are, convert anything else that NumPy can, refuse
    wrong shapes and values that are not finite, and return new arrays, or the one that the caller gives as
-   last argument (None for a new one). Work on batches releases the interpreter lock. A call with keywords goes
-   to the model's own Python methods. Their signatures and docstrings are those of the methods here, too.
+   last argument (None for a new one). Work on batches releases the interpreter lock. A model is a Kernel, too: some
+   of its methods are those here, which go to its class's Python methods where keywords are given. Their signatures
+   and docstrings are those of the Python methods.
 
    The command line defines, by pasting, so that a name which is a macro somewhere (errno, NULL) stays whole:
    -DKD(function)=name_##function -DKD_SIZE(size)=NAME_##size -DKD_INIT=PyInit_name -DKD_TITLE="name"
@@ -19,12 +20,12 @@
 
 typedef struct {
     PyObject_HEAD
-    PyObject *general; /* general(name, *args, **keywords) evaluates through the model's Python methods */
     int plain; /* the parameters are the default ones: the functions that have them built in serve */
     double prepared[KD_SIZE(PREPARED) + 1];
 } Kernel;
 
 static PyObject *shape_error, *batch_error, *finite_error, *singular_error; /* makers, from configure() */
+static PyObject *model_class; /* whose Python methods take keywords, from configure() */
 
 /* What the words of the table KD_FUNCTIONS in NAME.h stand for. */
 #define KD_COUNT_q 1
@@ -202,24 +203,23 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
     return (PyObject *)result;
 }
 
-static PyObject *evaluate_generally(Kernel *self, const char *name, PyObject *const *args, Py_ssize_t nargs,
+static PyObject *evaluate_generally(PyObject *model, const char *name, PyObject *const *args, Py_ssize_t nargs,
                                     PyObject *keywords)
 {
     const Py_ssize_t count = nargs + PyTuple_GET_SIZE(keywords);
-    PyObject *title = PyUnicode_FromString(name), *result = NULL;
-    PyObject **all = title ? PyMem_Malloc((size_t)(count + 1) * sizeof *all) : NULL;
-    if (!self->general) {
-        PyErr_Format(PyExc_TypeError, "%s takes no keywords", name);
-    } else if (all) {
-        all[0] = title;
-        for (Py_ssize_t k = 0; k < count; k++)
-            all[k + 1] = args[k];
-        result = PyObject_Vectorcall(self->general, all, (size_t)nargs + 1, keywords);
-    } else if (title) {
+    if (!PyObject_IsInstance(model, model_class))
+        return PyErr_Format(PyExc_TypeError, "%s takes no keywords", name);
+    PyObject *method = PyObject_GetAttrString(model_class, name), *result = NULL;
+    PyObject **all = method ? PyMem_Malloc((size_t)(count + 1) * sizeof *all) : NULL;
+    if (all) {
+        all[0] = model;
+        memcpy(all + 1, args, (size_t)count * sizeof *all);
+        result = PyObject_Vectorcall(method, all, (size_t)nargs + 1, keywords);
+    } else if (method) {
         PyErr_NoMemory();
     }
     PyMem_Free(all);
-    Py_XDECREF(title);
+    Py_XDECREF(method);
     return result;
 }
 
@@ -238,7 +238,7 @@ static PyObject *evaluate_generally(Kernel *self, const char *name, PyObject *co
             KD_FUNCTION(name, inputs, rank, d0, d1, d2, run_##name, batch_##name)};                \
         Kernel *kernel = (Kernel *)self;                                                           \
         if (keywords)                                                                              \
-            return evaluate_generally(kernel, #name, args, n, keywords);                           \
+            return evaluate_generally(self, #name, args, n, keywords);                           \
         return evaluate(kernel, &forms[kernel->plain], names_##inputs, args, n);                   \
     }
 KD_SIZE(FUNCTIONS)(KD_METHOD)
@@ -253,35 +253,19 @@ static PyObject *kernel_addresses(PyObject *self, PyObject *none)
                          PyLong_FromVoidPtr(((Kernel *)self)->prepared));
 }
 
-/* generalize(general): who evaluates calls with keywords. */
-static PyObject *kernel_generalize(PyObject *self, PyObject *general)
-{
-    Py_INCREF(general);
-    Py_XDECREF(((Kernel *)self)->general);
-    ((Kernel *)self)->general = general;
-    Py_RETURN_NONE;
-}
-
 #define KD_ENTRY(name, inputs, prep, singular, rank, d0, d1, d2)                                  \
     {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL | METH_KEYWORDS, NULL},
 static PyMethodDef kernel_methods[] = {KD_SIZE(FUNCTIONS)(KD_ENTRY)
     {"addresses", kernel_addresses, METH_NOARGS, NULL},
-    {"generalize", kernel_generalize, METH_O, NULL},
     {NULL, NULL, 0, NULL}};
 
-static void kernel_dealloc(PyObject *self)
-{
-    Py_XDECREF(((Kernel *)self)->general);
-    Py_TYPE(self)->tp_free(self);
-}
-
-/* Kernel(parameters): a float64 array of as many numbers as NAME.h says. */
+/* Kernel(parameters, ...): as many numbers as NAME.h says. Further arguments are those of a derived class. */
 static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    PyObject *given;
     (void)keywords;
-    if (!PyArg_ParseTuple(args, "O", &given))
-        return NULL;
+    if (PyTuple_GET_SIZE(args) < 1)
+        return PyErr_Format(PyExc_TypeError, "the parameters are missing");
+    PyObject *given = PyTuple_GET_ITEM(args, 0);
     PyArrayObject *parameters = (PyArrayObject *)PyArray_FROMANY(given, NPY_DOUBLE, 1, 1, NPY_ARRAY_IN_ARRAY);
     if (!parameters)
         return NULL;
@@ -302,9 +286,8 @@ static PyObject *kernel_new(PyTypeObject *type, PyObject *args, PyObject *keywor
 static PyTypeObject kernel_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = KD_TITLE ".Kernel",
     .tp_basicsize = sizeof(Kernel),
-    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
     .tp_methods = kernel_methods,
-    .tp_dealloc = kernel_dealloc,
     .tp_new = kernel_new,
 };
 
@@ -316,43 +299,37 @@ static void replace(PyObject **kept, PyObject *object)
     Py_XDECREF(old);
 }
 
-/* Names and docstrings of the methods: {method: (shown name, docstring with its signature)}, kept for good. */
-static int document(PyObject *documents)
+/* The docstrings of the methods, with their signatures: {method: text}, kept for good. */
+static void document(PyObject *documents)
 {
     static PyObject *kept = NULL;
     if (kept) /* by an earlier load of this library: the same */
-        return 0;
+        return;
     for (PyMethodDef *method = kernel_methods; method->ml_name; method++) {
-        PyObject *pair = PyDict_GetItemString(documents, method->ml_name);
-        const char *name, *text;
-        if (!pair)
-            continue;
-        if (!PyArg_ParseTuple(pair, "ss", &name, &text))
-            return -1;
-        method->ml_name = name;
-        method->ml_doc = text;
+        PyObject *text = PyDict_GetItemString(documents, method->ml_name);
+        method->ml_doc = text ? PyUnicode_AsUTF8(text) : NULL;
     }
     Py_INCREF(documents);
     kept = documents;
-    return 0;
 }
 
-/* configure(shape, batch, finite, singular, processors, documents): what makes the exceptions from their values,
-   how many processors a large batch may use, and what help() says. */
+/* configure(shape, batch, finite, singular, processors, documents, class): what makes the exceptions from their
+   values, how many processors a large batch may use, what help() says, and whose methods take keywords. */
 static PyObject *configure(PyObject *module, PyObject *args)
 {
-    PyObject *shape, *batch, *finite, *singular, *documents;
+    PyObject *shape, *batch, *finite, *singular, *documents, *class;
     int allowed;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOiO!", &shape, &batch, &finite, &singular, &allowed, &PyDict_Type, &documents))
+    if (!PyArg_ParseTuple(args, "OOOOiO!O", &shape, &batch, &finite, &singular, &allowed, &PyDict_Type, &documents,
+                          &class))
         return NULL;
-    if (document(documents) < 0)
-        return NULL;
+    document(documents);
     processors = allowed < 1 ? 1 : allowed > 16 ? 16 : allowed;
     replace(&shape_error, shape);
     replace(&batch_error, batch);
     replace(&finite_error, finite);
     replace(&singular_error, singular);
+    replace(&model_class, class);
     Py_RETURN_NONE;
 }
 

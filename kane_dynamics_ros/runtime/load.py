@@ -6,11 +6,12 @@ refused where anybody could have put it, as in ``/tmp``; elsewhere a warning tel
 could have.
 """
 
+import functools
 import logging
 import os
 import pwd
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, NamedTuple, get_args
@@ -25,15 +26,15 @@ from kane_dynamics_ros.errors import (
     SingularMassMatrixError,
 )
 from kane_dynamics_ros.runtime.compilation import CompileError, is_own_group, library_path, load_library
-from kane_dynamics_ros.runtime.interface import Parameters
 from kane_dynamics_ros.runtime.model import (
-    GeneratedModel,
+    DynamicsModel,
     Kernel,
-    MakeKernel,
-    ModelMetadata,
-    ModelSource,
+    Source,
+    default_parameters,
     documents,
+    model_at,
 )
+from kane_dynamics_ros.runtime.parameters import Parameters
 from kane_dynamics_ros.runtime.python_kernel import PythonKernel
 
 Backend = Literal["auto", "c", "python"]
@@ -86,7 +87,7 @@ class BackendError(KaneDynamicsError):
         super().__init__(f"backend {found!r}; allowed are {', '.join(map(repr, allowed))}")
 
 
-def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> GeneratedModel:
+def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> DynamicsModel:
     """The model in a generated module.
 
     Args:
@@ -107,7 +108,8 @@ def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> 
     return _model(path, read_module(path), backend)
 
 
-def _load_again(path: Path, backend: Backend, checksum: str, parameters: Parameters) -> GeneratedModel:
+@functools.lru_cache(maxsize=8)  # a pool sends the model anew with each task
+def _load_again(path: Path, backend: Backend, checksum: str, parameters: Parameters) -> DynamicsModel:
     """A model that was pickled.
 
     Raises:
@@ -121,12 +123,11 @@ def _load_again(path: Path, backend: Backend, checksum: str, parameters: Paramet
 
 def _model(
     path: Path, module: "CheckedModule", backend: Backend, parameters: Parameters | None = None
-) -> GeneratedModel:
+) -> DynamicsModel:
     """A module's model at these parameters, or at those that it was generated with."""
-    metadata = ModelMetadata(module.model)
-    make, used = _kernel_maker(module, metadata, backend)
-    source = ModelSource(path, module.checksum, used, _load_again)
-    return GeneratedModel(metadata, make, source, parameters or metadata.default_parameters())
+    make, used = _kernel_maker(module, backend)
+    source = Source(path, module.checksum, module.model, used, make, _load_again)
+    return model_at(parameters or default_parameters(module.model), source)
 
 
 def compile_model(source: str | os.PathLike[str]) -> Path:
@@ -141,12 +142,12 @@ def compile_model(source: str | os.PathLike[str]) -> Path:
 
 
 def _kernel_maker(
-    module: "CheckedModule", metadata: ModelMetadata, backend: Backend
-) -> tuple[MakeKernel, str]:
+    module: "CheckedModule", backend: Backend
+) -> tuple[Callable[[Sequence[float]], Kernel], str]:
     """What makes a kernel from packed parameters, and which backend it is."""
     if backend != "python":
         try:
-            return _compiled(module.path, metadata), "c"
+            return _compiled(module), "c"
         except CompileError as error:
             if backend == "c":
                 raise
@@ -159,14 +160,16 @@ def _kernel_maker(
     return in_python, "python"
 
 
-def _compiled(path: Path, metadata: ModelMetadata) -> MakeKernel:
-    library = load_library(path.with_suffix(".c"), metadata.model["c_sha256"])
+def _compiled(module: "CheckedModule") -> Callable[[Sequence[float]], Kernel]:
+    library = load_library(module.path.with_suffix(".c"), module.model["c_sha256"])
+    names = module.model["joint_names"]
 
     def singular(index: int) -> SingularMassMatrixError:
-        return SingularMassMatrixError([metadata.joint_names[index]])
+        return SingularMassMatrixError([names[index]])
 
-    library.configure(ShapeError, BatchError, NonFiniteError, singular, available_processors(), documents())
-    kernel: MakeKernel = library.Kernel
+    makers = (ShapeError, BatchError, NonFiniteError, singular)
+    library.configure(*makers, available_processors(), documents(), DynamicsModel)
+    kernel: Callable[[Sequence[float]], Kernel] = library.Kernel
     return kernel
 
 

@@ -1,49 +1,80 @@
-"""A ``DynamicsModel`` from a generated module, whichever way its functions are evaluated."""
+"""``DynamicsModel``: what a robot's model is asked, what it takes and returns, and how it answers."""
 
+from __future__ import annotations
+
+import functools
 import inspect
-import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import BatchError, KaneDynamicsError
-from kane_dynamics_ros.runtime.interface import (
+from kane_dynamics_ros.runtime.parameters import (
     BaseParameters,
-    DynamicsModel,
-    Energy,
-    JointInfo,
+    ParameterError,
     Parameters,
     Payload,
-    Terms,
-    WrenchFrame,
+    changed,
+    find_base_parameters,
+    packed,
 )
-from kane_dynamics_ros.runtime.parameters import ParameterError, changed, find_base_parameters, packed
 from kane_dynamics_ros.runtime.python_kernel import checked_arrays
 
+WrenchFrame = Literal["tip", "root"]  # whose axes a wrench at the tip's origin is given in
 WRENCH_FRAMES = {"tip": "", "root": "_in_root"}  # and the suffix of the generated functions
 
-# The compiled functions that stand for the methods of the same name, and when
-ALWAYS_DIRECT = (
-    "mass_matrix",
-    "inverse_mass_matrix",
-    "gravity",
-    "coriolis",
-    "friction",
-    "regressor",
-    "reaction_wrenches",
-    "tip_pose",
-    "tip_jacobian",
-    "tip_velocity",
-    "momentum",
-)
-DIRECT_WITH_MASS = ("center_of_mass", "center_of_mass_jacobian", "center_of_mass_velocity")
-DIRECT_WITHOUT_FRICTION = ("bias", "forward_dynamics")
-SHOWN = {"inverse_dynamics_with": "inverse_dynamics"}  # compiled functions known by another name
+
+class JointInfo(NamedTuple):
+    """What the URDF says of one joint; ``None`` where it says nothing.
+
+    ``damping``, ``friction`` and ``rotor_inertia`` include those of the joints that follow it.
+    """
+
+    name: str
+    kind: str  # "revolute", "continuous" or "prismatic"
+    lower: float | None
+    upper: float | None
+    velocity: float | None
+    effort: float | None
+    damping: float
+    friction: float
+    rotor_inertia: float
+    initial_position: float | None
+
+
+def initial_positions(joints: Sequence[JointInfo]) -> Array:
+    """Where the arm starts (n,) [rad or m]: where the URDF's ``<ros2_control>`` puts it.
+
+    Where that says nothing, 0, or the limit that is nearest to it.
+    """
+    return np.array([_initial_position(joint) for joint in joints], dtype=float)
+
+
+def _initial_position(joint: JointInfo) -> float:
+    if joint.initial_position is not None:
+        return joint.initial_position
+    at_least = 0.0 if joint.lower is None else max(joint.lower, 0.0)
+    return at_least if joint.upper is None else min(joint.upper, at_least)
+
+
+class Terms(NamedTuple):
+    """The parts of a joint torque; they add up to ``inverse_dynamics``. Each (n,) or (N, n)."""
+
+    inertia: Array
+    coriolis: Array
+    gravity: Array
+    friction: Array
+
+
+class Energy(NamedTuple):
+    """Kinetic and potential energy [J]; scalars, or (N,) for a batch."""
+
+    kinetic: Any
+    potential: Any
 
 
 class NoMassError(KaneDynamicsError):
@@ -64,138 +95,87 @@ class Kernel(Protocol):
     def __getattr__(self, name: str) -> Callable[..., Array]: ...
 
 
-MakeKernel = Callable[[Sequence[float]], Kernel]  # of packed parameters
-
-
-class ModelSource(NamedTuple):
-    """Where a model came from: what another process needs to load it again."""
+class Source(NamedTuple):
+    """What a model was loaded from and what evaluates it: the same at all parameters."""
 
     path: Path
     checksum: str  # of the module's text
+    facts: Mapping[str, Any]  # the module's ``MODEL``
     backend: str  # "c" or "python"
-    load: Callable[..., Any]  # (path, backend, checksum, parameters) to model
+    make_kernel: Callable[[Sequence[float]], Kernel]  # of packed parameters; the compiled type for "c"
+    load: Callable[..., Any]  # (path, backend, checksum, parameters) to model, in another process
 
 
-@dataclass(frozen=True)
-class ModelMetadata:
-    """A generated module's statement, typed."""
+class DynamicsModel:
+    """A robot's dynamics with one set of parameters, from a generated module.
 
-    model: Mapping[str, Any]
+    Immutable: ``with_parameters`` returns another model.
 
-    @property
-    def joint_names(self) -> tuple[str, ...]:
-        return tuple(self.model["joint_names"])
+    ``q``, ``qd``, ``qdd``, ``tau`` are float64 of shape (n,), or (N, n) for N states at once; results follow.
+    Angles rad, lengths m, efforts N m (revolute) or N (prismatic), positive along the joint's axis, as the
+    actuator must supply them; order as in ``joint_names``. Where a method has ``out``, the result is written
+    there and nothing is allocated: a writable float64 array in C order, of the result's shape, that overlaps
+    no input.
 
-    @property
-    def joints(self) -> tuple[JointInfo, ...]:
-        return tuple(JointInfo(*joint) for joint in self.model["joints"])
+    Every evaluation raises ``ShapeError``, ``BatchError`` or ``NonFiniteError``, which name the argument, and
+    ``TypeError`` for what is no array of real numbers.
 
-    @property
-    def bodies(self) -> tuple[str, ...]:
-        return tuple(self.model["bodies"])
+    Attributes:
+        name: the module's.
+        joint_names: of the independent joints, root to tip.
+        joints: what the URDF says of each.
+        bodies: the links that the joints move, root to tip.
+        root, tip: links.
+        locked: joints held at a position [rad or m] when the module was generated.
+        backend: "c" or "python".
+        parameters: see ``Parameters``.
+        urdf_hash: physics hash of the chain that the module was generated from.
+    """
 
-    @property
-    def inertial(self) -> bool:
-        """Whether the bodies' inertial parameters are run-time parameters."""
-        start, stop = self.model["parameters"]["inertial"]
-        return bool(stop > start)
-
-    def default_parameters(self) -> Parameters:
-        """The parameters that the module was generated with."""
-        values = self.model["defaults"]
-        part = {name: tuple(values[start:stop]) for name, (start, stop) in self.model["parameters"].items()}
-        gravity = part["gravity"]
-        return Parameters(
-            (gravity[0], gravity[1], gravity[2]),
-            part["rotor_inertia"],
-            part["viscous"],
-            part["coulomb"],
-            part["coulomb_velocity"][0],
-            Payload(),
-            part["inertial"] if self.inertial else None,
-        )
-
-    def total_mass(self, parameters: Parameters) -> float:
-        """The mass of all that the joints move, payload included [kg]."""
-        own = parameters.inertial if parameters.inertial is not None else self.model["inertial_parameters"]
-        return float(sum(own[::10]) + parameters.payload.mass)
-
-    def inertial_parameters(self, parameters: Parameters) -> Array:
-        """The bodies' parameters about their link frames' origins, payload included, (10 bodies,)."""
-        own = parameters.inertial if parameters.inertial is not None else self.model["inertial_parameters"]
-        values = np.array(own, dtype=float)
-        payload = parameters.payload
-        R, p = (np.array(part, dtype=float) for part in self.model["tip_in_body"])
-        xx, xy, xz, yy, yz, zz = payload.inertia
-        c = p + R @ np.array(payload.com)
-        J = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-        J += payload.mass * (c @ c * np.eye(3) - np.outer(c, c))
-        values[-10:] += [payload.mass, *(payload.mass * c), *J[np.triu_indices(3)]]
-        return values
-
-
-class GeneratedModel(DynamicsModel):
-    """A ``DynamicsModel`` that evaluates a generated module's functions; what each does is said there."""
-
-    def __init__(
-        self, metadata: ModelMetadata, make_kernel: MakeKernel, source: ModelSource, parameters: Parameters
-    ) -> None:
-        self._metadata, self._make_kernel, self._source = metadata, make_kernel, source
-        self.name: str = metadata.model["name"]
-        self.joint_names = metadata.joint_names
-        self.joints = metadata.joints
-        self.bodies = metadata.bodies
-        self.root: str = metadata.model["root"]
-        self.tip: str = metadata.model["tip"]
-        self.locked = dict(metadata.model["locked"])
-        self.urdf_hash: str = metadata.model["urdf_hash"]
+    def __init__(self, values: Sequence[float], parameters: Parameters, source: Source) -> None:
+        """``values`` are the packed ``parameters``; ``model_at`` makes models."""
+        facts = source.facts
+        self._source, self._kernel = source, source.make_kernel(values)
+        self.name: str = facts["name"]
+        self.joint_names: tuple[str, ...] = tuple(facts["joint_names"])
+        self.joints = tuple(JointInfo(*joint) for joint in facts["joints"])
+        self.bodies: tuple[str, ...] = tuple(facts["bodies"])
+        self.root: str = facts["root"]
+        self.tip: str = facts["tip"]
+        self.locked: Mapping[str, float] = dict(facts["locked"])
+        self.urdf_hash: str = facts["urdf_hash"]
         self.backend = source.backend
         self.parameters = parameters
-        self._kernel = make_kernel(packed(parameters))
-        plain = parameters == metadata.default_parameters()
-        self._rigid = self._kernel.inverse_dynamics if plain else self._kernel.inverse_dynamics_with
-        self._has_friction = any(parameters.viscous) or any(parameters.coulomb)
-        self._has_mass = metadata.total_mass(parameters) != 0.0
-        if self.backend == "c":
-            self._call_c_directly()
+        self._has_friction = has_friction(parameters)
+        self._has_mass = has_mass(parameters, facts)
 
-    def _call_c_directly(self) -> None:
-        """Put the compiled functions before the methods of the same name, which cost a third of a call more.
-
-        They have the methods' signatures and docstrings, see ``documents``; with keywords they call them.
-        """
-        reference = weakref.ref(self)
-
-        def general(name: str, *arguments: Any, **keywords: Any) -> Any:
-            model = reference()
-            if model is None:
-                raise ReferenceError(f"{name}: its model is gone; keep the model to call it with keywords")
-            return getattr(type(model), SHOWN.get(name, name))(model, *arguments, **keywords)
-
-        self._kernel.generalize(general)
-        direct = {name: getattr(self._kernel, name) for name in ALWAYS_DIRECT}
-        if self._has_mass:
-            direct |= {name: getattr(self._kernel, name) for name in DIRECT_WITH_MASS}
-        if not self._has_friction:
-            direct |= {name: getattr(self._kernel, name) for name in DIRECT_WITHOUT_FRICTION}
-            direct["inverse_dynamics"] = self._rigid
-        for name, function in direct.items():
-            setattr(self, name, function)
+    def __repr__(self) -> str:
+        return (
+            f"<DynamicsModel {self.name!r}: joints {', '.join(self.joint_names)}; backend {self.backend!r}>"
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Models travel as the path of their module, their backend and their parameters."""
         source = self._source
         return source.load, (source.path, source.backend, source.checksum, self.parameters)
 
-    def with_parameters(self, **changes: Any) -> "GeneratedModel":
-        parameters = changed(self.parameters, len(self.joint_names), len(self.bodies), changes)
-        return GeneratedModel(self._metadata, self._make_kernel, self._source, parameters)
+    def with_parameters(self, **changes: Any) -> DynamicsModel:
+        """A model of the robot with some fields of ``Parameters`` replaced.
 
-    def with_urdf_friction(self) -> "GeneratedModel":
+        Raises:
+            ParameterError: an unknown field, or a value that makes no sense.
+        """
+        parameters = changed(self.parameters, len(self.joint_names), len(self.bodies), changes)
+        return model_at(parameters, self._source)
+
+    def with_urdf_friction(self) -> DynamicsModel:
+        """A model of the robot with the URDF's damping and friction switched on (off by default)."""
         return self.with_parameters(
             viscous=[joint.damping for joint in self.joints],
             coulomb=[joint.friction for joint in self.joints],
         )
+
+    # Inverse and forward dynamics, and their derivatives
 
     def inverse_dynamics(
         self,
@@ -207,8 +187,22 @@ class GeneratedModel(DynamicsModel):
         wrench: ArrayLike | None = None,
         frame: WrenchFrame = "tip",
     ) -> Array:
+        """tau = M(q) qdd + V(q, qd) - J^T w [N m or N], (n,) or (N, n): what causes the accelerations.
+
+        Rotor inertia and payload are included, friction where its coefficients are not zero.
+        [Malvezzi2017] eq. (4).
+
+        Args:
+            q, qd, qdd: position [rad or m], velocity and acceleration of each joint, (n,) or (N, n).
+            out: array for the result.
+            wrench, frame: what the environment exerts on the tip, as in ``external_effort``.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ParameterError: another frame than "tip" and "root".
+        """
         effort = None if wrench is None else self.external_effort(q, wrench, frame=frame)
-        tau = self._rigid(q, qd, qdd, out)
+        tau = self._kernel.inverse_dynamics(q, qd, qdd, out)
         if self._has_friction:
             tau += self.friction(qd)
         if effort is not None:
@@ -224,6 +218,18 @@ class GeneratedModel(DynamicsModel):
         wrench: ArrayLike | None = None,
         frame: WrenchFrame = "tip",
     ) -> tuple[Array, Array]:
+        """d tau / d q and d tau / d qd, each (n, n) or (N, n, n), row i of effort i, friction included.
+
+        d tau / d qdd is ``mass_matrix``.
+
+        Args:
+            q, qd, qdd: position [rad or m], velocity and acceleration of each joint, (n,) or (N, n).
+            wrench, frame: as in ``external_effort``; the wrench is constant in the axes of ``frame``.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ParameterError: another frame than "tip" and "root".
+        """
         both = self._kernel.inverse_dynamics_derivatives(q, qd, qdd)
         by_q, by_qd = both[..., 0, :, :], both[..., 1, :, :]
         if wrench is not None:
@@ -240,6 +246,18 @@ class GeneratedModel(DynamicsModel):
         wrench: ArrayLike | None = None,
         frame: WrenchFrame = "tip",
     ) -> Array:
+        """qdd [rad/s^2 or m/s^2], (n,) or (N, n): the accelerations that the efforts cause.
+
+        Args:
+            q, qd, tau: position [rad or m], velocity and effort [N m or N] of each joint, (n,) or (N, n).
+            out: array for the result.
+            wrench, frame: what the environment exerts on the tip, as in ``external_effort``.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ParameterError: another frame than "tip" and "root".
+            SingularMassMatrixError: naming the joints whose acceleration nothing resists.
+        """
         return self._kernel.forward_dynamics(q, qd, self._rigid_effort(q, qd, tau, wrench, frame), out)
 
     def forward_dynamics_derivatives(
@@ -251,6 +269,19 @@ class GeneratedModel(DynamicsModel):
         wrench: ArrayLike | None = None,
         frame: WrenchFrame = "tip",
     ) -> tuple[Array, Array]:
+        """d qdd / d q and d qdd / d qd at fixed tau, each (n, n) or (N, n, n), friction included.
+
+        d qdd / d tau is ``inverse_mass_matrix``.
+
+        Args:
+            q, qd, tau: position [rad or m], velocity and effort [N m or N] of each joint, (n,) or (N, n).
+            wrench, frame: as in ``external_effort``; the wrench is constant in the axes of ``frame``.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ParameterError: another frame than "tip" and "root".
+            SingularMassMatrixError: naming the joints whose acceleration nothing resists.
+        """
         effort = self._rigid_effort(q, qd, tau, wrench, frame)
         all_three = self._kernel.forward_dynamics_derivatives(q, qd, effort)
         by_q, by_qd, inverse = (all_three[..., k, :, :] for k in range(3))
@@ -259,6 +290,315 @@ class GeneratedModel(DynamicsModel):
         if self._has_friction:
             by_qd = by_qd - inverse @ self._friction_slope(np.asarray(qd, dtype=float))
         return by_q, by_qd
+
+    # Parts of the equations of motion
+
+    def mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """M(q) [kg m^2, kg m, kg], (n, n) or (N, n, n), symmetric; rotor inertia on its diagonal.
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.mass_matrix(q, out)
+
+    def inverse_mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """M(q)^-1 [1/(kg m^2), 1/(kg m), 1/kg], (n, n) or (N, n, n): also d qdd / d tau.
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+            SingularMassMatrixError: naming the joints whose acceleration nothing resists.
+        """
+        return self._kernel.inverse_mass_matrix(q, out)
+
+    def bias(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """V(q, qd) [N m or N], (n,) or (N, n): Coriolis, centrifugal, gravity and friction efforts.
+
+        Args:
+            q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        bias = self._kernel.bias(q, qd, out)
+        if self._has_friction:
+            bias += self.friction(qd)
+        return bias
+
+    def gravity(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """g(q) [N m or N], (n,) or (N, n): the efforts that hold the arm at rest against gravity.
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.gravity(q, out)
+
+    def coriolis(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """The matrix C(q, qd) of Christoffel symbols, (n, n) or (N, n, n): V = C qd + g + friction.
+
+        d M / d t - 2 C is skew-symmetric.
+
+        Args:
+            q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.coriolis(q, qd, out)
+
+    def friction(self, qd: ArrayLike, out: Array | None = None) -> Array:
+        """viscous * qd + coulomb * tanh(qd / coulomb_velocity) [N m or N], (n,) or (N, n).
+
+        Args:
+            qd: velocity of each joint [rad/s or m/s], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.friction(qd, out)
+
+    def terms(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Terms:
+        """``inverse_dynamics`` term by term; each (n,) or (N, n) [N m or N].
+
+        Args:
+            q, qd, qdd: position [rad or m], velocity and acceleration of each joint, (n,) or (N, n).
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        gravity = self.gravity(q)
+        inertia = self._kernel.inverse_dynamics(q, np.zeros_like(gravity), qdd) - gravity
+        coriolis = self._kernel.bias(q, qd) - gravity
+        return Terms(inertia, coriolis, gravity, self.friction(qd))
+
+    def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
+        """Kinetic and potential energy [J], rotors included; potential is zero at the root link's origin.
+
+        Args:
+            q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        both = self._kernel.energy(q, qd)
+        rotors = np.square(np.asarray(qd, dtype=float)) @ np.array(self.parameters.rotor_inertia) / 2
+        return Energy(both[..., 0] + rotors, both[..., 1])
+
+    def momentum(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """p = M qd, then C^T qd - g, (2, n) or (N, 2, n): p' = C^T qd - g + tau - friction + J^T w.
+
+        What a momentum observer needs [DeLuca2005]; [N m s or N s], then [N m or N].
+
+        Args:
+            q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.momentum(q, qd, out)
+
+    # Inertial parameters
+
+    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Array | None = None) -> Array:
+        """Y, (n, 10 bodies) or (N, n, 10 bodies): tau = Y @ inertial_parameters, rotors and friction apart.
+
+        Args:
+            q, qd, qdd: position [rad or m], velocity and acceleration of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.regressor(q, qd, qdd, out)
+
+    @property
+    def inertial_parameters(self) -> Array:
+        """pi, (10 bodies,): tau = regressor @ pi, rotors and friction excluded; payload included.
+
+        For each body m [kg], h_x, h_y, h_z [kg m], J_xx, J_xy, J_xz, J_yy, J_yz, J_zz [kg m^2] about its link
+        frame's origin.
+        """
+        own, payload = self.parameters.inertial, self.parameters.payload
+        values = np.array(self._source.facts["inertial_parameters"] if own is None else own, dtype=float)
+        R, p = (np.array(part, dtype=float) for part in self._source.facts["tip_in_body"])
+        xx, xy, xz, yy, yz, zz = payload.inertia
+        c = p + R @ np.array(payload.com)
+        J = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+        J += payload.mass * (c @ c * np.eye(3) - np.outer(c, c))
+        values[-10:] += [payload.mass, *(payload.mass * c), *J[np.triu_indices(3)]]
+        return values
+
+    def base_parameters(self) -> BaseParameters:
+        """The combinations of inertial parameters that torques can tell apart, and the map to them."""
+        return find_base_parameters(self.regressor, len(self.joint_names))
+
+    # Joint reactions, and what the environment exerts on the tip
+
+    def reaction_wrenches(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        out: Array | None = None,
+        *,
+        wrench: ArrayLike | None = None,
+        frame: WrenchFrame = "tip",
+    ) -> Array:
+        """The joint reactions (liaison forces), (bodies, 6) or (N, bodies, 6).
+
+        Of each body the force [N], then the torque about the joint's origin [N m], by which the joint moves
+        it, in the axes of its link frame.
+
+        Args:
+            q, qd, qdd: position [rad or m], velocity and acceleration of each joint, (n,) or (N, n).
+            out: array for the result.
+            wrench, frame: what the environment exerts on the tip, as in ``external_effort``: the joints need
+                not supply it.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ParameterError: another frame than "tip" and "root".
+        """
+        if wrench is None:
+            return self._kernel.reaction_wrenches(q, qd, qdd, out)
+        supplied = self._kernel.external_wrenches(q, self._in_tip_axes(q, wrench, frame))
+        found = self._kernel.reaction_wrenches(q, qd, qdd, out)
+        found -= supplied
+        return found
+
+    def external_effort(self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip") -> Array:
+        """J^T w, (n,) or (N, n) [N m or N]: what a wrench on the tip adds to tau in M qdd + V = tau + J^T w.
+
+        E of [Hussain2016] eq. (6).
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            wrench: the force [N], then the torque about the tip's origin [N m], that the environment exerts
+                on the arm, (6,) or (N, 6).
+            frame: whose axes the wrench is given in, "tip" or "root".
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ParameterError: another frame than "tip" and "root".
+        """
+        return self._of_frame("external_effort{}", frame)(q, wrench)
+
+    def external_effort_derivatives(
+        self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip"
+    ) -> Array:
+        """d (J^T w) / d q, (n, n) or (N, n, n), of a wrench that is constant in the axes of ``frame``.
+
+        Args:
+            q, wrench, frame: as in ``external_effort``.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ParameterError: another frame than "tip" and "root".
+        """
+        return self._of_frame("external_effort{}_derivatives", frame)(q, wrench)
+
+    # Tip and centre of mass
+
+    def tip_pose(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """Homogeneous transform of the tip in the root link's frame [m], (4, 4) or (N, 4, 4).
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.tip_pose(q, out)
+
+    def tip_jacobian(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """J, (6, n) or (N, 6, n): J qd is the tip's angular, then linear velocity in the root link's axes.
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.tip_jacobian(q, out)
+
+    def tip_velocity(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """The tip's angular [rad/s], then linear velocity [m/s] in the root link's axes, (6,) or (N, 6).
+
+        Args:
+            q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+        """
+        return self._kernel.tip_velocity(q, qd, out)
+
+    def center_of_mass(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """Centre of mass of all that moves, payload included, in the root link's frame [m], (3,) or (N, 3).
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+            NoMassError: nothing that moves has mass.
+        """
+        return self._of_mass(self._kernel.center_of_mass)(q, out)
+
+    def center_of_mass_jacobian(self, q: ArrayLike, out: Array | None = None) -> Array:
+        """(3, n) or (N, 3, n): times qd, the velocity of the centre of mass in the root link's axes.
+
+        Args:
+            q: position of each joint [rad or m], (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, NonFiniteError: naming the argument.
+            NoMassError: nothing that moves has mass.
+        """
+        return self._of_mass(self._kernel.center_of_mass_jacobian)(q, out)
+
+    def center_of_mass_velocity(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        """Velocity of the centre of mass in the root link's axes [m/s], (3,) or (N, 3).
+
+        Args:
+            q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
+            out: array for the result.
+
+        Raises:
+            ShapeError, BatchError, NonFiniteError: naming the argument.
+            NoMassError: nothing that moves has mass.
+        """
+        return self._of_mass(self._kernel.center_of_mass_velocity)(q, qd, out)
+
+    @property
+    def c_addresses(self) -> tuple[int, int, int] | None:
+        """Addresses of C's mass_matrix, bias and prepared parameters while this model lives; None in Python.
+
+        mass_matrix(prepared, q, M) and bias(prepared, q, qd, V), without friction: see NAME.h.
+        """
+        if self.backend != "c":
+            return None
+        mass_matrix, bias, prepared = self._kernel.addresses()
+        return int(mass_matrix), int(bias), int(prepared)
 
     def _rigid_effort(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, wrench: ArrayLike | None, frame: WrenchFrame
@@ -281,76 +621,6 @@ class GeneratedModel(DynamicsModel):
         slope = np.multiply(p.coulomb, smooth) / p.coulomb_velocity + p.viscous
         return np.asarray(slope[..., None] * np.eye(len(self.joint_names)), dtype=np.float64)
 
-    def mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
-        return self._kernel.mass_matrix(q, out)
-
-    def inverse_mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
-        return self._kernel.inverse_mass_matrix(q, out)
-
-    def bias(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
-        bias = self._kernel.bias(q, qd, out)
-        if self._has_friction:
-            bias += self.friction(qd)
-        return bias
-
-    def gravity(self, q: ArrayLike, out: Array | None = None) -> Array:
-        return self._kernel.gravity(q, out)
-
-    def coriolis(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
-        return self._kernel.coriolis(q, qd, out)
-
-    def friction(self, qd: ArrayLike, out: Array | None = None) -> Array:
-        return self._kernel.friction(qd, out)
-
-    def terms(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Terms:
-        gravity = self.gravity(q)
-        inertia = self._rigid(q, np.zeros_like(gravity), qdd) - gravity
-        coriolis = self._kernel.bias(q, qd) - gravity
-        return Terms(inertia, coriolis, gravity, self.friction(qd))
-
-    def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
-        both = self._kernel.energy(q, qd)
-        rotors = np.square(np.asarray(qd, dtype=float)) @ np.array(self.parameters.rotor_inertia) / 2
-        return Energy(both[..., 0] + rotors, both[..., 1])
-
-    def momentum(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
-        return self._kernel.momentum(q, qd, out)
-
-    def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: Array | None = None) -> Array:
-        return self._kernel.regressor(q, qd, qdd, out)
-
-    @property
-    def inertial_parameters(self) -> Array:
-        return self._metadata.inertial_parameters(self.parameters)
-
-    def base_parameters(self) -> BaseParameters:
-        return find_base_parameters(self.regressor, len(self.joint_names))
-
-    def reaction_wrenches(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        out: Array | None = None,
-        *,
-        wrench: ArrayLike | None = None,
-        frame: WrenchFrame = "tip",
-    ) -> Array:
-        if wrench is None:
-            return self._kernel.reaction_wrenches(q, qd, qdd, out)
-        supplied = self._kernel.external_wrenches(q, self._in_tip_axes(q, wrench, frame))
-        found = self._kernel.reaction_wrenches(q, qd, qdd, out)
-        found -= supplied
-        return found
-
-    def external_effort(self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip") -> Array:
-        return self._of_frame("external_effort{}", frame)(q, wrench)
-
-    def external_effort_derivatives(
-        self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip"
-    ) -> Array:
-        return self._of_frame("external_effort{}_derivatives", frame)(q, wrench)
-
     def _of_frame(self, function: str, frame: str) -> Callable[..., Array]:
         """The kernel's function of a wrench in tip or root axes."""
         if frame not in WRENCH_FRAMES:
@@ -371,59 +641,86 @@ class GeneratedModel(DynamicsModel):
         rows = given.reshape(*given.shape[:-1], 2, 3)  # force, torque: (R_RT^T f)^T = f^T R_RT
         return np.asarray((rows @ pose[..., :3, :3]).reshape(given.shape), dtype=np.float64)
 
-    def tip_pose(self, q: ArrayLike, out: Array | None = None) -> Array:
-        return self._kernel.tip_pose(q, out)
-
-    def tip_jacobian(self, q: ArrayLike, out: Array | None = None) -> Array:
-        return self._kernel.tip_jacobian(q, out)
-
-    def tip_velocity(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
-        return self._kernel.tip_velocity(q, qd, out)
-
-    def center_of_mass(self, q: ArrayLike, out: Array | None = None) -> Array:
-        return self._of_mass(self._kernel.center_of_mass)(q, out)
-
-    def center_of_mass_jacobian(self, q: ArrayLike, out: Array | None = None) -> Array:
-        return self._of_mass(self._kernel.center_of_mass_jacobian)(q, out)
-
-    def center_of_mass_velocity(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
-        return self._of_mass(self._kernel.center_of_mass_velocity)(q, qd, out)
-
     def _of_mass(self, function: Callable[..., Array]) -> Callable[..., Array]:
         """The function, which divides by the mass. Raises ``NoMassError``."""
         if not self._has_mass:
             raise NoMassError
         return function
 
-    @property
-    def c_addresses(self) -> tuple[int, int, int] | None:
-        if self.backend != "c":
-            return None
-        mass_matrix, bias, prepared = self._kernel.addresses()
-        return int(mass_matrix), int(bias), int(prepared)
+
+# A model at some parameters. Where Python has nothing to add to a compiled function, the function itself is
+# the method of a compiled model: through Python, a call takes 1.8 times as long.
+
+DIRECT = (
+    "mass_matrix",
+    "inverse_mass_matrix",
+    "gravity",
+    "coriolis",
+    "friction",
+    "regressor",
+    "reaction_wrenches",
+    "tip_pose",
+    "tip_jacobian",
+    "tip_velocity",
+    "momentum",
+)
+DIRECT_WITH_MASS = ("center_of_mass", "center_of_mass_jacobian", "center_of_mass_velocity")
+DIRECT_WITHOUT_FRICTION = ("inverse_dynamics", "forward_dynamics", "bias")
 
 
-def documents() -> dict[str, tuple[str, str]]:
-    """The name and the docstring of each compiled function that ``help`` shows, with its signature."""
+def model_at(parameters: Parameters, source: Source) -> DynamicsModel:
+    """The model of a source at these parameters, which were checked."""
+    kind = DynamicsModel
+    if source.backend == "c":
+        kind = _compiled(source.make_kernel, has_friction(parameters), has_mass(parameters, source.facts))
+    return kind(packed(parameters), parameters, source)
+
+
+@functools.cache
+def _compiled(kernel: Any, friction: bool, mass: bool) -> type[DynamicsModel]:
+    """The class of compiled models with or without friction and mass: a ``DynamicsModel`` and a ``kernel``.
+
+    The kernel's methods have the signatures and docstrings of those in Python, see ``documents``, and call
+    them where keywords are given.
+    """
+    names = [*DIRECT, *(DIRECT_WITH_MASS if mass else ()), *(() if friction else DIRECT_WITHOUT_FRICTION)]
+    methods = {name: vars(kernel)[name] for name in names}
+    return type("DynamicsModel", (DynamicsModel, kernel), {"__doc__": DynamicsModel.__doc__, **methods})
+
+
+def documents() -> dict[str, str]:
+    """The signature and docstring of each compiled method, as C states them."""
     found = {}
-    direct = (*ALWAYS_DIRECT, *DIRECT_WITH_MASS, *DIRECT_WITHOUT_FRICTION, "inverse_dynamics")
-    for name in (*direct, *SHOWN):
-        shown = SHOWN.get(name, name)
-        method = getattr(GeneratedModel, shown)
+    for name in (*DIRECT, *DIRECT_WITH_MASS, *DIRECT_WITHOUT_FRICTION):
+        method = getattr(DynamicsModel, name)
         bare = [p.replace(annotation=p.empty) for p in inspect.signature(method).parameters.values()]
         signature = str(inspect.Signature(bare)).replace("(self", "($self", 1)
-        found[name] = (shown, f"{shown}{signature}\n--\n\n{inspect.getdoc(method)}")
+        found[name] = f"{name}{signature}\n--\n\n{inspect.getdoc(method)}"
     return found
 
 
-# What this room alone knows of a model: the rest of the package sees a ``DynamicsModel``.
+def has_friction(parameters: Parameters) -> bool:
+    """Whether any joint rubs."""
+    return any(parameters.viscous) or any(parameters.coulomb)
 
 
-def source_of(model: GeneratedModel) -> ModelSource:
-    """Where the model was loaded from."""
-    return model._source
+def has_mass(parameters: Parameters, facts: Mapping[str, Any]) -> bool:
+    """Whether anything that the joints move has mass, the payload included."""
+    own = facts["inertial_parameters"] if parameters.inertial is None else parameters.inertial
+    return bool(sum(own[::10]) + parameters.payload.mass)
 
 
-def metadata_of(model: GeneratedModel) -> ModelMetadata:
-    """What the model's module states."""
-    return model._metadata
+def default_parameters(facts: Mapping[str, Any]) -> Parameters:
+    """The parameters that a module was generated with."""
+    values = facts["defaults"]
+    part = {name: tuple(values[start:stop]) for name, (start, stop) in facts["parameters"].items()}
+    gravity = part["gravity"]
+    return Parameters(
+        (gravity[0], gravity[1], gravity[2]),
+        part["rotor_inertia"],
+        part["viscous"],
+        part["coulomb"],
+        part["coulomb_velocity"][0],
+        Payload(),
+        part["inertial"] or None,
+    )

@@ -1,18 +1,20 @@
-"""Run-time parameters of a model: changed with every value checked, and packed for the generated code.
+"""Run-time parameters of a model: what they are, how they are checked, how generated code takes them.
 
 And the base parameters, the combinations of inertial parameters that torques can tell apart.
 """
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.runtime.interface import BaseParameters, Parameters, Payload
+
+Vector = tuple[float, float, float]
 
 # Relative slack of the triangle inequality, for arithmetic's rounding only: a payload comes in full precision
 # from a program or a message. A URDF's few digits get more (``description.geometry.TRIANGLE_TOLERANCE``).
@@ -21,6 +23,37 @@ TRIANGLE = 1e-9
 STATES = 40  # random states for each joint; more than enough rows for 10 parameters a body
 DEPENDENT = 1e-9  # diagonal entry of R, columns of unit length, below which one depends on others
 ROUNDING = 1e-12  # length of a column, relative to the longest, below which it is only rounding
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A body fixed to the tip: mass [kg], centre of mass [m] and central inertia, in the tip frame.
+
+    ``inertia`` is (ixx, ixy, ixz, iyy, iyz, izz) [kg m^2], the tensor's entries.
+    """
+
+    mass: float = 0.0
+    com: Vector = (0.0, 0.0, 0.0)
+    inertia: tuple[float, float, float, float, float, float] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What may change at run time without generating again; per-joint tuples follow ``model.joint_names``.
+
+    ``gravity`` is the free-fall acceleration in the root link's frame [m/s^2]. ``rotor_inertia`` is
+    reflected to the joint side (gear ratio squared included) and adds to M's diagonal.
+    Friction effort: viscous * qd + coulomb * tanh(qd / coulomb_velocity). ``inertial`` holds, for each body,
+    m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz about its link frame's origin.
+    """
+
+    gravity: Vector
+    rotor_inertia: tuple[float, ...]
+    viscous: tuple[float, ...]
+    coulomb: tuple[float, ...]
+    coulomb_velocity: float = 0.01  # [rad/s] or [m/s]
+    payload: Payload = Payload()
+    inertial: tuple[float, ...] | None = None  # of modules generated with --inertial runtime
 
 
 class ParameterError(KaneDynamicsError):
@@ -116,6 +149,21 @@ def packed(parameters: Parameters) -> tuple[float, ...]:
         parameters.coulomb_velocity,
         *(parameters.inertial or ()),
     )
+
+
+@dataclass(frozen=True)
+class BaseParameters:
+    """``pi_base = map @ inertial_parameters`` and ``Y_base = Y[..., columns]`` give the same torques.
+
+    ``columns``: the (b,) standard parameters that stand for the groups; ``map``: (b, 10 bodies).
+    """
+
+    columns: NDArray[np.intp]
+    map: Array
+
+    def regressor(self, Y: Array) -> Array:
+        """The base regressor, (..., n, b), of a standard one, (..., n, 10 bodies)."""
+        return Y[..., self.columns]
 
 
 def find_base_parameters(regressor: Callable[..., Array], n: int) -> BaseParameters:

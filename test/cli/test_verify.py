@@ -16,8 +16,7 @@ from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, physics_hash, serial_chain
 from kane_dynamics_ros.errors import SingularMassMatrixError
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.share import share_directory
 
 REFERENCE = share_directory() / "urdf" / "manipulator_5dof.urdf"
@@ -92,7 +91,7 @@ def test_a_module_that_refuses_forward_dynamics_without_reason_fails(tmp_path, m
     def refusing(*arguments):
         raise SingularMassMatrixError(("gamma_1",))
 
-    monkeypatch.setattr(GeneratedModel, "forward_dynamics", refusing)
+    monkeypatch.setattr(DynamicsModel, "forward_dynamics", refusing)
     assert verify(module, REFERENCE) == 2
     assert "singular" in capsys.readouterr().err
 

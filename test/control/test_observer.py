@@ -14,8 +14,7 @@ from kane_dynamics_ros.control.observer import (
     root_jacobian,
     tip_wrench,
 )
-from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 
@@ -23,7 +22,7 @@ N = 5
 
 
 @pytest.fixture(scope="module")
-def model() -> GeneratedModel:
+def model() -> DynamicsModel:
     return load_model("manipulator_5dof")
 
 
@@ -72,7 +71,7 @@ def test_a_measured_effort_that_ramps_leaves_no_residual() -> None:
     assert abs(observer.residual[0]) < 1e-12
 
 
-def plant_run(model: GeneratedModel, observer: MomentumObserver, external: np.ndarray, step: float) -> None:
+def plant_run(model: DynamicsModel, observer: MomentumObserver, external: np.ndarray, step: float) -> None:
     """Half a second of the frictionless reference robot, moving fast, the external efforts constant."""
     plant = Plant(model, PlantOptions(time_step=step, friction=Friction.none(N), hard_stops=False))
     plant.reset(np.array([0.1, 0.8, 0.5, 0.3, 0.2]), np.array([1.0, -0.8, 1.2, 1.5, -2.0]))
@@ -82,14 +81,14 @@ def plant_run(model: GeneratedModel, observer: MomentumObserver, external: np.nd
         plant.step(effort + external)
 
 
-def quiet(model: GeneratedModel, gain: float = 20.0, **options: Any) -> MomentumObserver:
+def quiet(model: DynamicsModel, gain: float = 20.0, **options: Any) -> MomentumObserver:
     """An observer that never reports, for an arm without friction."""
     zero = np.zeros(N)
     never = Thresholds(np.full(N, np.inf), zero, zero, zero)
     return MomentumObserver(ObserverSettings(model, model, np.full(N, gain), never, **options))
 
 
-def test_the_residual_of_a_moving_arm_converges_with_the_square_of_the_step(model: GeneratedModel) -> None:
+def test_the_residual_of_a_moving_arm_converges_with_the_square_of_the_step(model: DynamicsModel) -> None:
     """To tau_ext (1 - exp(-K t)) on all joints, though no acceleration is known."""
     external = np.array([8.0, -5.0, 4.0, 0.5, -0.3])
     expected = external * -math.expm1(-20.0 * 0.5)
@@ -103,7 +102,7 @@ def test_the_residual_of_a_moving_arm_converges_with_the_square_of_the_step(mode
     assert errors[1] / errors[2] == pytest.approx(4.0, rel=0.2)
 
 
-def test_gains_are_each_joints_own(model: GeneratedModel) -> None:
+def test_gains_are_each_joints_own(model: DynamicsModel) -> None:
     observer = quiet(model, held=True)
     gains = np.array([5.0, 10.0, 20.0, 40.0, 80.0])
     observer.settings = ObserverSettings(model, model, gains, observer.settings.thresholds, held=True)
@@ -193,7 +192,7 @@ def test_a_lasting_residual_is_adapted_to_and_a_push_is_not() -> None:
     assert observer.contact[0] == pytest.approx(2.0, abs=0.3)
 
 
-def test_default_thresholds_never_report_a_joint_without_an_effort_limit(model: GeneratedModel) -> None:
+def test_default_thresholds_never_report_a_joint_without_an_effort_limit(model: DynamicsModel) -> None:
     limits = np.array([250.0, np.inf, 120.0, 15.0, 15.0])
     found = default_thresholds(model.with_urdf_friction(), limits)
     np.testing.assert_allclose(found.constant, [6.25, np.inf, 3.0, 0.375, 0.375])
@@ -203,7 +202,7 @@ def test_default_thresholds_never_report_a_joint_without_an_effort_limit(model: 
 # The wrench at the tip.
 
 
-def six_axis_arm() -> GeneratedModel:
+def six_axis_arm() -> DynamicsModel:
     from generated_robots import generated
 
     return load_model(generated("panda").module)
@@ -250,7 +249,7 @@ def test_near_a_singular_posture_the_wrench_stays_bounded() -> None:
     assert largest < 20.0
 
 
-def test_a_constant_force_is_told_while_the_arm_moves(model: GeneratedModel) -> None:
+def test_a_constant_force_is_told_while_the_arm_moves(model: DynamicsModel) -> None:
     """The Jacobian comes through the residual's low pass, so that both are late alike."""
     force = np.array([20.0, 10.0, -15.0])
     observer = quiet(model, gain=10.0, wrench=True, held=True)

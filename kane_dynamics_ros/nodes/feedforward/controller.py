@@ -39,7 +39,7 @@ from kane_dynamics_ros.nodes.messages import (
     set_nanoseconds,
 )
 from kane_dynamics_ros.nodes.parameters import Values
-from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.runtime import DynamicsModel
 
 TERM_NAMES = (*Efforts._fields, "limits")
 LAST_REPEATS = 10
@@ -202,7 +202,7 @@ class Controller:
     ``values`` are the checked parameters, ``model`` the module as it was loaded.
     """
 
-    def __init__(self, node: Node, clock: NodeClock, model: GeneratedModel, values: Values) -> None:
+    def __init__(self, node: Node, clock: NodeClock, model: DynamicsModel, values: Values) -> None:
         self.model = model
         self.values = values
         self.loop = ControlLoop(build_settings(values, model))

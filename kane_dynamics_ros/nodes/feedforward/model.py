@@ -17,8 +17,7 @@ from kane_dynamics_ros.description.findings import UnknownNameError
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.parameters import Values
-from kane_dynamics_ros.runtime import Backend, load_model
-from kane_dynamics_ros.runtime.model import GeneratedModel
+from kane_dynamics_ros.runtime import Backend, DynamicsModel, load_model
 from kane_dynamics_ros.text import shortened
 from kane_dynamics_ros.this_python import module_command
 
@@ -91,9 +90,9 @@ class DescriptionCheck:
 
     def __init__(self) -> None:
         self.text: str | None = None
-        self._outcome: list[GeneratedModel | KaneDynamicsError] = []
+        self._outcome: list[DynamicsModel | KaneDynamicsError] = []
 
-    def load_model(self, values: Values) -> GeneratedModel:
+    def load_model(self, values: Values) -> DynamicsModel:
         """The model, checked as far as ``description_check`` wants it. Raises ``KaneDynamicsError``."""
         check = values["description_check"]
         if check == "required" and self.text is None:
@@ -108,7 +107,7 @@ class DescriptionCheck:
         thread = threading.Thread(target=self._compare, args=(values, outcome), daemon=True)
         thread.start()
 
-    def outcome(self) -> GeneratedModel | KaneDynamicsError | None:
+    def outcome(self) -> DynamicsModel | KaneDynamicsError | None:
         """What the comparison that was begun last has found, once; None while there is nothing new."""
         return self._outcome.pop() if self._outcome else None
 
@@ -123,7 +122,7 @@ class DescriptionCheck:
 
 def checked_model(
     name: str, description: str | None, generate: bool, cache: str, backend: Backend = "auto"
-) -> GeneratedModel:
+) -> DynamicsModel:
     """The model of that path or name, or a fresh one where it is stale and ``generate`` allows that.
 
     ``description`` is the URDF's text; None leaves the check out. Raises ``KaneDynamicsError``.
@@ -146,7 +145,7 @@ def checked_model(
 # Whether a model was generated from a robot, and what differs if not
 
 
-def check_model(model: GeneratedModel, description: str) -> None:
+def check_model(model: DynamicsModel, description: str) -> None:
     """Compare physics hashes. Raises ``StaleModelError``, ``ForeignModelError``, ``DescriptionError``.
 
     ``model`` is as it was loaded, its parameters not changed.
@@ -160,7 +159,7 @@ def check_model(model: GeneratedModel, description: str) -> None:
         raise StaleModelError(model.name, tuple(_differences(model, origin.chain)))
 
 
-def _differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
+def _differences(model: DynamicsModel, chain: Chain) -> Iterator[str]:
     """What differs, one phrase each; never empty."""
     if chain.coordinates != model.joint_names:
         ours, theirs = ", ".join(model.joint_names), ", ".join(chain.coordinates)
@@ -172,7 +171,7 @@ def _differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
     yield from found or ["the placement or axis of a joint, the tip's frame, or a mimic differs"]
 
 
-def _joint_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
+def _joint_differences(model: DynamicsModel, chain: Chain) -> Iterator[str]:
     kinds = {joint.name: joint.kind for joint in chain.joints}
     described = {
         "kind": [kinds[name] for name in chain.coordinates],
@@ -187,7 +186,7 @@ def _joint_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
                 yield f"{what.replace('_', ' ')} of joint {info.name!r} is {ours}, the description's {theirs}"
 
 
-def _body_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
+def _body_differences(model: DynamicsModel, chain: Chain) -> Iterator[str]:
     ours = model.inertial_parameters.reshape(-1, len(PER_BODY))
     for joint, row in zip(chain.joints, ours, strict=False):
         theirs = np.array(about_origin(joint.inertia))
@@ -201,7 +200,7 @@ def _body_differences(model: GeneratedModel, chain: Chain) -> Iterator[str]:
 # Generating a fresh one
 
 
-def _generated(model: GeneratedModel, description: str, cache: Path) -> Path:
+def _generated(model: DynamicsModel, description: str, cache: Path) -> Path:
     """A module for ``description`` with the model's root, tip and locks, from the cache if it is there.
 
     Runs ``kane_dynamics generate`` as a process of its own, so that SymPy never enters this one.
@@ -224,7 +223,7 @@ def _generated(model: GeneratedModel, description: str, cache: Path) -> Path:
     return module
 
 
-def _run_generate(urdf: Path, model: GeneratedModel, folder: Path) -> None:
+def _run_generate(urdf: Path, model: DynamicsModel, folder: Path) -> None:
     locks = [word for joint, value in model.locked.items() for word in ("--lock", f"{joint}={value!r}")]
     command = module_command("kane_dynamics_ros", "generate", str(urdf))
     command += ["--inertial", _inertial(model)]
@@ -239,7 +238,7 @@ def _run_generate(urdf: Path, model: GeneratedModel, folder: Path) -> None:
         )
 
 
-def _inertial(model: GeneratedModel) -> str:
+def _inertial(model: DynamicsModel) -> str:
     """The option --inertial that the model was generated with."""
     return "fixed" if model.parameters.inertial is None else "runtime"
 
