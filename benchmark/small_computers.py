@@ -17,7 +17,7 @@ from pathlib import Path
 from benchmark.arms import REPOSITORY
 from benchmark.native_build import run
 from kane_dynamics_ros.codegen.derive import Derived, derive
-from kane_dynamics_ros.codegen.print_single import BYTES, SUFFIX, single_costs, single_sources
+from kane_dynamics_ros.codegen.print_single import BYTES, STATES, SUFFIX, single_costs, single_sources
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.runtime.compilation import compiler
 
@@ -95,6 +95,7 @@ def document(derived: Derived, sizes: Mapping[str, CodeSize]) -> str:
     needed = sorted(set().union(*(size.needed for size in sizes.values())))
     return _TEXT.format(
         totals=totals,
+        states=STATES,
         needed=", ".join(f"`{name}`" for name in needed),
         parameters=BYTES * derived.equations.layout.size,
         prepared=BYTES * len(derived.prepare.outputs),
@@ -120,8 +121,9 @@ beside them have the default parameters built in and need neither.
 - *Code*: bytes of the function's machine code, with what is inlined into it.
 - *Stack*: bytes of the function's own frame, as the compiler states it; `inverse_mass_matrix_with` and
   `forward_dynamics_derivatives_with` call other functions on top of theirs.
-- *Error*: the largest error of an element at 256 random states, relative to the largest element of the
-  result, beside double precision; of those two, that of the functions that they call.
+- *Error*: of a result beside double precision, the largest at {states} random states, relative to the
+  largest result at any of them; for those two, see the functions that they call. A result that is small
+  beside that, as an effort that gravity hardly needs, has larger errors relative to itself.
 
 | {head} |
 |{rule}|

@@ -454,7 +454,11 @@ def write_results(inputs: Inputs, found: Identified) -> Output:
 def output_files(arguments: argparse.Namespace, chain: Chain) -> Output:
     """Where everything goes."""
     stem = Path(arguments.urdf).name.removesuffix(".xacro").removesuffix(".urdf")
-    name = checked_name(arguments.name) if arguments.name else f"{module_name(chain.robot)}_identified"
+    name = (
+        checked_name(arguments.name)
+        if arguments.name is not None
+        else f"{module_name(chain.robot)}_identified"
+    )
     folder: Path = arguments.output
     return Output(
         urdf=folder / f"{stem}.identified.urdf",

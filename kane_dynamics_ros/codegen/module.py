@@ -4,6 +4,7 @@ import errno
 import hashlib
 import keyword
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,40 +19,55 @@ GENERATED = b"enerated by kane_dynamics_ros"  # in the first line of each file
 LONGEST_LINE = 4096  # [bytes]
 
 
+OF_C99 = (  # its headers, which NAME.h would stand before
+    "assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdarg stdbool "
+    "stddef stdint stdio stdlib string tgmath time wchar wctype"
+)
+OF_PACKAGES = "casadi kane_dynamics_ros launch matplotlib mujoco numpy pinocchio rclpy scipy sympy torch yaml"
+TAKEN = frozenset((*sys.stdlib_module_names, *OF_C99.split(), *OF_PACKAGES.split()))
+
+
 class OutputError(KaneDynamicsError):
-    """The generated files cannot be written."""
+    """The module cannot be written as asked.
 
-    def __init__(self, folder: Path, reason: str) -> None:
-        super().__init__(f"{folder}: cannot write the generated module: {reason}; choose another -o DIR")
-
-
-class ModuleNameError(KaneDynamicsError):
-    """``--name`` is not usable as a file name and identifier."""
-
-    def __init__(self, found: str) -> None:
-        super().__init__(
-            f"--name {found!r}: allowed are ASCII letters, digits and underscores, not beginning with a "
-            "digit, and no keyword of Python; choose another name"
-        )
+    Codes: ``unwritable`` and ``not_generated`` (``folder``, ``reason``), ``bad_name`` (``name``).
+    """
 
 
 def module_name(text: str) -> str:
-    """A name that is safe as a file name and as an identifier in Python and C."""
+    """A name that is safe as a file name and as an identifier in Python and C, made of a robot's name.
+
+    >>> module_name("My arm (v2)"), module_name("numpy")
+    ('my_arm_v2', 'robot_numpy')
+    """
     name = re.sub(r"[^0-9A-Za-z]+", "_", text).strip("_").lower()
-    if not name or name[0].isdigit() or keyword.iskeyword(name):
-        name = f"robot_{name}".rstrip("_")
-    return name
+    return name if _unusable(name) is None else f"robot_{name}".rstrip("_")
 
 
 def checked_name(name: str) -> str:
     """A name that the user chose, as it is.
 
+    >>> checked_name("left_arm")
+    'left_arm'
+
     Raises:
-        ModuleNameError: it is no identifier, or a keyword of Python.
+        OutputError: it is no identifier, or it would stand before something else of that name.
     """
-    if not re.fullmatch(r"[A-Za-z][0-9A-Za-z_]*", name) or keyword.iskeyword(name):
-        raise ModuleNameError(name)
+    reason = _unusable(name)
+    if reason:
+        raise OutputError(f"--name {name!r}: {reason}; choose another name", "bad_name", name=name)
     return name
+
+
+def _unusable(name: str) -> str | None:
+    """Why a name cannot be that of a module, a header and the beginning of C functions' names."""
+    if not re.fullmatch(r"[A-Za-z][0-9A-Za-z_]*", name) or keyword.iskeyword(name):
+        return "allowed are ASCII letters, digits and underscores, a letter first, and no Python keyword"
+    if name.lower() in TAKEN:
+        return "programs beside the file would import or include it instead of the library of that name"
+    if re.match(r"kd(_|$)", name, re.IGNORECASE):
+        return "names that begin with kd_ are those of the generated code's own functions"
+    return None
 
 
 def write_module(
@@ -78,7 +94,7 @@ def write_module(
             check_replaceable(path)
         _replace_all(texts, folder)
     except OSError as error:
-        raise OutputError(folder, error.strerror or str(error)) from error
+        raise _unwritable(folder, error.strerror or str(error)) from error
     return tuple(texts)
 
 
@@ -87,7 +103,13 @@ def check_replaceable(path: Path) -> None:
     if path.is_file():
         with path.open("rb") as file:
             if GENERATED not in file.readline(LONGEST_LINE):
-                raise OutputError(path.parent, f"{path.name} is there already, and was not generated")
+                reason = f"{path.name} is there already, and was not generated"
+                raise _unwritable(path.parent, reason, "not_generated")
+
+
+def _unwritable(folder: Path, reason: str, code: str = "unwritable") -> OutputError:
+    text = f"{folder}: cannot write the generated module: {reason}; choose another -o DIR"
+    return OutputError(text, code, folder=folder, reason=reason)
 
 
 def _replace_all(texts: Mapping[Path, str], folder: Path) -> None:

@@ -1,13 +1,13 @@
 """Passes over the expression graph: exact derivatives, linear solving, the order of statements."""
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import Scalar
+from kane_dynamics_ros.algebra import Array, Scalar
 from kane_dynamics_ros.codegen.graph import (
     ADD,
     CALL,
@@ -181,17 +181,21 @@ class Listing:
         """Operations of the statements."""
         return count_operations(self.node(i) for i in self.statements)
 
-    def evaluated(self, inputs: Mapping[str, Sequence[Any]]) -> list[Any]:
-        """Values of the outputs for inputs by name, elements floats or arrays of one kind."""
+    def evaluated(self, inputs: Mapping[str, Sequence[Any] | Array]) -> list[Any]:
+        """Values of the outputs for inputs by name, elements NumPy's floats or arrays of one kind.
+
+        As in C, one over a mass of 0 is infinite, and no error.
+        """
         values: dict[int, Any] = {}
         for index, name in self.names.items():
             head, _, place = name.rstrip("]").partition("[")
             values[index] = inputs[head][int(place)] if place else float(name)
-        for index in self.statements:
-            kind, a, b, label, _ = self.graph.nodes[index]
-            values[index] = (
-                FUNCTIONS[label](values[a]) if kind == CALL else OPERATORS[kind](values[a], values[b])
-            )
+        with np.errstate(all="ignore"):
+            for index in self.statements:
+                kind, a, b, label, _ = self.graph.nodes[index]
+                values[index] = (
+                    FUNCTIONS[label](values[a]) if kind == CALL else OPERATORS[kind](values[a], values[b])
+                )
         return [-values[o.index] if o.negative else values[o.index] for o in self.outputs]
 
 
@@ -297,12 +301,11 @@ def cut_at_angles(listing: Listing) -> TrigonometricPass:
     for i in calls:
         node = listing.node(i)
         names[i] = f"{node.label[0]}[{by_angle[node.a]}]"
-    early = _needed_by(listing, angles)
-    rest = [i for i in listing.statements if i not in early and i not in names]
-    before = replace(listing, statements=tuple(i for i in listing.statements if i in early), outputs=())
-    return TrigonometricPass(
-        before, replace(listing, names=names, statements=tuple(rest)), angles, place, window
-    )
+    computed = set(listing.statements)
+    early = _needed(listing, angles, computed)
+    late = _needed(listing, [output.index for output in listing.outputs], computed - set(calls))
+    before = replace(listing, statements=early, outputs=())
+    return TrigonometricPass(before, replace(listing, names=names, statements=late), angles, place, window)
 
 
 def _is_trigonometric(listing: Listing, index: int) -> bool:
@@ -310,12 +313,14 @@ def _is_trigonometric(listing: Listing, index: int) -> bool:
     return node.kind == CALL and node.label in ("sin", "cos")
 
 
-def _needed_by(listing: Listing, roots: tuple[int, ...]) -> set[int]:
-    statements, needed, stack = set(listing.statements), set[int](), list(roots)
+def _needed(listing: Listing, roots: Iterable[int], computed: set[int]) -> tuple[int, ...]:
+    """The statements among ``computed`` that the roots need. What angles and results share is in both."""
+    needed: set[int] = set()
+    stack = list(roots)
     while stack:
         index = stack.pop()
-        if index in statements and index not in needed:
+        if index in computed and index not in needed:
             needed.add(index)
             node = listing.node(index)
             stack += [i for i in (node.a, node.b) if i >= 0]
-    return needed
+    return tuple(sorted(needed))

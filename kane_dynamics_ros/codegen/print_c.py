@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from string import Template
 from types import MappingProxyType
 
+import numpy as np
+
 from kane_dynamics_ros.codegen.derive import Derived
 from kane_dynamics_ros.codegen.functions import Function
 from kane_dynamics_ros.codegen.graph import CALL, CONSTANT
@@ -37,8 +39,10 @@ class Precision:
     batches: bool
 
     def number(self, value: float) -> str:
-        """A number of this type."""
-        return f"{value!r}{self.suffix}"
+        """A number of this type; what a division by a mass of 0 leaves is one too."""
+        if not math.isfinite(value):
+            return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
+        return f"{float(value)!r}{self.suffix}"
 
     def text(self, template: str) -> str:
         """C text with the type for ``$real`` and the suffix of numbers for ``${f}``."""
@@ -404,7 +408,8 @@ static inline int kd_invert($real *M)
             $real sum = i == j ? 1.0${f} / row[j] : 0.0${f};
             for (int k = 0; k < j; k++)
                 sum -= row[k] * M[k * n + i];
-            M[j * n + i] = M[i * n + j] = sum;
+            M[j * n + i] = sum;
+            M[i * n + j] = sum;
         }
     }
     return joint;
@@ -516,10 +521,12 @@ def c_header(
     version: str,
     precision: Precision = DOUBLE,
     costs: Mapping[str, str] = MappingProxyType({}),
+    legend: str = "",
 ) -> str:
     """The text of NAME.h.
 
-    ``costs``: what is to be stated of a function, by its name, beside the number of its operations.
+    ``costs``: what is to be stated of a function, by its name, beside the number of its operations;
+    ``legend``: what that means.
     """
     equations = derived.equations
     upper = name.upper()
@@ -538,7 +545,7 @@ def c_header(
         "#include <stddef.h>",
         "",
         "/* Conventions:",
-        conventions.replace("NAME", name) + " */",
+        "\n".join(filter(None, (conventions.replace("NAME", name), legend))) + " */",
         "",
         *(f"#define {upper}_{key} {value}" for key, value in sizes.items()),
         "",
@@ -658,7 +665,8 @@ def parameter_functions(name: str, derived: Derived, precision: Precision = DOUB
     text, count = _Text(derived.prepare, precision), len(derived.prepare.outputs)
     constants = []
     if any(function.composed == "defaults" for function in derived.equations.functions):
-        values = ", ".join(number(value) for value in derived.prepare.evaluated({"parameters": defaults}))
+        prepared = derived.prepare.evaluated({"parameters": np.array(defaults)})
+        values = ", ".join(map(number, prepared))
         constants = [f"static const {real} kd_defaults[{count}] = {{{values}}};", ""]
     return [
         *constants,

@@ -1,8 +1,8 @@
 """Print NAME_single.h and NAME_single.c: the same functions for ``float``, for small computers.
 
 ``print_c`` prints them, in another precision; from the C library they take sinf and cosf, nothing else. Each
-function states its operations, the most values that are alive at once, and the largest error of its results
-beside double precision.
+function states its operations, the most values that are alive at once, and the error of its results beside
+double precision: the largest of any element at ``STATES`` random states, over the largest element at all.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,13 @@ from kane_dynamics_ros.codegen.print_c import (
     support,
 )
 
-STATES = 256  # random states at which the error is measured
+STATES = 4096  # random states at which the error is measured
+LARGEST = {"q": np.pi, "qd": 2.0, "qdd": 5.0, "tau": 10.0, "wrench": 5.0}  # of the states, rad and SI units
+ERROR = f"""\
+   error: of a result beside double precision, the largest of {STATES} random states, relative to the largest
+   result at any of them (within |q| {LARGEST["q"]:.2f}, |qd| {LARGEST["qd"]:g}, |qdd| {LARGEST["qdd"]:g}, \
+|tau| {LARGEST["tau"]:g}, |wrench| {LARGEST["wrench"]:g}). A result that is small beside
+   that, as an effort that gravity hardly needs, has larger errors relative to itself."""
 BYTES = 4  # of a float
 SUFFIX = "_single"
 SINGLE = Precision("float", "f", "kd_tanh", batches=False)
@@ -36,7 +42,7 @@ class SingleCost:
 
     operations: int
     temporaries: int  # values alive at once, at most
-    error: float  # of any element, relative to the largest of the state
+    error: float  # beside double precision, relative to the largest result
 
     @property
     def stack(self) -> int:
@@ -49,13 +55,15 @@ def single_costs(derived: Derived) -> dict[str, SingleCost]:
     equations, counts = derived.equations, derived.operations()
     n = equations.n
     rng = np.random.default_rng(0)
-    scale = {"q": np.pi, "qd": 2.0, "qdd": 5.0, "tau": 10.0, "wrench": 5.0}
     width = {"wrench": 6}
-    state = {k: rng.uniform(-s, s, (width.get(k, n), STATES)).astype(np.float32) for k, s in scale.items()}
+    state = {
+        name: rng.uniform(-largest, largest, (width.get(name, n), STATES)).astype(np.float32)
+        for name, largest in LARGEST.items()
+    }
     parameters = np.array(default_parameters(equations.layout, derived.chain))
     for name in ("viscous", "coulomb"):  # without any, friction would have no error
         parameters[equations.layout.slices()[name]] = 1.0
-    prepared = derived.prepare.evaluated({"parameters": list(parameters)})
+    prepared = derived.prepare.evaluated({"parameters": parameters})
     found = {}
     for function in equations.functions:
         if not function.composed:
@@ -68,7 +76,7 @@ def single_costs(derived: Derived) -> dict[str, SingleCost]:
 def _error(
     listing: Listing, function: Function, state: Mapping[str, np.ndarray], prepared: list[float]
 ) -> float:
-    """Largest error of a result, relative to the largest element, beside double precision."""
+    """The largest error beside double precision over the largest result; NaN where M is singular."""
     results = len(listing.outputs) - 2 * function.pivots
     single, double = (
         np.array(
@@ -85,9 +93,10 @@ def _error(
         )
         for kind in (np.float32, np.float64)
     )
-    largest = np.abs(double).max(axis=0)
-    largest[largest == 0.0] = 1.0
-    return float((np.abs(single - double).max(axis=0) / largest).max())
+    with np.errstate(invalid="ignore"):  # infinite less infinite, where M is singular
+        error = float(np.abs(single - double).max())
+    largest = float(np.abs(double).max())
+    return error / largest if largest > 0.0 else error
 
 
 def alive(listing: Listing) -> int:
@@ -133,7 +142,7 @@ def single_sources(name: str, derived: Derived, version: str) -> dict[str, str]:
         else:
             listing = derived.listings[function.name]
             lines += c_function(own, equations.n, function, listing, passes, SINGLE)
-    header = c_header(own, derived, version, SINGLE, costs)
+    header = c_header(own, derived, version, SINGLE, costs, ERROR)
     return {f"{own}.h": header, f"{own}.c": "\n".join(lines)}
 
 

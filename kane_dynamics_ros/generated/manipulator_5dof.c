@@ -175,7 +175,8 @@ static inline int kd_invert(double *M)
             double sum = i == j ? 1.0 / row[j] : 0.0;
             for (int k = 0; k < j; k++)
                 sum -= row[k] * M[k * n + i];
-            M[j * n + i] = M[i * n + j] = sum;
+            M[j * n + i] = sum;
+            M[i * n + j] = sum;
         }
     }
     return joint;

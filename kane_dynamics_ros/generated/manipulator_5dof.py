@@ -2,6 +2,7 @@
 
 
 from math import cos, sin, tanh
+from numbers import Real
 
 
 # `kane_dynamics verify --record` writes here what it found:
@@ -12,7 +13,7 @@ MODEL = {'name': 'manipulator_5dof',
  'generator': '0.1.0',
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '3114ea162a27a625b4275caf4fc8044fb8ec62389154ddc332b2eaa0db0518cd',
+ 'c_sha256': 'a24ca6119f9fdc787c1002b35966cedcec22d112f1459042011f0a851470e008',
  'root': 'base',
  'tip': 'tool',
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -290,6 +291,15 @@ MODEL = {'name': 'manipulator_5dof',
                             'calls': 5}}}
 
 
+def _numbers(values, function):
+    # math.sin makes a float, often NaN, of a symbol or a tensor, and says nothing.
+    if function in (sin, cos, tanh) and not all(isinstance(value, Real) for value in values):
+        raise TypeError(
+            "math's functions take numbers; for others give their own, as in inverse_dynamics(q, qd, qdd, "
+            "sin=casadi.sin, cos=casadi.cos)"
+        )
+
+
 def prepare(parameters):
     """What parameters imply."""
     t0 = 0.5 * (parameters[12] + (parameters[7] + parameters[10]))
@@ -363,6 +373,8 @@ def inverse_dynamics(q, qd, qdd, sin=sin, cos=cos):
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
     (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q1)
     t1 = cos(q1)
     t2 = sin(q2)
@@ -423,6 +435,8 @@ def inverse_dynamics_with(prepared, q, qd, qdd, sin=sin, cos=cos):
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
     (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -522,6 +536,8 @@ def bias_with(prepared, q, qd, sin=sin, cos=cos):
     """V(q, qd), without friction."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -609,6 +625,8 @@ def bias_with(prepared, q, qd, sin=sin, cos=cos):
 def gravity_with(prepared, q, sin=sin, cos=cos):
     """effort that holds the arm at rest."""
     (q0, q1, q2, q3, q4,) = q
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -644,6 +662,8 @@ def gravity_with(prepared, q, sin=sin, cos=cos):
 def mass_matrix_with(prepared, q, sin=sin, cos=cos):
     """M(q), rotor inertia included."""
     (q0, q1, q2, q3, q4,) = q
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q1)
     t1 = cos(q1)
     t2 = sin(q3)
@@ -733,6 +753,8 @@ def forward_dynamics_with(prepared, q, qd, tau, sin=sin, cos=cos):
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
     (tau0, tau1, tau2, tau3, tau4,) = tau
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -912,6 +934,8 @@ def inverse_dynamics_derivatives_with(prepared, q, qd, qdd, sin=sin, cos=cos):
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
     (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -1241,6 +1265,8 @@ def coriolis(prepared, q, qd, sin=sin, cos=cos):
     """C(q, qd) of Christoffel symbols."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q1)
     t1 = cos(q1)
     t2 = sin(q3)
@@ -1411,6 +1437,8 @@ def regressor(prepared, q, qd, qdd, sin=sin, cos=cos):
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
     (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -1836,6 +1864,8 @@ def reaction_wrenches(prepared, q, qd, qdd, sin=sin, cos=cos):
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
     (qdd0, qdd1, qdd2, qdd3, qdd4,) = qdd
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -1979,6 +2009,8 @@ def energy(prepared, q, qd, sin=sin, cos=cos):
     """kinetic and potential energy."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -2036,6 +2068,8 @@ def energy(prepared, q, qd, sin=sin, cos=cos):
 def tip_pose(prepared, q, sin=sin, cos=cos):
     """homogeneous transform of the tip in the root frame."""
     (q0, q1, q2, q3, q4,) = q
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -2082,6 +2116,8 @@ def tip_pose(prepared, q, sin=sin, cos=cos):
 def tip_jacobian(prepared, q, sin=sin, cos=cos):
     """angular, then linear velocity of the tip."""
     (q0, q1, q2, q3, q4,) = q
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -2139,6 +2175,8 @@ def tip_velocity(prepared, q, qd, sin=sin, cos=cos):
     """J qd."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -2171,6 +2209,8 @@ def tip_velocity(prepared, q, qd, sin=sin, cos=cos):
 def center_of_mass(prepared, q, sin=sin, cos=cos):
     """of all that moves, in the root frame."""
     (q0, q1, q2, q3, q4,) = q
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -2207,6 +2247,8 @@ def center_of_mass(prepared, q, sin=sin, cos=cos):
 def center_of_mass_jacobian(prepared, q, sin=sin, cos=cos):
     """its linear velocity."""
     (q0, q1, q2, q3, q4,) = q
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -2281,6 +2323,8 @@ def center_of_mass_velocity(prepared, q, qd, sin=sin, cos=cos):
     """JC qd."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -2343,6 +2387,8 @@ def external_effort(prepared, q, wrench, sin=sin, cos=cos):
     """J^T w of a wrench in tip axes."""
     (q0, q1, q2, q3, q4,) = q
     (wrench0, wrench1, wrench2, wrench3, wrench4, wrench5,) = wrench
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q2)
     t1 = cos(q2)
     t2 = sin(q3)
@@ -2369,6 +2415,8 @@ def external_effort_derivatives(prepared, q, wrench, sin=sin, cos=cos):
     """d (J^T w) / d q, the wrench fixed in tip axes."""
     (q0, q1, q2, q3, q4,) = q
     (wrench0, wrench1, wrench2, wrench3, wrench4, wrench5,) = wrench
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q1)
     t1 = cos(q1)
     t2 = sin(q2)
@@ -2424,6 +2472,8 @@ def external_wrenches(prepared, q, wrench, sin=sin, cos=cos):
     """force, then torque about each joint, that a wrench at the tip brings there, in link axes."""
     (q0, q1, q2, q3, q4,) = q
     (wrench0, wrench1, wrench2, wrench3, wrench4, wrench5,) = wrench
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q1)
     t1 = cos(q1)
     t2 = sin(q2)
@@ -2483,6 +2533,8 @@ def external_effort_in_root(prepared, q, wrench, sin=sin, cos=cos):
     """J^T w of a wrench in root axes."""
     (q0, q1, q2, q3, q4,) = q
     (wrench0, wrench1, wrench2, wrench3, wrench4, wrench5,) = wrench
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -2517,6 +2569,8 @@ def external_effort_in_root_derivatives(prepared, q, wrench, sin=sin, cos=cos):
     """d (J^T w) / d q, the wrench fixed in root axes."""
     (q0, q1, q2, q3, q4,) = q
     (wrench0, wrench1, wrench2, wrench3, wrench4, wrench5,) = wrench
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -2589,6 +2643,8 @@ def momentum(prepared, q, qd, sin=sin, cos=cos):
     """p = M qd, then C^T qd - g, to which p' adds the efforts."""
     (q0, q1, q2, q3, q4,) = q
     (qd0, qd1, qd2, qd3, qd4,) = qd
+    if type(q0 + q1 + q2 + q3 + q4) is not float:
+        _numbers(q, sin)
     t0 = sin(q0)
     t1 = cos(q0)
     t2 = sin(q1)
@@ -2667,6 +2723,8 @@ def momentum(prepared, q, qd, sin=sin, cos=cos):
 def friction(prepared, qd, tanh=tanh):
     """viscous * qd + coulomb * tanh(qd / coulomb_velocity)."""
     (qd0, qd1, qd2, qd3, qd4,) = qd
+    if type(qd0 + qd1 + qd2 + qd3 + qd4) is not float:
+        _numbers(qd, tanh)
     return [
         (qd0 * prepared[8]) + (prepared[13] * tanh((qd0 / prepared[18]))),
         (qd1 * prepared[9]) + (prepared[14] * tanh((qd1 / prepared[18]))),
@@ -2676,4 +2734,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "876739b1c4247850bf6f346ce299c7cd39161a0ecb1817a59fced8c4675a30d6"
+CONTENT_SHA256 = "35f2f2555dd541016cd2d3de4933fccad7e28f14c0f80c36671ee1ed0bf55152"

@@ -101,7 +101,7 @@ def test_71_no_expression_is_printed_into_a_docstring(tree):
 
 def test_72_74_76_no_derivative_and_no_time_is_left_in_the_code(tree):
     imported = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    assert [node.module for node in imported] == ["math"]
+    assert [node.module for node in imported] == ["math", "numbers"]
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     assert not names & {"Derivative", "Symbol", "sympy", "dynamicsymbols", "t"}
 

@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
 
+import casadi
 import numpy as np
 import pytest
 from compilers import C_COMPILER, CPP_COMPILER
@@ -20,7 +22,6 @@ from random_chains import random_chain, random_state
 from kane_dynamics_ros.checksum import RECORD
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import (
-    ModuleNameError,
     OutputError,
     checked_name,
     module_name,
@@ -116,12 +117,24 @@ def test_a_module_name_is_made_from_any_text(text: str, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a b", "9", "class", "../x", "", "x;y"])
 def test_a_chosen_name_must_be_an_identifier(name: str) -> None:
-    with pytest.raises(ModuleNameError) as raised:
+    with pytest.raises(OutputError) as raised:
         checked_name(name)
-    assert str(raised.value) == (
-        f"--name {name!r}: allowed are ASCII letters, digits and underscores, not beginning with a digit, "
-        "and no keyword of Python; choose another name"
-    )
+    assert (raised.value.code, raised.value.name) == ("bad_name", name)
+
+
+@pytest.mark.parametrize("name", ["math", "numpy", "Float", "stdint", "json", "kd", "KD", "kd_arm"])
+def test_a_name_that_would_hide_another_library_or_meet_our_own_c_functions_is_refused(name: str) -> None:
+    with pytest.raises(OutputError) as raised:
+        checked_name(name)
+    assert (raised.value.code, raised.value.name) == ("bad_name", name)
+    assert module_name(name) == f"robot_{name.lower()}"
+
+
+@pytest.mark.skipif(C_COMPILER is None, reason="no C compiler on this machine")
+def test_a_robot_that_is_named_as_our_own_c_functions_begin_compiles(tmp_path: Path) -> None:
+    chain = replace(random_chain(np.random.default_rng(0), 2), robot="KD")
+    source = write_module(derive(chain), module_name(chain.robot), tmp_path)[2]
+    subprocess.run([C_COMPILER, "-std=c99", "-fsyntax-only", source], check=True)
 
 
 def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
@@ -129,9 +142,7 @@ def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     derived = derive(random_chain(np.random.default_rng(0), 1))
     with pytest.raises(OutputError) as raised:
         write_module(derived, "arm", tmp_path / "file")
-    assert str(raised.value) == (
-        f"{tmp_path / 'file'}: cannot write the generated module: File exists; choose another -o DIR"
-    )
+    assert (raised.value.code, raised.value.folder) == ("unwritable", tmp_path / "file")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -140,9 +151,7 @@ def test_a_file_that_cannot_be_replaced_leaves_the_others(tmp_path: Path) -> Non
     (tmp_path / "arm.c").mkdir()
     with pytest.raises(OutputError) as raised:
         write_module(derived, "arm", tmp_path)
-    assert str(raised.value) == (
-        f"{tmp_path}: cannot write the generated module: arm.c is a folder; choose another -o DIR"
-    )
+    assert (raised.value.code, raised.value.reason) == ("unwritable", "arm.c is a folder")
     assert [path.name for path in tmp_path.iterdir()] == ["arm.c"]
 
 
@@ -153,10 +162,8 @@ def test_a_file_that_was_not_generated_is_never_replaced(suffix: str, tmp_path: 
     own.write_text("a day's work\n")
     with pytest.raises(OutputError) as raised:
         write_module(derived, "arm", tmp_path)
-    assert str(raised.value) == (
-        f"{tmp_path}: cannot write the generated module: {own.name} is there already, and was not generated; "
-        "choose another -o DIR"
-    )
+    assert (raised.value.code, raised.value.folder) == ("not_generated", tmp_path)
+    assert own.name in raised.value.reason
     assert own.read_text() == "a day's work\n"
     assert list(tmp_path.iterdir()) == [own]
     own.unlink()
@@ -201,8 +208,37 @@ def test_generated_code_holds_no_symbols_of_the_derivation(tmp_path: Path) -> No
     names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
     known = re.compile(
         r"(q|qd|qdd|tau|wrench|t)\d*|prepared|parameters|sin|cos|tanh|MODEL|VERIFIED|CONTENT_SHA256"
+        r"|type|float|_numbers|function|values?|all|isinstance|Real|TypeError"
     )
     assert [name for name in names if not known.fullmatch(name)] == []
+
+
+@pytest.mark.parametrize("place", [0, 4])
+def test_a_symbol_meets_no_sine_of_numbers(place: int) -> None:
+    """``math.sin`` of CasADi's symbols is NaN, and of a tensor a number without a gradient."""
+    module = import_file(GOLDEN / "manipulator_5dof.py")
+    q = [0.1, 0.2, 0.3, 0.4, 0.5]
+    mixed = [casadi.SX.sym("x") if k == place else value for k, value in enumerate(q)]
+    with pytest.raises(TypeError, match=r"sin=.*cos="):
+        module.inverse_dynamics(mixed, q, q)
+    prepared = module.prepare(module.MODEL["defaults"])
+    with pytest.raises(TypeError, match=r"sin=.*cos="):
+        module.friction(prepared, mixed)
+    symbol = next(value for value in mixed if isinstance(value, casadi.SX))
+    tau = casadi.vertcat(*module.inverse_dynamics(mixed, q, q, sin=casadi.sin, cos=casadi.cos))
+    found = casadi.Function("tau", [symbol], [tau])(q[place])
+    assert np.ravel(found) == pytest.approx(module.inverse_dynamics(q, q, q), rel=1e-13, abs=1e-13)
+
+
+@pytest.mark.parametrize("number", [int, np.float32, np.float64, Fraction])
+def test_every_kind_of_real_number_is_taken(number: type) -> None:
+    module = import_file(GOLDEN / "manipulator_5dof.py")
+    q = [number(1), number(0), number(2), number(1), number(3)]
+    expected = module.inverse_dynamics([1.0, 0.0, 2.0, 1.0, 3.0], [0.0] * 5, [0.0] * 5)
+    tolerance = 1e-5 if number is np.float32 else 1e-14
+    assert module.inverse_dynamics(q, [0.0] * 5, [0.0] * 5) == pytest.approx(
+        expected, rel=tolerance, abs=tolerance
+    )
 
 
 def test_generation_costs_some_times_what_python_takes_to_read_the_result() -> None:
