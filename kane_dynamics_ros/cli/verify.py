@@ -13,8 +13,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array, symmetric
 from kane_dynamics_ros.checksum import RECORD
 from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_model_argument, named_model, read_chain
-from kane_dynamics_ros.description import Chain, Inertia
-from kane_dynamics_ros.description.findings import UnknownNameError
+from kane_dynamics_ros.description import Chain, DescriptionError, Inertia
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.physics_hash import compare_origin
 from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
@@ -50,13 +49,6 @@ class AnotherRobotError(KaneDynamicsError):
             f"and locks has {expected[:16]}; generate it again, or give the URDF that it was made from"
             f"{', with --xacro what it was made with' if urdf.endswith('.xacro') else ''}"
         )
-
-
-class UnknownChainError(KaneDynamicsError):
-    """The URDF lacks a link or joint between which, or with which, the module was generated."""
-
-    def __init__(self, module: str, error: UnknownNameError) -> None:
-        super().__init__(f"{module} was generated from another robot: {error}")
 
 
 def positive(text: str) -> int:
@@ -100,10 +92,11 @@ def run(arguments: argparse.Namespace) -> int:
     tip, root = arguments.tip or model.tip, arguments.root or model.root
     try:
         chain = read_chain(arguments.urdf, tip, locks, arguments.xacro, root)
-    except UnknownNameError as error:
-        if arguments.tip or arguments.root or arguments.lock:
+    except DescriptionError as error:
+        if error.code != "KD601" or arguments.tip or arguments.root or arguments.lock:
             raise
-        raise UnknownChainError(arguments.module, error) from error
+        message = f"{arguments.module} was generated from another robot: {error}"
+        raise KaneDynamicsError(message, "another_robot", module=arguments.module) from error
     origin = compare_origin(model, chain)
     if not origin.matches:
         raise AnotherRobotError(arguments.module, arguments.urdf, model.urdf_hash, origin.hash)

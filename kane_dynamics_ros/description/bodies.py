@@ -9,12 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import apply, cross, dot, transpose
-from kane_dynamics_ros.description.findings import (
-    ChainWithoutInertiaError,
-    NoInertiaMovedError,
-    Notes,
-    UnphysicalInertiaError,
-)
+from kane_dynamics_ros.description.findings import Notes, refusal
 from kane_dynamics_ros.description.geometry import (
     ROUNDING,
     Pose,
@@ -92,7 +87,7 @@ def body_of(parts: Parts, joint: Joint, notes: Notes) -> Body:
     """The body that ``joint`` carries.
 
     Summed in order of names, so that the order of the file's elements changes no bit. Raises
-    ``UnsupportedJointError``.
+    ``DescriptionError`` where a floating or planar joint is among its links.
     """
     links = attached_links(parts, joint.child)
     require_connected((part.joint for part in links if part.joint is not None), parts.held.lock, notes)
@@ -168,7 +163,15 @@ def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: 
             notes.add("KD406", message, *place[1:])
             continue
         indefinite = judge.indefinite() and has_negative_moment(link)
-        error = UnphysicalInertiaError(place, failed, indefinite, judge.suggestion(link.name))
+        harm = "the mass matrix is indefinite" if indefinite else "torques are those of no real body"
+        error = refusal(
+            "KD403",
+            place,
+            f"its inertia is physically impossible, so that {harm}: {failed}",
+            "take the values from CAD afresh (about the centre of mass, along the axes of "
+            "<inertial><origin>), or let --repair write the nearest possible ones"
+            f"{judge.suggestion(link.name)}",
+        )
         if indefinite:
             notes.refuse(error)
         else:
@@ -211,13 +214,23 @@ def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge",
     busy = {joint.coordinate for joint in joints if joint not in idle}
     if not busy and len(idle) > 1:
         place = notes.place(lines.get(joints[0].body), f"link {joints[0].body!r}")
-        notes.refuse(ChainWithoutInertiaError(place, [joint.name for joint in joints if not joint.back]))
+        names = listed(joint.name for joint in joints if not joint.back)
+        found = f"no joint of the chain ({names}) moves any inertia: all torques would be 0"
+        remedy = "give the links their <inertial>: mass, centre of mass and inertia"
+        notes.refuse(refusal("KD404", place, found, f"{remedy}, as from a data sheet or CAD"))
         return
     for joint in idle:
         if joint.coordinate not in busy and not joint.back:
             place = notes.place(lines.get(joint.body), f"link {joint.body!r}")
-            bodies = (joint.body, *joint.lumped)
-            error = NoInertiaMovedError(place, joint.name, bodies, judge.suggestion(joint.body))
+            bodies = listed((joint.body, *joint.lumped))
+            error = refusal(
+                "KD404",
+                place,
+                f"joint {joint.name!r} moves no inertia: nothing that it carries ({bodies}) resists its "
+                "motion, so the mass matrix is singular: there are torques, but no forward dynamics",
+                "give the link an <inertial>, give the joint a rotor inertia, or lock it "
+                f"(--lock {joint.name}=0){judge.suggestion(joint.body)}",
+            )
             if busy:
                 notes.warn_unless_strict(error)
             else:

@@ -16,12 +16,7 @@ from kane_dynamics_ros.description.bodies import (
     take_apart,
 )
 from kane_dynamics_ros.description.checks import note_inertias, note_joints, note_weak_limits
-from kane_dynamics_ros.description.findings import (
-    MimicError,
-    NoMovingJointError,
-    Notes,
-    TooLargeError,
-)
+from kane_dynamics_ros.description.findings import Notes, refusal, too_large
 from kane_dynamics_ros.description.geometry import Pose, inverse, lump
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Joint, MovingKind, Robot
 from kane_dynamics_ros.description.tree import (
@@ -33,6 +28,7 @@ from kane_dynamics_ros.description.tree import (
     hold,
     leader_of,
     moved_pose,
+    no_moving_joint,
     path_to,
     require_connected,
 )
@@ -120,19 +116,20 @@ def chosen_tip(robot: Robot, still: Collection[str], notes: Notes) -> str:
 def moving_joints(robot: Robot, tip: str, path: Sequence[Joint], held: HeldJoints, notes: Notes) -> set[str]:
     """The joints that move in the chain: those of the path, and their companions.
 
-    Raises ``UnsupportedJointError``, ``NoMovingJointError``, ``MimicError``, ``TooLargeError``.
+    Raises ``DescriptionError`` where none moves, or too many, or one cannot follow its leader.
     """
     require_connected(path, held.lock, notes)
     moving = {joint.name for joint in path if held.moves(joint)}
     if not moving:
-        raise NoMovingJointError(notes.place(None, None), robot.root, tip)
+        raise no_moving_joint(notes.place(), f"between the root {robot.root!r} and the tip {tip!r}")
     for joint in path:
         if joint.name in moving and joint.name in held.broken:
             place = notes.place(joint.line, f"joint {joint.name!r}")
-            raise MimicError(place, held.broken[joint.name])
+            found = f"its <mimic> cannot be followed: {held.broken[joint.name]}"
+            raise refusal("KD213", place, found, "fix or remove the <mimic>")
     moving |= companions(path, robot.joints, held)
     if len(moving) > MAX_MOVING_JOINTS:
-        raise TooLargeError(notes.place(None, None), "moving joints in the chain", MAX_MOVING_JOINTS)
+        raise too_large(notes.place(), MAX_MOVING_JOINTS, "moving joints in the chain")
     return moving
 
 

@@ -1,47 +1,30 @@
-"""URDF text to a Robot: read by ``urdf_parser_py`` from a checked copy, then frozen.
+"""URDF text to a Robot: one guarded parse, read by ``urdf_parser_py``, checked and frozen.
 
-What is wrong with a number of a link or joint is kept with it as a fault: whether it matters is known when a
+``urdf_parser_py`` is given the links and joints with what moves them alone, and each number in a form that
+its ``float()`` takes as URDF means it: it would stop at the first fault of any part, refuse files without
+what it requires and URDF does not, and take ``nan`` and ``1_0``. The tree itself says what its objects
+cannot: lines, armature, quaternions, shapes, transmissions and ros2_control.
+
+What is wrong with a number of a link or joint is kept with it as a defect: whether it matters is known when a
 chain is chosen. Only what leaves no tree at all is refused here.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, get_args
 
+from urdf_parser_py import urdf
+from urdf_parser_py.xml_reflection import core
+
 from kane_dynamics_ros.algebra import symmetric
-from kane_dynamics_ros.description.attributes import LARGEST, Reader
-from kane_dynamics_ros.description.checks import note_names
-from kane_dynamics_ros.description.extras import (
-    Extras,
-    joined_rotor_inertia,
-    note_broken_mimics,
-    read_extras,
-    shape_reach,
-)
-from kane_dynamics_ros.description.findings import (
-    DescriptionError,
-    DuplicateNameError,
-    InertiaWithoutMassError,
-    LimitOrderError,
-    MissingError,
-    NegativeMassError,
-    NegativeValueError,
-    Notes,
-    NotUrdfError,
-    OldXacroError,
-    OrientationError,
-    UnknownJointTypeError,
-    UnrunXacroError,
-    ZeroAxisError,
-)
-from kane_dynamics_ros.description.geometry import (
-    ROUNDING,
-    Pose,
-    principal_moments,
-    rotated_tensor,
-    rotation_quaternion,
-    rotation_rpy,
-)
+from kane_dynamics_ros.description import checks, geometry
+from kane_dynamics_ros.description.attributes import LARGEST, Reader, unrun_xacro
+from kane_dynamics_ros.description.extras import Extras, joined_rotor_inertia, read_extras, shape_reach
+from kane_dynamics_ros.description.findings import DescriptionError, Notes, missing, refusal
+from kane_dynamics_ros.description.geometry import Pose
 from kane_dynamics_ros.description.model import (
     MOVING,
     ZERO,
@@ -55,22 +38,15 @@ from kane_dynamics_ros.description.model import (
     Robot,
     Vector,
 )
-from kane_dynamics_ros.description.tree import check_tree
-from kane_dynamics_ros.description.urdf_elements import (
-    ROBOT,
-    UNREAD,
-    Defects,
-    UnknownItems,
-    checked_copy,
-    parse,
-)
+from kane_dynamics_ros.description.tree import check_tree, note_broken_mimics
 from kane_dynamics_ros.description.xml_tree import Element, note_text, parse_xml, strip_namespace
 
 KINDS: tuple[JointKind, ...] = get_args(JointKind)
-_OLD_XACRO = ("include", "macro", "insert_block")
 SHORTEST_AXIS = 1e-6  # shorter has no direction that its author meant
 SHORTEST_QUATERNION = 1e-6
 MOST_RADIANS = 2 * math.pi * 1.001  # [rad] nobody turns a frame further; 90 and 180 are degrees
+MOST_KINDS = 100  # of what is not read that are listed
+_OLD_XACRO = ("include", "macro", "insert_block")
 
 
 def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
@@ -78,27 +54,32 @@ def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
 
     Raises ``DescriptionError`` for what is no URDF or no tree. Other faults stay with their link or joint;
     ``serial_chain`` raises those that matter.
+
+    >>> robot = parse_robot('''<robot name="pendulum"><link name="base"/><link name="rod"/>
+    ...   <joint name="pivot" type="continuous"><parent link="base"/><child link="rod"/></joint></robot>''')
+    >>> robot.root, [joint.kind for joint in robot.joints]
+    ('base', ['continuous'])
     """
     root = parse_xml(text, source)
     notes = Notes(source)
     note_text(text, notes)
     strip_namespace(root, notes)
     check_is_urdf(root, notes)
-    unknown = UnknownItems({}, {}, {})
-    unknown.look_at(Reader(root, "robot", notes), ROBOT)
-    links = [copied(reader, unknown) for reader in named(root.all("link"), "link", notes)]
-    joints = [copied(reader, unknown) for reader in named(root.all("joint"), "joint", notes)]
+    unread = Unread({})
+    unread.look_at(Reader(root, "robot", notes), ROBOT)
+    links = [cleared_part(reader, unread) for reader in named(root.all("link"), "link", notes)]
+    joints = [cleared_part(reader, unread) for reader in named(root.all("joint"), "joint", notes)]
     name = Reader(root, "robot", notes).name().strip() if root.get("name") else "robot"
-    copy = Element("robot", {"name": name}, root.line, [part.copy for part in (*links, *joints)])
-    parsed = parse(copy, notes)
+    cleared_root = Element("robot", {"name": name}, root.line, [part.cleared for part in (*links, *joints)])
+    parsed = read_by_urdf_parser_py(cleared_root, notes)
     extras = read_extras(root, notes)
     made_links = tuple(read_link(part, element) for part, element in zip(links, parsed.links, strict=True))
     made_joints = tuple(
         read_joint(part, element, extras) for part, element in zip(joints, parsed.joints, strict=True)
     )
     root_link = check_tree(made_links, made_joints, root.line, notes)
-    unknown.write(notes)
-    note_names(made_links, made_joints, notes)
+    unread.write(notes)
+    checks.note_names(made_links, made_joints, notes)
     note_broken_mimics(made_joints, notes)
     notes.findings.sort(key=lambda finding: finding.line or 0)
     return Robot(name, root_link, made_links, made_joints, tuple(notes.findings), source)
@@ -108,45 +89,159 @@ def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
 
 
 def check_is_urdf(root: Element, notes: Notes) -> None:
-    """Raises ``NotUrdfError``, and ``UnrunXacroError`` or ``OldXacroError`` where a tag of xacro was left.
-
-    Such tags are noted where nothing is read anyway, as in ``<gazebo>``.
-    """
+    """Refuse another format, and tags of xacro; these are noted where nothing is read, as in ``<gazebo>``."""
     if root.tag != "robot":
-        raise NotUrdfError(notes.place(root.line, None), root.tag)
+        found = f"the outermost element is <{root.tag[:60]}>"
+        raise refusal("KD107", notes.place(root.line), found, "a URDF has <robot name='...'> there")
     waiting = [(root, False)]
     left_over: list[Element] = []
     while waiting:
         element, unread = waiting.pop()
         if element.tag.startswith("xacro:"):
             if not unread:
-                raise UnrunXacroError(notes.place(element.line, None), f"<{element.tag}>")
+                raise unrun_xacro(notes.place(element.line), f"<{element.tag}>")
             left_over.append(element)
         unread = unread or (element.tag in UNREAD and element.tag not in ("transmission", "ros2_control"))
         waiting.extend((child, unread) for child in reversed(element.children))
     for element in root.children:
         if element.tag in _OLD_XACRO:
-            raise OldXacroError(notes.place(element.line, None), element.tag)
+            raise refusal(
+                "KD106",
+                notes.place(element.line),
+                f"<{element.tag}> is xacro without its prefix, which xacro leaves as it is",
+                f'write <xacro:{element.tag}>, with xmlns:xacro="http://www.ros.org/wiki/xacro" in <robot>, '
+                "and so for the other tags of xacro",
+                is_tag=False,
+            )
     if left_over:
         times = f" ({len(left_over)} times)" if len(left_over) > 1 else ""
         message = f"<{left_over[0].tag[:60]}> was left in a block that is not read, and ignored{times}"
         notes.add("KD114", message, left_over[0].line)
 
 
-# Elements, their checked copies, and what urdf_parser_py made of these
+# What is read: of each element its attributes, as ``urdf_parser_py`` is given them, and the elements in it
 
 
-class RobotPart(NamedTuple):
-    """A link or joint: its element, the copy that urdf_parser_py reads, and what of it cannot be read."""
+def a_name(reader: Reader, name: str) -> str:
+    return reader.name(name)
+
+
+def a_number(reader: Reader, name: str) -> str:
+    if not reader.has(name):
+        raise missing(reader.place, f"attribute {name!r}")
+    return repr(reader.number(name))
+
+
+def a_number_or_0(reader: Reader, name: str) -> str:
+    return repr(reader.number(name)) if reader.has(name) else "0"
+
+
+def a_number_if_given(reader: Reader, name: str) -> str | None:
+    return repr(reader.number(name)) if reader.has(name) else None
+
+
+def a_bound(reader: Reader, name: str) -> str:
+    return repr(reader.bound(name)) if reader.has(name) else "0"
+
+
+def a_vector(reader: Reader, name: str) -> str | None:
+    return " ".join(map(repr, reader.numbers(name, 3))) if name in reader.element.attributes else None
+
+
+class Known(NamedTuple):
+    """What may stand in an element; ``beside``: known attributes that ``urdf_parser_py`` is not given."""
+
+    attributes: Mapping[str, Callable[[Reader, str], str | None]]
+    children: Mapping[str, "Known"] = {}
+    beside: tuple[str, ...] = ()
+
+
+_ORIGIN = Known({"xyz": a_vector, "rpy": a_vector}, beside=("quat_xyzw",))
+_MOMENTS = dict.fromkeys(("ixx", "iyy", "izz"), a_number) | dict.fromkeys(
+    ("ixy", "ixz", "iyz"), a_number_or_0
+)
+_INERTIAL = {"origin": _ORIGIN, "mass": Known({"value": a_number}), "inertia": Known(_MOMENTS)}
+_LIMITS = dict.fromkeys(("lower", "upper", "effort", "velocity"), a_bound)
+_FRICTION = dict.fromkeys(("damping", "friction"), a_number_if_given)
+LINK = Known({"name": a_name}, {"inertial": Known({}, _INERTIAL)}, beside=("type",))
+JOINT = Known(
+    {"name": a_name, "type": a_name},
+    {
+        "origin": _ORIGIN,
+        "parent": Known({"link": a_name}),
+        "child": Known({"link": a_name}),
+        "axis": Known({"xyz": a_vector}),
+        "limit": Known(_LIMITS, beside=("acceleration", "deceleration", "jerk")),
+        "dynamics": Known(_FRICTION, beside=("armature",)),
+        "mimic": Known({"joint": a_name, "multiplier": a_number_if_given, "offset": a_number_if_given}),
+    },
+)
+ROBOT = Known({"name": a_name}, {"link": LINK, "joint": JOINT}, beside=("version",))
+
+# Known elements that are not looked into; each is counted in one finding that says what is read of it.
+_NO_PART = (
+    "visual collision contact self_collision_checking collision_checking gazebo material sensor mujoco "
+    "safety_controller calibration"
+)
+UNREAD = {
+    **dict.fromkeys(_NO_PART.split(), "{} has no part in the motion and is not read"),
+    "ros2_control": "of {} only initial positions and rotor inertias are read",
+    "elastic": "{} bends the simulated arm, where asked for; the model takes the link as rigid",
+    "transmission": "of {} only rotor inertias are read",
+}
+FOREIGN = "{} is foreign to URDF and not read"
+
+
+class Unread(NamedTuple):
+    """What was met and not read, so that nothing is ignored in silence: by code and message, where."""
+
+    kinds: dict[tuple[str, str], list[Reader]]
+
+    def look_at(self, reader: Reader, known: Known) -> None:
+        """Sort what one element holds and ``known`` does not."""
+        tag = reader.element.tag
+        for child in reader.element.children:
+            if child.tag in known.children:
+                continue
+            where = Reader(child, reader.label, reader.notes)
+            if child.tag in UNREAD or ":" in child.tag:
+                self._add("KD212", UNREAD.get(child.tag, FOREIGN).format(f"<{child.tag[:60]}>"), where)
+            else:
+                self._add("KD209", f"unknown element <{child.tag[:60]}> in <{tag}> was not read", where)
+        for name in reader.element.attributes:
+            if name in known.attributes or name in known.beside or name.split(":")[0] == "xmlns":
+                continue
+            what = f"{name[:60]!r} of <{tag}>"
+            if ":" in name:
+                self._add("KD212", FOREIGN.format(what), reader)
+            else:
+                self._add("KD210", f"unknown attribute {what} was not read", reader)
+
+    def _add(self, code: str, message: str, where: Reader) -> None:
+        self.kinds.setdefault((code, message), []).append(where)
+
+    def write(self, notes: Notes) -> None:
+        """Write down each kind once, at the first place; of very many kinds only the first."""
+        for code in ("KD209", "KD210", "KD212"):
+            kinds = [(message, found) for (own, message), found in self.kinds.items() if own == code]
+            for message, (first, *others) in kinds[:MOST_KINDS]:
+                first.note(code, message + (f" ({len(others) + 1} times)" if others else ""))
+            if len(kinds) > MOST_KINDS:
+                line = kinds[MOST_KINDS][1][0].element.line
+                notes.add(code, f"{len(kinds) - MOST_KINDS} other kinds of them were not read either", line)
+
+
+# Links and joints cleared for ``urdf_parser_py``: what is read of them, in a form that it takes
+
+Defects = defaultdict[str, list[DescriptionError]]  # of a link or joint, by the child that they are in
+
+
+class Part(NamedTuple):
+    """A link or joint: its element, what urdf_parser_py is given of it, and what of it cannot be read."""
 
     reader: Reader
-    copy: Element
+    cleared: Element
     defects: Defects
-
-    def child(self, tag: str) -> Reader:
-        """The reader of the child called ``tag``, or of the part itself where there is none."""
-        found = self.reader.element.all(tag)
-        return self.reader.child(found[0]) if found else self.reader
 
 
 def named(elements: Iterable[Element], kind: str, notes: Notes) -> Iterator[Reader]:
@@ -156,51 +251,117 @@ def named(elements: Iterable[Element], kind: str, notes: Notes) -> Iterator[Read
         name = Reader(element, kind, notes).name()
         reader = Reader(element, f"{kind} {name!r}", notes)
         if name in lines:
-            raise DuplicateNameError(reader.place, lines[name])
+            found = f"the name was given before, in line {lines[name]}"
+            raise reader.refusal("KD202", found, "names must be unique: rename one")
         lines[name] = element.line
         yield reader
 
 
-def copied(reader: Reader, unknown: UnknownItems) -> RobotPart:
-    """The checked copy of a link or joint. Raises where its name, type, parent or child are missing."""
-    tag = reader.element.tag
-    copy, defects = checked_copy(reader, ROBOT.children[tag], unknown)
-    if tag == "joint":
-        kind = read_kind(reader)
-        copy.attributes["type"] = kind
+def cleared_part(reader: Reader, unread: Unread) -> Part:
+    """A link or joint, cleared. Raises where its name, type, parent or child are missing."""
+    defects: Defects = defaultdict(list)
+    element = cleared(reader, ROBOT.children[reader.element.tag], unread, defects)
+    if element.tag == "joint":
+        kind = element.attributes["type"].strip()
+        if kind not in KINDS:
+            raise reader.refusal("KD208", f"its type is {kind!r}", f"allowed are {', '.join(KINDS)}")
+        element.attributes["type"] = kind
         for role in ("parent", "child"):
-            if not copy.all(role):
-                raise MissingError(reader.place, f"element <{role}>")
-        if kind not in MOVING:
-            for part in ("axis", "limit", "mimic"):
-                defects.pop(part, None)
-                copy.children = [child for child in copy.children if child.tag != part]
-        # An axis without numbers is none, and a <mimic> that cannot be read has no leader.
-        without = [child for child in copy.children if child.tag == "axis" and not child.attributes]
-        without += copy.all("mimic") if defects["mimic"] else []
-        copy.children = [child for child in copy.children if child not in without]
-    return RobotPart(reader, copy, defects)
+            if not element.all(role):
+                raise missing(reader.place, f"element <{role}>")
+        # What does not move has no axis; an axis without numbers is none; a broken <mimic> has no leader.
+        without: set[str] = set() if kind in MOVING else {"axis", "limit", "mimic"}
+        for tag in without:
+            defects.pop(tag, None)
+        without |= {child.tag for child in element.all("axis") if not child.attributes}
+        without |= {"mimic"} if defects["mimic"] else set()
+        element.children = [child for child in element.children if child.tag not in without]
+    return Part(reader, element, defects)
 
 
-def read_kind(joint: Reader) -> JointKind:
-    """The joint's type. Raises ``UnknownJointTypeError``."""
-    text = joint.name("type").strip()
-    for kind in KINDS:
-        if text == kind:
-            return kind
-    raise UnknownJointTypeError(joint.place, text, KINDS)
+def cleared(reader: Reader, known: Known, unread: Unread, defects: Defects, part: str = "") -> Element:
+    """A copy of an element with what is known of it alone, each attribute checked.
+
+    ``part``: the child of a link or joint that the element belongs to. What cannot be read in it is one of
+    its ``defects``, and replaced; without name, type, parent and child there is no tree: what is wrong with
+    these is raised.
+    """
+    unread.look_at(reader, known)
+    copy = Element(reader.element.tag, {}, reader.element.line)
+    for name, written in known.attributes.items():
+        try:
+            text = written(reader, name)
+        except DescriptionError as error:
+            if part in ("", "parent", "child"):
+                raise
+            defects[part].append(error)
+            text = "1 0 0" if written is a_vector else "0"
+        if text is not None:
+            copy.attributes[name] = text
+    lines: dict[str, int] = {}
+    for element in reader.element.children:
+        if element.tag not in known.children:
+            continue
+        child, inside = reader.child(element), known.children[element.tag]
+        if element.tag in lines:
+            unread.look_at(child, inside)
+            child.note("KD211", f"given again; the first, in line {lines[element.tag]}, is used")
+            continue
+        lines[element.tag] = element.line
+        copy.children.append(cleared(child, inside, unread, defects, part or element.tag))
+    if copy.tag == "inertial" and "mass" not in lines:
+        copy.children.append(Element("mass", {"value": "0"}, copy.line))
+    return copy
+
+
+# ``urdf_parser_py`` reports through a function of its module, which all threads share.
+_LOCK = threading.Lock()
+
+
+def read_by_urdf_parser_py(root: Element, notes: Notes) -> Any:
+    """The ``urdf_parser_py`` robot of cleared elements; what it remarks becomes findings.
+
+    Raises ``DescriptionError`` where it refuses what was checked, as another version of it may.
+    """
+    with _remarks() as remarks:
+        try:
+            robot = urdf.Robot.from_xml(root, core.Path("robot"))
+        except Exception as error:  # it raises whatever its conversions raise
+            reason = " ".join(str(error).split())[:500]
+            found = f"urdf_parser_py cannot read it: {reason}"
+            place = notes.place(root.line, "robot")
+            raise refusal("KD112", place, found, "please report it with the URDF") from error
+    for remark in remarks:
+        notes.add("KD113", " ".join(remark.split()), root.line, "robot")
+    return robot
+
+
+@contextmanager
+def _remarks() -> Iterator[list[str]]:
+    """What ``urdf_parser_py`` reports in this thread meanwhile; other threads' reports go where they went."""
+    remarks: list[str] = []
+    thread = threading.get_ident()
+    with _LOCK:
+        before = core.on_error
+        core.on_error = lambda message: (
+            remarks.append(str(message)) if threading.get_ident() == thread else before(message)
+        )
+        try:
+            yield remarks
+        finally:
+            core.on_error = before
 
 
 # ``<link>``: its inertia about the centre of mass, in link axes
 
 
-def read_link(part: RobotPart, parsed: Any) -> Link:
+def read_link(part: Part, parsed: Any) -> Link:
     """A link. Its inertia is None where it has no ``<inertial>`` (URDF: massless)."""
     errors = [error for found in part.defects.values() for error in found]
     inertia = None
     if parsed.inertial is not None and not errors:
         try:
-            inertia = read_inertial(part, parsed.inertial)
+            inertia = read_inertial(part.reader.first("inertial"), parsed.inertial)
         except DescriptionError as error:
             errors.append(error)
     element = part.reader.element
@@ -208,58 +369,60 @@ def read_link(part: RobotPart, parsed: Any) -> Link:
     return Link(parsed.name, inertia, element.line, shape_reach(element), defects)
 
 
-def read_inertial(part: RobotPart, parsed: Any) -> Inertia:
-    """The inertia of a link in its frame. Raises ``NegativeMassError``, ``InertiaWithoutMassError``."""
-    inertial = part.child("inertial")
+def read_inertial(inertial: Reader, parsed: Any) -> Inertia:
+    """The inertia of a link in its frame."""
     mass = parsed.mass + 0.0
-    elements = {child.tag: child for child in reversed(inertial.element.children)}
     if mass < 0.0:
-        raise NegativeMassError(inertial.child(elements["mass"]).place, mass)
+        raise inertial.first("mass").refusal("KD401", f"its mass is {mass!r} kg", "a mass is 0 or more")
     J = parsed.inertia
     I_cm = (ZERO, ZERO, ZERO) if J is None else symmetric((J.ixx, J.ixy, J.ixz, J.iyy, J.iyz, J.izz))
     if mass == 0.0:
-        moments = principal_moments(I_cm)
-        if max(abs(moment) for moment in moments) > ROUNDING:
-            raise InertiaWithoutMassError(inertial.child(elements["inertia"]).place, moments)
-        if "mass" not in elements and "inertia" not in elements:
-            message = "it gives neither <mass> nor <inertia>: the link is taken as massless"
-            inertial.notes.add("KD413", message, *inertial.place[1:])
+        moments = geometry.principal_moments(I_cm)
+        if max(map(abs, moments)) > geometry.ROUNDING:
+            written = ", ".join(f"{moment:.6g}" for moment in moments)
+            found = f"its mass is 0 but its principal moments of inertia are {written} kg m^2"
+            remedy = "give the mass too, or neither (0 and 0: a massless frame)"
+            raise inertial.first("inertia").refusal("KD402", found, remedy)
+        if not inertial.element.all("mass") and J is None:
+            inertial.note("KD413", "it gives neither <mass> nor <inertia>: the link is taken as massless")
         return Inertia(0.0, ZERO, (ZERO, ZERO, ZERO))
     R_LI, p_LoLcm_L = read_pose(inertial, parsed.origin)
-    return Inertia(mass, p_LoLcm_L, rotated_tensor(R_LI, I_cm))
+    return Inertia(mass, p_LoLcm_L, geometry.rotated_tensor(R_LI, I_cm))
 
 
 # ``<joint>``: placement, axis, limits, coefficients, and what it follows
 
 
-class JointParts:
-    """Reads parts of a joint one by one; a part that cannot be read is a fault, and stands at its default."""
-
-    def __init__(self, part: RobotPart) -> None:
-        aspects: dict[str, Literal["placement", "axis"]] = {"origin": "placement", "axis": "axis"}
-        self.defects = [
-            Defect(aspects.get(tag, "motion"), error)
-            for tag, errors in part.defects.items()
-            for error in errors
-        ]
-
-    def add(self, aspect: Literal["placement", "axis", "motion"], error: DescriptionError) -> None:
-        self.defects.append(Defect(aspect, error))
-
-
-def read_joint(part: RobotPart, parsed: Any, extras: Extras) -> Joint:
-    """A joint; ``mimic`` is as written."""
-    parts = JointParts(part)
+def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
+    """A joint; ``mimic`` is as written. A part that cannot be read is a defect, and stands at its default."""
+    aspects: dict[str, Literal["placement", "axis"]] = {"origin": "placement", "axis": "axis"}
+    defects = [
+        Defect(aspects.get(tag, "motion"), error) for tag, errors in part.defects.items() for error in errors
+    ]
     joint, moving = part.reader, parsed.type in MOVING
+    pose, axis = Pose(), (1.0, 0.0, 0.0)
+    limits, coefficients = Limits(), dict.fromkeys(("damping", "friction", "armature"), 0.0)
     try:
         pose = read_pose(joint, parsed.origin)
     except DescriptionError as error:
-        parts.add("placement", error)
-        pose = Pose()
-    coefficients = read_coefficients(part, parsed.dynamics, parts)
-    found = extras.of_joint(parsed.name)
-    for defect in found.errors:
-        parts.add("motion", defect)
+        defects.append(Defect("placement", error))
+    try:
+        if parsed.dynamics is not None:
+            read_coefficients(joint.first("dynamics"), parsed.dynamics, coefficients)
+    except DescriptionError as error:
+        defects.append(Defect("motion", error))
+    defects += [Defect("motion", error) for error in extras.errors.get(parsed.name, ())]
+    motors = extras.motor_inertias.get(parsed.name, ())
+    rotor_inertia = joined_rotor_inertia(joint, coefficients["armature"], motors)
+    if moving:
+        try:
+            axis = read_axis(joint, parsed.axis)
+        except DescriptionError as error:
+            defects.append(Defect("axis", error))
+        try:
+            limits = read_limits(joint.first("limit"), parsed)
+        except DescriptionError as error:
+            defects.append(Defect("motion", error))
     return Joint(
         name=parsed.name,
         kind=parsed.type,
@@ -267,65 +430,55 @@ def read_joint(part: RobotPart, parsed: Any, extras: Extras) -> Joint:
         child=parsed.child,
         R_PJ=pose.R,
         p_PoJo_P=pose.p,
-        axis=read_axis(part, parsed.axis, parts) if moving else (1.0, 0.0, 0.0),
-        limits=read_limits(part, parsed, parts) if moving else Limits(),
+        axis=axis,
+        limits=limits,
         damping=coefficients["damping"],
         friction=coefficients["friction"],
-        rotor_inertia=joined_rotor_inertia(joint, coefficients["armature"], found.rotor_inertias),
+        rotor_inertia=rotor_inertia,
         mimic=read_mimic(parsed.mimic) if moving else None,
-        initial_position=found.initial_position,
+        initial_position=extras.initial_positions.get(parsed.name),
         line=joint.element.line,
-        defects=tuple(parts.defects),
+        defects=tuple(defects),
     )
 
 
-def read_coefficients(part: RobotPart, parsed: Any, parts: JointParts) -> dict[str, float]:
-    """Damping, friction and armature from ``<dynamics>``: 0 or more, 0 where absent."""
-    values = dict.fromkeys(("damping", "friction", "armature"), 0.0)
-    if parsed is None:
-        return values
-    dynamics = part.child("dynamics")
-    try:
-        given = {"damping": parsed.damping, "friction": parsed.friction}
-        if dynamics.has("armature"):  # of MuJoCo and Isaac; urdf_parser_py does not know it
-            given["armature"] = dynamics.number("armature")
-        for name, value in given.items():
-            if value is not None and value < 0.0:
-                raise NegativeValueError(dynamics.place, name, value)
-            values[name] = value or 0.0
-    except DescriptionError as error:
-        parts.add("motion", error)
-    return values
+def read_coefficients(dynamics: Reader, parsed: Any, coefficients: dict[str, float]) -> None:
+    """Fill in damping, friction and armature from ``<dynamics>``: 0 or more."""
+    given = {"damping": parsed.damping or 0.0, "friction": parsed.friction or 0.0}
+    if dynamics.has("armature"):  # of MuJoCo and Isaac; urdf_parser_py does not know it
+        given["armature"] = dynamics.number("armature")
+    for name, value in given.items():
+        coefficients[name] = dynamics.not_negative(name, value)
 
 
-def read_axis(part: RobotPart, parsed: list[float] | None, parts: JointParts) -> Vector:
+def read_axis(joint: Reader, parsed: list[float] | None) -> Vector:
     """The unit vector along the axis; 1 0 0 where none is given."""
-    axis = part.child("axis")
     if parsed is None:
-        axis.notes.add("KD306", "no <axis>: it is 1 0 0, as URDF says", *part.reader.place[1:])
+        joint.note("KD306", "no <axis>: it is 1 0 0, as URDF says")
         return (1.0, 0.0, 0.0)
+    axis = joint.first("axis")
     x, y, z = parsed
     length = math.hypot(x, y, z)
     if length < SHORTEST_AXIS:
-        parts.add("axis", ZeroAxisError(axis.place, (x, y, z)))
-        return (1.0, 0.0, 0.0)
+        found = f"its axis is {x!r} {y!r} {z!r}, which has no direction"
+        raise axis.refusal("KD304", found, "give a unit vector, as in 0 0 1")
     if abs(length - 1.0) > 1e-3:
-        axis.notes.add("KD305", f"the axis has length {length:.6g}: made 1", *axis.place[1:])
+        axis.note("KD305", f"the axis has length {length:.6g}: made 1")
     return (x / length, y / length, z / length)
 
 
-def read_limits(part: RobotPart, parsed: Any, parts: JointParts) -> Limits:
+def read_limits(limit: Reader, joint: Any) -> Limits:
     """Limits; 0 means unknown for effort, velocity, and for both positions; a continuous joint has none."""
-    limit = parsed.limit
-    if limit is None:
+    parsed = joint.limit
+    if parsed is None:
         return Limits()
-    lower, upper = finite(limit.lower), finite(limit.upper)
-    if parsed.type == "continuous" or lower == upper == 0.0:
+    lower, upper = finite(parsed.lower), finite(parsed.upper)
+    if joint.type == "continuous" or lower == upper == 0.0:
         lower = upper = None
     if lower is not None and upper is not None and lower > upper:
-        parts.add("motion", LimitOrderError(part.child("limit").place, lower, upper))
-        lower = upper = None
-    return Limits(lower, upper, positive(finite(limit.velocity)), positive(finite(limit.effort)))
+        found = f"its lower limit {lower!r} is above its upper limit {upper!r}"
+        raise limit.refusal("KD504", found, "exchange them")
+    return Limits(lower, upper, positive(finite(parsed.velocity)), positive(finite(parsed.effort)))
 
 
 def finite(value: float) -> float | None:
@@ -352,21 +505,22 @@ def read_mimic(parsed: Any) -> Mimic | None:
 def read_pose(owner: Reader, parsed: Any) -> Pose:
     """``<origin xyz rpy>``: position, and turns about the parent's fixed axes X, Y, Z; absent means 0.
 
-    Newer URDFs may give ``quat_xyzw`` in place of ``rpy``. Raises ``OrientationError``, and as ``numbers``.
+    Newer URDFs may give ``quat_xyzw`` in place of ``rpy``.
     """
     if parsed is None:
         return Pose()
-    origin = owner.child(owner.element.all("origin")[0])
+    origin = owner.first("origin")
     x, y, z = parsed.xyz
     if "quat_xyzw" in origin.element.attributes:
+        remedy = "give rpy (turns about X, Y, Z in rad), or one quaternion of length 1"
         if "rpy" in origin.element.attributes:
-            raise OrientationError(origin.place, "both rpy and quat_xyzw are given")
+            raise origin.refusal("KD309", "both rpy and quat_xyzw are given", remedy)
         quaternion = origin.numbers("quat_xyzw", 4)
         if math.hypot(*quaternion) < SHORTEST_QUATERNION:
-            raise OrientationError(origin.place, "quat_xyzw is 0")
-        return Pose(rotation_quaternion(*quaternion), (x, y, z))
+            raise origin.refusal("KD309", "quat_xyzw is 0", remedy)
+        return Pose(geometry.rotation_quaternion(*quaternion), (x, y, z))
     roll, pitch, yaw = parsed.rpy
     if max(abs(roll), abs(pitch), abs(yaw)) > MOST_RADIANS:
         written = " ".join(map(repr, parsed.rpy))
-        origin.notes.add("KD507", f"rpy is {written} rad: degrees written for radians?", *origin.place[1:])
-    return Pose(rotation_rpy(roll, pitch, yaw), (x, y, z))
+        origin.note("KD507", f"rpy is {written} rad: degrees written for radians?")
+    return Pose(geometry.rotation_rpy(roll, pitch, yaw), (x, y, z))

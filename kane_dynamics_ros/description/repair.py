@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import symmetric
-from kane_dynamics_ros.description.findings import InertiaWithoutMassError, Notes, Place
+from kane_dynamics_ros.description.findings import Notes, Place
 from kane_dynamics_ros.description.geometry import failed_condition, principal_moments
 from kane_dynamics_ros.description.model import Link, Matrix
 from kane_dynamics_ros.description.reader import parse_robot
@@ -15,8 +15,8 @@ from kane_dynamics_ros.description.text_edits import (
     TENSOR_ENTRIES,
     Edit,
     UrdfText,
-    UrdfTextError,
     parse_text,
+    uneditable,
 )
 from kane_dynamics_ros.description.xml_tree import Element
 from kane_dynamics_ros.text import listed
@@ -55,12 +55,12 @@ def repair_inertias(text: bytes, source: str | None = None) -> tuple[bytes, tupl
     A link without mass has no inertia: its tensor becomes 0.
 
     Raises ``DescriptionError`` as ``parse_robot``, and for what else is wrong with an inertia, as a negative
-    mass: there is no nearest right one. Raises ``UrdfTextError`` for text in UTF-16 or UTF-32.
+    mass: there is no nearest right one. Text in UTF-16 or UTF-32 cannot be changed.
     """
     robot = parse_robot(text, source)
     beyond_repair = Notes(source)
     for defect in (defect for link in robot.links for defect in link.defects):
-        if not isinstance(defect.error, InertiaWithoutMassError):
+        if defect.error.code != "KD402":
             beyond_repair.refuse(defect.error)
     beyond_repair.raise_errors()
     massless = {link.name for link in robot.links if link.defects}
@@ -78,7 +78,7 @@ def repair_inertias(text: bytes, source: str | None = None) -> tuple[bytes, tupl
         repairs.append(Repair(link, tensor.line, before, after))
         edits += tensor_edits(urdf, tensor, before, after)
     if impossible:
-        raise UrdfTextError(Place(source), f"no <inertia> was found of {listed(sorted(impossible))}")
+        raise uneditable(Place(source), f"no <inertia> was found of {listed(sorted(impossible))}")
     return urdf.edited(edits), tuple(repairs)
 
 

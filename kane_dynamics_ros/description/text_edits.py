@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kane_dynamics_ros.description.findings import Notes, Place
+from kane_dynamics_ros.description.findings import DescriptionError, Notes, Place, refusal
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml, strip_namespace
-from kane_dynamics_ros.errors import KaneDynamicsError
 
 TENSOR_ENTRIES = {"ixx": (0, 0), "ixy": (0, 1), "ixz": (0, 2), "iyy": (1, 1), "iyz": (1, 2), "izz": (2, 2)}
 
@@ -23,11 +22,9 @@ _AROUND = rb"(?:\s|<!--(?:(?!-->).)*-->)*"
 _NUMBER = re.compile(_AROUND + rb"([^\s<]+)" + _AROUND, re.DOTALL)
 
 
-class UrdfTextError(KaneDynamicsError):
+def uneditable(place: Place, found: str, remedy: str = "change the file by hand") -> DescriptionError:
     """A URDF's text that cannot be changed in place."""
-
-    def __init__(self, place: Place, reason: str) -> None:
-        super().__init__(f"{place}: {reason}")
+    return refusal("KD117", place, found, remedy)
 
 
 class Edit(NamedTuple):
@@ -55,7 +52,7 @@ class UrdfText:
     source: str | None
 
     def start_tag(self, element: Element) -> StartTag:
-        """The start tag of an element, part by part. Raises ``UrdfTextError``."""
+        """The start tag of an element, part by part. Raises ``DescriptionError`` where it is not found."""
         values: dict[str, tuple[int, int]] = {}
         tag = _TAG.match(self.data, element.start)
         at = element.start if tag is None else tag.end()
@@ -65,7 +62,7 @@ class UrdfText:
         end = _TAG_END.match(self.data, at)
         if tag is None or end is None:
             place = Place(self.source, element.line, f"<{element.tag}>")
-            raise UrdfTextError(place, "its tag was not found in the text; save the file as UTF-8")
+            raise uneditable(place, "its tag was not found in the text", "save the file as UTF-8")
         return StartTag(values, at, end.end())
 
     def attribute(self, element: Element, name: str, value: str) -> Edit:
@@ -101,10 +98,10 @@ class UrdfText:
 
 
 def parse_text(data: bytes, source: str | None = None) -> UrdfText:
-    """A URDF's text for edits. Raises ``UrdfTextError`` for UTF-16 and UTF-32, and as ``parse_xml``."""
+    """A URDF's text for edits. Raises ``DescriptionError`` for UTF-16 and UTF-32, and as ``parse_xml``."""
     if b"\x00" in data:
-        place = Place(source)
-        raise UrdfTextError(place, "its encoding is none of UTF-8, Latin-1 or ASCII; save it as UTF-8")
+        found = "its encoding is none of UTF-8, Latin-1 or ASCII"
+        raise uneditable(Place(source), found, "save it as UTF-8")
     root = parse_xml(data, source)
     strip_namespace(root, Notes(source))
     return UrdfText(data, root, source)

@@ -6,23 +6,17 @@ from typing import NamedTuple
 
 from kane_dynamics_ros.algebra import scale
 from kane_dynamics_ros.description.attributes import LARGEST
-from kane_dynamics_ros.description.extras import trace_mimics
 from kane_dynamics_ros.description.findings import (
-    LockError,
-    LoopError,
-    MissingError,
-    NoMovingJointError,
+    DescriptionError,
     Notes,
     Place,
-    SeveralParentsError,
-    SeveralRootsError,
-    TipNotBelowRootError,
-    UndefinedLinkError,
-    UnknownNameError,
-    UnsupportedJointError,
+    missing,
+    refusal,
+    unknown_name,
 )
 from kane_dynamics_ros.description.geometry import Pose, rotation_about
 from kane_dynamics_ros.description.model import IDENTITY, MOVING, ZERO, Joint, Link, Mimic, Robot
+from kane_dynamics_ros.text import listed
 
 # Whether links and joints form one tree
 
@@ -30,32 +24,37 @@ from kane_dynamics_ros.description.model import IDENTITY, MOVING, ZERO, Joint, L
 def check_tree(links: Sequence[Link], joints: Sequence[Joint], line: int, notes: Notes) -> str:
     """The root link's name. Raises for what is no tree with a moving joint, at ``line`` of ``<robot>``."""
     if not links:
-        raise MissingError(notes.place(line, "robot"), "element <link>")
+        raise missing(notes.place(line, "robot"), "element <link>")
     by_child = parents(links, joints, notes)
     roots = [link.name for link in links if link.name not in by_child]
     if not roots:
         raise loop_error(links[0].name, by_child, notes)
     if len(roots) > 1:
-        raise SeveralRootsError(notes.place(line, "robot"), roots)
+        found = f"several links have no parent: {listed(roots)}"
+        remedy = "one root is allowed: join the others to it by joints"
+        raise refusal("KD204", notes.place(line, "robot"), found, remedy)
     check_reached(roots[0], links, joints, by_child, notes)
     if all(joint.kind == "fixed" for joint in joints):
-        raise NoMovingJointError(notes.place(line, "robot"), roots[0], None)
+        raise no_moving_joint(notes.place(line, "robot"), "in the whole robot")
     return roots[0]
 
 
 def parents(links: Iterable[Link], joints: Iterable[Joint], notes: Notes) -> dict[str, Joint]:
-    """The joint above each link. Raises ``UndefinedLinkError``, ``SeveralParentsError``."""
+    """The joint above each link. Refuses joints that name no link, and links with two joints above."""
     names = {link.name: link for link in links}
     by_child: dict[str, Joint] = {}
     for joint in joints:
         place = notes.place(joint.line, f"joint {joint.name!r}")
         for role, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in names:
-                raise UndefinedLinkError(place, role, link)
+                found = f"its {role} link {link!r} is not defined"
+                raise refusal("KD203", place, found, f"add <link name={link!r}/> or fix the name")
         other = by_child.setdefault(joint.child, joint)
         if other is not joint:
             where = notes.place(names[joint.child].line, f"link {joint.child!r}")
-            raise SeveralParentsError(where, (other.name, joint.name))
+            found = f"it is the child of several joints: {listed((other.name, joint.name))}"
+            remedy = "a link has one parent (closed loops are not URDF): remove the others"
+            raise refusal("KD206", where, found, remedy)
     return by_child
 
 
@@ -82,45 +81,124 @@ def check_reached(
             raise loop_error(link.name, by_child, notes)
 
 
-def loop_error(link: str, by_child: dict[str, Joint], notes: Notes) -> LoopError:
+def loop_error(link: str, by_child: dict[str, Joint], notes: Notes) -> DescriptionError:
     """The loop above ``link``: climb until a link comes twice; what lies between is the loop."""
     climbed: dict[str, Joint] = {}
     while link not in climbed:
         climbed[link] = by_child[link]
         link = by_child[link].parent
     joints = list(climbed.values())[list(climbed).index(link) :]
-    return LoopError(
-        notes.place(joints[0].line, f"joint {joints[0].name!r}"), [j.name for j in reversed(joints)]
-    )
+    place = notes.place(joints[0].line, f"joint {joints[0].name!r}")
+    found = f"joints form a loop: {listed(joint.name for joint in reversed(joints))}"
+    return refusal("KD205", place, found, "a URDF is a tree: remove the joint that closes the loop")
+
+
+def no_moving_joint(place: Place, path: str) -> DescriptionError:
+    """A robot or chain that does not move."""
+    remedy = "a chain needs at least one revolute, continuous or prismatic joint that is not locked"
+    return refusal("KD207", place, f"no joint moves {path}", f"{remedy}: choose another --tip")
+
+
+# Joints that follow others: each follower traced to the joint that leads in the end
+
+
+class Mimics(NamedTuple):
+    """Followers with the leader at the end of their line, multiplier and offset composed.
+
+    Then the followers whose ``<mimic>`` cannot be followed, with the reason.
+    """
+
+    traced: dict[str, Mimic]
+    broken: dict[str, str]
+
+
+def trace_mimics(joints: Sequence[Joint]) -> Mimics:
+    """Trace each follower of a robot."""
+    by_name = {joint.name: joint for joint in joints}
+    mimics = Mimics({}, {})
+    for joint in joints:
+        trace(joint, by_name, mimics)
+    return mimics
+
+
+def trace(follower: Joint, by_name: Mapping[str, Joint], mimics: Mimics) -> None:
+    """Climb from ``follower`` to a joint that follows none, then compose on the way back.
+
+    q = m (m' q_leader + b') + b, where the leader itself follows with m' and b'.
+    """
+    line: dict[str, Mimic] = {}
+    joint, reason = follower, None
+    while joint.mimic is not None and joint.name not in mimics.traced and reason is None:
+        if joint.name in line:
+            reason = f"followers in a ring: {listed(line)}"
+        line[joint.name] = joint.mimic
+        reason = reason or mimics.broken.get(joint.name) or broken_leader(joint.mimic.leader, by_name)
+        joint = by_name.get(joint.mimic.leader, joint)
+    for name, (leader, m, b) in ((n, (o.leader, o.multiplier, o.offset)) for n, o in reversed(line.items())):
+        above = mimics.traced.get(leader)
+        if reason is None and above is not None:
+            leader, m, b = above.leader, m * above.multiplier, m * above.offset + b
+        if reason is None and max(abs(m), abs(b)) > LARGEST:
+            reason = "multiplier or offset too large along the line of its leaders"
+        if reason is None:
+            mimics.traced[name] = Mimic(leader, m, b)
+        else:
+            mimics.broken[name] = reason
+
+
+def broken_leader(leader: str, by_name: Mapping[str, Joint]) -> str | None:
+    """Why ``leader`` cannot lead; None when it can."""
+    if leader not in by_name:
+        return f"there is no joint {leader!r}"
+    kind = by_name[leader].kind
+    return None if kind in MOVING else f"its leader {leader!r} is a {kind} joint"
+
+
+def note_broken_mimics(joints: Sequence[Joint], notes: Notes) -> None:
+    """Note followers that cannot follow; they are refused only where they move with a chain."""
+    broken = trace_mimics(joints).broken
+    for joint in joints:
+        if joint.name in broken:
+            message = (
+                f"its <mimic> cannot be followed: {broken[joint.name]}; refused where it moves in a chain"
+            )
+            notes.add("KD216", message, joint.line, f"joint {joint.name!r}")
 
 
 # Which joints of a robot are held, and where: locked ones, followers of these, and branches
 
 
 def check_locks(robot: Robot, lock: Mapping[str, float]) -> None:
-    """Raises ``UnknownNameError`` and ``LockError`` for a joint that is not there or cannot be locked so."""
+    """Raises ``DescriptionError`` for a joint that is not there or cannot be locked so."""
     joints = {joint.name: joint for joint in robot.joints}
     for name, value in lock.items():
         if name not in joints:
-            raise UnknownNameError(Place(robot.source), "joint", name, joints)
+            raise unknown_name(Place(robot.source), "joint", name, joints)
         joint = joints[name]
-        place = Place(robot.source, joint.line, f"joint {name!r}")
+        reason = None
         if not abs(value) <= LARGEST:
-            raise LockError(place, value, f"a finite position of at most {LARGEST:g} is needed")
-        if joint.kind == "fixed":
-            raise LockError(place, value, "it is fixed already: leave it out")
-        if joint.kind not in MOVING and value != 0.0:
-            raise LockError(place, value, f"a {joint.kind} joint can be locked at its origin only: give 0")
-        if joint.mimic is not None:
-            raise LockError(place, value, f"it follows joint {joint.mimic.leader!r}: lock that one")
+            reason = f"a finite position of at most {LARGEST:g} is needed"
+        elif joint.kind == "fixed":
+            reason = "it is fixed already: leave it out"
+        elif joint.kind not in MOVING and value != 0.0:
+            reason = f"a {joint.kind} joint can be locked at its origin only: give 0"
+        elif joint.mimic is not None:
+            reason = f"it follows joint {joint.mimic.leader!r}: lock that one"
+        if reason is not None:
+            place = Place(robot.source, joint.line, f"joint {name!r}")
+            raise refusal("KD610", place, f"it cannot be locked at {value!r}", reason)
 
 
 def require_connected(joints: Iterable[Joint], lock: Collection[str], notes: Notes) -> None:
-    """A floating or planar joint fixes nothing. Raises ``UnsupportedJointError`` unless it is locked."""
+    """A floating or planar joint fixes nothing: it is refused unless it is locked."""
     for joint in joints:
         if joint.kind in ("floating", "planar") and joint.name not in lock:
             place = notes.place(joint.line, f"joint {joint.name!r}")
-            raise UnsupportedJointError(place, joint.kind, joint.name)
+            remedy = (
+                "begin the chain behind it (--root LINK, as for an arm on a mobile base), choose a --tip "
+                f"whose chain avoids it, or lock it at its origin (--lock {joint.name}=0)"
+            )
+            raise refusal("KD605", place, f"{joint.kind} joints are not part of a serial chain", remedy)
 
 
 class HeldJoints(NamedTuple):
@@ -155,10 +233,10 @@ def hold(robot: Robot, lock: Mapping[str, float], root: str | None = None) -> He
 
 
 def joints_below(robot: Robot, root: str) -> list[Joint]:
-    """The joints that link ``root`` leads to. Raises ``UnknownNameError``."""
+    """The joints that link ``root`` leads to. Raises ``DescriptionError`` where there is no such link."""
     names = [link.name for link in robot.links]
     if root not in names:
-        raise UnknownNameError(Place(robot.source), "link", root, names)
+        raise unknown_name(Place(robot.source), "link", root, names)
     below = children(robot.joints)
     found, waiting = [], [root]
     while waiting:
@@ -169,10 +247,7 @@ def joints_below(robot: Robot, root: str) -> list[Joint]:
 
 
 def below_root(robot: Robot, root: str) -> Robot:
-    """The part of the robot that link ``root`` carries, and the findings about it.
-
-    Raises ``UnknownNameError``.
-    """
+    """The part of the robot that link ``root`` carries, and the findings about it."""
     joints = {joint.name for joint in joints_below(robot, root)}
     links = {root, *(joint.child for joint in robot.joints if joint.name in joints)}
     left_out = [f"link {link.name!r}" for link in robot.links if link.name not in links]
@@ -225,11 +300,11 @@ def default_tip(robot: Robot, locked: Collection[str]) -> tuple[str, int]:
 def path_to(robot: Robot, tip: str, root: str | None = None) -> list[Joint]:
     """The joints from ``root``, by default the robot's, to ``tip``.
 
-    Raises ``UnknownNameError``, and ``TipNotBelowRootError``.
+    Raises ``DescriptionError`` for an unknown tip and for one that the root does not carry.
     """
     names = [link.name for link in robot.links]
     if tip not in names:
-        raise UnknownNameError(Place(robot.source), "link", tip, names)
+        raise unknown_name(Place(robot.source), "link", tip, names)
     above = {joint.child: joint for joint in robot.joints}
     path: list[Joint] = []
     link = tip
@@ -237,7 +312,9 @@ def path_to(robot: Robot, tip: str, root: str | None = None) -> list[Joint]:
         path.append(above[link])
         link = above[link].parent
     if root not in (None, link):
-        raise TipNotBelowRootError(Place(robot.source), str(root), tip)
+        found = f"no path leads from the root {root!r} to the tip {tip!r}"
+        remedy = "choose a --tip that the --root carries, or another --root"
+        raise refusal("KD611", Place(robot.source), found, remedy)
     return path[::-1]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.parsers import expat
 
-from kane_dynamics_ros.description.findings import DoctypeError, Notes, NotXmlError, Place, TooLargeError
+from kane_dynamics_ros.description.findings import DescriptionError, Notes, Place, refusal, too_large
 
 MAX_BYTES = 5_000_000
 MAX_ELEMENTS = 50_000
@@ -86,11 +86,11 @@ class _Builder:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self.count += 1
         if self.count > self.bounds.elements:
-            raise TooLargeError(self.place(), "elements", self.bounds.elements)
+            raise too_large(self.place(), self.bounds.elements, "elements")
         if len(attributes) > MAX_ATTRIBUTES:
-            raise TooLargeError(self.place(), "attributes of one element", MAX_ATTRIBUTES)
+            raise too_large(self.place(), MAX_ATTRIBUTES, "attributes of one element")
         if len(self.stack) >= MAX_DEPTH:
-            raise TooLargeError(self.place(), "levels of nesting", MAX_DEPTH)
+            raise too_large(self.place(), MAX_DEPTH, "levels of nesting")
         at = self.parser.CurrentByteIndex
         element = Element(tag, attributes, self.parser.CurrentLineNumber, start=at)
         if self.stack:
@@ -109,19 +109,20 @@ class _Builder:
 
     def doctype(self, name: str, system: str | None, public: str | None, internal: bool) -> None:
         if system or public or internal:
-            raise DoctypeError(self.place())
+            self.entity()
 
     def entity(self, *declaration: object) -> None:
-        raise DoctypeError(self.place())
+        found = "has a document type declaration with entities or an external part, which are never read"
+        raise refusal("KD104", self.place(), found, "remove the <!DOCTYPE ...>")
 
 
 def parse_xml(text: str | bytes, source: str | None = None, bounds: Bounds = URDF_BOUNDS) -> Element:
-    """Read XML. Raises ``NotXmlError``, ``TooLargeError``, ``DoctypeError``.
+    """Read XML. Raises ``DescriptionError``: not well-formed, too large, or with entities.
 
     Text of type str may carry an encoding declaration, which is then without meaning and ignored.
     """
     if len(text) > bounds.bytes:
-        raise TooLargeError(Place(source), "bytes", bounds.bytes)
+        raise too_large(Place(source), bounds.bytes, "bytes")
     parser = expat.ParserCreate("utf-8" if isinstance(text, str) else None)
     parser.buffer_text = True
     parser.buffer_size = BUFFER
@@ -130,12 +131,20 @@ def parse_xml(text: str | bytes, source: str | None = None, bounds: Bounds = URD
         data = text.removeprefix("\ufeff").encode() if isinstance(text, str) else text
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        raise NotXmlError(Place(source, error.lineno), expat.ErrorString(error.code)) from None
+        raise not_xml(Place(source, error.lineno), expat.ErrorString(error.code)) from None
     except (UnicodeEncodeError, LookupError, ValueError) as error:
-        raise NotXmlError(Place(source), str(error)) from None
+        raise not_xml(Place(source), str(error)) from None
     if builder.root is None:
-        raise NotXmlError(Place(source), "no element found")
+        raise not_xml(Place(source), "no element found")
     return builder.root
+
+
+def not_xml(place: Place, reason: str) -> DescriptionError:
+    """Text that is not well-formed."""
+    remedy = "give URDF text, in UTF-8 if not declared otherwise"
+    if reason == "XML or text declaration not at start of entity":
+        remedy = "move the declaration <?xml ...?> to the very beginning: nothing may stand before it"
+    return refusal("KD102", place, f"not well-formed XML: {reason}", remedy)
 
 
 # What is unusual about the text of a URDF, before its elements are read

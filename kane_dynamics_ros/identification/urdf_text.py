@@ -34,8 +34,8 @@ from kane_dynamics_ros.description.text_edits import (
     TENSOR_ENTRIES,
     Edit,
     UrdfText,
-    UrdfTextError,
     parse_text,
+    uneditable,
 )
 from kane_dynamics_ros.description.tree import hold
 from kane_dynamics_ros.description.xml_tree import Element
@@ -110,8 +110,8 @@ def rewritten(
 ) -> Rewritten:
     """The URDF ``text`` with other inertias (in link frames) and joint numbers.
 
-    ``add``: attributes and ``<dynamics>`` that are missing are added. Raises ``UrdfTextError``, and as
-    ``parse_xml``.
+    ``add``: attributes and ``<dynamics>`` that are missing are added. Raises ``DescriptionError`` where the
+    text cannot be changed in place.
     """
     urdf = parse_text(text, source)
     extras = read_extras(urdf.root, Notes(source))
@@ -121,7 +121,7 @@ def rewritten(
         link = next((link for link in urdf.root.all("link") if link.get("name") == name), None)
         inertial = None if link is None else _first(link, "inertial")
         if inertial is None:
-            raise UrdfTextError(Place(source, None, f"link {name!r}"), "no <inertial> was found in its text")
+            raise uneditable(Place(source, None, f"link {name!r}"), "no <inertial> was found in its text")
         edits += _inertial_edits(urdf, inertial, inertia)
     for joint in urdf.root.all("joint"):
         name = joint.attributes.get("name", "")
@@ -160,7 +160,7 @@ def _inertial_edits(urdf: UrdfText, inertial: Element, inertia: Inertia) -> Iter
     origin, mass, tensor = (_first(inertial, tag) for tag in ("origin", "mass", "inertia"))
     if mass is None or tensor is None:
         place = Place(urdf.source, inertial.line)
-        raise UrdfTextError(place, "an <inertial> without <mass> or <inertia> cannot be filled in")
+        raise uneditable(place, "an <inertial> without <mass> or <inertia> cannot be filled in")
     old_mass = float(mass.attributes.get("value", "0"))
     if _changed([inertia.mass], [old_mass], max(inertia.mass, old_mass)):
         yield urdf.attribute(mass, "value", number(inertia.mass))

@@ -11,7 +11,7 @@ from chains_of_text import chain_of
 from small_urdf import INERTIA, LIMIT, fixed, joint, link, robot, two_joints
 from urdf_parser_py.xml_reflection import core
 
-from kane_dynamics_ros.description import DescriptionError, parse_robot, urdf_elements
+from kane_dynamics_ros.description import DescriptionError, parse_robot, reader
 
 Y = f'<axis xyz="0 1 0"/>{LIMIT}'
 
@@ -274,7 +274,7 @@ def test_its_remarks_become_findings_and_those_of_other_threads_go_where_they_we
     elsewhere = []
     monkeypatch.setattr(core, "on_error", elsewhere.append)
     before = core.on_error
-    real = urdf_elements.urdf.Robot.from_xml
+    real = reader.urdf.Robot.from_xml
 
     def remarking(tree, path):
         core.on_error("something\nodd")
@@ -283,7 +283,7 @@ def test_its_remarks_become_findings_and_those_of_other_threads_go_where_they_we
         other.join()
         return real(tree, path)
 
-    monkeypatch.setattr(urdf_elements.urdf.Robot, "from_xml", remarking)
+    monkeypatch.setattr(reader.urdf.Robot, "from_xml", remarking)
     found = [(f.code, f.message) for f in parse_robot(two_joints()).findings if f.code == "KD113"]
     assert found == [("KD113", "something odd")]
     assert elsewhere == ["not ours"]
@@ -296,7 +296,7 @@ def test_what_it_refuses_is_our_error_and_its_hook_is_put_back(monkeypatch):
     def refusing(tree, path):
         raise AssertionError("rules of\nanother version")
 
-    monkeypatch.setattr(urdf_elements.urdf.Robot, "from_xml", refusing)
+    monkeypatch.setattr(reader.urdf.Robot, "from_xml", refusing)
     with pytest.raises(DescriptionError) as caught:
         parse_robot(two_joints())
     assert caught.value.code == "KD112"
@@ -307,7 +307,7 @@ def test_it_reads_the_same_from_the_file_itself():
     """The checked copy changes no number: against urdf_parser_py on the text with what it requires."""
     text = two_joints(inside=f'<axis xyz="0 0.6 0.8"/>{LIMIT}<dynamics damping="0.5" friction="0.25"/>')
     ours = parse_robot(text)
-    theirs = urdf_elements.urdf.Robot.from_xml(ET.fromstring(text), core.Path("robot"))
+    theirs = reader.urdf.Robot.from_xml(ET.fromstring(text), core.Path("robot"))
     assert [link.name for link in ours.links] == [link.name for link in theirs.links]
     for mine, other in zip(ours.joints, theirs.joints, strict=True):
         assert (mine.name, mine.kind, mine.parent, mine.child) == (

@@ -1,5 +1,6 @@
 """Input that wants to do harm: refused at a bounded cost, and nothing beside the file is opened."""
 
+import pickle
 import subprocess
 import sys
 import time
@@ -254,3 +255,20 @@ def test_long_names_are_refused():
         "far smaller: "
         "check the file [KD103]"
     )
+
+
+@pytest.mark.parametrize("before", ["<!-- made by hand -->\n", "\n"])
+def test_a_declaration_that_does_not_come_first_is_named(before):
+    with pytest.raises(DescriptionError) as caught:
+        parse_robot(f'{before}<?xml version="1.0"?>\n{two_joints()}', "arm.urdf")
+    assert (caught.value.code, caught.value.place.line) == ("KD102", 2)
+    assert "<?xml" in caught.value.remedy
+
+
+def test_a_refusal_keeps_its_values_through_pickle():
+    """As between the processes of a pool."""
+    with pytest.raises(DescriptionError) as caught:
+        serial_chain(parse_robot(two_joints().replace('mass value="1"', 'mass value="-1"'), "arm.urdf"))
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.code, copy.place) == (str(caught.value), "KD401", caught.value.place)
+    assert [error.place.line for error in copy.errors] == [3, 4]

@@ -11,10 +11,9 @@ from scipy.spatial.transform import Rotation
 from small_urdf import INERTIA, link, two_joints
 
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.description import load_robot, parse_robot, serial_chain
+from kane_dynamics_ros.description import DescriptionError, load_robot, parse_robot, serial_chain
 from kane_dynamics_ros.description.geometry import failed_condition
 from kane_dynamics_ros.description.repair import nearest_possible, repair_inertias
-from kane_dynamics_ros.description.text_edits import UrdfTextError
 
 RANDOM = np.random.default_rng(6)
 
@@ -95,7 +94,7 @@ def test_the_torques_of_a_repaired_robot_are_those_of_its_new_tensor():
 
 def test_other_encodings_are_refused():
     text = ('<?xml version="1.0" encoding="utf-16"?>' + two_joints(second=BROKEN)).encode("utf-16")
-    with pytest.raises(UrdfTextError):
+    with pytest.raises(DescriptionError, match="KD117"):
         repair_inertias(text, "arm.urdf")
 
 

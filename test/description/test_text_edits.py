@@ -2,7 +2,8 @@
 
 import pytest
 
-from kane_dynamics_ros.description.text_edits import UrdfTextError, parse_text
+from kane_dynamics_ros.description import DescriptionError
+from kane_dynamics_ros.description.text_edits import parse_text
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_elements_of_a_prefixed_urdf_are_found():
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
 def test_wide_encodings_are_refused(encoding):
-    with pytest.raises(UrdfTextError):
+    with pytest.raises(DescriptionError, match="KD117"):
         parse_text('<robot name="a"/>'.encode(encoding))
 
 

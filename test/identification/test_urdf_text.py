@@ -9,7 +9,6 @@ import pytest
 from kane_dynamics_ros.cli.identify import urdf_bytes
 from kane_dynamics_ros.description import DescriptionError, parse_robot, serial_chain
 from kane_dynamics_ros.description.geometry import about_origin
-from kane_dynamics_ros.description.text_edits import UrdfTextError
 from kane_dynamics_ros.identification.urdf_text import (
     JointNumbers,
     carrier_inertia,
@@ -143,7 +142,7 @@ def test_the_text_that_is_edited_is_the_file_itself_where_the_reader_does_not_ex
 def test_a_text_that_cannot_be_edited_is_refused(text, says):
     robot, chain = robot_and_chain()
     link = {"upper": carrier_inertia(standard(chain.joints[0].inertia) * 2, carriers(robot, chain)[0])}
-    with pytest.raises((UrdfTextError, DescriptionError), match=re.escape(says)):
+    with pytest.raises(DescriptionError, match=re.escape(says)):
         rewritten(text, link, {}, "arm.urdf")
 
 

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from kane_dynamics_ros import __version__
-from kane_dynamics_ros.description import Chain, check_origin, parse_robot
-from kane_dynamics_ros.description.findings import UnknownNameError
+from kane_dynamics_ros.description import Chain, DescriptionError, check_origin, parse_robot
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.parameters import Values
@@ -41,7 +40,7 @@ class StaleModelError(KaneDynamicsError):
 class ForeignModelError(KaneDynamicsError):
     """robot_description lacks a link or joint between which, or with which, the model was generated."""
 
-    def __init__(self, model: str, difference: UnknownNameError) -> None:
+    def __init__(self, model: str, difference: DescriptionError) -> None:
         super().__init__(
             f"model {model!r} was generated from another robot than this robot_description: {difference}; "
             "give the model of this robot (kane_dynamics generate writes one)"
@@ -153,7 +152,9 @@ def check_model(model: DynamicsModel, description: str) -> None:
     robot = parse_robot(description, "robot_description")
     try:
         origin = check_origin(model, robot)
-    except UnknownNameError as error:  # the model's root, tip or a joint that it locks
+    except DescriptionError as error:
+        if error.code != "KD601":  # not the model's root, tip or a joint that it locks
+            raise
         raise ForeignModelError(model.name, error) from error
     if not origin.matches:
         raise StaleModelError(model.name, tuple(_differences(model, origin.chain)))
