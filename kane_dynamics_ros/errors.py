@@ -9,7 +9,7 @@ from typing import Any
 from kane_dynamics_ros.text import named
 
 # Packages of others, and where they come from
-FROM_PIP = ("apsw", "clarabel", "lz4", "mcap", "mujoco", "rosbags", "zstandard")
+FROM_PIP = ("clarabel", "lz4", "mujoco", "rosbags", "zstandard")
 FROM_BOTH = {  # the names of apt and of pip
     "jinja2": ("python3-jinja2", "jinja2"),
     "markupsafe": ("python3-markupsafe", "markupsafe"),

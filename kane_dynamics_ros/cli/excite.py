@@ -37,7 +37,7 @@ from kane_dynamics_ros.identification.excitation import (
     limits_of,
 )
 from kane_dynamics_ros.identification.link_boxes import link_boxes
-from kane_dynamics_ros.replay.figures import svg
+from kane_dynamics_ros.pages import svg
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
 

@@ -45,7 +45,7 @@ from kane_dynamics_ros.identification.urdf_text import (
     carriers,
     rewritten,
 )
-from kane_dynamics_ros.replay.errors import JointMismatchError
+from kane_dynamics_ros.replay.errors import joint_mismatch
 from kane_dynamics_ros.replay.jobs import executor, find_bags
 from kane_dynamics_ros.replay.recording import (
     Renaming,
@@ -259,7 +259,7 @@ def chain_for(
             last = ", ".join(chain.coordinates[k] for k in missing)
             note = f"tip {tip!r} was chosen, for the bag has no {last}; --tip chooses another"
             return serial_chain(robot, tip, root=chain.root, lock=dict(chain.locked)), [note]
-    raise JointMismatchError(bag, topic, [names[k] for k in missing], found, proposed)
+    raise joint_mismatch(bag, topic, [names[k] for k in missing], found, proposed)
 
 
 def _proposal_of_part(chain: Chain, found: Sequence[str]) -> Renaming | None:

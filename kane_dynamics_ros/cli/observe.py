@@ -34,28 +34,6 @@ LONGEST_GAP = 0.2  # [s] between states that the observer bridges
 GAIN_PER_RATE = 1 / 3  # of the recorded rate: a faster observer than its samples sees noise alone
 
 
-class ThresholdFileError(KaneDynamicsError):
-    """``--thresholds`` is no file that ``--calibrate`` wrote for this model."""
-
-    def __init__(self, file: Path, reason: str) -> None:
-        super().__init__(
-            f"{file}: {reason}; give a file that kane_dynamics observe --calibrate wrote for this model"
-        )
-
-
-class ConstantEffortError(BagError):
-    """Joints that neither move nor change their effort: whether anything touched them does not show."""
-
-    def __init__(self, bag: Path, topic: str, joints: Sequence[str]) -> None:
-        self.joints = tuple(joints)
-        super().__init__(
-            bag,
-            f"topic {topic!r}: {named('joint', joints)}: hardly any motion, and an effort that never "
-            "changes, not even by noise, so that no contact can show; move them while recording, have their "
-            "efforts measured, or give a model in which they are locked (generate --lock JOINT=VALUE)",
-        )
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BAG..., the model, and what may be left to choose."""
     add_bag_arguments(parser)
@@ -109,11 +87,19 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _require_signals(recording: Recording, position: Array, effort: Array) -> None:
-    """Raises ``ConstantEffortError`` where a joint's position and effort, (N, n) each, are constant."""
+    """Raise ``BagError`` ("constant_effort") where position and effort of a joint, (N, n), are constant."""
     constant = constant_joints(position, effort)
     if constant:
         joints = [recording.states.joints[j] for j in constant]
-        raise ConstantEffortError(recording.bag, recording.topic, joints)
+        raise BagError(
+            f"{recording.bag}: topic {recording.topic!r}: {named('joint', joints)}: hardly any motion, and "
+            "an effort that never changes, not even by noise, so that no contact can show; move them while "
+            "recording, have their efforts measured, or give a model in which they are locked (generate "
+            "--lock JOINT=VALUE)",
+            "constant_effort",
+            bag=recording.bag,
+            joints=tuple(joints),
+        )
 
 
 def _show_contacts(
@@ -180,7 +166,10 @@ def _settings(
 
 
 def read_thresholds(file: Path, model: DynamicsModel) -> ObserverSettings:
-    """The observer that a parameter file of ``--calibrate`` describes. Raises ``ThresholdFileError``."""
+    """The observer that a parameter file of ``--calibrate`` describes.
+
+    Raises ``KaneDynamicsError`` ("no_thresholds") for any other file.
+    """
     n = len(model.joint_names)
     try:
         values = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
@@ -191,9 +180,17 @@ def read_thresholds(file: Path, model: DynamicsModel) -> ObserverSettings:
         gain = np.array(observer["gain"], dtype=float)
         adaptation, confirmation = float(observer["adaptation"]), float(collision["confirmation"])
     except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-        raise ThresholdFileError(file, f"it cannot be read as thresholds ({error!r})") from None
+        raise _no_thresholds(file, f"it cannot be read as thresholds ({error!r})") from None
     if any(part.shape != (n,) for part in (*parts, gain)):
-        raise ThresholdFileError(
+        raise _no_thresholds(
             file, f"model {model.name!r} has {n} joints, the file's lists are not of that length"
         )
     return _settings(model, gain, Thresholds(*parts), adaptation, confirmation)
+
+
+def _no_thresholds(file: Path, reason: str) -> KaneDynamicsError:
+    return KaneDynamicsError(
+        f"{file}: {reason}; give a file that kane_dynamics observe --calibrate wrote for this model",
+        "no_thresholds",
+        file=file,
+    )

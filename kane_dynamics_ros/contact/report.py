@@ -12,8 +12,7 @@ from kane_dynamics_ros.contact.events import Contact, Contacts
 from kane_dynamics_ros.contact.residual import Residual
 from kane_dynamics_ros.control.observer import Collision
 from kane_dynamics_ros.files import claim_files, write_file
-from kane_dynamics_ros.pages import rendered
-from kane_dynamics_ros.replay.figures import svg
+from kane_dynamics_ros.pages import rendered, svg
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted, json_text
 

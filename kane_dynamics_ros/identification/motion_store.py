@@ -19,12 +19,7 @@ from scipy.ndimage import median_filter
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.bag import open_bag
-from kane_dynamics_ros.replay.errors import (
-    EmptyTopicError,
-    JointMismatchError,
-    MissingFieldError,
-    TooShortError,
-)
+from kane_dynamics_ros.replay.errors import TooShortError, joint_mismatch
 from kane_dynamics_ros.replay.messages import JointStateDecoder, JointStates, Mask
 from kane_dynamics_ros.replay.motion import (
     EDGE_CYCLES,
@@ -34,7 +29,14 @@ from kane_dynamics_ros.replay.motion import (
     estimate,
     unwrapped,
 )
-from kane_dynamics_ros.replay.recording import Recording, joint_state_topic, proposal, set_aside
+from kane_dynamics_ros.replay.recording import (
+    Recording,
+    empty_topic,
+    joint_state_topic,
+    missing_field,
+    proposal,
+    set_aside,
+)
 
 MESSAGES = 32_768  # decoded at a time
 RESTART = 1.0  # [s] stamps that jump back by more begin a new pass of a looped bag
@@ -337,15 +339,15 @@ def _recordings(
             raise bag.damages[0]
         track.damages = tuple(map(str, bag.damages))
     if not track.messages:
-        raise EmptyTopicError(request.bag, track.topic, dropped + states.dropped)
+        raise empty_topic(request.bag, track.topic, dropped + states.dropped)
     missing = [name for name in request.names if name not in found]
     if missing:
-        raise JointMismatchError(
+        raise joint_mismatch(
             request.bag, track.topic, missing, tuple(found), proposal(request.joints, tuple(found))
         )
     for name, ever in recorded.items():
         if not ever.all():
-            raise MissingFieldError(
+            raise missing_field(
                 request.bag,
                 track.topic,
                 name,

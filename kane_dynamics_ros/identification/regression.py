@@ -28,8 +28,8 @@ from scipy.interpolate import CubicSpline
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification.motion_store import MotionStore, Piece, Track
 from kane_dynamics_ros.replay.correlation import SPAN, UNCORRELATED
-from kane_dynamics_ros.replay.filters import decimated, low_pass
 from kane_dynamics_ros.replay.messages import Mask
+from kane_dynamics_ros.replay.motion import decimated, low_pass
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
 

@@ -12,8 +12,7 @@ from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.identification.estimation import FAMILIES
 from kane_dynamics_ros.identification.identify import IDENTIFIABLE, PARAMETERS, Curves, Identified
 from kane_dynamics_ros.identification.results import COEFFICIENTS, Subject, not_identifiable
-from kane_dynamics_ros.pages import rendered
-from kane_dynamics_ros.replay.figures import svg
+from kane_dynamics_ros.pages import rendered, svg
 from kane_dynamics_ros.replay.messages import Mask
 
 BEFORE, AFTER, DATA = "#c0392b", "#1f5fa8", "#7a8794"

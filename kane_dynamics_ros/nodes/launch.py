@@ -38,7 +38,7 @@ from kane_dynamics_ros.this_python import module_command
 PACKAGE = "kane_dynamics_ros"
 SHIPPED = "manipulator_5dof"
 SHARE = share_directory()
-BAG_PACKAGES = ("rosbags", "mcap", "apsw")  # which rosdep does not know
+BAG_PACKAGES = ("rosbags", "lz4", "zstandard")  # which rosdep does not know
 TOPIC_HARDWARE = "joint_state_topic_hardware_interface"
 TOPIC_PLUGIN = f"{TOPIC_HARDWARE}/JointStateTopicSystem"
 CONTROLLER_PACKAGES = ("joint_state_broadcaster", "joint_trajectory_controller")  # of ros2_controllers

@@ -42,6 +42,7 @@ STANDARD_ERRORS = 5.0  # a coefficient must be this many from zero
 ALIKE = 0.95  # correlation above which the motion cannot distinguish two terms
 IMITATED = 0.98  # of a term's power that all others together may make up
 MOST_TOO_SMALL, MOST_TOO_LARGE = 1.0, 1.0  # by which a term can be off: a link twice as heavy, or none
+NOISE = 5.0  # standard errors by which such a bound may be exceeded
 REVERSED = 0.1  # how near to -2 a part must be for an effort that was measured with the wrong sign
 FOLDS = 10  # parts of the recording that are left out in turn
 HOLDS = 2.0  # standard errors, over the parts, by which a term must improve what was left out
@@ -53,6 +54,8 @@ SIMPLER = 0.02  # share by which the tip body, which has four unknowns, must bea
 HEAVIEST_LINK = 3.0  # times what the model says; more is no error of a URDF
 FARTHEST_TIP = 2.0  # [m] from the tip frame to the centre of what it may carry
 ZERO: Vector = (0.0, 0.0, 0.0)
+OTHER_UNIT = 2.0  # times the model's effort, or as little of it, from which the unit is another one
+MOST_LEFT = 0.1  # of an effort's variance that such a factor may leave
 PIECE = 2000  # samples whose regressor is held at once: some MB
 RANK = 1e-3  # singular values below this part of the greatest are directions the motion does not show
 
@@ -145,10 +148,12 @@ def attribute(
 
 
 def _possible(one: Attribution) -> bool:
-    """Whether an arm can differ so much from its model."""
+    """Whether an arm can differ so much from its model; noise may take a coefficient beyond a bound."""
     if one.term not in RIGID:
         return True
-    return -MOST_TOO_LARGE <= one.coefficient <= MOST_TOO_SMALL or abs(one.coefficient + 2.0) < REVERSED
+    noise = NOISE * one.error
+    possible = -MOST_TOO_LARGE - noise <= one.coefficient <= MOST_TOO_SMALL + noise
+    return possible or abs(one.coefficient + 2.0) < REVERSED
 
 
 def _selected(
@@ -275,7 +280,38 @@ def _left(products: Array, chosen: list[int], fitted_to: Array) -> float:
     return float(x @ products @ x)
 
 
-# The whole arm: a body at the tip, or one link's mass
+# The whole arm: efforts in another unit, a body at the tip, or one link's mass
+
+
+@dataclass(frozen=True)
+class EffortScale:
+    """Efforts in another unit: by joint, how many times the model's they are (friction and offset apart)."""
+
+    factors: tuple[float, ...]
+
+
+def effort_scale(comparison: Comparison, judged: NDArray[np.bool_], smallest: float) -> EffortScale | None:
+    """The factors of joints whose efforts are all the model's in another unit, as motor currents are.
+
+    Every judged joint whose effort changes by more than ``smallest`` [N m] or [N] must be explained by
+
+        measured = k predicted + b speed + f direction + o,        k < 1/2 or k > 2
+    """
+    factors = []
+    for j in np.flatnonzero(judged):
+        measured, predicted = comparison.measured[:, j], comparison.predicted[:, j]
+        columns = np.stack(
+            [predicted, comparison.speed[:, j], comparison.direction[:, j], np.ones_like(predicted)], axis=1
+        )
+        if np.ptp(measured) <= smallest or np.ptp(predicted) <= smallest:
+            continue
+        unknowns, _ = _solved(columns, measured)
+        left = np.var(measured - columns @ unknowns) / np.var(measured)
+        k = float(unknowns[0])
+        if left > MOST_LEFT or k <= 0.0 or 1 / OTHER_UNIT < k < OTHER_UNIT:
+            return None
+        factors.append(k)
+    return EffortScale(tuple(factors)) if len(factors) > 1 else None
 
 
 @dataclass(frozen=True)

@@ -11,25 +11,16 @@ from pathlib import Path, PurePath
 import numpy as np
 import yaml
 
-from kane_dynamics_ros.replay.compression import (
-    ZSTD_MAGIC,
-    CompressionError,
-    unpack_file,
-    unpack_message,
-)
-from kane_dynamics_ros.replay.errors import (
-    BagNotFoundError,
-    DamagedBagError,
-    NoBagFilesError,
-    UnknownStorageError,
-)
+from kane_dynamics_ros.replay.compression import ZSTD_MAGIC, CompressionError, unpack_file, unpacked_message
+from kane_dynamics_ros.replay.errors import BagError, damaged
 from kane_dynamics_ros.replay.mcap import MAGIC as MCAP_MAGIC
 from kane_dynamics_ros.replay.mcap import McapFile
-from kane_dynamics_ros.replay.messages import BagFile, Block, Topic, joined
+from kane_dynamics_ros.replay.messages import Block, Topic, block_of
 from kane_dynamics_ros.replay.sqlite import SqliteFile, whole_pages
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
 MAGICS = (MCAP_MAGIC, SQLITE_MAGIC, ZSTD_MAGIC)
+STORAGES = "MCAP and SQLite 3 files, each also under zstd"
 LARGEST_METADATA = 2**24  # [bytes] of metadata.yaml that are read
 TOGETHER = 2**26  # [bytes] of decompressed messages that make a block
 
@@ -39,17 +30,19 @@ class Bag:
     """An open bag. ``damages`` grows while it is read: what could not be read, file by file."""
 
     path: Path
-    files: list[BagFile]
-    damages: list[DamagedBagError] = field(default_factory=list)
+    files: list[McapFile | SqliteFile]
+    damages: list[BagError] = field(default_factory=list)
 
     def topics(self) -> tuple[Topic, ...]:
-        """Every topic of the readable files."""
+        """Every topic of the readable files. Raises ``BagError`` where damage leaves none."""
         found: dict[Topic, None] = {}
         for file in self.files:
             try:
                 found.update(dict.fromkeys(file.topics()))
-            except DamagedBagError as damage:
+            except BagError as damage:
                 self._note(damage)
+        if self.damages and not found:
+            raise self.damages[0]
         return tuple(found)
 
     def blocks(self, names: Collection[str]) -> Iterator[Block]:
@@ -59,12 +52,12 @@ class Bag:
             try:
                 for block in file.blocks(names):
                     yield from _inflated(block, spoiled)
-            except DamagedBagError as damage:
+            except BagError as damage:
                 self._note(damage)
         for topic, count in spoiled.items():
-            self._note(DamagedBagError(self.path, f"{count} messages on {topic!r} cannot be decompressed"))
+            self._note(damaged(self.path, f"{count} messages on {topic!r} cannot be decompressed"))
 
-    def _note(self, damage: DamagedBagError) -> None:
+    def _note(self, damage: BagError) -> None:
         if str(damage) not in map(str, self.damages):
             self.damages.append(damage)
 
@@ -73,33 +66,43 @@ class Bag:
 def open_bag(path: Path) -> Iterator[Bag]:
     """A bag folder, or one of its files alone; files under zstd are unpacked while it is open.
 
-    A file's first bytes say its storage, never by its name nor by metadata.yaml, which may be
-    missing. Raises ``BagNotFoundError``, ``NoBagFilesError``, ``UnknownStorageError``.
+    A file's first bytes say its storage, never its name nor metadata.yaml, which may be missing.
+    Raises ``BagError``.
     """
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_replay_") as folder:
         bag = Bag(path, [])
         for i, source in enumerate(_sources(path)):
-            file = source
-            copy = Path(folder) / f"{i}_{source.stem}"
-            if _starts_with(file, ZSTD_MAGIC):
-                bag.damages.extend(unpack_file(source, copy))
-                file = copy
-            if _starts_with(file, SQLITE_MAGIC):
-                file = whole_pages(file, copy)
+            file, copy = source, Path(folder) / f"{i}_{source.stem}"
+            try:
+                if _starts_with(file, ZSTD_MAGIC):
+                    bag.damages.extend(unpack_file(source, copy))
+                    file = copy
+                if _starts_with(file, SQLITE_MAGIC):
+                    file = whole_pages(file, copy)
+            except OSError as error:
+                raise BagError(
+                    f"{source}: it cannot be unpacked into {folder}: {error.strerror or error}; let TMPDIR "
+                    "name a folder with more room",
+                    "no_room",
+                    bag=source,
+                ) from error
             bag.files.append(_opened(file, source))
         yield bag
 
 
 def _sources(path: Path) -> list[Path]:
     if not path.exists():
-        raise BagNotFoundError(path)
+        raise BagError(
+            f"{path}: no such file or folder; give a rosbag2 folder, a .mcap or a .db3 file",
+            "not_found",
+            bag=path,
+        )
     if path.is_file():
         return [path]
     named = [path / name for name in _names_in_metadata(path / "metadata.yaml")]
-    there = [file for file in named if file.is_file()]
-    found = there or bag_files(path)
+    found = [file for file in named if file.is_file()] or bag_files(path)
     if not found:
-        raise NoBagFilesError(path)
+        raise BagError(f"{path}: the folder holds no bag file; allowed are {STORAGES}", "no_files", bag=path)
     return found
 
 
@@ -133,13 +136,19 @@ def _starts_with(file: Path, magic: bytes) -> bool:
         return stream.read(len(magic)) == magic
 
 
-def _opened(file: Path, source: Path) -> BagFile:
+def _opened(file: Path, source: Path) -> McapFile | SqliteFile:
     if _starts_with(file, MCAP_MAGIC):
         return McapFile(file, source)
     if _starts_with(file, SQLITE_MAGIC):
         return SqliteFile(file, source)
     with file.open("rb") as stream:
-        raise UnknownStorageError(source, stream.read(8))
+        head = stream.read(8)
+    raise BagError(
+        f"{source}: not a bag file: it starts with {head.hex(' ') or 'nothing (0 bytes)'}; allowed are "
+        f"{STORAGES}; record again, or give the bag's folder",
+        "unknown_storage",
+        bag=source,
+    )
 
 
 def _inflated(block: Block, spoiled: Counter[str]) -> Iterator[Block]:
@@ -158,7 +167,7 @@ def _inflated(block: Block, spoiled: Counter[str]) -> Iterator[Block]:
     for i, time in enumerate(block.received.tolist()):
         message = block.message(i)
         try:
-            message = unpack_message(message) if message.startswith(ZSTD_MAGIC) else message
+            message = unpacked_message(message) if message.startswith(ZSTD_MAGIC) else message
         except CompressionError:
             spoiled[block.topic] += 1
             continue
@@ -166,7 +175,7 @@ def _inflated(block: Block, spoiled: Counter[str]) -> Iterator[Block]:
         messages.append(message)
         size += len(message)
         if size > TOGETHER:
-            yield joined(block.topic, received, messages)
+            yield block_of(block.topic, received, messages)
             received, messages, size = [], [], 0
     if messages:
-        yield joined(block.topic, received, messages)
+        yield block_of(block.topic, received, messages)

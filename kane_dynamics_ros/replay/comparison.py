@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.replay.filters import low_pass
 from kane_dynamics_ros.replay.messages import Integers
-from kane_dynamics_ros.replay.motion import Interval, Motion
+from kane_dynamics_ros.replay.motion import Interval, Motion, low_pass
 from kane_dynamics_ros.runtime import DynamicsModel
 
 MODEL_TERMS = ("inertia", "coriolis", "gravity", "friction")

@@ -11,7 +11,6 @@ from pathlib import Path
 from kane_dynamics_ros.description import DescriptionError, Robot, check_origin, load_robot, parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.replay.bag import bag_files
-from kane_dynamics_ros.replay.errors import DaskAddressError, DaskMissingError
 from kane_dynamics_ros.replay.motion import EstimatedRecording, estimate_recording
 from kane_dynamics_ros.replay.recording import Renaming, read_recording
 from kane_dynamics_ros.replay.verdict import Analysis, Verdict, analyse
@@ -146,7 +145,7 @@ def _is_bag(folder: Path) -> bool:
 
 
 def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iterator[JobResult]:
-    """Outcomes as they come; ``dask`` is a scheduler's address. Raises ``DaskMissingError``."""
+    """Outcomes as they come; ``dask`` is a scheduler's address. Raises ``KaneDynamicsError``."""
     if dask is None and (workers == 1 or len(jobs) == 1):
         yield from map(run_job, jobs)
         return
@@ -165,7 +164,7 @@ def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iter
 def executor(workers: int, dask: str | None) -> Iterator[Executor]:
     """Processes of this machine, or a Dask cluster's workers.
 
-    Raises ``DaskMissingError``, ``DaskAddressError``.
+    Raises ``KaneDynamicsError`` where Dask or its scheduler is missing.
     """
     if dask is None:
         # spawn: a forked child would inherit the threads' locks of the numerical libraries
@@ -175,10 +174,16 @@ def executor(workers: int, dask: str | None) -> Iterator[Executor]:
     try:
         from dask.distributed import Client
     except ImportError as error:
-        raise DaskMissingError from error
+        raise KaneDynamicsError(
+            "--dask needs Dask's client, which is not installed: pip install 'kane_dynamics_ros[dask]'",
+            "dask_missing",
+        ) from error
     try:
         client = Client(dask, timeout=CONNECT)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
-        raise DaskAddressError(dask, error) from error
+        raise KaneDynamicsError(
+            f"--dask {dask}: no scheduler answers there ({error}); give the address it printed",
+            "dask_address",
+        ) from error
     with client:
         yield client.get_executor()  # type: ignore[no-untyped-call]

@@ -18,9 +18,15 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.bag import Bag, open_bag
-from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, EmptyTopicError, JointMismatchError
-from kane_dynamics_ros.replay.messages import Cursor, JointStateDecoder, MalformedMessageError
-from kane_dynamics_ros.replay.recording import DESCRIPTION_TYPE, joint_state_topic
+from kane_dynamics_ros.replay.errors import joint_mismatch
+from kane_dynamics_ros.replay.messages import (
+    JOINT_STATE_TYPE,
+    Cursor,
+    JointStateDecoder,
+    MalformedMessageError,
+    Topic,
+)
+from kane_dynamics_ros.replay.recording import DESCRIPTION_TYPE, empty_topic, joint_state_topic
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.this_python import module_command
 
@@ -34,48 +40,37 @@ SAME = 1e-9  # [N m] or [N]: the node computes what we compute, so only rounding
 def check_playable(bag: Path, topic: str | None, joints: Sequence[str]) -> str | None:
     """Whether a node with these joints can answer a bag; returns the newest ``robot_description`` in it.
 
-    ``topic``: the joint states, when there are several. Raises ``BagError``: ``EmptyTopicError`` where there
-    are no states, ``JointMismatchError`` where joints never appear in them.
+    ``topic``: the joint states, when there are several. Raises ``BagError``: "empty_topic" where there are no
+    states, ``JointMismatchError`` where joints never appear in them.
     """
     with open_bag(bag) as opened:
         topics = opened.topics()
-        if opened.damages and not topics:
-            raise opened.damages[0]
-        chosen = joint_state_topic(bag, topics, topic)
-        _check_joints(opened, bag, chosen, joints)
-    described = {each.name for each in topics if _is_description(each.name, each.type)}
-    if not described:
-        return None
-    newest: tuple[int, str] | None = None
-    with open_bag(bag) as opened:
-        for block in opened.blocks(described):
+        _check_joints(opened, bag, joint_state_topic(bag, topics, topic), joints)
+        described = {each.name for each in topics if _is_description(each)}
+        texts: list[tuple[int, str]] = []
+        for block in opened.blocks(described) if described else ():
             for i, received in enumerate(block.received.tolist()):
                 with suppress(MalformedMessageError):
-                    newest = max(newest or (received, ""), (received, Cursor(block.message(i)).text()))
-    return None if newest is None else newest[1]
+                    texts.append((received, Cursor(block.message(i)).text()))
+    return max(texts)[1] if texts else None
 
 
 def _check_joints(opened: Bag, bag: Path, topic: str, joints: Sequence[str]) -> None:
     """Read states until every joint was named, so that a bag of hours takes no longer than one of seconds."""
-    found: dict[str, None] = {}
-    count = 0
-    dropped = 0
+    decoder = JointStateDecoder(())
     for block in opened.blocks({topic}):
-        decoder = JointStateDecoder(())
         decoder.add(block)
-        states = decoder.result()
-        found.update(dict.fromkeys(states.found))
-        count, dropped = count + len(states.stamps), dropped + states.dropped
-        if found.keys() >= set(joints):
+        if set(joints) <= set(decoder.found):
             return
-    if not count:
-        raise opened.damages[0] if opened.damages else EmptyTopicError(bag, topic, dropped)
-    missing = [joint for joint in joints if joint not in found]
-    raise JointMismatchError(bag, topic, missing, tuple(found), renamable=False)
+    states = decoder.result()
+    if not len(states.stamps):
+        raise opened.damages[0] if opened.damages else empty_topic(bag, topic, states.dropped)
+    missing = [joint for joint in joints if joint not in states.found]
+    raise joint_mismatch(bag, topic, missing, states.found, renamable=False)
 
 
-def _is_description(name: str, kind: str) -> bool:
-    return kind == DESCRIPTION_TYPE and name.endswith("robot_description")
+def _is_description(topic: Topic) -> bool:
+    return topic.type == DESCRIPTION_TYPE and topic.name.endswith("robot_description")
 
 
 def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
@@ -92,7 +87,7 @@ def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
             each.name: each.type
             for each in topics
             if (each.type == TRAJECTORY_TYPE and each.name.endswith("joint_trajectory"))
-            or _is_description(each.name, each.type)
+            or _is_description(each)
             or (each.type == STATUS_TYPE and each.name.endswith("/trajectory_status"))
         }
         rows = [
@@ -104,7 +99,7 @@ def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
     kinds = np.array([kind for _, kind, _ in rows], np.uint8)
     count = int((kinds == KINDS[JOINT_STATE_TYPE]).sum())
     if not count:
-        raise EmptyTopicError(bag, states, 0)
+        raise empty_topic(bag, states, 0)
     data = np.frombuffer(b"".join(message for *_, message in rows), np.uint8)
     np.savez(file, kind=kinds, data=data, ends=np.cumsum([len(message) for *_, message in rows]))
     return count

@@ -7,10 +7,10 @@ messages in a row, so only the first of them is walked through byte by byte.
 """
 
 import struct
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -27,6 +27,7 @@ ENCAPSULATION = 4  # [bytes] before a message; alignment counts from behind them
 PLAIN_CDR = (b"\x00\x00", b"\x00\x01")  # big endian, little endian
 STAMP, STAMP_SIZE = ENCAPSULATION, 8  # [bytes]: where header.stamp lies, which comes first
 WORDS = np.dtype(np.uint32)  # in which layouts are compared
+JOINT_STATE_TYPE = "sensor_msgs/msg/JointState"
 FIELDS = ("position", "velocity", "effort")
 UNREAD = np.iinfo(np.int64).min  # stands for the stamp of a message that was dropped
 KEPT = 64  # layouts remembered; publishers that shuffle their joints have many
@@ -87,17 +88,7 @@ class Block:
         return gathered
 
 
-class BagFile(Protocol):
-    """One file of a bag, whatever its storage."""
-
-    def topics(self) -> tuple[Topic, ...]:
-        """The topics of the readable part. Raises ``DamagedBagError`` when none can be read."""
-
-    def blocks(self, names: Collection[str]) -> Iterator[Block]:
-        """The messages of some topics. Raises ``DamagedBagError`` after the last readable one."""
-
-
-def joined(topic: str, received: Sequence[int], messages: Sequence[bytes]) -> Block:
+def block_of(topic: str, received: Sequence[int], messages: Sequence[bytes]) -> Block:
     """A block from messages that came one by one."""
     lengths = np.fromiter(map(len, messages), np.int64, len(messages))
     offsets = np.zeros_like(lengths)
@@ -167,24 +158,19 @@ class Cursor:
 # Layouts
 
 
-class FixedBytes(NamedTuple):
-    """Bytes from ``start`` on, as words of 4: their value, and a mask of the bits that are fixed."""
-
-    start: int
-    template: Words
-    fixed: Words
-
-
 @dataclass(frozen=True)
 class Layout:
     """Where the fields of a message lie.
 
-    ``length`` is a message's size [bytes]; ``runs`` holds the bytes that all messages share;
+    ``length`` is a message's size [bytes]. All its messages share some bits: of the words of 4 bytes with the
+    indices ``words`` (W,), those that ``fixed`` (W,) masks are as in ``template`` (W,).
     ``arrays``: name to (first byte, number of float64).
     """
 
     length: int
-    runs: tuple[FixedBytes, ...]
+    words: Integers
+    template: Words
+    fixed: Words
     order: str
     names: tuple[str, ...]
     arrays: dict[str, tuple[int, int]]
@@ -193,12 +179,10 @@ class Layout:
         """Which of some messages of a block have this layout, shape of ``chosen``."""
         same = np.asarray(block.lengths[chosen] == self.length)
         rest = chosen if same.all() else chosen[same]
-        for start, template, fixed in self.runs:
-            differing = (block.values(rest, start, len(template), WORDS) ^ template) & fixed
-            if np.bitwise_or.reduce(differing, axis=None):
-                agree = ~differing.any(axis=1)
-                same[same] = agree
-                rest = rest[agree]
+        words = block.values(rest, 0, self.length // WORDS.itemsize, WORDS)[:, self.words]
+        differing = (words & self.fixed) != self.template
+        if differing.any():
+            same[same] = ~differing.any(axis=1)
         return same
 
     def doubles(self, block: Block, chosen: Integers, array: str) -> Array:
@@ -238,21 +222,14 @@ def float64_array_layout(message: bytes) -> Layout:
 
 
 def _layout(cursor: Cursor, names: tuple[str, ...], arrays: dict[str, tuple[int, int]]) -> Layout:
-    return Layout(len(cursor.message), tuple(_runs(cursor)), cursor.order, names, arrays)
-
-
-def _runs(cursor: Cursor) -> Iterator[FixedBytes]:
-    """The words that hold fixed bytes, neighbours joined.
-
-    Lengths and float64 are aligned, so that whatever follows the last whole word is padding.
-    """
+    """What the cursor learnt. Lengths and float64 are aligned, so behind the last whole word is padding."""
     size = len(cursor.message) // WORDS.itemsize * WORDS.itemsize
-    template = np.frombuffer(cursor.message[:size], np.uint32)
-    fixed = (cursor.fixed[:size] * np.uint8(255)).view(np.uint32)
-    used = np.flatnonzero(fixed)
-    for group in np.split(used, np.flatnonzero(np.diff(used) > 1) + 1):
-        words = slice(int(group[0]), int(group[-1]) + 1)
-        yield FixedBytes(WORDS.itemsize * words.start, template[words], fixed[words])
+    template = np.frombuffer(cursor.message[:size], WORDS)
+    fixed = (cursor.fixed[:size] * np.uint8(255)).view(WORDS)
+    words = np.flatnonzero(fixed)
+    return Layout(
+        len(cursor.message), words, template[words] & fixed[words], fixed[words], cursor.order, names, arrays
+    )
 
 
 # Sorting by layout
@@ -342,7 +319,7 @@ class JointStateDecoder:
         self._joints = tuple(joints)
         self._grouper = Grouper(joint_state_layout)
         self._parts = _Parts(len(joints))
-        self._found: dict[str, None] = {}
+        self.found: dict[str, None] = {}  # joints named so far
         self._inconsistent = 0
 
     def add(self, block: Block) -> None:
@@ -354,7 +331,7 @@ class JointStateDecoder:
             if not _consistent(layout):
                 self._inconsistent += len(chosen)
                 continue
-            self._found.update(dict.fromkeys(layout.names))
+            self.found.update(dict.fromkeys(layout.names))
             stamps[chosen] = layout.stamps(block, chosen)
             for name in FIELDS:
                 values = _in_order(layout, block, chosen, name, self._joints)
@@ -378,7 +355,7 @@ class JointStateDecoder:
             position=position,
             velocity=velocity,
             effort=effort,
-            found=tuple(self._found),
+            found=tuple(self.found),
             dropped=self._grouper.malformed + self._inconsistent,
             unstamped=int(unstamped.sum()),
         )

@@ -13,19 +13,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy import signal
 from scipy.interpolate import Akima1DInterpolator
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.correlation import Delay, command_delay
-from kane_dynamics_ros.replay.errors import CutoffError, TooShortError, TooSlowError
-from kane_dynamics_ros.replay.filters import (
-    PER_CUTOFF,
-    choose_cutoff,
-    decimated,
-    decimation,
-    derivative,
-    low_pass,
-)
+from kane_dynamics_ros.replay.errors import BagError, TooShortError
 from kane_dynamics_ros.replay.messages import Integers, JointStates
 from kane_dynamics_ros.replay.recording import Recording
 
@@ -38,6 +31,12 @@ SHORTEST = 1.0  # [s] of an interval that is worth filtering, beside its ends
 EDGE_CYCLES = 3.0  # periods of the cut-off after which less than 1e-3 of a filter's end effects is left
 LOOKED_AT = 120.0  # [s] of motion from which the cut-off is chosen
 VELOCITY_SHARE = 0.9  # of the positions' samples that velocity must have, or it is derived
+ORDER = 4  # of the Butterworth filter; run forward and backward it falls by 48 dB an octave
+LOWEST, HIGHEST = 2.0, 30.0  # [Hz] allowed cut-offs; rigid-body dynamics of arms lie below
+ABOVE_NOISE = 10.0  # the motion ends where its power is less than this many times the noise floor
+MARGIN = 1.5  # of the cut-off over the frequency at which the motion ends
+PER_CUTOFF = 8.0  # analysis rate over cut-off
+STENCIL = 9  # points of the central difference
 
 
 # Passes
@@ -214,6 +213,59 @@ def gap_lengths(found: list[Span]) -> list[float]:
     return [after.start - before.end for before, after in pairwise(found) if before.shift == after.shift]
 
 
+# Filters: one zero-phase low-pass for every signal, its cut-off chosen from the recording itself
+
+
+def low_pass(values: Array, rate: float, cutoff: float) -> Array:
+    """Butterworth, forward and backward along the first axis: no phase, amplitude 1/2 at ``cutoff`` [Hz]."""
+    sections = signal.butter(ORDER, cutoff, fs=rate, output="sos")
+    return np.asarray(signal.sosfiltfilt(sections, values, axis=0))
+
+
+def derivative(values: Array, rate: float) -> Array:
+    """Time derivative along the first axis: the central difference of 8th order.
+
+    A Savitzky-Golay filter that passes through all its points is that difference. At the analysis rate
+    its error is 2e-4 at the cut-off and below 1e-6 at half of it.
+    """
+    return np.asarray(signal.savgol_filter(values, STENCIL, STENCIL - 1, deriv=1, delta=1 / rate, axis=0))
+
+
+def decimation(rate: float, cutoff: float) -> int:
+    """How many samples become one, so that ``PER_CUTOFF`` samples a period of the cut-off remain."""
+    return max(1, int(rate / (PER_CUTOFF * cutoff)))
+
+
+def decimated(values: Array, factor: int) -> Array:
+    """Every ``factor``-th sample of (N,), after a linear-phase low-pass whose delay is taken out."""
+    if factor == 1:
+        return values
+    # Kaiser, beta 8: the pass band is flat to 1e-4, where the shorter default ripples by 2e-3
+    return np.asarray(signal.resample_poly(values, 1, factor, window=("kaiser", 8.0), padtype="line"))
+
+
+def choose_cutoff(position: Array, rate: float) -> float:
+    """The cut-off [Hz] for a motion: above its spectrum, below the noise.
+
+    Per joint: the power spectral density of the position falls from its peak to the noise floor (its
+    median over the upper half of the band); where it comes within a factor of ``ABOVE_NOISE``, the
+    motion ends. The fastest joint decides. position: (N, n) at ``rate`` [Hz].
+    """
+    frequency, power = signal.welch(
+        position, rate, nperseg=min(len(position), int(4 * rate)), detrend="linear", axis=0
+    )
+    floor = np.median(power[frequency > rate / 4], axis=0)
+    ends = [_end(frequency, power[:, j], floor[j]) for j in range(position.shape[1])]
+    return float(np.clip(MARGIN * max(ends), LOWEST, min(HIGHEST, rate / PER_CUTOFF)))
+
+
+def _end(frequency: Array, power: Array, floor: float) -> float:
+    """The first frequency past the peak at which the motion drowns in the noise."""
+    peak = int(np.argmax(power))
+    below_noise = np.flatnonzero(power[peak:] <= ABOVE_NOISE * floor)
+    return float(frequency[peak + below_noise[0]] if len(below_noise) else frequency[-1])
+
+
 # Intervals
 
 
@@ -268,7 +320,7 @@ class Motion:
 def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     """Resample, filter and differentiate a recording; ``cutoff`` [Hz] is chosen unless given.
 
-    Raises ``TooShortError`` when no part without gaps is long enough, ``TooSlowError`` and ``CutoffError``.
+    Raises ``TooShortError`` when no part without gaps is long enough, ``BagError`` ("too_slow", "cutoff").
     """
     ordered = list(passes(recording.states, recording.revolving))
     joints = recording.states.joints
@@ -276,17 +328,30 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     found = list(spans((part.states for part in ordered), derived))
     longest = max(found, key=lambda span: span.seconds, default=None)
     if longest is None or longest.seconds < SHORTEST:
-        raise TooShortError(recording.bag, recording.topic, longest.seconds if longest else 0.0, SHORTEST)
+        raise too_short(recording.bag, recording.topic, longest.seconds if longest else 0.0, SHORTEST)
     step = sampling_step(longest)
     if 1 / step < SLOWEST:
-        raise TooSlowError(recording.bag, recording.topic, 1 / step, SLOWEST)
+        raise BagError(
+            f"{recording.bag}: topic {recording.topic!r}: recorded at {1 / step:.3g} Hz; at least "
+            f"{SLOWEST:g} Hz are needed to estimate accelerations, 100 Hz or more are better",
+            "too_slow",
+            bag=recording.bag,
+            rate=1 / step,
+        )
     highest = 1 / step / PER_CUTOFF
     if cutoff is not None and cutoff > highest:
-        raise CutoffError(recording.bag, recording.topic, cutoff, highest)
+        raise BagError(
+            f"{recording.bag}: topic {recording.topic!r}: a cut-off of {cutoff:g} Hz is too high for its "
+            f"rate; at most {highest:.4g} Hz, an eighth of the rate, are allowed; leave --cutoff out to have "
+            "one chosen",
+            "cutoff",
+            bag=recording.bag,
+            highest=highest,
+        )
     cutoff = cutoff or choose_cutoff(_positions(longest, step), 1 / step)
     needed = SHORTEST + 2 * EDGE_CYCLES / cutoff
     if longest.seconds < needed:
-        raise TooShortError(recording.bag, recording.topic, longest.seconds, needed)
+        raise too_short(recording.bag, recording.topic, longest.seconds, needed)
     factor = decimation(1 / step, cutoff)
     rate = 1 / (step * factor)
     return Motion(
@@ -300,6 +365,18 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
         gaps=tuple(gap_lengths(found)),
         reordered=sum(part.reordered for part in ordered),
         repeated=sum(int((np.diff(part.states.stamps) == 0).sum()) for part in ordered),
+    )
+
+
+def too_short(bag: Path, topic: str, longest: float, needed: float) -> TooShortError:
+    """The error of a recording without an interval that is long enough to filter; both in s."""
+    return TooShortError(
+        f"{bag}: topic {topic!r}: the longest interval without a gap lasts {longest:.3g} s; at least "
+        f"{needed:.3g} s are needed to estimate accelerations",
+        "too_short",
+        bag=bag,
+        longest=longest,
+        needed=needed,
     )
 
 
@@ -363,7 +440,7 @@ class EstimatedRecording:
 
 
 def estimate_recording(recording: Recording, cutoff: float | None = None) -> EstimatedRecording:
-    """Estimate the motion; the recording can be dropped then. Raises ``TooShortError``."""
+    """Estimate the motion; the recording can be dropped then. Raises ``BagError``."""
     states, commands = recording.states, recording.commands
     return EstimatedRecording(
         bag=recording.bag,

@@ -1,6 +1,6 @@
-"""Playbacks of a bag, beside the reference that the controller stated, and of the curves behind a verdict."""
+"""What a page plays: a bag beside the reference that the node stated, or the curves behind a verdict."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -8,35 +8,21 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description import Chain, DescriptionError
-from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.bag import open_bag
-from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE, JointMismatchError
-from kane_dynamics_ros.replay.messages import JointStateDecoder, JointStates
+from kane_dynamics_ros.replay.errors import BagError, joint_mismatch
+from kane_dynamics_ros.replay.messages import JOINT_STATE_TYPE, JointStateDecoder, JointStates
 from kane_dynamics_ros.replay.motion import EstimatedRecording, unwrapped
 from kane_dynamics_ros.replay.recording import Recording, read_recording, set_aside
 from kane_dynamics_ros.replay.verdict import Analysis
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.viewing.page import Curve, Playback, Quantity, page
-from kane_dynamics_ros.viewing.shown_robot import (
-    ShownRobot,
-    ViewOptions,
-    robot_from_file,
-    robot_from_text,
-)
+from kane_dynamics_ros.viewing.shown_robot import ShownRobot, ViewOptions, robot_from_file, robot_from_text
 
 MOST_SAMPLES = 3000
 FINEST_STEP = 0.01  # [s]
 REFERENCE_TOPIC = "/feedforward"  # how the topic of the stated reference ends
 POSITION_UNITS = {"N m": "rad", "N": "m"}  # by the effort's
-
-
-class NoDescriptionError(KaneDynamicsError):
-    """Neither the bag nor the user says what the robot looks like."""
-
-    def __init__(self, bag: Path) -> None:
-        self.bag = bag
-        super().__init__(f"{bag}: no robot_description was recorded; give the robot with --urdf FILE")
 
 
 # A bag
@@ -47,15 +33,21 @@ def playback_of_bag(
 ) -> tuple[Playback, list[str]]:
     """The playback, and warnings about the bag and the meshes. Raises ``BagError``, ``DescriptionError``."""
     recording = read_recording(bag, joints=())
-    robot = _robot_of_recording(recording, urdf, options or ViewOptions())
+    options = options or ViewOptions()
+    robot = _robot(bag, recording.description if urdf is None else None, urdf, options)
+    if robot is None:
+        raise BagError(
+            f"{bag}: no robot_description was recorded; give the robot with --urdf FILE",
+            "no_description",
+            bag=bag,
+        )
     recorded, wished = read_states(recording, robot.chain)
     states, impossible = set_aside(recorded)
     reference, _ = set_aside(wished)
     warnings = [*recording.damages, *map(str, impossible), *robot.meshes.warnings]
     times = time_grid(states.stamps)
-    revolving = [joint.name for joint in robot.chain.joints if joint.kind != "prismatic"]
-    motion = Samples(states, times, revolving)
-    wanted = Samples(reference, times, revolving) if len(reference.stamps) else None
+    motion = Samples(states, times, robot.chain)
+    wanted = Samples(reference, times, robot.chain) if len(reference.stamps) else None
     playback = Playback(
         title=f"{robot.chain.robot}: {bag.resolve().parent.name}/{bag.resolve().name}",
         urdf=robot.urdf,
@@ -73,14 +65,11 @@ def playback_of_bag(
     return playback, warnings
 
 
-def _robot_of_recording(recording: Recording, urdf: Path | None, options: ViewOptions) -> ShownRobot:
-    """The robot that the user gave, else the one recorded. Raises ``NoDescriptionError``."""
-    if urdf is not None:
-        return robot_from_file(urdf, options)
-    if recording.description is None:
-        raise NoDescriptionError(recording.bag)
-    source = f"robot_description in {recording.bag}"
-    return robot_from_text(recording.description, source, recording.bag.parent, options)
+def _robot(bag: Path, description: str | None, urdf: Path | None, options: ViewOptions) -> ShownRobot | None:
+    """The robot that the bag describes, else that of a file, else none. Raises ``DescriptionError``."""
+    if description is not None:
+        return robot_from_text(description, f"robot_description in {bag}", bag.parent, options)
+    return None if urdf is None else robot_from_file(urdf, options)
 
 
 def read_states(recording: Recording, chain: Chain) -> tuple[JointStates, JointStates]:
@@ -101,7 +90,7 @@ def read_states(recording: Recording, chain: Chain) -> tuple[JointStates, JointS
             decoders[block.topic].add(block)
     found = states.result()
     if not set(found.found) & set(joints):
-        raise JointMismatchError(recording.bag, recording.topic, joints, found.found)
+        raise joint_mismatch(recording.bag, recording.topic, joints, found.found)
     return found, reference.result()
 
 
@@ -115,10 +104,11 @@ def time_grid(stamps: NDArray[np.int64]) -> NDArray[np.float64]:
 class Samples:
     """Joint states at given times [ns]: ``position`` and ``effort`` (n, N); NaN where never told."""
 
-    def __init__(self, states: JointStates, times: Array, revolving: Sequence[str]) -> None:
+    def __init__(self, states: JointStates, times: Array, chain: Chain) -> None:
         order = np.argsort(states.stamps, kind="stable")
         stamps = states.stamps[order]
-        turning = [j for j, joint in enumerate(states.joints) if joint in revolving]
+        kinds = {joint.name: joint.kind for joint in chain.joints}
+        turning = [j for j, name in enumerate(chain.coordinates) if kinds[name] != "prismatic"]
         position = unwrapped(states.position[order], turning)
         self.position = np.array([at(times, stamps, column) for column in position.T])
         self.effort = np.array([at(times, stamps, column) for column in states.effort[order].T])
@@ -167,23 +157,13 @@ def write_view(
     given = xacro or {} if estimated.description is None else {}
     options = ViewOptions(model.root, model.tip, model.locked, given)
     try:
-        robot = _robot_of_estimated(estimated, urdf, options)
+        robot = _robot(estimated.bag, estimated.description, urdf, options)
     except DescriptionError as error:
         return False, [f"{file.name} is not written: {error}"]
     if robot is None:
         return False, []
     write_file(file, page(playback_of_analysis(estimated, analysis, robot)))
     return True, robot.meshes.warnings
-
-
-def _robot_of_estimated(
-    estimated: EstimatedRecording, urdf: Path | None, options: ViewOptions
-) -> ShownRobot | None:
-    """The robot that the bag describes, else the user's file. Raises ``DescriptionError``."""
-    bag = estimated.bag
-    if estimated.description is not None:
-        return robot_from_text(estimated.description, f"robot_description in {bag}", bag.parent, options)
-    return None if urdf is None else robot_from_file(urdf, options)
 
 
 def playback_of_analysis(estimated: EstimatedRecording, analysis: Analysis, robot: ShownRobot) -> Playback:

@@ -10,8 +10,13 @@ from rosbags.typesys import Stores, get_typestore
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.bag import open_bag
 from kane_dynamics_ros.replay.comparison import Comparison
-from kane_dynamics_ros.replay.errors import JOINT_STATE_TYPE
-from kane_dynamics_ros.replay.messages import STAMP, STAMP_SIZE, Integers, joint_state_layout
+from kane_dynamics_ros.replay.messages import (
+    JOINT_STATE_TYPE,
+    STAMP,
+    STAMP_SIZE,
+    Integers,
+    joint_state_layout,
+)
 from kane_dynamics_ros.replay.motion import EstimatedRecording
 from kane_dynamics_ros.replay.recording import COMMAND_TYPE
 

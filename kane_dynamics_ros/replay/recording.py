@@ -14,21 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from rosbags.typesys import Stores, get_typestore
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.bag import Bag, open_bag
-from kane_dynamics_ros.replay.errors import (
-    JOINT_STATE_TYPE,
-    AmbiguousTopicError,
-    EmptyTopicError,
-    ImpossibleSamplesError,
-    JointMismatchError,
-    MissingFieldError,
-    NoJointStatesError,
-    NoMeasurementError,
-    OwnOutputError,
-    UnknownTopicError,
-)
+from kane_dynamics_ros.replay.errors import BagError, joint_mismatch
 from kane_dynamics_ros.replay.messages import (
+    JOINT_STATE_TYPE,
     Block,
     CommandDecoder,
     Commands,
@@ -38,6 +29,8 @@ from kane_dynamics_ros.replay.messages import (
     MalformedMessageError,
     Topic,
 )
+from kane_dynamics_ros.runtime import JointInfo
+from kane_dynamics_ros.text import listed, named
 
 COMMAND_TYPE = "std_msgs/msg/Float64MultiArray"
 DESCRIPTION_TYPE = "std_msgs/msg/String"
@@ -50,6 +43,8 @@ COMMAND_WORD = re.compile(
 )
 # Values that no robot has: a driver's overflow, a damaged bag.
 LARGEST = {"position": 1e5, "velocity": 1e5, "effort": 1e7}  # [rad, rad/s, N m] or [m, m/s, N]
+FAR_OUTSIDE = 0.2  # of the range between the limits: further outside than any arm is pushed
+MOST_OUTSIDE = 0.1  # of a joint's positions that may be so far outside
 MOST_IMPOSSIBLE = 0.01  # of a joint's values that may be set aside
 ANY = "*"  # in a renaming: what both names share
 
@@ -60,27 +55,56 @@ ANY = "*"  # in a renaming: what both names share
 def joint_state_topic(path: Path, topics: Iterable[Topic], wanted: str | None) -> str:
     """The topic asked for; else the only one named ``joint_states``; else the only one that may be measured.
 
-    Raises ``OwnOutputError``, ``UnknownTopicError``, ``NoJointStatesError``, ``NoMeasurementError``,
-    ``AmbiguousTopicError``.
+    Raises ``BagError``.
     """
     every = list(dict.fromkeys(topic.name for topic in topics if topic.type == JOINT_STATE_TYPE))
     own = [name for name in every if is_own_output(name)]
     others = [name for name in every if name not in own]
     if wanted is not None:
         if wanted in own:
-            raise OwnOutputError(path, wanted)
+            raise BagError(
+                f"{path}: topic {wanted!r}: its efforts were computed by a model, not measured, and say "
+                "nothing about it; record joint_states and give that topic",
+                "computed",
+                bag=path,
+                topic=wanted,
+            )
         if wanted not in others:
-            raise UnknownTopicError(path, wanted, others)
+            raise BagError(
+                f"{path}: no topic {wanted!r} of type {JOINT_STATE_TYPE}; allowed for --topic: "
+                f"{listed(others)}",
+                "unknown_topic",
+                bag=path,
+                topic=wanted,
+                allowed=others,
+            )
         return wanted
     if not every:
-        raise NoJointStatesError(path, dict(topics))
+        raise BagError(
+            f"{path}: no topic of type {JOINT_STATE_TYPE}; found topics {listed(dict(topics))}; record "
+            "joint_states, or name its topic with --topic",
+            "no_joint_states",
+            bag=path,
+        )
     candidates = [name for name in others if not is_command(name)]
     if not candidates:
-        raise NoMeasurementError(path, own, others)
-    named = [name for name in candidates if name.rsplit("/", 1)[-1] == "joint_states"] or candidates
-    if len(named) > 1:
-        raise AmbiguousTopicError(path, named)
-    return named[0]
+        measured = f"; should {listed(others)} be measured, name it with --topic" if others else ""
+        raise BagError(
+            f"{path}: no measured joint states: by their names the topics {listed([*own, *others])} carry "
+            "computed or commanded efforts, which a model explains whatever the robot did; record "
+            "joint_states" + measured,
+            "no_measurement",
+            bag=path,
+        )
+    named_so = [name for name in candidates if name.rsplit("/", 1)[-1] == "joint_states"] or candidates
+    if len(named_so) > 1:
+        raise BagError(
+            f"{path}: several topics may be the joint states: {listed(named_so)}; choose one with --topic",
+            "ambiguous_topic",
+            bag=path,
+            topics=named_so,
+        )
+    return named_so[0]
 
 
 def is_own_output(topic: str) -> bool:
@@ -103,16 +127,6 @@ def _only(topics: Iterable[Topic], kind: str, ending: str) -> str | None:
 # Joints that a bag calls by other names than the model does
 
 
-class RenameError(KaneDynamicsError):
-    """``--rename`` is not BAG_NAME=MODEL_NAME."""
-
-    def __init__(self, found: str) -> None:
-        super().__init__(
-            f"--rename {found!r}: write BAG_NAME=MODEL_NAME, as often as needed; one * on each side stands "
-            "for what both names share: --rename 'left_*=*'"
-        )
-
-
 class Renaming(NamedTuple):
     """The name in the bag and the name in the model; ``*`` in both stands for the same text."""
 
@@ -133,12 +147,22 @@ class Renaming(NamedTuple):
 
 
 def read_renamings(texts: Sequence[str]) -> tuple[Renaming, ...]:
-    """What ``--rename`` options mean. Raises ``RenameError``."""
+    """What ``--rename`` options mean.
+
+    >>> read_renamings(["left_*=*"])[0].in_bag("elbow")
+    'left_elbow'
+
+    Raises ``KaneDynamicsError`` for what is not BAG_NAME=MODEL_NAME.
+    """
     found = []
     for text in texts:
         bag, equals, model = text.partition("=")
         if not equals or not bag or not model or bag.count(ANY) != model.count(ANY) or bag.count(ANY) > 1:
-            raise RenameError(text)
+            raise KaneDynamicsError(
+                f"--rename {text!r}: write BAG_NAME=MODEL_NAME, as often as needed; one * on each side "
+                "stands for what both names share: --rename 'left_*=*'",
+                "rename",
+            )
         found.append(Renaming(bag, model))
     return tuple(found)
 
@@ -237,6 +261,30 @@ def set_aside(states: JointStates) -> tuple[JointStates, list[Impossible]]:
     return replace(states, **cleaned), found
 
 
+def check_units(bag: Path, topic: str, position: Array, joints: Sequence[JointInfo]) -> None:
+    """Refuse positions (N, n) in degrees or encoder ticks: most of what they show is far outside the limits.
+
+    Far is a fifth of the range between the limits, and half a turn at least. Missing values are NaN.
+    Raises ``BagError`` with the code "units".
+    """
+    for column, joint in zip(position.T, joints, strict=True):
+        if joint.kind == "continuous" or joint.lower is None or joint.upper is None:
+            continue
+        margin = max(FAR_OUTSIDE * (joint.upper - joint.lower), np.pi)
+        known = column[np.isfinite(column)]
+        outside = (known < joint.lower - margin) | (known > joint.upper + margin)
+        if outside.mean() > MOST_OUTSIDE:
+            unit = "m" if joint.kind == "prismatic" else "rad"
+            raise BagError(
+                f"{bag}: topic {topic!r}: joint {joint.name!r} is at {known.min():.4g} to {known.max():.4g}, "
+                f"its limits are {joint.lower:.4g} to {joint.upper:.4g} {unit}: degrees, or encoder ticks? "
+                "record positions in rad (prismatic joints: m)",
+                "units",
+                bag=bag,
+                joint=joint.name,
+            )
+
+
 # Recordings
 
 
@@ -284,8 +332,6 @@ def read_recording(
     start = time.perf_counter()
     with open_bag(path) as bag:
         topics = bag.topics()
-        if bag.damages and not topics:
-            raise bag.damages[0]
         chosen = joint_state_topic(path, topics, topic)
         names = names_in_bag(joints, renamings)
         states, commands, description = _read(bag, topics, chosen, names, progress)
@@ -295,7 +341,14 @@ def read_recording(
     states, impossible = set_aside(replace(states, joints=tuple(joints)))
     for one in impossible:
         if one.count > MOST_IMPOSSIBLE * one.total:
-            raise ImpossibleSamplesError(path, chosen, one.joint, one.field, one.count, one.total)
+            raise BagError(
+                f"{path}: topic {chosen!r}: {one.count} of {one.total} values for the {one.field} of joint "
+                f"{one.joint!r} are impossible (infinite, or beyond any robot's); correct what publishes "
+                "them, and record again",
+                "impossible",
+                bag=path,
+                joint=one.joint,
+            )
     return Recording(
         bag=path,
         topic=chosen,
@@ -316,15 +369,13 @@ def recorded_joints(path: Path, topic: str | None = None, blocks: int = 4) -> tu
     """
     with open_bag(path) as bag:
         topics = bag.topics()
-        if bag.damages and not topics:
-            raise bag.damages[0]
         chosen = joint_state_topic(path, topics, topic)
         decoder = JointStateDecoder(())
         for _, block in zip(range(blocks), bag.blocks({chosen}), strict=False):
             decoder.add(block)
         states = decoder.result()
     if not len(states.stamps):
-        raise EmptyTopicError(path, chosen, states.dropped)
+        raise empty_topic(path, chosen, states.dropped)
     return chosen, states.found
 
 
@@ -363,28 +414,48 @@ def _text(block: Block) -> str | None:
 
 def _check(path: Path, topic: str, states: JointStates, joints: Sequence[str]) -> None:
     if not len(states.stamps):
-        raise EmptyTopicError(path, topic, states.dropped)
+        raise empty_topic(path, topic, states.dropped)
     missing = [joint for joint in states.joints if joint not in states.found]
     if missing:
-        raise JointMismatchError(path, topic, missing, states.found, proposal(joints, states.found))
+        raise joint_mismatch(path, topic, missing, states.found, proposal(joints, states.found))
     for field in ("position", "effort"):
         never = np.isnan(getattr(states, field)).all(axis=0)
         if never.any():
-            raise MissingFieldError(
-                path, topic, field, [joint for joint, no in zip(states.joints, never, strict=True) if no]
-            )
+            without = [joint for joint, no in zip(states.joints, never, strict=True) if no]
+            raise missing_field(path, topic, field, without)
+
+
+def empty_topic(path: Path, topic: str, dropped: int) -> BagError:
+    """The error of a topic without a usable message."""
+    why = f"all {dropped} messages on it are malformed" if dropped else "it holds zero messages"
+    return BagError(
+        f"{path}: topic {topic!r}: {why}; record while the joint state publisher runs",
+        "empty_topic",
+        bag=path,
+        topic=topic,
+        dropped=dropped,
+    )
+
+
+def missing_field(path: Path, topic: str, field: str, joints: Sequence[str]) -> BagError:
+    """The error of joints whose position or effort no message carries."""
+    return BagError(
+        f"{path}: topic {topic!r}: no {field} of {named('joint', joints)} in any message; a verdict needs "
+        "position and measured effort: have the driver or joint_state_broadcaster publish them",
+        "missing_field",
+        bag=path,
+        field=field,
+        joints=tuple(joints),
+    )
 
 
 def _notes(topics: Iterable[Topic], states: JointStates, chosen: str) -> Iterable[str]:
     if is_command(chosen):
         yield f"topic {chosen!r} is named like a command; --topic says that it was measured"
-    others = [
-        topic for topic in topics if topic.type not in (JOINT_STATE_TYPE, COMMAND_TYPE, DESCRIPTION_TYPE)
-    ]
-    known = get_typestore(Stores.ROS2_JAZZY).types if others else {}
-    for topic in others:
-        if topic.type not in known:
-            yield f"topic {topic.name!r} of unknown type {topic.type!r} was skipped"
+    known = get_typestore(Stores.ROS2_JAZZY).types
+    skipped = [f"{topic.name} ({topic.type})" for topic in topics if topic.type not in known]
+    if skipped:
+        yield f"skipped, of unknown type: {named('topic', skipped)}"
     if states.dropped:
         yield f"{states.dropped} joint state messages were malformed and dropped"
     if states.unstamped:

@@ -6,17 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
+import numpy as np
 from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from scipy import signal
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.files import OutputFileError, list_files, write_file, written_files
-from kane_dynamics_ros.pages import rendered
-from kane_dynamics_ros.replay.errors import ReportFolderError
-from kane_dynamics_ros.replay.figures import joint_figure
+from kane_dynamics_ros.pages import rendered, svg
+from kane_dynamics_ros.replay.comparison import Comparison
+from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.motion import EstimatedRecording
 from kane_dynamics_ros.replay.playback import write_view
 from kane_dynamics_ros.replay.prediction_bag import write_prediction_bag
-from kane_dynamics_ros.replay.sentences import delay_sentence
-from kane_dynamics_ros.replay.verdict import Analysis, JointVerdict, Verdict
+from kane_dynamics_ros.replay.verdict import Analysis, JointVerdict, Verdict, delay_sentence
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import aligned, json_text
 
@@ -24,7 +28,12 @@ FORMAT = 2  # rises when a field changes its name or meaning
 HEADER = ("joint", "RMSE", "bias", "NRMSE", "R^2", "worst", "at", "unit")
 COMMAND = "replay"  # whose list of files it is
 PAGES = ("report.json", "report.html", "view.html")
-PREDICTED = "predicted"
+PREDICTED_BAG = "predicted"
+BINS = 800  # along the time axis; each keeps its smallest and largest value
+SEGMENT = 4.0  # [s] of Welch's segments: 0.25 Hz between lines
+TERM_COLOURS = {"inertia": "#d1495b", "coriolis": "#8f5db7", "gravity": "#2e8b57", "friction": "#b8860b"}
+MEASURED, PREDICTED, RESIDUAL = "#7a8794", "#1f5fa8", "#c0392b"
+DECADES = 1e8  # that a spectrum shows below its highest value
 
 
 # Plain data, for ``report.json``
@@ -79,6 +88,62 @@ def _findings(verdict: Verdict) -> Iterator[str]:
         yield "no term is at fault: the model explains the measured efforts"
 
 
+# Figures, thinned so that peaks stay
+
+
+def joint_figure(comparison: Comparison, joint: int, unit: str, rate: float) -> str:
+    """Measured against predicted, residual, the model's terms, and spectra of one joint, as SVG."""
+    figure = Figure(figsize=(10, 10.5))
+    # fixed margins: letting matplotlib find them takes as long as drawing
+    figure.subplots_adjust(left=0.08, right=0.995, bottom=0.05, top=0.97, hspace=0.5)
+    efforts, residuals, terms, spectra = figure.subplots(4, 1, height_ratios=(3, 2, 3, 3))
+    measured, predicted = comparison.measured[:, joint], comparison.predicted[:, joint]
+    residual = measured - predicted
+    _curve(efforts, comparison, measured, "measured", MEASURED, 2.2)
+    _curve(efforts, comparison, predicted, "predicted", PREDICTED, 1.0)
+    _curve(residuals, comparison, residual, "measured - predicted", RESIDUAL, 0.8)
+    for name, values in comparison.terms.items():
+        _curve(terms, comparison, values[:, joint], name, TERM_COLOURS[name], 0.9)
+    for axes in (efforts, residuals, terms):
+        axes.set(xlabel="time since the first stamp [s]", ylabel=f"effort [{unit}]")
+        axes.margins(x=0)
+    _spectrum(spectra, measured, rate, "measured", MEASURED)
+    _spectrum(spectra, predicted, rate, "predicted", PREDICTED)
+    _spectrum(spectra, residual, rate, "residual", RESIDUAL)
+    spectra.set(xlabel="frequency [Hz]", ylabel=f"density [({unit})²/Hz]")
+    spectra.set_ylim(bottom=spectra.get_ylim()[1] / DECADES)
+    for axes in (efforts, residuals, terms, spectra):
+        axes.grid(alpha=0.25)
+        # above the axes, where it covers no data
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize="small", ncols=4, frameon=False)
+    return svg(figure)
+
+
+def _curve(axes: Axes, comparison: Comparison, values: Array, label: str, colour: str, width: float) -> None:
+    """A line that breaks where an interval ends."""
+    pieces = np.split(np.arange(len(values)), comparison.joins[1:])
+    for i, piece in enumerate(pieces):
+        time, thinned = _thinned(comparison.time[piece], values[piece])
+        axes.plot(time, thinned, color=colour, linewidth=width, label=label if i == 0 else None)
+
+
+def _thinned(time: Array, values: Array) -> tuple[Array, Array]:
+    """The extremes of each bin, in their order: the eye sees the same line."""
+    size = len(values) // BINS
+    if size < 4:
+        return time, values
+    bins = values[: size * BINS].reshape(BINS, size)
+    extremes = np.sort(np.stack([bins.argmin(axis=1), bins.argmax(axis=1)], axis=1), axis=1)
+    kept = (extremes + size * np.arange(BINS)[:, None]).ravel()
+    return time[kept], values[kept]
+
+
+def _spectrum(axes: Axes, values: Array, rate: float, label: str, colour: str) -> None:
+    frequency, power = signal.welch(values, rate, nperseg=min(len(values), int(SEGMENT * rate)))
+    shown = power[1:] > 0
+    axes.loglog(frequency[1:][shown], power[1:][shown], color=colour, linewidth=1, label=label)
+
+
 # ``report.html``
 
 
@@ -106,22 +171,23 @@ def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
 
 
 def check_folder(bag: Path, folder: Path) -> None:
-    """Raise ``ReportFolderError`` where a report would replace the bag, or what no report wrote."""
+    """Raise ``BagError`` ("folder") where a report would replace the bag, or what no report wrote."""
     recorded, target = bag.resolve(), folder.resolve()
-    if recorded.is_relative_to(target) or target.is_relative_to(recorded):
-        raise ReportFolderError(bag, folder, "and the bag lie one in the other")
-    if folder.exists() and not folder.is_dir():
-        raise ReportFolderError(bag, folder, "is no folder")
-    written = written_files(folder, COMMAND)
-    for path in _outputs(folder):
-        if path.relative_to(folder).as_posix() not in written:
-            raise ReportFolderError(bag, path, "is there already, and no earlier report wrote it")
+    reason = f"{folder} and the bag lie one in the other"
+    if not (recorded.is_relative_to(target) or target.is_relative_to(recorded)):
+        reason = f"{folder} is no folder" if folder.exists() and not folder.is_dir() else ""
+        written = written_files(folder, COMMAND)
+        for path in [] if reason else _outputs(folder):
+            if path.relative_to(folder).as_posix() not in written:
+                reason = f"{path} is there already, and no earlier report wrote it"
+    if reason:
+        raise BagError(f"{bag}: --report: {reason}; give another folder", "folder", bag=bag, folder=folder)
 
 
 def _outputs(folder: Path) -> Iterator[Path]:
     """What lies where a report goes: pages, and all in the bag of predictions."""
     yield from (folder / name for name in PAGES if os.path.lexists(folder / name))
-    predicted = folder / PREDICTED
+    predicted = folder / PREDICTED_BAG
     if predicted.is_dir() and not predicted.is_symlink():
         yield from sorted(predicted.iterdir())
     elif os.path.lexists(predicted):
@@ -140,39 +206,35 @@ def write_report(
 
     ``model`` is the one that was judged; ``urdf`` stands in for a description that the bag lacks, expanded
     with the arguments ``xacro``; without either there is no ``view.html``.
-    Raises ``ReportFolderError`` before anything is written, and ``OutputFileError``.
+    Everything is made beside what was there, and takes its place when all of it is whole.
+    Raises ``BagError`` before anything is written, and ``OutputFileError``.
     """
     check_folder(estimated.bag, folder)
-    before = written_files(folder, COMMAND)
-    list_files(folder, before.union(PAGES), COMMAND)
-    write_json(analysis.verdict, folder / "report.json")
-    viewed, warnings = write_view(estimated, analysis, model, urdf, folder / "view.html", xacro)
-    if not viewed:
-        (folder / "view.html").unlink(missing_ok=True)
-    write_page(analysis, folder / "report.html", viewed)
-    bag = _replace_predicted(estimated, analysis, folder, before)
-    pages = [name for name in PAGES if viewed or name != "view.html"]
-    list_files(folder, pages + bag, COMMAND)
-    return warnings
-
-
-def _replace_predicted(
-    estimated: EstimatedRecording, analysis: Analysis, folder: Path, before: frozenset[str]
-) -> list[str]:
-    """The bag of predictions: written beside the old one, which goes when the new one is whole."""
-    target, part = folder / PREDICTED, folder / f".{PREDICTED}.{os.getpid()}.part"
+    before, made = written_files(folder, COMMAND), not folder.exists()
+    part = folder / f".{COMMAND}.{os.getpid()}.part"
     try:
-        try:
-            write_prediction_bag(estimated, analysis.comparison, part / PREDICTED)
-            files = [f"{PREDICTED}/{path.name}" for path in sorted((part / PREDICTED).iterdir())]
-            list_files(folder, before.union(PAGES, files), COMMAND)
-            if target.is_dir():
-                for path in target.iterdir():
-                    path.unlink()
-                target.rmdir()
-            (part / PREDICTED).replace(target)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-    except OSError as error:
-        raise OutputFileError(target, error) from error
-    return files
+        part.mkdir(parents=True)
+        write_json(analysis.verdict, part / "report.json")
+        viewed, warnings = write_view(estimated, analysis, model, urdf, part / "view.html", xacro)
+        write_page(analysis, part / "report.html", viewed)
+        write_prediction_bag(estimated, analysis.comparison, part / PREDICTED_BAG)
+        pages = sorted(path.name for path in part.iterdir() if path.is_file())
+        bag = [f"{PREDICTED_BAG}/{path.name}" for path in sorted((part / PREDICTED_BAG).iterdir())]
+        list_files(folder, before.union(PAGES, bag), COMMAND)
+        for name in PAGES:
+            (folder / name).unlink(missing_ok=True)
+        if (folder / PREDICTED_BAG).is_dir():
+            shutil.rmtree(folder / PREDICTED_BAG)
+        for name in (*pages, PREDICTED_BAG):
+            (part / name).replace(folder / name)
+        list_files(folder, pages + bag, COMMAND)
+    except (OSError, OutputFileError) as error:
+        reason = error if isinstance(error, OSError) else error.__cause__
+        raise OutputFileError(
+            folder, reason if isinstance(reason, OSError) else OSError(str(error))
+        ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        if made and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+    return warnings

@@ -1,31 +1,49 @@
-"""The verdict on one bag: everything that the table, the report and the exit code say."""
+"""The verdict on one bag, in figures and in words: all that the table, the report and the exit code say."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.attribution import (
     Attribution,
+    EffortScale,
     LinkError,
     TipBody,
     attribute_joint,
     cause_effort,
+    effort_scale,
     whole_arm_cause,
 )
 from kane_dynamics_ros.replay.comparison import Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.correlation import Delay
-from kane_dynamics_ros.replay.errors import NoMotionError, NotFiniteError
+from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.motion import EstimatedRecording, Motion
-from kane_dynamics_ros.replay.sentences import arm_findings, joint_findings, notes, unexplained
-from kane_dynamics_ros.runtime import DynamicsModel
+from kane_dynamics_ros.runtime import DynamicsModel, JointInfo
+from kane_dynamics_ros.text import counted, listed, named
+
+Cause = TipBody | LinkError | EffortScale
 
 LEAST_TRAVEL = (0.05, 0.01)  # [rad], [m] that a joint must move; encoder noise is far below
 LEAST_CHANGE = 0.2  # of its measured range by which the others must change a resting joint's effort
 SMALLEST_EFFORT = 1e-6  # [N m] or [N]; below, an effort is nothing but rounding
+TERM_NAMES = {
+    "inertia": "inertia",
+    "coriolis": "Coriolis and centrifugal effort",
+    "gravity": "gravity",
+    "viscous": "viscous friction",
+    "Coulomb": "Coulomb friction",
+    "offset": "constant offset",
+}
+UNEXPLAINED = 0.1  # of a joint's measured effort (RMS) that must have a cause, known or not
+LEAST_EXPLAINED = 0.9  # R^2 below which a model does not explain an effort
+LISTED = 20  # joints that a message lists
+SAME_SCALE = 1.2  # ratio of factors that count as one
+WHOLE = 3.0  # standard errors within which a coefficient of -1 means that the effort lacks the term
 
 
 @dataclass(frozen=True)
@@ -69,7 +87,7 @@ class Verdict:
     topic: str
     model: str
     joints: tuple[JointVerdict, ...]
-    cause: TipBody | LinkError | None
+    cause: Cause | None
     findings: tuple[str, ...]
     processing: Processing
     notes: tuple[str, ...]
@@ -88,87 +106,218 @@ class Analysis:
 def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
     """Judge a model by what a recording shows.
 
-    Raises ``NoMotionError`` where no joint moves in what is compared, and ``NotFiniteError`` where a figure
-    is not finite.
+    Raises ``BagError``: "no_effort" where no effort was measured, "no_motion" where no joint moves in what is
+    compared, "not_finite" where a figure is not finite.
     """
     motion = estimated.motion
     travel = np.max([np.ptp(interval.q, axis=0) for interval in motion.compared], axis=0)
-    kinds = [joint.kind for joint in model.joints]
-    moves = travel >= [LEAST_TRAVEL[kind == "prismatic"] for kind in kinds]
-    if not moves.any():
-        sizes = {
-            name: f"{size:.2g} {'m' if kind == 'prismatic' else 'rad'}"
-            for name, size, kind in zip(model.joint_names, travel, kinds, strict=True)
-        }
-        raise NoMotionError(estimated.bag, estimated.topic, sizes)
+    moves = travel >= [LEAST_TRAVEL[joint.kind == "prismatic"] for joint in model.joints]
+    _refuse_nothing(estimated, model.joints, travel, moves)
     comparison = compare(model, motion)
-    joints = [fit(comparison.time, *columns) for columns in _columns(comparison)]
-    odd = [name for name, one in zip(model.joint_names, joints, strict=True) if not _is_finite(one)]
+    fits = [
+        fit(comparison.time, *both)
+        for both in zip(comparison.measured.T, comparison.predicted.T, strict=True)
+    ]
+    odd = [
+        name
+        for name, one in zip(model.joint_names, fits, strict=True)
+        if not all(value is None or math.isfinite(value) for value in one)
+    ]
     if odd:
-        raise NotFiniteError(estimated.bag, odd)
+        raise BagError(
+            f"{estimated.bag}: no verdict: the figures of {named('joint', odd)} are not finite; look for "
+            "values in the bag that the robot cannot have had",
+            "not_finite",
+            bag=estimated.bag,
+            joints=odd,
+        )
     predicted, measured = np.ptp(comparison.predicted, axis=0), np.ptp(comparison.measured, axis=0)
     judged = moves | (predicted > np.maximum(LEAST_CHANGE * measured, SMALLEST_EFFORT))
-    cause = whole_arm_cause(model, motion, comparison)
-    explained = None if cause is None else cause_effort(model, motion, cause)
-    processing = Processing(
-        recorded_rate=motion.sampled,
-        analysis_rate=motion.rate,
-        cutoff=motion.cutoff,
-        seconds=len(comparison.time) / motion.rate,
-        messages=estimated.messages,
-        messages_per_second=estimated.messages_per_second,
-        delay=estimated.delay,
+    cause: Cause | None = effort_scale(comparison, judged, SMALLEST_EFFORT) or whole_arm_cause(
+        model, motion, comparison
     )
+    scaled = isinstance(cause, EffortScale)
+    explained = cause_effort(model, motion, cause) if isinstance(cause, TipBody | LinkError) else None
+    independent = len(comparison.time) * 2 * motion.cutoff / motion.rate
+    joints = []
+    for j, one in enumerate(fits):
+        attributions: list[Attribution] = []
+        if judged[j] and not scaled:
+            common = None if explained is None else explained[:, j]
+            attributions = attribute_joint(comparison, j, common, one.measured_rms, independent)
+        words = [] if scaled else [_sentence(model, j, each) for each in attributions] or unexplained(one)
+        if not judged[j]:
+            words = [f"hardly any motion ({_distance(travel[j], model.joints[j])}): not judged"]
+        unit = "N" if model.joints[j].kind == "prismatic" else "N m"
+        joints.append(
+            JointVerdict(
+                model.joint_names[j],
+                unit,
+                one,
+                tuple(attributions),
+                tuple(words),
+                float(travel[j]),
+                bool(judged[j]),
+            )
+        )
     verdict = Verdict(
         bag=estimated.bag,
         topic=estimated.topic,
         model=model.name,
-        joints=tuple(
-            _joint(model, motion, comparison, explained, j, one, float(travel[j]), bool(judged[j]))
-            for j, one in enumerate(joints)
-        ),
+        joints=tuple(joints),
         cause=cause,
-        findings=arm_findings(cause, model.tip),
-        processing=processing,
+        findings=() if cause is None else (arm_finding(cause, model.tip),),
+        processing=Processing(
+            recorded_rate=motion.sampled,
+            analysis_rate=motion.rate,
+            cutoff=motion.cutoff,
+            seconds=len(comparison.time) / motion.rate,
+            messages=estimated.messages,
+            messages_per_second=estimated.messages_per_second,
+            delay=estimated.delay,
+        ),
         notes=(*estimated.notes, *notes(motion)),
         damages=estimated.damages,
     )
     return Analysis(verdict, motion, comparison)
 
 
-def _columns(comparison: Comparison) -> Iterator[tuple[Array, Array]]:
-    """Measured and predicted effort of each joint, (N,) each."""
-    return zip(comparison.measured.T, comparison.predicted.T, strict=True)
+def _refuse_nothing(
+    estimated: EstimatedRecording, joints: Sequence[JointInfo], travel: Array, moves: NDArray[np.bool_]
+) -> None:
+    """Raise ``BagError`` where nothing moves, or no effort is measured."""
+    where = f"{estimated.bag}: topic {estimated.topic!r}:"
+    if not moves.any():
+        sizes = [
+            f"{joint.name!r} ({_distance(size, joint)})" for joint, size in zip(joints, travel, strict=True)
+        ]
+        raise BagError(
+            f"{where} hardly any motion of {'joint' if len(sizes) == 1 else 'joints'} "
+            f"{', '.join(sizes[:LISTED])} in what is compared; without motion no term of the model can be "
+            "judged: record a motion of every joint, fast and slow, up and down",
+            "no_motion",
+            bag=estimated.bag,
+        )
+    if max(np.abs(interval.effort).max() for interval in estimated.motion.compared) <= SMALLEST_EFFORT:
+        raise BagError(
+            f"{where} the measured efforts of all joints are 0: they are not measured at all, and nothing "
+            "can be said of the model; have the driver or joint_state_broadcaster publish them",
+            "no_effort",
+            bag=estimated.bag,
+        )
 
 
-def _is_finite(figures: Fit) -> bool:
-    return all(value is None or math.isfinite(value) for value in figures)
+def _distance(size: float, joint: JointInfo) -> str:
+    return f"{size:.2g} {'m' if joint.kind == 'prismatic' else 'rad'}"
 
 
-def _joint(
-    model: DynamicsModel,
-    motion: Motion,
-    comparison: Comparison,
-    explained: Array | None,
-    j: int,
-    figures: Fit,
-    travel: float,
-    judged: bool,
-) -> JointVerdict:
-    """One joint; ``explained`` is what the cause common to all joints adds to their efforts, (N, n)."""
-    independent = len(comparison.time) * 2 * motion.cutoff / motion.rate
-    common = None if explained is None else explained[:, j]
-    attributions = attribute_joint(comparison, j, common, figures.measured_rms, independent) if judged else []
-    linear = model.joints[j].kind == "prismatic"
-    findings = joint_findings(model, j, attributions) or unexplained(figures)
-    if not judged:
-        findings = (f"hardly any motion ({travel:.2g} {'m' if linear else 'rad'}): not judged",)
-    return JointVerdict(
-        name=model.joint_names[j],
-        unit="N" if linear else "N m",
-        fit=figures,
-        attributions=tuple(attributions),
-        findings=findings,
-        travel=travel,
-        judged=judged,
+# In words
+
+
+def unexplained(figures: Fit) -> list[str]:
+    """What is said of a joint that the model does not explain, though no term is at fault."""
+    if figures.rmse < SMALLEST_EFFORT:
+        return []
+    if figures.r_squared is None:
+        return ["the measured effort never changes, the model's does: it may not be measured at all"]
+    error = f"{_percent(figures.rmse / figures.measured_rms)} %" if figures.measured_rms else "all"
+    part = f"{_percent(figures.r_squared)} %" if figures.r_squared > 0 else "nothing"
+    head = f"the model explains {part} of the measured effort's variance"
+    if figures.r_squared < LEAST_EXPLAINED:
+        return [
+            f"{head}, and its error is {error} of the effort (RMS); no single term is surely the cause: "
+            "kane_dynamics identify fits all of them together"
+        ]
+    if figures.rmse <= UNEXPLAINED * figures.measured_rms:
+        return []
+    return [
+        f"{head}; its error is {error} of the effort (RMS), of which no term is the cause: as friction "
+        "leaves it where a joint reverses, or noise"
+    ]
+
+
+def _sentence(model: DynamicsModel, joint: int, one: Attribution) -> str:
+    """What the model has less, or more, than the arm, as in "gravity 8 % too small"."""
+    text = f"{TERM_NAMES[one.term]} {_amount(model, joint, one)}"
+    if one.alike:
+        others = " or ".join(TERM_NAMES[name] for name in one.alike)
+        text += f" (or {others}: this motion cannot tell them apart)"
+    return text
+
+
+def _amount(model: DynamicsModel, joint: int, one: Attribution) -> str:
+    size, sign = abs(one.coefficient), "too small" if one.coefficient > 0 else "too large"
+    unit = "N" if model.joints[joint].kind == "prismatic" else "N m"
+    if one.term == "gravity" and abs(one.coefficient + 1.0) < max(WHOLE * one.error, 0.02):
+        return (
+            f"{_percent(size)} % too large: the measured effort lacks it, as that of robots that compensate "
+            "gravity themselves (docs/howto/gravity_compensated_robots.md)"
+        )
+    if one.term in ("inertia", "coriolis", "gravity"):
+        return f"{_percent(size)} % {sign}"
+    if one.term == "offset":
+        return f"of {one.coefficient:+.3g} {unit} missing"
+    viscous = one.term == "viscous"
+    modelled = model.parameters.viscous if viscous else model.parameters.coulomb
+    if viscous:
+        unit = "N s/m" if unit == "N" else "N m s/rad"
+    if one.coefficient > 0 and not modelled[joint]:
+        sign = "missing"
+    elif one.coefficient < 0 and not modelled[joint]:
+        sign = "negative: the effort helps the motion, which friction never does; check the effort's sign"
+    return f"{size:.3g} {unit} {sign}"
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f}" if part > 0.095 else f"{100 * part:.1f}"
+
+
+def arm_finding(cause: Cause, tip: str) -> str:
+    """What the residuals of all joints together say."""
+    if isinstance(cause, EffortScale):
+        low, high = min(cause.factors), max(cause.factors)
+        times = f"{low:.2g}" if high < SAME_SCALE * low else f"{low:.2g} to {high:.2g}"
+        return f"all efforts are {times} times what the model gives: are they currents?"
+    share = f"that explains {100 * cause.share:.0f} % of what friction leaves of the residuals"
+    if isinstance(cause, LinkError):
+        more = "heavier" if cause.factor > 1 else "lighter"
+        return f"link {cause.link!r} is {_percent(abs(cause.factor - 1))} % {more} than in the model: {share}"
+    x, y, z = (round(each, 3) + 0.0 for each in cause.com)  # no minus before a zero
+    more = "more" if cause.mass > 0 else "less"
+    return (
+        f"as if the tip carried {abs(cause.mass):.3g} kg {more} than the model knows of, centred at "
+        f"({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of {tip!r}: {share}"
+    )
+
+
+def notes(motion: Motion) -> tuple[str, ...]:
+    """What was done to the samples, and what was odd about them."""
+    found = ["times are header stamps; receive times serve only for the delay of the commands"]
+    if motion.reordered:
+        found.append(f"{motion.reordered} joint states were received after a later one and sorted by stamp")
+    if motion.repeated:
+        found.append(f"{motion.repeated} joint states repeat the stamp before; the first of each was used")
+    if motion.passes > 1:
+        found.append(
+            f"stamps jump back {counted(motion.passes - 1, 'time')}: a looped bag; the passes are shown one "
+            "by one"
+        )
+    if motion.gaps:
+        found.append(
+            f"{counted(len(motion.gaps), 'gap')}, the longest {max(motion.gaps):.3g} s: nothing is filtered "
+            "across them"
+        )
+    if motion.derived:
+        found.append(f"no velocity of {listed(motion.derived)}: derived from the position")
+    return tuple(found)
+
+
+def delay_sentence(delay: Delay | None) -> str:
+    """By how much the measured effort lags behind the command; empty where it is uncertain."""
+    if delay is None or abs(delay.seconds) <= delay.uncertainty:
+        return ""
+    lags = "lags behind" if delay.seconds > 0.0 else "leads"
+    return (
+        f"measured effort {lags} the command by {1e3 * abs(delay.seconds):.2f} ms "
+        f"(+- {1e3 * delay.uncertainty:.2g} ms, correlation {delay.correlation:.2f})"
     )

@@ -19,7 +19,7 @@ from planted_arm import (
 from kane_dynamics_ros.identification.estimation import FAMILIES
 from kane_dynamics_ros.identification.identify import Settings, identify
 from kane_dynamics_ros.identification.pseudo_inertia import pseudo_inertia
-from kane_dynamics_ros.replay.filters import low_pass
+from kane_dynamics_ros.replay.motion import low_pass
 
 NOTHING = np.zeros(10)
 ROTOR, VISCOUS, OFFSET, COULOMB, LOAD, STRIBECK = range(len(FAMILIES))

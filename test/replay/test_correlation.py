@@ -6,7 +6,7 @@ from replay_bags import START
 
 from kane_dynamics_ros.replay.correlation import Delay, command_delay
 from kane_dynamics_ros.replay.messages import Commands, JointStates
-from kane_dynamics_ros.replay.sentences import delay_sentence
+from kane_dynamics_ros.replay.verdict import delay_sentence
 
 TIME = np.arange(10_000) * 1e-3
 

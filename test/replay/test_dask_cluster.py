@@ -1,5 +1,6 @@
 """The same verdicts from a Dask cluster: a scheduler and workers of this process."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,6 @@ import pytest
 from replay_bags import effort, motion, pinocchio_arm, record, write_bag
 
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.replay.errors import DaskMissingError
 from kane_dynamics_ros.runtime import load_model
 
 distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
@@ -49,7 +49,10 @@ def test_an_address_where_nobody_answers_is_refused(
     assert message.endswith("); give the address it printed\n")
 
 
-def test_without_dask_the_message_says_what_to_install() -> None:
-    assert str(DaskMissingError()) == (
-        "--dask needs Dask's client, which is not installed: pip install '.[dask]' in a checkout"
-    )
+def test_without_dask_the_message_says_what_to_install(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "dask.distributed", None)
+    words = [str(tmp_path), "--model", "manipulator_5dof", "--dask", "tcp://127.0.0.1:9"]
+    assert main(["replay", *words]) == 2
+    assert "kane_dynamics_ros[dask]" in capsys.readouterr().err

@@ -30,13 +30,13 @@ from kane_dynamics_ros.replay.bag import open_bag
 from kane_dynamics_ros.replay.compression import (
     SLACK,
     CompressionError,
-    unpack_chunk,
     unpack_file,
-    unpack_message,
+    unpacked,
+    unpacked_message,
 )
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.jobs import Job, run_job
-from kane_dynamics_ros.replay.messages import JointStateDecoder, JointStates, joined
+from kane_dynamics_ros.replay.messages import JointStateDecoder, JointStates, block_of
 from kane_dynamics_ros.replay.recording import read_recording, set_aside
 
 MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
@@ -64,25 +64,25 @@ def zstd_bomb(size: int = BOMB, stated: bool = True) -> bytes:
 def test_chunk_that_unpacks_to_more_than_it_states_is_refused(compression):
     packed = zstd_bomb() if compression == "zstd" else lz4.frame.compress(bytes(BOMB))
     with pytest.raises(CompressionError):
-        unpack_chunk(compression, packed, 1000)
+        unpacked(compression, packed, 1000)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "lz4"])
 def test_chunk_gives_what_it_states(compression):
     data = os.urandom(100_000)
     packed = zstandard.compress(data) if compression == "zstd" else lz4.frame.compress(data)
-    assert unpack_chunk(compression, packed, len(data)) == data
+    assert unpacked(compression, packed, len(data)) == data
 
 
 def test_chunk_that_states_a_bomb_is_refused_before_anything_is_unpacked():
     with pytest.raises(CompressionError, match="are said to unpack"):
-        unpack_chunk("zstd", zstd_bomb(), BOMB)
+        unpacked("zstd", zstd_bomb(), BOMB)
 
 
 @pytest.mark.parametrize("stated", [True, False])
 def test_message_that_is_a_bomb_is_refused(stated):
     with pytest.raises(CompressionError):
-        unpack_message(zstd_bomb(stated=stated))
+        unpacked_message(zstd_bomb(stated=stated))
 
 
 @pytest.mark.parametrize("stated", [True, False])
@@ -195,7 +195,7 @@ def steps_of_decoding(messages: list[bytes]) -> int:
     module.Layout.match = counting
     try:
         decoder = JointStateDecoder(NAMES)
-        decoder.add(joined("/joint_states", list(range(len(messages))), messages))
+        decoder.add(block_of("/joint_states", list(range(len(messages))), messages))
         assert len(decoder.result().stamps) == len(messages)
     finally:
         module.Layout.match = match

@@ -1,6 +1,5 @@
 """Commands against offline answers, without ROS."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from regression_bag import BAG, STATES
 from replay_bags import JOINT_STATE, write_messages
 
-from kane_dynamics_ros.replay.errors import EmptyTopicError
+from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.live import compare_answers, live_lines, read_answers, write_playlist
 
 NAN = np.full(2, np.nan)
@@ -76,5 +75,6 @@ def test_the_playlist_keeps_the_order_of_reception(tmp_path: Path) -> None:
 
 def test_a_playlist_without_states_is_refused(tmp_path: Path) -> None:
     bag = write_messages(tmp_path / "bag", {("/joint_states", JOINT_STATE): []})
-    with pytest.raises(EmptyTopicError, match=re.escape("topic '/joint_states': it holds zero messages")):
+    with pytest.raises(BagError, match="/joint_states") as refused:
         write_playlist(bag, None, tmp_path / "list.npz")
+    assert refused.value.code == "empty_topic"

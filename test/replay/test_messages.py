@@ -14,7 +14,7 @@ from kane_dynamics_ros.replay.messages import (
     CommandDecoder,
     JointStateDecoder,
     JointStates,
-    joined,
+    block_of,
 )
 
 JOINTS = ("shoulder", "elbow", "wrist")
@@ -40,7 +40,7 @@ def serialized(text: Any, little_endian: bool = True) -> bytes:
 
 def decode(*messages: bytes, joints: tuple[str, ...] = JOINTS) -> JointStates:
     decoder = JointStateDecoder(joints)
-    decoder.add(joined("/joint_states", list(range(len(messages))), messages))
+    decoder.add(block_of("/joint_states", list(range(len(messages))), messages))
     return decoder.result()
 
 
@@ -122,7 +122,7 @@ def test_layouts_are_remembered_from_block_to_block() -> None:
     record = small_record(20)
     decoder = JointStateDecoder(record.names)
     for _ in range(3):
-        decoder.add(joined("/joint_states", [0], [serialized(message(names=record.names))]))
+        decoder.add(block_of("/joint_states", [0], [serialized(message(names=record.names))]))
     assert len(decoder.result().stamps) == 3
 
 
@@ -134,7 +134,7 @@ def array_block(*sizes: int) -> Block:
         bytes(STORE.serialize_cdr(TYPES[kind](layout, np.full(size, float(i))), kind))
         for i, size in enumerate(sizes)
     ]
-    return joined("/commands", list(range(len(sizes)))[::-1], messages)
+    return block_of("/commands", list(range(len(sizes)))[::-1], messages)
 
 
 def test_commands_come_by_receive_time_and_only_of_the_right_length() -> None:

@@ -8,8 +8,9 @@ from test_page import embedded
 from view_samples import JOINTS, URDF
 
 from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.jobs import Job, run_job
-from kane_dynamics_ros.replay.playback import NoDescriptionError, playback_of_bag
+from kane_dynamics_ros.replay.playback import playback_of_bag
 from kane_dynamics_ros.viewing.meshes import load_meshes
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -73,11 +74,9 @@ def test_bag_without_a_reference_shows_the_motion_alone(tmp_path):
 
 def test_bag_without_a_description_asks_for_a_urdf_and_takes_it(tmp_path):
     write_bag(tmp_path / "bag", with_description=False)
-    with pytest.raises(NoDescriptionError) as caught:
+    with pytest.raises(BagError) as caught:
         playback_of_bag(tmp_path / "bag", None)
-    assert str(caught.value) == (
-        f"{tmp_path / 'bag'}: no robot_description was recorded; give the robot with --urdf FILE"
-    )
+    assert (caught.value.code, caught.value.bag) == ("no_description", tmp_path / "bag")
     playback, _ = playback_of_bag(tmp_path / "bag", URDF)
     assert playback.joints == JOINTS
 

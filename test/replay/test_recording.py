@@ -89,7 +89,9 @@ def test_a_topic_of_unknown_type_is_skipped_with_a_note(tmp_path: Path) -> None:
         writer.finish()
     found = read_recording(file, RECORD.names)
     np.testing.assert_array_equal(found.states.effort, RECORD.effort)
-    assert found.notes == ("topic '/custom' of unknown type 'my_msgs/msg/Custom' was skipped",)
+    [note] = found.notes
+    assert "/custom" in note
+    assert "my_msgs/msg/Custom" in note
 
 
 def test_dropped_and_unstamped_messages_are_noted(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from replay_bags import motion, record, write_bag
 
 from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.recording import (
-    RenameError,
     names_in_bag,
     proposal,
     read_recording,
@@ -34,8 +34,9 @@ def test_names_are_translated_by_the_first_rule_that_is_about_them(texts, expect
 
 @pytest.mark.parametrize("text", ["a", "=b", "a=", "a*=b", "a=b*", "a**=b*"])
 def test_what_is_no_renaming_is_refused(text):
-    with pytest.raises(RenameError):
+    with pytest.raises(KaneDynamicsError) as refused:
         read_renamings([text])
+    assert refused.value.code == "rename"
 
 
 @pytest.mark.parametrize(
