@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -40,18 +42,21 @@ from kane_dynamics_ros.nodes.messages import (
     subscription_events,
 )
 from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
-from kane_dynamics_ros.nodes.process import OwnSpin, StateFirstSpin, run_node, stopping_at_once
+from kane_dynamics_ros.nodes.process import StateFirstExecutor, run_node, stopping_at_once, take_all
 from kane_dynamics_ros.runtime import DynamicsModel
 
 WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through
 DIAGNOSTICS_EVERY = 20  # watches
+STATES_PERIOD = 0.0005  # [s] between looks for states while the arm is stopped
 STOP_GRACE = 0.3  # [s] for the states of a stop, beyond twice its time
 CLOCK_GRACE = 2.0  # [s] that the first /clock may take
 
 
 class FeedforwardNode(LifecycleNode):
     """Wires topics, parameters and transitions to a ``Controller``."""
+
+    _running = False  # from the end of its construction on
 
     def __init__(self) -> None:
         super().__init__("feedforward_node")
@@ -73,16 +78,15 @@ class FeedforwardNode(LifecycleNode):
         self._log = ConditionLog(self.get_logger())
         self._watches = 0
         self._status = TrajectoryStatus(self)
-        states = self.create_subscription(
+        self._states = self.create_subscription(
             JointState,
             "joint_states",
-            self._never_called,
+            self._on_state,
             JOINT_STATES_QOS,
-            callback_group=OwnSpin(),
             event_callbacks=subscription_events(self.get_logger(), "joint_states"),
         )
         self._intake = TrajectoryIntake(self, self._prepare)
-        self._action = TrajectoryAction(self, lambda: self._active, self._intake.submit)
+        self._action = TrajectoryAction(self, self._intake.submit, self._take_trajectories)
         self._annotation = BackgroundAnnotation(self, self._annotate)
         self.create_subscription(
             String,
@@ -91,23 +95,25 @@ class FeedforwardNode(LifecycleNode):
             LATCHED_QOS,
             event_callbacks=subscription_events(self.get_logger(), "robot_description"),
         )
-        self._spin = StateFirstSpin(self, states, self._on_states, self._watch, WATCH_PERIOD)
+        self.create_timer(WATCH_PERIOD, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
+        self._running = True
 
-    def spin(self, stopped: Callable[[], bool]) -> None:
-        """Serve topics, services and parameters until ``stopped`` is true."""
-        self._spin.spin(stopped)
+    def make_executor(self) -> StateFirstExecutor:
+        """An executor that answers states before everything else; the node works under any other one too."""
+        return StateFirstExecutor(self, self._states, self._on_states)
 
-    def finish(self) -> None:
-        """Leave the arm safe before the process ends."""
-        if self._active and self.context.ok():
-            self.trigger_deactivate()
-        self._intake.finish()
-        self._action.destroy()
-        self._annotation.finish()
-        self._spin.shutdown()
-        self.destroy_node()
+    def destroy_node(self) -> None:
+        """Leave the arm safe, then end the node; rclpy calls it for nodes half made, and more than once."""
+        if self._running:
+            self._running = False
+            if self._active and self.context.ok():
+                self.trigger_deactivate()
+            self._intake.finish()
+            self._action.destroy()
+            self._annotation.finish()
+        super().destroy_node()
 
     # Transitions
 
@@ -161,7 +167,7 @@ class FeedforwardNode(LifecycleNode):
         controller = self._controller
         if controller is not None and (seconds := controller.begin_stop()):
             self.get_logger().info(f"stopping along the reference within {seconds:.2f} s")
-            self._spin.spin_states(lambda: controller.stopped, 2.0 * seconds + STOP_GRACE)
+            self._serve_states(lambda: controller.stopped, 2.0 * seconds + STOP_GRACE)
         self._active = False
         self._inactive_because = "it was deactivated; activate it (ros2 lifecycle set)"
         gc.enable()
@@ -189,8 +195,18 @@ class FeedforwardNode(LifecycleNode):
 
     # Topics
 
-    def _never_called(self, message: JointState) -> None:
-        """No executor serves the states: ``StateFirstSpin`` does."""
+    def _on_state(self, message: JointState, about: Any) -> None:
+        """One state, from an executor that gives them one by one."""
+        self._on_states([(message, about)])
+
+    def _serve_states(self, done: Callable[[], bool], longest: float) -> None:
+        """From within a callback, serve states alone until ``done``, for ``longest`` [s] at most."""
+        end = time.monotonic() + longest
+        while not done() and time.monotonic() < end and self.context.ok():
+            if taken := take_all(self._states):
+                self._on_states(taken)
+            else:
+                time.sleep(STATES_PERIOD)
 
     def _on_states(self, taken: list[tuple[Any, Any]]) -> None:
         if self._active and self._controller is not None:
@@ -317,7 +333,8 @@ class FeedforwardNode(LifecycleNode):
         self._take_trajectories()
         if self._active and self._controller is not None:
             self._controller.watch()
-            self._action.publish_feedback(self._controller.loop.last, self._controller.model.joint_names)
+            loop, names = self._controller.loop, self._controller.model.joint_names
+            self._action.publish_feedback(loop.last, names, self._clock_of_node.now_ns(), loop.goals.open)
             self._log.check(self._controller, time.monotonic())
             self._publish_outcomes()
         self._watches += 1
@@ -356,7 +373,7 @@ class FeedforwardNode(LifecycleNode):
 def main() -> int:
     """The process: see ``run_node``."""
     sys.setswitchinterval(SWITCH_INTERVAL)
-    return run_node(FeedforwardNode)
+    return run_node(FeedforwardNode, FeedforwardNode.make_executor)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ from geometry_msgs.msg import Point, PoseStamped, Quaternion
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock
 from rclpy.clock_type import ClockType
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -32,13 +31,13 @@ from kane_dynamics_ros.nodes.parameters import RosParameterError, declare, read
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.simulation.sensors import Report
+from kane_dynamics_ros.text import counted
 
 if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid arms need not wait for
     from kane_dynamics_ros.elastic.posture import FrameInRoot
     from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 
 UNANSWERED = ("nan", "stale", "lost", "freeze")  # faults whose joint states a controller may refuse
-SPIN_TIMEOUT = 0.1  # [s] for anything to do, before looking whether to stop
 CLOCK_CHECK_PERIOD = 1.0  # [s] of the wall between looks for /clock
 CLOCK_WARNING_PERIOD = 5.0  # [s] between two warnings that there is none
 LOG_PERIOD = 1.0  # [s] between two log messages of one kind
@@ -115,6 +114,8 @@ class TipPoses:
 class SimulatedHardwareNode(Node):
     """Wires ``SimulatedHardware`` to topics. Raises ``KaneDynamicsError`` on a wrong parameter."""
 
+    _running = False  # from the end of its construction on
+
     def __init__(self) -> None:
         super().__init__("simulated_hardware")
         declare(self, TABLE)
@@ -138,23 +139,21 @@ class SimulatedHardwareNode(Node):
         )
         self._reporter.due(0)
         self._report()
+        self._running = True
 
-    def spin(self, stopped: Callable[[], bool]) -> None:
-        """Simulate until ``stopped`` is true."""
-        executor = SingleThreadedExecutor()
-        executor.add_node(self)
-        while not stopped():
-            executor.spin_once(timeout_sec=SPIN_TIMEOUT)
-        executor.shutdown()
+    def destroy_node(self) -> None:
+        """End the node; what went wrong during the run, if anything did, is logged.
 
-    def finish(self) -> None:
-        """Log what went wrong during the run, if anything did."""
-        count = self.dropped_commands
-        dropped = f"{count} command{' was' if count == 1 else 's were'} dropped" if count else ""
-        problems = "; ".join(filter(None, (dropped, self._time.lost())))
-        if problems:
-            self.get_logger().warning(problems)
-        self.destroy_node()
+        rclpy calls it for nodes half made, and more than once.
+        """
+        if self._running:
+            self._running = False
+            count = self.dropped_commands
+            dropped = f"{counted(count, 'command')} dropped" if count else ""
+            problems = "; ".join(filter(None, (dropped, self._time.lost())))
+            if problems:
+                self.get_logger().warning(problems)
+        super().destroy_node()
 
     def _build_time(self) -> SimulationTime:
         values, hardware, start = self.values, self.hardware, self.values["time.start"]

@@ -14,11 +14,16 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 PATIENCE = 60.0  # [s] on a busy machine
 
 NODE = """
-import logging, subprocess, sys
+import logging, subprocess
+from rclpy.node import Node
 from kane_dynamics_ros.nodes.process import run_node, stopping_at_once
 
-class Node:
-    def spin(self, stopped):
+class Compiling(Node):
+    def __init__(self):
+        super().__init__("compiling")
+        self.create_timer(0.01, self.compile)
+
+    def compile(self):
         logging.getLogger("kane_dynamics_ros.runtime").info("compiling")
         with stopping_at_once():
             child = subprocess.Popen(["sleep", "60"], start_new_session=True)
@@ -29,10 +34,11 @@ class Node:
                 child.kill()
                 child.wait()
 
-    def finish(self):
+    def destroy_node(self):
         print("finished", flush=True)
+        super().destroy_node()
 
-raise SystemExit(run_node(Node))
+raise SystemExit(run_node(Compiling))
 """
 
 

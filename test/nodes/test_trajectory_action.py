@@ -9,10 +9,11 @@ import pytest
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from rclpy.action.server import CancelResponse, GoalResponse
+from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.goals import Ticket, Tolerances, TrajectoryOutcome, refusal
+from kane_dynamics_ros.control.goals import Goal, Ticket, Tolerances, TrajectoryOutcome, refusal
 from kane_dynamics_ros.control.loop import ControlStep
 from kane_dynamics_ros.nodes.feedforward.action import (
     Ended,
@@ -128,6 +129,9 @@ class Handle:
     def publish_feedback(self, feedback):
         self.feedback.append(feedback)
 
+    def execute(self):
+        """The server would run the execute callback as a task now."""
+
 
 class Action:
     """The action's types."""
@@ -138,34 +142,65 @@ class Action:
 
     @staticmethod
     def Feedback():
-        return SimpleNamespace(
-            joint_names=[], desired=SimpleNamespace(), actual=SimpleNamespace(), error=SimpleNamespace()
-        )
+        points = {name: JointTrajectoryPoint() for name in ("desired", "actual", "error")}
+        return SimpleNamespace(header=Header(), joint_names=[], **points)
 
 
 class Server:
     """The server's callbacks, as the middleware would call them."""
 
-    def __init__(self, node, action, name, *, execute_callback, goal_callback, cancel_callback):
-        self.name, self.execute, self.judge, self.cancel = (
-            name,
+    def __init__(
+        self,
+        node,
+        action,
+        name,
+        *,
+        execute_callback,
+        goal_callback,
+        handle_accepted_callback,
+        cancel_callback,
+    ):
+        self.execute, self.judge, self.accept, self.cancel = (
             execute_callback,
             goal_callback,
+            handle_accepted_callback,
             cancel_callback,
         )
 
 
+class Intake:
+    """Numbers what is submitted; ``refused`` goals are refused when they are taken."""
+
+    def __init__(self):
+        self.submitted, self.refused, self.action = [], (), None
+
+    def submit(self, request, goal):
+        self.submitted.append((request, goal))
+        return len(self.submitted)
+
+    def take(self):
+        for number, (_, goal) in enumerate(self.submitted, 1):
+            if any(goal is each for each in self.refused):
+                self.action.on_outcome(refusal(Ticket(number), rejections.AlreadyPastError(10**9)))
+
+
 @pytest.fixture
-def action():
-    submitted = []
+def intake():
+    intake = Intake()
+    node = SimpleNamespace(executor=SimpleNamespace(wake=lambda: None))
+    intake.action = TrajectoryAction(node, intake.submit, intake.take, Action, Server)
+    return intake
 
-    def submit(request, goal):
-        submitted.append((request, goal))
-        return len(submitted)
 
-    made = TrajectoryAction(None, lambda: made.is_active, submit, Action, Server)
-    made.is_active, made.submitted = True, submitted
-    return made
+@pytest.fixture
+def action(intake):
+    return intake.action
+
+
+def accepted(action, handle):
+    assert action._server.judge(handle.request) == GoalResponse.ACCEPT
+    action._server.accept(handle)
+    return handle
 
 
 async def run(action, handle, *events):
@@ -188,48 +223,52 @@ async def as_coroutine(awaitable):
         return stop.value
 
 
-def test_a_goal_is_a_trajectory_and_succeeds_with_it(action):
-    handle = Handle(goal())
+def test_a_goal_is_a_trajectory_and_succeeds_with_it(action, intake):
+    handle = accepted(action, Handle(goal()))
     step = ControlStep(
         np.array([[1.0, 2.0], [0.1, 0.2], [0.0, 0.0]]), None, None, np.array([0.9, 2.0]), np.zeros(2)
     )
+    goals = [Goal(Ticket(1), 2_000_000_000, 5_000_000_000), Goal(Ticket(2), 0, 1)]
     result = asyncio.run(
         run(
             action,
             handle,
             lambda: action.on_outcome(TrajectoryOutcome(Ticket(1), "accepted", "")),
-            lambda: action.publish_feedback(step, JOINTS),
+            lambda: action.publish_feedback(step, JOINTS, 3_250_000_000, goals),
             lambda: action.on_outcome(TrajectoryOutcome(Ticket(2), "refused", "another's")),
             lambda: action.on_outcome(TrajectoryOutcome(Ticket(1), "finished", "there")),
         )
     )
-    assert action.submitted[0][1] is handle.request
+    assert intake.submitted[0][1] is handle.request
     assert (handle.ending, result.error_code, result.error_string) == ("succeeded", 0, "there")
     (feedback,) = handle.feedback
     assert feedback.joint_names == ["shoulder", "elbow"]
+    assert (feedback.header.stamp.sec, feedback.header.stamp.nanosec) == (3, 250_000_000)
+    for point in (feedback.desired, feedback.actual, feedback.error):
+        assert (point.time_from_start.sec, point.time_from_start.nanosec) == (1, 250_000_000)
     np.testing.assert_allclose(feedback.error.positions, [0.1, 0.0])
     np.testing.assert_allclose(feedback.error.velocities, [0.1, 0.2])
 
 
-def test_cancelling_a_goal_stops_the_arm(action):
-    handle = Handle(goal())
+def test_cancelling_a_goal_stops_the_arm(action, intake):
+    handle = accepted(action, Handle(goal()))
 
     def cancel():
         assert action._server.cancel(handle) == CancelResponse.ACCEPT
-        handle.is_cancel_requested = True
         action.on_outcome(TrajectoryOutcome(Ticket(1), "dropped", "stopped by trajectory 2", "stopped"))
 
     result = asyncio.run(run(action, handle, lambda: None, cancel))
-    stop, of_goal = action.submitted[1]
+    stop, of_goal = intake.submitted[1]
     assert (tuple(stop.points), of_goal) == ((), None)
     assert (handle.ending, result.error_code) == ("canceled", 0)
 
 
-def test_goals_are_rejected_while_the_node_is_not_active(action):
+def test_a_goal_whose_trajectory_is_refused_is_rejected(action, intake):
+    wrong = goal()
+    intake.refused = (wrong,)
+    assert action._server.judge(wrong) == GoalResponse.REJECT
     assert action._server.judge(goal()) == GoalResponse.ACCEPT
-    action.is_active = False
-    assert action._server.judge(goal()) == GoalResponse.REJECT
 
 
 def test_without_control_msgs_there_is_no_server():
-    assert TrajectoryAction(None, lambda: True, lambda request, goal: 1, None, Server)._server is None
+    assert TrajectoryAction(None, lambda request, goal: 1, lambda: None, None, Server)._server is None

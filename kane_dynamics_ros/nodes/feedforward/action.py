@@ -4,7 +4,7 @@ A goal is a trajectory like any other, with a number; what becomes of it is the 
 ``~/trajectory_status`` reports. The functions here translate goals and outcomes; the server carries them.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,10 +15,10 @@ from rclpy.task import Future
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.goals import Tolerances, TrajectoryOutcome
+from kane_dynamics_ros.control.goals import Goal, Tolerances, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import ControlStep
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
-from kane_dynamics_ros.nodes.messages import request_from
+from kane_dynamics_ros.nodes.messages import request_from, set_nanoseconds
 
 try:
     from control_msgs.action import FollowJointTrajectory
@@ -106,29 +106,38 @@ def _code(outcome: TrajectoryOutcome) -> int:
     return codes.get(outcome.cause, INVALID_GOAL)
 
 
-def feedback_rows(step: ControlStep) -> Mapping[str, tuple[list[float], list[float]]]:
-    """Positions and velocities of the feedback's points: desired, actual, and their difference."""
-    q_d, qd_d = step.reference[:2]
-    rows = {"desired": (q_d, qd_d), "actual": (step.q, step.qd), "error": (q_d - step.q, qd_d - step.qd)}
-    return {name: (np.asarray(q).tolist(), np.asarray(qd).tolist()) for name, (q, qd) in rows.items()}
-
-
 Submit = Callable[[TrajectoryRequest, Any], int]
 
 
+@dataclass
+class OpenGoal:
+    """A goal whose trajectory was submitted; it has a ``handle`` from its acceptance on."""
+
+    goal: Any
+    ended: "Future[Ended]"
+    handle: Any = None
+    cancelling: bool = False
+
+
 class TrajectoryAction:
-    """The action's server; ``submit`` takes a request with the goal that it came with, and numbers it."""
+    """The action's server.
+
+    ``submit`` takes a request with the goal that it came with, and numbers it; ``take`` lets what is prepared
+    be followed at once, so that ``on_outcome`` is told before the goal is answered. So a goal is rejected for
+    everything for which a trajectory is refused; but one that is too long to be prepared at once is accepted,
+    and aborted if it is refused later.
+    """
 
     def __init__(
         self,
         node: Node,
-        active: Callable[[], bool],
         submit: Submit,
+        take: Callable[[], None],
         action: Any = FollowJointTrajectory,
         server: Any = ActionServer,
     ) -> None:
-        self._active, self._submit, self._action = active, submit, action
-        self._goals: dict[int, tuple[Any, Future[Ended]]] = {}
+        self._node, self._submit, self._take, self._action = node, submit, take, action
+        self._open: dict[int, OpenGoal] = {}  # by the trajectory's number
         self._server: Any = None
         if action is not None:
             self._server = server(
@@ -137,51 +146,81 @@ class TrajectoryAction:
                 "~/follow_joint_trajectory",
                 execute_callback=self._execute,
                 goal_callback=self._judge,
+                handle_accepted_callback=self._accept,
                 cancel_callback=self._cancel,
             )
 
     def on_outcome(self, outcome: TrajectoryOutcome) -> None:
         """A trajectory's state changed; if it was a goal, that may end."""
-        goal, future = self._goals.get(outcome.ticket.number, (None, None))
-        if goal is None or future is None or future.done():
+        goal = self._open.get(outcome.ticket.number)
+        if goal is None or goal.ended.done():
             return
-        ended = ended_by(outcome, goal.is_cancel_requested)
+        ended = ended_by(outcome, goal.cancelling)
         if ended is not None:
-            future.set_result(ended)
+            goal.ended.set_result(ended)
+            if self._node.executor is not None:
+                self._node.executor.wake()  # it resumes the coroutine that waits
 
-    def publish_feedback(self, step: ControlStep | None, joint_names: Sequence[str]) -> None:
-        """Send the feedback of every open goal: where reference and arm are."""
-        for goal, future in self._goals.values():
-            if step is not None and not future.done():
-                feedback = self._action.Feedback()
-                feedback.joint_names = list(joint_names)
-                for name, (q, qd) in feedback_rows(step).items():
-                    point = getattr(feedback, name)
-                    point.positions, point.velocities = q, qd
-                goal.publish_feedback(feedback)
+    def publish_feedback(
+        self, step: ControlStep | None, joint_names: Sequence[str], now_ns: int, goals: Iterable[Goal]
+    ) -> None:
+        """Send the feedback of the open goals among ``goals``: where reference and arm are at ``now_ns``."""
+        for goal in goals:
+            opened = self._open.get(goal.ticket.number)
+            if step is None or opened is None or opened.handle is None or opened.ended.done():
+                continue
+            q_d, qd_d = step.reference[:2]
+            rows = {
+                "desired": (q_d, qd_d),
+                "actual": (step.q, step.qd),
+                "error": (q_d - step.q, qd_d - step.qd),
+            }
+            feedback = self._action.Feedback()
+            set_nanoseconds(feedback.header.stamp, now_ns)
+            feedback.joint_names = list(joint_names)
+            for name, (q, qd) in rows.items():
+                point = getattr(feedback, name)
+                point.positions, point.velocities = np.asarray(q).tolist(), np.asarray(qd).tolist()
+                set_nanoseconds(point.time_from_start, max(now_ns - goal.start_ns, 0))
+            opened.handle.publish_feedback(feedback)
 
     def destroy(self) -> None:
         if self._server is not None:
             self._server.destroy()
 
     def _judge(self, goal: Any) -> GoalResponse:
-        return GoalResponse.ACCEPT if self._active() else GoalResponse.REJECT
+        """Submit the goal's trajectory, and reject the goal if that is refused."""
+        number = self._submit(request_from(goal.trajectory), goal)
+        opened = self._open[number] = OpenGoal(goal, Future())
+        self._take()
+        ended = opened.ended.result() if opened.ended.done() else None
+        if ended is not None and ended.ending == "aborted":
+            del self._open[number]
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
 
-    def _cancel(self, goal: Any) -> CancelResponse:
-        """Stop, if the goal's trajectory is the one that is followed."""
-        if any(each is goal and not future.done() for each, future in self._goals.values()):
-            self._submit(TrajectoryRequest((), ()), None)
+    def _accept(self, handle: Any) -> None:
+        for opened in self._open.values():
+            if opened.goal is handle.request:
+                opened.handle = handle
+        handle.execute()
+
+    def _cancel(self, handle: Any) -> CancelResponse:
+        """Stop, if the goal's trajectory is still followed."""
+        for opened in list(self._open.values()):
+            if opened.handle is handle and not opened.ended.done():
+                opened.cancelling = True
+                self._submit(TrajectoryRequest((), ()), None)
+                self._take()
         return CancelResponse.ACCEPT
 
-    async def _execute(self, goal: Any) -> Any:
-        future: Future[Ended] = Future()
-        number = self._submit(request_from(goal.request.trajectory), goal.request)
-        self._goals[number] = (goal, future)
+    async def _execute(self, handle: Any) -> Any:
+        [number] = [number for number, opened in self._open.items() if opened.handle is handle]
         try:
-            ended: Any = await future
+            ended: Any = await self._open[number].ended
         finally:
-            del self._goals[number]
-        finish = {"succeeded": goal.succeed, "canceled": goal.canceled, "aborted": goal.abort}
+            del self._open[number]
+        finish = {"succeeded": handle.succeed, "canceled": handle.canceled, "aborted": handle.abort}
         finish[ended.ending]()
         result = self._action.Result()
         result.error_code, result.error_string = ended.code, ended.text

@@ -23,7 +23,7 @@ from kane_dynamics_ros.control.rejections import TrajectoryError
 from kane_dynamics_ros.control.validation import BLOCK, SECOND_NS, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.messages import OUTPUT_QOS, STATUS_QOS, TRAJECTORY_QOS, subscription_events
-from kane_dynamics_ros.nodes.process import OwnSpin, new_wait_set
+from kane_dynamics_ros.nodes.process import OwnThread, new_wait_set
 from kane_dynamics_ros.nodes.serialized import bytes_from_request, request_from_bytes, take
 
 Prepare = Callable[[TrajectoryRequest, int, Any], Candidate]
@@ -58,7 +58,7 @@ class TrajectoryIntake:
             "joint_trajectory",
             self._never_called,
             TRAJECTORY_QOS,
-            callback_group=OwnSpin(),
+            callback_group=OwnThread(),
             raw=True,
             event_callbacks=subscription_events(node.get_logger(), "joint_trajectory"),
         )
