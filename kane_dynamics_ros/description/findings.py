@@ -28,7 +28,11 @@ CODES: dict[str, tuple[Severity, str]] = {
     "KD113": ("warning", "remark of urdf_parser_py"),
     "KD114": ("info", "xacro tag in a block that is not read"),
     "KD115": ("error", "xacro argument that is not declared"),
+    "KD116": ("warning", "version that other tools refuse"),
     "KD117": ("error", "text that cannot be changed in place"),
+    "KD118": ("error", "xacro argument that is missing"),
+    "KD119": ("error", "package that was not found"),
+    "KD120": ("error", "xacro file of macros alone"),
     # 2xx: names and structure
     "KD201": ("error", "missing attribute or element"),
     "KD202": ("error", "duplicate name"),

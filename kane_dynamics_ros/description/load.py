@@ -5,9 +5,10 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from kane_dynamics_ros.description.findings import (
     DescriptionError,
@@ -18,24 +19,36 @@ from kane_dynamics_ros.description.findings import (
     too_large,
 )
 from kane_dynamics_ros.description.model import Robot
+from kane_dynamics_ros.description.packages import searched
 from kane_dynamics_ros.description.reader import parse_robot
 from kane_dynamics_ros.description.xml_tree import MAX_BYTES, parse_xml
-from kane_dynamics_ros.text import listed
+from kane_dynamics_ros.text import listed, named, shortened
 
-LONGEST = 20  # [s]
+XACRO_SECONDS = 20.0  # [s]
 MOST_MEMORY = 1_000_000_000  # [bytes]
 XACRO_PROCESS = Path(__file__).with_name("xacro_process.py")
 
 
-def load_robot(path: str | os.PathLike[str], *, xacro_arguments: Mapping[str, str] | None = None) -> Robot:
-    """Read a URDF file, or a xacro file with ``xacro_arguments``; a URDF with xacro tags is expanded too.
+def load_robot(
+    path: str | os.PathLike[str],
+    *,
+    xacro_arguments: Mapping[str, str] | None = None,
+    packages: Sequence[str | os.PathLike[str]] = (),
+    xacro_seconds: float = XACRO_SECONDS,
+) -> Robot:
+    """Read a URDF file, or a xacro file; a URDF with xacro tags is expanded too.
 
     Nothing that the file names (meshes, ``package://``, ``file://``) is opened; only xacro's own includes
-    are. Raises ``DescriptionError``.
+    are. ``packages``: folders of ROS packages for ``$(find NAME)``, beside those that ``find_package`` finds
+    by itself. ``xacro_seconds``: how long xacro may take. Raises ``DescriptionError``.
+
+    >>> from kane_dynamics_ros.share import share_directory
+    >>> load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf").root
+    'base'
     """
     source = os.fspath(path)
     data = read_bytes(source)
-    text = expanded(source, data, xacro_arguments or {})
+    text = expanded(source, data, xacro_arguments, packages, xacro_seconds)
     if text is None:
         return parse_robot(data, source)
     robot = parse_robot(text, f"{source} (expanded)")
@@ -49,14 +62,20 @@ def urdf_text(path: str | os.PathLike[str], xacro_arguments: Mapping[str, str] |
     return urdf_content(path, xacro_arguments).decode("utf-8", "replace")
 
 
-def urdf_content(path: str | os.PathLike[str], xacro_arguments: Mapping[str, str] | None = None) -> bytes:
+def urdf_content(
+    path: str | os.PathLike[str],
+    xacro_arguments: Mapping[str, str] | None = None,
+    *,
+    packages: Sequence[str | os.PathLike[str]] = (),
+    xacro_seconds: float = XACRO_SECONDS,
+) -> bytes:
     """The URDF's bytes, in UTF-8 and expanded where ``load_robot`` would expand it, else as they are.
 
     Whether it describes a robot that we can read is not asked. Raises ``DescriptionError``.
     """
     source = os.fspath(path)
     data = read_bytes(source)
-    text = expanded(source, data, xacro_arguments or {})
+    text = expanded(source, data, xacro_arguments, packages, xacro_seconds)
     return data if text is None else text.encode()
 
 
@@ -79,13 +98,19 @@ def read_bytes(source: str) -> bytes:
 # xacro
 
 
-def expanded(source: str, data: bytes, arguments: Mapping[str, str]) -> str | None:
+def expanded(
+    source: str,
+    data: bytes,
+    arguments: Mapping[str, str] | None,
+    packages: Sequence[str | os.PathLike[str]],
+    seconds: float,
+) -> str | None:
     """The URDF text that xacro makes of file ``source`` with content ``data``; None where it is no xacro.
 
     Raises ``DescriptionError``, also for ``arguments`` of what is no xacro.
     """
     if source.endswith(".xacro") or has_xacro_tags(source, data):
-        return expand_xacro(source, data, arguments)
+        return expand_xacro(source, data, arguments or {}, [Path(folder) for folder in packages], seconds)
     refuse_arguments(source, arguments)
     return None
 
@@ -107,7 +132,9 @@ def has_xacro_tags(source: str, data: bytes) -> bool:
     return False
 
 
-def expand_xacro(source: str, data: bytes, arguments: Mapping[str, str]) -> str:
+def expand_xacro(
+    source: str, data: bytes, arguments: Mapping[str, str], packages: Sequence[Path], seconds: float
+) -> str:
     """The URDF text that xacro makes of file ``source``, whose content is ``data``.
 
     The file passes the safe reader first, so that entity bombs never reach xacro's own parser; memory and
@@ -115,40 +142,67 @@ def expand_xacro(source: str, data: bytes, arguments: Mapping[str, str]) -> str:
     neither the file nor one that it includes declares or asks for, which xacro itself would ignore.
     """
     parse_xml(data, source)
-    task = json.dumps([source, dict(arguments), MOST_MEMORY])
+    folders = [str(folder.absolute()) for folder in packages]
+    task = {"source": source, "arguments": dict(arguments), "packages": folders, "memory": MOST_MEMORY}
     try:
         done = subprocess.run(
             [sys.executable, str(XACRO_PROCESS)],
-            input=task.encode(),
+            input=json.dumps(task).encode(),
             capture_output=True,
-            timeout=LONGEST,
+            timeout=seconds,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise xacro_failed(source, f"it did not end within {LONGEST} s") from None
+        reason = f"it did not end within {seconds:g} s; allow it more with --xacro-seconds"
+        raise xacro_failed(source, reason, {}) from None
     if done.returncode != 0:
         lines = done.stderr.decode(errors="replace").splitlines()
-        raise xacro_failed(source, lines[-1][:500] if lines else f"exit code {done.returncode}")
+        raise xacro_failed(source, lines[-1][:500] if lines else f"exit code {done.returncode}", {})
     answer = json.loads(done.stdout)
+    if "error" in answer:
+        raise refused_by_xacro(source, answer, packages)
     if answer["undeclared"]:
-        raise undeclared(source, answer["undeclared"], answer["declared"])
+        raise undeclared(source, answer["undeclared"], sorted(answer["declared"]))
+    if answer["macros"]:
+        found = f"it only defines macros ({listed(answer['macros'])}): xacro makes no link of it"
+        raise refusal("KD120", Place(source), found, "give the file that includes this one and calls a macro")
     return str(answer["text"])
 
 
-def xacro_failed(source: str, reason: str) -> DescriptionError:
-    """xacro's own reason."""
-    found = f"xacro failed: {reason}"
-    return refusal("KD105", Place(source), found, "try the file with the xacro command first")
+def refused_by_xacro(source: str, answer: Mapping[str, Any], packages: Sequence[Path]) -> DescriptionError:
+    """Why xacro failed: a package or an argument that is missing, or its own reason."""
+    package, argument, declared = answer["missing_package"], answer["missing_argument"], answer["declared"]
+    if package is not None:
+        places = ", ".join(searched(Path(source), packages))
+        found = f"it asks for the package {package!r}, which is not in {places}"
+        remedy = "give the folder that holds it: --packages DIR"
+        return refusal("KD119", Place(source), found, remedy, package=package)
+    if argument is not None:
+        found = f"it asks for the xacro argument {argument!r}, which was not given and has no default"
+        remedy = f"give it with --xacro {argument}:=VALUE; {taken(declared)}"
+        return refusal("KD118", Place(source), found, remedy, argument=argument)
+    return xacro_failed(source, str(answer["error"])[:500], declared)
 
 
-def undeclared(source: str, given: list[str], declared: list[str] | tuple[()]) -> DescriptionError:
+def xacro_failed(source: str, reason: str, declared: Mapping[str, str | None]) -> DescriptionError:
+    """xacro's own reason; another value of one of the ``declared`` arguments may be the way out."""
+    arguments = f"; or give other arguments, --xacro NAME:=VALUE; {taken(declared)}" if declared else ""
+    remedy = f"try the file with the xacro command first{arguments}"
+    return refusal("KD105", Place(source), f"xacro failed: {reason}", remedy)
+
+
+def taken(declared: Mapping[str, str | None]) -> str:
+    """The arguments that a xacro file takes, in words."""
+    words = [
+        name if default is None else f"{name} (default {shortened(default)})"
+        for name, default in list(declared.items())[:40]
+    ]
+    return f"the file takes {', '.join(words)}"
+
+
+def undeclared(source: str, given: Sequence[str], declared: Sequence[str]) -> DescriptionError:
     """Arguments that nothing in a xacro file asks for."""
-    plural = len(given) != 1
-    found = f"the xacro {'arguments' if plural else 'argument'} {listed(given)} "
     known = f"those that are: {listed(declared, most=40)}" if declared else "the file takes none"
-    return refusal(
-        "KD115",
-        Place(source),
-        f"{found}{'are' if plural else 'is'} not declared",
-        f"{did_you_mean(given[0], declared)}{known}",
-    )
+    verb = "is" if len(given) == 1 else "are"
+    found = f"the xacro {named('argument', given)} {verb} not declared"
+    return refusal("KD115", Place(source), found, f"{did_you_mean(given[0], declared)}{known}")

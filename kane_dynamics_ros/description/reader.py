@@ -40,12 +40,14 @@ from kane_dynamics_ros.description.model import (
 )
 from kane_dynamics_ros.description.tree import check_tree, note_broken_mimics
 from kane_dynamics_ros.description.xml_tree import Element, note_text, parse_xml, strip_namespace
+from kane_dynamics_ros.text import shortened
 
 KINDS: tuple[JointKind, ...] = get_args(JointKind)
 SHORTEST_AXIS = 1e-6  # shorter has no direction that its author meant
 SHORTEST_QUATERNION = 1e-6
 MOST_RADIANS = 2 * math.pi * 1.001  # [rad] nobody turns a frame further; 90 and 180 are degrees
 MOST_KINDS = 100  # of what is not read that are listed
+VERSIONS = ("1.0", "1.1", "1.2")  # of URDF that urdfdom reads
 _OLD_XACRO = ("include", "macro", "insert_block")
 
 
@@ -103,6 +105,10 @@ def check_is_urdf(root: Element, notes: Notes) -> None:
             left_over.append(element)
         unread = unread or (element.tag in UNREAD and element.tag not in ("transmission", "ros2_control"))
         waiting.extend((child, unread) for child in reversed(element.children))
+    version = root.get("version")
+    if version is not None and version not in VERSIONS:
+        message = f"its version is {shortened(version)}: urdfdom refuses what is not {', '.join(VERSIONS)}"
+        notes.add("KD116", f"{message}, so that other tools cannot load the file", root.line, "robot")
     for element in root.children:
         if element.tag in _OLD_XACRO:
             raise refusal(

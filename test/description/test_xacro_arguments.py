@@ -104,6 +104,8 @@ def test_nothing_is_refused_where_nobody_knows_what_an_include_declares(tmp_path
 
 SEARCHER = """
 from importlib.util import find_spec
+import sys
+sys.modules["xacro.substitution_args"] = type("Module", (), {"_eval_dict": {}})
 parse = get_include_files = None
 def process_file(*_, **__):
     raise ValueError(f"reader is {find_spec('reader')}")
