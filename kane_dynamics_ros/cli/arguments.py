@@ -6,31 +6,17 @@ import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
+from kane_dynamics_ros.description.load import XACRO_SECONDS
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 EXPANDED = "KD111"  # the finding of a file that xacro expanded
 
 
-class LockArgumentError(KaneDynamicsError):
-    """``--lock`` is not JOINT=VALUE."""
-
-    def __init__(self, found: str) -> None:
-        self.found = found
-        super().__init__(
-            f"--lock {found!r}: found no joint name and finite number; write --lock JOINT=VALUE, with the "
-            "position in rad or m"
-        )
-
-
-class XacroArgumentError(KaneDynamicsError):
-    """``--xacro`` is not NAME=VALUE."""
-
-    def __init__(self, found: str) -> None:
-        self.found = found
-        super().__init__(f"--xacro {found!r}: found no name and value; write --xacro NAME:=VALUE")
+class ArgumentError(KaneDynamicsError):
+    """The value ``found`` of an option cannot be used; ``code`` is the option's name."""
 
 
 class NumberArgumentError(KaneDynamicsError):
@@ -48,7 +34,7 @@ class NoModelError(KaneDynamicsError):
         super().__init__(f"a generated module is needed, once: MODULE, or --model MODULE; {found}")
 
 
-# Arguments that take a chain out of a URDF: ``--root``, ``--tip``, ``--lock``, ``--xacro``
+# Arguments that take a chain out of a URDF
 
 
 def add_chain_arguments(
@@ -57,50 +43,44 @@ def add_chain_arguments(
     tip: str = "the one most joints lead to",
     lock: str = "none",
 ) -> None:
-    """``--root``, ``--tip`` and, as often as wanted, ``--lock`` and ``--xacro``; with defaults in words."""
-    add_root_tip_lock(parser, root, tip, lock)
-    parser.add_argument(
+    """Which chain of which robot: see ``robot_of`` and ``chain_of``; with defaults in words."""
+    add = parser.add_argument
+    add(
+        "--root",
+        metavar="LINK",
+        help="first link, which is held still with all that does not hang on it, as an arm's mobile base; "
+        f"default: {root}",
+    )
+    add("--tip", metavar="LINK", help=f"last link; default: {tip}")
+    add(
+        "--lock",
+        metavar="JOINT=VALUE",
+        action="append",
+        default=[],
+        help=f"hold a joint still [rad or m]; default: {lock}",
+    )
+    add(
         "--xacro",
         metavar="NAME:=VALUE",
         action="append",
         default=[],
         help="an argument of the xacro file; NAME=VALUE is the same",
     )
-
-
-def view_command(arguments: argparse.Namespace, tip: str | None = None) -> str:
-    """``kane_dynamics view`` of the trajectory in ``--output``, with the options that chose its chain.
-
-    ``tip``: the tip that a command chose otherwise than ``view`` would, where none was asked for.
-    """
-    words = ["kane_dynamics", "view", arguments.urdf]
-    for option, value in (("--root", arguments.root), ("--tip", arguments.tip or tip)):
-        words += [option, value] if value else []
-    for option, values in (("--lock", arguments.lock), ("--xacro", arguments.xacro)):
-        words += [word for value in values for word in (option, value)]
-    return shlex.join([*words, "--trajectory", str(arguments.output)])
-
-
-def add_root_tip_lock(
-    parser: argparse.ArgumentParser,
-    root: str = "the robot's",
-    tip: str = "the one most joints lead to",
-    lock: str = "none",
-) -> None:
-    """``--root``, ``--tip`` and, as often as wanted, ``--lock``, for a robot that is read elsewhere."""
-    parser.add_argument(
-        "--root",
-        metavar="LINK",
-        help="first link, which is held still with all that does not hang on it, as an arm's mobile base; "
-        f"default: {root}",
-    )
-    parser.add_argument("--tip", metavar="LINK", help=f"last link; default: {tip}")
-    parser.add_argument(
-        "--lock",
-        metavar="JOINT=VALUE",
+    add(
+        "--packages",
+        metavar="DIR",
+        type=Path,
         action="append",
         default=[],
-        help=f"hold a joint still [rad or m]; default: {lock}",
+        help="a ROS package, or a folder of packages, that the file names; those beside it, in the folders "
+        "above it and of a sourced ROS are found without",
+    )
+    add(
+        "--xacro-seconds",
+        metavar="S",
+        type=float,
+        default=XACRO_SECONDS,
+        help="how long xacro may take; default: %(default)g",
     )
 
 
@@ -114,70 +94,83 @@ def add_strict_argument(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_chain(
-    urdf: str,
-    tip: str | None,
-    locks: list[str],
-    xacro: list[str],
-    root: str | None = None,
-    strict: bool = False,
-) -> Chain:
-    """The chain that the arguments mean.
+def loading(arguments: argparse.Namespace) -> dict[str, Any]:
+    """How a URDF is loaded, for ``load_robot`` and ``urdf_content``. Raises ``ArgumentError``."""
+    if not arguments.xacro_seconds > 0.0:
+        found = arguments.xacro_seconds
+        raise ArgumentError(f"--xacro-seconds {found:g}: a number above 0 is needed", "xacro", found=found)
+    return {
+        "xacro_arguments": xacro_arguments(arguments.xacro),
+        "packages": arguments.packages,
+        "xacro_seconds": arguments.xacro_seconds,
+    }
 
-    Raises:
-        DescriptionError, LockArgumentError, XacroArgumentError.
+
+def robot_of(arguments: argparse.Namespace) -> Robot:
+    """The robot in the file ``urdf``. Raises ``DescriptionError``, ``ArgumentError``."""
+    return load_robot(arguments.urdf, **loading(arguments))
+
+
+def chain_of(arguments: argparse.Namespace, robot: Robot | None = None) -> Chain:
+    """The chain of a robot, by default of that in the file, that the arguments mean, ``--strict`` included.
+
+    Raises ``DescriptionError``, ``ArgumentError``.
     """
-    return chain_of(robot_of(urdf, xacro), tip, locks, root, strict=strict)
-
-
-def named_chain(arguments: argparse.Namespace) -> Chain:
-    """The chain that URDF and the arguments of this section name, ``--strict`` included.
-
-    Raises as ``read_chain``.
-    """
-    return read_chain(
-        arguments.urdf, arguments.tip, arguments.lock, arguments.xacro, arguments.root, arguments.strict
+    return serial_chain(
+        robot_of(arguments) if robot is None else robot,
+        arguments.tip,
+        root=arguments.root,
+        lock=read_locks(arguments.lock),
+        strict=getattr(arguments, "strict", False),
     )
 
 
-def robot_of(urdf: str, xacro: list[str]) -> Robot:
-    """The robot in a file. Raises ``DescriptionError``, ``XacroArgumentError``."""
-    return load_robot(urdf, xacro_arguments=xacro_arguments(xacro))
+def read_locks(texts: Sequence[str]) -> dict[str, float]:
+    """``--lock JOINT=VALUE`` as a mapping. Raises ``ArgumentError``."""
+    locks = {}
+    for text in texts:
+        joint, _, value = text.rpartition("=")
+        try:
+            locks[joint] = float(value)
+        except ValueError:
+            locks[joint] = math.nan
+        if not joint or not math.isfinite(locks[joint]):
+            raise ArgumentError(
+                f"--lock {text!r}: found no joint name and finite number; write --lock JOINT=VALUE, with the "
+                "position in rad or m",
+                "lock",
+                found=text,
+            )
+    return locks
 
 
-def chain_of(
-    robot: Robot, tip: str | None, locks: list[str], root: str | None = None, *, strict: bool = False
-) -> Chain:
-    """The chain of a robot that the arguments mean. Raises ``DescriptionError``, ``LockArgumentError``."""
-    return serial_chain(robot, tip, root=root, lock=read_locks(locks), strict=strict)
+def xacro_arguments(texts: Sequence[str]) -> dict[str, str]:
+    """``--xacro NAME:=VALUE`` or ``NAME=VALUE`` as a mapping. Raises ``ArgumentError``."""
+    given = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            message = f"--xacro {text!r}: found no name and value; write --xacro NAME:=VALUE"
+            raise ArgumentError(message, "xacro", found=text)
+        given[name.removesuffix(":")] = value
+    return given
 
 
-def read_locks(texts: list[str]) -> dict[str, float]:
-    """``--lock JOINT=VALUE`` as a mapping. Raises ``LockArgumentError``."""
-    return dict(_lock(text) for text in texts)
+def view_command(arguments: argparse.Namespace, tip: str | None = None) -> str:
+    """``kane_dynamics view`` of the trajectory in ``--output``, with the options that chose its chain.
 
-
-def _lock(text: str) -> tuple[str, float]:
-    joint, _, value = text.rpartition("=")
-    try:
-        position = float(value)
-    except ValueError:
-        position = math.nan
-    if not joint or not math.isfinite(position):
-        raise LockArgumentError(text)
-    return joint, position
-
-
-def xacro_arguments(texts: list[str]) -> dict[str, str]:
-    """``--xacro NAME=VALUE`` as a mapping. Raises ``XacroArgumentError``."""
-    return dict(_xacro(text) for text in texts)
-
-
-def _xacro(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not name or not equals:
-        raise XacroArgumentError(text)
-    return name.removesuffix(":"), value  # ROS writes NAME:=VALUE
+    ``tip``: the tip that a command chose otherwise than ``view`` would, where none was asked for.
+    """
+    words = ["kane_dynamics", "view", arguments.urdf]
+    for option, value in (("--root", arguments.root), ("--tip", arguments.tip or tip)):
+        words += [option, value] if value else []
+    for option, values in (
+        ("--lock", arguments.lock),
+        ("--xacro", arguments.xacro),
+        ("--packages", arguments.packages),
+    ):
+        words += [word for value in values for word in (option, str(value))]
+    return shlex.join([*words, "--trajectory", str(arguments.output)])
 
 
 # Arguments that name a generated module

@@ -98,8 +98,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Search, write trajectory and figure, print what it is worth."""
     began = time.perf_counter()
-    robot = robot_of(arguments.urdf, arguments.xacro)
-    chain = chain_of(robot, arguments.tip, arguments.lock, arguments.root)
+    robot = robot_of(arguments)
+    chain = chain_of(arguments, robot)
     notes: list[str] = []
     if arguments.tip is None:
         chain, notes = without_gripper(robot, chain)
@@ -173,9 +173,7 @@ def floor_points(arguments: argparse.Namespace, chain: Chain) -> GuardedPoints |
     if arguments.floor == "none":
         return None
     clearance = number("--clearance", arguments.clearance)
-    gravity = np.array(
-        (0.0, 0.0, -9.81) if arguments.gravity is None else vector("--gravity", arguments.gravity)
-    )
+    gravity = np.array(chain.gravity if arguments.gravity is None else vector("--gravity", arguments.gravity))
     up = -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, 1.0])
     boxes = link_boxes(urdf_bytes(arguments), Path(arguments.urdf).parent)
     floor = (

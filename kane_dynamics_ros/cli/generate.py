@@ -12,7 +12,7 @@ from kane_dynamics_ros import __version__
 from kane_dynamics_ros.cli.arguments import (
     add_chain_arguments,
     add_strict_argument,
-    named_chain,
+    chain_of,
     palette_for,
     printable,
 )
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Derive, write, compile; print times and operation counts."""
     start = time.perf_counter()
-    chain = named_chain(arguments)
+    chain = chain_of(arguments)
     name = checked_name(arguments.name) if arguments.name else module_name(chain.robot)
     derived = derive(chain, inertial=arguments.inertial)
     files = write_module(derived, name, arguments.output, accept=lambda text: check_module(text, name, chain))

@@ -19,10 +19,10 @@ from kane_dynamics_ros.cli.arguments import (
     EXPANDED,
     add_chain_arguments,
     chain_of,
+    loading,
     optional_number,
     positive_number,
     robot_of,
-    xacro_arguments,
 )
 from kane_dynamics_ros.cli.generate import print_compilation
 from kane_dynamics_ros.codegen.derive import derive
@@ -217,7 +217,7 @@ def run(arguments: argparse.Namespace) -> int:
     fitted = [bag for path in arguments.bags for bag in find_bags(path)]
     judged = [bag for path in arguments.validate for bag in find_bags(path)]
     renamings = read_renamings(arguments.rename)
-    robot = robot_of(arguments.urdf, arguments.xacro)
+    robot = robot_of(arguments)
     chain, notes = chain_for(robot, fitted[0], arguments, renamings)
     refuse_foreign(arguments.output, [path.name for path in output_files(arguments, chain)], COMMAND)
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder:
@@ -244,7 +244,7 @@ def chain_for(
     Raises ``JointMismatchError`` with a proposal where other names are the likely reason.
     """
     topic, found = recorded_joints(bag, arguments.topic)
-    chain = chain_of(robot, arguments.tip, arguments.lock, arguments.root)
+    chain = chain_of(arguments, robot)
     names = names_in_bag(chain.coordinates, renamings)
     missing = [k for k, name in enumerate(names) if name not in found]
     if not missing:
@@ -409,7 +409,7 @@ def boxes_of(arguments: argparse.Namespace, chain: Chain) -> tuple[tuple[int, Ar
 
 def urdf_bytes(arguments: argparse.Namespace) -> bytes:
     """The URDF's text, expanded where ``load_robot`` expands it."""
-    return urdf_content(arguments.urdf, xacro_arguments(arguments.xacro))
+    return urdf_content(arguments.urdf, **loading(arguments))
 
 
 # What is written

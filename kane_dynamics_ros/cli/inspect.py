@@ -2,30 +2,31 @@
 
 import argparse
 import json
+import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kane_dynamics_ros.algebra import add, cross
 from kane_dynamics_ros.cli.arguments import (
+    ArgumentError,
     Palette,
     add_chain_arguments,
     add_strict_argument,
-    named_chain,
+    chain_of,
+    loading,
     palette_for,
     printable,
-    xacro_arguments,
 )
 from kane_dynamics_ros.description import Chain, ChainJoint, DescriptionError, Finding, physics_hash
 from kane_dynamics_ros.description.geometry import principal_moments
 from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.description.model import Vector
 from kane_dynamics_ros.description.repair import repair_inertias
-from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics
@@ -41,13 +42,6 @@ DIGITS = 9  # after the decimal point
 # What a robot has by the dozen, each with a place and figures of its own: one line names them all.
 GROUPED = ("KD404", "KD405", "KD407", "KD408", "KD604")
 MOST_OTHERS = 8  # named in such a line
-
-
-class SameFileError(KaneDynamicsError):
-    """The repaired URDF would replace the one that is repaired."""
-
-    def __init__(self, urdf: str) -> None:
-        super().__init__(f"--repair {urdf}: this is the URDF itself; give another file to write")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,9 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the chain; 0, or 1 for a warning where warnings are errors."""
     if arguments.repair:
-        return repair(arguments.urdf, xacro_arguments(arguments.xacro), arguments.repair)
+        return repair(arguments)
     try:
-        chain = named_chain(arguments)
+        chain = chain_of(arguments)
     except DescriptionError as error:
         if arguments.json:
             print(json.dumps(refusal_as_data(error), indent=2))
@@ -118,7 +112,7 @@ def as_text(chain: Chain, palette: Palette) -> list[str]:
         palette.bold("Joints"),
         *joint_lines(chain),
         "Torques hold rotor inertia always, damping and friction only where they are switched on.",
-        f"Gravity is 9.81 m/s^2 along -z of {chain.root!r}, unless the model's parameter says otherwise.",
+        gravity_line(chain),
         "",
         palette.bold("Bodies (each with what is fixed to it; in the frame of its first link)"),
         *body_lines(chain),
@@ -130,6 +124,17 @@ def as_text(chain: Chain, palette: Palette) -> list[str]:
         *finding_lines(chain.findings, palette),
         summary(chain.findings),
     ]
+
+
+def gravity_line(chain: Chain) -> str:
+    """How gravity acts in the root's axes."""
+    size = math.hypot(*chain.gravity)
+    axes = {f"{'+-'[value < 0.0]}{axis}": value for axis, value in zip("xyz", chain.gravity, strict=True)}
+    along = next((axis for axis, value in axes.items() if abs(value) == size), vector(chain.gravity))
+    return (
+        f"Gravity is {size:.6g} m/s^2 along {along} of {chain.root!r}, unless the model's parameter says "
+        "otherwise."
+    )
 
 
 def as_data(chain: Chain) -> dict[str, object]:
@@ -317,14 +322,17 @@ def equations_of(chain: Chain, form: str) -> str:
 # ``--repair``: the URDF with possible inertias
 
 
-def repair(urdf: str, xacro: Mapping[str, str], target: Path) -> int:
+def repair(arguments: argparse.Namespace) -> int:
     """Write the URDF with the nearest possible inertias, and say what was changed.
 
-    Of a xacro file the expansion is repaired. Nothing is written where nothing is to be repaired.
+    Of a xacro file the expansion is repaired. Nothing is written where nothing is to be repaired. Raises
+    ``ArgumentError`` where the file to write is the URDF itself.
     """
+    urdf, target = arguments.urdf, arguments.repair
     if target.exists() and target.samefile(urdf):
-        raise SameFileError(urdf)
-    text, repairs = repair_inertias(urdf_content(urdf, xacro), urdf)
+        message = f"--repair {urdf}: this is the URDF itself; give another file to write"
+        raise ArgumentError(message, "repair", found=urdf)
+    text, repairs = repair_inertias(urdf_content(urdf, **loading(arguments)), urdf)
     if not repairs:
         print(f"{urdf}: every inertia is possible: nothing to repair, nothing written")
         return 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, read_chain, view_command
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, chain_of, view_command
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     duration: float = arguments.duration
     if not 4 * POINT_SPACING <= duration < math.inf:
         raise DurationError(duration)
-    chain = read_chain(arguments.urdf, arguments.tip, arguments.lock, arguments.xacro, root=arguments.root)
+    chain = chain_of(arguments)
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_trajectory_") as folder:
         module, *_ = write_module(derive(chain), "trajectory", Path(folder))
         model = load_model(module, backend="python").with_urdf_friction()  # not worth compiling

@@ -12,7 +12,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array, symmetric
 from kane_dynamics_ros.checksum import RECORD
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_model_argument, named_model, read_chain
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_model_argument, chain_of, named_model
 from kane_dynamics_ros.description import Chain, DescriptionError, Inertia
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.physics_hash import compare_origin
@@ -88,12 +88,13 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the largest relative difference of each check; 0 when all are below the limit, else 1."""
     arguments.module = named_model(arguments)
     model = load_model(arguments.module, backend=arguments.backend)
-    locks = arguments.lock or [f"{joint}={position!r}" for joint, position in model.locked.items()]
-    tip, root = arguments.tip or model.tip, arguments.root or model.root
+    asked = arguments.tip or arguments.root or arguments.lock
+    arguments.lock = arguments.lock or [f"{joint}={position!r}" for joint, position in model.locked.items()]
+    arguments.tip, arguments.root = arguments.tip or model.tip, arguments.root or model.root
     try:
-        chain = read_chain(arguments.urdf, tip, locks, arguments.xacro, root)
+        chain = chain_of(arguments)
     except DescriptionError as error:
-        if error.code != "KD601" or arguments.tip or arguments.root or arguments.lock:
+        if error.code != "KD601" or asked:
             raise
         message = f"{arguments.module} was generated from another robot: {error}"
         raise KaneDynamicsError(message, "another_robot", module=arguments.module) from error

@@ -14,7 +14,7 @@ from kane_dynamics_ros.codegen.arrangement import (
     sharing_arrangement,
 )
 from kane_dynamics_ros.codegen.graph import Expression, Graph, operations
-from kane_dynamics_ros.codegen.parameters import GRAVITY, ParameterLayout
+from kane_dynamics_ros.codegen.parameters import ParameterLayout
 from kane_dynamics_ros.codegen.passes import inner, inverted, jacobian, solve_symmetric
 from kane_dynamics_ros.description.model import Chain
 from kane_dynamics_ros.formulation.kane import energy
@@ -540,7 +540,7 @@ def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Robot
     state = state_symbols(graph, n)
     layout = ParameterLayout(n, len(chain.joints), inertial == "runtime")
     given = layout.bind(graph, chain, reframed)
-    nominal = reframed.segments, apply(reframed.R_0R, GRAVITY), chain.rotor_inertia
+    nominal = reframed.segments, apply(reframed.R_0R, chain.gravity), chain.rotor_inertia
     loaded = given.common_normal_segments, apply(reframed.R_0R, given.gravity), given.rotor_inertia
     choices = best_arrangement(*nominal), sharing_arrangement(reframed.segments)
     defaults, parametrized = (

@@ -10,8 +10,6 @@ from kane_dynamics_ros.description.model import Chain, Inertia
 from kane_dynamics_ros.formulation.kane.frames import Reframed
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, body_inertia, moved, segments_of
 
-GRAVITY = (0.0, 0.0, -9.81)  # default free-fall acceleration in the root link's frame [m/s^2]
-
 
 @dataclass(frozen=True)
 class BoundParameters:
@@ -110,7 +108,7 @@ def default_parameters(layout: ParameterLayout, chain: Chain) -> tuple[float, ..
     """The parameters array that a loaded module begins with: no payload, no friction, the URDF's rotors."""
     values = [0.0] * layout.size
     part = layout.slices()
-    values[part["gravity"]] = GRAVITY
+    values[part["gravity"]] = chain.gravity
     values[part["rotor_inertia"]] = chain.rotor_inertia
     values[part["coulomb_velocity"]] = [0.01]
     if layout.inertial:

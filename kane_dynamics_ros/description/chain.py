@@ -25,6 +25,7 @@ from kane_dynamics_ros.description.tree import (
     assign_coordinates,
     below_root,
     default_tip,
+    gravity_at,
     hold,
     leader_of,
     moved_pose,
@@ -48,10 +49,10 @@ def serial_chain(
     """The chain of moving joints from ``root`` to ``tip``, each with the rigid body that it carries.
 
     ``root``: a link, by default the robot's root. What it does not carry is held still and left out, as the
-    mobile base of an arm; gravity is given in its frame. ``tip``: a link, by default the leaf that the most
-    moving joints lead to. ``lock``: joints held at the given position [rad] or [m]. Links that do not move
-    are left out; branches off the chain are lumped as rigid, their joints at 0 or the limit nearest to 0.
-    What was chosen, lumped, left out or deserves a warning is a finding.
+    mobile base of an arm; gravity is turned into its axes where fixed joints lead to it. ``tip``: a link, by
+    default the leaf that the most moving joints lead to. ``lock``: joints held at the given position [rad] or
+    [m]. Links that do not move are left out; branches off the chain are lumped as rigid, their joints at 0 or
+    the limit nearest to 0. What was chosen, lumped, left out or deserves a warning is a finding.
 
     Raises ``DescriptionError`` for unknown names, a chain without moving joints, a floating or planar joint
     that is not locked, and, all together, for what is wrong with the numbers that the chain's motion depends
@@ -66,6 +67,7 @@ def serial_chain(
     tip = chosen_tip(carried, held.joints, notes) if tip is None else tip
     path = path_to(robot, tip, root)
     moving = moving_joints(carried, tip, path, held, notes)
+    gravity = gravity_at(robot, carried.root, held, notes)
     parts = take_apart(carried, moving, held)
     note_held(carried, held, notes)
     note_left_out(parts, carried.root, notes)
@@ -77,9 +79,10 @@ def serial_chain(
     judged = Notes(robot.source, strict=strict)
     judge_defects(bodies, fixing_joints(carried, path, parts), carried, judged)
     judge = Judge(joints, default_tip)
+    lines = {joint.name: joint.line for joint in robot.joints}
     if not judged.errors:  # else there are no numbers to judge
         judge_resistance(joints, carried, judge, judged)
-        note_weak_limits(joints, coordinates, {joint.name: joint.line for joint in robot.joints}, judged)
+        note_weak_limits(joints, coordinates, gravity, lines, judged)
     judge_inertias(bodies, carried, judge, judged)
     note_warnings(bodies, carried, judged)
     judged.findings.sort(key=lambda finding: finding.line or 0)
@@ -95,6 +98,7 @@ def serial_chain(
         p_BoTo_B=tip_pose.p,
         findings=tuple(judged.findings),
         locked=tuple(lock.items()),
+        gravity=gravity,
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from kane_dynamics_ros.description.findings import Notes
 from kane_dynamics_ros.description.geometry import principal_moments
 from kane_dynamics_ros.description.kinematics import gravity_efforts, position
-from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot
+from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
 from kane_dynamics_ros.text import listed
 
 # Masses and inertias
@@ -184,7 +184,11 @@ def degrees_for_radians(joint: Joint) -> Iterable[str]:
 
 
 def note_weak_limits(
-    joints: Sequence[ChainJoint], coordinates: Sequence[str], lines: Mapping[str, int | None], notes: Notes
+    joints: Sequence[ChainJoint],
+    coordinates: Sequence[str],
+    gravity: Vector,
+    lines: Mapping[str, int | None],
+    notes: Notes,
 ) -> None:
     """Note joints whose effort limit is below what gravity alone asks at some pose within their range.
 
@@ -196,7 +200,7 @@ def note_weak_limits(
     worst = [0.0] * len(leaders)
     for pose in range(POSES + 1):
         q = [0.0 if pose == 0 else position(joint, generator.random()) for joint in leaders]
-        for index, effort in enumerate(gravity_efforts(joints, q)):
+        for index, effort in enumerate(gravity_efforts(joints, q, gravity)):
             worst[index] = max(worst[index], abs(effort))
     for joint in leaders:
         limit, needed = joint.limits.effort, worst[joint.coordinate]

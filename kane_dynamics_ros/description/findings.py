@@ -95,6 +95,8 @@ CODES: dict[str, tuple[Severity, str]] = {
     "KD609": ("info", "mimic honoured"),
     "KD610": ("error", "joint that cannot be locked so"),
     "KD611": ("error", "tip that is not below the root"),
+    "KD612": ("info", "gravity turned into the root's axes"),
+    "KD613": ("warning", "gravity not known in the root's axes"),
 }
 
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from kane_dynamics_ros.algebra import add, apply, cross, dot, scale, subtract
 from kane_dynamics_ros.description.geometry import Pose, rotation_about
-from kane_dynamics_ros.description.model import ZERO, ChainJoint, Vector
-
-G = 9.81  # [m/s^2], downwards along z of the root frame
+from kane_dynamics_ros.description.model import GRAVITY, ZERO, ChainJoint, Vector
 
 
 def position(joint: ChainJoint, fraction: float) -> float:
@@ -20,11 +18,13 @@ def position(joint: ChainJoint, fraction: float) -> float:
     return lower + fraction * (upper - lower)
 
 
-def gravity_efforts(joints: Sequence[ChainJoint], q: Sequence[float]) -> list[float]:
+def gravity_efforts(
+    joints: Sequence[ChainJoint], q: Sequence[float], gravity: Vector = GRAVITY
+) -> list[float]:
     """Effort of each coordinate that holds the chain at ``q`` [N m] or [N].
 
-    A joint carries the weight of all bodies after it: tau = a . (c - o) x (m g up), or a . (m g up) along
-    its axis, for total mass m with centre c, axis a through o.
+    A joint carries the weight of all bodies after it: tau = -a . (c - o) x (m g), or -a . (m g) along its
+    axis, for total mass m with centre c, axis a through o, and the free-fall acceleration g, (3,) [m/s^2].
     """
     frames = frames_at(joints, q)
     efforts = [0.0] * (1 + max(joint.coordinate for joint in joints))
@@ -32,7 +32,7 @@ def gravity_efforts(joints: Sequence[ChainJoint], q: Sequence[float]) -> list[fl
     for joint, (frame, axis) in zip(reversed(joints), reversed(frames), strict=True):
         mass += joint.inertia.mass
         moment = add(moment, scale(joint.inertia.mass, add(frame.p, apply(frame.R, joint.inertia.com))))
-        weight = (0.0, 0.0, G)
+        weight = scale(-1.0, gravity)
         if joint.kind == "prismatic":
             own = mass * dot(axis, weight)
         else:

@@ -20,6 +20,11 @@ MOVING: tuple[JointKind, ...] = get_args(MovingKind)
 
 IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ZERO: Vector = (0.0, 0.0, 0.0)
+GRAVITY: Vector = (
+    0.0,
+    0.0,
+    -9.81,
+)  # free-fall acceleration of a robot that stands upright, root axes [m/s^2]
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,8 @@ class Chain:
     """A serial chain root to tip: what the formulations take.
 
     ``coordinates`` names the independent joints in order, root to tip: the model's joint order.
-    ``R_BT``, ``p_BoTo_B``: the tip frame in the last body's frame.
+    ``R_BT``, ``p_BoTo_B``: the tip frame in the last body's frame. ``gravity``: free-fall acceleration in the
+    axes of ``root`` [m/s^2]; the generated module's default.
     """
 
     robot: str
@@ -154,6 +160,7 @@ class Chain:
     p_BoTo_B: Vector = ZERO
     findings: tuple[Finding, ...] = field(default=())
     locked: tuple[tuple[str, float], ...] = ()
+    gravity: Vector = GRAVITY
 
     @property
     def rotor_inertia(self) -> tuple[float, ...]:

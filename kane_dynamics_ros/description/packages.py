@@ -3,6 +3,7 @@
 The standard library alone: the process that runs xacro loads this file as well.
 """
 
+import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -64,7 +65,7 @@ def _packages_in(folders: Iterable[Path]) -> Iterator[Path]:
 def _folders_in(folder: Path) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            found = [Path(entry) for entry, _ in zip(entries, range(MOST_FOLDERS)) if entry.is_dir()]
+            found = [Path(entry) for entry in itertools.islice(entries, MOST_FOLDERS) if entry.is_dir()]
     except OSError:
         return []
     return sorted(path for path in found if not path.name.startswith("."))

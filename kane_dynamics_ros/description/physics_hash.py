@@ -16,7 +16,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple, Protocol
 
 from kane_dynamics_ros.description.chain import serial_chain
-from kane_dynamics_ros.description.model import Chain, Robot
+from kane_dynamics_ros.description.model import GRAVITY, Chain, Robot
 
 DIGITS = 12
 _GEOMETRY = ("R_PJ", "p_PoJo_P", "axis", "com")
@@ -59,6 +59,8 @@ def physical_content(chain: Chain) -> dict[str, object]:
         "locked joints": chain.locked,
         "joints": tuple(joint.name for joint in chain.joints),
     }
+    if chain.gravity != GRAVITY:  # so that the hashes of all other chains stay what they were
+        content["gravity"] = rounded(chain.gravity, least=1.0)
     for joint in chain.joints:
         for key, value in flattened(asdict(joint)):
             if key not in _NOT_PHYSICAL:

@@ -43,6 +43,7 @@ from kane_dynamics_ros.description.xml_tree import Element, note_text, parse_xml
 from kane_dynamics_ros.text import shortened
 
 KINDS: tuple[JointKind, ...] = get_args(JointKind)
+AXIAL = (*MOVING, "planar")  # kinds that have an axis; a planar one moves across it
 SHORTEST_AXIS = 1e-6  # shorter has no direction that its author meant
 SHORTEST_QUATERNION = 1e-6
 MOST_RADIANS = 2 * math.pi * 1.001  # [rad] nobody turns a frame further; 90 and 180 are degrees
@@ -276,7 +277,8 @@ def cleared_part(reader: Reader, unread: Unread) -> Part:
             if not element.all(role):
                 raise missing(reader.place, f"element <{role}>")
         # What does not move has no axis; an axis without numbers is none; a broken <mimic> has no leader.
-        without: set[str] = set() if kind in MOVING else {"axis", "limit", "mimic"}
+        without: set[str] = set() if kind in MOVING else {"limit", "mimic"}
+        without |= set() if kind in AXIAL else {"axis"}
         for tag in without:
             defects.pop(tag, None)
         without |= {child.tag for child in element.all("axis") if not child.attributes}
@@ -420,11 +422,12 @@ def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
     defects += [Defect("motion", error) for error in extras.errors.get(parsed.name, ())]
     motors = extras.motor_inertias.get(parsed.name, ())
     rotor_inertia = joined_rotor_inertia(joint, coefficients["armature"], motors)
-    if moving:
+    if parsed.type in AXIAL:
         try:
             axis = read_axis(joint, parsed.axis)
         except DescriptionError as error:
             defects.append(Defect("axis", error))
+    if moving:
         try:
             limits = read_limits(joint.first("limit"), parsed)
         except DescriptionError as error:

@@ -1,10 +1,11 @@
 """Links and joints as one tree: whether they form one, the tip, the route to it, its coordinates."""
 
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from kane_dynamics_ros.algebra import scale
+from kane_dynamics_ros.algebra import apply, cross, scale, transpose
 from kane_dynamics_ros.description.attributes import LARGEST
 from kane_dynamics_ros.description.findings import (
     DescriptionError,
@@ -15,8 +16,20 @@ from kane_dynamics_ros.description.findings import (
     unknown_name,
 )
 from kane_dynamics_ros.description.geometry import Pose, rotation_about
-from kane_dynamics_ros.description.model import IDENTITY, MOVING, ZERO, Joint, Link, Mimic, Robot
+from kane_dynamics_ros.description.model import (
+    GRAVITY,
+    IDENTITY,
+    MOVING,
+    ZERO,
+    Joint,
+    Link,
+    Mimic,
+    Robot,
+    Vector,
+)
 from kane_dynamics_ros.text import listed
+
+LEVEL = 1e-9  # [m/s^2] of gravity: what less it is turned, or sideways, is rounding
 
 # Whether links and joints form one tree
 
@@ -260,6 +273,35 @@ def below_root(robot: Robot, root: str) -> Robot:
         joints=tuple(joint for joint in robot.joints if joint.name in joints),
         findings=tuple(f for f in robot.findings if not f"{f.element} ".startswith(beginnings)),
     )
+
+
+def gravity_at(robot: Robot, root: str, held: HeldJoints, notes: Notes) -> Vector:
+    """Free-fall acceleration in the axes of link ``root``, where the robot's own root stands upright [m/s^2].
+
+    Fixed and locked joints above ``root`` turn it by a known angle, prismatic joints and those about the
+    vertical not at all. Where another joint may tilt ``root``, it is taken along -z of ``root``, and noted.
+    """
+    gravity = GRAVITY
+    for joint in path_to(robot, root):
+        R_PJ = joint.R_PJ
+        if joint.name in held.lock:
+            R_PJ = moved_pose(joint, held.lock[joint.name]).R
+        elif joint.kind not in ("fixed", "prismatic"):
+            tilt = math.hypot(*cross(apply(transpose(R_PJ), gravity), joint.axis))
+            if joint.kind == "floating" or tilt > LEVEL:
+                message = (
+                    f"joint {joint.name!r} above it is {joint.kind} and may tilt it: gravity is taken along "
+                    f"-z of {root!r}; lock that joint (--lock {joint.name}=VALUE), or give gravity"
+                )
+                notes.add("KD613", message, joint.line, f"link {root!r}")
+                return GRAVITY
+        gravity = apply(transpose(R_PJ), gravity)
+    if math.dist(gravity, GRAVITY) <= LEVEL:
+        return GRAVITY
+    x, y, z = (entry + 0.0 for entry in gravity)  # no -0
+    message = f"turned by the joints above it: gravity is {x:.6g} {y:.6g} {z:.6g} m/s^2 in its axes"
+    notes.add("KD612", message, None, f"link {root!r}")
+    return (x, y, z)
 
 
 def nearest_to_zero(joint: Joint) -> float:

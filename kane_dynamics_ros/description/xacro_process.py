@@ -1,8 +1,8 @@
 """Runs the ``xacro`` package on one file. A program of its own: a xacro file is a program, too.
 
-Reads ``{"source", "arguments", "packages", "memory"}`` as JSON and writes the URDF's ``text``, or the ``error``
-and what was missing; with it the arguments that the file declares and their defaults, those given that
-nothing in it asks for, and the macros of a file that yields no link. Run by ``load.py``, never imported.
+Reads ``{"source", "arguments", "packages", "memory"}`` as JSON and writes the URDF's ``text``, or the
+``error`` and what was missing; with it the arguments that the file declares and their defaults, those given
+that nothing in it asks for, and the macros of a file that yields no link. Run by ``load.py``, never imported.
 """
 
 import os

@@ -7,14 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kane_dynamics_ros.cli.arguments import (
-    LockArgumentError,
-    XacroArgumentError,
-    add_chain_arguments,
-    read_chain,
-)
+from kane_dynamics_ros.cli.arguments import ArgumentError, add_chain_arguments, chain_of
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.description import DescriptionError
+from kane_dynamics_ros.description import Chain, DescriptionError
 from kane_dynamics_ros.replay.jobs import robot_note
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
@@ -22,33 +17,28 @@ from kane_dynamics_ros.share import share_directory
 URDF = str(share_directory() / "urdf" / "manipulator_5dof.urdf")
 
 
-def parse(*words: str) -> argparse.Namespace:
+def chain(*words: str, urdf: str = URDF) -> Chain:
+    """The chain that a command line means."""
     parser = argparse.ArgumentParser()
     add_chain_arguments(parser)
-    return parser.parse_args(words)
+    return chain_of(argparse.Namespace(urdf=urdf, **vars(parser.parse_args(words))))
 
 
 def test_without_arguments_the_whole_chain_is_taken():
-    arguments = parse()
-    chain = read_chain(URDF, arguments.tip, arguments.lock, arguments.xacro)
-    assert chain.coordinates == ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
+    assert chain().coordinates == ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
 
 
 def test_locks_and_tip_reach_the_chain():
-    arguments = parse("--tip", "hand", "--lock", "beta_4=0.5", "--lock", "gamma_4=-1e-1")
-    chain = read_chain(URDF, arguments.tip, arguments.lock, arguments.xacro)
-    assert (chain.tip, chain.coordinates) == ("hand", ("gamma_1", "alpha_2", "alpha_3"))
-    assert chain.locked == (("beta_4", 0.5), ("gamma_4", -0.1))
+    found = chain("--tip", "hand", "--lock", "beta_4=0.5", "--lock", "gamma_4=-1e-1")
+    assert (found.tip, found.coordinates) == ("hand", ("gamma_1", "alpha_2", "alpha_3"))
+    assert found.locked == (("beta_4", 0.5), ("gamma_4", -0.1))
 
 
 @pytest.mark.parametrize("text", ["beta_4", "beta_4=", "=0.5", "beta_4=half", "beta_4=nan", "beta_4=inf"])
 def test_a_lock_that_is_no_number_is_refused(text):
-    with pytest.raises(LockArgumentError) as error:
-        read_chain(URDF, None, [text], [])
-    assert str(error.value) == (
-        f"--lock {text!r}: found no joint name and finite number; write --lock JOINT=VALUE, with the "
-        "position in rad or m"
-    )
+    with pytest.raises(ArgumentError) as error:
+        chain("--lock", text)
+    assert (error.value.code, error.value.found) == ("lock", text)
 
 
 XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
@@ -65,20 +55,20 @@ XACRO = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
 def test_xacro_arguments_reach_the_file(tmp_path, text):
     path = tmp_path / "arm.urdf.xacro"
     path.write_text(XACRO)
-    assert read_chain(str(path), None, [], []).joints[0].inertia.mass == 1.0
-    assert read_chain(str(path), None, [], [text]).joints[0].inertia.mass == 2.5
+    assert chain(urdf=str(path)).joints[0].inertia.mass == 1.0
+    assert chain("--xacro", text, urdf=str(path)).joints[0].inertia.mass == 2.5
 
 
 @pytest.mark.parametrize("text", ["mass", "=2"])
 def test_a_xacro_argument_without_name_or_value_is_refused(text):
-    with pytest.raises(XacroArgumentError) as error:
-        read_chain(URDF, None, [], [text])
-    assert str(error.value) == f"--xacro {text!r}: found no name and value; write --xacro NAME:=VALUE"
+    with pytest.raises(ArgumentError) as error:
+        chain("--xacro", text)
+    assert (error.value.code, error.value.found) == ("xacro", text)
 
 
 def test_xacro_arguments_for_a_plain_urdf_are_refused():
     with pytest.raises(DescriptionError) as error:
-        read_chain(URDF, None, [], ["mass=2"])
+        chain("--xacro", "mass=2")
     assert (error.value.code, error.value.place.file) == ("KD115", URDF)
 
 

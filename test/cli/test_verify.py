@@ -9,7 +9,6 @@ from example_robots import ROBOTS
 from small_urdf import LIMIT, joint, link, robot, two_joints
 
 from kane_dynamics_ros.checksum import MARK, with_checksum
-from kane_dynamics_ros.cli.arguments import read_chain
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.verify import RecordError, random_trials, write_record
 from kane_dynamics_ros.codegen.derive import derive
@@ -28,9 +27,13 @@ CHECKS = (
 )
 
 
-def generate(urdf: Path, folder: Path, tip: str | None = None, locks: tuple[str, ...] = ()) -> str:
+def generate(
+    urdf: Path, folder: Path, tip: str | None = None, locks: tuple[tuple[str, float], ...] = ()
+) -> str:
     """A module for pure Python, which needs no compiler; its path."""
-    return str(write_module(derive(read_chain(str(urdf), tip, list(locks), [])), "module", folder)[0])
+    return str(
+        write_module(derive(serial_chain(load_robot(urdf), tip, lock=dict(locks))), "module", folder)[0]
+    )
 
 
 def verify(module: str, urdf: Path, *options: str) -> int:
@@ -62,15 +65,15 @@ def test_real_robots_pass(robot, tip, tmp_path, capsys):
 
 
 def test_tip_and_locks_are_those_that_the_module_states(tmp_path):
-    module = generate(REFERENCE, tmp_path, "hand", ("gamma_4=0.3",))
+    module = generate(REFERENCE, tmp_path, "hand", (("gamma_4", 0.3),))
     assert load_model(module, backend="python").joint_names == ("gamma_1", "alpha_2", "alpha_3", "beta_4")
     assert verify(module, REFERENCE) == 0
 
 
 def test_inertial_parameters_at_run_time_are_verified_with_other_bodies(tmp_path):
-    derived = derive(read_chain(str(REFERENCE), None, [], []), inertial="runtime")
+    derived = derive(serial_chain(load_robot(REFERENCE)), inertial="runtime")
     module = str(write_module(derived, "module", tmp_path)[0])
-    model, chain = load_model(module, backend="python"), read_chain(str(REFERENCE), None, [], [])
+    model, chain = load_model(module, backend="python"), serial_chain(load_robot(REFERENCE))
     _, loaded = random_trials(model, chain, 1, seed=0)
     assert loaded.model.parameters.inertial != model.parameters.inertial
     assert verify(module, REFERENCE) == 0

@@ -6,7 +6,7 @@ from chain_torques import inverse_dynamics
 from test_mimic import gripper
 
 from kane_dynamics_ros.description import load_robot, parse_robot, serial_chain
-from kane_dynamics_ros.description.kinematics import G, gravity_efforts, position
+from kane_dynamics_ros.description.kinematics import gravity_efforts, position
 from kane_dynamics_ros.share import share_directory
 
 CHAINS = {
@@ -21,8 +21,9 @@ def test_gravity_efforts_are_those_of_kanes_equations_at_rest(name):
     chain = CHAINS[name]()
     rest = np.zeros(len(chain.coordinates))
     for q in np.random.default_rng(3).uniform(-2.0, 2.0, (10, len(rest))):
-        expected = inverse_dynamics(chain, q, rest, rest, gravity=(0.0, 0.0, -G))
-        ours = gravity_efforts(chain.joints, q.tolist())
+        gravity = (0.3, -4.0, -8.0)
+        expected = inverse_dynamics(chain, q, rest, rest, gravity=gravity)
+        ours = gravity_efforts(chain.joints, q.tolist(), gravity)
         np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-12)  # rounding of efforts near 10
 
 

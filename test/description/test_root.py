@@ -4,10 +4,17 @@ import numpy as np
 import pytest
 from chain_torques import generated_model, inverse_dynamics
 from chains_of_text import chain_of
-from small_urdf import LIMIT, fixed, joint, link, robot
+from scipy.spatial.transform import Rotation
+from small_urdf import INERTIA, LIMIT, fixed, joint, link, robot
 from whole_robot_witness import PinocchioChain
 
-from kane_dynamics_ros.description import DescriptionError, check_origin, parse_robot, serial_chain
+from kane_dynamics_ros.description import (
+    DescriptionError,
+    check_origin,
+    parse_robot,
+    physics_hash,
+    serial_chain,
+)
 
 ARM = (
     link("mount"),
@@ -44,21 +51,23 @@ def test_the_arm_is_the_same_as_without_its_base(on_base):
 
 def test_nothing_is_said_about_what_the_root_does_not_carry(on_base):
     said = [(f.code, f.element) for f in chain_of(on_base, root="mount").findings if f.severity != "info"]
-    assert said == [(f.code, f.element) for f in WITHOUT_BASE.findings if f.severity != "info"]
+    without = [(f.code, f.element) for f in WITHOUT_BASE.findings if f.severity != "info"]
+    assert said == without
     assert not {"cart", "wheel", "head"} & {
         name for f in chain_of(on_base, root="mount").findings for name in f.message.split("'")
     }
 
 
 def test_torques_agree_with_the_whole_robot_at_rest(on_base):
-    """Pinocchio moves only the arm; gravity is turned into the root link's frame, as the base stands."""
+    """Pinocchio moves only the arm; a slide turns nothing, so that gravity is known in the root's axes."""
     text = on_base.replace('"planar"', '"fixed"')
     parsed = parse_robot(text)
     chain = serial_chain(parsed, root="mount")
     witness = PinocchioChain(text, parsed, serial_chain(parsed, "tool", lock={"lift": 0.0}))
     R = np.array(((np.cos(0.3), 0, np.sin(0.3)), (0, 1, 0), (-np.sin(0.3), 0, np.cos(0.3))))
+    np.testing.assert_allclose(chain.gravity, R.T @ (0, 0, -9.81), rtol=1e-15)
     for state in np.random.default_rng(1).uniform(-2, 2, (5, 3, 2)):
-        found = inverse_dynamics(chain, *state, gravity=tuple(R.T @ (0, 0, -9.81)))
+        found = inverse_dynamics(chain, *state, gravity=chain.gravity)
         np.testing.assert_allclose(found, witness.inverse_dynamics(*state), rtol=1e-12, atol=1e-13)
 
 
@@ -97,3 +106,68 @@ def test_a_root_that_leads_nowhere_is_refused(on_base, root, tip, code):
     with pytest.raises(DescriptionError) as caught:
         serial_chain(parse_robot(on_base), tip, root=root)
     assert caught.value.code == code
+
+
+# Gravity in the root's axes: turned by what is known of the joints above.
+
+TILTED = """<robot name="tilted"><link name="world"/><link name="base"/>
+<link name="one">{inertial}</link><link name="two">{inertial}</link>
+<joint name="mount" type="{kind}"><parent link="world"/><child link="base"/>
+  <origin rpy="1.5708 0 0"/><axis xyz="{axis}"/></joint>
+<joint name="a" type="continuous"><parent link="base"/><child link="one"/><axis xyz="0 0 1"/></joint>
+<joint name="b" type="continuous"><parent link="one"/><child link="two"/>
+  <origin xyz="0.3 0 0"/><axis xyz="0 1 0"/></joint></robot>"""
+
+
+def tilted(kind="fixed", axis="0 0 1"):
+    return TILTED.format(inertial=INERTIA, kind=kind, axis=axis)
+
+
+def holding(chain, tmp_path):
+    return generated_model(chain, tmp_path).gravity([0.3, 0.4])
+
+
+def test_gravity_turns_with_the_fixed_joints_above_the_root(tmp_path):
+    """The figures of a report: the module from the root holds as that of the whole robot does."""
+    text = tilted()
+    whole, own = chain_of(text), chain_of(text, root="base")
+    np.testing.assert_allclose(
+        own.gravity, (0.0, -9.81, 0.0), atol=1e-4
+    )  # 1.5708 is not quite a quarter turn
+    np.testing.assert_allclose(holding(own, tmp_path), holding(whole, tmp_path), rtol=1e-9)
+    assert [f.code for f in own.findings if f.code.startswith("KD61")] == ["KD612"]
+    upright = chain_of(text.replace("1.5708", "0"), root="base")
+    assert physics_hash(own) != physics_hash(upright)
+    assert upright.gravity == (0.0, 0.0, -9.81)
+
+
+@pytest.mark.parametrize(
+    ("kind", "axis", "lock", "known"),
+    [
+        ("revolute", "0 0 1", None, False),
+        ("revolute", "0 0 1", {"mount": 0.5}, True),
+        ("prismatic", "0 0 1", None, True),
+        ("continuous", "0 1 1e-12", None, False),
+        ("floating", "0 0 1", None, False),
+        ("planar", "0 0 1", None, False),
+    ],
+)
+def test_gravity_is_taken_along_the_roots_axes_where_a_joint_above_may_tilt_it(kind, axis, lock, known):
+    chain = chain_of(tilted(kind, axis), root="base", lock=lock)
+    said = [f for f in chain.findings if f.code == "KD613"]
+    assert len(said) == (not known)
+    if known:
+        q = 0.5 if lock else 0.0  # Rx(1.5708) Rz(q) from world to root
+        expected = Rotation.from_euler("ZX", (-q, -1.5708)).apply((0, 0, -9.81))
+        np.testing.assert_allclose(chain.gravity, expected, atol=1e-14)
+    else:
+        assert chain.gravity == (0.0, 0.0, -9.81)
+        assert "--lock mount" in said[0].message
+
+
+@pytest.mark.parametrize(("kind", "axis"), [("planar", "0 0 1"), ("continuous", "0 0 -1")])
+def test_a_base_that_turns_about_the_vertical_keeps_gravity_known(kind, axis):
+    """As a mobile base on a level floor."""
+    chain = chain_of(tilted(kind, axis).replace("1.5708", "0"), root="base")
+    assert chain.gravity == (0.0, 0.0, -9.81)
+    assert not [f for f in chain.findings if f.code in ("KD612", "KD613")]

@@ -76,8 +76,8 @@ _PLANT = (
     Declaration(
         "plant.gravity",
         "numbers",
-        [0.0, 0.0, -9.81],
-        "free-fall acceleration in the root link's frame",
+        [],
+        "free-fall acceleration in the root link's frame; empty: the model's",
         "m/s^2",
     ),
     Declaration("plant.friction", "switch", True, "the URDF's damping and friction act on the joints"),
@@ -277,7 +277,7 @@ def build_engine(arm: DynamicsModel, values: Values) -> Engine:
 
 def parametrised(model: DynamicsModel, values: Values) -> DynamicsModel:
     """The model with the gravity, rotor inertias and payload that the parameters give."""
-    gravity = values["plant.gravity"]
+    gravity = values["plant.gravity"] or model.parameters.gravity
     if len(gravity) != 3:
         raise RosParameterError("plant.gravity", gravity, "3 numbers")
     rotors = _by_joint(model, "plant.rotor_inertia", values, model.parameters.rotor_inertia)
