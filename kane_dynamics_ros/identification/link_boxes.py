@@ -11,8 +11,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description.geometry import rotation_rpy
 from kane_dynamics_ros.description.xml_tree import Element, parse_xml
-from kane_dynamics_ros.viewing.mesh_files import READERS, MeshError, read_mesh
-from kane_dynamics_ros.viewing.meshes import LARGEST_MESH, mesh_file
+from kane_dynamics_ros.viewing.meshes import mesh_points
 
 
 def link_boxes(urdf: bytes, folder: Path) -> dict[str, Array]:
@@ -52,8 +51,7 @@ def solid_box(solid: Element, folder: Path) -> Array | None:
         radius = float(solid.attributes["radius"])
         half = np.array([radius, radius, float(solid.attributes["length"]) / 2])
     elif solid.tag == "mesh":
-        path = mesh_file(solid.attributes.get("filename", ""), folder)
-        points = None if path is None else mesh_points(path)
+        points = mesh_points(solid.attributes.get("filename", ""), folder)
         if points is None or not len(points):
             return None
         scale = np.array(numbers(solid, "scale") if "scale" in solid.attributes else (1.0, 1.0, 1.0))
@@ -69,15 +67,3 @@ def numbers(element: Element | None, attribute: str) -> tuple[float, float, floa
     text = "" if element is None else element.attributes.get(attribute, "")
     values = [float(word) for word in text.split()]
     return (values[0], values[1], values[2]) if len(values) == 3 else (0.0, 0.0, 0.0)
-
-
-def mesh_points(path: Path) -> Array | None:
-    """The corners of a mesh file's triangles (N, 3) [m]; None where it is not read."""
-    suffix = path.suffix.lower()
-    if suffix not in READERS or path.stat().st_size > LARGEST_MESH:
-        return None
-    try:
-        surface = read_mesh(path.read_bytes(), suffix)
-    except MeshError:
-        return None
-    return surface.points[np.unique(surface.corners)]

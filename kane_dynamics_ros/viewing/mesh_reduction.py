@@ -1,33 +1,19 @@
 """Surfaces made small enough for a page: equal points joined, triangles merged, coordinates on 16 bits.
 
-A page carries every mesh as text; manufacturers publish housings of 300,000 triangles. Points are put on a
-grid and those in one cell become one (vertex clustering): no point moves by more than a cell's diagonal,
-which quadric decimation does not promise, it takes a few lines of NumPy where that needs a compiled package,
-and a picture shows no difference. Each triangle keeps its material.
+A page carries every mesh as text; manufacturers publish housings of 300,000 triangles. fast-simplification
+merges them by quadric error metrics [GarlandHeckbert1997], each material's part for itself.
 """
 
-import math
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
+from contextlib import suppress
 
 import numpy as np
 
-from kane_dynamics_ros.viewing.mesh_files import MeshError, Surface
+from kane_dynamics_ros.viewing.mesh_files import Surface
 
 SMALLEST = 1e-30  # [m] of a side; below it single precision ends
-FINEST = 65535  # steps of the grid along each side of the bounding box: 16 bits
-CLOSE_ENOUGH = 0.85  # of the triangles that a mesh may have, that many are as good
-MOST_TRIALS = 16  # of cells, until a mesh has so many
-FIRST_TRIAL = 128.0  # cells along the longest side
-COARSEST = 2.0
-
-
-class Reduced(NamedTuple):
-    """A surface for the page, and the most that a point moved [of the longest side], 0 where it is whole."""
-
-    surface: Surface
-    moved: float
+FINEST = 65535  # steps of the grid along the longest side of the bounding box: 16 bits
 
 
 def allowances(counts: Sequence[int], most: int) -> list[int]:
@@ -40,68 +26,51 @@ def allowances(counts: Sequence[int], most: int) -> list[int]:
     return [shares[index] for index in range(len(counts))]
 
 
-def joined(surface: Surface) -> Surface:
-    """The surface without double points, at the page's own resolution. Raises ``MeshError``."""
-    found = clustered(surface, longest_side(surface) / FINEST)
-    if not len(found.corners):
-        raise MeshError("its triangles have no area")
+def joined(surface: Surface, steps: int = FINEST) -> Surface:
+    """The surface with the points of each cell of a grid joined, and without what has no area then.
+
+    steps: of the grid along the longest side; the page's own resolution by default.
+    """
+    low, size = surface.points.min(axis=0), float(np.ptp(surface.points, axis=0).max())
+    # no cell ends in the middle of a symmetrical body, where equal points differ by rounding
+    places = np.floor((surface.points - low) * (steps / max(size, SMALLEST)) + 0.3)
+    _, first, which = np.unique(places, axis=0, return_index=True, return_inverse=True)
+    corners = which.reshape(-1)[surface.corners]
+    a, b, c = corners.T
+    whole = (a != b) & (b != c) & (a != c)
+    return Surface(surface.points[first], corners[whole], surface.parts[whole], surface.materials)
+
+
+def reduced(surface: Surface, most: int) -> Surface:
+    """The surface with at most ``most`` triangles."""
+    found, steps = surface, FINEST
+    if len(surface.corners) > most:
+        with suppress(ImportError):  # without it, the grid below does it alone, and coarsely
+            found = _simplified(surface, most / len(surface.corners))
+    while len(found.corners) > most:  # loose triangles cannot be merged, but fall together on a coarse grid
+        steps //= 2
+        found = joined(found, steps)
     return found
 
 
-def reduced(surface: Surface, most: int) -> Reduced:
-    """The surface with at most ``most`` triangles, and nearly as many, or what the coarsest grid leaves."""
-    if len(surface.corners) <= most:
-        return Reduced(surface, 0.0)
-    size = longest_side(surface)
-    wanted = (1 + CLOSE_ENOUGH) / 2 * most
-    coarse, fine = COARSEST, float(FINEST)  # cells with few enough triangles, with too many
-    best = clustered(surface, size / COARSEST)
-    cells, power = FIRST_TRIAL, 2.0  # triangles grow as this power of the cells
-    trials: list[tuple[float, float]] = []  # logarithms of cells and triangles
-    for _ in range(MOST_TRIALS):
-        found = clustered(surface, size / cells)
-        count = len(found.corners)
-        if count > most:
-            fine = cells
-        else:
-            coarse, best = cells, found
-            if count > CLOSE_ENOUGH * most:
-                break
-        trials.append((math.log(cells), math.log(max(count, 1))))
-        if len(trials) > 1:
-            (x1, y1), (x2, y2) = trials[-2:]
-            power = min(max((y2 - y1) / (x2 - x1), 0.3), 3.0)
-        cells *= (wanted / max(count, 1)) ** (1 / power)
-        if len(trials) > MOST_TRIALS // 2 or not coarse < cells < fine:
-            cells = (coarse * fine) ** 0.5
-    return Reduced(best, 3**0.5 / coarse) if len(best.corners) else Reduced(surface, 0.0)
+def _simplified(surface: Surface, share: float) -> Surface:
+    """About that share of each part's triangles. Raises ``ImportError`` without fast-simplification."""
+    from fast_simplification import simplify
 
-
-def longest_side(surface: Surface) -> float:
-    """The longest side of the bounding box."""
-    return float(np.ptp(surface.points, axis=0).max())
-
-
-def clustered(surface: Surface, cell: float) -> Surface:
-    """The surface with all points of one cubic cell joined at their mean, and without what falls together.
-
-    cell: its edge, in the unit of the points.
-    """
-    if cell <= 0:
-        return surface
-    points = surface.points
-    places = np.floor((points - points.min(axis=0)) / cell).astype(np.int64)
-    keys = (places[:, 0] << 42) | (places[:, 1] << 21) | places[:, 2]
-    _, which, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    means = np.stack([np.bincount(which, axis, len(counts)) for axis in points.T], axis=1) / counts[:, None]
-    corners = which.reshape(-1)[surface.corners]
-    a, b, c = corners.T
-    whole = np.flatnonzero((a != b) & (b != c) & (a != c))
-    a, b, c = np.sort(corners[whole], axis=1).T
-    _, first = np.unique((a << 42) | (b << 21) | c if len(means) < 2**21 else whole, return_index=True)
-    kept = whole[np.sort(first)]
-    used, renumbered = np.unique(corners[kept], return_inverse=True)
-    return Surface(means[used], renumbered.reshape(-1, 3), surface.parts[kept], surface.materials)
+    points, corners, parts = [], [], []
+    count = 0
+    for part in range(len(surface.materials)):
+        own = surface.corners[surface.parts == part]
+        used, numbered = np.unique(own, return_inverse=True)
+        some, triangles = surface.points[used], numbered.reshape(-1, 3)
+        if len(triangles) > 1:
+            target = max(1, int(share * len(triangles)))
+            some, triangles = simplify(some, np.ascontiguousarray(triangles, np.int32), target_count=target)
+        points.append(some)
+        corners.append(np.asarray(triangles, np.int64) + count)
+        parts.append(np.full(len(triangles), part))
+        count += len(some)
+    return Surface(np.concatenate(points), np.concatenate(corners), np.concatenate(parts), surface.materials)
 
 
 def packed(surface: Surface) -> tuple[bytes, list[int]]:

@@ -8,14 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+import numpy as np
+
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description.xml_tree import parse_xml
 from kane_dynamics_ros.text import listed
-from kane_dynamics_ros.viewing.mesh_files import READERS, MeshError, Surface, SurfaceColour, read_mesh
+from kane_dynamics_ros.viewing.mesh_files import (
+    INSTALL,
+    LARGEST_MESH,
+    SUFFIXES,
+    MeshError,
+    Surface,
+    SurfaceColour,
+    read_mesh,
+)
 from kane_dynamics_ros.viewing.mesh_reduction import allowances, joined, packed, reduced
 
 PACKAGE = "package://"
 MOST_TRIANGLES = 200_000  # of a page
-LARGEST_MESH = 2**26  # [bytes] of a file
 LARGEST_MESHES = 2**29  # [bytes] of all files of a robot
 NOT_FOUND = "not found"
 OUTSIDE = "it lies outside of the robot's package; --meshes-from-anywhere shows it"
@@ -41,8 +51,8 @@ class Mesh:
 class Meshes(NamedTuple):
     """Meshes by the name that the URDF gives them, warnings about others, and a note.
 
-    The warnings are about those that are not shown; the note about those that are simplified, "" where none
-    is.
+    The warnings are about those that are not shown; the note, where there is one, about those that are
+    simplified, or about what is to be installed.
     """
 
     by_name: dict[str, Mesh]
@@ -69,9 +79,14 @@ def load_meshes(urdf: str, folder: Path, anywhere: bool = False) -> Meshes:
                 raise MeshError(f"the robot's meshes have more than {LARGEST_MESHES} bytes")
             surface = read_mesh(data, suffix)
             surfaces[name], triangles[name] = joined(surface), len(surface.corners)
+            if not len(surfaces[name].corners):
+                del surfaces[name]
+                raise MeshError("its triangles have no area")
         except MeshError as error:
             refused.setdefault(str(error), []).append(name if len(name) <= 100 else f"{name[:100]}...")
     meshes, note = page_meshes(surfaces, triangles)
+    if INSTALL in refused:
+        note = f"rods stand for links: {INSTALL}"
     return Meshes(meshes, [not_shown(names, reason) for reason, names in refused.items()], note)
 
 
@@ -85,25 +100,19 @@ def page_meshes(surfaces: Mapping[str, Surface], triangles: Mapping[str, int]) -
 
     The note is a sentence about those that are simplified. ``triangles`` says how many each had in its file.
     """
-    meshes, before, after, moved = {}, [], [], []
+    meshes, before, after = {}, [], []
     most = allowances([len(surface.corners) for surface in surfaces.values()], MOST_TRIANGLES)
     for (name, surface), allowed in zip(surfaces.items(), most, strict=True):
         small = reduced(surface, allowed)
-        data, counts = packed(small.surface)
-        meshes[name] = Mesh(
-            base64.b64encode(data).decode("ascii"), tuple(map(part, counts, small.surface.materials))
-        )
-        if small.moved:
+        data, counts = packed(small)
+        meshes[name] = Mesh(base64.b64encode(data).decode("ascii"), tuple(map(part, counts, small.materials)))
+        if small is not surface:
             before.append(triangles[name])
-            after.append(len(small.surface.corners))
-            moved.append(small.moved)
-    if not moved:
+            after.append(len(small.corners))
+    if not before:
         return meshes, ""
-    which = "1 mesh is" if len(moved) == 1 else f"{len(moved)} of {len(meshes)} meshes are"
-    return meshes, (
-        f"{which} simplified: {sum(before):,} triangles are shown as {sum(after):,}; "
-        f"no point moves by more than {100 * max(moved):.1f} % of its mesh's size"
-    )
+    which = "1 mesh is" if len(before) == 1 else f"{len(before)} of {len(meshes)} meshes are"
+    return meshes, f"{which} simplified: {sum(before):,} triangles are shown as {sum(after):,}"
 
 
 def part(triangles: int, material: SurfaceColour | None) -> MeshPart:
@@ -126,7 +135,7 @@ def mesh_data(name: str, folder: Path, anywhere: bool) -> tuple[bytes, str]:
                 reason = OUTSIDE
                 continue
             suffix = path.suffix.lower()
-            if suffix not in READERS:
+            if suffix not in SUFFIXES:
                 reason = f"files *{suffix[:20]} are not shown, only STL, COLLADA and Wavefront"
                 continue
             with path.open("rb") as file:
@@ -134,8 +143,6 @@ def mesh_data(name: str, folder: Path, anywhere: bool) -> tuple[bytes, str]:
         except (OSError, ValueError) as error:  # too long a name, no permission, a zero byte
             reason = getattr(error, "strerror", None) or str(error)
             continue
-        if len(data) > LARGEST_MESH:
-            raise MeshError(f"it has more than {LARGEST_MESH} bytes")
         return data, suffix
     raise MeshError(reason)
 
@@ -164,6 +171,18 @@ def candidates(name: str, folder: Path) -> Iterator[tuple[Path, Path | None]]:
         share = Path(prefix) / "share"
         # links in an install space, which colcon --symlink-install makes, are the user's own
         yield share / relative, share / relative.parts[0] if ".." in relative.parts else None
+
+
+def mesh_points(name: str, folder: Path) -> Array | None:
+    """The corners (N, 3) [m] of the triangles of a URDF's mesh; None where its file is not read."""
+    path = mesh_file(name, folder)
+    if path is None or path.suffix.lower() not in SUFFIXES or path.stat().st_size > LARGEST_MESH:
+        return None
+    try:
+        surface = read_mesh(path.read_bytes(), path.suffix.lower())
+    except MeshError:
+        return None
+    return surface.points[np.unique(surface.corners)]
 
 
 def mesh_file(name: str, folder: Path) -> Path | None:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
-from test_page import embedded
-from view_samples import JOINTS, URDF
+from view_samples import JOINTS, URDF, embedded
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.replay.errors import BagError

@@ -30,7 +30,7 @@ function partMaterial({ colour, opacity }, otherwise) {
   return new THREE.MeshPhongMaterial({ color: colour, opacity, transparent, depthWrite: !transparent, side: THREE.DoubleSide });
 }
 
-// What mesh_reduction.py packs: counts, origin and step of a grid, points and corners as small integers; the corners
+// What mesh_reduction.packed packs: counts, origin and step of a grid, points and corners as small integers; the corners
 // in the order of the parts.
 function meshGeometry(buffer, parts) {
   const head = new DataView(buffer);

@@ -1,5 +1,7 @@
 """A playback of the reference robot's demonstration motion, for the tests of the viewer."""
 
+import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,7 @@ import numpy as np
 from kane_dynamics_ros.cli.demo.tracking import DURATION, reference
 from kane_dynamics_ros.viewing.page import Curve, Playback, Quantity
 
-URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
+URDF = Path(__file__).parents[1] / "urdf" / "manipulator_5dof.urdf"
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
 START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])
 TIMES = np.linspace(0.0, DURATION, 401)
@@ -37,4 +39,11 @@ def sample_playback(title="a run", urdf=None):
             Quantity("torque", ("N m",) * 5, torque),
             Quantity("position", ("rad",) * 5, position),
         ),
+    )
+
+
+def embedded(text):
+    """The playback that the page carries, as a browser would read it."""
+    return json.loads(
+        re.search(r'<script id="playback" type="application/json">(.*?)</script>', text, re.S)[1]
     )

@@ -1,19 +1,11 @@
 """The page as text: everything is in it, and what is in it cannot break it."""
 
-import json
 import re
 
 import numpy as np
-from view_samples import JOINTS, TIMES, motion_at, sample_playback
+from view_samples import JOINTS, TIMES, embedded, motion_at, sample_playback
 
 from kane_dynamics_ros.viewing.page import page
-
-
-def embedded(text):
-    """The playback that the page carries, as a browser would read it."""
-    return json.loads(
-        re.search(r'<script id="playback" type="application/json">(.*?)</script>', text, re.S)[1]
-    )
 
 
 def test_page_loads_nothing_from_elsewhere():

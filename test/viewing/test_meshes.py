@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from example_robots import ROBOTS
 from mesh_samples import STL, binary_stl, colored_collada, sphere, text_obj, text_stl, unpacked
-from view_samples import URDF
+from view_samples import URDF, embedded
 
 from kane_dynamics_ros.cli.demo import tracking
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.viewing import meshes
-from kane_dynamics_ros.viewing.mesh_files import plain_surface, read_stl
-from kane_dynamics_ros.viewing.mesh_reduction import allowances, clustered, joined, packed, reduced
+from kane_dynamics_ros.viewing.mesh_files import Surface, read_mesh
+from kane_dynamics_ros.viewing.mesh_reduction import allowances, joined, packed, reduced
 from kane_dynamics_ros.viewing.meshes import load_meshes
 
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
@@ -177,37 +177,53 @@ def test_allowances_take_from_the_largest(counts, shares):
     assert found == shares
 
 
+def plain_surface(points, triangles):
+    return joined(Surface(points, triangles, np.zeros(len(triangles), np.int64)))
+
+
 @pytest.mark.parametrize("most", [30, 300, 3_000])
 def test_reduction_comes_near_to_what_is_allowed(most):
-    points, triangles = sphere(60)
-    small = reduced(plain_surface(points, triangles), most)
-    assert 0.5 * most < len(small.surface.corners) <= most
-    distance = np.linalg.norm(small.surface.points[:, None] - points[None], axis=2).min(axis=1)
-    assert distance.max() < 2 * small.moved
+    small = reduced(plain_surface(*sphere(60)), most)
+    assert 0.5 * most < len(small.corners) <= most
+    # a sphere of T triangles of one area lies within some (4 pi / T) / 2 of the surface
+    radius = np.linalg.norm(small.points[small.corners].mean(axis=1), axis=1)
+    np.testing.assert_allclose(radius, 1.0, atol=3.0 * 2 * np.pi / len(small.corners) + 0.02)
+
+
+def test_loose_triangles_are_bounded_too():
+    """Nothing joins them, so that no edge can be collapsed."""
+    random = np.random.default_rng(1)
+    points = (random.random((3_000, 1, 3)) + 0.05 * random.random((3_000, 3, 3))).reshape(-1, 3)
+    surface = plain_surface(points, np.arange(9_000).reshape(-1, 3))
+    assert 0 <= len(reduced(surface, 100).corners) <= 100
 
 
 def test_mesh_that_is_small_enough_loses_no_triangle():
     points, triangles = sphere(60)  # 7,200 triangles, of which 120 at the poles have no area
-    surface = joined(read_stl(binary_stl(points, triangles)))
+    surface = joined(read_mesh(binary_stl(points, triangles), ".stl"))
     small = reduced(surface, 7200)
-    data, counts = packed(small.surface)
+    data, counts = packed(small)
     found, corners = unpacked(data)
-    assert (small.moved, len(corners), counts) == (0.0, 7200 - 120, [7200 - 120])
+    assert small is surface
+    assert (len(corners), counts) == (7200 - 120, [7200 - 120])
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-4)
 
 
-def test_mesh_without_area_is_said_to_have_none(package):
+@pytest.mark.parametrize("missing", ["trimesh", "collada"])
+def test_without_the_extra_the_warning_says_what_to_install(package, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)
+    (package / "two.dae").write_bytes(colored_collada(*sphere(4)))
+    found = load_meshes(urdf_with(named("../arm.stl"), named("two.dae")), package)
+    assert list(found.by_name) == (["two.dae"] if missing == "trimesh" else ["../arm.stl"])
+    assert "kane_dynamics_ros[view]" in found.warnings[0]
+    assert "kane_dynamics_ros[view]" in found.note  # which the page shows
+
+
+def test_mesh_without_area_is_not_shown(package):
     (package / "line.stl").write_bytes(b"solid\nvertex 0 0 0\nvertex 1 0 0\nvertex 1 0 0\n")
     found = load_meshes(urdf_with(named("line.stl")), package)
     assert found.by_name == {}
-    assert "no area" in found.warnings[0]
-
-
-def test_points_move_by_less_than_a_cells_diagonal():
-    points, triangles = sphere(30)
-    found = clustered(plain_surface(points, triangles), 0.1).points
-    distance = np.linalg.norm(found[:, None] - points[None], axis=2).min(axis=1)
-    assert distance.max() < 0.1 * 3**0.5
+    assert "line.stl" in found.warnings[0]
 
 
 def test_robots_meshes_are_read_up_to_a_bound_of_all_together(package, monkeypatch):
@@ -283,7 +299,6 @@ def test_locked_joint_stands_at_its_position(tmp_path, trajectory, capsys):
                 point[field] = point[field][:4]
     trajectory.write_text(json.dumps(content))
     assert main(words) == 0
-    from test_page import embedded
 
     assert embedded(page.read_text())["held"] == {"gamma_4": 0.7}
 
