@@ -1,128 +1,188 @@
-"""Kane's equations with chosen speeds, and multipliers, against closed forms of nonholonomic systems."""
+"""What the papers say of constraints, on systems that have them: ``kane_dynamics_ros.systems``."""
 
 import numpy as np
 import pytest
 import sympy
-from nonholonomic_systems import (
-    System,
-    cart,
-    g,
-    kane,
-    lagrange_with_multipliers,
-    m,
-    r,
-    rolling_disk,
-    skate,
-)
-from scipy.integrate import solve_ivp
-from sympy import Matrix, cos, sin
+from sympy import Matrix
 
 from kane_dynamics_ros.papers import manipulator_maggi
-
-
-def solved(system: System) -> Matrix:
-    """du (p, 1) from F_r + F_r* = 0."""
-    F = kane(system)
-    du = Matrix(system.du)
-    M = F.jacobian(du)
-    return M.LUsolve(-F.subs(dict.fromkeys(system.du, 0)))
-
-
-@pytest.mark.parametrize(
-    "system", [rolling_disk(), skate(sympy.Rational(1, 2)), cart()], ids=["disk", "skate", "cart"]
+from kane_dynamics_ros.systems import (
+    Body,
+    Coincident,
+    NoSlip,
+    Point,
+    System,
+    close,
+    complete_speeds,
+    constraint_efforts,
+    cos,
+    energy,
+    forward_dynamics,
+    simulate,
+    sin,
+    verify,
 )
-def test_there_are_fewer_equations_than_coordinates(system):
-    assert kane(system).shape == (len(system.u), 1)
-    assert len(system.u) < len(system.q)
+from kane_dynamics_ros.systems.equations import state_terms
+from kane_dynamics_ros.systems.symbolic import equations_of_motion
+from kane_dynamics_ros.systems.witnesses import maggi, multipliers
+
+X, Y, Z = (1, 0, 0), (0, 1, 0), (0, 0, 1)
+
+
+def speeds_of_a_vehicle(q, v):
+    """Forward, across and turn of the frame ``turn``, then the others as they are."""
+    c, s = cos(q["turn"]), sin(q["turn"])
+    others = [v[name] for name in v if name not in ("x", "y", "turn")]
+    return [v["x"] * c + v["y"] * s, v["turn"], v["y"] * c - v["x"] * s, *others]
+
+
+def two_wheeled_cart() -> System:
+    """Mass m with its centre d before the axle, two wheels of radius r at b to either side.
+
+    The wheels have no mass, and a moment I about the axle.
+    """
+    m, J, I, b, d, r = sympy.symbols("m J I b d r", positive=True)  # noqa: E741 - the wheel's moment
+    wheels, contacts = (), ()
+    for side, sign in (("left", 1), ("right", -1)):
+        wheels += (Body(side, "turn", axis=Y, at=(0, sign * b, 0), inertia=(0, 0, 0, I, 0, 0)),)
+        wheels += (Body(f"under {side}", "turn", joint="fixed", at=(0, sign * b, -r)),)
+        contacts += (NoSlip(side, at=f"under {side}", along=(X,)),)
+    body = Body("turn", "y", axis=Z, mass=m, com=(d, 0, 0), inertia=(0, 0, 0, 0, 0, J))
+    slides = (Body("x", joint="prismatic", axis=X), Body("y", "x", joint="prismatic", axis=Y))
+    blade = (NoSlip("turn", at="turn", along=(Y,)),)
+    return System(
+        "cart", (*slides, body, *wheels), (*blade, *contacts), speeds_of_a_vehicle, (0, 0, 0), ("u_1", "u_2")
+    )
 
 
 def test_cart_is_the_closed_form():
     """(m + 2 I / r^2) v' - m d w^2 = (T_L + T_R) / r, and the moments about the axle's middle likewise."""
-    system = cart()
-    (v, w), (dv, dw) = system.u, system.du
-    J, wheel, b, d = sympy.symbols("J I b d", positive=True)
-    T_L, T_R = sympy.symbols("T_L T_R")
-    forward = (T_L + T_R) / r - (m + 2 * wheel / r**2) * dv + m * d * w**2
-    turning = (T_R - T_L) * b / r - (J + m * d**2 + 2 * wheel * b**2 / r**2) * dw - m * d * v * w
-    assert sympy.simplify(kane(system) - Matrix([forward, turning])) == sympy.zeros(2, 1)
+    equations = equations_of_motion(two_wheeled_cart())
+    m, J, wheel, b, d, r = sympy.symbols("m J I b d r", positive=True)
+    (v, w), (dv, dw) = equations.u, equations.u_rates
+    *_, T_L, T_R = equations.tau
+    forward = (m + 2 * wheel / r**2) * dv - m * d * w**2 - (T_L + T_R) / r
+    turning = (J + m * d**2 + 2 * wheel * b**2 / r**2) * dw + m * d * v * w - (T_R - T_L) * b / r
+    residual = equations.residual.subs(dict.fromkeys(equations.tau[:3], 0))
+    assert sympy.simplify(residual - Matrix([forward, turning])) == sympy.zeros(2, 1)
+
+
+def test_there_are_fewer_equations_than_coordinates():
+    equations = equations_of_motion(two_wheeled_cart())
+    assert (len(equations.q), equations.residual.shape) == (5, (2, 1))
+
+
+def skate(slope: float) -> System:
+    """A knife edge on a plane that falls along x by ``slope`` [rad], 9.81 m/s^2."""
+    body = Body("turn", "y", axis=Z, mass=1.7, inertia=(0, 0, 0, 0, 0, 0.3))
+    slides = (Body("x", joint="prismatic", axis=X), Body("y", "x", joint="prismatic", axis=Y))
+    gravity = (9.81 * np.sin(slope), 0, -9.81 * np.cos(slope))
+    return System("skate", (*slides, body), (NoSlip("turn", at="turn", along=(Y,)),), gravity=gravity)
 
 
 def test_skate_on_a_slope_drifts_along_a_cycloid():
     """Started at rest while it turns at w, it does not slide down: x stays bounded, y grows:
     x = g sin a sin^2(w t) / (2 w^2), y = g sin a (w t - sin(2 w t) / 2) / (2 w^2).
     """
-    a, w, t = sympy.symbols("a w t", positive=True)
-    system = skate(a)
-    x, y = (g * sin(a) / (2 * w**2) * f for f in (sin(w * t) ** 2, w * t - sin(2 * w * t) / 2))
-    along = x.diff(t) * cos(w * t) + y.diff(t) * sin(w * t)
-    motion = dict(zip(system.q, (x, y, w * t), strict=True))
-    motion |= dict(zip(system.u, (along, w), strict=True)) | dict(
-        zip(system.du, (along.diff(t), 0), strict=True)
-    )
-    assert sympy.simplify(kane(system).subs(motion)) == sympy.zeros(2, 1)
-    kinematic = Matrix([x, y, w * t]).diff(t) - system.rates.subs(motion)
-    assert sympy.simplify(kinematic) == sympy.zeros(3, 1)  # and it never slips sideways
+    w, motion = 3.0, simulate(skate(0.4), [0, 0, 0], [0, 0, 3.0], 2.0, samples=21)
+    push, t = 9.81 * np.sin(0.4) / (2 * w**2), motion.time
+    assert motion.q[:, 0] == pytest.approx(push * np.sin(w * t) ** 2, abs=1e-9)
+    assert motion.q[:, 1] == pytest.approx(push * (w * t - np.sin(2 * w * t) / 2), abs=1e-9)
 
 
 def test_multipliers_give_the_skates_accelerations_and_the_force_on_its_edge():
-    """lambda is the sideways force m (v w + g sin a sin phi), from Newton's law across the edge."""
-    a = sympy.Symbol("a", positive=True)
-    system = skate(a)
-    x, _, phi = system.q
-    qd, qdd = sympy.symbols("x_d y_d phi_d"), sympy.symbols("x_dd y_dd phi_dd")
-    J = sympy.Symbol("J", positive=True)
-    L = m * (qd[0] ** 2 + qd[1] ** 2) / 2 + J * qd[2] ** 2 / 2 + m * g * sin(a) * x
-    A = Matrix([[-sin(phi), cos(phi), 0]])
-    accelerations, multipliers = lagrange_with_multipliers(L, system.q, qd, qdd, A)
-    on_the_edge = dict(zip(qd, system.rates, strict=True))
-    v, w = system.u
-    du = solved(system)
-    expected = Matrix([du[0] * cos(phi) - v * w * sin(phi), du[0] * sin(phi) + v * w * cos(phi), du[1]])
-    assert sympy.simplify(accelerations.subs(on_the_edge) - expected) == sympy.zeros(3, 1)
-    sideways = m * v * w + m * g * sin(a) * sin(phi)
-    assert sympy.simplify(multipliers.subs(on_the_edge) - Matrix([sideways])) == sympy.zeros(1, 1)
-    assert sympy.simplify(A * system.W) == sympy.zeros(1, 2)  # Maggi's W^T A^T = 0: the force does no work
+    """The sideways force is m (v w + g sin a sin phi), from Newton's law across the edge."""
+    system, q = skate(0.4), np.array([0.3, -0.2, 0.8])
+    u = complete_speeds(system, q, [0.7, 0.0, 1.9])
+    accelerations, efforts = multipliers(system, q, u, np.zeros(3))
+    assert accelerations == pytest.approx(forward_dynamics(system, q, u, np.zeros(3)), abs=1e-12)
+    assert accelerations == pytest.approx(maggi(system, q, u, np.zeros(3)), abs=1e-12)
+    v = u[0] * np.cos(q[2]) + u[1] * np.sin(q[2])
+    sideways = 1.7 * (v * u[2] + 9.81 * np.sin(0.4) * np.sin(q[2]))
+    across = np.array([-np.sin(q[2]), np.cos(q[2])])
+    assert across @ efforts[:2] == pytest.approx(sideways, rel=1e-12)
+    assert constraint_efforts(system, q, u, np.zeros(3)) == pytest.approx(efforts, abs=1e-12)
 
 
 def test_upright_rolling_disk_is_stable_above_its_critical_speed():
     """Spin^2 > g / (3 r): the closed form for a uniform disk, from the characteristic polynomial of ours."""
-    system = rolling_disk()
-    _, _, psi, theta, _ = system.q
-    spin = sympy.Symbol("Omega", positive=True)
-    du = solved(system)
-    # what matters near upright: lean, its rate, and the turn about the spoke; heading and contact do not
-    state = (theta, system.u[0], system.u[2])
-    rates = Matrix([system.rates[3], du[0], du[2]])
-    upright = {theta: 0, system.u[0]: 0, system.u[2]: 0, system.u[1]: spin, psi: 0}
-    assert sympy.simplify(rates.subs(upright)) == sympy.zeros(3, 1)
-    jacobian = rates.jacobian(Matrix(state)).subs(upright).applyfunc(sympy.simplify)
-    s = sympy.Symbol("s")
-    polynomial = sympy.factor(jacobian.charpoly(s).as_expr())
-    expected = s * (s**2 + sympy.Rational(12, 5) * spin**2 - sympy.Rational(4, 5) * g / r)
-    assert sympy.simplify(polynomial - expected) == 0
-
-
-def test_a_wobbling_disk_keeps_its_energy():
-    """Integrated to 1e-10: the constraint forces do no work."""
-    system = rolling_disk()
-    numbers = {m: 1.3, r: 0.4, g: 9.81}
-    rhs = sympy.lambdify(
-        [system.q, system.u], [system.rates.subs(numbers), solved(system).subs(numbers)], cse=True
+    m, r, g, spin = sympy.symbols("m r g Omega", positive=True)
+    bodies = (
+        Body("x", joint="prismatic", axis=X),
+        Body("y", "x", joint="prismatic", axis=Y),
+        Body("turn", "y", axis=Z),
+        Body("lean", "turn", axis=X),
+        Body(
+            "spin",
+            "lean",
+            axis=Y,
+            at=(0, 0, r),
+            mass=m,
+            inertia=(m * r**2 / 4, 0, 0, m * r**2 / 2, 0, m * r**2 / 4),
+        ),
     )
-    body = system.bodies[0]
-    height = (r * cos(system.q[3])).subs(numbers)
-    T = (body.mass * body.v.dot(body.v) + (body.omega.T * body.J * body.omega)[0]) / 2
-    energy = sympy.lambdify([system.q, system.u], T.subs(numbers) + 1.3 * 9.81 * height)
+    disk = System(
+        "disk",
+        bodies,
+        (NoSlip("spin", at="turn", along=(X, Y)),),
+        gravity=(0, 0, -g),
+        independent=("turn", "lean", "spin"),
+    )
+    equations = equations_of_motion(disk)
+    turn, lean, spinning = equations.u
+    upright = {equations.q[2]: 0, equations.q[3]: 0, turn: 0, lean: 0, spinning: spin}
+    A, _ = equations.linearised(upright | dict.fromkeys(equations.tau, 0))
+    s = sympy.Symbol("s")
+    expected = s**6 * (s**2 + sympy.Rational(12, 5) * spin**2 - sympy.Rational(4, 5) * g / r)
+    assert sympy.simplify(A.charpoly(s).as_expr() - expected) == 0
 
-    def rate(_, state):
-        q_rate, u_rate = rhs(state[:5], state[5:])
-        return np.concatenate([np.ravel(q_rate), np.ravel(u_rate)])
 
-    start = np.array([0.0, 0.0, 0.2, 0.3, 0.0, 0.4, 9.0, 0.5])
-    found = solve_ivp(rate, (0.0, 2.0), start, rtol=1e-11, atol=1e-12, method="DOP853")
-    energies = [energy(state[:5], state[5:]) for state in found.y.T]
-    assert np.ptp(energies) < 1e-8 * energies[0]
-    assert np.ptp(found.y[3]) > 0.01  # it does wobble
+def linkage() -> System:
+    """Holonomic constraints alone: a four-bar whose pin closes it, in a plane of its own."""
+    rod = {"axis": Y, "mass": 1.0, "com": (0.1, 0, 0), "inertia": (0, 0, 0, 0.01, 0, 0)}
+    return System(
+        "linkage",
+        (Body("a", **rod), Body("b", "a", at=(0.2, 0, 0), **rod), Body("c", at=(0.5, 0, 0), **rod)),
+        (Coincident(Point("b", (0.6, 0, 0)), Point("c", (0.4, 0, 0))),),
+    )
+
+
+def test_kane_and_maggi_work_with_holonomic_constraints():
+    """[WindPump] doubts that they do. The constraints' speeds are linear as those of rolling are.
+
+    What is left to the solver is to keep h(q) = 0, and to keep away from where the loop is singular.
+    """
+    system = linkage()
+    q = close(system, [-1.0, 0.6, -1.1], fixed=["a"])
+    found = verify(system, q)
+    assert max(found.maggi, found.multipliers, found.constraint_efforts) < 1e-12
+    motion = simulate(system, q, complete_speeds(system, q, [1.5, 0, 0]), 1.0)
+    assert np.ptp(motion.energy.sum(axis=1)) < 1e-8 * np.abs(motion.energy).max()
+
+
+def test_hamiltons_equations_are_kanes_in_momenta():
+    """p = M q': p' = C^T q' - g + tau and q' = M^-1 p give the motion that Kane's equations give.
+
+    As [WindPump] says, they are twice as many and of first order; M must be solved at each step all the same.
+    """
+    chain = System("chain", linkage().bodies[:2])
+    q, qd, step = np.array([0.4, -0.9]), np.array([1.1, 0.7]), 1e-6
+
+    terms = state_terms(chain, q, qd)
+    p = terms.M @ qd
+
+    def hamiltonian(position, momentum):
+        speeds = np.linalg.solve(state_terms(chain, position, qd).M, momentum)
+        return sum(energy(chain, position, speeds))
+
+    units = np.eye(2) * step
+    by_q = [(hamiltonian(q + e, p) - hamiltonian(q - e, p)) / (2 * step) for e in units]
+    by_p = [(hamiltonian(q, p + e) - hamiltonian(q, p - e)) / (2 * step) for e in units]
+    assert by_p == pytest.approx(qd, rel=1e-8)
+    ahead, behind = (state_terms(chain, q + s * step * qd, qd).M for s in (1, -1))
+    qdd = forward_dynamics(chain, q, qd, np.zeros(2))
+    momentum_rate = (ahead - behind) @ qd / (2 * step) + terms.M @ qdd
+    assert momentum_rate == pytest.approx(-np.array(by_q), rel=1e-7)
 
 
 def test_multipliers_of_the_papers_manipulator_are_the_forces_on_its_mass_centres():
@@ -136,10 +196,10 @@ def test_multipliers_of_the_papers_manipulator_are_the_forces_on_its_mass_centre
     }
     Phi, A = system.residuals.subs(at), system.jacobian.subs(at)
     dependent = A[:, 3:]  # of the ten coordinates that the constraints determine
-    multipliers = dependent.T.LUsolve(Phi[3:, :])
+    found = dependent.T.LUsolve(Phi[3:, :])
     for k, j in enumerate(manipulator_maggi.BODIES):
         rows = [manipulator_maggi.COORDINATES.index(s) for s in manipulator_maggi.CENTRES[j]]
         a = Matrix([manipulator_maggi.ACCELERATIONS[row] for row in rows]).subs(at)
         weight = Matrix([0, 0, manipulator_maggi.g]).subs(at)
         expected = manipulator_maggi.MASSES[j].subs(at) * (a + weight)
-        assert multipliers[1 + 3 * k : 4 + 3 * k, :] == expected
+        assert found[1 + 3 * k : 4 + 3 * k, :] == expected

@@ -1,0 +1,169 @@
+"""A system of a URDF, and of a YAML file beside it that closes its loops, which URDF cannot say."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from kane_dynamics_ros.algebra import Vector
+from kane_dynamics_ros.description import Robot, load_robot
+from kane_dynamics_ros.systems.model import (
+    GROUND,
+    Body,
+    Coincident,
+    Constraint,
+    Coupling,
+    MultibodyError,
+    Point,
+    System,
+    X,
+    Y,
+    Z,
+)
+
+KINDS: Mapping[str, Literal["revolute", "prismatic", "fixed"]] = {
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+}
+KEYS = {  # what each entry of a file may hold, and must
+    "loops": ({"link_a", "at_a", "link_b", "at_b", "along"}, {"link_a", "link_b"}),
+    "couplings": ({"follower", "leader", "ratio", "offset"}, {"follower", "leader"}),
+}
+LARGEST = 100_000  # bytes of a file of loops
+
+
+def load_system(urdf: str | Path, loops: str | Path | None = None) -> System:
+    """The system of a URDF or xacro file, its loops closed as a YAML file says.
+
+    The file holds lists: ``loops`` (``link_a``, ``at_a``, ``link_b``, ``at_b``: two points of links that
+    coincide, each in its link's axes [m]; ``along``: in which directions of the root link, all by default),
+    ``couplings`` (``follower``, ``leader``, ``ratio``, ``offset`` of joints), ``independent`` (joints).
+
+    Raises:
+        MultibodyError: ``bad_file``, with the file's name and the entry. DescriptionError: of the URDF.
+    """
+    system = system_of_robot(load_robot(urdf))
+    return system if loops is None else _with_loops(system, load_robot(urdf), Path(loops))
+
+
+def system_of_robot(robot: Robot) -> System:
+    """Every body of a robot, in tree order; bodies and coordinates have the names of the joints.
+
+    Mimic joints become couplings. Damping, friction and rotors are left out.
+
+    Raises:
+        MultibodyError: ``bad_body`` for a floating or planar joint: write it as several joints.
+    """
+    links = {link.name: link for link in robot.links}
+    carried_by = {robot.root: GROUND}
+    bodies: list[Body] = []
+    waiting = [joint for joint in reversed(robot.joints) if joint.parent == robot.root]
+    while waiting:  # depth first, in the file's order
+        joint = waiting.pop()
+        kind = KINDS.get(joint.kind)
+        if kind is None:
+            raise MultibodyError(
+                f"joint {joint.name!r} is {joint.kind}; write it as prismatic and revolute joints in a row",
+                "bad_body",
+                body=joint.name,
+            )
+        inertia = links[joint.child].inertia
+        own: dict[str, Any] = {}
+        if inertia is not None:
+            (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tensor
+            own = {"mass": inertia.mass, "com": inertia.com, "inertia": (xx, xy, xz, yy, yz, zz)}
+        bodies.append(
+            Body(
+                joint.name,
+                carried_by[joint.parent],
+                kind,
+                joint.axis,
+                joint.p_PoJo_P,
+                joint.R_PJ,
+                **own,
+            )
+        )
+        carried_by[joint.child] = joint.name
+        waiting += [child for child in reversed(robot.joints) if child.parent == joint.child]
+    couplings = tuple(
+        Coupling(joint.name, joint.mimic.leader, joint.mimic.multiplier, joint.mimic.offset)
+        for joint in robot.joints
+        if joint.mimic is not None
+    )
+    return System(robot.name, tuple(bodies), couplings)
+
+
+def _with_loops(system: System, robot: Robot, path: Path) -> System:
+    """The system with the constraints of a file."""
+    given = _read(path)
+    carried_by = {robot.root: GROUND} | {joint.child: joint.name for joint in robot.joints}
+    constraints: list[Constraint] = list(system.constraints)
+    for entry in _entries(path, given, "loops"):
+        points = []
+        for side in ("a", "b"):
+            link = entry[f"link_{side}"]
+            if link not in carried_by:
+                raise _wrong(path, f"link {link!r} is not in the URDF; its links are {', '.join(carried_by)}")
+            points.append(Point(carried_by[link], _vector(path, entry.get(f"at_{side}", [0, 0, 0]))))
+        along = tuple(_vector(path, direction) for direction in entry.get("along", (X, Y, Z)))
+        constraints.append(Coincident(points[0], points[1], along))
+    for entry in _entries(path, given, "couplings"):
+        ratio, offset = (
+            _number(path, entry.get(key, default)) for key, default in (("ratio", 1), ("offset", 0))
+        )
+        constraints.append(Coupling(entry["follower"], entry["leader"], ratio, offset))
+    independent = given.get("independent")
+    if independent is not None and not (
+        isinstance(independent, list) and all(isinstance(name, str) for name in independent)
+    ):
+        raise _wrong(path, f"independent: found {independent!r}; a list of joints is needed")
+    chosen = None if independent is None else tuple(independent)
+    return System(system.name, system.bodies, tuple(constraints), None, system.gravity, chosen)
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        with path.open("rb") as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise _wrong(path, f"more than {LARGEST} bytes; a file of loops is short")
+        given = yaml.safe_load(text)
+    except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise _wrong(path, f"cannot be read as YAML ({str(error).splitlines()[0]})") from error
+    allowed = (*KEYS, "independent")
+    if not isinstance(given, dict) or any(key not in allowed for key in given):
+        raise _wrong(path, f"a mapping with some of {', '.join(allowed)} is needed")
+    return given
+
+
+def _entries(path: Path, given: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    entries = given.get(key, [])
+    allowed, needed = KEYS[key]
+    if not isinstance(entries, list):
+        raise _wrong(path, f"{key}: a list is needed")
+    for number, entry in enumerate(entries, 1):
+        if not isinstance(entry, dict) or not needed <= set(entry) <= allowed:
+            raise _wrong(
+                path, f"{key}, entry {number}: found {entry!r}; its keys are {', '.join(sorted(allowed))}"
+            )
+    return entries
+
+
+def _vector(path: Path, value: Any) -> Vector:
+    if not isinstance(value, (list, tuple)) or len(value) != 3:
+        raise _wrong(path, f"found {value!r}; three numbers are needed")
+    x, y, z = (_number(path, component) for component in value)
+    return x, y, z
+
+
+def _number(path: Path, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < float("inf"):
+        raise _wrong(path, f"found {value!r}; a finite number is needed")
+    return float(value)
+
+
+def _wrong(path: Path, what: str) -> MultibodyError:
+    return MultibodyError(f"{path}: {what}", "bad_file", path=path)
