@@ -3,7 +3,7 @@
 import argparse
 import datetime
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,19 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array, symmetric
 from kane_dynamics_ros.checksum import RECORD
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_model_argument, chain_of, named_model
+from kane_dynamics_ros.cli.arguments import (
+    add_chain_arguments,
+    add_model_argument,
+    chain_of,
+    loading,
+    named_model,
+)
+from kane_dynamics_ros.cli.progress import Progress
+from kane_dynamics_ros.cli.urdf_witness import UrdfWitness, WitnessError
 from kane_dynamics_ros.description import Chain, DescriptionError, Inertia
 from kane_dynamics_ros.description.geometry import about_origin
+from kane_dynamics_ros.description.load import urdf_content
+from kane_dynamics_ros.description.model import Vector
 from kane_dynamics_ros.description.physics_hash import compare_origin
 from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
 from kane_dynamics_ros.files import write_file
@@ -28,27 +38,8 @@ from kane_dynamics_ros.runtime.load import find_module, load_model
 LARGEST_DIFFERENCE = 1e-9  # relative; rounding stays well below it
 SMALL = 1e-3  # of the largest entry, the least by which a difference is measured
 SINGULAR = 1e-12  # of the largest eigenvalue of M, the least that is not rounding
+TRIALS = 3  # at each state
 Pair = tuple[Any, Any]
-
-
-class RecordError(KaneDynamicsError):
-    """The record of a verification cannot be written into the module."""
-
-    def __init__(self, module: Path, reason: str) -> None:
-        self.module, self.reason = module, reason
-        super().__init__(f"{module}: the verification cannot be recorded: {reason}; omit --record")
-
-
-class AnotherRobotError(KaneDynamicsError):
-    """The module was generated from other physics than the URDF holds."""
-
-    def __init__(self, module: str, urdf: str, found: str, expected: str) -> None:
-        self.module, self.urdf, self.found, self.expected = module, urdf, found, expected
-        super().__init__(
-            f"{module}: it was generated from a chain with hash {found[:16]}, but {urdf} with the same tip "
-            f"and locks has {expected[:16]}; generate it again, or give the URDF that it was made from"
-            f"{', with --xacro what it was made with' if urdf.endswith('.xacro') else ''}"
-        )
 
 
 def positive(text: str) -> int:
@@ -86,8 +77,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the largest relative difference of each check; 0 when all are below the limit, else 1."""
-    arguments.module = named_model(arguments)
-    model = load_model(arguments.module, backend=arguments.backend)
+    module = named_model(arguments)
+    with Progress() as progress:
+        progress.doing("loading the module")
+        model = load_model(module, backend=arguments.backend)
+        progress.doing("reading the URDF")
+        chain = own_chain(arguments, module, model)
+        urdf, silence = None, ""
+        try:
+            text = urdf_content(arguments.urdf, **loading(arguments))
+            urdf = UrdfWitness(text, chain.coordinates, chain.root, chain.tip, dict(chain.locked))
+        except WitnessError as error:
+            silence = str(error)
+        progress.doing("comparing at random states", total=TRIALS * arguments.states, unit="states")
+        trials = random_trials(model, chain, urdf, arguments.states, arguments.seed)
+        largest = largest_differences(trials, progress.advance)
+    print(f"{model.name}, backend {model.backend}: largest relative difference at {arguments.states} states")
+    print("\n".join(lines_of(largest)))
+    print(f"witnesses that start from the chain that the URDF was read to: {', '.join(WITNESSES)}")
+    said = (
+        f"none: {silence}"
+        if urdf is None
+        else f"{PINOCCHIO}, on the whole robot with its rotors and friction"
+    )
+    print(f"witness that reads the URDF itself: {said}")
+    if max(largest.values()) >= LARGEST_DIFFERENCE:
+        print(f"NOT verified: the limit is {LARGEST_DIFFERENCE:.0e}")
+        return 1
+    if arguments.record:
+        write_record(find_module(module), largest, arguments.states, arguments.seed)
+    print("verified" if urdf is not None else "verified; whether the URDF was read rightly was not")
+    return 0
+
+
+def own_chain(arguments: argparse.Namespace, module: str, model: DynamicsModel) -> Chain:
+    """The chain of the URDF from which the module was generated.
+
+    Raises ``DescriptionError``, and ``KaneDynamicsError`` with code "another_robot" where it was generated
+    from another one.
+    """
     asked = arguments.tip or arguments.root or arguments.lock
     arguments.lock = arguments.lock or [f"{joint}={position!r}" for joint, position in model.locked.items()]
     arguments.tip, arguments.root = arguments.tip or model.tip, arguments.root or model.root
@@ -96,21 +124,22 @@ def run(arguments: argparse.Namespace) -> int:
     except DescriptionError as error:
         if error.code != "KD601" or asked:
             raise
-        message = f"{arguments.module} was generated from another robot: {error}"
-        raise KaneDynamicsError(message, "another_robot", module=arguments.module) from error
+        message = f"{module} was generated from another robot: {error}"
+        raise KaneDynamicsError(message, "another_robot", module=module) from error
     origin = compare_origin(model, chain)
     if not origin.matches:
-        raise AnotherRobotError(arguments.module, arguments.urdf, model.urdf_hash, origin.hash)
-    largest = largest_differences(model, chain, arguments.states, arguments.seed)
-    print(f"{model.name}, backend {model.backend}: largest relative difference at {arguments.states} states")
-    print("\n".join(lines_of(largest)))
-    if max(largest.values()) >= LARGEST_DIFFERENCE:
-        print(f"NOT verified: the limit is {LARGEST_DIFFERENCE:.0e}")
-        return 1
-    if arguments.record:
-        write_record(find_module(arguments.module), largest, arguments.states, arguments.seed)
-    print("verified")
-    return 0
+        urdf, found, expected = arguments.urdf, model.urdf_hash, origin.hash
+        expanded = ", with --xacro what it was made with" if urdf.endswith(".xacro") else ""
+        raise KaneDynamicsError(
+            f"{module}: it was generated from a chain with hash {found[:16]}, but {urdf} with the same tip "
+            f"and locks has {expected[:16]}; generate it again, or give the URDF that it was made from"
+            f"{expanded}",
+            "another_robot",
+            module=module,
+            found=found,
+            expected=expected,
+        )
+    return chain
 
 
 def lines_of(largest: dict[str, float]) -> list[str]:
@@ -126,14 +155,21 @@ def lines_of(largest: dict[str, float]) -> list[str]:
 
 @dataclass(frozen=True)
 class Trial:
-    """One random state under random conditions; ``model`` already has the conditions."""
+    """One random state under conditions that ``model`` already has.
+
+    ``gravity``, ``payload`` and ``actuation`` are what these conditions should be: as the URDF says, or as
+    they were drawn. ``urdf``: the witness that reads the URDF itself, where it knows these conditions.
+    """
 
     model: DynamicsModel
     chain: Chain
     q: Array
     qd: Array
     qdd: Array
+    gravity: Vector
     payload: Inertia
+    actuation: Actuation
+    urdf: Callable[["Trial"], Array] | None = None
 
     @property
     def effort(self) -> Array:
@@ -142,62 +178,91 @@ class Trial:
 
     def rigid_effort_by(self, derivation: Callable[..., Any]) -> Array:
         """What a derivation says of the rigid bodies alone, payload included."""
-        gravity = self.model.parameters.gravity
-        return np.asarray(derivation(self.chain, self.q, self.qd, self.qdd, gravity, self.payload), float)
+        return np.asarray(
+            derivation(self.chain, self.q, self.qd, self.qdd, self.gravity, self.payload), float
+        )
 
     def effort_by(self, derivation: Callable[..., Any]) -> Array:
         """The effort with rotors and friction: what ``inverse_dynamics`` should be."""
-        p = self.model.parameters
-        actuation = Actuation(p.rotor_inertia, p.viscous, p.coulomb, p.coulomb_velocity)
-        return np.asarray(self.rigid_effort_by(derivation) + actuation.effort(self.qd, self.qdd), float)
+        return np.asarray(self.rigid_effort_by(derivation) + self.actuation.effort(self.qd, self.qdd), float)
 
 
-def largest_differences(model: DynamicsModel, chain: Chain, states: int, seed: int) -> dict[str, float]:
-    """The largest relative difference in each witness and check, over ``states`` random trials."""
+def largest_differences(trials: Iterable[Trial], advance: Callable[[], object]) -> dict[str, float]:
+    """The largest relative difference in each witness and check; ``advance`` is called after each trial."""
     largest: dict[str, float] = defaultdict(float)
-    for trial in random_trials(model, chain, states, seed):
+    for trial in trials:
         for name, difference in differences(trial).items():
             largest[name] = max(largest[name], difference)
+        advance()
     return dict(largest)
 
 
 def differences(trial: Trial) -> dict[str, float]:
     """Largest relative difference of each witness and of each consistency check in one trial."""
     found = {name: relative(trial.effort, trial.effort_by(w)) for name, w in WITNESSES.items()}
+    if trial.urdf is not None:
+        found[PINOCCHIO] = relative(trial.effort, trial.urdf(trial))
     return found | {name: relative(*check(trial)) for name, check in CHECKS.items()}
 
 
-def random_trials(model: DynamicsModel, chain: Chain, count: int, seed: int) -> Iterator[Trial]:
-    """Two trials at each of ``count`` states: the module as it was generated, and with other parameters.
+def random_trials(
+    model: DynamicsModel, chain: Chain, urdf: UrdfWitness | None, count: int, seed: int
+) -> Iterator[Trial]:
+    """``TRIALS`` at each of ``count`` states: as generated, with the URDF's friction, with other parameters.
 
     Positions go over a whole turn (or 3 m), since the equations know no limits.
     """
     rng = np.random.default_rng(seed)
     n = len(chain.coordinates)
+    rubbing, none = model.with_urdf_friction(), (0.0,) * n
+    friction = Actuation(
+        chain.rotor_inertia, chain.damping, chain.friction, rubbing.parameters.coulomb_velocity
+    )
+    smooth = replace(friction, viscous=none, coulomb=none)
+    said = said_smooth = None
+    if urdf is not None:
+        of_urdf = urdf.actuation(friction.coulomb_velocity)
+        said = by_urdf(urdf, urdf.gravity, of_urdf)
+        said_smooth = by_urdf(urdf, urdf.gravity, replace(of_urdf, viscous=none, coulomb=none))
+    at_rest = chain.gravity, _as_inertia(Payload())
     for _ in range(count):
         state = rng.uniform(-np.pi, np.pi, n), rng.uniform(-3, 3, n), rng.uniform(-10, 10, n)
-        yield Trial(model, chain, *state, _as_inertia(model.parameters.payload))
-        loaded, other = _with_other_conditions(model, chain, rng)
-        yield Trial(loaded, other, *state, _as_inertia(loaded.parameters.payload))
+        yield Trial(model, chain, *state, *at_rest, smooth, said_smooth)
+        yield Trial(rubbing, chain, *state, *at_rest, friction, said)
+        yield _with_other_conditions(model, chain, urdf, state, rng)
+
+
+def by_urdf(urdf: UrdfWitness, gravity: Vector, actuation: Actuation) -> Callable[[Trial], Array]:
+    """The effort that the witness finds for the URDF's bodies under these conditions."""
+
+    def effort(t: Trial) -> Array:
+        rigid = urdf.rigid_effort(t.q, t.qd, t.qdd, gravity, t.payload)
+        return np.asarray(rigid + actuation.effort(t.qd, t.qdd), float)
+
+    return effort
 
 
 def _with_other_conditions(
-    model: DynamicsModel, chain: Chain, rng: np.random.Generator
-) -> tuple[DynamicsModel, Chain]:
+    model: DynamicsModel,
+    chain: Chain,
+    urdf: UrdfWitness | None,
+    state: tuple[Array, Array, Array],
+    rng: np.random.Generator,
+) -> Trial:
     """Random gravity, payload, rotors and friction, and other bodies where the module takes them."""
     n = len(chain.coordinates)
-    changes: dict[str, Any] = {
-        "gravity": tuple(rng.normal(0.0, 6.0, 3)),  # [m/s^2], any direction
-        "payload": _random_payload(rng),
-        "rotor_inertia": tuple(rng.uniform(0.0, 0.5, n)),
-        "viscous": tuple(rng.uniform(0.0, 3.0, n)),
-        "coulomb": tuple(rng.uniform(0.0, 3.0, n)),
-        "coulomb_velocity": float(rng.uniform(0.005, 0.5)),
-    }
-    if model.parameters.inertial is not None:  # generated with --inertial runtime
-        chain = _with_other_inertias(chain, rng)
+    x, y, z = (float(value) for value in rng.normal(0.0, 6.0, 3))  # [m/s^2], any direction
+    payload = _random_payload(rng)
+    ranges = ((0.0, 0.5, n), (0.0, 3.0, n), (0.0, 3.0, n))
+    rotors, viscous, coulomb = (tuple(rng.uniform(*range_).tolist()) for range_ in ranges)
+    actuation = Actuation(rotors, viscous, coulomb, float(rng.uniform(0.005, 0.5)))
+    changes: dict[str, Any] = {"gravity": (x, y, z), "payload": payload, **vars(actuation)}
+    said = None if urdf is None else by_urdf(urdf, (x, y, z), actuation)
+    if model.parameters.inertial is not None:  # generated with --inertial runtime: not the URDF's bodies then
+        chain, said = _with_other_inertias(chain, rng), None
         changes["inertial"] = tuple(value for joint in chain.joints for value in about_origin(joint.inertia))
-    return model.with_parameters(**changes), chain
+    other = model.with_parameters(**changes)
+    return Trial(other, chain, *state, (x, y, z), _as_inertia(payload), actuation, said)
 
 
 def _with_other_inertias(chain: Chain, rng: np.random.Generator) -> Chain:
@@ -279,8 +344,8 @@ def _terms(t: Trial) -> Pair:
 
 def _energy(t: Trial) -> Pair:
     """Lagrange's energies; a rotor adds half its inertia times the squared rate."""
-    kinetic, potential = lagrange.energies(t.chain, t.q, t.qd, t.model.parameters.gravity, t.payload)
-    rotors = np.array(t.model.parameters.rotor_inertia) @ t.qd**2 / 2
+    kinetic, potential = lagrange.energies(t.chain, t.q, t.qd, t.gravity, t.payload)
+    rotors = np.array(t.actuation.rotor_inertia) @ t.qd**2 / 2
     return np.array(t.model.energy(t.q, t.qd)), np.array([kinetic.item() + rotors, potential.item()])
 
 
@@ -301,11 +366,11 @@ def _reaction_wrenches(t: Trial) -> Pair:
 
 def _derivatives(t: Trial) -> Pair:
     """d tau/d q and d tau/d qd by dual numbers; rotors add nothing, friction its slope."""
-    n, gravity = t.q.size, t.model.parameters.gravity
+    n = t.q.size
     state = lanes(t.q, 0, 2 * n), lanes(t.qd, n, 2 * n), t.qdd
-    tau = dynamics.inverse_dynamics(t.chain, *state, gravity, t.payload)
+    tau = dynamics.inverse_dynamics(t.chain, *state, t.gravity, t.payload)
     expected = np.array([effort.slope.reshape(2 * n) for effort in tau])
-    p = t.model.parameters
+    p = t.actuation
     smooth = 1 - np.tanh(t.qd / p.coulomb_velocity) ** 2
     expected[:, n:] += np.diag(p.viscous + np.array(p.coulomb) * smooth / p.coulomb_velocity)
     return np.hstack(t.model.inverse_dynamics_derivatives(t.q, t.qd, t.qdd)), expected
@@ -338,6 +403,7 @@ def _center_of_mass(t: Trial) -> Pair:
     return np.column_stack([t.model.center_of_mass(t.q), t.model.center_of_mass_jacobian(t.q)]), expected
 
 
+PINOCCHIO = "Pinocchio, from the URDF"
 WITNESSES = {
     "Lagrange": lagrange.inverse_dynamics,
     "Maggi": maggi.inverse_dynamics,
@@ -367,7 +433,7 @@ def write_record(module: Path, largest: Mapping[str, float], states: int, seed: 
     """Put today's verification where the last one stood; the module's checksum does not cover that line.
 
     Raises:
-        RecordError: the file cannot be read, or has no such line.
+        KaneDynamicsError: code "record": the file cannot be read, or has no such line.
         OutputFileError: it cannot be written; it is left as it was.
     """
     worst = max(largest, key=lambda name: largest[name])
@@ -377,8 +443,13 @@ def write_record(module: Path, largest: Mapping[str, float], states: int, seed: 
         lines = module.read_text(encoding="utf-8").split("\n")
         place = next((index for index, line in enumerate(lines) if line.startswith(RECORD)), None)
         if place is None:
-            raise RecordError(module, f"it has no line that begins with {RECORD.strip()!r}")
+            raise _no_record(module, f"it has no line that begins with {RECORD.strip()!r}")
         lines[place] = f"{RECORD}{record!r}"
     except OSError as error:
-        raise RecordError(module, error.strerror or str(error)) from error
+        raise _no_record(module, error.strerror or str(error)) from error
     write_file(module, "\n".join(lines))
+
+
+def _no_record(module: Path, reason: str) -> KaneDynamicsError:
+    message = f"{module}: the verification cannot be recorded: {reason}; omit --record"
+    return KaneDynamicsError(message, "record", module=module)

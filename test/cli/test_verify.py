@@ -1,26 +1,28 @@
 """``kane_dynamics verify``: real robots pass, a wrong module and another robot's do not."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from compilers import C_COMPILER
 from example_robots import ROBOTS
-from small_urdf import LIMIT, joint, link, robot, two_joints
+from small_urdf import INERTIA, LIMIT, joint, link, robot, two_joints
 
 from kane_dynamics_ros.checksum import MARK, with_checksum
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.cli.verify import RecordError, random_trials, write_record
+from kane_dynamics_ros.cli.verify import random_trials, write_record
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, physics_hash, serial_chain
-from kane_dynamics_ros.errors import SingularMassMatrixError
+from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.share import share_directory
 
 REFERENCE = share_directory() / "urdf" / "manipulator_5dof.urdf"
 CHECKS = (
-    *("Lagrange", "Maggi", "Gibbs-Appell", "mass matrix, by columns", "bias", "gravity", "Coriolis matrix"),
+    *("Lagrange", "Maggi", "Gibbs-Appell", "Pinocchio, from the URDF"),
+    *("mass matrix, by columns", "bias", "gravity", "Coriolis matrix"),
     *("forward dynamics inverts", "terms add up", "energy", "regressor", "reaction wrenches", "derivatives"),
     "batch",
     *("tip", "centre of mass"),
@@ -44,9 +46,11 @@ def verify(module: str, urdf: Path, *options: str) -> int:
 @pytest.mark.parametrize("backend", ["python"] + (["c"] if C_COMPILER else []))
 def test_the_reference_robot_passes(backend, capsys):
     assert main(["verify", "manipulator_5dof", "--urdf", str(REFERENCE), "--backend", backend]) == 0
-    first, *checks, last = capsys.readouterr().out.splitlines()
+    first, *checks, chain_witnesses, urdf_witness, last = capsys.readouterr().out.splitlines()
     assert first == f"manipulator_5dof, backend {backend}: largest relative difference at 20 states"
     assert tuple(line[2:28].rstrip() for line in checks) == CHECKS
+    assert chain_witnesses.endswith(": Lagrange, Maggi, Gibbs-Appell")
+    assert "Pinocchio" in urdf_witness
     assert last == "verified"
 
 
@@ -74,7 +78,7 @@ def test_inertial_parameters_at_run_time_are_verified_with_other_bodies(tmp_path
     derived = derive(serial_chain(load_robot(REFERENCE)), inertial="runtime")
     module = str(write_module(derived, "module", tmp_path)[0])
     model, chain = load_model(module, backend="python"), serial_chain(load_robot(REFERENCE))
-    _, loaded = random_trials(model, chain, 1, seed=0)
+    *_, loaded = random_trials(model, chain, None, 1, seed=0)
     assert loaded.model.parameters.inertial != model.parameters.inertial
     assert verify(module, REFERENCE) == 0
 
@@ -153,12 +157,9 @@ def test_record_writes_the_last_verification_into_the_module(tmp_path):
 def test_a_file_without_the_line_cannot_be_recorded_in(tmp_path):
     path = tmp_path / "other.py"
     path.write_text("x = 1\n")
-    with pytest.raises(RecordError) as error:
+    with pytest.raises(KaneDynamicsError) as error:
         write_record(path, {"Lagrange": 1e-15}, 1, 0)
-    assert str(error.value) == (
-        f"{path}: the verification cannot be recorded: it has no line that begins with 'VERIFIED ='; "
-        "omit --record"
-    )
+    assert (error.value.code, error.value.module) == ("record", path)
 
 
 def test_rotors_alone_are_verified(tmp_path, capsys):
@@ -176,3 +177,19 @@ def test_states_are_above_zero_and_the_seed_is_not_negative(option, value, messa
     with pytest.raises(SystemExit):
         main(["verify", "manipulator_5dof", "--urdf", str(REFERENCE), option, value])
     assert capsys.readouterr().err.endswith(f"argument {option}: {message}\n")
+
+
+def test_without_pinocchio_the_words_say_that_nothing_read_the_urdf_itself(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "pinocchio", None)  # as where it is not installed
+    assert verify("manipulator_5dof", REFERENCE) == 0
+    out = capsys.readouterr().out
+    assert "none: Pinocchio is not installed" in out
+    assert out.splitlines()[-1] == "verified; whether the URDF was read rightly was not"
+
+
+def test_a_urdf_that_pinocchio_cannot_read_is_said_and_no_failure(tmp_path, capsys):
+    """A number that cannot be read, on a link that does not move."""
+    urdf = tmp_path / "arm.urdf"
+    urdf.write_text(two_joints().replace(link("base", ""), link("base", INERTIA.replace('"1"', '"heavy"'))))
+    assert verify(generate(urdf, tmp_path), urdf) == 0
+    assert "none: Pinocchio cannot read this URDF" in capsys.readouterr().out

@@ -18,6 +18,7 @@ from kane_dynamics_ros.description.geometry import (
     rotation_about,
     rotation_quaternion,
     rotation_rpy,
+    sine_cosine,
 )
 
 ANGLES = np.random.default_rng(1).uniform(-7, 7, (20, 3)).tolist()
@@ -53,6 +54,14 @@ def test_quarter_turns_are_exact(turns):
 def test_quarter_turn_written_with_twelve_digits_stays_as_written():
     """Its sine and cosine are those of the angle in the file: another tool must find the same torques."""
     assert rotation_rpy(1.57079632679, 0.0, 0.0)[1][1] == math.cos(1.57079632679) != 0.0
+
+
+@pytest.mark.parametrize("turns", [-8, -3, 1, 2, 7])
+@pytest.mark.parametrize("offset", [3e-14, 1e-12, 1e-7])
+def test_an_angle_that_misses_a_quarter_turn_by_more_than_rounding_stays_as_written(turns, offset):
+    angle = turns * math.pi / 2 + offset
+    assert sine_cosine(angle) == (math.sin(angle), math.cos(angle))
+    assert 0.0 not in sine_cosine(angle)
 
 
 def body_of_points(points, masses):

@@ -124,6 +124,38 @@ def test_follower_on_the_chain_gives_its_effort_to_its_leader(kind):
         assert tau == pytest.approx(tau_a - 1.5 * tau_b, abs=1e-12)  # roundings of numbers near 100
 
 
+@pytest.mark.parametrize("tip", ["one", "two", "three"])
+@pytest.mark.parametrize("multiplier", ["0", "-0.0"])
+def test_a_multiplier_of_0_holds_the_follower_at_its_offset(tip, multiplier):
+    """On the path, on a branch, and as the tip's own joint: as Pinocchio with that joint held."""
+    follow = f'<axis xyz="0 1 0"/>{LIMIT}<mimic joint="a" multiplier="{multiplier}" offset="0.7"/>'
+    text = robot(
+        link("base"), link("one"), link("two"), link("three"),
+        joint("a", "base", "one"), joint("b", "one", "two", inside=follow),
+        joint("c", "two", "three", inside=f'<axis xyz="1 0 0"/>{LIMIT}'),
+    )  # fmt: skip
+    tree = parse_robot(text)
+    chain = serial_chain(tree, tip)
+    assert chain.coordinates == (("a", "c") if tip == "three" else ("a",))
+    witness = PinocchioChain(text, tree, chain)
+    for state in STATES[:, :, : len(chain.coordinates)]:
+        np.testing.assert_allclose(
+            inverse_dynamics(chain, *state), witness.inverse_dynamics(*state), rtol=1e-12, atol=1e-13
+        )
+
+
+def test_the_rotor_of_a_follower_counts_with_its_multiplier_squared(tmp_path):
+    """Kinetic energy (J_l + m^2 J_r) u^2 / 2: by the power of both rotors, not from the chain's own sum."""
+    text = gripper("revolute").replace('<mimic joint="left"', '<dynamics armature="0.7"/><mimic joint="left"')
+    text = text.replace(f"{LIMIT}</joint>", f'{LIMIT}<dynamics armature="0.2"/></joint>')
+    chain = serial_chain(parse_robot(text), "pad_l")
+    bare = serial_chain(parse_robot(gripper("revolute")), "pad_l")
+    with_rotors, without = generated_model(chain, tmp_path / "a"), generated_model(bare, tmp_path / "b")
+    q, qdd = np.array([0.3, -0.4]), np.array([1.0, 2.0])
+    added = with_rotors.inverse_dynamics(q, 0 * q, qdd) - without.inverse_dynamics(q, 0 * q, qdd)
+    np.testing.assert_allclose(added, [0.2 * 1.0, (0.2 + 1.5**2 * 0.7) * 2.0], rtol=1e-12)
+
+
 def test_follower_of_a_follower_is_traced_to_the_joint_that_leads():
     parts = [link(name) for name in ("base", "one", "two", "three")]
     joints = [
