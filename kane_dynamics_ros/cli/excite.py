@@ -19,7 +19,7 @@ from kane_dynamics_ros.cli.arguments import (
     robot_of,
     view_command,
 )
-from kane_dynamics_ros.cli.generate import print_warnings
+from kane_dynamics_ros.cli.generate import warning_lines
 from kane_dynamics_ros.cli.identify import nominal_model, urdf_bytes, vector
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
         figure = arguments.output.with_suffix(".svg")
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
         write_file(figure, excitation_figure(model, limits, found))
-    print_warnings(chain)
+    print("".join(f"{line}\n" for line in warning_lines(chain)), end="")
     print("\n".join([*notes, *lines(chain, found, request)]))
     print(f"found in {time.perf_counter() - began:.1f} s; written: {arguments.output}, {figure}")
     print(f"see it: {view_command(arguments, chain.tip if notes else None)}")

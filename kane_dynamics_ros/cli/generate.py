@@ -17,6 +17,7 @@ from kane_dynamics_ros.cli.arguments import (
     printable,
 )
 from kane_dynamics_ros.cli.inspect import finding_lines
+from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import Derived, derive
 from kane_dynamics_ros.codegen.module import check_replaceable, checked_name, module_name, write_module
 from kane_dynamics_ros.codegen.print_single import single_costs, single_sources
@@ -31,18 +32,6 @@ from kane_dynamics_ros.runtime.load import compile_model, load_model
 
 STATES = 4
 LARGEST_DIFFERENCE = 1e-10  # of an effort, relative to the largest joint reaction of the state
-
-
-class DisagreementError(KaneDynamicsError):
-    """The module that would have been written is wrong: a fault of this package."""
-
-    def __init__(self, name: str, joint: str, difference: float, size: float) -> None:
-        self.name, self.joint, self.difference, self.size = name, joint, difference, size
-        super().__init__(
-            f"module {name!r} was not written: its effort of joint {joint!r} differs from the unfactored "
-            f"equations of motion by {difference:.2g} where joint reactions are {size:.2g}: more than "
-            "rounding; please report the URDF as a fault of this package"
-        )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,23 +67,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Derive, write, compile; print times and operation counts."""
     start = time.perf_counter()
-    chain = chain_of(arguments)
-    name = checked_name(arguments.name) if arguments.name else module_name(chain.robot)
-    derived = derive(chain, inertial=arguments.inertial)
-    files = write_module(derived, name, arguments.output, accept=lambda text: check_module(text, name, chain))
-    seconds = time.perf_counter() - start
-    print_warnings(chain)
-    print(f"joints (root to tip): {', '.join(chain.coordinates)}")
-    print_operations(derived)
-    print(f"read, derived and written in {seconds:.2f} s: {', '.join(map(str, files))}")
-    if arguments.precision == "single":
-        print_single(write_single(derived, name, arguments.output), derived)
-    if arguments.casadi:
-        source = files[0].with_name(f"{name}_casadi.c")
-        write_file(source, casadi_source(load_model(files[0], backend="python")))
-        print(f"for CasADi, to be compiled with {files[2].name}: {source}")
-    if not arguments.no_compile:
-        print_compilation(files[0])
+    with Progress() as progress:
+        progress.doing("reading the URDF")
+        chain = chain_of(arguments)
+        name = module_name(chain.robot) if arguments.name is None else checked_name(arguments.name)
+        progress.doing("deriving the equations")
+        derived = derive(chain, inertial=arguments.inertial)
+        progress.doing("writing the module and comparing it with the unfactored equations")
+        files = write_module(
+            derived, name, arguments.output, accept=lambda text: check_module(text, name, chain)
+        )
+        seconds = time.perf_counter() - start
+        also = []
+        if arguments.precision == "single":
+            progress.doing("measuring single precision")
+            also = single_lines(write_single(derived, name, arguments.output), derived)
+        if arguments.casadi:
+            source = files[0].with_name(f"{name}_casadi.c")
+            write_file(source, casadi_source(load_model(files[0], backend="python")))
+            also.append(f"for CasADi, to be compiled with {files[2].name}: {source}")
+        if not arguments.no_compile:
+            progress.doing("compiling")
+            also.append(compilation(files[0]))
+    lines = [
+        *warning_lines(chain),
+        f"joints (root to tip): {', '.join(chain.coordinates)}",
+        *operation_lines(derived),
+        f"read, derived and written in {seconds:.2f} s: {', '.join(map(str, files))}",
+        *also,
+    ]
+    print(printable("\n".join(lines), sys.stdout))
     return 0
 
 
@@ -105,7 +107,7 @@ def check_module(text: str, name: str, chain: Chain) -> None:
     """Hold the module's inverse dynamics against the unfactored equations at ``STATES`` states.
 
     Raises:
-        DisagreementError: they differ by more than rounding explains.
+        KaneDynamicsError: code "disagreement": they differ by more than rounding explains, by our own fault.
     """
     with tempfile.TemporaryDirectory(prefix="kane_dynamics-") as folder:
         module = Path(folder) / f"{name}.py"
@@ -122,7 +124,16 @@ def check_module(text: str, name: str, chain: Chain) -> None:
         difference = np.abs(model.inverse_dynamics(q, qd, qdd) - (np.array(bodies, dtype=float) + actuators))
         worst = int(np.argmax(difference))
         if not difference[worst] <= LARGEST_DIFFERENCE * size:
-            raise DisagreementError(name, chain.coordinates[worst], float(difference[worst]), size)
+            joint = chain.coordinates[worst]
+            raise KaneDynamicsError(
+                f"module {name!r} was not written: its effort of joint {joint!r} differs from the unfactored "
+                f"equations of motion by {difference[worst]:.2g} where joint reactions are {size:.2g}: more "
+                "than rounding; please report the URDF as a fault of this package",
+                "disagreement",
+                joint=joint,
+                difference=float(difference[worst]),
+                size=size,
+            )
 
 
 # What is written beside it, and what is printed
@@ -138,37 +149,41 @@ def write_single(derived: Derived, name: str, folder: Path) -> list[Path]:
     return files
 
 
-def print_single(files: list[Path], derived: Derived) -> None:
+def single_lines(files: list[Path], derived: Derived) -> list[str]:
     """What each function costs on float, and how far it is from double."""
-    print(f"{'in single precision':<36}{'operations':>11}{'stack bytes':>12}{'error':>9}")
-    for name, cost in single_costs(derived).items():
-        print(f"{name:<36}{cost.operations:>11}{cost.stack:>12}{cost.error:>9.0e}")
-    print(f"written: {', '.join(map(str, files))}")
+    return [
+        f"{'in single precision':<36}{'operations':>11}{'stack bytes':>12}{'error':>9}",
+        *(
+            f"{name:<36}{cost.operations:>11}{cost.stack:>12}{cost.error:>9.0e}"
+            for name, cost in single_costs(derived).items()
+        ),
+        f"written: {', '.join(map(str, files))}",
+    ]
 
 
-def print_warnings(chain: Chain) -> None:
+def warning_lines(chain: Chain) -> list[str]:
     """The warnings about the URDF, as ``inspect`` prints them."""
     warnings = [finding for finding in chain.findings if finding.severity == "warning"]
-    for line in finding_lines(warnings, palette_for(sys.stdout)) if warnings else ():
-        print(printable(line, sys.stdout))
+    return finding_lines(warnings, palette_for(sys.stdout)) if warnings else []
 
 
-def print_operations(derived: Derived) -> None:
+def operation_lines(derived: Derived) -> list[str]:
     """A table of operations, function by function."""
-    print(f"{'function':<30}{'+ -':>8}{'*':>8}{'/':>6}{'total':>8}{'calls':>7}")
-    for name, count in derived.operations().items():
-        print(
+    return [
+        f"{'function':<30}{'+ -':>8}{'*':>8}{'/':>6}{'total':>8}{'calls':>7}",
+        *(
             f"{name:<30}{count.additions:>8}{count.multiplications:>8}{count.divisions:>6}"
             f"{count.total:>8}{count.calls:>7}"
-        )
+            for name, count in derived.operations().items()
+        ),
+    ]
 
 
-def print_compilation(module: Path) -> None:
-    """Compile, and say how that went; the module works without."""
+def compilation(module: Path) -> str:
+    """Compile, and say how that went and where the library is; the module works without."""
     start = time.perf_counter()
     try:
         library = compile_model(module)
     except CompileError as error:
-        print(f"not compiled: {error}. Pure Python gives the same answers, slower")
-        return
-    print(f"compiled in {time.perf_counter() - start:.1f} s: {library}")
+        return f"not compiled: {error}. Pure Python gives the same answers, slower"
+    return f"compiled in {time.perf_counter() - start:.1f} s: {library}"

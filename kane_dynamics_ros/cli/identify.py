@@ -24,7 +24,7 @@ from kane_dynamics_ros.cli.arguments import (
     positive_number,
     robot_of,
 )
-from kane_dynamics_ros.cli.generate import print_compilation
+from kane_dynamics_ros.cli.generate import compilation
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
@@ -227,7 +227,7 @@ def run(arguments: argparse.Namespace) -> int:
             found = identified(inputs)
             output = write_results(inputs, found)
     if not arguments.no_compile:
-        print_compilation(output.module)
+        print(compilation(output.module))
     print("written: " + ", ".join(map(str, output)))
     residual = found.held.relative(found.held.identified)
     if bound is not None and residual > bound:

@@ -62,3 +62,11 @@ def test_rounding_where_every_effort_vanishes_is_no_disagreement(tmp_path, monke
         )
     )
     assert main(["generate", "arm.urdf", "--no-compile"]) == 0
+
+
+def test_an_empty_name_is_refused_and_does_not_mean_the_default(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "arm.urdf").write_text(two_joints())
+    assert main(["generate", "arm.urdf", "--name", "", "--no-compile"]) == 2
+    assert "--name ''" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["arm.urdf"]
