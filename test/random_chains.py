@@ -1,4 +1,6 @@
-"""Random serial chains, states and payloads: shared by the tests of every room."""
+"""Random chains and trees, states and payloads: shared by the tests of every room."""
+
+from dataclasses import replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -21,11 +23,27 @@ def random_chain(rng: np.random.Generator, n: int, *, prismatic: float = 0.3) ->
                 body=f"link_{index + 1}",
                 inertia=random_inertia(rng),
                 coordinate=index,
+                parent=index - 1,
             )
         )
     names = tuple(joint.name for joint in joints)
     R_BT = _rows(Rotation.random(random_state=_seed(rng)).as_matrix())
-    return Chain("random", "base", "tip", tuple(joints), names, R_BT, _vector(rng.uniform(-0.3, 0.3, 3)))
+    p_BoTo_B = _vector(rng.uniform(-0.3, 0.3, 3))
+    return Chain("random", "base", "tip", tuple(joints), names, n - 1, R_BT, p_BoTo_B)
+
+
+def random_tree(rng: np.random.Generator, n: int, *, prismatic: float = 0.3) -> Chain:
+    """A tree of ``n`` joints, each on a body before it or on the root; the tip is on any body.
+
+    Their order is depth first, as a URDF's is, so that Pinocchio's is the same.
+    """
+    chain = random_chain(rng, n, prismatic=prismatic)
+    path, joints = [-1], []
+    for k, joint in enumerate(chain.joints):
+        del path[int(rng.integers(1, len(path) + 1)) :]
+        joints.append(replace(joint, parent=path[-1]))
+        path.append(k)
+    return replace(chain, joints=tuple(joints), tip_body=int(rng.integers(n)))
 
 
 def random_inertia(rng: np.random.Generator) -> Inertia:

@@ -507,8 +507,6 @@ def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
     numbers = {}
     nominal = {"damping": chain.damping, "friction": chain.friction, "rotor_inertia": chain.rotor_inertia}
     for joint in chain.joints:
-        if joint.back:
-            continue
         values = {}
         for key, family in FAMILY_OF.items():
             wanted = float(found.plain[joint.coordinate, FAMILIES.index(family)])

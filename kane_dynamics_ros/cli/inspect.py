@@ -106,7 +106,7 @@ def as_text(chain: Chain, palette: Palette) -> list[str]:
     """The sections, as lines."""
     return [
         palette.bold(f"{chain.robot!r}: from root {chain.root!r} to tip {chain.tip!r}"),
-        f"{sum(not j.back for j in chain.joints)} moving joints, {len(chain.coordinates)} coordinates, "
+        f"{len(chain.joints)} moving joints, {len(chain.coordinates)} coordinates, "
         f"{moving_mass(chain):.6g} kg in motion, physics hash {physics_hash(chain)[:16]}",
         "",
         palette.bold("Joints"),

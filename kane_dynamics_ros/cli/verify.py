@@ -387,7 +387,7 @@ def _tip(t: Trial) -> Pair:
     """Where a point at the tip's origin is, and how it moves with each joint."""
     nothing = (0.0, 0.0, 0.0)
     point = Inertia(1.0, nothing, (nothing, nothing, nothing))
-    *_, tip = maggi.redundant_coordinates(t.chain, lanes(t.q), point)
+    tip = list(maggi.redundant_coordinates(t.chain, lanes(t.q), point))[t.chain.tip_body + 1]
     expected = np.column_stack([tip.x.value, tip.x.slope.reshape(-1, 3).T])
     return np.column_stack([t.model.tip_pose(t.q)[:3, 3], t.model.tip_jacobian(t.q)[3:]]), expected
 

@@ -14,7 +14,7 @@ from typing import cast
 from kane_dynamics_ros.algebra import Vector, scale
 from kane_dynamics_ros.formulation.kane.frames import SNAP
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Keep, Segment, regroup
-from kane_dynamics_ros.formulation.kane.shared_axes import Family, own_axes, parallel_families
+from kane_dynamics_ros.formulation.kane.shared_axes import Family, last_families, own_axes, parallel_families
 
 SEARCHED = 12  # joints up to which single changes are tried; beyond, the rules alone keep the cost linear
 DECIMALS = 9  # of lengths [m] that are counted as the same
@@ -49,7 +49,7 @@ def plain_arrangement(segments: Sequence[Segment]) -> Arrangement:
 
     That saves inverse dynamics four operations a joint unless the inner body's force is needed by nobody.
     """
-    keep = tuple(_keeps(segment, j)[-1] for j, segment in enumerate(segments))
+    keep = tuple(_keeps(segment)[-1] for segment in segments)
     return Arrangement(keep, own_axes(segments), _units(segments)[0])
 
 
@@ -59,14 +59,14 @@ def sharing_arrangement(segments: Sequence[Segment]) -> Arrangement:
     Composite bodies hold all masses, so that a kept one saves nothing where they are needed.
     """
     return Arrangement(
-        tuple(_keeps(s, j)[0] for j, s in enumerate(segments)),
+        tuple(_keeps(segment)[0] for segment in segments),
         parallel_families(segments),
         _units(segments)[0],
     )
 
 
 def improved(start: Arrangement, segments: Sequence[Segment], cost: Cost) -> Arrangement:
-    """``start`` after single changes of what is kept and of the last axes, each of which lowers the cost.
+    """``start`` after single changes of what is kept and of the axes at tips, each of which lowers the cost.
 
     Args:
         start: where to begin.
@@ -78,7 +78,7 @@ def improved(start: Arrangement, segments: Sequence[Segment], cost: Cost) -> Arr
     best, last = start, None
     while best != last:
         last = best
-        for change in range(len(segments) + 1):
+        for change in range(len(segments) + len(last_families(segments, best.families))):
             for trial in _changed(best, change, segments):
                 if cost(trial) < cost(best):
                     best = trial
@@ -86,19 +86,23 @@ def improved(start: Arrangement, segments: Sequence[Segment], cost: Cost) -> Arr
 
 
 def _changed(arrangement: Arrangement, change: int, segments: Sequence[Segment]) -> list[Arrangement]:
-    """The last axes changed, or else what is kept at a segment."""
-    if change == len(segments):
-        *others, family = arrangement.families
-        return [replace(arrangement, families=(*others, option)) for option in family.options()]
+    """The axes at a tip changed, or else what is kept at a segment."""
+    if change >= len(segments):
+        families = arrangement.families
+        k = last_families(segments, families)[change - len(segments)]
+        return [
+            replace(arrangement, families=(*families[:k], option, *families[k + 1 :]))
+            for option in families[k].options()
+        ]
     keep = arrangement.keep
-    options = _keeps(segments[change], change)
+    options = _keeps(segments[change])
     return [replace(arrangement, keep=(*keep[:change], option, *keep[change + 1 :])) for option in options]
 
 
-def _keeps(segment: Segment, j: int) -> list[Keep]:
+def _keeps(segment: Segment) -> list[Keep]:
     """What mass can be kept at a joint, the rule's choice last."""
     options: list[Keep] = ["none"]
-    if j and not segment.prismatic:
+    if segment.parent >= 0 and not segment.prismatic:
         x, y, _ = cast(tuple[float, float, float], segment.p_PoJo_P)
         options += ["y"] if abs(y) > LEAST_LEVER else []
         options += ["x"] if abs(x) > LEAST_LEVER else []

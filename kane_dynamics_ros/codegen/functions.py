@@ -162,10 +162,12 @@ class ArrangedChain:
     def holding(self) -> tuple[Expression, ...]:
         """What holds the arm at rest: of each joint, the weight of the composite body beyond it."""
         efforts: list[Scalar] = [0.0] * self.n
-        a = scale(-1, self.gravity)
+        accelerations: list[Vector] = []
         for placement, body in zip(self.placements, self.composite, strict=True):
             segment = placement.segment
-            a = placement.to_body(a)
+            before = accelerations[placement.parent] if placement.parent >= 0 else scale(-1, self.gravity)
+            a = placement.to_body(before)
+            accelerations.append(a)
             pull = scale(body.mass, a) if segment.prismatic else cross(body.moment, a)
             share = segment.multiplier * dot(segment.axis, pull)
             efforts[segment.coordinate] = efforts[segment.coordinate] + share
@@ -407,8 +409,9 @@ def pose_functions(state: State, segments: Sequence[Segment], chain: Chain) -> l
     graph, n = state.graph, len(state.q)
     placements = state.placements(segments)
     poses = body_poses(placements)
-    tip = placed_in_root(poses[-1], chain.R_BT, chain.p_BoTo_B)
-    J = [[graph.lift(x) for x in row] for row in jacobian_of_point(placements, poses, tip.p_RoBo_R, n)]
+    body = chain.tip_body
+    tip = placed_in_root(poses[body], chain.R_BT, chain.p_BoTo_B)
+    J = [[graph.lift(x) for x in row] for row in jacobian_of_point(placements, poses, body, tip.p_RoBo_R, n)]
     center, JC = energy.center_of_mass_jacobian(placements, poses, n)
     JC = [[graph.lift(x) for x in row] for row in JC]
     pose = [[*row, p] for row, p in zip(tip.R_RB, tip.p_RoBo_R, strict=True)] + [[0.0, 0.0, 0.0, 1.0]]
@@ -448,13 +451,13 @@ def external_functions(
     graph, n, bodies = state.graph, len(state.q), len(regrouped)
     wrench = [graph.symbol(f"wrench[{i}]") for i in range(6)]
     force, torque = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
-    R_BL, p_BoLo_B = reframed.links[-1]
+    R_BL, p_BoLo_B = reframed.links[chain.tip_body]
     R_BT, p_BoTo_B = multiply(R_BL, chain.R_BT), add(p_BoLo_B, apply(R_BL, chain.p_BoTo_B))
     placements = state.placements(regrouped)
-    carried = carried_wrenches(placements, R_BT, p_BoTo_B, force, torque)
+    carried = carried_wrenches(placements, chain.tip_body, R_BT, p_BoTo_B, force, torque)
     effort = flat(graph, [joint_efforts(placements, carried, n)])
     in_links = state.placements(segments_of(chain))
-    passing = carried_wrenches(in_links, chain.R_BT, chain.p_BoTo_B, force, torque)
+    passing = carried_wrenches(in_links, chain.tip_body, chain.R_BT, chain.p_BoTo_B, force, torque)
     inputs = ("q", "wrench")
     summary = "force, then torque about each joint, that a wrench at the tip brings there, in link axes"
     return [
@@ -479,9 +482,10 @@ def external_functions_in_root(state: State, segments: Sequence[Segment], chain:
     force, torque = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
     placements = state.placements(segments)
     poses = body_poses(placements)
-    tip = placed_in_root(poses[-1], chain.R_BT, chain.p_BoTo_B).p_RoBo_R
-    partials = partial_velocities_of_point(placements, poses, tip)
-    J = jacobian_of_point(placements, poses, tip, n)
+    body = chain.tip_body
+    tip = placed_in_root(poses[body], chain.R_BT, chain.p_BoTo_B).p_RoBo_R
+    partials = partial_velocities_of_point(placements, poses, body, tip)
+    J = jacobian_of_point(placements, poses, body, tip, n)
     columns = [[graph.lift(row[i]) for row in (*J[3:], *J[:3])] for i in range(n)]
     effort = tuple(_dot(column, wrench) for column in columns)
     slopes = external_effort_derivatives_in_root(placements, partials, force, torque, n)

@@ -72,11 +72,12 @@ class ParameterLayout:
                 link[k] = replace(link[k], body=body)
                 common_normal[k] = replace(common_normal[k], body=moved(body, R_BL, p_BL))
         payload = _payload(part)
-        R_BL, p_BL = reframed.links[-1]
+        tip = chain.tip_body
+        R_BL, p_BL = reframed.links[tip]
         in_link = moved(payload, chain.R_BT, chain.p_BoTo_B)
-        link[-1] = replace(link[-1], body=link[-1].body + in_link)
-        common_normal[-1] = replace(
-            common_normal[-1], body=common_normal[-1].body + moved(in_link, R_BL, p_BL)
+        link[tip] = replace(link[tip], body=link[tip].body + in_link)
+        common_normal[tip] = replace(
+            common_normal[tip], body=common_normal[tip].body + moved(in_link, R_BL, p_BL)
         )
         x, y, z = part["gravity"]
         return BoundParameters(

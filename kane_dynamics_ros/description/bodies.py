@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import apply, cross, dot, transpose
+from kane_dynamics_ros.algebra import Array, apply, cross, dot, transpose
 from kane_dynamics_ros.description.findings import Notes, refusal
 from kane_dynamics_ros.description.geometry import (
     ROUNDING,
@@ -206,21 +206,21 @@ def harmless_because(body: Body, axes: Sequence[Vector]) -> str | None:
 def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge", notes: Notes) -> None:
     """Warn of the joints that move no inertia, the nearest to the tip first; refuse a chain without inertia.
 
-    Only joints from the last heavy body on can be such; a massless body before it is harmless. A follower
-    and its leader are one coordinate, which moves when either meets inertia.
+    Only joints that no heavy body is beyond can be such. A follower and its leader are one coordinate, which
+    moves when either meets inertia.
     """
     lines = {link.name: link.line for link in robot.links}
     idle = idle_joints(joints)
     busy = {joint.coordinate for joint in joints if joint not in idle}
     if not busy and len(idle) > 1:
         place = notes.place(lines.get(joints[0].body), f"link {joints[0].body!r}")
-        names = listed(joint.name for joint in joints if not joint.back)
+        names = listed(joint.name for joint in joints)
         found = f"no joint of the chain ({names}) moves any inertia: all torques would be 0"
         remedy = "give the links their <inertial>: mass, centre of mass and inertia"
         notes.refuse(refusal("KD404", place, found, f"{remedy}, as from a data sheet or CAD"))
         return
     for joint in idle:
-        if joint.coordinate not in busy and not joint.back:
+        if joint.coordinate not in busy:
             place = notes.place(lines.get(joint.body), f"link {joint.body!r}")
             bodies = listed((joint.body, *joint.lumped))
             error = refusal(
@@ -238,13 +238,15 @@ def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge",
 
 
 def idle_joints(joints: Sequence[ChainJoint]) -> list[ChainJoint]:
-    """Joints without rotor inertia that move no inertia about or along their axis, from the tip on."""
+    """Joints without rotor inertia that move no inertia about or along their axis, from the tips on."""
     idle = []
-    for joint in reversed(joints):
-        if joint.rotor_inertia == 0.0 and not resists(joint):
+    carriers: set[int] = {-1}  # the joints beyond whose body there is a heavy one
+    for k in range(len(joints) - 1, -1, -1):
+        joint = joints[k]
+        if k not in carriers and joint.rotor_inertia == 0.0 and not resists(joint):
             idle.append(joint)
-        if joint.inertia.mass > 0.0:
-            break
+        if k in carriers or joint.inertia.mass > 0.0:
+            carriers.add(joint.parent)
     return idle
 
 
@@ -263,7 +265,7 @@ class Judge:
 
     def __init__(self, joints: Sequence[ChainJoint], default_tip: bool) -> None:
         self.joints, self.default_tip = joints, default_tip
-        self.axes = [axes for joint, axes in zip(joints, turning_axes(joints), strict=True) if not joint.back]
+        self.axes = turning_axes(joints)
         self._indefinite: bool | None = None
 
     def indefinite(self) -> bool:
@@ -324,16 +326,17 @@ def relative_least_eigenvalue(joints: Sequence[ChainJoint], q: Sequence[float]) 
     """Least eigenvalue of M(q) = sum m Jv^T Jv + Jw^T J Jw over the largest; 0 where it is rounding."""
     n = len(q)
     M = np.zeros((n, n))
-    omega, v = np.zeros((3, n)), np.zeros((3, n))  # partial velocities of the body so far, of its origin
-    before = np.zeros(3)
+    still = np.zeros((3, n)), np.zeros((3, n)), np.zeros(3)
+    bodies: list[tuple[Array, Array, Array]] = []  # of each omega_r, v_r of its origin, and the origin
     for joint, (frame, axis) in zip(joints, frames_at(joints, q), strict=True):
+        omega, v, before = bodies[joint.parent] if joint.parent >= 0 else still
         R, p, e = np.array(frame.R), np.array(frame.p), joint.multiplier * np.array(axis)
         v = v + np.cross(omega.T, p - before).T
         own, at = (v, joint.coordinate) if joint.kind == "prismatic" else (omega, joint.coordinate)
         own = own.copy()
         own[:, at] += e
         omega, v = (omega, own) if joint.kind == "prismatic" else (own, v)
-        before = p
+        bodies.append((omega, v, p))
         v_cm = v + np.cross(omega.T, R @ np.array(joint.inertia.com)).T
         M += joint.inertia.mass * v_cm.T @ v_cm + omega.T @ R @ np.array(joint.inertia.tensor) @ R.T @ omega
         M[at, at] += joint.multiplier**2 * joint.rotor_inertia
@@ -344,18 +347,11 @@ def relative_least_eigenvalue(joints: Sequence[ChainJoint], q: Sequence[float]) 
 
 
 def turning_axes(joints: Sequence[ChainJoint]) -> list[list[Vector]]:
-    """The axes, for each body, of the revolute joints that turn it, in its axes, every joint at position 0.
-
-    A way out to a follower and its way back turn nothing beyond.
-    """
+    """The axes, for each body, of the revolute joints that turn it, in its axes, all joints at position 0."""
     table: list[list[Vector]] = []
-    out: list[Vector | None] = []  # of each joint that no way back has undone; None where it does not turn
     for joint in joints:
         turn = transpose(joint.R_PJ)
-        out = [axis and apply(turn, axis) for axis in out]
-        if joint.back:
-            out.pop()
-        else:
-            out.append(None if joint.kind == "prismatic" else joint.axis)
-        table.append([axis for axis in out if axis])
+        before = table[joint.parent] if joint.parent >= 0 else []
+        own = [] if joint.kind == "prismatic" else [joint.axis]
+        table.append([*(apply(turn, axis) for axis in before), *own])
     return table

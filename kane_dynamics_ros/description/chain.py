@@ -1,4 +1,4 @@
-"""The serial chain from a robot's root to a tip."""
+"""The chain from a robot's root to a tip."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple, cast
@@ -17,7 +17,7 @@ from kane_dynamics_ros.description.bodies import (
 )
 from kane_dynamics_ros.description.checks import note_inertias, note_joints, note_weak_limits
 from kane_dynamics_ros.description.findings import Notes, refusal, too_large
-from kane_dynamics_ros.description.geometry import Pose, inverse, lump
+from kane_dynamics_ros.description.geometry import Pose
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Joint, MovingKind, Robot
 from kane_dynamics_ros.description.tree import (
     Following,
@@ -71,8 +71,8 @@ def serial_chain(
     parts = take_apart(carried, moving, held)
     note_held(carried, held, notes)
     note_left_out(parts, carried.root, notes)
-    steps, tip_pose = route(carried.root, path, parts)
-    bodies = [body_of(parts, step.joint, notes) for step in steps if not step.back]
+    steps, tip_body, tip_pose = moving_steps(carried.root, path, parts)
+    bodies = [body_of(parts, step.joint, notes) for step in steps]
     for body in bodies:
         note_lumped(body, parts, notes)
     coordinates, joints = chain_joints(steps, bodies, path, parts, notes)
@@ -94,6 +94,7 @@ def serial_chain(
         tip=tip,
         joints=joints,
         coordinates=coordinates,
+        tip_body=tip_body,
         R_BT=tip_pose.R,
         p_BoTo_B=tip_pose.p,
         findings=tuple(judged.findings),
@@ -160,23 +161,18 @@ def note_left_out(parts: Parts, root: str, notes: Notes) -> None:
     notes.add("KD606", f"left out, since they do not move with the chain: {listed(still)}")
 
 
-# The route of a chain: the moving joints from root to tip, and the ways out and back to their companions
+# The moving joints of a chain in order, each with the body that carries it
 #
 # A companion is a joint off the path that follows a joint of the path (URDF ``<mimic>``), or leads one: it
-# moves with it, so that its inertia and effort belong to the same coordinate. A serial chain holds it: from
-# the body that carries it, the route goes out through its joint to its body, and back through the same joint
-# with the opposite motion and no mass, before it goes on. The two motions cancel for everything beyond.
+# moves with it, so that its inertia and effort belong to the same coordinate. It is a branch of the chain.
 
 
-class RouteStep(NamedTuple):
-    """A moving joint and its frame at position 0 in the frame of the body before it.
-
-    ``back``: the joint leads back from a follower, with the opposite motion.
-    """
+class Step(NamedTuple):
+    """A moving joint, its frame at position 0 in the body that carries it, and that body's step; -1: root."""
 
     joint: Joint
     pose: Pose
-    back: bool = False
+    parent: int
 
 
 def companions(path: Sequence[Joint], joints: Sequence[Joint], held: HeldJoints) -> set[str]:
@@ -188,59 +184,47 @@ def companions(path: Sequence[Joint], joints: Sequence[Joint], held: HeldJoints)
     return {joint.name for joint in off_path if leader_of(joint.name, mimics) in leaders}
 
 
-def route(root: str, path: Sequence[Joint], parts: Parts) -> tuple[list[RouteStep], Pose]:
-    """The steps from the root to the path's end, and the end's frame in the last step's body."""
+def moving_steps(root: str, path: Sequence[Joint], parts: Parts) -> tuple[list[Step], int, Pose]:
+    """The steps, parents first; the step whose body the path ends in, and the end's frame in that body."""
     off_path = parts.moving - {joint.name for joint in path}
-    steps: list[RouteStep] = []
-    since = out_and_back(root, off_path, parts, Pose(), steps)
+    steps: list[Step] = []
+    add_branches(root, -1, off_path, parts, steps)
+    body, since = -1, Pose()
     for joint in path:
         if joint.name in parts.moving:
-            steps.append(RouteStep(joint, since.then(Pose(joint.R_PJ, joint.p_PoJo_P))))
-            since = out_and_back(joint.child, off_path, parts, Pose(), steps)
+            steps.append(Step(joint, since.then(Pose(joint.R_PJ, joint.p_PoJo_P)), body))
+            body, since = len(steps) - 1, Pose()
+            add_branches(joint.child, body, off_path, parts, steps)
         else:
             since = since.then(moved_pose(joint, parts.held.positions[joint.name]))
-    return steps, since
+    return steps, body, since
 
 
-def out_and_back(
-    first: str, off_path: Collection[str], parts: Parts, since: Pose, steps: list[RouteStep]
-) -> Pose:
-    """Append the ways to the companions that the body of link ``first`` carries, and back.
-
-    ``since`` is the body's frame in the last step's body; returns it anew after the last way back.
-    """
-    for link, _, pose in sorted(attached_links(parts, first), key=lambda part: part.link.name):
-        for joint in parts.below.get(link.name, ()):
+def add_branches(link: str, body: int, off_path: Collection[str], parts: Parts, steps: list[Step]) -> None:
+    """Append the companions that step ``body``'s body, of the given link, carries, and what these carry."""
+    for attached, _, pose in sorted(attached_links(parts, link), key=lambda part: part.link.name):
+        for joint in parts.below.get(attached.name, ()):
             if joint.name in off_path:
-                there = pose.then(Pose(joint.R_PJ, joint.p_PoJo_P))
-                steps.append(RouteStep(joint, since.then(there)))
-                beyond = out_and_back(joint.child, off_path, parts, Pose(), steps)
-                steps.append(RouteStep(joint, beyond, back=True))
-                since = inverse(there)
-    return since
+                steps.append(Step(joint, pose.then(Pose(joint.R_PJ, joint.p_PoJo_P)), body))
+                add_branches(joint.child, len(steps) - 1, off_path, parts, steps)
 
 
 # The joints of the chain, with their coordinates and bodies
 
 
 def chain_joints(
-    steps: Sequence[RouteStep], bodies: Sequence[Body], path: Sequence[Joint], parts: Parts, notes: Notes
+    steps: Sequence[Step], bodies: Sequence[Body], path: Sequence[Joint], parts: Parts, notes: Notes
 ) -> tuple[tuple[str, ...], tuple[ChainJoint, ...]]:
     """The names of the independent coordinates, and the chain's joints with their bodies."""
-    out = [body.joint for body in bodies]
-    coordinates, followings = assign_coordinates(path, out, parts.held.mimics, notes)
-    carried = {body.joint.name: body for body in bodies}
-    joints = []
-    for step in steps:
-        follows = followings[step.joint.name]
-        if step.back:
-            joints.append(joint_back(step, follows, parts))
-        else:
-            joints.append(chain_joint(step, follows, carried[step.joint.name]))
-    return coordinates, tuple(joints)
+    moving = [step.joint for step in steps]
+    coordinates, followings = assign_coordinates(path, moving, parts.held.mimics, notes)
+    joints = tuple(
+        chain_joint(step, followings[step.joint.name], body) for step, body in zip(steps, bodies, strict=True)
+    )
+    return coordinates, joints
 
 
-def chain_joint(step: RouteStep, follows: Following, body: Body) -> ChainJoint:
+def chain_joint(step: Step, follows: Following, body: Body) -> ChainJoint:
     """A joint of the robot with the body that it carries."""
     joint = step.joint
     return ChainJoint(
@@ -252,6 +236,7 @@ def chain_joint(step: RouteStep, follows: Following, body: Body) -> ChainJoint:
         body=joint.child,
         inertia=body.inertia,
         coordinate=follows.coordinate,
+        parent=step.parent,
         multiplier=follows.multiplier,
         offset=follows.offset,
         limits=joint.limits,
@@ -261,31 +246,6 @@ def chain_joint(step: RouteStep, follows: Following, body: Body) -> ChainJoint:
         initial_position=joint.initial_position,
         lumped=body.lumped,
     )
-
-
-def joint_back(step: RouteStep, follows: Following, parts: Parts) -> ChainJoint:
-    """The joint that leads back from a follower: its motion reversed, and nothing else of it."""
-    joint = step.joint
-    return ChainJoint(
-        name=unique_name(f"{joint.name} (back)", parts.joints),
-        kind=cast(MovingKind, joint.kind),
-        R_PJ=step.pose.R,
-        p_PoJo_P=step.pose.p,
-        axis=joint.axis,
-        body=unique_name(f"{joint.child} (back)", parts.links),
-        inertia=lump(()),
-        coordinate=follows.coordinate,
-        multiplier=-follows.multiplier,
-        offset=-follows.offset,
-        back=True,
-    )
-
-
-def unique_name(wanted: str, taken: Collection[str]) -> str:
-    """``wanted``, or as near to it as names that are taken allow."""
-    while wanted in taken:
-        wanted += "'"
-    return wanted
 
 
 # What is judged of them

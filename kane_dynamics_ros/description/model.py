@@ -113,14 +113,14 @@ class Robot:
 class ChainJoint:
     """A moving joint of a chain, and the lumped rigid body that it carries.
 
-    ``R_PJ``, ``p_PoJo_P``: placement of the joint frame in the previous body's frame (for the first
-    joint: the root link's frame) at zero position. The body's frame is the child link's URDF frame;
+    ``R_PJ``, ``p_PoJo_P``: placement of the joint frame in the frame of the body that carries it (or of the
+    root link) at zero position. The body's frame is the child link's URDF frame;
     ``inertia`` holds everything fixed to that link. The joint's position is
     ``multiplier * q[coordinate] + offset``; a follower (URDF mimic) shares its leader's coordinate.
 
-    A follower off the path to the tip is in the chain too: its joint leads out to its body, and a joint with
-    ``back`` true and without mass leads back by the opposite motion. The latter is no joint of the robot.
-    Ways out and back are nested: one back undoes the last joint before it that is not undone yet.
+    ``parent`` is the index, in ``Chain.joints``, of the joint whose body carries this one; -1 is the root
+    link. Parents come before their children. A follower off the path to the tip, which moves with a joint of
+    the path, is a branch.
     """
 
     name: str
@@ -131,6 +131,7 @@ class ChainJoint:
     body: str
     inertia: Inertia
     coordinate: int
+    parent: int
     multiplier: float = 1.0
     offset: float = 0.0
     limits: Limits = Limits()
@@ -139,16 +140,15 @@ class ChainJoint:
     rotor_inertia: float = 0.0
     initial_position: float | None = None
     lumped: tuple[str, ...] = ()  # names of the links fixed into this body
-    back: bool = False
 
 
 @dataclass(frozen=True)
 class Chain:
-    """A serial chain root to tip: what the formulations take.
+    """The moving joints from a root to a tip, and those that follow them: what the formulations take.
 
     ``coordinates`` names the independent joints in order, root to tip: the model's joint order.
-    ``R_BT``, ``p_BoTo_B``: the tip frame in the last body's frame. ``gravity``: free-fall acceleration in the
-    axes of ``root`` [m/s^2]; the generated module's default.
+    ``R_BT``, ``p_BoTo_B``: the tip frame in the frame of the body of joint ``tip_body``, an index.
+    ``gravity``: free-fall acceleration in the axes of ``root`` [m/s^2]; the generated module's default.
     """
 
     robot: str
@@ -156,6 +156,7 @@ class Chain:
     tip: str
     joints: tuple[ChainJoint, ...]
     coordinates: tuple[str, ...]
+    tip_body: int
     R_BT: Matrix = IDENTITY
     p_BoTo_B: Vector = ZERO
     findings: tuple[Finding, ...] = field(default=())

@@ -20,7 +20,7 @@ from kane_dynamics_ros.description.model import GRAVITY, Chain, Robot
 
 DIGITS = 12
 _GEOMETRY = ("R_PJ", "p_PoJo_P", "axis", "com")
-_NOT_PHYSICAL = ("limits", "initial_position", "body", "lumped", "name", "back")
+_NOT_PHYSICAL = ("limits", "initial_position", "body", "lumped", "name", "parent")
 
 
 def physics_hash(chain: Chain) -> str:
@@ -61,6 +61,9 @@ def physical_content(chain: Chain) -> dict[str, object]:
     }
     if chain.gravity != GRAVITY:  # so that the hashes of all other chains stay what they were
         content["gravity"] = rounded(chain.gravity, least=1.0)
+    if any(joint.parent != k - 1 for k, joint in enumerate(chain.joints)):  # else it goes without saying
+        content["parents"] = tuple(joint.parent for joint in chain.joints)
+        content["tip body"] = chain.tip_body
     for joint in chain.joints:
         for key, value in flattened(asdict(joint)):
             if key not in _NOT_PHYSICAL:

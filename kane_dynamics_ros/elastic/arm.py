@@ -7,7 +7,7 @@ forces are then sums of P^T times inertia forces, as in [WindPump] eqs. (A43) to
 drop out, because P^T maps them to 0.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -95,9 +95,12 @@ def equations(
         acceleration: an estimate of u' (size,), default 0, for links with ``stiffened``: their axial load
             depends on it. The forces of geometric stiffening are part of ``h``.
     """
-    frame = _Frame(np.zeros((6, model.size)), np.zeros(3), np.concatenate([np.zeros(3), -gravity]))
+    root = _Frame(np.zeros((6, model.size)), np.zeros(3), np.concatenate([np.zeros(3), -gravity]))
+    frames: list[_Frame] = []
     total = _Sum(np.zeros((model.size, model.size)), np.zeros(model.size))
     for body in model.bodies:
+        frame = replace(frames[body.joint.parent] if body.joint.parent >= 0 else root)
+        frames.append(frame)
         _pass_joint(frame, body, x, u)
         if body.flexure is not None:
             _pass_beam(frame, total, body.flexure, x, u)

@@ -275,13 +275,13 @@ class ArmBody:
 
     joint: ChainJoint
     turning: tuple[Array, Array, Array]  # R_PJ, R_PJ [axis], R_PJ [axis]^2: see ``orientation``
-    p_PJ: Array  # from the origin of the frame before: the link's, or an elastic link's tip frame
+    p_PJ: Array  # from the origin of the body that carries it: the link's, or an elastic link's tip frame
     axis: Array
     spatial: Array
     flexure: Flexure | None
 
     def orientation(self, position: float) -> Array:
-        """R of the body in the frame before it: Rodrigues' formula, R_PJ where the joint slides."""
+        """R of the body in the frame that carries it: Rodrigues' formula, R_PJ where the joint slides."""
         fixed, once, twice = self.turning
         if self.joint.kind == "prismatic":
             return fixed
@@ -290,7 +290,7 @@ class ArmBody:
 
 @dataclass(frozen=True)
 class ArmModel:
-    """A serial arm with elastic links. Generalized coordinates: the joints', then each beam's."""
+    """An arm with elastic links. Generalized coordinates: the joints', then each beam's."""
 
     name: str
     joint_names: tuple[str, ...]
@@ -299,8 +299,9 @@ class ArmModel:
     k: Array  # (size, size), elastic stiffness; 0 for the joints
     c: Array  # (size, size), structural damping; 0 for the joints
     rotor: Array  # (n,), rotor inertia on the joints' diagonal of M
-    R_BT: Array  # the chain's tip frame in the last body's (an elastic one's tip) frame
+    R_BT: Array  # the chain's tip frame in the frame of body ``tip_body`` (an elastic one's tip)
     p_BoTo_B: Array
+    tip_body: int
 
     @property
     def n(self) -> int:
@@ -317,18 +318,19 @@ def arm_model(chain: Chain, links: Sequence[ElasticLink] = (), payload: Payload 
     """
     by_name = _by_name(chain, links)
     bodies: list[ArmBody] = []
-    place, offset = len(chain.coordinates), np.zeros(3)
-    origins = [*(joint.p_PoJo_P for joint in chain.joints[1:]), chain.p_BoTo_B]
-    for joint, after in zip(chain.joints, origins, strict=True):
+    place = len(chain.coordinates)
+    ends: list[Array] = []  # where each body's frame has its origin for what it carries: at the end of a beam
+    for k, joint in enumerate(chain.joints):
+        after = next((other.p_PoJo_P for other in chain.joints if other.parent == k), chain.p_BoTo_B)
         flexure, end, spatial = None, np.zeros(3), spatial_inertia(joint.inertia)
         if joint.body in by_name:
             flexure, end = beam_of_link(joint.inertia, by_name[joint.body], np.array(after), place)
             place, spatial = flexure.place.stop, np.zeros((6, 6))
-        p_PJ = np.array(joint.p_PoJo_P) - offset
+        p_PJ = np.array(joint.p_PoJo_P) - (ends[joint.parent] if joint.parent >= 0 else 0.0)
         R_PJ, K = np.array(joint.R_PJ), skew(np.array(joint.axis))
         turning = (R_PJ, R_PJ @ K, R_PJ @ K @ K)
         bodies.append(ArmBody(joint, turning, p_PJ, np.array(joint.axis), spatial, flexure))
-        offset = end
+        ends.append(end)
     model = ArmModel(
         chain.robot,
         chain.coordinates,
@@ -338,7 +340,8 @@ def arm_model(chain: Chain, links: Sequence[ElasticLink] = (), payload: Payload 
         _block(place, bodies, "c"),
         np.array(chain.rotor_inertia),
         np.array(chain.R_BT),
-        np.array(chain.p_BoTo_B) - offset,
+        np.array(chain.p_BoTo_B) - ends[chain.tip_body],
+        chain.tip_body,
     )
     return with_payload(model, payload) if payload is not None else model
 
@@ -357,11 +360,13 @@ def _by_name(chain: Chain, links: Sequence[ElasticLink]) -> dict[str, ElasticLin
 
 def with_payload(model: ArmModel, payload: Payload) -> ArmModel:
     """The arm with a body fixed to its tip frame."""
-    last, tip = model.bodies[-1], pose(model.R_BT, model.p_BoTo_B)
+    bodies, tip = list(model.bodies), pose(model.R_BT, model.p_BoTo_B)
     added = spatial_inertia(
         moved_inertia(tip, Inertia(payload.mass, payload.com, symmetric(payload.inertia)))
     )
-    return replace(model, bodies=(*model.bodies[:-1], replace(last, spatial=last.spatial + added)))
+    last = bodies[model.tip_body]
+    bodies[model.tip_body] = replace(last, spatial=last.spatial + added)
+    return replace(model, bodies=tuple(bodies))
 
 
 def _block(size: int, bodies: Sequence[ArmBody], name: str) -> Array:

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct {
-    long coordinate, prismatic, beam, rigid; /* beam: its number, or -1; rigid: spatial is not 0 */
+    long coordinate, parent, prismatic, beam, rigid; /* parent, beam: a number, or -1; rigid: spatial is not 0 */
     double multiplier, offset;
     double turning[27], p_PJ[3], axis[3], spatial[36];
 } kd_body;
@@ -24,6 +24,8 @@ typedef struct {
     const kd_beam *beam;
     const double *rotor;
     double *work; /* 18 size for the frame's partials, then 33 of the longest beam's n */
+    double *ends; /* (6, size) of each body: the partials of the frame that the pass leaves it with */
+    double *motions; /* 9 of each body: that frame's omega, alpha and a */
 } kd_arm;
 
 typedef struct {
@@ -296,6 +298,24 @@ static void pass_tip(kd_frame *f, const kd_beam *b, long size, const double *x, 
     }
 }
 
+/* Go on from the frame of a body that was passed before, or from the root's (-1). */
+static void go_back(kd_frame *f, const kd_arm *arm, long body, const double *gravity)
+{
+    const size_t bytes = (size_t)(6 * arm->size) * sizeof *f->P;
+    if (body < 0) {
+        memset(f->P, 0, bytes);
+        for (int i = 0; i < 3; i++) {
+            f->omega[i] = f->alpha[i] = 0.0;
+            f->a[i] = -gravity[i];
+        }
+        return;
+    }
+    memcpy(f->P, arm->ends + 6 * arm->size * body, bytes);
+    memcpy(f->omega, arm->motions + 9 * body, sizeof f->omega);
+    memcpy(f->alpha, arm->motions + 9 * body + 3, sizeof f->alpha);
+    memcpy(f->a, arm->motions + 9 * body + 6, sizeof f->a);
+}
+
 /* M and h at x, u under the free-fall acceleration ``gravity`` in the root frame. */
 void kd_arm_equations(const kd_arm *arm, const double *x, const double *u, const double *gravity, double *M, double *h)
 {
@@ -307,6 +327,8 @@ void kd_arm_equations(const kd_arm *arm, const double *x, const double *u, const
     memset(h, 0, (size_t)size * sizeof *h);
     for (long i = 0; i < arm->bodies; i++) {
         const kd_body *body = arm->body + i;
+        if (body->parent != i - 1) /* else the frame is there already */
+            go_back(&f, arm, body->parent, gravity);
         pass_joint(&f, body, size, x, u);
         if (body->beam >= 0) {
             const kd_beam *beam = arm->beam + body->beam;
@@ -319,6 +341,10 @@ void kd_arm_equations(const kd_arm *arm, const double *x, const double *u, const
             rigid_bias(&f, body->spatial, force);
             add(f.P, size, body->spatial, force, T, M, h);
         }
+        memcpy(arm->ends + 6 * size * i, f.P, (size_t)(6 * size) * sizeof *f.P);
+        memcpy(arm->motions + 9 * i, f.omega, sizeof f.omega);
+        memcpy(arm->motions + 9 * i + 3, f.alpha, sizeof f.alpha);
+        memcpy(arm->motions + 9 * i + 6, f.a, sizeof f.a);
     }
     for (long i = 0; i < arm->joints; i++)
         M[i * size + i] += arm->rotor[i];

@@ -22,7 +22,7 @@ class _Body(ctypes.Structure):
     """``kd_body`` of arm_pass.c."""
 
     _fields_ = [
-        *((name, ctypes.c_long) for name in ("coordinate", "prismatic", "beam", "rigid")),
+        *((name, ctypes.c_long) for name in ("coordinate", "parent", "prismatic", "beam", "rigid")),
         *((name, ctypes.c_double) for name in ("multiplier", "offset")),
         ("turning", _doubles(27)),
         ("p_PJ", _doubles(3)),
@@ -52,7 +52,7 @@ class _Arm(ctypes.Structure):
 
     _fields_ = [
         *((name, ctypes.c_long) for name in ("size", "joints", "bodies")),
-        *((name, ctypes.c_void_p) for name in ("body", "beam", "rotor", "work")),
+        *((name, ctypes.c_void_p) for name in ("body", "beam", "rotor", "work", "ends", "motions")),
     ]
 
 
@@ -68,8 +68,9 @@ class CompiledPass:
         bodies = (_Body * len(model.bodies))(*(_body(body, beams) for body in model.bodies))
         flexures = (_Beam * max(1, len(beams)))(*(self._beam(beam) for beam in beams))
         work = np.zeros(18 * model.size + 33 * longest)
+        room = (work, np.zeros(6 * model.size * len(bodies)), np.zeros(9 * len(bodies)))
         pointers = [ctypes.addressof(bodies), ctypes.addressof(flexures), self._address(model.rotor)]
-        self._arm = _Arm(model.size, model.n, len(bodies), *pointers, self._address(work))
+        self._arm = _Arm(model.size, model.n, len(bodies), *pointers, *map(self._address, room))
         self._held += [bodies, flexures]
 
     def __call__(self, x: Array, u: Array, gravity: Array) -> ArmEquations:
@@ -99,7 +100,8 @@ class CompiledPass:
 def _body(body: ArmBody, beams: list[Flexure]) -> _Body:
     joint = body.joint
     number = next((i for i, beam in enumerate(beams) if beam is body.flexure), -1)
-    result = _Body(joint.coordinate, joint.kind == "prismatic", number, bool(body.spatial.any()))
+    slides, rigid = joint.kind == "prismatic", bool(body.spatial.any())
+    result = _Body(joint.coordinate, joint.parent, slides, number, rigid)
     result.multiplier, result.offset = joint.multiplier, joint.offset
     result.turning[:] = np.concatenate([part.ravel() for part in body.turning]).tolist()
     result.p_PJ[:], result.axis[:] = body.p_PJ.tolist(), body.axis.tolist()

@@ -35,10 +35,12 @@ class ArmFrames(NamedTuple):
 
 def arm_frames(model: ArmModel, x: Array) -> ArmFrames:
     """The frames at the generalized coordinates ``x`` (size,), in the root frame."""
-    frame = FrameInRoot(np.eye(3), np.zeros(3))
-    bodies, beams = [], []
+    root = FrameInRoot(np.eye(3), np.zeros(3))
+    bodies: list[FrameInRoot] = []
+    beams: list[FrameInRoot | None] = []
     for body in model.bodies:
         joint = body.joint
+        frame = bodies[joint.parent] if joint.parent >= 0 else root
         position = joint.multiplier * x[joint.coordinate] + joint.offset
         R = body.orientation(position)
         slide = position * (R @ body.axis) if joint.kind == "prismatic" else 0.0
@@ -51,7 +53,7 @@ def arm_frames(model: ArmModel, x: Array) -> ArmFrames:
             frame = beam.moved(turn(node[3:], np.zeros(3)).R @ flexure.R_LB.T, r)
         bodies.append(frame)
         beams.append(beam)
-    return ArmFrames(tuple(bodies), tuple(beams), frame.moved(model.R_BT, model.p_BoTo_B))
+    return ArmFrames(tuple(bodies), tuple(beams), bodies[model.tip_body].moved(model.R_BT, model.p_BoTo_B))
 
 
 def potential_energy(model: ArmModel, x: Array, gravity: Array) -> float:

@@ -123,6 +123,7 @@ MODEL = {'name': 'manipulator_5dof',
                          0.001,
                          -0.0,
                          0.001),
+ 'tip_body': 4,
  'tip_in_body': (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), (0.0, 0.0, 0.0)),
  'functions': {'inverse_dynamics': {'arguments': ('q', 'qd', 'qdd'),
                                     'shape': (5,),
@@ -2734,4 +2735,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "35f2f2555dd541016cd2d3de4933fccad7e28f14c0f80c36671ee1ed0bf55152"
+CONTENT_SHA256 = "50164e62fe7c014e4df7503e41b6c9c7b652f2713e67dc1dfcadff34a2efaf14"

@@ -180,10 +180,8 @@ def body_points(
     body: list[int] = []
     place: list[Array] = []
     for b, joint in enumerate(chain.joints):
-        points = [np.zeros(3)]
-        if b + 1 < len(chain.joints):
-            points.append(np.array(chain.joints[b + 1].p_PoJo_P))
-        else:
+        points = [np.zeros(3), *(np.array(other.p_PoJo_P) for other in chain.joints if other.parent == b)]
+        if b == chain.tip_body:
             points.append(np.array(chain.p_BoTo_B))
         if joint.body in boxes:
             x, y, z = boxes[joint.body].T
@@ -193,26 +191,35 @@ def body_points(
     return GuardedPoints(np.array(body), np.array(place), up, floor + clearance, floor)
 
 
+class _Passed(NamedTuple):
+    """A joint that carries a body, at many positions: its axis and origin in the root frame, (N, 3)."""
+
+    axis: Array
+    origin: Array
+    coordinate: int
+    multiplier: float
+    prismatic: bool
+
+
 def heights(chain: Chain, points: GuardedPoints, q: Array) -> tuple[Array, Array]:
     """Heights of all points, (N, P), and their derivatives by the coordinates, (N, P, n)."""
     N, n = q.shape
-    R = np.broadcast_to(np.eye(3), (N, 3, 3))
-    p = np.zeros((N, 3))
+    root = np.broadcast_to(np.eye(3), (N, 3, 3)), np.zeros((N, 3)), ()
+    frames: list[tuple[Array, Array, tuple[_Passed, ...]]] = []  # of each body, and the joints that carry it
     height = np.zeros((N, len(points.body)))
     slope = np.zeros((N, len(points.body), n))
-    passed: list[
-        tuple[Array, Array, int, float, bool]
-    ] = []  # axis, origin, coordinate, multiplier, prismatic
     for b, joint in enumerate(chain.joints):
+        R, p, passed = frames[joint.parent] if joint.parent >= 0 else root
         p = p + R @ np.array(joint.p_PoJo_P)
         R = R @ np.array(joint.R_PJ)
         axis = R @ np.array(joint.axis)
-        passed.append((axis, p, joint.coordinate, joint.multiplier, joint.kind == "prismatic"))
+        passed = (*passed, _Passed(axis, p, joint.coordinate, joint.multiplier, joint.kind == "prismatic"))
         value = joint.multiplier * q[:, joint.coordinate] + joint.offset
         if joint.kind == "prismatic":
             p = p + axis * value[:, None]
         else:
             R = R @ rotations(np.array(joint.axis), value)
+        frames.append((R, p, passed))
         for k in np.flatnonzero(points.body == b):
             x = p + R @ points.place[k]
             height[:, k] = x @ points.up

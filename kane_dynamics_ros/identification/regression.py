@@ -151,7 +151,7 @@ def rows_of(
 ) -> Iterator[Rows]:
     """All rows of a bag, a window at a time.
 
-    ``payload`` (10,): a known body at the tip, in the last body's frame.
+    ``payload`` (10,): a known body at the tip, in the frame of the body that it is fixed in.
     """
     for piece in store.pieces(track, WINDOW):
         yield _rows(piece, model, layout, guess, payload)
@@ -169,7 +169,7 @@ def _rows(piece: Piece, model: DynamicsModel, layout: RowLayout, guess: Guess, p
         Z[..., layout.base + k] = np.asarray(
             {"rotor": piece.qdd, "viscous": piece.qd, "offset": np.ones_like(piece.qd)}[name]
         )
-    Z[..., -2] = Y[..., -10:] @ payload
+    Z[..., -2] = Y[..., 10 * model.tip_body : 10 * model.tip_body + 10] @ payload
     signed = len(TERMS) - len(SIMPLE)
     felt = np.ones((n, layout.width), bool)
     felt[:, : layout.base] = layout.felt

@@ -60,16 +60,12 @@ def carriers(robot: Robot, chain: Chain) -> list[Carrier]:
     """The carrier of each body of a chain, root to tip."""
     parts = take_apart(
         robot,
-        (joint.name for joint in chain.joints if not joint.back),
+        (joint.name for joint in chain.joints),
         hold(robot, dict(chain.locked), chain.root),
     )
     found = []
     for joint in chain.joints:
-        heavy = (
-            []
-            if joint.back
-            else [p for p in attached_links(parts, joint.body) if _mass(p.link.inertia) > 0.0]
-        )
+        heavy = [p for p in attached_links(parts, joint.body) if _mass(p.link.inertia) > 0.0]
         if not heavy:
             found.append(Carrier(None, Pose(), np.zeros(10)))
             continue

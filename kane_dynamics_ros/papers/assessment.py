@@ -204,10 +204,10 @@ def assessed_chain(n: int) -> Chain:
     body = Inertia(3.0, (0.0, 0.5, 0.0), ((0.36, 0.0, 0.0), (0.0, 0.07, 0.0), (0.0, 0.0, 0.36)))
     names = tuple(f"joint_{i + 1}" for i in range(n))
     joints = tuple(
-        ChainJoint(name, "revolute", IDENTITY, _place(i), _AXES[i], f"limb_{i + 1}", body, i)
+        ChainJoint(name, "revolute", IDENTITY, _place(i), _AXES[i], f"limb_{i + 1}", body, i, i - 1)
         for i, name in enumerate(names)
     )
-    return Chain("assessed", "base", joints[-1].body, joints, names)
+    return Chain("assessed", "base", joints[-1].body, joints, names, len(joints) - 1)
 
 
 def _place(index: int) -> Vector:

@@ -124,7 +124,8 @@ class DynamicsModel:
         name: the module's.
         joint_names: of the independent joints, root to tip.
         joints: what the URDF says of each.
-        bodies: the links that the joints move, root to tip.
+        bodies: the links that the joints move, each after the one that carries it.
+        tip_body: the index of the body that the tip is fixed in.
         root, tip: links.
         locked: joints held at a position [rad or m] when the module was generated.
         backend: "c" or "python".
@@ -140,6 +141,7 @@ class DynamicsModel:
         self.joint_names: tuple[str, ...] = tuple(facts["joint_names"])
         self.joints = tuple(JointInfo(*joint) for joint in facts["joints"])
         self.bodies: tuple[str, ...] = tuple(facts["bodies"])
+        self.tip_body: int = facts["tip_body"]
         self.root: str = facts["root"]
         self.tip: str = facts["tip"]
         self.locked: Mapping[str, float] = dict(facts["locked"])
@@ -440,7 +442,11 @@ class DynamicsModel:
         c = p + R @ np.array(payload.com)
         J = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
         J += payload.mass * (c @ c * np.eye(3) - np.outer(c, c))
-        values[-10:] += [payload.mass, *(payload.mass * c), *J[np.triu_indices(3)]]
+        values[10 * self.tip_body : 10 * self.tip_body + 10] += [
+            payload.mass,
+            *(payload.mass * c),
+            *J[np.triu_indices(3)],
+        ]
         return values
 
     def base_parameters(self) -> BaseParameters:

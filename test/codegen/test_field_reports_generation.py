@@ -69,8 +69,8 @@ def test_66_reactions_hold_no_force_of_an_auxiliary_speed(five_joints, model):
 def test_67_a_body_that_spins_about_an_offset_point_has_its_energy(tmp_path):
     """T = (J + m c^2) w^2 / 2, and its rate is the power of the effort."""
     body = Inertia(2.0, (0.3, 0.0, 0.0), ((0.1, 0.0, 0.0), (0.0, 0.2, 0.0), (0.0, 0.0, 0.4)))
-    spin = ChainJoint("spin", "revolute", IDENTITY, ZERO, (0.0, 0.0, 1.0), "body", body, 0)
-    chain = Chain("spinner", "base", "body", (spin,), ("spin",))
+    spin = ChainJoint("spin", "revolute", IDENTITY, ZERO, (0.0, 0.0, 1.0), "body", body, 0, -1)
+    chain = Chain("spinner", "base", "body", (spin,), ("spin",), 0)
     model = load_model(write_module(derive(chain), "spinner", tmp_path)[0], backend="python")
     about_axis = 0.4 + 2.0 * 0.3**2
     assert model.energy([0.7], [3.0]).kinetic == pytest.approx(about_axis * 3.0**2 / 2, rel=1e-15)

@@ -64,7 +64,9 @@ def check(text, tip, folder):
     [(MASSLESS_SLIDE_ACROSS, "slider"), (MASSLESS_FOLLOWER_OF_A_SLIDE_OFF_THE_PATH, "tip")],
     ids=["slide", "follower"],
 )
-def test_the_module_of_a_joint_that_moves_no_inertia_is_written(text, tip, tmp_path):
+def test_a_joint_that_moves_no_inertia_is_a_finding_and_the_module_is_written(text, tip, tmp_path):
+    findings = serial_chain(parse_robot(text), tip).findings
+    assert "KD404" in [finding.code for finding in findings]
     check(text, tip, tmp_path)
 
 

@@ -71,7 +71,7 @@ def row(file: str) -> Row:
     return Row(
         name,
         told,
-        str(sum(not joint.back for joint in longest.joints)),
+        str(len(longest.joints)),
         f"{sum(joint.inertia.mass for joint in longest.joints):.4g}",
         f"{max(disagreement(text, robot, chain, inverse_dynamics) for chain in chains):.0e}",
         f"{module_disagreement(text, robot, longest):.0e}",

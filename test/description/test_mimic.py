@@ -51,12 +51,12 @@ def test_follower_off_the_path_is_reported():
     assert [f.message for f in chain.findings if f.code == "KD609"] == [
         "moves with 'left': q = -1.5 * its position + 0.02; its inertia and effort go to that coordinate"
     ]
-    assert [(j.name, j.multiplier, j.back) for j in chain.joints] == [
-        ("turn", 1.0, False),
-        ("right", -1.5, False),
-        ("right (back)", 1.5, True),
-        ("left", 1.0, False),
+    assert [(j.name, j.multiplier, j.parent) for j in chain.joints] == [
+        ("turn", 1.0, -1),
+        ("right", -1.5, 0),
+        ("left", 1.0, 0),
     ]
+    assert chain.tip_body == 2
 
 
 def test_leader_off_the_path_is_reported():
@@ -68,37 +68,24 @@ def test_leader_off_the_path_is_reported():
     ]
 
 
-def test_tip_beyond_a_way_back_is_where_it_was():
-    """A follower on the last body: the chain ends with the way back, and the tip's frame is seen from "
-    "there."""
+def test_a_follower_on_the_tips_body_is_not_where_the_tip_is():
+    """Field report 26: the chain ends with the finger that carries the tip, whatever else hangs on it."""
     text = gripper().replace("</robot>", link("end", "") + fixed("e", "finger_l", "end") + "</robot>")
     text = text.replace(
         'parent link="wrist"/><child link="finger_r"', 'parent link="finger_l"/><child link="finger_r"'
     )
     chain = chain_of(text, tip="end")
-    assert [j.name for j in chain.joints] == ["turn", "left", "right", "right (back)"]
-    right = chain.joints[2]
-    R = np.array(right.R_PJ) @ np.array(chain.R_BT)
-    p = np.array(right.p_PoJo_P) + np.array(right.R_PJ) @ np.array(chain.p_BoTo_B)
-    np.testing.assert_allclose(R, np.eye(3), atol=1e-15)
-    np.testing.assert_allclose(p, (0.3, 0, 0), atol=1e-15)
-
-
-def test_joint_that_is_called_like_a_way_back_keeps_its_name():
-    text = gripper().replace('name="turn"', 'name="right (back)"')
-    assert [j.name for j in chain_of(text, tip="pad_l").joints if j.back] == ["right (back)'"]
+    assert [(j.name, j.parent) for j in chain.joints] == [("turn", -1), ("left", 0), ("right", 1)]
+    assert chain.tip_body == 1
+    np.testing.assert_allclose(chain.R_BT, np.eye(3), atol=1e-15)
+    np.testing.assert_allclose(chain.p_BoTo_B, (0.3, 0, 0), atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", ["revolute", "prismatic"])
-@pytest.mark.parametrize("taken", [(), ("turn",), ("turn", "p_l")])
-def test_a_follower_turns_nothing_beyond_its_way_back_whatever_it_is_called(kind, taken):
-    text = gripper(kind)
-    for name, wanted in zip(taken, ("right (back)", "right (back)'"), strict=False):
-        text = text.replace(f'name="{name}"', f'name="{wanted}"')
-    joints = chain_of(text, tip="pad_l").joints
-    assert joints[2].name == "right (back)" + "'" * len(taken)
+def test_a_follower_turns_nothing_but_what_it_carries(kind):
+    joints = chain_of(gripper(kind), tip="pad_l").joints
     turns = kind == "revolute"
-    assert [len(axes) for axes in turning_axes(joints)] == [1, 1 + turns, 1, 1 + turns]
+    assert [len(axes) for axes in turning_axes(joints)] == [1, 1 + turns, 1 + turns]
 
 
 def test_follower_of_a_leader_that_stands_is_lumped_and_reported():
@@ -179,7 +166,6 @@ def test_joints_that_share_a_leader_off_the_path_share_a_coordinate():
     # q_a = 2 q_thumb + 1, so that q_thumb = q_a / 2 - 1/2, and q_b = 6 q_thumb + 5 = 3 q_a + 2.
     assert [(j.name, j.multiplier, j.offset) for j in chain.joints] == [
         ("thumb", 0.5, -0.5),
-        ("thumb (back)", -0.5, 0.5),
         ("a", 1.0, 0.0),
         ("b", 3.0, 2.0),
     ]

@@ -30,13 +30,12 @@ class PinocchioChain:
         full = pinocchio_model(text)
         rest = hold(robot, dict(chain.locked)).positions
         q = pinocchio.neutral(full)
-        names = {PREFIX + joint.name for joint in chain.joints if not joint.back}
+        names = {PREFIX + joint.name for joint in chain.joints}
         for joint in robot.joints:
             if joint.kind in ("revolute", "continuous", "prismatic"):
                 put(full, q, joint.name, rest[joint.name])
         off = [full.getJointId(name) for name in full.names[1:] if name not in names]
-        self.chain = chain
-        self.joints = [joint for joint in chain.joints if not joint.back]
+        self.chain, self.joints = chain, chain.joints
         self.model = pinocchio.buildReducedModel(full, off, q)
         self.data = self.model.createData()
 

@@ -1,7 +1,7 @@
 """A plain numeric recursive Newton-Euler, the textbook's two passes: a helper of the tests.
 
 Written for floats alone, with NumPy's cross product, spatial quantities at the body's origin, forces
-passed from tip to root. Gravity enters as an upward acceleration of the root.
+passed from the tips to the root. Gravity enters as an upward acceleration of the root.
 """
 
 import numpy as np
@@ -13,16 +13,18 @@ from kane_dynamics_ros.description.model import Chain, Inertia
 def inverse_dynamics(chain: Chain, q, qd, qdd, gravity, payload: Inertia | None = None) -> np.ndarray:
     """Joint efforts (n,) by one pass outwards (motion) and one inwards (forces)."""
     bodies = [_step(joint, q, qd, qdd) for joint in chain.joints]
-    w, alpha, a = np.zeros(3), np.zeros(3), -np.asarray(gravity, float)
-    loads = []
+    root = np.zeros(3), np.zeros(3), -np.asarray(gravity, float)
+    motions, loads = [], []
     for index, (joint, (R, p, spin, slide)) in enumerate(zip(chain.joints, bodies, strict=True)):
+        w, alpha, a = root if joint.parent < 0 else motions[joint.parent]
         a = R.T @ (a + np.cross(alpha, p) + np.cross(w, np.cross(w, p)))
         w_parent = R.T @ w
         a = a + 2 * np.cross(w_parent, slide[1]) + slide[2]
         alpha = R.T @ alpha + np.cross(w_parent, spin[1]) + spin[2]
         w = w_parent + spin[1]
+        motions.append((w, alpha, a))
         force, moment = _body_load(joint.inertia, w, alpha, a)
-        if payload is not None and index == len(bodies) - 1:
+        if payload is not None and index == chain.tip_body:
             extra = _body_load(_moved(chain, payload), w, alpha, a)
             force, moment = force + extra[0], moment + extra[1]
         loads.append((force, moment))
@@ -53,11 +55,11 @@ def _moved(chain: Chain, payload: Inertia) -> Inertia:
 
 def _inward(chain, bodies, loads):
     tau = np.zeros(len(chain.coordinates))
-    force, moment = np.zeros(3), np.zeros(3)
-    for joint, body, load in reversed(list(zip(chain.joints, bodies, loads, strict=True))):
-        force, moment = force + load[0], moment + load[1]
-        R, p, spin, slide = body
+    loads = list(loads)
+    for k in range(len(loads) - 1, -1, -1):
+        joint, (R, p, spin, slide), (force, moment) = chain.joints[k], bodies[k], loads[k]
         tau[joint.coordinate] += joint.multiplier * (spin[0] @ moment + slide[0] @ force)
-        force = R @ force
-        moment = R @ moment + np.cross(p, force)
+        if joint.parent >= 0:
+            before = loads[joint.parent]
+            loads[joint.parent] = before[0] + R @ force, before[1] + R @ moment + np.cross(p, R @ force)
     return tau

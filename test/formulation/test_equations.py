@@ -25,9 +25,9 @@ THIN = ((0.0, 0.0, 0.0), (0.0, 0.1, 0.0), (0.0, 0.0, 0.1))
 def double_pendulum() -> Chain:
     """Two thin rods along x that turn about z; names that would break a careless printer."""
     rod = Inertia(1.0, (0.5, 0.0, 0.0), THIN)
-    upper = ChainJoint("a_1\n", "revolute", IDENTITY, ZERO, (0.0, 0.0, 1.0), "up%per", rod, 0)
-    lower = ChainJoint("$b", "revolute", IDENTITY, (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), "lower", rod, 1)
-    return Chain("double", "base", "lower", (upper, lower), ("a_1\n", "$b"))
+    upper = ChainJoint("a_1\n", "revolute", IDENTITY, ZERO, (0.0, 0.0, 1.0), "up%per", rod, 0, -1)
+    lower = ChainJoint("$b", "revolute", IDENTITY, (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), "lower", rod, 1, 0)
+    return Chain("double", "base", "lower", (upper, lower), ("a_1\n", "$b"), 1)
 
 
 def test_text_of_a_double_pendulum():

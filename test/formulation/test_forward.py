@@ -79,7 +79,7 @@ def test_jacobians_are_slopes_of_positions(case: tuple) -> None:
 
     placements = placements_at(segments, q, sine_cosine)
     poses = body_poses(placements)
-    J = jacobian_of_point(placements, poses, poses[-1].p_RoBo_R, n)[3:]
+    J = jacobian_of_point(placements, poses, len(poses) - 1, poses[-1].p_RoBo_R, n)[3:]
     _, JC = center_of_mass_jacobian(placements, poses, n)
     slope = np.array([(points(q + STEP * e) - points(q - STEP * e)) / (2 * STEP) for e in np.eye(n)]).T
     np.testing.assert_allclose(np.array([*J, *JC], dtype=float), slope, atol=1e-8)

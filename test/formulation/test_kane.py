@@ -19,8 +19,8 @@ G = 9.81
 def pendulum(kind: str, axis: tuple[float, float, float]) -> Chain:
     """2 kg at 0.5 m along x of the moving link, with J_zz = 0.1 kg m^2 about its centre."""
     inertia = Inertia(2.0, (0.5, 0.0, 0.0), ((0.05, 0.0, 0.0), (0.0, 0.08, 0.0), (0.0, 0.0, 0.1)))
-    joint = ChainJoint("j", kind, IDENTITY, (0.0, 0.0, 0.0), axis, "body", inertia, 0)
-    return Chain("pendulum", "base", "body", (joint,), ("j",))
+    joint = ChainJoint("j", kind, IDENTITY, (0.0, 0.0, 0.0), axis, "body", inertia, 0, -1)
+    return Chain("pendulum", "base", "body", (joint,), ("j",), 0)
 
 
 def torque(chain: Chain, q: float, u: float, a: float, gravity: tuple[float, float, float]) -> float:

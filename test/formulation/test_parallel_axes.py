@@ -14,11 +14,11 @@ def chain_of(*joints) -> Chain:
     """Joints given as (kind, axis, coordinate, R_PJ)."""
     body = Inertia(1.0, ZERO, (ZERO, ZERO, ZERO))
     made = tuple(
-        ChainJoint(f"j{i}", kind, R_PJ, ZERO, axis, f"b{i}", body, coordinate)
+        ChainJoint(f"j{i}", kind, R_PJ, ZERO, axis, f"b{i}", body, coordinate, i - 1)
         for i, (kind, axis, coordinate, R_PJ) in enumerate(joints)
     )
     count = 1 + max(joint.coordinate for joint in made)
-    return Chain("chain", "base", "tip", made, tuple(f"j{i}" for i in range(count)))
+    return Chain("chain", "base", "tip", made, tuple(f"j{i}" for i in range(count)), len(made) - 1)
 
 
 def test_the_manipulators_shoulder_and_elbow_are_parallel():

@@ -1,11 +1,11 @@
-"""Generated models of random chains, one to eight joints, some of them slides: what every robot obeys."""
+"""Generated models of random chains and trees, one to eight joints, some slides: what every robot obeys."""
 
 import newton_euler
 import numpy as np
 import pinocchio
 import pytest
 from pinocchio_chain import pinocchio_model
-from random_chains import random_chain, random_gravity, random_inertia, random_state
+from random_chains import random_chain, random_gravity, random_inertia, random_state, random_tree
 from scipy.integrate import solve_ivp
 from urdf_of_chain import reframed, urdf_of
 
@@ -16,9 +16,11 @@ from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.description.model import IDENTITY, ZERO, Chain, ChainJoint, Inertia
 from kane_dynamics_ros.formulation.dual import Dual
 from kane_dynamics_ros.formulation.kane import dynamics
-from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime import Payload, load_model
 
-SIZES = range(1, 9)
+CHAINS = {f"chain of {n}": random_chain(np.random.default_rng(100 + n), n) for n in range(1, 9)}
+TREES = {f"tree of {n}": random_tree(np.random.default_rng(200 + n), n) for n in (2, 3, 5, 6, 8)}
+ROBOTS = CHAINS | TREES
 # Rounding alone: thousands of operations of 1e-16 each, and cancellation between terms.
 ROUNDING = 1e-11
 
@@ -29,72 +31,71 @@ def model_of(chain: Chain, folder):
 
 
 @pytest.fixture(scope="module")
-def chains():
-    return {n: random_chain(np.random.default_rng(100 + n), n) for n in SIZES}
-
-
-@pytest.fixture(scope="module")
-def models(chains, tmp_path_factory):
-    return {n: model_of(chain, tmp_path_factory.mktemp(f"joints_{n}")) for n, chain in chains.items()}
+def models(tmp_path_factory):
+    return {name: model_of(chain, tmp_path_factory.mktemp("model")) for name, chain in ROBOTS.items()}
 
 
 def difference(a, b) -> float:
     return float(np.max(np.abs(np.asarray(a) - b)) / np.max(np.abs(b)))
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_all_witnesses_agree(n, chains, models):
-    largest = largest_differences(models[n], chains[n], states=2, seed=n)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_all_witnesses_agree(name, models):
+    largest = largest_differences(models[name], ROBOTS[name], states=2, seed=len(name))
     assert {name: value for name, value in largest.items() if value >= ROUNDING} == {}
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_newton_euler_and_pinocchio_agree(n, chains, models):
+@pytest.mark.parametrize("name", ROBOTS)
+def test_newton_euler_and_pinocchio_agree(name, models):
+    n = len(models[name].joint_names)
     rng = np.random.default_rng(n)
     gravity, state = random_gravity(rng), random_state(rng, n)
-    tau = models[n].with_parameters(gravity=gravity).inverse_dynamics(*state)
-    assert difference(newton_euler.inverse_dynamics(chains[n], *state, gravity), tau) < ROUNDING
-    model = pinocchio_model(chains[n], gravity)
+    tau = models[name].with_parameters(gravity=gravity).inverse_dynamics(*state)
+    assert difference(newton_euler.inverse_dynamics(ROBOTS[name], *state, gravity), tau) < ROUNDING
+    model = pinocchio_model(ROBOTS[name], gravity)
     assert difference(pinocchio.rnea(model, model.createData(), *state), tau) < ROUNDING
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_mass_matrix_is_symmetric_and_positive_definite(n, models):
-    rng = np.random.default_rng(n)
+@pytest.mark.parametrize("name", ROBOTS)
+def test_mass_matrix_is_symmetric_and_positive_definite(name, models):
+    rng = np.random.default_rng(1)
     for _ in range(3):
-        M = models[n].mass_matrix(random_state(rng, n)[0])
+        M = models[name].mass_matrix(random_state(rng, len(models[name].joint_names))[0])
         assert np.array_equal(M, M.T)
         assert np.min(np.linalg.eigvalsh(M)) > 0
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_rate_of_mass_matrix_less_twice_coriolis_matrix_is_skew(n, chains, models):
+@pytest.mark.parametrize("name", ROBOTS)
+def test_rate_of_mass_matrix_less_twice_coriolis_matrix_is_skew(name, models):
     """M' by dual numbers along the motion: the slope of tau(q(t), 0, e_j) without gravity."""
+    n = len(models[name].joint_names)
     q, qd, _ = random_state(np.random.default_rng(n), n)
     moving, still, free_fall = [Dual(s, r) for s, r in zip(q, qd, strict=True)], [0.0] * n, (0.0, 0.0, 0.0)
     columns = []
     for unit in np.eye(n):
-        tau = dynamics.inverse_dynamics(chains[n], moving, still, unit, free_fall)
+        tau = dynamics.inverse_dynamics(ROBOTS[name], moving, still, unit, free_fall)
         columns.append([effort.slope if isinstance(effort, Dual) else 0.0 for effort in tau])
     M_rate = np.array(columns, dtype=float).T
-    N = M_rate - 2 * models[n].coriolis(q, qd)
+    N = M_rate - 2 * models[name].coriolis(q, qd)
     assert np.max(np.abs(N + N.T)) < ROUNDING * max(1.0, np.max(np.abs(N)))
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_forward_dynamics_inverts_inverse_dynamics(n, models):
+@pytest.mark.parametrize("name", ROBOTS)
+def test_forward_dynamics_inverts_inverse_dynamics(name, models):
+    n = len(models[name].joint_names)
     q, qd, qdd = random_state(np.random.default_rng(n), n)
-    tau = models[n].inverse_dynamics(q, qd, qdd)
+    tau = models[name].inverse_dynamics(q, qd, qdd)
     # the condition number of M multiplies the rounding
-    condition = np.linalg.cond(models[n].mass_matrix(q))
-    assert difference(models[n].forward_dynamics(q, qd, tau), qdd) < 1e-14 * max(condition, 1e3)
+    condition = np.linalg.cond(models[name].mass_matrix(q))
+    assert difference(models[name].forward_dynamics(q, qd, tau), qdd) < 1e-14 * max(condition, 1e3)
 
 
-@pytest.mark.parametrize("n", [1, 2, 4])
-def test_energy_balances_along_the_motion(n, models):
+@pytest.mark.parametrize("name", ["chain of 1", "chain of 2", "chain of 4", "tree of 3"])
+def test_energy_balances_along_the_motion(name, models):
     """Field report 67: d(T + U)/dt is the power of the efforts less that lost in friction."""
+    n = len(models[name].joint_names)
     rng = np.random.default_rng(n)
-    model = models[n].with_parameters(viscous=tuple(rng.uniform(0.1, 0.5, n)), gravity=random_gravity(rng))
+    model = models[name].with_parameters(viscous=tuple(rng.uniform(0.1, 0.5, n)), gravity=random_gravity(rng))
     tau, (q, qd, _) = rng.uniform(-2, 2, n), random_state(rng, n)
 
     def rate(_, state):
@@ -109,27 +110,65 @@ def test_energy_balances_along_the_motion(n, models):
 
 
 @pytest.mark.parametrize("n", [2, 4, 6])
-def test_a_reframed_twin_has_the_same_torques(n, chains, tmp_path):
+def test_a_reframed_twin_has_the_same_torques(n, tmp_path):
     """Both as URDF text, read again: other link frames, inertials and origins, one robot."""
-    rng = np.random.default_rng(n)
-    twin = reframed(chains[n], rng)
+    rng, chain = np.random.default_rng(n), CHAINS[f"chain of {n}"]
+    twin = reframed(chain, rng)
     twins = [
         model_of(serial_chain(parse_robot(urdf_of(chain)), "tip"), tmp_path / name)
-        for name, chain in (("first", chains[n]), ("second", twin))
+        for name, chain in (("first", chain), ("second", twin))
     ]
     payload = random_inertia(rng)
     ixx, ixy, ixz, iyy, iyz, izz = (payload.tensor[i][j] for i in range(3) for j in range(i, 3))
-    load = type(twins[0].parameters.payload)(payload.mass, payload.com, (ixx, ixy, ixz, iyy, iyz, izz))
+    load = Payload(payload.mass, payload.com, (ixx, ixy, ixz, iyy, iyz, izz))
     for _ in range(3):
         state = random_state(rng, n)
         first, second = (model.with_parameters(payload=load).inverse_dynamics(*state) for model in twins)
         assert difference(first, second) < ROUNDING
 
 
+@pytest.mark.parametrize("name", TREES)
+def test_what_branches_do_not_share_is_zero_in_the_code(name):
+    """M, and both derivatives of the efforts, between joints of which neither carries the other."""
+    chain, derived = TREES[name], derive(TREES[name])
+    n = len(chain.joints)
+    carried_by = [{k} for k in range(n)]
+    for k, joint in enumerate(chain.joints):
+        if joint.parent >= 0:
+            carried_by[k] |= carried_by[joint.parent]
+    apart = {(i, j) for i in range(n) for j in range(n) if i not in carried_by[j] and j not in carried_by[i]}
+    functions = {function.name: function for function in derived.equations.functions}
+    for function, tables in (("mass_matrix", 1), ("inverse_dynamics_derivatives", 2)):
+        outputs = functions[function].outputs
+        for table in range(tables):
+            zeros = {(k // n, k % n) for k in range(n * n) if outputs[table * n * n + k].is_zero}
+            assert apart <= zeros
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_a_payload_and_a_wrench_act_on_the_body_that_the_tip_is_fixed_in(name, models):
+    rng = np.random.default_rng(7)
+    chain, n = TREES[name], len(models[name].joint_names)
+    q, qd, qdd = random_state(rng, n)
+    payload, gravity = random_inertia(rng), random_gravity(rng)
+    ixx, ixy, ixz, iyy, iyz, izz = (payload.tensor[i][j] for i in range(3) for j in range(i, 3))
+    load = Payload(payload.mass, payload.com, (ixx, ixy, ixz, iyy, iyz, izz))
+    model = models[name].with_parameters(payload=load, gravity=gravity)
+    expected = newton_euler.inverse_dynamics(chain, q, qd, qdd, gravity, payload)
+    assert difference(model.inverse_dynamics(q, qd, qdd), expected) < ROUNDING
+    wrench = rng.normal(size=6)
+    J, R = model.tip_jacobian(q), model.tip_pose(q)[:3, :3]
+    in_root = np.concatenate([R @ wrench[:3], R @ wrench[3:]])
+    effort = J[3:].T @ in_root[:3] + J[:3].T @ in_root[3:]
+    assert model.external_effort(q, wrench) == pytest.approx(effort, abs=1e-12)
+    pushed = model.inverse_dynamics(q, qd, qdd, wrench=wrench)
+    assert pushed == pytest.approx(model.inverse_dynamics(q, qd, qdd) - effort, abs=1e-10)
+
+
 def test_a_hanging_mass_pulls_down(tmp_path):
     """A bob 0.5 m below an axis along x: at angle s the actuator holds m g l sin(s)."""
     bob = Inertia(2.0, (0.0, 0.0, -0.5), (ZERO, ZERO, ZERO))
-    swing = ChainJoint("swing", "revolute", IDENTITY, ZERO, (1.0, 0.0, 0.0), "bob", bob, 0)
-    model = model_of(Chain("pendulum", "base", "bob", (swing,), ("swing",)), tmp_path)
+    swing = ChainJoint("swing", "revolute", IDENTITY, ZERO, (1.0, 0.0, 0.0), "bob", bob, 0, -1)
+    model = model_of(Chain("pendulum", "base", "bob", (swing,), ("swing",), 0), tmp_path)
     for angle in (-1.0, 0.0, 0.4, 2.5):
         assert model.gravity([angle]) == pytest.approx([2.0 * 9.81 * 0.5 * np.sin(angle)], abs=1e-13)

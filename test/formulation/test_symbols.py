@@ -32,7 +32,7 @@ def test_simple_numbers_become_exact(value, number):
 def test_physical_numbers_become_symbols_and_zeros_stay():
     tensor = ((0.1, 0.01, 0.0), (0.01, 0.2, 0.0), (0.0, 0.0, 0.3))
     first = ChainJoint(
-        "a", "revolute", IDENTITY, (0, 0, 0.4), (0.0, 0.0, 1.0), "A", Inertia(2.0, ZERO, tensor), 0
+        "a", "revolute", IDENTITY, (0, 0, 0.4), (0.0, 0.0, 1.0), "A", Inertia(2.0, ZERO, tensor), 0, -1
     )
     second = ChainJoint(
         "b",
@@ -43,8 +43,9 @@ def test_physical_numbers_become_symbols_and_zeros_stay():
         "B",
         Inertia(1.0, (0.2, 0, 0), (ZERO,) * 3),
         1,
+        0,
     )
-    chain = symbolic_chain(Chain("r", "base", "B", (first, second), ("a", "b"), p_BoTo_B=(0.3, 0.0, 0.0)))
+    chain = symbolic_chain(Chain("r", "base", "B", (first, second), ("a", "b"), 1, p_BoTo_B=(0.3, 0.0, 0.0)))
     names = [joint.inertia.mass.name for joint in chain.joints]
     assert names == ["m_1", "m_2"]
     assert [str(v) for joint in chain.joints for v in joint.p_PoJo_P] == ["0", "0", "l_z0", "l_x1", "0", "0"]

@@ -85,8 +85,8 @@ def test_a_hanging_mass_pulls_its_joint_towards_the_bottom(witness):
 def test_a_prismatic_joint_carries_weight_and_accelerates_mass(witness):
     tensor = ((0.1, 0.0, 0.0), (0.0, 0.1, 0.0), (0.0, 0.0, 0.1))
     body = Inertia(3.0, (0.1, 0.2, 0.3), tensor)
-    lift = ChainJoint("lift", "prismatic", IDENTITY, ZERO, (0.0, 0.0, 1.0), "body", body, 0)
-    chain = Chain("lift", "base", "body", (lift,), ("lift",))
+    lift = ChainJoint("lift", "prismatic", IDENTITY, ZERO, (0.0, 0.0, 1.0), "body", body, 0, -1)
+    chain = Chain("lift", "base", "body", (lift,), ("lift",), 0)
     assert witness(chain, [0.2], [1.0], [2.0], (0.0, 0.0, -9.81)) == pytest.approx([3.0 * (9.81 + 2.0)])
 
 
@@ -107,9 +107,9 @@ def test_actuation_adds_rotor_inertia_and_smooth_friction():
 def test_payload_moves_the_centrifugal_effort_of_a_slide():
     """A turntable and a radial slide: the slide holds m (r + c) w^2 against the payload's flight."""
     nothing = Inertia(0.0, ZERO, (ZERO, ZERO, ZERO))
-    turn = ChainJoint("turn", "revolute", IDENTITY, ZERO, (0.0, 0.0, 1.0), "table", nothing, 0)
-    slide = ChainJoint("slide", "prismatic", IDENTITY, ZERO, (1.0, 0.0, 0.0), "slider", nothing, 1)
-    chain = Chain("turntable", "base", "tip", (turn, slide), ("turn", "slide"), p_BoTo_B=(0.1, 0.0, 0.0))
+    turn = ChainJoint("turn", "revolute", IDENTITY, ZERO, (0.0, 0.0, 1.0), "table", nothing, 0, -1)
+    slide = ChainJoint("slide", "prismatic", IDENTITY, ZERO, (1.0, 0.0, 0.0), "slider", nothing, 1, 0)
+    chain = Chain("turntable", "base", "tip", (turn, slide), ("turn", "slide"), 1, p_BoTo_B=(0.1, 0.0, 0.0))
     payload = Inertia(2.0, (0.05, 0.0, 0.0), (ZERO, ZERO, ZERO))
     for witness in WITNESSES.values():
         tau = witness(chain, [0.7, 0.4], [3.0, 0.5], [0.0, 0.0], (0.0, 0.0, -9.81), payload)
@@ -120,13 +120,13 @@ def test_payload_moves_the_centrifugal_effort_of_a_slide():
 def pendulum(mass: float, length: float) -> Chain:
     """A point mass that hangs at ``length`` below a joint about x."""
     body = Inertia(mass, (0.0, 0.0, -length), (ZERO, ZERO, ZERO))
-    swing = ChainJoint("swing", "revolute", IDENTITY, ZERO, (1.0, 0.0, 0.0), "bob", body, 0)
-    return Chain("pendulum", "base", "bob", (swing,), ("swing",))
+    swing = ChainJoint("swing", "revolute", IDENTITY, ZERO, (1.0, 0.0, 0.0), "bob", body, 0, -1)
+    return Chain("pendulum", "base", "bob", (swing,), ("swing",), 0)
 
 
 def symbolic_pendulum(mass, length) -> Chain:
     """The same with symbols, and whole numbers as integers, so that results are exact."""
     one, none = ((1, 0, 0), (0, 1, 0), (0, 0, 1)), ((0, 0, 0),) * 3
     body = Inertia(mass, (0, 0, -length), none)
-    swing = ChainJoint("swing", "revolute", one, (0, 0, 0), (1, 0, 0), "bob", body, 0, 1, 0)
-    return Chain("pendulum", "base", "bob", (swing,), ("swing",))
+    swing = ChainJoint("swing", "revolute", one, (0, 0, 0), (1, 0, 0), "bob", body, 0, -1, 1, 0)
+    return Chain("pendulum", "base", "bob", (swing,), ("swing",), 0)

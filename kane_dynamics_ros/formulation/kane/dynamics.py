@@ -1,14 +1,14 @@
-"""Kane's equations of a serial chain, F_r + F_r* = 0 [Malvezzi2017] eqs. (1) to (3), factored.
+"""Kane's equations of a tree of bodies, F_r + F_r* = 0 [Malvezzi2017] eqs. (1) to (3), factored.
 
-For every generalized speed u_r, body k has a partial angular velocity omega_r^k and a partial velocity
-v_r^k (of its origin Bo). Each is zero for the bodies before joint r; those after it move as one rigid body
-about joint r's axis e_r:
+For every generalized speed u_r, body k has a partial angular velocity omega_r^k and a partial velocity v_r^k
+(of its origin Bo). Each is zero for the bodies that joint r does not carry; those that it carries move as one
+rigid body about joint r's axis e_r:
 
     revolute:  omega_r^k = e_r,  v_r^k = e_r x p_OrBo;    prismatic:  omega_r^k = 0,  v_r^k = e_r.
 
-Hence the sum over bodies in F_r* = sum_k (v_r^k . R_k* + omega_r^k . T_k*) factors along the chain into one
-resultant force and torque per joint, summed from the tip to the root: the cost is linear in the joints.
-Equations (T..) are those of docs/theory.md.
+Hence the sum over bodies in F_r* = sum_k (v_r^k . R_k* + omega_r^k . T_k*) factors into one resultant force
+and torque per joint, the body's own and its children's, summed from the tips to the root: the cost is linear
+in the joints. Equations (T..) are those of docs/theory.md.
 """
 
 from collections.abc import Sequence
@@ -23,6 +23,8 @@ from kane_dynamics_ros.formulation.kane.kinematics import (
     BodyMotion,
     Placement,
     SineCosine,
+    children,
+    inwards,
     motion,
     placements_at,
 )
@@ -50,11 +52,12 @@ def inverse_dynamics(
 
 
 def loaded_segments(chain: Chain, payload: Inertia | None = None) -> list[Segment]:
-    """The chain's segments, the payload (in the tip frame) added to the last body."""
+    """The chain's segments, the payload (in the tip frame) added to the body that the tip is fixed in."""
     segments = list(segments_of(chain))
     if payload is not None:
         carried = body_inertia(moved_inertia(Pose(chain.R_BT, chain.p_BoTo_B), payload))
-        segments[-1] = replace(segments[-1], body=segments[-1].body + carried)
+        last = segments[chain.tip_body]
+        segments[chain.tip_body] = replace(last, body=last.body + carried)
     return segments
 
 
@@ -81,7 +84,7 @@ def segment_efforts(
     return generalized_forces(placements, motion(placements, u, udot, gravity), len(q))
 
 
-# The inertia forces of one body, and their sums along the chain
+# The inertia forces of one body, and their sums over all that it carries
 
 
 def inertia_force(body: BodyInertia, at: BodyMotion) -> Vector:
@@ -111,18 +114,23 @@ def inertia_torque(body: BodyInertia, at: BodyMotion) -> Vector:
 def resultants(placements: Sequence[Placement], motions: Sequence[BodyMotion]) -> list[Wrench]:
     """Force and torque about Bo, in body axes, that body k needs from joint k: the liaison forces, (T11).
 
-    They move body k and everything beyond it against inertia and weight. [N], [N m], root to tip.
+    They move body k and everything that it carries against inertia and weight. [N], [N m], in the bodies'
+    order.
     """
-    wrenches: list[Wrench] = []
-    force: Vector = (0, 0, 0)
-    torque: Vector = (0, 0, 0)
+    wrenches = unloaded(placements)
+    carried = children(placements)
     for k in range(len(placements) - 1, -1, -1):
         body = placements[k].segment.body
-        force = add(inertia_force(body, motions[k]), force)
-        torque = add(inertia_torque(body, motions[k]), torque)
-        wrenches.insert(0, (force, torque))
-        force, torque = placements[k].wrench_to_previous(force, torque)
+        passed = [placements[c].wrench_to_previous(*wrenches[c]) for c in carried[k]]
+        force = add(inertia_force(body, motions[k]), *(f for f, _ in passed))
+        torque = add(inertia_torque(body, motions[k]), *(t for _, t in passed))
+        wrenches[k] = force, torque
     return wrenches
+
+
+def unloaded(placements: Sequence[Placement]) -> list[Wrench]:
+    """No force and no torque at any body."""
+    return [((0, 0, 0), (0, 0, 0))] * len(placements)
 
 
 def joint_efforts(placements: Sequence[Placement], wrenches: Sequence[Wrench], n: int) -> list[Scalar]:
@@ -148,36 +156,44 @@ def generalized_forces(
 
 
 def carried_wrenches(
-    placements: Sequence[Placement], R_BT: Matrix, p_BoTo_B: Vector, force_T: Vector, torque_T: Vector
+    placements: Sequence[Placement],
+    body: int,
+    R_BT: Matrix,
+    p_BoTo_B: Vector,
+    force_T: Vector,
+    torque_T: Vector,
 ) -> list[Wrench]:
-    """A wrench on the tip as force and torque about Bo, in body axes, at every body, root to tip [N], [N m].
+    """A wrench on a tip as force and torque about Bo, in body axes, at every body [N], [N m].
 
     What the environment exerts, E of [Hussain2016] eq. (6): a force f and a torque m at the tip's origin add
     f . v_r + m . omega_r, with the partial velocities of the tip, to the generalized active force F_r.
-    As for inertia forces the sum factors along the chain into the wrench that passes each joint, of which
+    As for inertia forces the sum factors into the wrench that passes each joint, of which
     ``joint_efforts`` are J^T w. The sign is that of a load that drives the arm, (T25):
 
         M(q) u' + V(q, u) = tau + J^T w.
 
     Args:
         placements: geometry at the present q.
-        R_BT, p_BoTo_B: the tip frame T in the last body.
+        body: the index of the body that the tip is fixed in; bodies that do not carry it feel nothing.
+        R_BT, p_BoTo_B: the tip frame T in that body.
         force_T, torque_T: on the arm, at the tip's origin, in tip axes.
     """
     force = apply(R_BT, force_T)
     torque = add(apply(R_BT, torque_T), cross(p_BoTo_B, force))
-    wrenches = [(force, torque)]
-    for placement in reversed(placements[1:]):
-        force, torque = placement.wrench_to_previous(force, torque)
-        wrenches.insert(0, (force, torque))
+    wrenches = unloaded(placements)
+    for k in inwards(placements, body):
+        wrenches[k] = force, torque
+        if placements[k].parent >= 0:
+            force, torque = placements[k].wrench_to_previous(force, torque)
     return wrenches
 
 
 # The mass matrix M(q), by composite bodies
 #
-# M_rs = sum_k (m v_r^k . v_s^k + ...) over the bodies beyond both joints: when only u'_s = 1 and all
+# M_rs = sum_k (m v_r^k . v_s^k + ...) over the bodies that both joints carry: when only u'_s = 1 and all
 # speeds are zero, everything beyond joint s moves as one rigid body, whose inertia is the sum of theirs. Its
-# inertia force, dotted with the partial velocities of u_r, is M_rs.
+# inertia force, dotted with the partial velocities of u_r, is M_rs. Joints of which neither carries the other
+# have M_rs = 0.
 
 
 def mass_matrix(
@@ -189,7 +205,7 @@ def mass_matrix(
     for s in range(len(placements) - 1, -1, -1):
         driven = placements[s].segment
         force, torque = unit_acceleration_forces(composite[s], driven.axis, driven.prismatic)
-        for r in range(s, -1, -1):
+        for r in inwards(placements, s):
             segment = placements[r].segment
             entry = segment.effort_of(force, torque)
             entry = driven.multiplier * segment.multiplier * entry
@@ -197,16 +213,18 @@ def mass_matrix(
             M[i][j] = M[i][j] + entry
             if r != s:
                 M[j][i] = M[j][i] + entry
-            if r:
+            if placements[r].parent >= 0:
                 force, torque = placements[r].wrench_to_previous(force, torque)
     return M
 
 
 def composite_bodies(placements: Sequence[Placement]) -> list[BodyInertia]:
-    """Inertia of all bodies from k to the tip, about Bo of body k, for every k."""
+    """Inertia of body k and of all that it carries, about Bo of body k, for every k."""
     composite = [placement.segment.body for placement in placements]
-    for k in range(len(placements) - 1, 0, -1):
-        composite[k - 1] = composite[k - 1] + seen_from_previous(composite[k], placements[k])
+    for k in range(len(placements) - 1, -1, -1):
+        parent = placements[k].parent
+        if parent >= 0:
+            composite[parent] = composite[parent] + seen_from_previous(composite[k], placements[k])
     return composite
 
 

@@ -13,8 +13,8 @@ with the same three vectors for every particle beyond the joint. They are
     delta_beta     U e              2 omega x e      0                 0
     delta_a        a x e            0                U e               2 omega x e
 
-where U = [alpha]x + [omega]x[omega]x. Hence the bodies from k to the tip answer as one, by m, h and J of the
-composite body, L = integral 2 (v - v_Bo) dm and Q = integral r 2 (v - v_Bo)^T dm:
+where U = [alpha]x + [omega]x[omega]x. Hence body k and all that it carries answer as one, by m, h and J of
+the composite body, L = integral 2 (v - v_Bo) dm and Q = integral r 2 (v - v_Bo)^T dm:
 
     force  = m delta_a + delta_beta x h + delta_omega x L
     torque = h x delta_a + J delta_beta + (trace(Q) 1 - Q^T) delta_omega          (about Bo)
@@ -23,7 +23,8 @@ Entry (i, j) of a derivative is the partial velocity of joint i dotted into that
 outer one, the answer of the bodies beyond i is linear in the three vectors at any inner joint j: its
 coefficients are carried inwards, once for all j and for M_ij, which shares them. Where joint i is the inner
 one, the answer itself is carried inwards, and it includes the change of direction of the forces that act
-beyond joint j. The cost is quadratic in the joints, as the number of entries is.
+beyond joint j. Where neither joint carries the other, the entry is 0. The cost is quadratic in the joints, as
+the number of entries is.
 """
 
 from collections.abc import Sequence
@@ -42,7 +43,7 @@ from kane_dynamics_ros.algebra import (
     transpose,
 )
 from kane_dynamics_ros.formulation.kane.dynamics import Wrench, unit_acceleration_forces
-from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement
+from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, children, inwards
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment
 
 ZERO: Vector = (0, 0, 0)
@@ -79,7 +80,7 @@ def effort_derivatives(
         placements: geometry at the present q.
         motions: motions of the bodies, weight included (``kinematics.motion``).
         wrenches: what each joint passes on (``dynamics.resultants``); ``None`` where only ``by_u`` is wanted.
-        composite: inertias of the bodies from k to the tip (``dynamics.composite_bodies``).
+        composite: inertias of each body with all that it carries (``dynamics.composite_bodies``).
         u: generalized speeds, (n,) [rad/s or m/s].
 
     Returns:
@@ -103,13 +104,15 @@ def effort_derivatives(
             answers[0] = _turned_along(segment, answers[0], wrenches[i])
         force, torque = unit_acceleration_forces(body, segment.axis, segment.prismatic)
         spin = cross(L[i], segment.axis) if segment.prismatic else apply(transpose(K), segment.axis)
-        for j in range(i, -1, -1):
+        last = i
+        for j in inwards(placements, i):
             inner = placements[j].segment
             if j != i:
-                outer = placements[j + 1]
+                outer = placements[last]
                 force, torque = outer.wrench_to_previous(force, torque)
-                spin = add(outer.to_previous(spin), cross(steps[j + 1], force))
+                spin = add(outer.to_previous(spin), cross(steps[last], force))
                 answers = [outer.wrench_to_previous(*answer) for answer in answers]
+                last = j
             r, s, both = inner.coordinate, segment.coordinate, inner.multiplier * segment.multiplier
             coupled = both * inner.effort_of(force, torque)
             _gain(found.M, s, r, coupled)
@@ -126,8 +129,8 @@ def effort_derivatives(
 def _steps(placements: Sequence[Placement], omegas: Sequence[Vector], u: Sequence[Scalar]) -> list[Vector]:
     """2 (v_Bo - v_Po) of each body, in the previous axes. ``omegas`` are doubled."""
     steps = []
-    for placement, omega in zip(placements, (ZERO, *omegas[:-1]), strict=True):
-        segment = placement.segment
+    for placement in placements:
+        segment, omega = placement.segment, omegas[placement.parent] if placement.parent >= 0 else ZERO
         step = cross(omega, placement.p_PoBo_P)
         if segment.prismatic:
             slide = scale(2 * segment.multiplier * u[segment.coordinate], segment.axis)
@@ -142,22 +145,22 @@ def _momenta(
     omegas: Sequence[Vector],
     steps: Sequence[Vector],
 ) -> tuple[list[Vector], list[Matrix]]:
-    """L and Q of the bodies from k to the tip. A body alone: L = 2 omega x h, Q = -S [2 omega]x."""
-    L: list[Vector] = []
-    Q: list[Matrix] = []
+    """L and Q of body k with all that it carries. A body alone: L = 2 omega x h, Q = -S [2 omega]x."""
+    L = [ZERO] * len(placements)
+    Q: list[Matrix] = [(ZERO, ZERO, ZERO)] * len(placements)
+    carried = children(placements)
     for k in range(len(placements) - 1, -1, -1):
         body, omega = placements[k].segment.body, omegas[k]
         momentum = cross(omega, body.moment)
         x, y, z = (cross(omega, row) for row in symmetric(body.second))
         moments: Matrix = (x, y, z)
-        if L:
-            outer, step, beyond = placements[k + 1], steps[k + 1], composite[k + 1]
-            passed, p = outer.to_previous(L[0]), outer.p_PoBo_P
+        for c in carried[k]:
+            outer, step, beyond = placements[c], steps[c], composite[c]
+            passed, p = outer.to_previous(L[c]), outer.p_PoBo_P
             moment = add(outer.to_previous(beyond.moment), scale(beyond.mass, p))
-            moments = _sum(moments, outer.matrix_to_previous(Q[0]), _outer(p, passed), _outer(moment, step))
+            moments = _sum(moments, outer.matrix_to_previous(Q[c]), _outer(p, passed), _outer(moment, step))
             momentum = add(momentum, passed, scale(beyond.mass, step))
-        L.insert(0, momentum)
-        Q.insert(0, moments)
+        L[k], Q[k] = momentum, moments
     return L, Q
 
 

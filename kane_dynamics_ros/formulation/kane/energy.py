@@ -1,4 +1,4 @@
-"""Energy, momentum and centre of mass of a chain, generic over the scalar.
+"""Energy, momentum and centre of mass of a tree of bodies, generic over the scalar.
 
 Equations (T..) are those of docs/theory.md.
 """
@@ -6,7 +6,13 @@ Equations (T..) are those of docs/theory.md.
 from collections.abc import Sequence
 
 from kane_dynamics_ros.algebra import Scalar, Vector, add, apply, cross, dot, scale, symmetric
-from kane_dynamics_ros.formulation.kane.kinematics import BodyPose, Placement, body_poses, velocities
+from kane_dynamics_ros.formulation.kane.kinematics import (
+    BodyPose,
+    Placement,
+    body_poses,
+    children,
+    velocities,
+)
 
 
 def kinetic_energy(placements: Sequence[Placement], u: Sequence[Scalar]) -> Scalar:
@@ -59,15 +65,16 @@ def momentum_and_drift(
     """
     p: list[Scalar] = [0] * n
     drift: list[Scalar] = [0] * n
-    linear: Vector = (0, 0, 0)
-    angular: Vector = (0, 0, 0)
-    moving = list(velocities(placements, u))
+    momenta: list[tuple[Vector, Vector]] = [((0, 0, 0), (0, 0, 0))] * len(placements)
+    moving, carried = list(velocities(placements, u)), children(placements)
     for k in range(len(placements) - 1, -1, -1):
         segment, (omega, v) = placements[k].segment, moving[k]
         body = segment.body
+        passed = [placements[c].wrench_to_previous(*momenta[c]) for c in carried[k]]
         spin = apply(symmetric(body.tensor()), omega)
-        linear = add(scale(body.mass, v), cross(omega, body.moment), linear)
-        angular = add(spin, cross(body.moment, v), angular)
+        linear = add(scale(body.mass, v), cross(omega, body.moment), *(P for P, _ in passed))
+        angular = add(spin, cross(body.moment, v), *(L for _, L in passed))
+        momenta[k] = linear, angular
         e, r = segment.axis, segment.coordinate
         own = segment.effort_of(linear, angular)
         gained = dot(linear, cross(omega if segment.prismatic else v, e))
@@ -75,7 +82,6 @@ def momentum_and_drift(
             gained = gained + dot(angular, cross(omega, e))
         p[r] = p[r] + segment.multiplier * own
         drift[r] = drift[r] + segment.multiplier * gained
-        linear, angular = placements[k].wrench_to_previous(linear, angular)
     return p, drift
 
 
@@ -99,13 +105,16 @@ def center_of_mass_jacobian(
     """Centre of mass [m] in root axes and its Jacobian (3, n): outer masses swing about each joint."""
     mass, moment = moment_of_mass(placements, poses)
     columns: list[Vector] = [(0, 0, 0)] * n
-    outer_mass: Scalar = 0
-    outer: Vector = (0, 0, 0)
+    beyond: list[tuple[Scalar, Vector]] = [(0, (0, 0, 0))] * len(placements)  # what each body carries
     for k in range(len(placements) - 1, -1, -1):
         placement, pose = placements[k], poses[k]
         body, segment = placement.segment.body, placement.segment
+        outer_mass, outer = beyond[k]
         outer_mass = outer_mass + body.mass
         outer = add(outer, scale(body.mass, pose.p_RoBo_R), apply(pose.R_RB, body.moment))
+        if placement.parent >= 0:
+            mass_so_far, so_far = beyond[placement.parent]
+            beyond[placement.parent] = mass_so_far + outer_mass, add(so_far, outer)
         axis = apply(pose.R_RB, segment.axis)
         arm = add(outer, scale(-1 * outer_mass, pose.p_RoBo_R))
         swing = scale(outer_mass, axis) if segment.prismatic else cross(axis, arm)

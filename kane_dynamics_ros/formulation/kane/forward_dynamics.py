@@ -1,8 +1,8 @@
 """Forward dynamics without the mass matrix: the equations of motion solved joint by joint.
 
-Kane's equation of the last joint alone gives its u'_n in terms of the acceleration of the body before it.
-With u'_n eliminated, the last body only adds to the inertia that body n-1 seems to have, and so on to the
-root: articulated bodies [Featherstone2008]. The cost is linear in the joints.
+Kane's equation of a joint at a tip alone gives its u' in terms of the acceleration of the body before it.
+With that u' eliminated, the last body only adds to the inertia that the body before it seems to have, and so
+on to the root: articulated bodies [Featherstone2008]. The cost is linear in the joints.
 
 Accelerations are split into the drift, which the speeds cause alone, and the rest, alpha and a, which is
 linear in the u' and in free fall: then no velocity products occur in the elimination.
@@ -25,7 +25,7 @@ from kane_dynamics_ros.algebra import (
     transpose,
 )
 from kane_dynamics_ros.formulation.kane.dynamics import inertia_force, inertia_torque
-from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, motion
+from kane_dynamics_ros.formulation.kane.kinematics import BodyMotion, Placement, children, motion
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, Six
 
 
@@ -75,14 +75,15 @@ def forward_dynamics(
     n = len(placements)
     drifts = motion(placements, u, [0] * n, (0, 0, 0))
     joints: list[_Joint] = []
-    outer: Articulated | None = None
+    felt: dict[int, Articulated] = {}  # of each body, by the one before it
+    carried = children(placements)
     for k in range(n - 1, -1, -1):
         whole = _own(placements[k].segment.body, drifts[k])
-        if outer is not None:
-            whole = _joined(whole, _seen_from_previous(outer, placements[k + 1]))
+        for c in carried[k]:
+            whole = _joined(whole, _seen_from_previous(felt[c], placements[c]))
         joint = _joint_equation(placements[k].segment, whole, tau[k], rotor_inertia[k])
         joints.insert(0, joint)
-        outer = _with_joint_free(whole, joint)
+        felt[k] = _with_joint_free(whole, joint)
     return _accelerations(placements, joints, gravity), [joint.divisor for joint in joints]
 
 
@@ -152,10 +153,11 @@ def _accelerations(
     placements: Sequence[Placement], joints: Sequence[_Joint], gravity: Vector
 ) -> list[Scalar]:
     """u' from the root outwards."""
-    alpha: Vector = (0, 0, 0)
-    a = scale(-1, gravity)
+    root: tuple[Vector, Vector] = (0, 0, 0), scale(-1, gravity)
+    found: list[tuple[Vector, Vector]] = []
     rates: list[Scalar] = []
     for placement, joint in zip(placements, joints, strict=True):
+        alpha, a = found[placement.parent] if placement.parent >= 0 else root
         a = placement.to_body(add(a, cross(alpha, placement.p_PoBo_P)))
         alpha = placement.to_body(alpha)
         rate = (joint.effort - dot(joint.torque, alpha) - dot(joint.force, a)) / joint.divisor
@@ -164,6 +166,7 @@ def _accelerations(
             a = add(a, along)
         else:
             alpha = add(alpha, along)
+        found.append((alpha, a))
         rates.append(rate)
     return rates
 

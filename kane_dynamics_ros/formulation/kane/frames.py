@@ -1,9 +1,11 @@
 """Body frames on the common normals of successive joint axes, modified Denavit-Hartenberg [KhalilDombre2002].
 
-The same chain, framed so that equations come out short: z_j along joint axis j, x_j along the common
-normal of axes j and j+1, the origin at its foot. Then frame j follows frame j-1 by a turn alpha about x,
-a step along x, and the joint's own turn and step about z. Any geometry is accepted: where two axes are
-almost but not quite parallel, their common normal lies far off, and a general rotation is kept instead.
+The same bodies, framed so that equations come out short: z_j along joint axis j, x_j along the common normal
+of axis j and of the next one, the origin at its foot. Then the next frame follows frame j by a turn alpha
+about x, a step along x, and the joint's own turn and step about z. Any geometry is accepted: where two axes
+are almost but not quite parallel, their common normal lies far off, and a general rotation is kept instead.
+Where a body carries several joints, the next one is that which most bodies are beyond; the others keep a
+general rotation.
 
 Plain arithmetic on purpose, in a fixed order: the same URDF gives the same bytes on every processor.
 """
@@ -81,9 +83,11 @@ def reframe(chain: Chain) -> Reframed:
     poses = zero_pose(old)
     frames = common_normal_frames(old, poses)
     origins = [frame.p_RoFo_R for frame in frames]
-    size = max(math.dist(a, b) for a, b in zip([origins[0], *origins], origins, strict=False))
-    segments, links, previous = [], [], frames[0]
-    for segment, link, frame in zip(old, poses, frames, strict=True):
+    before = [max(segment.parent, 0) for segment in old]
+    size = max(math.dist(origins[k], origin) for k, origin in zip(before, origins, strict=True))
+    segments, links = [], []
+    for segment, link, frame, k in zip(old, poses, frames, before, strict=True):
+        previous = frames[0] if segment.parent < 0 else frames[k]
         R_PJ, offset = _split(snapped(multiply(transpose(previous.R_RF), frame.R_RF)), segment)
         R_BL, p_BL = _in_frame(frame, link)
         R_BL = checked(snapped(R_BL), segment.name)
@@ -97,12 +101,12 @@ def reframe(chain: Chain) -> Reframed:
                 (0.0, 0.0, 1.0),
                 _moved_exactly(segment.body, R_BL, p_BL),
                 segment.coordinate,
+                segment.parent,
                 segment.multiplier,
                 segment.offset + offset,
             )
         )
         links.append((R_BL, p_BL))
-        previous = frame
     R_0R = checked(snapped(transpose(frames[0].R_RF)), old[0].name)
     return Reframed(tuple(segments), R_0R, tuple(links))
 
@@ -112,29 +116,48 @@ def zero_pose(segments: Sequence[Segment]) -> list[Frame]:
 
     From there, because a root far away, as map coordinates have it, would cost digits.
     """
-    R, p, poses = IDENTITY, scale(-1.0, _numbers(segments[0].p_PoJo_P)), []
+    root = Frame(IDENTITY, scale(-1.0, _numbers(segments[0].p_PoJo_P)))
+    poses: list[Frame] = []
     for segment in segments:
-        p = add(p, apply(R, _numbers(segment.p_PoJo_P)))
-        R = multiply(R, cast(Matrix, segment.R_PJ))
-        poses.append(Frame(R, p))
+        before = poses[segment.parent] if segment.parent >= 0 else root
+        p = add(before.p_RoFo_R, apply(before.R_RF, _numbers(segment.p_PoJo_P)))
+        poses.append(Frame(multiply(before.R_RF, cast(Matrix, segment.R_PJ)), p))
     return poses
 
 
 def common_normal_frames(segments: Sequence[Segment], poses: Sequence[Frame]) -> list[Frame]:
     """The new body frames in the root frame, every joint at position 0."""
     axes = [apply(pose.R_RF, _numbers(segment.axis)) for segment, pose in zip(segments, poses, strict=True)]
-    frames = [_last_frame(segments[-1], axes[-1], poses[-1])]
-    for j in range(len(segments) - 2, -1, -1):
-        following = frames[0]
-        x, origin, foot = _common_normal(axes[j], poses[j].p_RoFo_R, axes[j + 1], following)
-        if j == len(segments) - 2:  # the last frame may slide along its axis to the foot
-            frames[0] = Frame(following.R_RF, foot)
-        frames.insert(0, Frame(orthonormal(x, axes[j]), origin))
+    frames = list(poses)
+    following = next_joints(segments)
+    for j in range(len(segments) - 1, -1, -1):
+        k = following[j]
+        if k is None:
+            frames[j] = _last_frame(segments[j], axes[j], poses[j])
+            continue
+        x, origin, foot = _common_normal(axes[j], poses[j].p_RoFo_R, axes[k], frames[k])
+        if following[k] is None:  # a last frame may slide along its axis to the foot
+            frames[k] = Frame(frames[k].R_RF, foot)
+        frames[j] = Frame(orthonormal(x, axes[j]), origin)
     return frames
 
 
+def next_joints(segments: Sequence[Segment]) -> list[int | None]:
+    """Of each segment, the joint on its body that most bodies are beyond (the first such); None at tips."""
+    bodies = [1] * len(segments)
+    following: list[int | None] = [None] * len(segments)
+    for k in range(len(segments) - 1, -1, -1):
+        parent = segments[k].parent
+        if parent >= 0:
+            bodies[parent] += bodies[k]
+            other = following[parent]
+            if other is None or bodies[k] >= bodies[other]:
+                following[parent] = k
+    return following
+
+
 def _last_frame(segment: Segment, axis: Vector, pose: Frame) -> Frame:
-    """The last frame may turn about its axis: x towards the centre of mass, so that h_y = 0.
+    """A frame at a tip may turn about its axis: x towards the centre of mass, so that h_y = 0.
 
     Where the centre of mass lies on the axis, x is a principal axis of the second moments: S_xy = 0. Where
     it lies almost on the axis, the direction of x is mostly rounding, which any direction may be; that the

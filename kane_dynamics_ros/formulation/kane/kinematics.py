@@ -1,4 +1,4 @@
-"""Where the bodies of a chain are and how they move, generic over the scalar.
+"""Where the bodies of a tree are and how they move, generic over the scalar.
 
 Every vector of body B is expressed in B. Generalized speeds are u_r = q'_r. Accelerations are those of
 the body origins less the free-fall acceleration, so that weight needs no term of its own. Equations (T..) are
@@ -43,6 +43,11 @@ class Placement:
     turn: Turn | None
     p_PoBo_P: Vector
     lead: Turn | None = None
+
+    @property
+    def parent(self) -> int:
+        """The index of the body that carries this one; -1: the root link."""
+        return self.segment.parent
 
     def to_body(self, v_P: Vector) -> Vector:
         """A vector of the previous axes P, expressed in the body's axes B."""
@@ -94,6 +99,25 @@ def placements_at(
     return tuple(placements)
 
 
+# The tree
+
+
+def children(placements: Sequence[Placement]) -> list[list[int]]:
+    """Of each body, those that it carries, in order."""
+    found: list[list[int]] = [[] for _ in placements]
+    for k, placement in enumerate(placements):
+        if placement.parent >= 0:
+            found[placement.parent].append(k)
+    return found
+
+
+def inwards(placements: Sequence[Placement], k: int) -> Iterator[int]:
+    """Body k, the one that carries it, and so on: the last one is on the root link."""
+    while k >= 0:
+        yield k
+        k = placements[k].parent
+
+
 # Poses in the root frame, and the Jacobian of a point
 
 
@@ -107,14 +131,13 @@ class BodyPose:
 
 def body_poses(placements: Sequence[Placement]) -> list[BodyPose]:
     """Poses of all body frames in the root frame."""
+    root = BodyPose(((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0, 0, 0))
     poses: list[BodyPose] = []
-    R: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
-    p: Vector = (0, 0, 0)
     for placement in placements:
-        p = add(p, apply(R, placement.p_PoBo_P))
-        rows = [placement.to_body(row) for row in R]  # row by row: R_RB = R_RP R_PB
-        R = (rows[0], rows[1], rows[2])
-        poses.append(BodyPose(R, p))
+        before = poses[placement.parent] if placement.parent >= 0 else root
+        p = add(before.p_RoBo_R, apply(before.R_RB, placement.p_PoBo_P))
+        x, y, z = (placement.to_body(row) for row in before.R_RB)  # row by row: R_RB = R_RP R_PB
+        poses.append(BodyPose((x, y, z), p))
     return poses
 
 
@@ -131,29 +154,31 @@ def joint_axes(placements: Sequence[Placement], poses: Sequence[BodyPose]) -> li
 
 
 def partial_velocities_of_point(
-    placements: Sequence[Placement], poses: Sequence[BodyPose], point: Vector
+    placements: Sequence[Placement], poses: Sequence[BodyPose], body: int, point: Vector
 ) -> list[tuple[Vector, Vector]]:
-    """Partial velocities (omega, v) of the last body and its point for each speed, in root axes, (T4).
+    """Partial velocities (omega, v) of a body and a point of it for each joint, in root axes, (T4).
 
-    [1] and [m], of a prismatic joint 0 and [1]; multipliers of joints that follow others are not in it.
-    ``point``: its position in the root frame [m].
+    [1] and [m], of a prismatic joint 0 and [1], of one that does not carry the body 0; multipliers of joints
+    that follow others are not in it. ``body``: an index; ``point``: a position in the root frame [m].
     """
-    partials: list[tuple[Vector, Vector]] = []
-    for placement, pose, axis in zip(placements, poses, joint_axes(placements, poses), strict=True):
-        arm = add(point, scale(-1, pose.p_RoBo_R))
-        partials.append(((0, 0, 0), axis) if placement.segment.prismatic else (axis, cross(axis, arm)))
+    partials: list[tuple[Vector, Vector]] = [((0, 0, 0), (0, 0, 0))] * len(placements)
+    axes = joint_axes(placements, poses)
+    for k in sorted(inwards(placements, body)):
+        arm = add(point, scale(-1, poses[k].p_RoBo_R))
+        slides = placements[k].segment.prismatic
+        partials[k] = ((0, 0, 0), axes[k]) if slides else (axes[k], cross(axes[k], arm))
     return partials
 
 
 def jacobian_of_point(
-    placements: Sequence[Placement], poses: Sequence[BodyPose], point: Vector, n: int
+    placements: Sequence[Placement], poses: Sequence[BodyPose], body: int, point: Vector, n: int
 ) -> list[list[Scalar]]:
-    """Angular, then linear velocity of a point of the last body for each speed, (6, n), in root axes.
+    """Angular, then linear velocity of a point of a body for each speed, (6, n), in root axes.
 
-    ``point``: its position in the root frame [m].
+    ``body``: an index; ``point``: a position in the root frame [m].
     """
     columns: list[tuple[Vector, Vector]] = [((0, 0, 0), (0, 0, 0))] * n
-    partials = partial_velocities_of_point(placements, poses, point)
+    partials = partial_velocities_of_point(placements, poses, body, point)
     for placement, (omega, v) in zip(placements, partials, strict=True):
         segment = placement.segment
         old_omega, old_v = columns[segment.coordinate]
@@ -172,9 +197,10 @@ def velocities(placements: Sequence[Placement], u: Sequence[Scalar]) -> Iterator
 
     One body at a time, so that on a graph each body's expressions stand together.
     """
-    omega: Vector = (0, 0, 0)
-    v: Vector = (0, 0, 0)
+    still: tuple[Vector, Vector] = (0, 0, 0), (0, 0, 0)
+    found: list[tuple[Vector, Vector]] = []
     for placement in placements:
+        omega, v = found[placement.parent] if placement.parent >= 0 else still
         segment = placement.segment
         speed = scale(segment.multiplier * u[segment.coordinate], segment.axis)
         v = placement.to_body(add(v, cross(omega, placement.p_PoBo_P)))  # [Hussain2016] eq. (13)
@@ -183,6 +209,7 @@ def velocities(placements: Sequence[Placement], u: Sequence[Scalar]) -> Iterator
             v = add(v, speed)
         else:
             omega = add(omega, speed)
+        found.append((omega, v))
         yield omega, v
 
 
@@ -213,14 +240,14 @@ def motion(
         gravity: free-fall acceleration in the root frame [m/s^2].
     """
     zero: Vector = (0, 0, 0)
-    at = BodyMotion(zero, zero, scale(-1, gravity), (zero, zero, zero), zero)
+    root = BodyMotion(zero, zero, scale(-1, gravity), (zero, zero, zero), zero)
     motions: list[BodyMotion] = []
     for placement in placements:
         segment = placement.segment
         speed = segment.multiplier * u[segment.coordinate]
         rate = segment.multiplier * udot[segment.coordinate]
-        at = _across_joint(placement, at, speed, rate)
-        motions.append(at)
+        before = motions[placement.parent] if placement.parent >= 0 else root
+        motions.append(_across_joint(placement, before, speed, rate))
     return tuple(motions)
 
 

@@ -36,9 +36,9 @@ def partial_velocities(placements: Sequence[Placement], n: int) -> list[list[Par
     """For every body k, its partial velocities for r = 0 .. n-1, (T3) and (T4)."""
     still = PartialVelocity((0, 0, 0), (0, 0, 0))
     table: list[list[PartialVelocity]] = []
-    current = [still] * n
     for placement in placements:
-        current = [_carried(partial, placement) if partial is not still else still for partial in current]
+        before = table[placement.parent] if placement.parent >= 0 else [still] * n
+        current = [_carried(partial, placement) if partial is not still else still for partial in before]
         segment = placement.segment
         along = scale(segment.multiplier, segment.axis)
         own = current[segment.coordinate]
@@ -47,7 +47,7 @@ def partial_velocities(placements: Sequence[Placement], n: int) -> list[list[Par
         else:
             own = PartialVelocity(add(own.omega, along), own.v_Bo)
         current[segment.coordinate] = own
-        table.append(list(current))
+        table.append(current)
     return table
 
 
@@ -78,7 +78,7 @@ def inverse_dynamics_by_body(
 ) -> tuple[list[float], float]:
     """``dynamics.inverse_dynamics`` as the sum over bodies and partial velocities.
 
-    Neither factored along the chain, nor in common-normal frames, nor with regrouped inertias: what a
+    Neither factored along the tree, nor in common-normal frames, nor with regrouped inertias: what a
     generated module is held against before it is written.
 
     Args:

@@ -1,4 +1,4 @@
-"""What the formulation works on: a chain as segments, one joint and one rigid body each.
+"""What the formulation works on: a tree of segments, one joint and one rigid body each.
 
 The scalars may be floats, SymPy symbols or code expressions. Body inertia is held about the body
 frame's origin, because then every term of the equations is linear in it; so it moves from frame to frame, and
@@ -55,8 +55,9 @@ class BodyInertia:
 class Segment:
     """One moving joint and the body it carries; the joint frame J coincides with B at position 0.
 
-    ``R_PJ``, ``p_PoJo_P``: J in the previous body's frame P. ``axis``: unit vector in J (and B).
-    The joint's position is ``multiplier * q[coordinate] + offset``.
+    ``parent``: the index of the segment whose body carries this one, which comes before it; -1: the root
+    link. ``R_PJ``, ``p_PoJo_P``: J in that body's frame P. ``axis``: unit vector in J (and B). The joint's
+    position is ``multiplier * q[coordinate] + offset``.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Segment:
     axis: Vector
     body: BodyInertia
     coordinate: int
+    parent: int
     multiplier: Scalar = 1
     offset: Scalar = 0
 
@@ -78,7 +80,7 @@ class Segment:
 
 
 def segments_of(chain: Chain) -> tuple[Segment, ...]:
-    """The chain's joints and lumped bodies in their URDF link frames."""
+    """The chain's joints and lumped bodies in their URDF link frames, parents before children."""
     return tuple(
         Segment(
             joint.name,
@@ -88,6 +90,7 @@ def segments_of(chain: Chain) -> tuple[Segment, ...]:
             joint.axis,
             body_inertia(joint.inertia),
             joint.coordinate,
+            joint.parent,
             joint.multiplier,
             joint.offset,
         )
@@ -153,43 +156,43 @@ def without_rounding(body: BodyInertia, *parts: BodyInertia) -> BodyInertia:
 
 
 def regroup(segments: Sequence[Segment], keep: Sequence[Keep]) -> tuple[Segment, ...]:
-    """Move inertia across each joint, tip to root, keeping mass as ``keep`` (one a segment) says.
+    """Move inertia across each joint, children first, keeping mass as ``keep`` (one a segment) says.
 
     What turns with a revolute joint about z without being changed by it may belong to either side: a point
     mass on the axis, a first moment along it, and a second moment S_zz. What slides with a prismatic joint
     and does not turn may too: all second moments. Moved towards the root they become zero in the outer body,
     and zero parameters cost nothing; what reaches the root is dropped, since it never moves. Mass may pay to
-    keep: a body's mass at joint j+1's origin can be chosen so that a first moment of body j vanishes, which
+    keep: a body's mass at the origin of a joint on it can be chosen so that a first moment vanishes, which
     saves more products than the mass costs. [GautierKhalil1990]
 
     The joints' axes must be z (``frames.reframe``). Scalars may be numbers or code expressions.
     """
     regrouped = list(segments)
     for j in range(len(segments) - 1, -1, -1):
-        outer = regrouped[j].body
+        outer, parent = regrouped[j].body, segments[j].parent
         if segments[j].prismatic:
             share = BodyInertia(0, (0, 0, 0), outer.second)
         else:
-            mass = outer.mass - (_kept_mass(regrouped, j, keep[j]) if j else 0)
+            mass = outer.mass - (_kept_mass(regrouped, j, keep[j]) if parent >= 0 else 0)
             share = BodyInertia(mass, (0, 0, outer.moment[2]), (0, 0, 0, 0, 0, outer.second[5]))
         regrouped[j] = replace(segments[j], body=without_rounding(outer - share, outer))
-        if j:
-            inner = regrouped[j - 1].body
+        if parent >= 0:
+            inner = regrouped[parent].body
             gained = moved(share, segments[j].R_PJ, segments[j].p_PoJo_P)
             body = without_rounding(inner + gained, inner, gained)
             if keep[j] != "none":
                 body = _without_moment(body, "xy".index(keep[j]))
-            regrouped[j - 1] = replace(regrouped[j - 1], body=body)
+            regrouped[parent] = replace(regrouped[parent], body=body)
     return tuple(regrouped)
 
 
 def _kept_mass(segments: Sequence[Segment], j: int, keep: Keep) -> Scalar:
-    """The mass for body j to keep: m p_k takes what body j-1 would otherwise hold as h_k."""
+    """The mass for body j to keep: m p_k takes what the body before it would otherwise hold as h_k."""
     if keep == "none":
         return 0
     outer, k = segments[j], "xy".index(keep)
     along = BodyInertia(outer.body.mass, (0, 0, outer.body.moment[2]), (0, 0, 0, 0, 0, 0))
-    total = segments[j - 1].body.moment[k] + moved(along, outer.R_PJ, outer.p_PoJo_P).moment[k]
+    total = segments[outer.parent].body.moment[k] + moved(along, outer.R_PJ, outer.p_PoJo_P).moment[k]
     kept: Scalar = total / outer.p_PoJo_P[k]
     return kept
 

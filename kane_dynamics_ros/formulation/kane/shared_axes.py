@@ -5,7 +5,7 @@ Joints that follow each other with parallel axes form a family, whose bodies can
 no vector is turned within it. What turns instead are the bodies' own inertial parameters and the steps from
 joint to joint, by sums of angles: a few constants rather than every vector of every pass. The shared axes
 are those of one body of the family, or ``UNTURNED``: those in which the family's first joint sits. For the
-last family of a chain the latter leaves nothing to turn at all, and a body that its joint's turn does not
+family at a tip the latter leaves nothing to turn at all, and a body that its joint's turn does not
 change, as a flange of equal second moments across its axis, then stops depending on it.
 """
 
@@ -21,7 +21,10 @@ UNTURNED = -1
 
 @dataclass(frozen=True)
 class Family:
-    """Segments ``first`` to ``last``, their axes parallel; whose axes serve all: a segment's, or UNTURNED."""
+    """Segments ``first`` to ``last``, each on the one before, their axes parallel.
+
+    ``axes``: whose axes serve all: a segment's, or UNTURNED.
+    """
 
     first: int
     last: int
@@ -40,14 +43,28 @@ def own_axes(segments: Sequence[Segment]) -> tuple[Family, ...]:
 def parallel_families(segments: Sequence[Segment]) -> tuple[Family, ...]:
     """Families as large as they can be; the joints' axes must be z (``frames.reframe``).
 
-    Families of several, and the last, are UNTURNED; the others have their own axes.
+    Families of several, and those that carry no other, are UNTURNED; the others have their own axes.
     """
-    starts = [k for k, segment in enumerate(segments) if not k or not _is_identity(segment)]
+    starts = [
+        k
+        for k, segment in enumerate(segments)
+        if not k or segment.parent < k - 1 or not _is_identity(segment)
+    ]
     ends = [*(k - 1 for k in starts[1:]), len(segments) - 1]
+    families = [Family(first, last, UNTURNED) for first, last in zip(starts, ends, strict=True)]
+    at_tips = last_families(segments, families)
     return tuple(
-        Family(first, last, first if first == last < ends[-1] else UNTURNED)
-        for first, last in zip(starts, ends, strict=True)
+        replace(family, axes=family.first) if family.first == family.last and k not in at_tips else family
+        for k, family in enumerate(families)
     )
+
+
+def last_families(segments: Sequence[Segment], families: Sequence[Family]) -> list[int]:
+    """The indices of the families that carry no other."""
+    carriers = {segments[family.first].parent for family in families}
+    return [
+        k for k, family in enumerate(families) if not carriers & set(range(family.first, family.last + 1))
+    ]
 
 
 def placements_in_shared_axes(
@@ -68,10 +85,11 @@ def placements_in_shared_axes(
         return _turn(segments, q, sine_cosine, outer, inner)
 
     placements: list[Placement] = []
-    lead: Turn | None = None
+    axes: list[int] = []  # of each segment: whose axes serve it, the number before its family's for UNTURNED
     for family in families:
-        base = family.first - 1
+        base, parent = family.first - 1, segments[family.first].parent
         chosen = base if family.axes == UNTURNED else family.axes
+        lead = turn(parent, axes[parent]) if parent >= 0 else None
         for k in range(family.first, family.last + 1):
             segment, first = segments[k], k == family.first
             before = lead if first else turn(k - 1, chosen)
@@ -88,7 +106,7 @@ def placements_in_shared_axes(
                     lead if first else None,
                 )
             )
-        lead = turn(family.last, chosen)
+            axes.append(chosen)
     return tuple(placements)
 
 

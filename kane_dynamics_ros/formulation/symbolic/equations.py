@@ -30,18 +30,22 @@ InverseDynamics = Callable[..., Any]  # (chain, q, qd, qdd, gravity) -> tau, gen
 # A chain whose masses, lengths and inertias are symbols, and whose other numbers are exact
 #
 # Numbers carry the body's index, root to tip from 1 (0 is the root link). ``m_2``: mass. ``r_y2``: the centre
-# of mass of body 2 along its y. ``l_y2``: the next joint's (or the tip's) place on body 2 along y. ``J_y2``:
-# its central moment of inertia about y; ``J_xy2``: the entry off the diagonal. Zeros stay zeros, so that
-# the chain keeps its structure.
+# of mass of body 2 along its y. ``l_y2``: the next joint's (or the tip's) place on body 2 along y
+# (``l_y2_5``: that of body 5's joint where another one on body 2 comes first; ``l_y2_T``: the tip's where
+# joints do). ``J_y2``: its central moment of inertia about y; ``J_xy2``: the entry off the diagonal. Zeros
+# stay zeros, so that the chain keeps its structure.
 
 
 def symbolic_chain(chain: Chain) -> Chain:
     """The chain with symbols for its physical numbers; angles are kept, exact where simple."""
-    n = len(chain.joints)
-    joints = tuple(_symbolic_joint(joint, index + 1) for index, joint in enumerate(chain.joints))
-    return replace(
-        chain, joints=joints, R_BT=_exact_matrix(chain.R_BT), p_BoTo_B=_symbols("l", chain.p_BoTo_B, n)
+    carriers = [joint.parent + 1 for joint in chain.joints]  # bodies by their numbers
+    joints = tuple(
+        _symbolic_joint(joint, k + 1, f"_{k + 1}" if carriers[k] in carriers[:k] else "")
+        for k, joint in enumerate(chain.joints)
     )
+    tip = chain.tip_body + 1
+    p_BoTo_B = _symbols("l", chain.p_BoTo_B, f"{tip}_T" if tip in carriers else tip)
+    return replace(chain, joints=joints, R_BT=_exact_matrix(chain.R_BT), p_BoTo_B=p_BoTo_B)
 
 
 def renamed(chain: Chain, names: Mapping[str, Any]) -> Chain:
@@ -77,12 +81,13 @@ def exact(value: float) -> Any:
     return (-1 if value < 0 else 1) * sympy.sqrt(sympy.Rational(square.numerator, square.denominator))
 
 
-def _symbolic_joint(joint: ChainJoint, body: int) -> ChainJoint:
+def _symbolic_joint(joint: ChainJoint, body: int, other: str) -> ChainJoint:
+    """``other`` tells its place from that of a joint before it on the same body."""
     inertia = joint.inertia
     return replace(
         joint,
         R_PJ=_exact_matrix(joint.R_PJ),
-        p_PoJo_P=_symbols("l", joint.p_PoJo_P, body - 1),
+        p_PoJo_P=_symbols("l", joint.p_PoJo_P, f"{joint.parent + 1}{other}"),
         axis=tuple(exact(value) for value in joint.axis),
         inertia=Inertia(
             _symbol("m", inertia.mass, body),
@@ -102,14 +107,14 @@ def _symbolic_tensor(tensor: Any, body: int) -> Any:
     return tuple(tuple(entry(i, j) for j in range(3)) for i in range(3))
 
 
-def _symbols(name: str, vector: Any, body: int) -> Any:
+def _symbols(name: str, vector: Any, body: int | str) -> Any:
     return tuple(
         _symbol(f"{name}_{axis}", value, body, separator="")
         for axis, value in zip(_AXES, vector, strict=True)
     )
 
 
-def _symbol(name: str, value: float, body: int, separator: str = "_") -> Any:
+def _symbol(name: str, value: float, body: int | str, separator: str = "_") -> Any:
     return sympy.Symbol(f"{name}{separator}{body}") if abs(value) > _NEGLIGIBLE else 0
 
 

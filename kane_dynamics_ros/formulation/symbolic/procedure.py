@@ -127,11 +127,10 @@ def _inertia(body: _Body, r: int) -> Any:
 
 
 def _cosines(placements: Sequence[Placement], bodies: Sequence[_Body]) -> Iterator[tuple[str, Matrix]]:
-    previous = "N"
     for placement, body in zip(placements, bodies, strict=True):
+        previous = bodies[placement.parent].name if placement.parent >= 0 else "N"
         columns = [placement.to_previous(axis) for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
         yield f"{previous}_R_{body.name}", transpose((columns[0], columns[1], columns[2]))
-        previous = body.name
     yield from ((f"N_R_{body.name}", body.R_NB) for body in bodies[1:])
 
 

@@ -24,17 +24,22 @@ Fourier: TypeAlias = dict[Harmonic, Any]  # coefficient of exp(i k.q), a SymPy n
 def parallel_groups(chain: Chain) -> Groups:
     """All coordinates, those of neighbouring joints about parallel axes together."""
     groups: list[set[int]] = []
-    axis = np.zeros(3)  # of the last turning joint, in the present body's axes
+    turning: list[
+        tuple[Any, set[int]]
+    ] = []  # the last turning joint up to each body: its axis, and its group
     for joint in chain.joints:
+        axis, group = turning[joint.parent] if joint.parent >= 0 else (np.zeros(3), set())
         axis = np.array(joint.R_PJ, dtype=float).T @ axis
         own = np.array(joint.axis, dtype=float)
         if joint.kind == "prismatic":
-            groups.insert(0, {joint.coordinate})  # it parts no neighbours
+            groups.append({joint.coordinate})  # it parts no neighbours
+            turning.append((axis, group))
             continue
         if not axis.any() or np.linalg.norm(np.cross(axis, own)) > _PARALLEL:
-            groups.append(set())
-        groups[-1].add(joint.coordinate)
-        axis = own
+            group = set()
+            groups.append(group)
+        group.add(joint.coordinate)
+        turning.append((own, group))
     return tuple(sorted(tuple(sorted(group)) for group in _disjoint(groups)))
 
 

@@ -33,10 +33,14 @@ def acceleration_energy(
 ) -> Any:
     """S - sum m g.a, (1, 1): the part of the acceleration energy, and of gravity's, that holds qdd."""
     energy: Any = np.zeros((1, 1), dtype=int)
-    R, w, alpha, a = np.eye(3, dtype=int), *(column((0, 0, 0)) for _ in range(3))
+    still = column((0, 0, 0))
+    root: tuple[Any, Any, Any, Any] = np.eye(3, dtype=int), still, still, still
+    bodies: list[tuple[Any, Any, Any, Any]] = []
     for joint, inertias in zip(chain.joints, body_inertias(chain, payload), strict=True):
         s, sd, sdd = _joint_position(joint, q, qd, qdd)
-        R, w, alpha, a = _next_body(joint, (R, w, alpha, a), s, sd, sdd)
+        before = bodies[joint.parent] if joint.parent >= 0 else root
+        R, w, alpha, a = _next_body(joint, before, s, sd, sdd)
+        bodies.append((R, w, alpha, a))
         for inertia in inertias:
             r = R @ column(inertia.com)
             J = R @ np.array(inertia.tensor) @ R.T

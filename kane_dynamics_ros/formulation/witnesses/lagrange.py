@@ -40,9 +40,11 @@ def energies(chain: Chain, q: Any, qd: Any, gravity: Any, payload: Inertia | Non
     acceleration in the root frame (3,) [m/s^2]. [Hussain2016] eqs. (44), (45) are those of three links.
     """
     kinetic, potential = np.zeros((1, 1), dtype=int), np.zeros((1, 1), dtype=int)
-    R_0B, p_0Bo_0 = np.eye(3, dtype=int), column((0, 0, 0))
-    w_B, v_Bo_B = column((0, 0, 0)), column((0, 0, 0))
+    still = column((0, 0, 0))
+    root: tuple[Any, Any, Any, Any] = np.eye(3, dtype=int), still, still, still
+    bodies: list[tuple[Any, Any, Any, Any]] = []
     for joint, inertias in zip(chain.joints, body_inertias(chain, payload), strict=True):
+        R_0B, p_0Bo_0, w_B, v_Bo_B = bodies[joint.parent] if joint.parent >= 0 else root
         s = joint.multiplier * q[joint.coordinate] + joint.offset
         sd = joint.multiplier * qd[joint.coordinate]
         R_PB, p_PoBo_P, spin, slide = _joint_motion(joint, s)
@@ -50,6 +52,7 @@ def energies(chain: Chain, q: Any, qd: Any, gravity: Any, payload: Inertia | Non
         w_B = transpose(R_PB) @ w_B + spin * sd
         p_0Bo_0 = p_0Bo_0 + R_0B @ p_PoBo_P
         R_0B = R_0B @ R_PB
+        bodies.append((R_0B, p_0Bo_0, w_B, v_Bo_B))
         for inertia in inertias:
             com = column(inertia.com)
             v_Bcm_B = v_Bo_B + skew(w_B) @ com

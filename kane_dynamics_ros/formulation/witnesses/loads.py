@@ -36,9 +36,9 @@ class Actuation:
 def body_inertias(chain: Chain, payload: Inertia | None) -> list[list[Inertia]]:
     """The rigid bodies fixed to each moving frame of the chain, in that frame's axes.
 
-    The payload, given in the tip frame, rides on the last frame.
+    The payload, given in the tip frame, rides on the frame that the tip is fixed in.
     """
     inertias = [[joint.inertia] for joint in chain.joints]
-    if payload is not None and inertias:
-        inertias[-1].append(moved_inertia(Pose(chain.R_BT, chain.p_BoTo_B), payload))
+    if payload is not None:
+        inertias[chain.tip_body].append(moved_inertia(Pose(chain.R_BT, chain.p_BoTo_B), payload))
     return inertias

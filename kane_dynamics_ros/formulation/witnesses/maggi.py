@@ -51,9 +51,12 @@ def inverse_dynamics(
 
 def redundant_coordinates(chain: Chain, q: Any, payload: Inertia | None = None) -> Iterator[BodyCoordinates]:
     """The redundant coordinates of every body at joint positions ``q``, eq. (12) solved for them."""
-    R, p = np.eye(3, dtype=int), column((0, 0, 0))
+    root: tuple[Any, Any] = np.eye(3, dtype=int), column((0, 0, 0))
+    frames: list[tuple[Any, Any]] = []
     for joint, inertias in zip(chain.joints, body_inertias(chain, payload), strict=True):
-        R, p = _next_frame(joint, R, p, joint.multiplier * q[joint.coordinate] + joint.offset)
+        before = frames[joint.parent] if joint.parent >= 0 else root
+        R, p = _next_frame(joint, *before, joint.multiplier * q[joint.coordinate] + joint.offset)
+        frames.append((R, p))
         for inertia in inertias:
             yield BodyCoordinates(p + R @ column(inertia.com), R, inertia)
 
