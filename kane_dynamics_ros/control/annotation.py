@@ -6,7 +6,7 @@ itself jumps, because acceleration or velocity do at a point, a second point ``J
 the effort after the jump. The last effort is the one that holds the arm at rest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -17,9 +17,15 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.law import Law, efforts_by_term
 from kane_dynamics_ros.control.limits import MotionLimits
 from kane_dynamics_ros.control.plan import Prepared, Spline, prepare
-from kane_dynamics_ros.control.rejections import EffortBeyondLimitError, NoPointsError, TooManyPointsError
 from kane_dynamics_ros.control.splines import evaluate_many
-from kane_dynamics_ros.control.validation import NANOSECOND, RequestPoint, Rules, TrajectoryRequest, Waypoints
+from kane_dynamics_ros.control.validation import (
+    NANOSECOND,
+    RequestPoint,
+    Rules,
+    TrajectoryError,
+    TrajectoryRequest,
+    Waypoints,
+)
 
 JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned
 CHECKS = np.linspace(0.0, 1.0, 9)[1:-1]  # where each interval is compared with the true effort
@@ -71,14 +77,21 @@ def annotate(
     limits: Array,
     accuracy: Accuracy,
     motion: MotionLimits | None = None,
+    abandoned: Callable[[], bool] = lambda: False,
 ) -> TrajectoryRequest:
     """The request with ``effort`` at every point and points added. Raises ``TrajectoryError``.
 
     ``limits`` (n,) are the largest efforts, ``motion`` the limits on positions and velocities. The terms that
-    ``law`` has switched off are left out.
+    ``law`` has switched off are left out. The way to a first point that is later than 0 s is not known here
+    and gets no effort: over it, joint_trajectory_controller lets the effort rise from 0. Once ``abandoned``
+    is true, the work ends with the code ``abandoned``.
     """
     if not request.points:
-        raise NoPointsError
+        raise TrajectoryError(
+            "the trajectory has no points; efforts can be given to one point or more", "no_points"
+        )
+    if len(request.points) > accuracy.max_points:
+        raise _too_many(accuracy)
     prepared = prepare(request, law.rigid.joints, Rules(), None if motion is None else motion.check)
     pieces = _pieces(prepared)
     if motion is not None:
@@ -88,11 +101,23 @@ def annotate(
     errors = _allowed(pieces, desired, limits, accuracy.error)
     rows: list[Row] = []
     for piece in pieces:
+        if abandoned():
+            raise TrajectoryError("the node ends", "abandoned")
         _extend(rows, piece, desired, errors, accuracy)
     _check_efforts(rows, limits, law)
     order = [law.rigid.joint_names.index(name) for name in request.names]
     given = {point.time_ns: point for point in request.points}
     return replace(request, points=tuple(_point(row, given.get(row.time_ns), order) for row in rows))
+
+
+def _too_many(accuracy: Accuracy) -> TrajectoryError:
+    within = "a hundredth of each joint's largest" if accuracy.error is None else f"{accuracy.error:g}"
+    return TrajectoryError(
+        f"linear efforts within {within} of the true ones need more than {accuracy.max_points} points; allow "
+        "a larger error, or more points",
+        "too_many_points",
+        allowed=accuracy.max_points,
+    )
 
 
 def _pieces(prepared: Prepared) -> list[SplinePiece]:
@@ -137,7 +162,7 @@ def _extend(rows: list[Row], piece: SplinePiece, law: Law, errors: Array, accura
     for time_ns, state, tau in zip(times, states, _efforts(law, states), strict=True):
         rows.append(Row(int(time_ns), state, tau, piece.carried))
     if len(rows) > accuracy.max_points:
-        raise TooManyPointsError(accuracy.max_points, accuracy.error)
+        raise _too_many(accuracy)
 
 
 def _refined(piece: SplinePiece, law: Law, errors: Array, accuracy: Accuracy) -> NDArray[Any]:
@@ -152,7 +177,7 @@ def _refined(piece: SplinePiece, law: Law, errors: Array, accuracy: Accuracy) ->
             return _thinned(piece, law, times, errors)
         times = np.sort(np.concatenate((times, (begin + length // 2)[split])))
         if len(times) > accuracy.max_points:
-            raise TooManyPointsError(accuracy.max_points, accuracy.error)
+            raise _too_many(accuracy)
 
 
 def _thinned(piece: SplinePiece, law: Law, times: NDArray[Any], errors: Array) -> NDArray[Any]:
@@ -183,7 +208,13 @@ def _check_efforts(rows: Sequence[Row], limits: Array, law: Law) -> None:
     for row in rows:
         for name, effort, limit in zip(law.rigid.joint_names, row.tau, limits, strict=True):
             if abs(effort) > limit:
-                raise EffortBeyondLimitError(name, float(effort), float(limit), row.time_ns * NANOSECOND)
+                raise TrajectoryError(
+                    f"joint {name!r} needs an effort of {effort:g} at {row.time_ns * NANOSECOND:.3f} s from "
+                    f"the start; the limit is {limit:g}; move more slowly",
+                    "effort_limit",
+                    joint=name,
+                    found=float(effort),
+                )
 
 
 def _point(row: Row, given: RequestPoint | None, order: list[int]) -> RequestPoint:

@@ -3,27 +3,27 @@
 A trajectory is accepted, then finished or dropped; or it is refused, with the reason.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.control.rejections import TrajectoryError
+from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError
 
 TrajectoryState = Literal["accepted", "refused", "dropped", "finished"]
-Cause = Literal["", "replaced", "stopped", "path_tolerance", "goal_tolerance", "fault"]
+Cause = Literal["", "replaced", "stopped", "cancelled", "path_tolerance", "goal_tolerance", "fault"]
 
 
 @dataclass(frozen=True)
 class Tolerances:
-    """joint_trajectory_controller's ``constraints``: largest position errors (n,) [rad or m].
+    """joint_trajectory_controller's ``constraints``: largest errors while moving and at the goal.
 
-    While moving and at the goal; 0 switches a check off.
-
-    The goal's must hold, and no joint be faster than ``stopped_velocity`` [rad/s or m/s], within
+    Of positions (n,) [rad or m] and, where not None, of velocities (n,) [rad/s or m/s]; 0 switches a check
+    off. The goal's must hold, and no joint be faster than ``stopped_velocity`` [rad/s or m/s], within
     ``goal_time`` [s] after the end of the motion; a ``goal_time`` of 0 waits for ever.
     """
 
@@ -31,6 +31,8 @@ class Tolerances:
     goal: Array
     goal_time: float = 0.0
     stopped_velocity: float = 0.0
+    trajectory_velocity: Array | None = None
+    goal_velocity: Array | None = None
 
     @cached_property
     def _weights(self) -> Array:
@@ -40,16 +42,74 @@ class Tolerances:
     def _goal_weights(self) -> Array:
         return _inverse(self.goal)
 
-    def violated(self, error: Array) -> int | None:
-        """The joint whose error (n,) is worst, if it is too large while moving."""
-        return _worst(error * self._weights)
+    @property
+    def measures(self) -> bool:
+        """Whether anything is asked of the arm at its goal."""
+        asked = self.goal.any() or (self.goal_velocity is not None and self.goal_velocity.any())
+        return bool(asked or self.stopped_velocity)
+
+    def violated(self, error: Array, reference: Array, qd: Array) -> int | None:
+        """The joint whose error of position (n,) or else of velocity is worst, if too large while moving."""
+        joint = _worst(error * self._weights)
+        if joint is None and self.trajectory_velocity is not None:
+            joint = _worst((reference[1] - qd) * _inverse(self.trajectory_velocity))
+        return joint
 
     def missed(self, error: Array, qd: Array) -> int | None:
         """The joint that is not at its goal, or has not come to rest there; None when all have."""
         joint = _worst(error * self._goal_weights)
+        if joint is None and self.goal_velocity is not None:
+            joint = _worst(qd * _inverse(self.goal_velocity))
         if joint is None and self.stopped_velocity:
             joint = _worst(qd / self.stopped_velocity)
         return joint
+
+
+def own_tolerances(goal: Any, joint_names: Sequence[str], defaults: Tolerances) -> Tolerances:
+    """The tolerances of a FollowJointTrajectory goal; 0 means the default, a negative one none.
+
+    Raises ``TrajectoryError``, "tolerance": for a joint that the model does not have, a number that is not
+    finite, and an acceleration, which nobody measures.
+    """
+    for each in (*goal.path_tolerance, *goal.goal_tolerance):
+        if each.name not in joint_names:
+            raise TrajectoryError(
+                f"a tolerance for the unknown joint {each.name!r}; the model's joints are "
+                f"{', '.join(map(repr, joint_names))}",
+                "tolerance",
+                joint=each.name,
+            )
+        if not math.isfinite(each.position + each.velocity + each.acceleration):
+            raise TrajectoryError(
+                f"a tolerance of joint {each.name!r} is not finite; give a number, 0 for the parameter's, or "
+                "a negative one for none",
+                "tolerance",
+                joint=each.name,
+            )
+        if each.acceleration > 0.0:
+            raise TrajectoryError(
+                f"a tolerance of {each.acceleration:g} for the acceleration of joint {each.name!r}: joint "
+                "states have no accelerations to compare with; give 0 or a negative one",
+                "tolerance",
+                joint=each.name,
+            )
+    path = {each.name: each for each in goal.path_tolerance}
+    end = {each.name: each for each in goal.goal_tolerance}
+    none = np.zeros(len(joint_names))
+    time = goal.goal_time_tolerance.sec + goal.goal_time_tolerance.nanosec / SECOND_NS
+
+    def merged(asked: dict[str, Any], field: str, default: Array) -> Array:
+        values = [getattr(asked[name], field) if name in asked else 0.0 for name in joint_names]
+        return np.array([max(x, 0.0) if x else y for x, y in zip(values, default.tolist(), strict=True)])
+
+    return replace(
+        defaults,
+        trajectory=merged(path, "position", defaults.trajectory),
+        goal=merged(end, "position", defaults.goal),
+        trajectory_velocity=merged(path, "velocity", none) if path else None,
+        goal_velocity=merged(end, "velocity", none) if end else None,
+        goal_time=max(time, 0.0) if time else defaults.goal_time,
+    )
 
 
 @dataclass(frozen=True)
@@ -81,23 +141,26 @@ class TrajectoryOutcome:
     @property
     def by_sender(self) -> bool:
         """Whether it was dropped because a sender asked for something else."""
-        return self.cause in ("replaced", "stopped")
+        return self.cause in ("replaced", "stopped", "cancelled")
 
 
 @dataclass(frozen=True)
 class Goal:
     """A trajectory that was accepted, with its start and end on the clock of trajectories [ns].
 
-    ``tolerances`` are its own; None: those of the settings.
+    ``tolerances`` are its own; None: those of the settings. ``stops``: it has no points and asks to stop.
     """
 
     ticket: Ticket
     start_ns: int
     end_ns: int
     tolerances: Tolerances | None = None
+    stops: bool = False
 
 
-HOLDS = "a request to stop: the position is held"  # without points, or with nothing to do
+HOLDS = "a request to stop: the position is held"
+REACHED = "the last point is reached and held"
+ENDED = "the motion has ended; no goal tolerance is set, so that nobody knows whether the arm followed"
 
 
 class Goals:
@@ -113,16 +176,19 @@ class Goals:
         self.drop(why, "replaced", goal.start_ns)
         self.open.append(goal)
         duration = (goal.end_ns - goal.start_ns) * 1e-9
-        self._report(goal.ticket, "accepted", f"takes {duration:.3f} s" if duration else HOLDS)
+        self._report(goal.ticket, "accepted", HOLDS if goal.stops else f"takes {duration:.3f} s")
 
-    def start_last(self, start_ns: int) -> None:
+    def start_last(self, start_ns: int, end_ns: int) -> None:
         """The newest goal starts at ``start_ns`` [ns]: later than it was taken, with the next state."""
-        goal = self.open.pop()
-        self.open.append(_moved(goal, start_ns - goal.start_ns))
+        self.open[-1] = replace(self.open[-1], start_ns=start_ns, end_ns=end_ns)
 
     def refuse(self, ticket: Ticket, error: TrajectoryError) -> None:
         """Report a trajectory that is not followed."""
         self._outcomes.append(refusal(ticket, error))
+
+    def find(self, number: int) -> Goal | None:
+        """The open goal of a trajectory's number."""
+        return next((goal for goal in self.open if goal.ticket.number == number), None)
 
     def drop(self, reason: str, cause: Cause = "fault", from_ns: int = 0) -> bool:
         """Drop the goals that would end after ``from_ns``; whether there was one."""
@@ -132,15 +198,25 @@ class Goals:
             self._report(goal.ticket, "dropped", reason, cause)
         return bool(dropped)
 
-    def finish(self) -> None:
-        """The first goal has been reached."""
+    def finish(self, measured: bool) -> None:
+        """The first goal has ended well; ``measured``: the arm is known to be there."""
         goal = self.open.pop(0)
-        reached = goal.end_ns > goal.start_ns
-        self._report(goal.ticket, "finished", "the last point is reached and held" if reached else HOLDS)
+        self._report(goal.ticket, "finished", HOLDS if goal.stops else REACHED if measured else ENDED)
+
+    def drop_first(self, reason: str, cause: Cause) -> None:
+        """Drop the first goal alone."""
+        self._report(self.open.pop(0).ticket, "dropped", reason, cause)
+
+    def cancel(self, goal: Goal) -> None:
+        """Drop an open goal alone, as its sender asked."""
+        self.open.remove(goal)
+        self._report(goal.ticket, "dropped", "cancelled", "cancelled")
 
     def shift(self, by_ns: int) -> None:
         """The clock of trajectories was stepped."""
-        self.open = [_moved(goal, by_ns) for goal in self.open]
+        self.open = [
+            replace(goal, start_ns=goal.start_ns + by_ns, end_ns=goal.end_ns + by_ns) for goal in self.open
+        ]
 
     @property
     def pending(self) -> bool:
@@ -171,7 +247,3 @@ def _worst(shares: Array) -> int | None:
         return None
     worst = int(np.abs(shares).argmax())
     return worst if abs(shares[worst]) > 1.0 else None
-
-
-def _moved(goal: Goal, by_ns: int) -> Goal:
-    return replace(goal, start_ns=goal.start_ns + by_ns, end_ns=goal.end_ns + by_ns)

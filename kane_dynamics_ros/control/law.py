@@ -131,6 +131,12 @@ def position_error(law: Law, q_d: Array, q: Array) -> Array:
     return error
 
 
+def has_stiffness(law: Law) -> NDArray[np.bool_]:
+    """The joints (n,) that are drawn towards the reference's position; the others may be anywhere."""
+    feedback = law.mode in ("feedforward_pd", "computed_torque")
+    return law.kp > 0.0 if feedback else np.zeros(len(law.kp), dtype=np.bool_)
+
+
 def _all_rigid_terms(switches: TermSwitches) -> bool:
     return switches.inertia and switches.coriolis and switches.gravity
 

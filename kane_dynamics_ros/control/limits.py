@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.plan import Spline
-from kane_dynamics_ros.control.validation import NANOSECOND
+from kane_dynamics_ros.control.plan import Joined, Spline, sample
+from kane_dynamics_ros.control.validation import NANOSECOND, TrajectoryError
 from kane_dynamics_ros.runtime import DynamicsModel, JointInfo
 
 SAMPLES_PER_SEGMENT = 17  # misses at most 1/1024 of a cubic's bulge between samples
+ENTRY_SAMPLES = 33  # of the way into a trajectory, likewise 1/4096
+STEP_TIME = 0.02  # [s] of the velocity limit, by which a first point at time 0 may be beside the reference
 GRAVITY_POSTURES = 500  # find 90 % or more of the largest gravity effort of 300,000, on three arms
 TOLERANCE = 1e-6  # [rad] or [m], and per second: a planner's rounding, not a violation
 FAR = 0.2  # of the range between the limits: further outside than any arm is pushed
@@ -103,7 +104,7 @@ class MotionLimits:
     fastest: Array
 
     def check(self, spline: Spline, named: NDArray[np.bool_] | None = None) -> None:
-        """Refuse a motion that leaves the limits. Raises ``OutsideLimitsError``.
+        """Refuse a motion that leaves the limits: a ``TrajectoryError``, ``outside_limits``.
 
         ``spline`` has one start more than segments: the end of the last one. Points and the motion between
         them are checked; of the positions only those of joints that are ``named`` (n,).
@@ -115,18 +116,43 @@ class MotionLimits:
         self._check("position", q, times, lower, upper)
         self._check("velocity", qd, times, -self.fastest, self.fastest)
 
+    def check_start(self, found: Joined, start_ns: int, everything: bool) -> None:
+        """Refuse a trajectory that begins with a step. Raises ``TrajectoryError``.
+
+        A step is a first point due at once that is further from the reference than the velocity limits cover
+        in ``STEP_TIME``. ``start_ns`` is when the trajectory's time is 0. With ``everything``, the way into
+        the trajectory is checked too, as ``check`` does.
+        """
+        step, allowed = np.abs(found.step), self.fastest * STEP_TIME
+        if (step > allowed + TOLERANCE).any():
+            j = int(np.argmax(step - allowed))
+            raise TrajectoryError(
+                f"the first point is due at once, {step[j]:.3g} from the reference of joint "
+                f"{self.joints[j]!r}: a step; allowed is {allowed[j]:.3g}, what its velocity limit covers in "
+                f"{STEP_TIME:g} s; give the first point a later time",
+                "step",
+                joint=self.joints[j],
+                found=float(step[j]),
+            )
+        if everything and found.entered_ns > found.begin_ns:
+            times = np.linspace(found.begin_ns, found.entered_ns, ENTRY_SAMPLES).round().astype(np.int64)
+            states = np.array([sample(found.plan, time) for time in times.tolist()])
+            since = (times - start_ns) * NANOSECOND
+            self._check("position", states[:, 0], since, self.lower, self.upper)
+            self._check("velocity", states[:, 1], since, -self.fastest, self.fastest)
+
     def _check(self, quantity: str, values: Array, times: Array, lower: Array, upper: Array) -> None:
         """Raise for the first value (N, n) outside its joint's limits."""
         outside = np.argwhere((values < lower - TOLERANCE) | (values > upper + TOLERANCE))
         if outside.size:
             row, j = (int(index) for index in outside[0])
-            raise rejections.OutsideLimitsError(
-                quantity,
-                self.joints[j],
-                float(values[row, j]),
-                float(lower[j]),
-                float(upper[j]),
-                float(times[row]),
+            raise TrajectoryError(
+                f"{quantity} of joint {self.joints[j]!r} reaches {values[row, j]:g} at {times[row]:.3f} s "
+                f"from the start; the limits are {lower[j]:g} to {upper[j]:g}",
+                "outside_limits",
+                quantity=quantity,
+                joint=self.joints[j],
+                found=float(values[row, j]),
             )
 
 

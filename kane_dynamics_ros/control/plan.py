@@ -3,26 +3,27 @@
 ``hold_at`` makes the first plan, ``hold_from`` stops, and ``sample`` gives the reference at a time. A new
 trajectory is taken in two steps: ``prepare`` does all that takes long and does not depend on the running
 plan, block by block, so that another thread may do it; ``joined`` puts the result behind the running plan at
-once. The same rules as joint_trajectory_controller's: the move to the first point is interpolated unless that
-point's time is 0, points already past are dropped, a future start keeps the old motion until then, and the
-last point is held after the end.
+once. The same rules as joint_trajectory_controller's: the move to the first point is interpolated, points
+already past are dropped, a future start keeps the old motion until then, and the last point is held after the
+end. Unlike there, the reference never steps: not to a first point at time 0 either.
 """
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.control import rejections
 from kane_dynamics_ros.control.splines import constant, evaluate, segments
 from kane_dynamics_ros.control.validation import (
     BLOCK,
     NANOSECOND,
     Rules,
+    TrajectoryError,
     TrajectoryRequest,
     Waypoints,
     checked_waypoints,
@@ -30,27 +31,39 @@ from kane_dynamics_ros.control.validation import (
 from kane_dynamics_ros.runtime import JointInfo
 
 STOP_KNOTS = 17  # at which a motion that comes to rest is evaluated
+REST_TIME = 0.5  # [s] in which joints that a trajectory does not name come to rest
+BLEND_TIME = 0.2  # [s] over which a start beside the reference fades into the trajectory
+NO_DIFFERENCE = 1e-9  # [rad or m, and per second] rounding of times in nanoseconds
 
 
 @dataclass(frozen=True)
 class Spline:
     """Consecutive segments: the start [ns] of each (m,), and their coefficients (m, 6, n).
 
-    ``offset`` (n,), if any, adds to the positions. The last segment goes on until the next spline starts.
+    The last segment goes on until the next spline starts. ``offset``, if any, is a motion that adds to it.
     """
 
     starts_ns: NDArray[np.int64]
     segments: Array
-    offset: Array | None = None
+    offset: "Spline | None" = None
+
+    @property
+    def end_ns(self) -> int:
+        """When the last segment begins, the offset's included [ns]."""
+        end = int(self.starts_ns[-1])
+        return end if self.offset is None else max(end, self.offset.end_ns)
 
     def at(self, now_ns: int) -> Array:
         """Position, velocity and acceleration (3, n); before the start, the first state."""
         index = max(bisect_right(self.starts_ns.data, now_ns) - 1, 0)
         since_ns = max(now_ns - int(self.starts_ns[index]), 0)
         state = evaluate(self.segments[index], since_ns * NANOSECOND)
-        if self.offset is not None:
-            state[0] += self.offset
-        return state
+        return state if self.offset is None else state + self.offset.at(now_ns)
+
+    def shifted(self, by_ns: int) -> "Spline":
+        """The same motion, ``by_ns`` later."""
+        offset = None if self.offset is None else self.offset.shifted(by_ns)
+        return Spline(self.starts_ns + by_ns, self.segments, offset)
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,7 @@ class Plan:
     @cached_property
     def end_ns(self) -> int:
         """When the motion ends and the hold begins [ns]."""
-        return int(self.splines[-1].starts_ns[-1])
+        return self.splines[-1].end_ns
 
     @cached_property
     def hold(self) -> Array:
@@ -120,7 +133,7 @@ def slowed(plan: Plan, now_ns: int, duration: float) -> Plan:
 
 def shifted(plan: Plan, by_ns: int) -> Plan:
     """The motion, ``by_ns`` later: what a step of the clock leaves as it was."""
-    return Plan(tuple(Spline(each.starts_ns + by_ns, each.segments, each.offset) for each in plan.splines))
+    return Plan(tuple(each.shifted(by_ns) for each in plan.splines))
 
 
 def prepare(
@@ -149,34 +162,91 @@ def prepare(
     return Prepared(waypoints, coefficients)
 
 
-def joined(
-    plan: Plan, prepared: Prepared, joints: Sequence[JointInfo], start_ns: int, now_ns: int
-) -> tuple[Plan, Spline | None]:
-    """The plan that goes on to a trajectory from ``start_ns`` on. Raises ``AlreadyPastError``.
+class Joined(NamedTuple):
+    """A plan that goes on to a trajectory, and what of it is not checked yet.
 
-    The new motion begins at the reference of the running plan, with its velocity and acceleration. The second
-    result is the move to the first point, which is not checked yet, at times from the trajectory's start;
-    None where there is none.
+    The way into the trajectory lasts from ``begin_ns`` to ``entered_ns``. ``step`` (n,) is how far the first
+    position is from the reference where it is due at once, else 0.
+    """
+
+    plan: Plan
+    begin_ns: int
+    entered_ns: int
+    step: Array
+
+
+def joined(plan: Plan, prepared: Prepared, joints: Sequence[JointInfo], start_ns: int, now_ns: int) -> Joined:
+    """The plan that goes on to a trajectory from ``start_ns`` on. Raises ``TrajectoryError``, "already_past".
+
+    The reference never steps. The new motion begins at the running plan's position, with its velocity and
+    acceleration where the first point carries them. Where the first point is due at once, what lies between
+    it and the reference fades within ``BLEND_TIME``. Joints that the trajectory does not name come to rest on
+    the way they are on, within ``REST_TIME``.
     """
     points, from_ns = prepared.waypoints, max(start_ns, now_ns)
     arrivals = points.times_ns + start_ns
     first = 0 if arrivals[0] == from_ns else int(np.searchsorted(arrivals, from_ns, side="right"))
     if first == len(arrivals):
-        raise rejections.AlreadyPastError(from_ns - int(arrivals[-1]))
+        age = (from_ns - int(arrivals[-1])) * NANOSECOND
+        raise TrajectoryError(
+            f"the last point's time is {age:.3f} s in the past; stamp the header with a later start, or with "
+            "0 to start at reception",
+            "already_past",
+            age=age,
+        )
     reference = sample(plan, from_ns)
-    offset = points.offset(joints, reference[0])
-    motion = Spline(arrivals[first:], prepared.segments[first:], offset)
+    offset = _offset(plan, points, joints, reference, from_ns)
+    begin = reference if offset is None else reference - offset.at(from_ns)
+    at_first = np.stack((points.q[first], points.qd[first], points.qdd[first]))
     before = _needed_until(plan, now_ns, from_ns)
+    step = np.zeros(len(joints))
     if arrivals[first] == from_ns:
-        return Plan((*before, motion)), None
-    q = points.q[first] if offset is None else points.q[first] + offset
-    duration = np.array([(int(arrivals[first]) - from_ns) * NANOSECOND])
-    ends = np.stack((reference, (q, points.qd[first], points.qdd[first])), axis=1)
-    coefficients = segments(ends[0], ends[1], ends[2], duration)
-    move = Spline(np.array([from_ns]), coefficients)
-    return Plan((*before, move, motion)), Spline(
-        np.array([from_ns, arrivals[first]]) - start_ns, coefficients
-    )
+        difference = begin - at_first
+        step = difference[0]
+        if np.nanmax(np.abs(difference)) > NO_DIFFERENCE:
+            offset = _fading(difference, from_ns, offset)
+    else:
+        duration = np.array([(int(arrivals[first]) - from_ns) * NANOSECOND])
+        ends = np.stack((begin, at_first), axis=1)
+        move = segments(ends[0], ends[1], ends[2], duration)
+        before.append(Spline(np.array([from_ns]), move, offset))
+    motion = Spline(arrivals[first:], prepared.segments[first:], offset)
+    entered_ns = max(int(arrivals[first]), from_ns if offset is None else offset.end_ns)
+    return Joined(Plan((*before, motion)), from_ns, entered_ns, step)
+
+
+def _offset(
+    plan: Plan, points: Waypoints, joints: Sequence[JointInfo], reference: Array, from_ns: int
+) -> Spline | None:
+    """What adds to a trajectory: whole turns, and how joints that it does not name come to rest.
+
+    None where it is nothing.
+    """
+    turns, others = points.turns(joints, reference[0]), ~points.named
+    if np.abs(reference[1:, others]).max(initial=0.0) > NO_DIFFERENCE:
+        rest = slowed(plan, from_ns, REST_TIME).splines[0]
+        segments_of_others = np.where(others, rest.segments, 0.0)
+        segments_of_others[:, 0] += turns
+        return Spline(rest.starts_ns, segments_of_others)
+    added = np.where(others, reference[0], turns)
+    return Spline(np.array([from_ns]), constant(added)[np.newaxis]) if added.any() else None
+
+
+def _fading(difference: Array, from_ns: int, offset: Spline | None) -> Spline:
+    """``difference`` (3, n), of which NaN does not matter, going to 0 within ``BLEND_TIME``."""
+    ends = np.stack((difference, np.where(np.isnan(difference), np.nan, 0.0)), axis=1)
+    fade = segments(ends[0], ends[1], ends[2], np.array([BLEND_TIME]))
+    starts = np.array([from_ns, from_ns + round(BLEND_TIME / NANOSECOND)])
+    return Spline(starts, np.concatenate((fade, np.zeros_like(fade))), offset)
+
+
+def without_motion_from(plan: Plan, from_ns: int, now_ns: int) -> Plan:
+    """The plan until a trajectory's start at ``from_ns``, then at rest; at once where it would move there."""
+    kept = _needed_until(plan, now_ns, from_ns)
+    state = kept[-1].at(from_ns) if kept else sample(plan, now_ns)
+    if not kept or np.abs(state[1]).max() > NO_DIFFERENCE:
+        return hold_from(plan, now_ns)
+    return Plan((*kept, Spline(np.array([from_ns]), constant(state[0])[np.newaxis])))
 
 
 def replan(
@@ -189,7 +259,7 @@ def replan(
     if not request.points:
         return hold_from(plan, now_ns)
     start_ns = request.stamp_ns or now_ns
-    return joined(plan, prepare(request, joints, rules), joints, start_ns, now_ns)[0]
+    return joined(plan, prepare(request, joints, rules), joints, start_ns, now_ns).plan
 
 
 def _needed_until(plan: Plan, now_ns: int, until_ns: int) -> list[Spline]:

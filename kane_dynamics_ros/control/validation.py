@@ -8,14 +8,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.control import rejections
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime import JointInfo
+from kane_dynamics_ros.text import named as named_in_words
 
 NANOSECOND = 1e-9  # [s]
 SECOND_NS = 1_000_000_000  # [ns]
 FIELDS = ("positions", "velocities", "accelerations", "effort")
-END_VELOCITY_TOLERANCE = 1e-9  # [rad/s] or [m/s]: above a planner's rounding, below any motion
+END_VELOCITY_TOLERANCE = float(np.finfo(np.float32).eps)  # [rad/s] or [m/s]: joint_trajectory_controller's
 BLOCK = 200  # points or segments at a time: some hundred microseconds, after which another thread may run
+
+
+class TrajectoryError(KaneDynamicsError):
+    """A trajectory is refused; ``code`` says why, in every version in the same word.
+
+    Of the points: ``no_points``, ``wrong_length``, ``not_finite``, ``acceleration_without_velocity``,
+    ``time_not_increasing``, ``moving_at_the_end``, ``already_past``; ``index`` is the point's, ``field`` and
+    ``joint`` say where in it. Of the names: ``duplicate_joint``, ``unknown_joint``, ``missing_joints``. Of
+    the motion: ``outside_limits``, ``step``, ``effort_limit``, ``too_many_points``. Of a goal: ``tolerance``,
+    ``empty_goal``. Of what the node does: ``no_state``, ``no_effect``, ``gravity_compensation``,
+    ``not_active``, ``overtaken``, ``abandoned``. ``fault``: a fault of this package.
+    """
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,7 @@ class Waypoints:
 
     ``times_ns`` (m,) from the start [ns], strictly increasing. Positions, velocities and accelerations
     (m, n): rows of NaN where a point does not carry them. ``named`` (n,) marks the joints that the request
-    names; the others have positions and all else 0, to which the position that they hold is added.
+    names; the others have positions and all else 0, to which the way on which they come to rest is added.
     """
 
     times_ns: NDArray[np.int64]
@@ -70,18 +83,14 @@ class Waypoints:
     qdd: Array
     named: NDArray[np.bool_]
 
-    def offset(self, joints: Sequence[JointInfo], state: Array) -> Array | None:
-        """What to add to the positions, (n,), near a position ``state`` (n,); None when it is nothing.
+    def turns(self, joints: Sequence[JointInfo], q: Array) -> Array:
+        """What to add to the positions of continuous joints near a position ``q`` (n,), (n,); else 0.
 
-        For continuous joints the whole turns that bring the first point nearest to the state: one shift for
-        the whole trajectory, so that the motion itself is kept. Joints that have limits are never shifted.
-        For joints that are not named, the position that they hold.
+        The whole turns that bring the first point nearest to it: one shift for the whole trajectory, so that
+        the motion itself is kept. Joints that have limits are never shifted.
         """
         continuous = np.array([joint.kind == "continuous" for joint in joints]) & self.named
-        if self.named.all() and not continuous.any():
-            return None
-        turns = np.round((state - self.q[0]) / math.tau) * math.tau
-        return np.where(continuous, turns, np.where(self.named, 0.0, state))
+        return np.where(continuous, np.round((q - self.q[0]) / math.tau) * math.tau, 0.0)
 
 
 def checked_waypoints(request: TrajectoryRequest, joints: Sequence[JointInfo], rules: Rules) -> Waypoints:
@@ -96,7 +105,13 @@ def checked_waypoints(request: TrajectoryRequest, joints: Sequence[JointInfo], r
         for index, point in enumerate(points, start):
             _check_point(index, point, len(request.names))
             if point.time_ns < 0 or (previous is not None and point.time_ns <= previous):
-                raise rejections.TimeNotIncreasingError(index, point.time_ns, previous)
+                allowed = "0 or more" if previous is None else f"more than {previous * NANOSECOND:.9f} s"
+                raise TrajectoryError(
+                    f"point {index}: time_from_start is {point.time_ns * NANOSECOND:.9f} s; allowed is "
+                    f"{allowed}, for the times increase from point to point",
+                    "time_not_increasing",
+                    index=index,
+                )
             times_ns[index] = previous = point.time_ns
         for field, target in zip(FIELDS, rows, strict=True):
             values = [getattr(point, field) for point in points]
@@ -114,13 +129,26 @@ def _order(names: Sequence[str], known: Sequence[str], allow_partial: bool) -> l
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise rejections.DuplicateJointError(name)
+            raise TrajectoryError(
+                f"joint {name!r} is named twice in joint_names; each may be named once",
+                "duplicate_joint",
+                joint=name,
+            )
         if name not in known:
-            raise rejections.UnknownTrajectoryJointError(name, known)
+            raise TrajectoryError(
+                f"unknown joint {name!r}; the model's joints are {', '.join(map(repr, known))}",
+                "unknown_joint",
+                joint=name,
+            )
         seen.add(name)
     missing = [name for name in known if name not in seen]
     if missing and not (allow_partial and names):
-        raise rejections.MissingJointsError(missing)
+        raise TrajectoryError(
+            f"{named_in_words('joint', missing)} missing; name every joint, or set "
+            "trajectory.allow_partial to true: joints that are not named then come to rest and hold",
+            "missing_joints",
+            joints=tuple(missing),
+        )
     return [list(known).index(name) for name in names]
 
 
@@ -129,9 +157,20 @@ def _check_point(index: int, point: RequestPoint, joints: int) -> None:
     for field in FIELDS:
         found = len(getattr(point, field))
         if found != joints and (found or field == "positions"):
-            raise rejections.WrongLengthError(index, field, found, joints)
+            allowed = f"{joints}" if field == "positions" else f"0 or {joints}"
+            raise TrajectoryError(
+                f"point {index}: {field} has {found} values; allowed are {allowed}, one for each name in "
+                "joint_names",
+                "wrong_length",
+                index=index,
+                field=field,
+            )
     if len(point.accelerations) and not len(point.velocities):
-        raise rejections.AccelerationWithoutVelocityError(index)
+        raise TrajectoryError(
+            f"point {index}: accelerations without velocities; give both, or neither",
+            "acceleration_without_velocity",
+            index=index,
+        )
 
 
 def _fill(
@@ -150,7 +189,14 @@ def _fill(
     array = np.array([values[i] for i in given], dtype=np.float64)
     if not np.isfinite(array).all():
         row, column = (int(index) for index in np.argwhere(~np.isfinite(array))[0])
-        raise rejections.NonFinitePointError(start + given[row], field, names[column])
+        index, joint = start + given[row], names[column]
+        raise TrajectoryError(
+            f"point {index}: {field} of joint {joint!r} is not finite",
+            "not_finite",
+            index=index,
+            field=field,
+            joint=joint,
+        )
     rows[given] = 0.0
     rows[np.ix_(given, order)] = array
 
@@ -158,4 +204,10 @@ def _fill(
 def _check_end(index: int, names: Sequence[str], velocities: Sequence[float]) -> None:
     for name, velocity in zip(names, velocities, strict=False):
         if abs(velocity) > END_VELOCITY_TOLERANCE:
-            raise rejections.MovingAtTheEndError(index, name, velocity)
+            raise TrajectoryError(
+                f"point {index}, the last: velocity of joint {name!r} is {velocity:g}; allowed is 0, unless "
+                "trajectory.allow_nonzero_end_velocity is true",
+                "moving_at_the_end",
+                index=index,
+                joint=name,
+            )

@@ -20,8 +20,7 @@ from std_msgs.msg import String
 
 from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome, refusal
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.control.rejections import NotActiveError, TrajectoryError
-from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
+from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.action import TrajectoryAction
 from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, PublisherConflicts
@@ -230,10 +229,11 @@ class FeedforwardNode(LifecycleNode):
         """In a thread of the intake's."""
         controller = self._controller
         if controller is None or not self._active:
-            return Candidate(
-                Ticket(number, request.stamp_ns, request.label), NotActiveError(self._inactive_because)
-            )
+            return Candidate(Ticket(number, request.stamp_ns, request.label), self._not_active())
         return controller.prepare_trajectory(request, number, goal)
+
+    def _not_active(self) -> TrajectoryError:
+        return TrajectoryError(f"the node is not active: {self._inactive_because}", "not_active")
 
     def _take_trajectories(self) -> None:
         """Follow what is ready, if it was prepared for this controller."""
@@ -246,7 +246,7 @@ class FeedforwardNode(LifecycleNode):
                 why = (
                     candidate.prepared
                     if isinstance(candidate.prepared, TrajectoryError)
-                    else NotActiveError(self._inactive_because)
+                    else self._not_active()
                 )
                 self._publish_outcome(refusal(candidate.ticket, why))
 

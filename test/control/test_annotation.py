@@ -10,7 +10,7 @@ from joints import SECOND, point, request
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import motion_limits
-from kane_dynamics_ros.control.rejections import OutsideLimitsError, TrajectoryError
+from kane_dynamics_ros.control.validation import TrajectoryError
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
@@ -120,23 +120,27 @@ def test_terms_that_are_switched_off_are_left_out():
 REFUSALS = {
     "too much effort": (
         {"points": TRAJECTORIES["quintic"], "limits": np.array([300.0, 10.0, 300.0, 300.0, 300.0])},
-        f"joint 'alpha_2' needs an effort of {MODEL.gravity(START)[1]:g} at 1.000 s from the start; the "
-        "limit is 10; move more slowly",
+        ("effort_limit", f"needs an effort of {MODEL.gravity(START)[1]:g} at 1.000 s"),
     ),
     "too many points": (
         {"points": TRAJECTORIES["quintic"], "accuracy": Accuracy(1e-9, 100)},
-        "linear efforts within 1e-09 of the true ones need more than 100 points; allow a larger error, or "
-        "more points",
+        ("too_many_points", "within 1e-09"),
     ),
-    "no points": ({"points": ()}, "the trajectory has no points; efforts can be given to one point or more"),
+    "more points than allowed": (
+        {"points": TRAJECTORIES["quintic"], "accuracy": Accuracy(1e9, 2)},
+        ("too_many_points", "more than 2 points"),
+    ),
+    "no points": ({"points": ()}, ("no_points", "no points")),
 }
 
 
-@pytest.mark.parametrize(("given", "message"), REFUSALS.values(), ids=REFUSALS)
-def test_a_trajectory_is_refused_with_the_reason(given, message):
+@pytest.mark.parametrize(("given", "reason"), REFUSALS.values(), ids=REFUSALS)
+def test_a_trajectory_is_refused_with_the_reason(given, reason):
     with pytest.raises(TrajectoryError) as caught:
         annotated(**given)
-    assert str(caught.value) == message
+    code, value = reason
+    assert caught.value.code == code
+    assert value in str(caught.value)
 
 
 def test_without_an_error_each_joint_has_one_that_fits_its_own_effort():
@@ -168,5 +172,6 @@ def test_an_arm_that_needs_no_effort_is_annotated_with_none():
 @pytest.mark.parametrize("points", [(point(1.0, START), point(2.0, END + 100.0)), (point(1.0, END + 100.0),)])
 def test_positions_outside_the_limits_are_refused_as_by_the_node(points):
     limits = motion_limits(MODEL.joints, None)
-    with pytest.raises(OutsideLimitsError):
+    with pytest.raises(TrajectoryError) as caught:
         annotate(request(*points, names=NAMES), LAW, NO_LIMITS, ACCURACY, limits)
+    assert caught.value.code == "outside_limits"

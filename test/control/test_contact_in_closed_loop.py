@@ -9,6 +9,7 @@ from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, position_limits
 from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings, Safety
 from kane_dynamics_ros.control.observer import MomentumObserver, ObserverSettings, default_thresholds
+from kane_dynamics_ros.control.states import Collided
 from kane_dynamics_ros.control.validation import RequestPoint, Rules, TrajectoryRequest
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.simulation.faults import parse_fault
@@ -85,6 +86,7 @@ def test_an_arm_that_meets_a_wall_stops_pressing_on_it(reaction: str) -> None:
     assert leaning > 100.0
     largest, last, loop = largest_force(reaction)
     assert loop.counts["collision"] == 1
-    assert loop.collided == reaction
+    assert isinstance(loop.state, Collided)
+    assert loop.state.reaction == reaction
     assert largest < 0.9 * ignored
     assert last < 0.1 * leaning

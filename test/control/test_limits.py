@@ -15,8 +15,7 @@ from kane_dynamics_ros.control.limits import (
     position_limits,
 )
 from kane_dynamics_ros.control.plan import hold_at, joined, prepare
-from kane_dynamics_ros.control.rejections import OutsideLimitsError
-from kane_dynamics_ros.control.validation import Rules
+from kane_dynamics_ros.control.validation import Rules, TrajectoryError
 from kane_dynamics_ros.runtime import load_model
 
 LIMITED = (joint("shoulder", lower=-1.0, upper=1.0, velocity=3.0, effort=10.0), joint("elbow"))
@@ -26,9 +25,8 @@ def check(*points, start=(0.0, 0.0), joints=LIMITED):
     """As the control loop does: the motion between the points, then the move to the first one."""
     limits = motion_limits(joints, np.array(start))
     prepared = prepare(request(*points), joints, Rules(), limits.check)
-    move = joined(hold_at(np.array(start), SECOND), prepared, joints, SECOND, SECOND)[1]
-    if move is not None:
-        limits.check(move)
+    found = joined(hold_at(np.array(start), SECOND), prepared, joints, SECOND, SECOND)
+    limits.check_start(found, SECOND, everything=True)
 
 
 def test_an_effort_limit_that_is_not_known_does_not_clamp():  # field report 101
@@ -58,27 +56,27 @@ def test_gravity_above_a_limit_is_named():  # field report 102
 
 
 def test_a_point_outside_the_position_limits_is_refused():  # field report 99
-    with pytest.raises(OutsideLimitsError) as caught:
+    with pytest.raises(TrajectoryError) as caught:
         check(point(10.0, (1.5, 0.0), (0.0, 0.0)))
-    # a cubic passes 2/3 of the way at s with 3 s^2 - 2 s^3 = 2/3; the first of 17 samples after it is 10/16
+    # a cubic passes 2/3 of the way at s with 3 s^2 - 2 s^3 = 2/3; the first of 33 samples after it is 20/32
     reached = 1.5 * (3 * 0.625**2 - 2 * 0.625**3)
-    assert str(caught.value) == (
-        f"position of joint 'shoulder' reaches {reached:g} at 6.250 s from the start; the limits are -1 to 1"
-    )
+    error = caught.value
+    assert (error.code, error.quantity, error.joint) == ("outside_limits", "position", "shoulder")
+    assert error.found == pytest.approx(reached)
+    assert "at 6.250 s" in str(error)
 
 
 def test_a_bulge_between_points_inside_the_limits_is_refused():
-    with pytest.raises(OutsideLimitsError):
+    with pytest.raises(TrajectoryError):
         check(point(2.0, (0.9, 0.0), (1.0, 0.0)), point(4.0, (0.9, 0.0), (0.0, 0.0)))
 
 
 def test_a_velocity_beyond_the_limit_is_refused():
-    with pytest.raises(OutsideLimitsError) as caught:
+    with pytest.raises(TrajectoryError) as caught:
         check(point(0.25, (1.0, 0.0)))
-    assert (
-        str(caught.value)
-        == "velocity of joint 'shoulder' reaches 4 at 0.000 s from the start; the limits are -3 to 3"
-    )
+    error = caught.value
+    assert (error.code, error.quantity, error.joint) == ("outside_limits", "velocity", "shoulder")
+    assert error.found == pytest.approx(4.0)
 
 
 def test_an_arm_outside_its_limits_may_move_back_in():

@@ -33,7 +33,8 @@ RELIABLE = QoSProfile(depth=1)
 DISCOVERED_WITHIN = 5.0  # [s]
 TOLD = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # also what was said before
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-STILL = ("-p", "safety.on_tracking_error:=ignore")  # for tests whose arm does not move
+ANYWHERE = [word for name in NAMES for word in ("-p", f"constraints.{name}.goal:=0.0")]
+STILL = ("-p", "safety.on_tracking_error:=ignore", *ANYWHERE)  # for tests whose arm does not move
 PATIENT = ("-p", "safety.state_timeout:=2.0")  # so that a busy machine makes no faults
 
 

@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kane_dynamics_ros.control.goals import Ticket
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.nodes.feedforward.trajectories import StoppedMeanwhileError, TrajectoryIntake
+from kane_dynamics_ros.nodes.feedforward.trajectories import TrajectoryIntake
 from kane_dynamics_ros.nodes.messages import request_from
 from kane_dynamics_ros.nodes.serialized import (
     SerializedMessageError,
@@ -120,7 +120,7 @@ def test_a_stop_overtakes_a_trajectory_that_is_being_prepared():
     intake._worker.shutdown()
     late = intake.ready[-1]
     assert late.ticket.number == 1
-    assert isinstance(late.prepared, StoppedMeanwhileError)
+    assert late.prepared.code == "overtaken"
 
 
 def test_a_short_trajectory_does_not_overtake_a_long_one():

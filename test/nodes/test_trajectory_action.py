@@ -12,54 +12,16 @@ from rclpy.action.server import CancelResponse, GoalResponse
 from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.goals import Goal, Ticket, Tolerances, TrajectoryOutcome, refusal
+from kane_dynamics_ros.control.goals import Goal, Ticket, TrajectoryOutcome, refusal
 from kane_dynamics_ros.control.loop import ControlStep
-from kane_dynamics_ros.nodes.feedforward.action import (
-    Ended,
-    TrajectoryAction,
-    UnknownToleranceJointError,
-    ended_by,
-    tolerances_from,
-)
+from kane_dynamics_ros.control.validation import TrajectoryError
+from kane_dynamics_ros.nodes.feedforward.action import Ended, TrajectoryAction, ended_by
 
 JOINTS = ("shoulder", "elbow")
-DEFAULTS = Tolerances(np.array([0.5, 0.5]), np.array([0.1, 0.1]), goal_time=2.0, stopped_velocity=0.1)
 
 
-def tolerance(name, position):
-    return SimpleNamespace(name=name, position=position, velocity=0.0, acceleration=0.0)
-
-
-def goal(path=(), at_goal=(), time=0.0, trajectory=None):
-    seconds = int(time // 1)
-    return SimpleNamespace(
-        path_tolerance=path,
-        goal_tolerance=at_goal,
-        goal_time_tolerance=SimpleNamespace(sec=seconds, nanosec=round((time - seconds) * 1e9)),
-        trajectory=trajectory or JointTrajectory(points=[JointTrajectoryPoint()]),
-    )
-
-
-def test_tolerances_of_a_goal_replace_the_parameters_joint_by_joint():
-    asked = goal(path=[tolerance("elbow", 0.2)], at_goal=[tolerance("shoulder", -1.0)], time=0.5)
-    found = tolerances_from(asked, JOINTS, DEFAULTS)
-    np.testing.assert_array_equal(found.trajectory, [0.5, 0.2])
-    np.testing.assert_array_equal(found.goal, [0.0, 0.1])  # negative: none
-    assert found.goal_time == pytest.approx(0.5)
-    np.testing.assert_array_equal(DEFAULTS.trajectory, [0.5, 0.5])
-
-
-def test_tolerances_that_are_not_given_are_the_parameters():
-    found = tolerances_from(goal(path=[tolerance("elbow", 0.0)]), JOINTS, DEFAULTS)
-    np.testing.assert_array_equal(found.trajectory, DEFAULTS.trajectory)
-    assert found.goal_time == 2.0
-    assert tolerances_from(goal(time=-1.0), JOINTS, DEFAULTS).goal_time == 0.0  # for ever
-
-
-def test_a_tolerance_for_an_unknown_joint_is_refused():
-    with pytest.raises(UnknownToleranceJointError):
-        tolerances_from(goal(path=[tolerance("wheel", 0.1)]), JOINTS, DEFAULTS)
+def goal():
+    return SimpleNamespace(trajectory=JointTrajectory(points=[JointTrajectoryPoint()]))
 
 
 TICKET = Ticket(7)
@@ -68,19 +30,19 @@ ENDINGS = {
     "accepted": (TrajectoryOutcome(TICKET, "accepted", ""), False, None),
     "finished": (TrajectoryOutcome(TICKET, "finished", "done"), False, Ended("succeeded", 0, "done")),
     "bad joints": (
-        refusal(TICKET, rejections.UnknownTrajectoryJointError("x", JOINTS)),
+        refusal(TICKET, TrajectoryError("no joint 'x'", "unknown_joint")),
         False,
-        Ended("aborted", -2, "unknown joint 'x'; the model's joints are 'shoulder', 'elbow'"),
+        Ended("aborted", -2, "no joint 'x'"),
     ),
     "too late": (
-        refusal(TICKET, rejections.AlreadyPastError(10**9)),
+        refusal(TICKET, TrajectoryError("too late", "already_past")),
         False,
-        Ended("aborted", -3, str(rejections.AlreadyPastError(10**9))),
+        Ended("aborted", -3, "too late"),
     ),
     "bad points": (
-        refusal(TICKET, rejections.AccelerationWithoutVelocityError(0)),
+        refusal(TICKET, TrajectoryError("bad", "acceleration_without_velocity")),
         False,
-        Ended("aborted", -1, str(rejections.AccelerationWithoutVelocityError(0))),
+        Ended("aborted", -1, "bad"),
     ),
     "path": (
         TrajectoryOutcome(TICKET, "dropped", "far", "path_tolerance"),
@@ -181,7 +143,7 @@ class Intake:
     def take(self):
         for number, (_, goal) in enumerate(self.submitted, 1):
             if any(goal is each for each in self.refused):
-                self.action.on_outcome(refusal(Ticket(number), rejections.AlreadyPastError(10**9)))
+                self.action.on_outcome(refusal(Ticket(number), TrajectoryError("too late", "already_past")))
 
 
 @pytest.fixture

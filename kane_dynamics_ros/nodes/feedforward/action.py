@@ -5,7 +5,7 @@ A goal is a trajectory like any other, with a number; what becomes of it is the 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,11 +13,9 @@ from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
 from rclpy.task import Future
 
-from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.control import rejections
-from kane_dynamics_ros.control.goals import Goal, Tolerances, TrajectoryOutcome
+from kane_dynamics_ros.control.goals import Goal, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import ControlStep
-from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
+from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.nodes.messages import request_from, set_nanoseconds
 
 try:
@@ -31,21 +29,6 @@ PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5
 Ending = Literal["succeeded", "canceled", "aborted"]
 
 
-class UnknownToleranceJointError(rejections.TrajectoryError):
-    """A goal gives a tolerance for a joint that the model does not have."""
-
-    def __init__(self, joint: str, known: Sequence[str]) -> None:
-        names = ", ".join(map(repr, known))
-        super().__init__(f"a tolerance for the unknown joint {joint!r}; the model's joints are {names}")
-
-
-class EmptyGoalError(rejections.TrajectoryError):
-    """A goal without points: on the topic that means stop, as a goal it means nothing."""
-
-    def __init__(self) -> None:
-        super().__init__("the goal has no points; cancel a goal to stop")
-
-
 @dataclass(frozen=True)
 class Ended:
     """How a goal ends, with joint_trajectory_controller's error code."""
@@ -53,31 +36,6 @@ class Ended:
     ending: Ending
     code: int
     text: str
-
-
-def tolerances_from(goal: Any, joint_names: Sequence[str], defaults: Tolerances) -> Tolerances:
-    """A goal's tolerances; 0 means the default, a negative one none.
-
-    Raises ``UnknownToleranceJointError``.
-    """
-    time = goal.goal_time_tolerance
-    asked = time.sec + time.nanosec / SECOND_NS
-    return replace(
-        defaults,
-        trajectory=_merged(goal.path_tolerance, joint_names, defaults.trajectory),
-        goal=_merged(goal.goal_tolerance, joint_names, defaults.goal),
-        goal_time=max(asked, 0.0) if asked else defaults.goal_time,
-    )
-
-
-def _merged(asked: Iterable[Any], joint_names: Sequence[str], defaults: Array) -> Array:
-    merged: Array = defaults.copy()
-    for each in asked:
-        if each.name not in joint_names:
-            raise UnknownToleranceJointError(each.name, joint_names)
-        if each.position:
-            merged[joint_names.index(each.name)] = max(each.position, 0.0)
-    return merged
 
 
 def ended_by(outcome: TrajectoryOutcome, cancel_requested: bool) -> Ended | None:
@@ -92,16 +50,10 @@ def ended_by(outcome: TrajectoryOutcome, cancel_requested: bool) -> Ended | None
 
 
 def _code(outcome: TrajectoryOutcome) -> int:
-    error = outcome.error
-    joints = (
-        rejections.DuplicateJointError,
-        rejections.UnknownTrajectoryJointError,
-        rejections.MissingJointsError,
-    )
-    if isinstance(error, joints):
-        return INVALID_JOINTS
-    if isinstance(error, rejections.AlreadyPastError):
-        return OLD_HEADER_TIMESTAMP
+    refused = {"duplicate_joint": INVALID_JOINTS, "unknown_joint": INVALID_JOINTS}
+    refused |= {"missing_joints": INVALID_JOINTS, "already_past": OLD_HEADER_TIMESTAMP}
+    if outcome.error is not None:
+        return refused.get(outcome.error.code, INVALID_GOAL)
     codes = {"path_tolerance": PATH_TOLERANCE_VIOLATED, "goal_tolerance": GOAL_TOLERANCE_VIOLATED}
     return codes.get(outcome.cause, INVALID_GOAL)
 

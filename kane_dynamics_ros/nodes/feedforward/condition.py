@@ -14,8 +14,17 @@ from rclpy.node import Node
 
 from kane_dynamics_ros.control.law import DELAY, critical_gains, damping_ratio, feedback_gains
 from kane_dynamics_ros.control.limits import far_outside, overloaded_by_gravity
-from kane_dynamics_ros.control.loop import Alarm, Reaction
 from kane_dynamics_ros.control.observer import Collision
+from kane_dynamics_ros.control.states import (
+    MOST_RELAPSES,
+    RELAPSE_TIME,
+    Collided,
+    Reacting,
+    Reaction,
+    State,
+    Suspended,
+    untracked,
+)
 from kane_dynamics_ros.nodes.feedforward.controller import Controller
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, OUTPUT_QOS
 from kane_dynamics_ros.text import named
@@ -42,8 +51,8 @@ class Diagnostics:
         if controller is None:
             status = DiagnosticStatus(level=DiagnosticStatus.WARN, name=name, message="not configured")
         else:
-            clamped = controller.loop.clamped - self._clamped
-            self._clamped = controller.loop.clamped.copy()
+            total = controller.loop.saturation.clamped
+            clamped, self._clamped = total - self._clamped, total.copy()
             lost = controller.loop.counts["tracking_error"]
             since = SinceLastStatus(sorted(clamped), lost - self._lost, conflicts)
             self._lost = lost
@@ -85,7 +94,7 @@ def _status(name: str, controller: Controller, active: bool, since: SinceLastSta
         **_contact_figures(controller),
         **{f"fault {fault}": str(count) for fault, count in sorted(loop.counts.items())},
         **{f"refused {kind}": str(count) for kind, count in sorted(reader.refusals.items())},
-        **{f"clamped {joint}": str(count) for joint, count in sorted(loop.clamped.items())},
+        **{f"clamped {joint}": str(count) for joint, count in sorted(loop.saturation.clamped.items())},
     }
     values = [KeyValue(key=key, value=value) for key, value in figures.items()]
     return DiagnosticStatus(
@@ -102,13 +111,13 @@ def _contact_figures(controller: Controller) -> dict[str, str]:
 
 def _condition(controller: Controller, since: SinceLastStatus) -> tuple[bytes, str]:
     loop, missing = controller.loop, controller.missing()
-    if loop.alarm is not None:
-        return DiagnosticStatus.ERROR, f"{loop.alarm.fault}: reaction is {loop.alarm.reaction}"
+    if isinstance(loop.state, Reacting):
+        return DiagnosticStatus.ERROR, reaction_text(loop.state)
     collision = controller.external.collision
     if collision is not None:
-        return DiagnosticStatus.ERROR, collision_text(collision, loop.collided)
-    if loop.suspended is not None:
-        return DiagnosticStatus.ERROR, f"commands have no effect: {loop.suspended}"
+        return DiagnosticStatus.ERROR, collision_text(collision, loop.state)
+    if isinstance(loop.state, Suspended):
+        return DiagnosticStatus.ERROR, f"commands have no effect: {loop.state.reason}"
     if since.lost:
         return DiagnosticStatus.ERROR, f"tracking_error: {loop.lost}"
     if missing:
@@ -120,11 +129,25 @@ def _condition(controller: Controller, since: SinceLastStatus) -> tuple[bytes, s
     return DiagnosticStatus.OK, "commanding"
 
 
-def collision_text(collision: Collision, reaction: Reaction | None) -> str:
+def reaction_text(state: Reacting) -> str:
+    """A fault that is reacted to, and how long."""
+    text = f"{state.fault}: reaction is {state.reaction}"
+    if state.lasting:
+        text += (
+            f", to stay: it came back {MOST_RELAPSES} times within {RELAPSE_TIME:g} s of a recovery; change "
+            "a parameter, such as the gains, or deactivate and activate the node"
+        )
+    return text
+
+
+def collision_text(collision: Collision, state: State) -> str:
     """A collision that was not reset yet, and what is done about it."""
+    below = untracked(state)
+    pause = below.then if isinstance(below, Suspended) else below
+    reaction: Reaction = pause.reaction if isinstance(pause, Collided) else "ignore"
     return (
         f"collision: joint {collision.joint}, external effort {collision.residual:.3g}, "
-        f"threshold {collision.threshold:.3g}: reaction is {reaction or 'ignore'}, until ~/reset_collision"
+        f"threshold {collision.threshold:.3g}: reaction is {reaction}, until ~/reset_collision"
     )
 
 
@@ -171,7 +194,7 @@ class ConditionLog:
 
     def __init__(self, logger: RcutilsLogger) -> None:
         self._logger = logger
-        self._alarm: Alarm | None = None
+        self._fault: Reacting | None = None
         self._collision: Collision | None = None
         self._refused = 0
         self._lost = 0
@@ -194,12 +217,12 @@ class ConditionLog:
 
     def check(self, controller: Controller, time: float) -> None:
         """Say what is new at ``time`` [s], a steady clock's."""
-        self._log_alarm(controller.loop.alarm)
+        self._log_fault(controller.loop.state)
         self._log_collision(controller)
         self._log_lost(controller)
         self._log_refusals(controller)
         missing = controller.missing() if time - controller.created > GRACE else []
-        if missing and controller.loop.alarm is None:
+        if missing and self._fault is None:
             self._logger.warning(
                 f"no fresh state of {named('joint', missing)} on joint_states", throttle_duration_sec=REPEAT
             )
@@ -207,15 +230,16 @@ class ConditionLog:
     def _log_collision(self, controller: Controller) -> None:
         before, self._collision = self._collision, controller.external.collision
         if self._collision is not None and self._collision is not before:
-            self._logger.error(collision_text(self._collision, controller.loop.collided))
+            self._logger.error(collision_text(self._collision, controller.loop.state))
         elif self._collision is None and before is not None:
             self._logger.info(f"the collision at joint {before.joint} was reset")
 
-    def _log_alarm(self, alarm: Alarm | None) -> None:
-        before, self._alarm = self._alarm, alarm
-        if alarm is not None and (before is None or before.fault != alarm.fault):
-            self._logger.error(f"{alarm.fault}: reaction is {alarm.reaction}")
-        elif alarm is None and before is not None:
+    def _log_fault(self, state: State) -> None:
+        before, self._fault = self._fault, state if isinstance(state, Reacting) else None
+        if self._fault is not None:
+            if before is None or (before.fault, before.lasting) != (self._fault.fault, self._fault.lasting):
+                self._logger.error(reaction_text(self._fault))
+        elif before is not None:
             self._logger.info(f"states are good again after {before.fault}: holding the measured position")
 
     def check_periodically(self, controller: Controller, conflicts: str) -> None:

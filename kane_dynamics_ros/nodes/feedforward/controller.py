@@ -20,12 +20,12 @@ from std_msgs.msg import Float64MultiArray
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
+from kane_dynamics_ros.control.goals import own_tolerances
 from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term
 from kane_dynamics_ros.control.limits import motion_limits
-from kane_dynamics_ros.control.loop import Candidate, ControlLoop, ControlStep, LoopSettings, Reaction
-from kane_dynamics_ros.control.rejections import TrajectoryError
-from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryRequest
-from kane_dynamics_ros.nodes.feedforward.action import EmptyGoalError, tolerances_from
+from kane_dynamics_ros.control.loop import Candidate, ControlLoop, ControlStep, LoopSettings
+from kane_dynamics_ros.control.states import Reaction
+from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.nodes.feedforward.observer import ObserverOutput
 from kane_dynamics_ros.nodes.feedforward.parameters import build_observer, build_settings
 from kane_dynamics_ros.nodes.joint_states import JointStateReader
@@ -282,8 +282,8 @@ class Controller:
             return candidate
         try:
             if candidate.prepared is None:
-                raise EmptyGoalError
-            own = tolerances_from(goal, self.model.joint_names, defaults)
+                raise TrajectoryError("the goal has no points; cancel a goal to stop", "empty_goal")
+            own = own_tolerances(goal, self.model.joint_names, defaults)
         except TrajectoryError as error:
             return Candidate(candidate.ticket, error)
         return replace(candidate, tolerances=own)
@@ -334,9 +334,8 @@ class Controller:
 
     @property
     def stopped(self) -> bool:
-        """Whether the reference rests, or is not followed any more."""
-        loop = self.loop
-        return loop.plan is None or loop.alarm is not None or loop.rests
+        """Whether reference and arm rest, or the arm is not tracked any more."""
+        return self.loop.stopped
 
     def leave_safe(self) -> None:
         """Send the last command, and wait until its subscribers have it."""

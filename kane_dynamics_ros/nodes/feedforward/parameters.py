@@ -9,8 +9,9 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.goals import Tolerances
 from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, position_limits, velocity_limits
-from kane_dynamics_ros.control.loop import FAULT_KINDS, REACTIONS, LoopSettings, Safety
+from kane_dynamics_ros.control.loop import LoopSettings
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds, default_thresholds
+from kane_dynamics_ros.control.states import FAULT_KINDS, REACTIONS, Safety
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, Values, per_joint
 from kane_dynamics_ros.runtime import DynamicsModel, Payload

@@ -19,28 +19,13 @@ from trajectory_msgs.msg import JointTrajectory
 
 from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.control.rejections import TrajectoryError
-from kane_dynamics_ros.control.validation import BLOCK, SECOND_NS, TrajectoryRequest
+from kane_dynamics_ros.control.validation import BLOCK, SECOND_NS, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.messages import OUTPUT_QOS, STATUS_QOS, TRAJECTORY_QOS, subscription_events
 from kane_dynamics_ros.nodes.process import OwnThread, new_wait_set
 from kane_dynamics_ros.nodes.serialized import bytes_from_request, request_from_bytes, take
 
 Prepare = Callable[[TrajectoryRequest, int, Any], Candidate]
-
-
-class StoppedMeanwhileError(TrajectoryError):
-    """A stop came while the trajectory was being prepared."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(f"trajectory {number} asked to stop before this one was ready")
-
-
-class PreparationError(TrajectoryError):
-    """A fault of this package's own, not of the trajectory's."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(f"it could not be read: {type(error).__name__}: {error}; the log has more")
 
 
 class TrajectoryIntake:
@@ -128,7 +113,8 @@ class TrajectoryIntake:
         with self._lock:
             self._pending -= 1
             if self._stop is not None and self._stop > number:
-                candidate = Candidate(candidate.ticket, StoppedMeanwhileError(self._stop))
+                why = f"trajectory {self._stop} asked to stop before this one was ready"
+                candidate = Candidate(candidate.ticket, TrajectoryError(why, "overtaken"))
             self.ready.append(candidate)
 
     def _prepared(self, request: TrajectoryRequest, number: int, goal: Any) -> Candidate:
@@ -136,7 +122,8 @@ class TrajectoryIntake:
             return self._prepare(request, number, goal)
         except Exception as error:
             log_fault(self._logger, "joint_trajectory", error)
-            return Candidate(Ticket(number, request.stamp_ns, request.label), PreparationError(error))
+            why = f"it could not be read: {type(error).__name__}: {error}; the log has more"
+            return Candidate(Ticket(number, request.stamp_ns, request.label), TrajectoryError(why, "fault"))
 
 
 def log_fault(logger: RcutilsLogger, where: str, error: BaseException) -> None:
@@ -226,4 +213,4 @@ class BackgroundAnnotation:
             self._logger.warning(f"trajectory not annotated: {error}")
         except Exception as error:
             log_fault(self._logger, "~/annotate", error)
-            self._logger.error(f"trajectory not annotated: {PreparationError(error)}")
+            self._logger.error("trajectory not annotated: it could not be read; the log has more")
