@@ -250,7 +250,7 @@ class Reduction:
 
 
 @lru_cache(maxsize=32)
-def _program(system: System) -> Callable[[Row, Row], list[float]]:
+def program(system: System) -> Callable[[Row, Row], list[float]]:
     """M, V, A, b, c, Y, Y' q' and h, one after the other, as straight-line code of q and q'.
 
     What a generated module holds, run as Python.
@@ -270,8 +270,8 @@ def _program(system: System) -> Callable[[Row, Row], list[float]]:
 
 
 def _evaluated(system: System, q: Row, qd: Row) -> list[Array]:
-    """The parts of ``_program``: M, V, A, b, c, Y, Y' q' and h."""
-    flat = np.array(_program(system)(q, qd), dtype=float)
+    """The parts of ``program``: M, V, A, b, c, Y, Y' q' and h."""
+    flat = np.array(program(system)(q, qd), dtype=float)
     n = len(q)
     closures = len(holonomic_names(system))
     m = (len(flat) - closures - 2 * n * n - 2 * n) // (n + 2)

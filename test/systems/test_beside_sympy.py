@@ -17,10 +17,15 @@ CASES = [
 ]
 
 
+def system_of(page: str, name: str | None) -> System:
+    """The system that a page defines."""
+    names, _ = pages.run_page(page)
+    return names[name] if name else names["cart"](3.0, 1.0, 0.5, 9.81)
+
+
 @pytest.mark.parametrize(("page", "name", "independent", "posture"), CASES, ids=[case[0] for case in CASES])
 def test_accelerations_are_those_of_sympys_kanes_method(page, name, independent, posture):
-    names, _ = pages.run_page(page)
-    system: System = names[name] if name else names["cart"](3.0, 1.0, 0.5, 9.81)
+    system = system_of(page, name)
     method = sympy_kane.kanes_method(system, independent)
     random = np.random.default_rng(1)
     for _ in range(3):
