@@ -6,10 +6,20 @@
 read and checked before anything starts; when a node ends, the launch ends.
 """
 
-from kane_dynamics_ros.nodes.launch import ROBOT_ARGUMENTS, launch_description, plan_feedforward
+from launch.actions import OpaqueFunction
+
+from kane_dynamics_ros.nodes import launch as checks
 from launch import LaunchDescription
 
 
 def generate_launch_description() -> LaunchDescription:
     """The arguments, then the nodes that they ask for."""
-    return launch_description(ROBOT_ARGUMENTS, plan_feedforward)
+    arguments = [*checks.robot_arguments(), *checks.place_arguments(), *checks.view_arguments()]
+
+    def start(context):
+        values = checks.values_of(context, arguments)
+        robot = checks.check_robot(values)
+        checks.check_installed((checks.PACKAGE, "feedforward_node"))
+        return [*checks.feedforward_node(robot, values), *checks.views(robot, values)]
+
+    return LaunchDescription([*arguments, OpaqueFunction(function=start)])

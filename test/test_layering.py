@@ -159,6 +159,8 @@ def test_room_needs_no_sympy_at_run_time(run_time_room):
     if run_time_room == "nodes":
         pytest.importorskip("rclpy", reason="the nodes need ROS 2")
     modules = [module for module in FILES if room(module) == run_time_room]
+    if importlib.util.find_spec("launch_ros") is None:  # only an installation of ROS has it
+        modules = [module for module in modules if module != "kane_dynamics_ros.nodes.launch"]
     hide = "import sys; sys.modules['sympy'] = None; import "  # None makes `import sympy` fail
     run = subprocess.run([sys.executable, "-c", hide + ", ".join(modules)], capture_output=True, text=True)
     assert (run.returncode, run.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import stat
 import subprocess
 import sys
@@ -77,6 +78,24 @@ def urdf_content(
     data = read_bytes(source)
     text = expanded(source, data, xacro_arguments, packages, xacro_seconds)
     return data if text is None else text.encode()
+
+
+def urdf_of_arguments(path: str, xacro_arguments: str = "") -> str:
+    """The text of a URDF that is named by two texts, as launch arguments and ROS parameters do it.
+
+    ``xacro_arguments`` is ``'name:=value other:=value'``. The text is that of a robot. Raises
+    ``DescriptionError``.
+    """
+    try:
+        pairs = [word.partition(":=") for word in shlex.split(xacro_arguments)]
+    except ValueError:  # a quotation that does not end
+        pairs = [("", "", "")]
+    if not all(name and separator for name, separator, _ in pairs):
+        found = f"xacro_arguments is {xacro_arguments!r}"
+        raise refusal("KD115", Place(path), found, "write it as 'name:=value other:=value'")
+    text = urdf_text(path, {name: value for name, _, value in pairs})
+    parse_robot(text, path)
+    return text
 
 
 def read_bytes(source: str) -> bytes:

@@ -51,8 +51,8 @@ from trajectory_msgs.msg import JointTrajectory
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.description import parse_robot
+from kane_dynamics_ros.description.load import urdf_of_arguments
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
-from kane_dynamics_ros.nodes.launch import LaunchArgumentError, urdf_of_arguments
 from kane_dynamics_ros.nodes.messages import (
     COMMAND_TOPIC,
     LATCHED_QOS,
@@ -61,7 +61,7 @@ from kane_dynamics_ros.nodes.messages import (
     set_nanoseconds,
     trajectory_from,
 )
-from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, declare, read
+from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
 from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
 from kane_dynamics_ros.text import listed
 
@@ -697,12 +697,7 @@ def description_to_publish(options: Mapping[str, Any], joint_names: Sequence[str
     path = options[DESCRIPTION]
     if not path:
         return ""
-    given = options["xacro_arguments"]
-    try:
-        text = urdf_of_arguments({"urdf": path, "xacro_arguments": given})
-    except LaunchArgumentError:
-        allowed = f"'name:=value other:=value' of a xacro file; {DESCRIPTION} is {path}"
-        raise RosParameterError("xacro_arguments", given, allowed) from None
+    text = urdf_of_arguments(path, options["xacro_arguments"])
     known = {joint.name for joint in parse_robot(text, path).joints}
     if unknown := [name for name in joint_names if name not in known]:
         raise OtherRobotError(Path(path), unknown)

@@ -1,43 +1,24 @@
 """The launch files themselves, built with a stand-in of launch's API; no ROS installation is needed."""
 
-import runpy
 from types import SimpleNamespace
 
 import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from launch_stand_in import context, install
+from launch_stand_in import SHARE, install, launched, node, of_kind, started
 
 from kane_dynamics_ros.cli import replay
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.nodes.launch import SHARE, NodeEndedError, NotInstalledError
+from kane_dynamics_ros.errors import KaneDynamicsError
 
 FILES = {"feedforward": 1, "simulation": 2}  # nodes of ours
-
-
-def described(name):
-    """The launch file's description: declared arguments, and the function that starts everything."""
-    module = runpy.run_path(str(SHARE / "launch" / f"{name}.launch.py"))
-    [entities] = module["generate_launch_description"]().arguments
-    *declared, start = entities
-    return {each.arguments[0]: each for each in declared}, start.function
-
-
-def started(name, **given):
-    declared, start = described(name)
-    defaults = {key: each.default_value for key, each in declared.items() if each.default_value is not None}
-    return start(context(**defaults | given))
-
-
-def of_kind(kind, actions):
-    return [each for each in actions if type(each).__name__ == kind]
 
 
 @pytest.mark.parametrize("name", [*FILES, "replay", "ros2_control"])
 def test_nothing_is_started_outside_the_function_that_checks_everything(monkeypatch, tmp_path, name):
     install(monkeypatch, tmp_path)
-    declared, _ = described(name)
+    declared, _ = launched(name)
     assert {type(each).__name__ for each in declared.values()} == {"DeclareLaunchArgument"}
     assert all(each.description for each in declared.values())
 
@@ -64,10 +45,10 @@ def test_what_is_not_installed_is_left_out_with_a_word(monkeypatch, tmp_path):
 
 def end_of(actions, executable):
     """What happens when a node ends: a function of exit code, last line and whether launch is ending."""
-    [node] = [each for each in of_kind("Node", actions) if each.executable == executable]
+    target = node(actions, executable)
     handlers = [each.arguments[0] for each in of_kind("RegisterEventHandler", actions)]
-    [listen] = [h.on_stderr for h in handlers if h.target_action is node and hasattr(h, "on_stderr")]
-    [end] = [h.on_exit for h in handlers if h.target_action is node and hasattr(h, "on_exit")]
+    [listen] = [h.on_stderr for h in handlers if h.target_action is target and hasattr(h, "on_stderr")]
+    [end] = [h.on_exit for h in handlers if h.target_action is target and hasattr(h, "on_exit")]
 
     def happen(code, line=b"", ending=False):
         listen(SimpleNamespace(text=b"error: the reason\n[INFO] [1.0] [n]: going\n" if line else b""))
@@ -81,9 +62,10 @@ def end_of(actions, executable):
 def test_a_node_that_ends_ends_the_launch_with_an_error(monkeypatch, tmp_path, code, executable):
     install(monkeypatch, tmp_path)
     [action] = end_of(started("simulation"), executable)(code, line=b"x")
-    with pytest.raises(NodeEndedError) as caught:
+    with pytest.raises(KaneDynamicsError) as caught:
         action.function(None)
-    assert (caught.value.name, caught.value.exit_code) == (executable, code)
+    found = caught.value
+    assert (found.code, found.name, found.exit_code) == ("node_ended", executable, code)
     assert str(caught.value).endswith(": error: the reason")
 
 
@@ -110,8 +92,9 @@ def test_the_end_of_the_replay_is_the_end_of_the_launch(monkeypatch, tmp_path, c
     [action] = end(SimpleNamespace(returncode=code), SimpleNamespace(is_shutdown=False))
     assert type(action).__name__ == ("OpaqueFunction" if code else "Shutdown")
     if code:
-        with pytest.raises(NodeEndedError, match=r"^replay ended with exit code 1"):
+        with pytest.raises(KaneDynamicsError) as caught:
             action.function(None)
+        assert (caught.value.name, caught.value.exit_code) == ("replay", 1)
 
 
 def test_the_replayed_node_starts_once_when_the_bag_has_been_read(monkeypatch, tmp_path, capsys):
@@ -128,8 +111,8 @@ def test_the_replayed_node_starts_once_when_the_bag_has_been_read(monkeypatch, t
     assert main([*words, "--report", str(tmp_path)]) == 2
     said = capsys.readouterr().out.encode()
     assert not listen(SimpleNamespace(text=said[:30]))
-    [node, *_] = listen(SimpleNamespace(text=said[30:]))
-    assert node.executable == "feedforward_node"
+    [first, *_] = listen(SimpleNamespace(text=said[30:]))
+    assert first.executable == "feedforward_node"
     assert not listen(SimpleNamespace(text=said))
 
 
@@ -153,8 +136,9 @@ def install_ros2_control(monkeypatch, folder, there):
 @pytest.mark.parametrize("missing", [*({each} for each in sorted(ROS2_CONTROL)), ROS2_CONTROL])
 def test_all_packages_that_are_missing_are_named_before_anything_starts(monkeypatch, tmp_path, missing):
     install_ros2_control(monkeypatch, tmp_path, ROS2_CONTROL - missing)
-    with pytest.raises(NotInstalledError) as caught:
+    with pytest.raises(KaneDynamicsError) as caught:
         started("ros2_control")
+    assert caught.value.code == "not_installed"
     assert {package for package, _ in caught.value.missing} == missing
     assert all(repr(package) in str(caught.value) for package in missing)
 
@@ -166,13 +150,47 @@ def test_a_spawner_that_fails_ends_the_launch_and_one_that_is_done_does_not(monk
     if code == 0:
         assert following == []
         return
-    with pytest.raises(NodeEndedError, match=r"^spawner ended with exit code 1"):
+    with pytest.raises(KaneDynamicsError) as caught:
         following[0].function(None)
+    assert (caught.value.name, caught.value.exit_code) == ("spawner", 1)
 
 
 def test_an_executable_that_is_missing_is_named_before_anything_starts(monkeypatch, tmp_path):
     install(monkeypatch, tmp_path)
     (tmp_path / "lib" / "kane_dynamics_ros" / "feedforward_node").unlink()
-    with pytest.raises(NotInstalledError) as caught:
+    with pytest.raises(KaneDynamicsError) as caught:
         started("simulation")
-    assert caught.value.executable == "feedforward_node"
+    assert caught.value.missing == (("kane_dynamics_ros", "feedforward_node"),)
+
+
+@pytest.mark.parametrize(("name", "given"), [("simulation", "use_simtime"), ("ros2_control", "feedfoward")])
+def test_a_misspelt_argument_is_refused_with_the_one_that_was_meant(monkeypatch, tmp_path, name, given):
+    install(monkeypatch, tmp_path)
+    with pytest.raises(KaneDynamicsError, match=r"did you mean (use_sim_time|feedforward)\?") as caught:
+        started(name, **{given: "x"})
+    assert (caught.value.code, caught.value.name) == ("argument", given)
+
+
+def test_an_argument_of_the_launch_file_that_includes_ours_is_none_of_our_business(monkeypatch, tmp_path):
+    install(monkeypatch, tmp_path)
+    assert of_kind("Node", started("feedforward", table_height="0.7"))
+
+
+def test_the_feedforward_node_commands_the_arm_through_ros2_control(monkeypatch, tmp_path):
+    there = ROS2_CONTROL | {"forward_command_controller"} - {"joint_trajectory_controller"}
+    install_ros2_control(monkeypatch, tmp_path, there)
+    actions = started("ros2_control", feedforward="true", mode="feedforward")
+    executables = [each.executable for each in of_kind("Node", actions)]
+    assert executables[-2:] == ["spawner", "feedforward_node"]
+    assert node(actions, "spawner").arguments[:2] == ["joint_state_broadcaster", "forward_effort_controller"]
+    assert node(actions, "ros2_control_node").parameters[0] == str(SHARE / "config" / "controllers.yaml")
+    [handler] = [
+        each.arguments[0]
+        for each in of_kind("RegisterEventHandler", actions)
+        if each.arguments[0].target_action is node(actions, "feedforward_node")
+        and hasattr(each.arguments[0], "on_exit")
+    ]
+    assert handler.on_exit(SimpleNamespace(returncode=0), SimpleNamespace(is_shutdown=False))
+    with pytest.raises(KaneDynamicsError) as caught:
+        started("ros2_control", feedforward="true", interface="position")
+    assert caught.value.name == "interface"
