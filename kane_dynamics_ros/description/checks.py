@@ -17,6 +17,8 @@ SMALLEST_SIZE = 0.1  # [m] a link that shows no larger size is taken as this lar
 LARGEST_GYRATION = 2.0  # radius of gyration over size: a rod that turns about its end has 0.58
 FARTHEST_CENTRE = 3.0  # centre of mass over size
 HEAVIEST = 1000.0  # [kg] no arm's link is heavier
+DENSEST = 25_000.0  # [kg/m^3] osmium has 22,600
+SHAPED = 0.2  # [kg] lighter links often have placeholders for shapes
 
 # Joints
 MOST_TURNS = 5 * 2 * math.pi  # [rad] a joint limit beyond it is rather written in degrees
@@ -25,6 +27,9 @@ FARTHEST = 10.0  # [m] an arm's joints are nearer to each other: beyond it rathe
 
 # Effort limits against gravity
 POSES = 30
+SLOW = 0.1  # [rad/s] or [m/s]: no arm's damping takes all of its effort at this speed
+STRONGEST = 2000.0  # [N m] where it is more than
+STRONGER = 200.0  # times what gravity asks of any joint of the arm, a limit is rather written in N mm
 
 _C_KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int "
@@ -87,11 +92,11 @@ def note_inertias(links: Iterable[Link], robot: Robot, notes: Notes) -> None:
     sizes = link_sizes(robot)
     for link in links:
         if link.inertia is None or link.inertia.mass == 0.0:
-            if link.name in carried:
+            if link.name in carried and not link.defects:  # else its inertia is refused
                 message = "it moves, but has no inertia: taken as massless"
                 notes.add("KD405", message, link.line, f"link {link.name!r}")
             continue
-        for code, message in unusual_inertia(link.inertia, sizes.get(link.name)):
+        for code, message in unusual_inertia(link.inertia, sizes.get(link.name), link.volume):
             notes.add(code, message, link.line, f"link {link.name!r}")
 
 
@@ -105,8 +110,11 @@ def link_sizes(robot: Robot) -> dict[str, float]:
     return sizes
 
 
-def unusual_inertia(inertia: Inertia, size: float | None) -> Iterable[tuple[str, str]]:
-    """Codes and messages about the inertia of a link of ``size`` [m], None where the URDF shows no size."""
+def unusual_inertia(inertia: Inertia, size: float | None, volume: float | None) -> Iterable[tuple[str, str]]:
+    """Codes and messages about the inertia of a link of ``size`` [m] and ``volume`` [m^3].
+
+    These are None where the URDF does not show them.
+    """
     if inertia.mass > HEAVIEST:
         yield "KD410", f"its mass is {inertia.mass:.6g} kg: grams written for kilograms?"
     largest = principal_moments(inertia.tensor)[2]
@@ -118,6 +126,22 @@ def unusual_inertia(inertia: Inertia, size: float | None) -> Iterable[tuple[str,
         yield (
             "KD409",
             f"its centre of mass is {centre:.4g} m from its origin, but the link reaches {extent:.4g} m",
+        )
+    if volume is not None and inertia.mass > max(SHAPED, DENSEST * volume):
+        density = inertia.mass / volume / 1000.0
+        yield (
+            "KD414",
+            f"its mass is {inertia.mass:.6g} kg, that of its shapes with {density:.4g} g/cm^3: grams written "
+            "for kilograms, or a shape in another unit than metres?",
+        )
+    # No body of volume V has less of the sum of m r^2 about its centre than a sphere of radius R has,
+    # 3/5 m R^2; trace(J)/2 is that sum.
+    R = math.sqrt(5 / 3 * max(sum(inertia.tensor[i][i] for i in range(3)), 0.0) / 2 / inertia.mass)
+    if R > 0.0 and inertia.mass > DENSEST * 4 / 3 * math.pi * R**3:
+        yield (
+            "KD414",
+            f"its moments of inertia are too small: even a sphere of its {inertia.mass:.6g} kg has a "
+            f"radius of {1000 * R:.3g} mm, denser than any material; are they in kg m^2?",
         )
     gyration = math.sqrt(max(largest, 0.0) / inertia.mass)
     reach = max(extent, centre)
@@ -143,6 +167,10 @@ def note_joints(moving: Sequence[Joint], placing: Iterable[Joint], notes: Notes)
             notes.add("KD506", message, joint.line, f"joint {joint.name!r}")
     for joint in (*moving, *placing):
         length = math.hypot(*joint.p_PoJo_P)
+        limits = [abs(limit) for limit in (joint.limits.lower, joint.limits.upper) if limit is not None]
+        if joint.kind == "prismatic" and max(limits, default=0.0) > FARTHEST:
+            message = f"it slides as far as {max(limits):.6g} m: millimetres written for metres?"
+            notes.add("KD508", message, joint.line, f"joint {joint.name!r}")
         if length > FARTHEST:
             message = f"its origin is {length:.6g} m from the parent's: millimetres written for metres?"
             notes.add("KD508", message, joint.line, f"joint {joint.name!r}")
@@ -202,11 +230,28 @@ def note_weak_limits(
         q = [0.0 if pose == 0 else position(joint, generator.random()) for joint in leaders]
         for index, effort in enumerate(gravity_efforts(joints, q, gravity)):
             worst[index] = max(worst[index], abs(effort))
+    turning = [worst[joint.coordinate] for joint in leaders if joint.kind != "prismatic"]
+    most = max(turning, default=0.0)
     for joint in leaders:
         limit, needed = joint.limits.effort, worst[joint.coordinate]
-        if limit is not None and needed > limit:
-            unit = "N" if joint.kind == "prismatic" else "N m"
+        unit = "N" if joint.kind == "prismatic" else "N m"
+        place = lines[joint.name], f"joint {joint.name!r}"
+        if limit is None:
+            continue
+        if joint.kind != "prismatic" and limit > max(STRONGEST, STRONGER * most) and most > 0.0:
+            message = (
+                f"its effort limit is {limit:.6g} N m, but gravity asks at most {most:.4g} N m of any joint"
+            )
+            notes.add("KD510", f"{message}: N mm written for N m?", *place)
+        if max(joint.friction, SLOW * joint.damping) > limit:
+            notes.add(
+                "KD509",
+                f"its friction of {joint.friction:.6g} and damping of {joint.damping:.6g} take all of its "
+                f"effort limit of {limit:.6g} {unit} at a slow motion: is one of them in another unit?",
+                *place,
+            )
+        if needed > limit:
             message = (
                 f"its effort limit is {limit:.6g} {unit}, but gravity alone asks for {needed:.4g} {unit}"
             )
-            notes.add("KD505", message, lines[joint.name], f"joint {joint.name!r}")
+            notes.add("KD505", message, *place)

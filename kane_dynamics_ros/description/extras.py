@@ -151,30 +151,38 @@ def read_initial_position(joint: Element, notes: Notes, extras: Extras) -> None:
 # How large a link is, as far as the URDF says without its meshes
 
 
-def shape_reach(link: Element) -> float | None:
-    """How far the link's primitive shapes reach from its origin, at most [m]; None without any."""
-    reaches = []
-    for shape in (*link.all("visual"), *link.all("collision")):
-        reach = max((half_diagonal(solid) for solid in solids(shape)), default=0.0)
-        if reach > 0.0:
-            origins = (math.hypot(*numbers(origin, "xyz")) for origin in shape.all("origin")[:1])
-            reaches.append(reach + sum(origins))
-    return max(reaches, default=None)
+def shape_size(link: Element) -> tuple[float | None, float | None]:
+    """How far a link's primitive shapes reach from its origin [m], and the larger of the volumes [m^3].
+
+    The first is None without any, the second also where there is a mesh.
+    """
+    reaches, volumes = [], []
+    for kind in ("visual", "collision"):
+        volume = []
+        for shape in link.all(kind):
+            origin = shape.all("origin")
+            away = math.hypot(*numbers(origin[0], "xyz")) if origin else 0.0
+            for geometry in shape.all("geometry"):
+                for solid in geometry.children:
+                    half_diagonal, own = size(solid)
+                    volume.append(own)
+                    reaches += [half_diagonal + away] if half_diagonal > 0.0 else []
+        volumes.append(sum(volume))
+    largest = max(volumes)
+    return max(reaches, default=None), largest if 0.0 < largest < math.inf else None
 
 
-def solids(shape: Element) -> list[Element]:
-    """The box, cylinder, sphere or mesh of a ``<visual>`` or ``<collision>``."""
-    return [solid for geometry in shape.all("geometry") for solid in geometry.children]
-
-
-def half_diagonal(solid: Element) -> float:
-    """Half of the diagonal of a box, cylinder or sphere [m]; 0 of anything else."""
+def size(solid: Element) -> tuple[float, float]:
+    """Half of the diagonal [m] and volume [m^3] of a box, cylinder or sphere; 0 and infinity of others."""
+    radius, length = (sum(numbers(solid, name)) for name in ("radius", "length"))
     if solid.tag == "box":
-        return math.hypot(*numbers(solid, "size")) / 2
-    if solid.tag in ("cylinder", "sphere"):
-        radius, length = (sum(numbers(solid, name)) for name in ("radius", "length"))
-        return math.hypot(radius, length / 2)
-    return 0.0
+        sides = numbers(solid, "size")
+        return math.hypot(*sides) / 2, math.prod(sides)
+    if solid.tag == "cylinder":
+        return math.hypot(radius, length / 2), math.pi * radius**2 * length
+    if solid.tag == "sphere":
+        return radius, 4 / 3 * math.pi * radius**3
+    return 0.0, math.inf
 
 
 def numbers(element: Element, attribute: str) -> list[float]:

@@ -74,6 +74,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "KD411": ("info", "rotor inertia read"),
     "KD412": ("warning", "rotor inertia not clear"),
     "KD413": ("warning", "inertial element without mass and inertia"),
+    "KD414": ("warning", "denser than any material"),
     # 5xx: limits
     "KD501": ("warning", "position limits absent"),
     "KD502": ("warning", "effort limit absent or zero"),
@@ -83,6 +84,8 @@ CODES: dict[str, tuple[Severity, str]] = {
     "KD506": ("warning", "degrees for radians"),
     "KD507": ("warning", "degrees for radians in rpy"),
     "KD508": ("warning", "millimetres for metres"),
+    "KD509": ("warning", "friction above the effort limit"),
+    "KD510": ("warning", "effort limit far above what the arm needs"),
     # 6xx: the chain
     "KD601": ("error", "unknown link or joint asked for"),
     "KD602": ("info", "tip chosen"),

@@ -67,12 +67,17 @@ class Defect(NamedTuple):
 
 @dataclass(frozen=True)
 class Link:
-    """``reach``: how far its primitive shapes reach from its origin [m]; None where it has none."""
+    """``reach``: how far its primitive shapes reach from its origin [m]; None where it has none.
+
+    ``volume``: of its shapes, the larger of the visual and the collision ones [m^3]; None where it has none,
+    or a mesh among them, whose size is not known here.
+    """
 
     name: str
     inertia: Inertia | None
     line: int | None = None
     reach: float | None = None
+    volume: float | None = None
     defects: tuple[Defect, ...] = ()
 
 

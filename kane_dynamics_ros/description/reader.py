@@ -22,7 +22,7 @@ from urdf_parser_py.xml_reflection import core
 from kane_dynamics_ros.algebra import symmetric
 from kane_dynamics_ros.description import checks, geometry
 from kane_dynamics_ros.description.attributes import LARGEST, Reader, unrun_xacro
-from kane_dynamics_ros.description.extras import Extras, joined_rotor_inertia, read_extras, shape_reach
+from kane_dynamics_ros.description.extras import Extras, joined_rotor_inertia, read_extras, shape_size
 from kane_dynamics_ros.description.findings import DescriptionError, Notes, missing, refusal
 from kane_dynamics_ros.description.geometry import Pose
 from kane_dynamics_ros.description.model import (
@@ -374,7 +374,7 @@ def read_link(part: Part, parsed: Any) -> Link:
             errors.append(error)
     element = part.reader.element
     defects = tuple(Defect("inertia", error) for error in errors)
-    return Link(parsed.name, inertia, element.line, shape_reach(element), defects)
+    return Link(parsed.name, inertia, element.line, *shape_size(element), defects)
 
 
 def read_inertial(inertial: Reader, parsed: Any) -> Inertia:

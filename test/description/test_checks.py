@@ -1,9 +1,11 @@
 """What is warned of in a URDF, one tiny case for each kind, with the whole message."""
 
+import math
+
 import pytest
 from small_urdf import INERTIA, LIMIT, fixed, joint, link, robot, two_joints
 
-from kane_dynamics_ros.description import parse_robot, serial_chain
+from kane_dynamics_ros.description import DescriptionError, parse_robot, serial_chain
 
 
 def warnings(text, tip=None):
@@ -47,7 +49,7 @@ CASES = {
         [("KD409", 3, "its centre of mass is 30 m from its origin, but the link reaches 0.3 m")],
     ),
     "grams": (
-        two_joints(first=inertial(mass="1560", moment="15")),
+        two_joints(first=inertial(mass="1560", moment="150")),
         [("KD410", 3, "its mass is 1560 kg: grams written for kilograms?")],
     ),
     "moving link without inertia": (
@@ -105,6 +107,77 @@ def test_shapes_show_how_large_a_link_is():
     disc = '<visual><geometry><cylinder radius="1" length="0.1"/></geometry></visual>'
     assert [code for code, *_ in warnings(two_joints(first=heavy))] == ["KD407"]
     assert warnings(two_joints(first=heavy + disc)) == []
+
+
+# Gross errors of unit: of arms that are right otherwise.
+
+SOLID = '<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>'
+
+
+HEAVY = inertial(mass="200", moment="2")
+FRICTION = '<dynamics damping="1" friction="5"/>'
+
+
+def slide(upper):
+    inside = f'<axis xyz="0 0 1"/><limit lower="0" upper="{upper}" velocity="1" effort="100"/>'
+    return two_joints().replace(
+        "</robot>", link("x") + joint("s", "two", "x", "prismatic", inside) + "</robot>"
+    )
+
+
+def lifting(effort="20", dynamics=""):
+    """Two links of 1 kg whose joints lift them: gravity asks for 4.9 and 1 N m."""
+    inside = f'<axis xyz="0 1 0"/><limit lower="-1" upper="1" velocity="1" effort="{effort}"/>{dynamics}'
+    return two_joints(inside=inside).replace('<axis xyz="0 0 1"/>', '<axis xyz="0 1 0"/>')
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "code"),
+    [
+        (two_joints(), two_joints(second=inertial(moment="1e-6")), "KD414"),
+        (two_joints(), two_joints(second=inertial(moment="1e-10")), "KD414"),
+        (two_joints(second=inertial() + SOLID), two_joints(second=HEAVY + SOLID), "KD414"),
+        (slide("0.5"), slide("500"), "KD508"),
+        (lifting(dynamics=FRICTION), lifting(dynamics=FRICTION.replace("5", "500")), "KD509"),
+        (lifting(), lifting(dynamics='<dynamics damping="1000"/>'), "KD509"),
+        (lifting(), lifting(effort="20000"), "KD510"),
+    ],
+)  # fmt: skip
+def test_a_gross_error_of_unit_is_warned_of(right, wrong, code):
+    tip = "x" if code == "KD508" else "two"
+    assert code not in [found for found, *_ in warnings(right, tip)]
+    assert code in [found for found, *_ in warnings(wrong, tip)]
+
+
+@pytest.mark.parametrize("scale", [0.01, 1.0, 100.0])
+def test_a_solid_sphere_of_tungsten_is_dense_enough(scale):
+    """19,300 kg/m^3 of any size pass; 28,000 do not."""
+
+    def sphere(density):
+        radius = 0.05 * scale
+        mass = density * 4 / 3 * math.pi * radius**3
+        return inertial(mass=repr(mass), moment=repr(0.4 * mass * radius**2))
+
+    found = [
+        [code for code, *_ in warnings(two_joints(second=sphere(rho)), "two")] for rho in (19_300, 28_000)
+    ]
+    assert ["KD414" in codes for codes in found] == [False, True]
+
+
+def test_a_link_with_a_mesh_is_not_judged_by_its_other_shapes():
+    """As a foot whose contacts are four small spheres."""
+    mesh = '<visual><geometry><mesh filename="foot.stl"/></geometry></visual>'
+    heavy = HEAVY + SOLID
+    assert "KD414" in [code for code, *_ in warnings(two_joints(second=heavy))]
+    assert "KD414" not in [code for code, *_ in warnings(two_joints(second=heavy + mesh))]
+
+
+@pytest.mark.parametrize("mass", ["-1", "nan", "1,5"])
+def test_a_mass_that_is_refused_is_not_called_massless_too(mass):
+    with pytest.raises(DescriptionError) as caught:
+        serial_chain(parse_robot(two_joints(first=inertial(mass=mass))))
+    assert caught.value.code in ("KD401", "KD302", "KD301")
+    assert "KD405" not in [finding.code for finding in caught.value.noted]
 
 
 def test_elements_that_are_not_read_are_counted():
