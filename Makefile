@@ -16,12 +16,12 @@ help:  ## what there is to make
 venv: $(VENV)/installed  ## the environment in .venv: the package (editable), ROS 2 Kilted, the test tools
 
 $(VENV)/installed: $(VENV)/runs
-	$(BIN)/python -m pip install --quiet --editable '.[ros,test,docs]'
+	$(BIN)/python -m pip install --editable '.[ros,test,docs]'
 	touch $@
 
 $(VENV)/runs: $(BUILD_FILES)
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[ros]'
+	$(BIN)/python -m pip install --editable '.[ros,bags,view]'
 	touch $@
 
 demo: $(VENV)/runs  ## both nodes over DDS, three controllers on one trajectory: table, plots and a bag
@@ -52,7 +52,7 @@ docs: venv  ## the documentation site, in site/
 # A machine as ROS 2 Jazzy's: colcon, whose Python support needs a setuptools that still has `setup.py install`.
 $(ROS_VENV)/installed: $(BUILD_FILES)
 	$(PYTHON) -m venv $(ROS_VENV)
-	$(ROS_VENV)/bin/python -m pip install --quiet --editable '.[ros-jazzy]' \
+	$(ROS_VENV)/bin/python -m pip install --quiet --editable '.[ros-jazzy,generate,bags,view]' \
 		colcon-common-extensions 'setuptools<80' hypothesis pytest pytest-timeout
 	touch $@
 

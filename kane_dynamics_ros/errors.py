@@ -8,18 +8,29 @@ from typing import Any
 
 from kane_dynamics_ros.text import named
 
-# Packages of others, and where they come from
-FROM_PIP = ("clarabel", "lz4", "mujoco", "rosbags", "zstandard")
-FROM_BOTH = {  # the names of apt and of pip
-    "jinja2": ("python3-jinja2", "jinja2"),
-    "markupsafe": ("python3-markupsafe", "markupsafe"),
-    "matplotlib": ("python3-matplotlib", "matplotlib"),
-    "numpy": ("python3-numpy", "numpy"),
-    "scipy": ("python3-scipy", "scipy"),
-    "sympy": ("python3-sympy", "sympy"),
-    "tqdm": ("python3-tqdm", "tqdm"),
-    "xacro": ("ros-$ROS_DISTRO-xacro", "xacro"),
-    "yaml": ("python3-yaml", "PyYAML"),
+# Packages of others by the extras of setup.cfg that bring them; without an extra: every installation has them
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "casadi": ("casadi",),
+    "clarabel": ("identify",),
+    "collada": ("view", "identify"),
+    "dask": ("dask",),
+    "fast_simplification": ("view",),
+    "jinja2": ("bags", "identify", "view"),
+    "lz4": ("bags", "identify"),
+    "markupsafe": ("bags", "identify", "view"),
+    "matplotlib": ("bags", "identify", "papers"),
+    "mujoco": ("mujoco",),
+    "numpy": (),
+    "rosbags": ("bags", "identify"),
+    "scipy": ("bags", "identify", "elastic", "papers"),
+    "sympy": ("generate", "papers"),
+    "threadpoolctl": ("identify",),
+    "tqdm": (),
+    "trimesh": ("view", "identify"),
+    "urdf_parser_py": (),
+    "xacro": ("generate",),
+    "yaml": (),
+    "zstandard": ("bags", "identify"),
 }
 FROM_ROS = ("rclpy", "ament_index_python", "launch", "launch_ros", "rosidl_runtime_py", "rpyutils")
 
@@ -112,16 +123,19 @@ class RosMissingError(KaneDynamicsError):
         )
 
 
-def missing_package(error: ImportError) -> MissingPackageError | None:
-    """What is missing and how to get it, of an import that failed; None where it is no package of others."""
+def missing_package(error: ImportError, extra: str = "") -> MissingPackageError | None:
+    """What is missing and how to get it, of an import that failed; None where it is no package of others.
+
+    ``extra``: the one that brings all that the caller needs, where several bring the package.
+    """
     package = (error.name or "").partition(".")[0]
-    if package in FROM_PIP:
-        return MissingPackageError(package, f"get it with: python3 -m pip install {package}")
-    if package in FROM_BOTH:
-        apt, pip = FROM_BOTH[package]
-        return MissingPackageError(
-            package, f"get it with: apt install {apt}, or python3 -m pip install {pip}"
+    extras = EXTRAS.get(package)
+    if extras is not None:
+        chosen = extra if extra in extras or not extras else extras[0]
+        command = (
+            f"pip install '.[{chosen}]'" if extras else "pip install . (or rosdep install --from-paths .)"
         )
+        return MissingPackageError(package, f"{command} in the checkout brings it")
     if package in FROM_ROS or package.endswith(("_msgs", "_interfaces")):
         return MissingPackageError(
             package,

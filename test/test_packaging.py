@@ -3,6 +3,7 @@
 import ast
 import configparser
 import importlib
+import os
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 import kane_dynamics_ros
+from kane_dynamics_ros.errors import EXTRAS, missing_package
 from kane_dynamics_ros.share import ShareNotFoundError, share_directory
 
 ROOT = Path(__file__).parents[1]
@@ -113,7 +115,14 @@ DISTRIBUTIONS = {
     "yaml": "PyYAML",
     "jinja2": "Jinja2",
     "urdf_parser_py": "urdf-parser-py",
+    "collada": "pycollada",
+    "fast_simplification": "fast-simplification",
 }
+WITHOUT_IMPORT = {
+    "distributed",
+    "mujoco",
+}  # dask's client imports the first; the other has its name as a string
+OF_ROS = ("ament_index_python", "launch_ros")
 ROS_PACKAGES = ("rclpy", "launch", "_msgs", "_srvs", "_interfaces")
 
 
@@ -130,23 +139,117 @@ def third_party() -> set[str]:
 
 
 def declared() -> dict[str, set[str]]:
-    """Distributions that setup.cfg asks for, in lower case: always, and by extra."""
+    """Distributions that setup.cfg asks for, in lower case: always, and by extra, with those it includes."""
     parser = configparser.ConfigParser()
     parser.read(ROOT / "setup.cfg")
     lists = {"always": parser["options"]["install_requires"], **parser["options.extras_require"]}
-    return {
-        name: {re.split(r"[<>=\[;]", line)[0].strip().lower() for line in text.splitlines() if line.strip()}
-        for name, text in lists.items()
-    }
+    asked = {name: set(filter(None, map(str.strip, text.splitlines()))) for name, text in lists.items()}
+
+    def whole(name: str) -> set[str]:
+        found = set()
+        for line in asked[name]:
+            included = re.fullmatch(r"kane_dynamics_ros\[(.*)\]", line)
+            if included:
+                found |= set().union(*map(whole, included[1].split(",")))
+            else:
+                found.add(re.split(r"[<>=\[;]", line)[0].strip().lower())
+        return found
+
+    return {name: whole(name) for name in asked}
 
 
 def test_what_the_package_imports_is_declared_and_what_is_declared_is_imported():
     imported = {name for name in third_party() if not name.endswith(ROS_PACKAGES)}
     needed = {DISTRIBUTIONS.get(name, name).lower() for name in imported}
     asked = declared()
-    optional = asked["mujoco"] | asked["dask"] | asked["identify"] | asked["casadi"]
-    assert needed - asked["always"] - optional == set()
-    assert asked["always"] - needed == set()
+    ours = asked["always"] | asked["all"] | asked["mujoco"] | asked["dask"] | asked["casadi"]
+    assert needed - ours == set()
+    assert ours - needed - WITHOUT_IMPORT == set()
+
+
+def test_a_missing_package_is_told_with_an_extra_that_brings_it():
+    asked = declared()
+    packages = {name for name in third_party() if not name.endswith((*ROS_PACKAGES, *OF_ROS))}
+    assert packages - set(EXTRAS) == set()
+    for package in packages:
+        distribution = DISTRIBUTIONS.get(package, package).lower()
+        assert all(distribution in asked[extra] for extra in EXTRAS[package] or ["always"]), package
+    said = str(missing_package(ModuleNotFoundError(name="rosbags.highlevel")))
+    assert "'rosbags'" in said
+    assert "pip install '.[bags]'" in said
+
+
+HIDE = """
+import importlib.abc, sys
+class Hidden(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {names!r}:
+            raise ModuleNotFoundError(name, name=name)
+sys.meta_path.insert(0, Hidden())
+"""
+
+
+def run_without(packages: set[str], script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a script in a Python that lacks these packages."""
+    return subprocess.run(
+        [sys.executable, "-c", HIDE.format(names=packages) + script],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_a_model_runs_with_numpy_alone(tmp_path):
+    script = (
+        "from kane_dynamics_ros.runtime import load_model; "
+        "print(load_model('manipulator_5dof', backend='python').gravity([0.0] * 5))"
+    )
+    run = run_without(third_party() - {"numpy"}, script, tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def of_extras() -> set[str]:
+    """Import names of what an installation without extras lacks."""
+    return {name for name, extras in EXTRAS.items() if extras}
+
+
+def test_commands_on_models_need_no_extra(tmp_path):
+    urdf = str(ROOT / "urdf" / "manipulator_5dof.urdf")
+    commands = [
+        ["inspect", urdf],
+        ["generate", urdf, "--name", "arm", "--no-compile"],
+        ["verify", "arm.py", "--urdf", urdf, "--states", "1", "--backend", "python"],
+        ["torque", "arm.py", "--q", "0,0,0,0,0"],
+        ["trajectory", urdf],
+        ["annotate", "arm.py", "trajectory.yaml", "-o", "annotated.yaml"],
+    ]
+    script = (
+        "from kane_dynamics_ros.cli.main import main\n"
+        f"for words in {commands!r}:\n"
+        "    assert main(words) == 0, words"
+    )
+    run = run_without(of_extras(), script, tmp_path)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_command_that_needs_an_extra_names_it(tmp_path):
+    urdf = str(ROOT / "urdf" / "manipulator_5dof.urdf")
+    commands = {
+        "generate": ["inspect", urdf, "--equations"],
+        "bags": ["replay", "bag", "--model", "manipulator_5dof"],
+        "identify": ["identify", "bag", "--urdf", urdf],
+        "papers": ["paper", "wind_pump"],
+    }
+    script = (
+        "from kane_dynamics_ros.cli.main import main\n"
+        f"for words in {list(commands.values())!r}:\n"
+        "    assert main(words) == 2, words"
+    )
+    run = run_without(of_extras(), script, tmp_path)
+    assert run.returncode == 0, run.stderr
+    for extra, line in zip(commands, run.stderr.splitlines(), strict=True):
+        assert f"pip install '.[{extra}]'" in line
 
 
 def test_ros_packages_that_are_imported_have_rosdep_keys():

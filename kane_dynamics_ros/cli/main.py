@@ -22,11 +22,12 @@ CLOSE = 0.7  # likeness from which a word is taken for a slip of another
 
 
 class Command(NamedTuple):
-    """A subcommand: its module under ``cli``, the line that ``--help`` shows, and an example."""
+    """A subcommand: its module under ``cli``, the line that ``--help`` shows, an example, its extra."""
 
     module: str
     help: str
-    example: str = ""
+    example: str
+    extra: str = ""
 
 
 COMMANDS = {  # in the order of their use
@@ -64,36 +65,43 @@ COMMANDS = {  # in the order of their use
         "view",
         "play a bag, or a trajectory on a URDF, in three dimensions in one HTML page",
         "view demo_output/computed_torque/bag -o view.html",
+        "view",
     ),
     "demo": Command(
         "demo.command",
         "run the nodes over DDS under three controllers; a table of tracking errors, plots, bags",
         "demo --output demo_output",
+        "bags",
     ),
     "replay": Command(
         "replay",
         "judge a model by recorded bags: how well it explains the efforts, and which term is at fault",
         "replay my_bag --model models/my_robot.py --report report --max-nrmse 0.05",
+        "bags",
     ),
     "excite": Command(
         "excite",
         "find a trajectory worth recording for identify, within all limits",
         "excite my_robot.urdf -o trajectory.yaml",
+        "identify",
     ),
     "identify": Command(
         "identify",
         "fit masses, inertias and friction to recorded motion: a corrected URDF, a module, a report",
         "identify my_bag --urdf my_robot.urdf -o identified",
+        "identify",
     ),
     "observe": Command(
         "observe",
         "find contacts in bags; from bags without contact, the node's thresholds for a rate of false alarms",
         "observe my_bag --model models/my_robot.py --report report",
+        "bags",
     ),
     "paper": Command(
         "paper",
         "run a paper's simulations again, and check what it says",
         "paper manipulator_5dof --output figures",
+        "papers",
     ),
 }
 
@@ -113,7 +121,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except ImportError as error:
-        missing = missing_package(error)
+        known = COMMANDS.get(words[0])
+        missing = missing_package(error, known.extra if known else "")
         if missing is None:
             return _fault()
         print(f"error: {missing}", file=sys.stderr)
@@ -183,7 +192,7 @@ def frame() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]
             name,
             help=command.help,
             description=command.help,
-            epilog=f"example:\n  kane_dynamics {command.example}" if command.example else None,
+            epilog=f"example:\n  kane_dynamics {command.example}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         for name, command in COMMANDS.items()

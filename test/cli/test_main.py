@@ -111,7 +111,7 @@ def test_an_unknown_option_ends_with_the_commands_own_usage_and_the_nearest_opti
 
 
 @pytest.mark.parametrize(
-    ("package", "remedy"), [("rosbags", "pip install rosbags"), ("yaml", "python3-yaml")]
+    ("package", "remedy"), [("rosbags", "pip install '.[bags]'"), ("yaml", "rosdep install")]
 )
 def test_a_package_that_is_missing_is_one_line_with_the_way_to_get_it(command, capsys, package, remedy):
     def fail(arguments):

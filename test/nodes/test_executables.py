@@ -28,7 +28,7 @@ builtins.__import__ = importing
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize(("package", "remedy"), [("rclpy", "setup.bash"), ("rosbags", "pip install rosbags")])
+@pytest.mark.parametrize(("package", "remedy"), [("rclpy", "setup.bash"), ("rosbags", "bags")])
 def test_a_missing_package_is_said_in_one_line(package, remedy):
     code = (
         f"import sys; sys.modules[{package!r}] = None; "
