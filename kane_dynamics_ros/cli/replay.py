@@ -8,11 +8,8 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-
-from tqdm import tqdm
 
 from kane_dynamics_ros.cli.arguments import (
     add_bag_arguments,
@@ -22,6 +19,7 @@ from kane_dynamics_ros.cli.arguments import (
     report_folders,
     xacro_arguments,
 )
+from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError, UnknownJointError
 from kane_dynamics_ros.replay.jobs import Job, JobResult, find_bags, run_job, run_jobs
 from kane_dynamics_ros.replay.live import check_playable, live_lines, play, read_answers, write_playlist
@@ -33,13 +31,7 @@ from kane_dynamics_ros.text import named
 from kane_dynamics_ros.this_python import can_import
 
 EXCEEDED, DIFFERS, FAILED = 1, 1, 2  # exit codes
-
-
-class XacroWithoutUrdfError(KaneDynamicsError):
-    """``--xacro`` without the file that it is for."""
-
-    def __init__(self) -> None:
-        super().__init__("--xacro is for the xacro file of --urdf FILE, which is not given")
+NODE = "feedforward_node"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,64 +65,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--live", action="store_true", help="play the bag to the node and compare its commands")
     add("--rate", metavar="X", help="times the recorded rate; default: no wait")
     add("--restamp", action="store_true", help="stamp states with the present instead of driving /clock")
-    add(
-        "--node",
-        default="feedforward_node",
-        metavar="NAME",
-        help="the node's name; default: feedforward_node",
-    )
+    add("--node", default=NODE, metavar="NAME", help="the node's name; default: %(default)s")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a verdict a bag; 2 when a bag failed or is damaged, else 1 when an allowed error is exceeded."""
     if arguments.xacro and arguments.urdf is None:
-        raise XacroWithoutUrdfError
+        raise KaneDynamicsError("--xacro is for the xacro file of --urdf FILE, which is not given", "xacro")
     joints = load_model(arguments.model).joint_names
-    allowed = read_allowed_errors(arguments.max_nrmse, arguments.max_rmse, joints)
+    most_nrmse = optional_number("--max-nrmse", arguments.max_nrmse, "a part of the range: 0.05 is 5 %")
+    most_rmse = read_largest_rmse(arguments.max_rmse, joints)
     workers = int(positive_number("--jobs", arguments.jobs, "a number of processes, 1 or more", 1.0))
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
     if arguments.live:
-        return run_live(arguments, bags, joints)
+        if not can_import("rclpy"):
+            raise RosMissingError("--live")
+        return max(_play(arguments, bag, joints) for bag in bags)
     jobs = [
-        _job(arguments, bag, folder)
+        Job(
+            bag=bag,
+            model=arguments.model,
+            urdf_friction=arguments.urdf_friction,
+            topic=arguments.topic,
+            cutoff=optional_number("--cutoff", arguments.cutoff, "Hz"),
+            urdf=arguments.urdf,
+            report=folder,
+            rename=read_renamings(arguments.rename),
+            xacro=xacro_arguments(arguments.xacro),
+        )
         for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True)
     ]
-    return max(_show(result, allowed) for result in _results(jobs, workers, arguments.dask))
-
-
-def _job(arguments: argparse.Namespace, bag: Path, report: Path | None) -> Job:
-    return Job(
-        bag=bag,
-        model=arguments.model,
-        urdf_friction=arguments.urdf_friction,
-        topic=arguments.topic,
-        cutoff=optional_number("--cutoff", arguments.cutoff, "Hz"),
-        urdf=arguments.urdf,
-        report=report,
-        rename=read_renamings(arguments.rename),
-        xacro=xacro_arguments(arguments.xacro),
-    )
+    return max(_show(result, most_nrmse, most_rmse) for result in _results(jobs, workers, arguments.dask))
 
 
 def _results(jobs: Sequence[Job], workers: int, dask: str | None) -> Iterator[JobResult]:
-    """Every bag's result; with a progress bar where standard error is a terminal."""
+    """Every bag's result, each as soon as it is there."""
     if len(jobs) == 1 and dask is None:
-        with tqdm(unit=" messages", unit_scale=True, disable=None, leave=False) as bar:
-            yield run_job(jobs[0], bar.update)
+        with Progress() as progress:
+            result = run_job(jobs[0], progress.doing)
+        yield result
         return
-    with tqdm(total=len(jobs), unit=" bags", disable=None, leave=False) as bar:
-        for result in run_jobs(jobs, workers, dask):
-            bar.update()
-            bar.clear()
-            yield result
+    results = run_jobs(jobs, workers, dask)
+    for done in range(len(jobs)):
+        with Progress() as progress:
+            progress.doing(f"judging bags, {done} of {len(jobs)} done")
+            result = next(results)
+        yield result
 
 
-def _show(result: JobResult, allowed: "AllowedErrors") -> int:
+def _show(result: JobResult, most_nrmse: float | None, most_rmse: Mapping[str, float]) -> int:
     """Print one result; its exit code."""
     if result.verdict is None:
         print(f"error: {result.error}", file=sys.stderr)
         return FAILED
-    above = list(exceeded(result.verdict, allowed))
+    above = list(exceeded(result.verdict, most_nrmse, most_rmse))
     print("\n".join([*table(result.verdict), *above, ""]), flush=True)
     for warning in result.warnings:
         print(f"warning: {warning}", file=sys.stderr)
@@ -149,58 +137,38 @@ def _show(result: JobResult, allowed: "AllowedErrors") -> int:
     return EXCEEDED if above else 0
 
 
-# Errors that are allowed, and exceeded
-
-
-@dataclass(frozen=True)
-class AllowedErrors:
-    """Largest NRMSE of any joint (a fraction), and largest RMSE of some joints [N m] or [N]."""
-
-    nrmse: float | None
-    rmse: dict[str, float]
-
-
-def read_allowed_errors(nrmse: str | None, rmse: Sequence[str], joints: Sequence[str]) -> AllowedErrors:
-    """What the options allow. Raises ``NumberArgumentError`` and ``UnknownJointError``."""
+def read_largest_rmse(texts: Sequence[str], joints: Sequence[str]) -> dict[str, float]:
+    """What ``--max-rmse`` allows, by joint [N m] or [N]. Raises ``KaneDynamicsError``."""
     each = {}
-    for text in rmse:
+    for text in texts:
         joint, _, value = text.rpartition("=")
         each[joint] = number_of("--max-rmse", text, value, "JOINT=VALUE, in N m or N")
         if joint not in joints:
             raise UnknownJointError(joint, joints)
-    return AllowedErrors(optional_number("--max-nrmse", nrmse, "a part of the range: 0.05 is 5 %"), each)
+    return each
 
 
-def exceeded(verdict: Verdict, allowed: AllowedErrors) -> Iterator[str]:
-    """A sentence for each allowed error that a joint exceeds."""
+def exceeded(verdict: Verdict, most_nrmse: float | None, most_rmse: Mapping[str, float]) -> Iterator[str]:
+    """A sentence for each allowed error that a judged joint exceeds."""
     for joint in verdict.joints:
         if not joint.judged:
             continue
         found, unit = joint.fit, joint.unit
         # a measured effort that never changes has no range: any error is then too much
         nrmse = math.inf if found.nrmse is None and found.rmse else found.nrmse or 0.0
-        if allowed.nrmse is not None and nrmse > allowed.nrmse:
-            yield f"joint {joint.name!r}: NRMSE {nrmse:.4g} exceeds --max-nrmse {allowed.nrmse:g}"
-        most = allowed.rmse.get(joint.name)
-        if most is not None and found.rmse > most:
+        if most_nrmse is not None and nrmse > most_nrmse:
+            yield f"joint {joint.name!r}: NRMSE {nrmse:.4g} exceeds --max-nrmse {most_nrmse:g}"
+        most = most_rmse.get(joint.name, math.inf)
+        if found.rmse > most:
             yield f"joint {joint.name!r}: RMSE {found.rmse:.4g} {unit} exceeds --max-rmse {most:g} {unit}"
 
 
-# ``--live``
-
-
-def run_live(arguments: argparse.Namespace, bags: Sequence[Path], joints: Sequence[str]) -> int:
-    """Play every bag and print the comparison; 1 when a command differs, 2 when the node is not there.
+def _play(arguments: argparse.Namespace, bag: Path, joints: Sequence[str]) -> int:
+    """Play a bag to the node and print the comparison; 1 when a command differs, 2 without the node.
 
     With ``--report`` the commands and the offline answers stay there, in ``BAG_answers.npz``.
-    Raises ``RosMissingError`` and ``BagError``.
+    Raises ``BagError``.
     """
-    if not can_import("rclpy"):
-        raise RosMissingError("--live")
-    return max(_play(arguments, bag, joints) for bag in bags)
-
-
-def _play(arguments: argparse.Namespace, bag: Path, joints: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_live_") as folder:
         kept = arguments.report or Path(folder)
         kept.mkdir(parents=True, exist_ok=True)

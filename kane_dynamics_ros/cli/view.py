@@ -4,17 +4,13 @@ import argparse
 import dataclasses
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.cli.arguments import (
-    add_chain_arguments,
-    read_locks,
-    xacro_arguments,
-)
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, loading, read_locks
+from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.limits import far_outside
@@ -22,37 +18,18 @@ from kane_dynamics_ros.control.plan import hold_at, replan, sample
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
 from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.description.packages import searched
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.playback import playback_of_bag
 from kane_dynamics_ros.runtime import DynamicsModel, initial_positions, load_model
-from kane_dynamics_ros.text import listed
-from kane_dynamics_ros.viewing.page import Curve, Playback, page
+from kane_dynamics_ros.text import named
+from kane_dynamics_ros.viewing.page import Curve, Playback, moving, page
 from kane_dynamics_ros.viewing.shown_robot import ViewOptions, robot_from_file
 
 STEP = 0.01  # [s] between two samples of a trajectory
 # joints that the trajectory does not name, say a gripper's, stay where they are
 RULES = Rules(allow_partial=True)
-URDF_SUFFIXES = (".urdf", ".xacro")
-MESH_HINT = "meshes are looked for in the folders above the URDF or bag, and in AMENT_PREFIX_PATH"
-
-
-class NoTrajectoryError(KaneDynamicsError):
-    """A URDF alone has no motion to play."""
-
-    def __init__(self, urdf: Path) -> None:
-        super().__init__(f"{urdf}: a robot alone has no motion to play; give one with --trajectory FILE")
-
-
-class HeldJointsError(KaneDynamicsError):
-    """The trajectory moves joints that stand still with the chosen chain."""
-
-    def __init__(self, trajectory: Path, joints: Sequence[str], root: str, tip: str) -> None:
-        what = "joint" if len(joints) == 1 else "joints"
-        super().__init__(
-            f"{trajectory}: it moves {what} {listed(joints)}: locked, or not on the way from {root!r} to the "
-            f"tip {tip!r}; choose another --tip, leave out the --lock, or leave the {what} out"
-        )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,22 +60,29 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.root,
         arguments.tip,
         read_locks(arguments.lock),
-        xacro_arguments(arguments.xacro),
+        loading(arguments),
         arguments.meshes_from_anywhere,
     )
-    if arguments.trajectory is not None:
-        playback, warnings = playback_of_trajectory(arguments.source, arguments.trajectory, options)
-    elif arguments.source.suffix in URDF_SUFFIXES:
-        raise NoTrajectoryError(arguments.source)
-    else:
-        playback, warnings = playback_of_bag(arguments.source, arguments.urdf, options)
+    with Progress() as progress:
+        progress.doing("reading the motion and the meshes")
+        if arguments.trajectory is not None:
+            playback, warnings = playback_of_trajectory(arguments.source, arguments.trajectory, options)
+        elif arguments.source.suffix in (".urdf", ".xacro"):
+            raise KaneDynamicsError(
+                f"{arguments.source}: a robot alone has no motion to play; give one with --trajectory FILE",
+                "no_trajectory",
+            )
+        else:
+            playback, warnings = playback_of_bag(arguments.source, arguments.urdf, options)
+        progress.doing("writing the page")
+        write_file(arguments.output, page(playback))
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if any("not found" in warning for warning in warnings):
-        print(MESH_HINT, file=sys.stderr)
+        places = ", ".join(searched(arguments.urdf or arguments.source, arguments.packages))
+        print(f"meshes were looked for in {places}; --packages DIR adds a folder", file=sys.stderr)
     if playback.note:
         print(playback.note, file=sys.stderr)
-    write_file(arguments.output, page(playback))
     print(arguments.output)
     return 0
 
@@ -108,17 +92,24 @@ def playback_of_trajectory(
 ) -> tuple[Playback, list[str]]:
     """The motion asked for and the torques that it takes; and warnings about meshes and positions.
 
-    The arm starts at the URDF's initial positions. Raises ``TrajectoryError``, ``DescriptionError``,
-    ``HeldJointsError``.
+    The arm starts at the URDF's initial positions; a lead-in in which nothing moves is left out.
+    Raises ``TrajectoryError``, ``DescriptionError``, ``KaneDynamicsError`` ("held_joints").
     """
     request = read_trajectory(trajectory)
     robot = robot_from_file(urdf, options or ViewOptions())
     held = [name for name in request.names if name in robot.held]
     if held:
-        raise HeldJointsError(trajectory, held, robot.chain.root, robot.chain.tip)
+        raise KaneDynamicsError(
+            f"{trajectory}: it moves {named('joint', held)}: locked, or not on the way from "
+            f"{robot.chain.root!r} to the tip {robot.chain.tip!r}; choose another --tip, leave out the "
+            "--lock, or leave out the joints",
+            "held_joints",
+            joints=tuple(held),
+        )
     model = derived_model(robot.chain)
     times, q, qd, qdd = sampled(model, request)
-    torque = model.inverse_dynamics(q, qd, qdd)
+    shown = moving(times, q)
+    times, q, qd, qdd = times[shown], q[shown], qd[shown], qdd[shown]
     ends = (q.min(axis=0), q.max(axis=0))
     far = dict.fromkeys(one for end in ends for one in far_outside(end, model.joints))
     playback = Playback(
@@ -127,12 +118,12 @@ def playback_of_trajectory(
         meshes=robot.meshes.by_name,
         joints=robot.chain.coordinates,
         tip=robot.chain.tip,
-        times=times,
+        times=times - times[0],
         motion_label="trajectory",
         position=q.T,
         reference=None,
         quantities=(
-            robot.effort(Curve("inverse dynamics", "motion", torque.T)),
+            robot.effort(Curve("inverse dynamics", "motion", model.inverse_dynamics(q, qd, qdd).T)),
             robot.position("position", Curve("trajectory", "motion", q.T)),
         ),
         held=robot.held,

@@ -12,7 +12,7 @@ from kane_dynamics_ros.description import DescriptionError, Robot, check_origin,
 from kane_dynamics_ros.errors import KaneDynamicsError, PathError
 from kane_dynamics_ros.replay.bag import bag_files
 from kane_dynamics_ros.replay.motion import EstimatedRecording, estimate_recording
-from kane_dynamics_ros.replay.recording import Renaming, read_recording
+from kane_dynamics_ros.replay.recording import Renaming, check_units, read_recording
 from kane_dynamics_ros.replay.verdict import Analysis, Verdict, analyse
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.this_python import safe_children
@@ -48,8 +48,11 @@ class JobResult:
     warnings: tuple[str, ...] = ()
 
 
-def run_job(job: Job, progress: Callable[[int], object] | None = None) -> JobResult:
-    """Read, judge and report one bag; an error of ours, or of the file system, becomes the result's."""
+def run_job(job: Job, doing: Callable[[str], object] = lambda step: None) -> JobResult:
+    """Read, judge and report one bag; an error of ours, or of the file system, becomes the result's.
+
+    ``doing`` is told each step in words.
+    """
     verdict: Verdict | None = None
     try:
         if job.report is not None:
@@ -60,10 +63,11 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> JobRes
         model = load_model(job.model)
         if job.urdf_friction:
             model = model.with_urdf_friction()
-        estimated, analysis = _judge(job, model, progress)
+        estimated, analysis = _judge(job, model, doing)
         verdict = analysis.verdict
         warnings = []
         if job.report is not None:
+            doing("writing the report")
             warnings = write_report(estimated, analysis, model, job.report, job.urdf, job.xacro)
         return JobResult(job.bag, verdict, None, tuple(warnings))
     except KaneDynamicsError as error:
@@ -73,15 +77,22 @@ def run_job(job: Job, progress: Callable[[int], object] | None = None) -> JobRes
 
 
 def _judge(
-    job: Job, model: DynamicsModel, progress: Callable[[int], object] | None
+    job: Job, model: DynamicsModel, doing: Callable[[str], object]
 ) -> tuple[EstimatedRecording, Analysis]:
-    revolving = [joint.name for joint in model.joints if joint.kind != "prismatic"]
-    # the recording is never named, so that its samples are gone before the model's efforts need their memory
-    estimated = estimate_recording(
-        read_recording(job.bag, model.joint_names, job.topic, progress, job.rename, revolving=revolving),
-        job.cutoff,
+    doing("reading the bag")
+    recording = read_recording(
+        job.bag,
+        model.joint_names,
+        job.topic,
+        renamings=job.rename,
+        revolving=[joint.name for joint in model.joints if joint.kind != "prismatic"],
     )
+    check_units(job.bag, recording.topic, recording.states.position, model.joints)
+    doing("estimating accelerations")
+    estimated = estimate_recording(recording, job.cutoff)
+    del recording  # its samples must be gone before the model's efforts need their memory
     note = robot_note(estimated.description, job.urdf, model, job.xacro)
+    doing("comparing the efforts")
     analysis = analyse(estimated, model)
     return estimated, replace(
         analysis, verdict=replace(analysis.verdict, notes=(note, *analysis.verdict.notes))

@@ -16,7 +16,7 @@ from kane_dynamics_ros.replay.motion import EstimatedRecording, unwrapped
 from kane_dynamics_ros.replay.recording import Recording, read_recording, set_aside
 from kane_dynamics_ros.replay.verdict import Analysis
 from kane_dynamics_ros.runtime import DynamicsModel
-from kane_dynamics_ros.viewing.page import Curve, Playback, Quantity, page
+from kane_dynamics_ros.viewing.page import Curve, Playback, Quantity, moving, page
 from kane_dynamics_ros.viewing.shown_robot import ShownRobot, ViewOptions, robot_from_file, robot_from_text
 
 MOST_SAMPLES = 3000
@@ -46,6 +46,7 @@ def playback_of_bag(
     reference, _ = set_aside(wished)
     warnings = [*recording.damages, *map(str, impossible), *robot.meshes.warnings]
     times = time_grid(states.stamps)
+    times = times[moving(1e-9 * (times - times[0]), Samples(states, times, robot.chain).position.T)]
     motion = Samples(states, times, robot.chain)
     wanted = Samples(reference, times, robot.chain) if len(reference.stamps) else None
     playback = Playback(
@@ -154,7 +155,7 @@ def write_view(
     ``urdf`` stands in for a description that the bag has lost, expanded with the arguments ``xacro``.
     Returns warnings too, of meshes not shown. Raises ``OutputFileError``.
     """
-    given = xacro or {} if estimated.description is None else {}
+    given = {"xacro_arguments": xacro or {}} if estimated.description is None else {}
     options = ViewOptions(model.root, model.tip, model.locked, given)
     try:
         robot = _robot(estimated.bag, estimated.description, urdf, options)

@@ -6,7 +6,7 @@ and sets values aside that no robot can have.
 
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -316,7 +316,6 @@ def read_recording(
     path: Path,
     joints: Sequence[str],
     topic: str | None = None,
-    progress: Callable[[int], object] | None = None,
     renamings: Sequence[Renaming] = (),
     *,
     revolving: Sequence[str] = (),
@@ -334,7 +333,7 @@ def read_recording(
         topics = bag.topics()
         chosen = joint_state_topic(path, topics, topic)
         names = names_in_bag(joints, renamings)
-        states, commands, description = _read(bag, topics, chosen, names, progress)
+        states, commands, description = _read(bag, topics, chosen, names)
         if bag.damages and not len(states.stamps):
             raise bag.damages[0]
     _check(path, chosen, states, joints)
@@ -380,11 +379,7 @@ def recorded_joints(path: Path, topic: str | None = None, blocks: int = 4) -> tu
 
 
 def _read(
-    bag: Bag,
-    topics: Iterable[Topic],
-    state_topic: str,
-    joints: Sequence[str],
-    progress: Callable[[int], object] | None,
+    bag: Bag, topics: Iterable[Topic], state_topic: str, joints: Sequence[str]
 ) -> tuple[JointStates, Commands | None, str | None]:
     """One pass over the bag: states, commands, description."""
     states, commands = JointStateDecoder(joints), CommandDecoder(len(joints))
@@ -395,8 +390,6 @@ def _read(
     for block in bag.blocks(wanted):
         if block.topic == state_topic:
             states.add(block)
-            if progress is not None:
-                progress(len(block.offsets))
         elif block.topic == command_topic:
             commands.add(block)
         else:

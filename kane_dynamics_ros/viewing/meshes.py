@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.description.packages import find_package
 from kane_dynamics_ros.description.xml_tree import parse_xml
 from kane_dynamics_ros.text import listed
 from kane_dynamics_ros.viewing.mesh_files import (
@@ -60,11 +61,12 @@ class Meshes(NamedTuple):
     note: str
 
 
-def load_meshes(urdf: str, folder: Path, anywhere: bool = False) -> Meshes:
+def load_meshes(urdf: str, folder: Path, *, anywhere: bool = False, packages: Sequence[Path] = ()) -> Meshes:
     """The meshes of all visuals.
 
-    Relative names start at ``folder``; ``package://NAME/...`` is looked up in the parents of ``folder``
-    and in ``share`` of every prefix of AMENT_PREFIX_PATH. A description may come from anyone, and what a page
+    Relative names start at ``folder``; ``package://NAME/...`` is looked up in the parents of ``folder``, in
+    ``share`` of every prefix of AMENT_PREFIX_PATH, and where ``find_package`` looks. A description may come
+    from anyone, and what a page
     embeds travels with it: unless ``anywhere``, a file must lie, links resolved, in the package.
     """
     surfaces: dict[str, Surface] = {}
@@ -73,7 +75,7 @@ def load_meshes(urdf: str, folder: Path, anywhere: bool = False) -> Meshes:
     left = LARGEST_MESHES
     for name in mesh_names(urdf):
         try:
-            data, suffix = mesh_data(name, folder, anywhere)
+            data, suffix = mesh_data(name, folder, anywhere, packages)
             left -= len(data)
             if left < 0:
                 raise MeshError(f"the robot's meshes have more than {LARGEST_MESHES} bytes")
@@ -124,10 +126,10 @@ def part(triangles: int, material: SurfaceColour | None) -> MeshPart:
     )
 
 
-def mesh_data(name: str, folder: Path, anywhere: bool) -> tuple[bytes, str]:
+def mesh_data(name: str, folder: Path, anywhere: bool, packages: Sequence[Path]) -> tuple[bytes, str]:
     """A mesh file's content and suffix. Raises ``MeshError``."""
     reason = NOT_FOUND if name else "its element has no file name"
-    for path, package in candidates(name, folder):
+    for path, package in candidates(name, folder, packages):
         try:
             if not path.is_file():
                 continue
@@ -155,7 +157,7 @@ def mesh_names(urdf: str) -> list[str]:
     return list(dict.fromkeys(mesh.attributes.get("filename", "") for mesh in meshes))
 
 
-def candidates(name: str, folder: Path) -> Iterator[tuple[Path, Path | None]]:
+def candidates(name: str, folder: Path, packages: Sequence[Path] = ()) -> Iterator[tuple[Path, Path | None]]:
     """Where a mesh of that name may lie, and in which folder it must; None where the user installed it."""
     if not name:
         return
@@ -171,6 +173,9 @@ def candidates(name: str, folder: Path) -> Iterator[tuple[Path, Path | None]]:
         share = Path(prefix) / "share"
         # links in an install space, which colcon --symlink-install makes, are the user's own
         yield share / relative, share / relative.parts[0] if ".." in relative.parts else None
+    package = find_package(relative.parts[0], folder / "robot.urdf", packages)
+    if package is not None:
+        yield package.joinpath(*relative.parts[1:]), package
 
 
 def mesh_points(name: str, folder: Path) -> Array | None:

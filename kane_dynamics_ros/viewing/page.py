@@ -12,6 +12,8 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.pages import rendered
 from kane_dynamics_ros.viewing.meshes import Mesh
 
+REST = 0.5  # [s] of standing still that a page keeps before the motion
+AT_REST = 1e-3  # [rad] or [m] from the first position
 DIGITS = 6  # significant; the page shows, it does not compute
 
 
@@ -53,6 +55,17 @@ class Playback:
     quantities: tuple[Quantity, ...]
     held: dict[str, float] = field(default_factory=dict)
     note: str = ""
+
+
+def moving(times: Array, position: Array) -> slice:
+    """The samples from shortly before the first motion on; times (N,) [s], position (N, n).
+
+    >>> moving(np.array([0.0, 1.0, 2.0, 3.0]), np.array([[0.0], [0.0], [0.0], [0.1]]))
+    slice(2, None, None)
+    """
+    moved = np.flatnonzero((np.abs(position - position[0]) > AT_REST).any(axis=1))
+    last = max(int(moved[0]) - 1, 0) if len(moved) else 0
+    return slice(int(np.searchsorted(times, times[last] - REST)) if len(moved) else 0, None)
 
 
 def page(playback: Playback) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from kane_dynamics_ros.description import Chain, Robot, load_robot, parse_robot, serial_chain
@@ -25,15 +25,16 @@ SHOWN = re.compile(
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """What of a robot to show: its chain, a xacro file's arguments, the meshes' folder.
+    """What of a robot to show: its chain, and how its file and its meshes are found.
 
-    Meshes may come from any folder instead of the robot's package alone.
+    ``loading``: the keywords of ``load_robot``. Meshes may come from any folder instead of the robot's
+    package alone.
     """
 
     root: str | None = None
     tip: str | None = None
     lock: Mapping[str, float] = field(default_factory=dict)
-    xacro: Mapping[str, str] = field(default_factory=dict)
+    loading: Mapping[str, Any] = field(default_factory=dict)
     meshes_from_anywhere: bool = False
 
 
@@ -60,8 +61,8 @@ class ShownRobot(NamedTuple):
 
 def robot_from_file(path: Path, options: ViewOptions) -> ShownRobot:
     """A URDF or xacro file, in any encoding that XML declares. Raises ``DescriptionError``."""
-    robot = load_robot(path, xacro_arguments=options.xacro)
-    tree = parse_xml(urdf_content(path, options.xacro), str(path))
+    robot = load_robot(path, **options.loading)
+    tree = parse_xml(urdf_content(path, **options.loading), str(path))
     return _shown(robot, tree, path.parent, options)
 
 
@@ -70,7 +71,7 @@ def robot_from_text(text: str, source: str, folder: Path, options: ViewOptions) 
 
     Raises ``DescriptionError``.
     """
-    refuse_arguments(source, options.xacro)
+    refuse_arguments(source, options.loading.get("xacro_arguments", {}))
     return _shown(parse_robot(text, source), parse_xml(text, source), folder, options)
 
 
@@ -84,7 +85,14 @@ def _shown(robot: Robot, tree: Element, folder: Path, options: ViewOptions) -> S
         if joint.kind in MOVING and joint.name not in moving
     }
     text = shown_urdf(tree)
-    return ShownRobot(text, chain, held, load_meshes(text, folder, options.meshes_from_anywhere))
+    return ShownRobot(
+        text,
+        chain,
+        held,
+        load_meshes(
+            text, folder, anywhere=options.meshes_from_anywhere, packages=options.loading.get("packages", ())
+        ),
+    )
 
 
 def shown_urdf(tree: Element) -> str:

@@ -23,9 +23,9 @@ MODEL = load_model("manipulator_5dof")
 Q, QD, QDD = (2.0 * values for values in motion(30.0, RATE, 5))
 
 
-def verdict(folder: Path, tau: Array, noise: float = 1.0, velocity: bool = True) -> Verdict:
+def verdict(folder: Path, tau: Array, noise: float = 1.0, velocity: bool = True, seed: int = 5) -> Verdict:
     """Recorded with encoder noise of 0.1 mrad, 10 mrad/s, and 2 % noise on every effort, times ``noise``."""
-    random = np.random.default_rng(5)
+    random = np.random.default_rng(seed)
 
     def noisy(values: Array, size: Array | float) -> Array:
         return values + noise * size * random.standard_normal(values.shape)
@@ -188,3 +188,34 @@ def test_efforts_that_no_arm_could_need_are_not_blamed_on_a_link(tmp_path: Path)
     found = verdict(tmp_path, -effort(pinocchio_arm(), Q, QD, QDD))
     assert found.cause is None
     assert all(joint.attributions[0].coefficient == pytest.approx(-2.0, abs=0.1) for joint in found.joints)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_efforts_without_gravity_are_named_whatever_the_noise(tmp_path: Path, seed: int) -> None:
+    """Franka's and newer UR drivers': the coefficient is -1, so that noise takes it to either side."""
+    tau = effort(pinocchio_arm(), Q, QD, QDD) - effort(pinocchio_arm(), Q, 0 * QD, 0 * QDD)
+    found = verdict(tmp_path, tau, seed=seed)
+    assert set(attributed(found).values()) == {("gravity",)}
+    carrying = [joint for joint in found.joints if joint.attributions]
+    assert {"alpha_2", "alpha_3"} <= {joint.name for joint in carrying}
+    for joint in carrying:
+        assert joint.attributions[0].coefficient == pytest.approx(-1.0, abs=0.03)
+        assert "gravity_compensated_robots.md" in joint.findings[0]
+
+
+def test_efforts_in_ampere_are_one_finding(tmp_path: Path) -> None:
+    tau = effort(pinocchio_arm(), Q, QD, QDD)
+    found = verdict(tmp_path, 0.08 * (tau + 0.2 * tau.std(axis=0) * np.tanh(QD / 0.01)))
+    assert found.findings == ("all efforts are 0.08 times what the model gives: are they currents?",)
+    assert not any(joint.findings for joint in found.joints)
+
+
+def test_efforts_in_ampere_of_motors_that_differ_give_their_range(tmp_path: Path) -> None:
+    tau = effort(pinocchio_arm(), Q, QD, QDD) * [0.05, 0.05, 0.1, 0.2, 0.2]
+    [finding] = verdict(tmp_path, tau).findings
+    assert "0.05 to 0.2 times" in finding
+
+
+def test_a_gravity_term_twice_as_large_is_no_other_unit(tmp_path: Path) -> None:
+    tau = effort(pinocchio_arm(), Q, QD, QDD) + effort(pinocchio_arm(), Q, 0 * QD, 0 * QDD)
+    assert not any("currents" in finding for finding in verdict(tmp_path, tau).findings)

@@ -24,8 +24,8 @@ def joint_state(seconds, names, position, effort):
     return STORE.types["sensor_msgs/msg/JointState"](header, list(names), *arrays)
 
 
-def write_bag(path, with_description=True, with_reference=True, seconds=2):
-    """Joint i at i + t, its reference 0.1 above; efforts 10 i; joints in reverse order."""
+def write_bag(path, with_description=True, with_reference=True, seconds=2, speed=1.0):
+    """Joint i at i + speed t, its reference 0.1 above; efforts 10 i; joints in reverse order."""
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
 
         def add(topic, kind, seconds, message):
@@ -39,10 +39,10 @@ def write_bag(path, with_description=True, with_reference=True, seconds=2):
             add("/robot_description", "std_msgs/msg/String", 100.0, text)
         index = np.arange(len(JOINTS))
         for t in np.arange(seconds * RATE + 1) / RATE:
-            state = joint_state(100.0 + t, JOINTS[::-1], (index + t)[::-1], 10.0 * index[::-1])
+            state = joint_state(100.0 + t, JOINTS[::-1], (index + speed * t)[::-1], 10.0 * index[::-1])
             add("/joint_states", "sensor_msgs/msg/JointState", 100.0 + t, state)
             if with_reference:
-                wanted = joint_state(100.0 + t, JOINTS, index + t + 0.1, 10.0 * index + 1.0)
+                wanted = joint_state(100.0 + t, JOINTS, index + speed * t + 0.1, 10.0 * index + 1.0)
                 add("/feedforward_node/feedforward", "sensor_msgs/msg/JointState", 100.0 + t, wanted)
 
 
@@ -83,7 +83,7 @@ def test_bag_without_a_description_asks_for_a_urdf_and_takes_it(tmp_path):
 def test_report_plays_the_motion_where_the_bag_has_a_description(tmp_path):
     for with_description in (True, False):
         bag, report = tmp_path / f"bag_{with_description}", tmp_path / f"report_{with_description}"
-        write_bag(bag, with_description=with_description, seconds=8)
+        write_bag(bag, with_description=with_description, seconds=8, speed=0.1)
         outcome = run_job(Job(bag, "manipulator_5dof", report=report))
         assert outcome.error is None
         assert (report / "view.html").exists() == with_description
@@ -92,7 +92,7 @@ def test_report_plays_the_motion_where_the_bag_has_a_description(tmp_path):
     measured, predicted = playback["quantities"][0]["curves"]
     assert (measured["label"], predicted["label"]) == ("measured", "predicted")
     middle = len(playback["times"]) // 2
-    # the efforts are constant, so the low-pass leaves them; joint i stands at i + t
+    # the efforts are constant, so the low-pass leaves them; joint i stands at i + 0.1 t
     np.testing.assert_allclose([line[middle] for line in measured["values"]], 10.0 * np.arange(5), atol=1e-3)
     shown = np.array([line[middle] for line in playback["position"]])
     np.testing.assert_allclose(np.diff(shown), 1.0, atol=1e-3)
@@ -100,7 +100,7 @@ def test_report_plays_the_motion_where_the_bag_has_a_description(tmp_path):
 
 def test_report_plays_the_chain_of_the_model_that_was_judged(tmp_path, capsys):
     """The URDF alone would give the tip "tool", with nothing held."""
-    write_bag(tmp_path / "bag", seconds=8)
+    write_bag(tmp_path / "bag", seconds=8, speed=0.1)
     chain = ["--tip", "hand", "--lock", "beta_4=0.5"]
     assert main(["generate", str(URDF), *chain, "--name", "part", "-o", str(tmp_path), "--no-compile"]) == 0
     outcome = run_job(Job(tmp_path / "bag", str(tmp_path / "part.py"), report=tmp_path / "report"))
@@ -111,7 +111,7 @@ def test_report_plays_the_chain_of_the_model_that_was_judged(tmp_path, capsys):
 
 
 def test_report_says_why_there_is_no_motion_to_play_of_another_robot(tmp_path, capsys):
-    write_bag(tmp_path / "bag", seconds=8)
+    write_bag(tmp_path / "bag", seconds=8, speed=0.1)
     other = tmp_path / "other.urdf"
     other.write_text(URDF.read_text().replace('"hand"', '"palm"'))
     words = [str(other), "--tip", "palm", "--lock", "beta_4=0.5", "--name", "other", "-o", str(tmp_path)]

@@ -1,5 +1,6 @@
 """Which topics a recording is read from, and what is said when they are missing."""
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -164,3 +165,28 @@ def test_joints_of_another_robot(tmp_path: Path) -> None:
         "topic '/joint_states': joints 'joint_2', 'joint_3' of the model never appear; found joints "
         "'joint_1', 'a', 'b'; use the model of the robot that was recorded, or --rename BAG_NAME=MODEL_NAME"
     )
+
+
+def test_topics_without_number_are_one_note(tmp_path: Path) -> None:
+    """65,536 channels, each told twice; every topic of an unknown type had a note of its own."""
+    file = tmp_path / "bag.mcap"
+    with file.open("wb") as stream:
+        writer = McapWriter(stream)
+        writer.start("ros2")
+        ours = writer.register_schema(JOINT_STATE, "ros2msg", b"")
+        joints = writer.register_channel("/joint_states", "cdr", ours)
+        for received, data in states():
+            writer.add_message(joints, received, data, received)
+        writer.finish()
+
+    def channel(number: int) -> bytes:
+        topic = f"/topic_{number}".encode()
+        body = struct.pack("<HHI", number, 0, len(topic)) + topic + b"\3\0\0\0cdr" + bytes(4)
+        return b"\x04" + struct.pack("<Q", len(body)) + body
+
+    content, channels = file.read_bytes(), b"".join(map(channel, range(2, 65_536)))
+    file.write_bytes(content[:8] + 2 * channels + content[8:-37])  # without the footer, which leads to few
+    found = read_recording(file, RECORD.names)
+    np.testing.assert_array_equal(found.states.effort, RECORD.effort)
+    [note] = found.notes
+    assert note.endswith(" more")

@@ -219,10 +219,8 @@ def test_many_bags_on_all_cores_and_one_bad_one(
     bad.write_bytes(b"\x89MCAP0\r\n")
     assert replay(good, bad, lacking, "--jobs", 2) == 2
     printed = capsys.readouterr()
-    assert printed.err == (
-        f"error: {bad}: damaged: the file ends at byte 8 without a footer; "
-        "what could be read before it was used\n"
-    )
+    [error] = [line for line in printed.err.splitlines() if not line.startswith("judging")]
+    assert error.startswith(f"error: {bad}: damaged: the file ends at byte 8")
     assert f"{good}: 2000 joint states" in printed.out
     assert f"{lacking}: 2000 joint states" in printed.out
 
@@ -260,8 +258,9 @@ def test_no_progress_bar_in_a_pipe(good: Path) -> None:
         timeout=60,
     )
     assert done.returncode == 0
+    steps = ("reading", "estimating", "comparing")  # told where they last, on a busy machine
     warnings = [line for line in done.stderr.splitlines() if "cannot be compiled" not in line]
-    assert warnings == []  # what is left out is said where there is no compiler
+    assert [line for line in warnings if not line.startswith(steps)] == []
     assert "\r" not in done.stdout + done.stderr
 
 

@@ -1,6 +1,8 @@
 """No verdict where none can be had: commands for measurements, no motion, figures that are not finite."""
 
+import errno
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -320,3 +322,48 @@ def test_model_with_a_damaged_record_of_verification_is_an_error_of_the_user(tmp
     code = main(["replay", str(bag), "--model", str(module)])
     assert code in (0, 2), capsys.readouterr().err
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_efforts_that_are_all_zero_are_one_error(tmp_path, capsys):
+    q, qd, _ = moving()
+    assert replay(write_bag(tmp_path / "bag", record(q, qd, 0 * q, RATE, NAMES))) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "the measured efforts of all joints are 0" in printed.err
+
+
+@pytest.mark.parametrize(("scale", "offset"), [(180 / np.pi, 0.0), (400.0, 2048.0)], ids=["degrees", "ticks"])
+def test_positions_in_another_unit_are_refused(tmp_path, scale, offset):
+    q, qd, qdd = moving()
+    taken = record(scale * q + offset, scale * qd, effort(pinocchio_arm(), q, qd, qdd), RATE, NAMES)
+    found = run_job(Job(write_bag(tmp_path / "bag", taken), "manipulator_5dof"))
+    assert found.verdict is None
+    assert "degrees, or encoder ticks?" in found.error
+
+
+def test_positions_a_little_outside_of_the_limits_are_judged(tmp_path):
+    """A joint pushed beyond, a turn that a driver counts otherwise: 3 rad outside is no other unit."""
+    q, qd, qdd = moving()
+    q[:, 2] += 3.0
+    taken = record(q, qd, effort(pinocchio_arm(), q, qd, qdd), RATE, NAMES)
+    assert run_job(Job(write_bag(tmp_path / "bag", taken), "manipulator_5dof")).verdict is not None
+
+
+def test_report_on_a_full_disk_leaves_nothing_half(tmp_path, monkeypatch):
+    """The page is written, the bag of predictions is not: neither is left, and an older report stays."""
+    bag = write_bag(tmp_path / "bag", taken(*moving()))
+    report = tmp_path / "report"
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "predicted.mcap")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("kane_dynamics_ros.replay.report.write_prediction_bag", full)
+        found = run_job(Job(bag, "manipulator_5dof", report=report))
+        assert "No space left" in found.error
+        assert not report.exists()
+    assert run_job(Job(bag, "manipulator_5dof", report=report)).error is None
+    before = {path: path.read_bytes() for path in report.rglob("*") if path.is_file()}
+    monkeypatch.setattr("kane_dynamics_ros.replay.report.write_prediction_bag", full)
+    assert run_job(Job(bag, "manipulator_5dof", report=report)).error is not None
+    assert {path: path.read_bytes() for path in report.rglob("*") if path.is_file()} == before
