@@ -1,8 +1,10 @@
 """Print NAME.h and NAME.c: every function of a robot in plain C99, for one state and for many.
 
-``print_single`` prints the same functions for ``float`` with what is here: a ``Precision`` says what differs.
+The text is written as C in templates, which ``c_text`` fills. ``print_single`` prints the same functions for
+``float`` with what is here: a ``Precision`` says what differs.
 """
 
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +24,28 @@ from kane_dynamics_ros.codegen.sincos import INCLUDES, sincos_kernel
 LANES = 32  # states a block: few enough that loads from memory overlap with the arithmetic
 PER_STATE = frozenset(("q", "qd", "qdd", "tau", "wrench", "s", "c"))  # arrays that each state has of its own
 
-# What a text for double and one for float differ in.
+
+def c_text(template: str, *kept: str, **values: object) -> str:
+    """A template with its values for ``$name``.
+
+    A line that ends in ``//? word`` stays only where the word is among ``kept``, one in ``//! word`` only
+    where it is not. A line whose value is empty goes.
+
+    >>> c_text("f($x); //! checked\\nreturn f($x); //? checked", "checked", x=1)
+    'return f(1);'
+    """
+    lines = []
+    for line in template.split("\n"):
+        text, mark, word = line.partition(" //?") if " //?" in line else line.partition(" //!")
+        if mark and (word.strip() in kept) != mark.endswith("?"):
+            continue
+        filled = Template(text).substitute(values)
+        if filled.strip() or not text:
+            lines.append(filled)
+    return "\n".join(lines)
+
+
+# What a text for double and one for float differ in
 
 
 @dataclass(frozen=True)
@@ -44,14 +67,11 @@ class Precision:
             return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
         return f"{float(value)!r}{self.suffix}"
 
-    def text(self, template: str) -> str:
-        """C text with the type for ``$real`` and the suffix of numbers for ``${f}``."""
-        return Template(template).substitute(real=self.real, f=self.suffix)
-
 
 DOUBLE = Precision("double", "", "tanh", batches=True)
 
-# Listings as C99 statements on local constants.
+
+# Listings as C99 statements on local constants
 
 
 class _Text:
@@ -60,9 +80,7 @@ class _Text:
     ``at``: the subscript of element i of an input array.
     """
 
-    def __init__(
-        self, listing: Listing, precision: Precision = DOUBLE, at: Callable[[int], str] = str
-    ) -> None:
+    def __init__(self, listing: Listing, precision: Precision, at: Callable[[int], str] = str) -> None:
         self.listing, self.precision = listing, precision
         self.names = {
             index: name + precision.suffix if listing.node(index).kind == CONSTANT else _placed(name, at)
@@ -78,15 +96,18 @@ class _Text:
             return f"{self.precision.tanh if node.label == 'tanh' else node.label}({a})"
         return f"{a} {node.kind} {self.names[node.b]}"
 
-    def statements(self, indices: Iterable[int], indent: str = "    ") -> list[str]:
-        return [f"{indent}{self.precision.real} {self.names[i]} = {self.right(i)};" for i in indices]
+    def statements(self, indent: str = "    ") -> str:
+        real = self.precision.real
+        return "\n".join(
+            f"{indent}{real} {self.names[i]} = {self.right(i)};" for i in self.listing.statements
+        )
 
-    def outputs(self, targets: Iterable[str]) -> list[str]:
+    def outputs(self, targets: Iterable[str]) -> str:
         """Assignments of the listing's outputs."""
-        return [
+        return "\n".join(
             f"    {target} = {'-' if output.negative else ''}{self.names[output.index]};"
             for target, output in zip(targets, self.listing.outputs, strict=True)
-        ]
+        )
 
 
 def _placed(name: str, at: Callable[[int], str]) -> str:
@@ -94,7 +115,30 @@ def _placed(name: str, at: Callable[[int], str]) -> str:
     return f"{array}[{at(int(rest[:-1]))}]" if array in PER_STATE else name
 
 
-# The sines and cosines that functions need: one pass for all that need the same.
+# The sines and cosines that functions need: one pass for all that need the same
+
+_SINES = """\
+static inline void kd_sines_$k(const $real *q, $real *s, $real *c)
+{
+    kd_sincos(&q[$first], s, c, $slots); //? window
+$statements //! window
+    $real x[$padded]; //! window
+$stores //! window
+    kd_sincos(x, s, c, $padded); //! window
+}
+"""
+_SINES_OF_LANES = """\
+static inline void kd_sines_${k}_lanes(const double *q, double *s, double *c)
+{
+    double x[$slots * KD_LANES] = {0.0};
+    for (int k = 0; k < KD_LANES; k++) {
+$statements
+$stores
+    }
+    for (int j = 0; j < $slots; j++)
+        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+}
+"""
 
 
 @dataclass(frozen=True)
@@ -103,7 +147,7 @@ class Sines:
 
     k: int
     cut: TrigonometricPass
-    precision: Precision = DOUBLE
+    precision: Precision
 
     @property
     def slots(self) -> int:
@@ -114,42 +158,157 @@ class Sines:
         """Room for a last slot that repeats another: four angles cost what three do."""
         return self.slots + (not self.cut.window and self.slots % 4 == 3)
 
-    def scalar(self) -> list[str]:
-        """The pass for one state; angles that are joint positions are read where they are."""
-        real = self.precision.real
-        head = [f"static inline void kd_sines_{self.k}(const {real} *q, {real} *s, {real} *c)", "{"]
-        if self.cut.window:
-            return [*head, f"    kd_sincos(&q[{self.cut.window[0]}], s, c, {self.slots});", "}", ""]
+    def texts(self) -> list[str]:
+        """The pass for one state, and for KD_LANES states; joint positions are read where they are."""
         text = _Text(self.cut.before, self.precision)
         values = [text.names[i] for i in self.cut.angles]
         values += values[-1:] * (self.padded - self.slots)
-        lines = [*text.statements(self.cut.before.statements), f"    {real} x[{self.padded}];"]
         whole = len(values) // 4 * 4
-        lines += [f"    kd_four(x + {i}, {', '.join(values[i : i + 4])});" for i in range(0, whole, 4)]
-        lines += [f"    x[{i}] = {values[i]};" for i in range(whole, len(values))]
-        return [*head, *lines, f"    kd_sincos(x, s, c, {self.padded});", "}", ""]
+        stores = [f"    kd_four(x + {i}, {', '.join(values[i : i + 4])});" for i in range(0, whole, 4)]
+        stores += [f"    x[{i}] = {values[i]};" for i in range(whole, len(values))]
+        one = c_text(
+            _SINES,
+            *(["window"] if self.cut.window else []),
+            k=self.k,
+            real=self.precision.real,
+            first=self.cut.window[0] if self.cut.window else 0,
+            slots=self.slots,
+            padded=self.padded,
+            statements=text.statements(),
+            stores="\n".join(stores),
+        )
+        return [one, self._of_lanes()] if self.precision.batches else [one]
 
-    def laned(self) -> list[str]:
-        """The pass for KD_LANES states."""
-        text = _Text(self.cut.before, at=lambda i: f"{i} * KD_LANES + k")
-        values = [text.names[i] for i in self.cut.angles]
-        pairs = zip(self.cut.place, values, strict=True)
-        return [
-            f"static inline void kd_sines_{self.k}_lanes(const double *q, double *s, double *c)",
-            "{",
-            f"    double x[{self.slots} * KD_LANES] = {{0.0}};",
-            "    for (int k = 0; k < KD_LANES; k++) {",
-            *text.statements(self.cut.before.statements, "        "),
-            *(f"        x[{place} * KD_LANES + k] = {value};" for place, value in pairs),
-            "    }",
-            f"    for (int j = 0; j < {self.slots}; j++)",
-            "        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);",
-            "}",
-            "",
-        ]
+    def _of_lanes(self) -> str:
+        text = _Text(self.cut.before, self.precision, at=lambda i: f"{i} * KD_LANES + k")
+        pairs = zip(self.cut.place, self.cut.angles, strict=True)
+        return c_text(
+            _SINES_OF_LANES,
+            k=self.k,
+            slots=self.slots,
+            statements=text.statements("        "),
+            stores="\n".join(f"        x[{at} * KD_LANES + k] = {text.names[i]};" for at, i in pairs),
+        )
 
 
-# One function: straight-line code, no allocation, no globals; its body serves states and lanes.
+# One function: straight-line code, no allocation, no globals; its body serves states and lanes
+
+_BODY = """\
+static inline KD_ALWAYS void kd_$name($parameters)
+{
+$unused
+$statements
+$outputs
+}
+"""
+_PART = """\
+static void KD_APART kd_${name}_$part($parameters, $real *restrict m)
+{
+$unused
+$statements
+$given
+$outputs
+}
+"""
+_PARTS_TOGETHER = """\
+static inline KD_ALWAYS void kd_$name($parameters)
+{
+    $real m[$room];
+$calls
+}
+"""
+_ONE_STATE = """\
+$head
+{
+    $real s[$padded], c[$padded]; //? sines
+    kd_sines_$k(q, s, c); //? sines
+    $real checks[$checks]; //? singular
+    kd_$name($given);
+    return kd_singular(checks, $pivots, 1); //? singular
+}
+"""
+_STATES_IN_LANES = """\
+static void kd_${name}_block($rows, double *out, const int used) //! singular
+static inline int kd_${name}_block($rows, double *out, const int used) //? singular
+{
+    double $arrays;
+$loads
+    kd_sines_${k}_lanes(Q, S, C); //? sines
+    for (int k = 0; k < KD_LANES; k++)
+        kd_$name($lanes, KD_LANES);
+    kd_to_rows(OUT, $size, used, out);
+    return kd_singular_lane(CHECKS, $pivots, used); //? singular
+}
+
+$batch_head
+{
+    for (size_t first = 0; first < count; first += KD_LANES) {
+        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
+        kd_${name}_block($at_first, out + first * $size, some); //! singular
+        const int joint = kd_${name}_block($at_first, out + first * $size, some); //? singular
+        if (joint) //? singular
+            return joint; //? singular
+    }
+    return 0; //? singular
+}
+"""
+_STATES_ONE_BY_ONE = """\
+$batch_head
+{
+    for (size_t k = 0; k < count; k++) //! singular
+        ${prefix}_$name($at_state, out + k * $size); //! singular
+    int joint = 0; //? singular
+    for (size_t k = 0; k < count && !joint; k++) //? singular
+        joint = ${prefix}_$name($at_state, out + k * $size); //? singular
+    return joint; //? singular
+}
+"""
+_OF_DEFAULTS = """\
+$head
+{
+    ${prefix}_${name}_with($given); //! singular
+    return ${prefix}_${name}_with($given); //? singular
+}
+"""
+_INVERSE_MASS_MATRIX = """\
+$head
+{
+    ${prefix}_mass_matrix_with(prepared, q, out);
+    return kd_invert(out);
+}
+"""
+_FORWARD_DYNAMICS_DERIVATIVES = """\
+$head
+{
+    enum { n = $n, square = n * n };
+    $real spare[n], qdd[n], slopes[2 * square];
+    $real *inverse = out + 2 * square;
+    const int joint = ${prefix}_inverse_mass_matrix_with(prepared, q, inverse);
+    if (joint)
+        return joint;
+    ${prefix}_bias_with(prepared, q, qd, spare);
+    for (int i = 0; i < n; i++)
+        spare[i] = tau[i] - spare[i];
+    for (int i = 0; i < n; i++) {
+        qdd[i] = $zero;
+        for (int k = 0; k < n; k++)
+            qdd[i] += inverse[i * n + k] * spare[k];
+    }
+    ${prefix}_inverse_dynamics_derivatives_with(prepared, q, qd, qdd, slopes);
+    for (int i = 0; i < 2 * square; i++)
+        out[i] = $zero;
+    for (int table = 0; table < 2; table++)
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < n; k++)
+                for (int j = 0; j < n; j++)
+                    out[(table * n + i) * n + j] -= inverse[i * n + k] * slopes[(table * n + k) * n + j];
+    return 0;
+}
+"""
+_COMPOSED = {
+    "inverse_mass_matrix_with": _INVERSE_MASS_MATRIX,
+    "forward_dynamics_derivatives_with": _FORWARD_DYNAMICS_DERIVATIVES,
+}
 
 
 def declaration(prefix: str, function: Function, real: str = DOUBLE.real) -> str:
@@ -167,19 +326,62 @@ def batch_declaration(prefix: str, function: Function) -> str:
 
 
 @dataclass(frozen=True)
-class _Body:
-    """A function's statements after its sines, and what they are called with."""
+class _Printer:
+    """All of one function in C.
 
+    ``listing``: its statements after its sines; None where it is composed of other functions.
+    """
+
+    prefix: str
+    n: int  # joints
     function: Function
-    listing: Listing
+    listing: Listing | None
     sines: Sines | None
     precision: Precision
+
+    def texts(self) -> list[str]:
+        """The body, the public form for one state and that for many."""
+        size, batches = math.prod(self.function.shape), self.precision.batches
+        if self.listing is None:
+            own = _OF_DEFAULTS if self.function.composed == "defaults" else _COMPOSED[self.function.name]
+            zero = self.precision.number(0.0)
+            given = ", ".join(["kd_defaults", *self.function.inputs, "out"])
+            texts = [self.filled(own, n=self.n, zero=zero, given=given)]
+        else:
+            texts = [*self._body(self.listing), self._one_state()]
+        if batches:
+            at_state = ", ".join(self._shifted("k"))
+            in_lanes = self._in_lanes(size) if self.laned else None
+            texts.append(in_lanes or self.filled(_STATES_ONE_BY_ONE, at_state=at_state, size=size))
+        return texts
+
+    def filled(self, template: str, **values: object) -> str:
+        """A template with what every one of a function may ask for."""
+        function, kept = self.function, []
+        if self.sines:
+            kept.append("sines")
+            values |= {"k": self.sines.k, "padded": self.sines.padded}
+        if function.pivots:
+            kept.append("singular")
+        return c_text(
+            template,
+            *kept,
+            prefix=self.prefix,
+            name=function.name,
+            real=self.precision.real,
+            pivots=function.pivots,
+            checks=2 * function.pivots,
+            head=declaration(self.prefix, function, self.precision.real),
+            batch_head=batch_declaration(self.prefix, function),
+            **values,
+        )
 
     @property
     def laned(self) -> bool:
         """Whether batches are worth a vectorised form: it takes the compiler as long again."""
         wanted = self.function.nominal or self.function.name == "inverse_dynamics_with"
-        return self.precision.batches and wanted and len(self.listing.statements) < LARGE
+        short = self.listing is not None and len(self.listing.statements) < LARGE
+        return self.precision.batches and wanted and short
 
     @property
     def arrays(self) -> list[str]:
@@ -187,51 +389,71 @@ class _Body:
         extra = (["s", "c"] if self.sines else []) + ["out"] + (["checks"] if self.function.pivots else [])
         return [*self.function.arguments, *extra]
 
-    def lines(self) -> list[str]:
+    def _body(self, listing: Listing) -> list[str]:
         """The body as an inline function; in parts, which share values in an array, where it is large."""
         writable, real = ("out", "checks"), self.precision.real
-        parameters = [f"{'' if a in writable else 'const '}{real} *restrict {a}" for a in self.arrays]
-        if self.laned:
-            parameters.append("const int lane")
-        listing = self.listing
-        head = f"static inline KD_ALWAYS void kd_{self.function.name}({', '.join(parameters)})"
+        parameters = ", ".join(
+            [f"{'' if a in writable else 'const '}{real} *restrict {a}" for a in self.arrays]
+            + (["const int lane"] if self.laned else [])
+        )
         if len(listing.statements) >= LARGE:
-            return self._in_parts(head, parameters)
+            return self._parts(listing, parameters)
         met = {i for index in listing.statements for i in listing.graph.nodes[index][1:3]}
         met |= {output.index for output in listing.outputs}
-        used = {name.partition("[")[0] for i, name in listing.names.items() if i in met} | {"out", "checks"}
-        unused = [f"    (void){a};" for a in self.arrays if a not in used]
+        used = {name.partition("[")[0] for i, name in listing.names.items() if i in met} | set(writable)
         text = _Text(listing, self.precision, self._at)
         return [
-            head,
-            "{",
-            *unused,
-            *text.statements(listing.statements),
-            *text.outputs(self._target(k) for k in range(len(listing.outputs))),
-            "}",
-            "",
+            self.filled(
+                _BODY,
+                parameters=parameters,
+                unused="\n".join(f"    (void){a};" for a in self.arrays if a not in used),
+                statements=text.statements(),
+                outputs=text.outputs(self._target(k) for k in range(len(listing.outputs))),
+            )
         ]
 
-    def _in_parts(self, head: str, parameters: Sequence[str]) -> list[str]:
+    def _parts(self, listing: Listing, parameters: str) -> list[str]:
         """The body as a call of each part, which the compiler takes apart; they share values in ``m``."""
-        parts, room = cut_in_parts(self.listing)
-        name, real = f"kd_{self.function.name}", self.precision.real
-        lines = []
+        parts, room = cut_in_parts(listing)
+        unused = "   " + "".join(f" (void){a};" for a in [*self.arrays, "m"])
+        texts = []
         for k, part in enumerate(parts):
             text = _Text(part.listing, self.precision)
-            lines += [
-                f"static void KD_APART {name}_{k}({', '.join([*parameters, f'{real} *restrict m'])})",
-                "{",
-                "   " + "".join(f" (void){a};" for a in [*self.arrays, "m"]),
-                *text.statements(part.listing.statements),
-                *(f"    m[{place}] = {text.names[index]};" for index, place in part.given.items()),
-                *text.outputs([self._target(i) for i in part.outputs]),
-                "}",
-                "",
-            ]
-        given = ", ".join([*self.arrays, "m"])
-        calls = [f"    {name}_{k}({given});" for k in range(len(parts))]
-        return [*lines, head, "{", f"    {real} m[{max(room, 1)}];", *calls, "}", ""]
+            given = "\n".join(f"    m[{place}] = {text.names[index]};" for index, place in part.given.items())
+            statements, outputs = text.statements(), text.outputs([self._target(i) for i in part.outputs])
+            shared = {"parameters": parameters, "unused": unused, "statements": statements}
+            texts.append(self.filled(_PART, part=k, given=given, outputs=outputs, **shared))
+        arrays = ", ".join([*self.arrays, "m"])
+        calls = "\n".join(f"    kd_{self.function.name}_{k}({arrays});" for k in range(len(parts)))
+        together = self.filled(_PARTS_TOGETHER, parameters=parameters, room=max(room, 1), calls=calls)
+        return [*texts, together]
+
+    def _one_state(self) -> str:
+        return self.filled(_ONE_STATE, given=", ".join([*self.arrays, *(["1"] if self.laned else [])]))
+
+    def _in_lanes(self, size: int) -> str:
+        """The form for many states, KD_LANES at a time."""
+        inputs = [a for a in self.function.arguments if a != "prepared"]
+        widths = {a: _width(a, self.n) for a in inputs} | {"out": size}
+        lanes = [a if a == "prepared" else f"{a.upper()} + k" for a in self.arrays]
+        if self.sines:
+            widths |= {"s": self.sines.slots, "c": self.sines.slots}
+        if self.function.pivots:
+            widths["checks"] = 2 * self.function.pivots
+        return self.filled(
+            _STATES_IN_LANES,
+            rows=", ".join(f"const double *{a}" for a in self.function.arguments),
+            arrays=", ".join(f"{a.upper()}[{width} * KD_LANES]" for a, width in widths.items()),
+            loads="\n".join(f"    kd_to_lanes({a}, {widths[a]}, used, {a.upper()});" for a in inputs),
+            lanes=", ".join(lanes),
+            size=size,
+            at_first=", ".join(self._shifted("first")),
+        )
+
+    def _shifted(self, index: str) -> list[str]:
+        """The arguments of the state number ``index``."""
+        arguments = self.function.arguments
+        return [a if a == "prepared" else f"{a} + {index} * {_width(a, self.n)}" for a in arguments]
 
     def _at(self, i: int) -> str:
         """The subscript of element i of an array."""
@@ -239,146 +461,32 @@ class _Body:
 
     def _target(self, k: int) -> str:
         """Where output k belongs: results first, then what singularity is told by."""
-        return f"out[{self._at(k)}]" if k < self.size else f"checks[{self._at(k - self.size)}]"
-
-    @property
-    def size(self) -> int:
-        """Elements of the result."""
-        return len(self.listing.outputs) - 2 * self.function.pivots
-
-    def scalar(self, prefix: str) -> list[str]:
-        """The public function for one state."""
-        lines, real = [], self.precision.real
-        if self.sines:
-            lines += [
-                f"    {real} s[{self.sines.padded}], c[{self.sines.padded}];",
-                f"    kd_sines_{self.sines.k}(q, s, c);",
-            ]
-        if self.function.pivots:
-            lines.append(f"    {real} checks[{2 * self.function.pivots}];")
-        call = ", ".join([*self.arrays, *(["1"] if self.laned else [])])
-        lines.append(f"    kd_{self.function.name}({call});")
-        if self.function.pivots:
-            lines.append(f"    return kd_singular(checks, {self.function.pivots}, 1);")
-        return [declaration(prefix, self.function, real), "{", *lines, "}", ""]
-
-    def batch(self, prefix: str, n: int) -> list[str]:
-        """The public function for many states: in lanes, or where it is large one after the other."""
-        function, arguments = self.function, self.function.arguments
-        inputs = [a for a in arguments if a != "prepared"]
-        at_first = [a if a == "prepared" else f"{a} + first * {_width(a, n)}" for a in arguments]
-        if not self.laned:
-            return _one_after_the_other(prefix, function, n, self.size)
-        rows = ", ".join([*(f"const double *{a}" for a in arguments), "double *out", "const int used"])
-        arrays = [f"{a.upper()}[{_width(a, n)} * KD_LANES]" for a in inputs] + [
-            f"OUT[{self.size} * KD_LANES]"
-        ]
-        lanes = [a if a == "prepared" else f"{a.upper()} + k" for a in arguments]
-        sines = []
-        if self.sines:
-            arrays += [f"S[{self.sines.slots} * KD_LANES]", f"C[{self.sines.slots} * KD_LANES]"]
-            sines = [f"    kd_sines_{self.sines.k}_lanes(Q, S, C);"]
-            lanes += ["S + k", "C + k"]
-        lanes.append("OUT + k")
-        if function.pivots:
-            arrays.append(f"CHECKS[{2 * function.pivots} * KD_LANES]")
-            lanes.append("CHECKS + k")
-        block = f"kd_{function.name}_block({', '.join([*at_first, f'out + first * {self.size}'])}, some)"
-        checked = [
-            f"        const int joint = {block};",
-            "        if (joint)",
-            "            return joint;",
-        ]
-        return [
-            f"static {'inline int' if function.pivots else 'void'} kd_{function.name}_block({rows})",
-            "{",
-            f"    double {', '.join(arrays)};",
-            *(f"    kd_to_lanes({a}, {_width(a, n)}, used, {a.upper()});" for a in inputs),
-            *sines,
-            "    for (int k = 0; k < KD_LANES; k++)",
-            f"        kd_{function.name}({', '.join(lanes)}, KD_LANES);",
-            f"    kd_to_rows(OUT, {self.size}, used, out);",
-            *([f"    return kd_singular_lane(CHECKS, {function.pivots}, used);"] if function.pivots else []),
-            "}",
-            "",
-            batch_declaration(prefix, function),
-            "{",
-            "    for (size_t first = 0; first < count; first += KD_LANES) {",
-            "        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;",
-            *(checked if function.pivots else [f"        {block};"]),
-            "    }",
-            *(["    return 0;"] if function.pivots else []),
-            "}",
-            "",
-        ]
+        size = math.prod(self.function.shape)
+        return f"out[{self._at(k)}]" if k < size else f"checks[{self._at(k - size)}]"
 
 
 def _width(argument: str, n: int) -> int:
     return 6 if argument == "wrench" else n
 
 
-def _one_after_the_other(prefix: str, function: Function, n: int, size: int) -> list[str]:
-    """The batch form as a loop over the function for one state."""
-    given = [a if a == "prepared" else f"{a} + k * {_width(a, n)}" for a in function.arguments]
-    call = f"{prefix}_{function.name}({', '.join(given)}, out + k * {size})"
-    tail = ["    return joint;"] if function.pivots else []
-    return [
-        batch_declaration(prefix, function),
-        "{",
-        *(["    int joint = 0;"] if function.pivots else []),
-        f"    for (size_t k = 0; k < count{' && !joint' if function.pivots else ''}; k++)",
-        f"        {'joint = ' if function.pivots else ''}{call};",
-        *tail,
-        "}",
-        "",
-    ]
+def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
+    """The text of every function, after the passes of sines that they share.
 
-
-# Functions that are composed of others.
-
-
-def composed_function(prefix: str, function: Function, n: int, precision: Precision = DOUBLE) -> list[str]:
-    """Text of a function without statements of its own."""
-    real, zero = precision.real, precision.number(0.0)
-    call = f"{prefix}_{{}}"
-    if function.composed == "defaults":
-        given = ", ".join(["kd_defaults", *function.inputs, "out"])
-        result = "return " if function.pivots else ""
-        body = [f"    {result}{call.format(function.name + '_with')}({given});"]
-    elif function.name == "inverse_mass_matrix_with":
-        body = [
-            f"    {call.format('mass_matrix_with')}(prepared, q, out);",
-            "    return kd_invert(out);",
-        ]
-    else:
-        body = [
-            f"    {real} spare[{n}], qdd[{n}], slopes[{2 * n * n}];",
-            f"    {real} *inverse = out + {2 * n * n};",
-            f"    const int joint = {call.format('inverse_mass_matrix_with')}(prepared, q, inverse);",
-            "    if (joint)",
-            "        return joint;",
-            f"    {call.format('bias_with')}(prepared, q, qd, spare);",
-            f"    for (int i = 0; i < {n}; i++)",
-            "        spare[i] = tau[i] - spare[i];",
-            f"    for (int i = 0; i < {n}; i++) {{",
-            f"        qdd[i] = {zero};",
-            f"        for (int k = 0; k < {n}; k++)",
-            f"            qdd[i] += inverse[i * {n} + k] * spare[k];",
-            "    }",
-            f"    {call.format('inverse_dynamics_derivatives_with')}(prepared, q, qd, qdd, slopes);",
-            f"    for (int i = 0; i < {2 * n * n}; i++)",
-            f"        out[i] = {zero};",
-            "    for (int table = 0; table < 2; table++)",
-            f"        for (int i = 0; i < {n}; i++)",
-            f"            for (int k = 0; k < {n}; k++)",
-            f"                for (int j = 0; j < {n}; j++)",
-            f"                    out[(table * {n} + i) * {n} + j] -=",
-            f"                        inverse[i * {n} + k] * slopes[(table * {n} + k) * {n} + j];",
-            "    return 0;",
-        ]
-    size = math.prod(function.shape)
-    one = [declaration(prefix, function, real), "{", *body, "}", ""]
-    return [*one, *(_one_after_the_other(prefix, function, n, size) if precision.batches else [])]
+    With ``-DKD_WITHOUT_inverse_dynamics`` a compiler leaves that function out, likewise for the others and
+    ``parameters``: so the file can be compiled in several units.
+    """
+    passes: dict[tuple[int, ...], Sines] = {}
+    texts = []
+    for function in derived.equations.functions:
+        listing, sines = None, None
+        if not function.composed:
+            cut = cut_at_angles(derived.listings[function.name])
+            listing = cut.after
+            if cut.angles:
+                sines = passes.setdefault(cut.key, Sines(len(passes), cut, precision))
+        printer = _Printer(name, derived.equations.n, function, listing, sines, precision)
+        texts += [f"#ifndef KD_WITHOUT_{function.name}", "\n".join(printer.texts()) + "#endif\n"]
+    return [text for each in passes.values() for text in each.texts()] + texts
 
 
 _LINEAR_ALGEBRA = """\
@@ -386,7 +494,7 @@ _LINEAR_ALGEBRA = """\
    of the outermost joint whose pivot is not clearly positive. */
 static inline int kd_invert($real *M)
 {
-    enum { n = JOINTS };
+    enum { n = $n };
     $real diagonal[n], row[n];
     int joint = 0;
     for (int i = 0; i < n; i++)
@@ -405,7 +513,7 @@ static inline int kd_invert($real *M)
     for (int j = 0; j < n; j++) {
         memcpy(row, M + j * n, sizeof row);
         for (int i = 0; i <= j; i++) {
-            $real sum = i == j ? 1.0${f} / row[j] : 0.0${f};
+            $real sum = i == j ? $one / row[j] : $zero;
             for (int k = 0; k < j; k++)
                 sum -= row[k] * M[k * n + i];
             M[j * n + i] = sum;
@@ -481,38 +589,79 @@ static inline void kd_to_rows(const double *lanes, const int n, const int used, 
 def support(n: int, precision: Precision = DOUBLE) -> list[str]:
     """What the functions of a robot with n coordinates call, after KD_SINGULAR."""
     return [
-        precision.text(_SUPPORT),
+        c_text(_SUPPORT, real=precision.real),
         *([_LANES] if precision.batches else []),
-        precision.text(_LINEAR_ALGEBRA).replace("JOINTS", str(n)),
+        c_text(
+            _LINEAR_ALGEBRA, real=precision.real, zero=precision.number(0.0), one=precision.number(1.0), n=n
+        ),
     ]
 
 
-# NAME.h: what a C or C++ program includes.
+# NAME.h: what a C or C++ program includes
 
-_CONVENTIONS = """\
+_BANNER = """\
+/* $name: generated by kane_dynamics_ros $version from a URDF; do not edit.
+   Physics of the URDF, SHA-256: $urdf_hash
+   Inverse dynamics: $additions + -, $multiplications *, $divisions /, $calls sines and cosines. */"""
+_HEADER = """\
+$banner
+#ifndef ${upper}_H
+#define ${upper}_H
+
+#include <stddef.h>
+
+/* Conventions:
    q, qd, qdd, tau: position, velocity, acceleration, effort of each joint, root to tip; rad, m and
    seconds; N m or N, positive along the joint's axis, as the actuator must supply it. Matrices are
    stored row after row. wrench: force, then torque about the tip's origin, that the environment exerts on
    the arm, in tip axes unless the function says root axes. Functions without "prepared" have the default
-   parameters built in; the others take what NAME_prepare makes of a parameters array, once per change of
-   parameters. Friction is not part of any function but NAME_friction: add it. No function allocates,
+   parameters built in; the others take what ${name}_prepare makes of a parameters array, once per change of
+   parameters. Friction is not part of any function but ${name}_friction: add it. No function allocates,
    keeps state or fails, but those that return int: 0, or the one-based number of a joint at which the
-   mass matrix is singular.BATCHES
-   Arrays must not overlap. Any number of threads may call at once."""
-_BATCHES = " Each function has a form for count states, row after row: NAME_..._batch."
+   mass matrix is singular. Arrays must not overlap. Any number of threads may call at once.
+   Each function has a form for count states, row after row: ${name}_..._batch. //? batches
+$legend
+*/
+
+#define ${upper}_JOINTS $joints
+#define ${upper}_BODIES $bodies
+#define ${upper}_PARAMETERS $size
+#define ${upper}_PREPARED $prepared
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The parameters array, SI units:
+$places
+   payload in the tip frame, inertia xx xy xz yy yz zz about its centre of mass. */
+void ${name}_default_parameters($real *out);
+void ${name}_prepare(const $real *parameters, $real *out);
+
+$declarations
+#ifdef __cplusplus
+}
+#endif
+
+/* For bindings: X(function, inputs, takes prepared (yes, no, or defaults: the parameters are built
+   in, function_with takes others), may be singular, rank and extents of out). */
+#define ${upper}_FUNCTIONS(X) \\
+$table
+
+#endif
+"""
+_DECLARATION = """\
+/* $summary; out: $shape; $cost. */
+$head;
+$batch_head; //? batches
+"""
 
 
 def banner(name: str, derived: Derived, version: str) -> str:
     """The comment at the head of both C files. Nothing from the URDF's texts enters it."""
     count = derived.operations()["inverse_dynamics"]
-    return "\n".join(
-        [
-            f"/* {name}: generated by kane_dynamics_ros {version} from a URDF; do not edit.",
-            f"   Physics of the URDF, SHA-256: {derived.urdf_hash}",
-            f"   Inverse dynamics: {count.additions} + -, {count.multiplications} *, {count.divisions} /, "
-            f"{count.calls} sines and cosines. */",
-        ]
-    )
+    values = {"name": name, "version": version, "urdf_hash": derived.urdf_hash}
+    return c_text(_BANNER, **values, **dataclasses.asdict(count))
 
 
 def c_header(
@@ -528,66 +677,42 @@ def c_header(
     ``costs``: what is to be stated of a function, by its name, beside the number of its operations;
     ``legend``: what that means.
     """
-    equations = derived.equations
-    upper = name.upper()
-    sizes = {
-        "JOINTS": equations.n,
-        "BODIES": equations.layout.bodies,
-        "PARAMETERS": equations.layout.size,
-        "PREPARED": len(derived.prepare.outputs),
-    }
-    conventions = _CONVENTIONS.replace("BATCHES", _BATCHES if precision.batches else "")
-    lines = [
-        banner(name, derived, version),
-        f"#ifndef {upper}_H",
-        f"#define {upper}_H",
-        "",
-        "#include <stddef.h>",
-        "",
-        "/* Conventions:",
-        "\n".join(filter(None, (conventions.replace("NAME", name), legend))) + " */",
-        "",
-        *(f"#define {upper}_{key} {value}" for key, value in sizes.items()),
-        "",
-        "#ifdef __cplusplus",
-        'extern "C" {',
-        "#endif",
-        "",
-        *_parameter_declarations(name, derived, precision.real),
+    equations, counts = derived.equations, derived.operations()
+    kept = ["batches"] if precision.batches else []
+    slices = equations.layout.slices()
+    declarations = [
+        c_text(
+            _DECLARATION,
+            *kept,
+            summary=function.summary.replace("tanh(", f"{precision.tanh}("),
+            shape=" x ".join(map(str, function.shape)),
+            cost=f"{counts[function.name].total} operations{costs.get(function.name, '')}",
+            head=declaration(name, function, precision.real),
+            batch_head=batch_declaration(name, function),
+        )
+        for function in equations.functions
     ]
-    counts = derived.operations()
-    for function in equations.functions:
-        cost = f"{counts[function.name].total} operations{costs.get(function.name, '')}"
-        lines += _declared(name, function, cost, precision)
-    lines += ["#ifdef __cplusplus", "}", "#endif", "", *_table(upper, equations.functions), "", "#endif", ""]
-    return "\n".join(lines)
+    return c_text(
+        _HEADER,
+        *kept,
+        banner=banner(name, derived, version),
+        name=name,
+        upper=name.upper(),
+        real=precision.real,
+        legend=legend,
+        joints=equations.n,
+        bodies=equations.layout.bodies,
+        size=equations.layout.size,
+        prepared=len(derived.prepare.outputs),
+        places="\n".join(
+            f"   [{s.start} .. {s.stop - 1}] {key}" for key, s in slices.items() if s.stop > s.start
+        ),
+        declarations="\n".join(declarations),
+        table=_table(equations.functions),
+    )
 
 
-def _parameter_declarations(name: str, derived: Derived, real: str) -> list[str]:
-    slices = derived.equations.layout.slices()
-    places = [f"   [{s.start} .. {s.stop - 1}] {key}" for key, s in slices.items() if s.stop > s.start]
-    return [
-        "/* The parameters array, SI units:",
-        *places,
-        "   payload in the tip frame, inertia xx xy xz yy yz zz about its centre of mass. */",
-        f"void {name}_default_parameters({real} *out);",
-        f"void {name}_prepare(const {real} *parameters, {real} *out);",
-        "",
-    ]
-
-
-def _declared(name: str, function: Function, cost: str, precision: Precision) -> list[str]:
-    shape = " x ".join(map(str, function.shape))
-    summary = function.summary.replace("tanh(", f"{precision.tanh}(")
-    return [
-        f"/* {summary}; out: {shape}; {cost}. */",
-        f"{declaration(name, function, precision.real)};",
-        *([f"{batch_declaration(name, function)};"] if precision.batches else []),
-        "",
-    ]
-
-
-def _table(upper: str, functions: Sequence[Function]) -> list[str]:
+def _table(functions: Sequence[Function]) -> str:
     """A list for bindings: of each function what its arguments and result are."""
     rows = []
     names = {f.name for f in functions}
@@ -596,89 +721,83 @@ def _table(upper: str, functions: Sequence[Function]) -> list[str]:
         prepared = "yes" if not f.nominal else "defaults" if f"{f.name}_with" in names else "no"
         flags = f"{prepared}, {int(f.pivots > 0)}"
         rows.append(f"    X({f.name}, {'_'.join(f.inputs)}, {flags}, {rank}, {d0}, {d1}, {d2})")
-    return [
-        "/* For bindings: X(function, inputs, takes prepared (yes, no, or defaults: the parameters are built",
-        "   in, function_with takes others), may be singular, rank and extents of out). */",
-        f"#define {upper}_FUNCTIONS(X) \\",
-        " \\\n".join(rows),
-    ]
+    return " \\\n".join(rows)
 
 
-# NAME.c: every function of a robot in plain C99.
+# NAME.c: every function of a robot in plain C99
+
+_SOURCE = """\
+$banner
+#include "$name.h"
+
+$includes
+
+$kernel
+#define KD_LANES KD_SINCOS_BLOCK /* states that are computed side by side */ //? batches
+#define KD_SINGULAR $singular /* least pivot over diagonal entry of the mass matrix */
+$support
+static const $real kd_defaults[$count] = {$prepared}; //? composed
+
+#ifndef KD_WITHOUT_parameters
+void ${name}_default_parameters($real *out)
+{
+$defaults
+}
+
+void ${name}_prepare(const $real *parameters, $real *out)
+{
+$statements
+$outputs
+}
+#endif
+
+$functions"""
 
 
 def c_source(name: str, derived: Derived, version: str) -> str:
     """The text of NAME.c."""
-    equations = derived.equations
-    lines = [
-        banner(name, derived, version),
-        f'#include "{name}.h"',
-        "",
-        *(f"#include <{header}>" for header in INCLUDES),
-        "",
-        sincos_kernel(LANES),
-        "#define KD_LANES KD_SINCOS_BLOCK /* states that are computed side by side */",
-        "#define KD_SINGULAR 1e-12 /* least pivot over diagonal entry of the mass matrix */",
-        *support(equations.n),
-        *parameter_functions(name, derived),
-    ]
-    passes: dict[tuple[int, ...], Sines] = {}
-    for function in equations.functions:
-        if function.composed:
-            lines += composed_function(name, function, equations.n)
-        else:
-            lines += c_function(name, equations.n, function, derived.listings[function.name], passes)
-    return "\n".join(lines)
+    return source_text(name, derived, banner(name, derived, version), INCLUDES, sincos_kernel(LANES), "1e-12")
 
 
-def c_function(
-    prefix: str,
-    n: int,
-    function: Function,
-    listing: Listing,
-    passes: dict[tuple[int, ...], Sines],
+def source_text(
+    name: str,
+    derived: Derived,
+    head: str,
+    includes: Sequence[str],
+    kernel: str,
+    singular: str,
     precision: Precision = DOUBLE,
-) -> list[str]:
-    """All of one function: its sines where no function before had the same, its body and its two forms.
+) -> str:
+    """A C file of all functions.
 
     Args:
-        prefix: the module's name.
-        n: length of each input.
-        function, listing: what to print.
-        passes: the sines printed so far, by angles; gains the function's.
-        precision: the type of the numbers, and whether there is a form for many states.
+        name, derived: what the functions are called, and what they compute.
+        head: the comment at its head.
+        includes: of the C library.
+        kernel: text with ``kd_sincos``, and all else that the functions call.
+        singular: the least pivot over the diagonal entry of a mass matrix that is not singular.
+        precision: of the numbers.
     """
-    cut = cut_at_angles(listing)
-    lines: list[str] = []
-    if cut.angles and cut.key not in passes:
-        passes[cut.key] = Sines(len(passes), cut, precision)
-        lines += [*passes[cut.key].scalar(), *(passes[cut.key].laned() if precision.batches else [])]
-    body = _Body(function, cut.after, passes[cut.key] if cut.angles else None, precision)
-    batch = body.batch(prefix, n) if precision.batches else []
-    return [*lines, *body.lines(), *body.scalar(prefix), *batch]
-
-
-def parameter_functions(name: str, derived: Derived, precision: Precision = DOUBLE) -> list[str]:
-    """The functions that give and prepare parameters."""
-    real, number = precision.real, precision.number
+    number = precision.number
     defaults = default_parameters(derived.equations.layout, derived.chain)
-    text, count = _Text(derived.prepare, precision), len(derived.prepare.outputs)
-    constants = []
-    if any(function.composed == "defaults" for function in derived.equations.functions):
-        prepared = derived.prepare.evaluated({"parameters": np.array(defaults)})
-        values = ", ".join(map(number, prepared))
-        constants = [f"static const {real} kd_defaults[{count}] = {{{values}}};", ""]
-    return [
-        *constants,
-        f"void {name}_default_parameters({real} *out)",
-        "{",
-        *(f"    out[{k}] = {number(value)};" for k, value in enumerate(defaults)),
-        "}",
-        "",
-        f"void {name}_prepare(const {real} *parameters, {real} *out)",
-        "{",
-        *text.statements(derived.prepare.statements),
-        *text.outputs(f"out[{k}]" for k in range(count)),
-        "}",
-        "",
-    ]
+    prepared = derived.prepare.evaluated({"parameters": np.array(defaults)})
+    text, count = _Text(derived.prepare, precision), len(prepared)
+    composed = any(function.composed == "defaults" for function in derived.equations.functions)
+    return c_text(
+        _SOURCE,
+        *(["batches"] if precision.batches else []),
+        *(["composed"] if composed else []),
+        banner=head,
+        name=name,
+        includes="\n".join(f"#include <{header}>" for header in includes),
+        kernel=kernel,
+        singular=singular,
+        support="\n".join(support(derived.equations.n, precision)),
+        real=precision.real,
+        count=count,
+        prepared=", ".join(map(number, prepared)),
+        defaults="\n".join(f"    out[{k}] = {number(value)};" for k, value in enumerate(defaults)),
+        statements=text.statements(),
+        outputs=text.outputs(f"out[{k}]" for k in range(count)),
+        functions="\n".join(c_functions(name, derived, precision)),
+    )

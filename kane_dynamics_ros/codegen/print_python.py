@@ -15,6 +15,7 @@ from kane_dynamics_ros.formulation.kane.segments import body_inertia
 
 DEEPEST = 12  # nested operations in one statement: fewer names to store, still readable
 CALLS = ("sin", "cos", "tanh")
+FORMAT = 1  # of the module: another number where what reads one could not read the other
 UNPACKED = ("q", "qd", "qdd", "tau", "wrench")  # arguments whose elements become local names
 
 
@@ -135,6 +136,7 @@ def description(name: str, derived: Derived, version: str, c_sha256: str) -> dic
     return {
         "name": name,
         "generator": version,
+        "format": FORMAT,
         "robot": chain.robot,
         "urdf_hash": derived.urdf_hash,
         "c_sha256": c_sha256,

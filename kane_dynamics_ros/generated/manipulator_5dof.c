@@ -182,6 +182,8 @@ static inline int kd_invert(double *M)
     return joint;
 }
 
+
+#ifndef KD_WITHOUT_parameters
 void manipulator_5dof_default_parameters(double *out)
 {
     out[0] = 0.0;
@@ -312,6 +314,7 @@ void manipulator_5dof_prepare(const double *parameters, double *out)
     out[46] = t44;
     out[47] = t45;
 }
+#endif
 
 static inline void kd_sines_0(const double *q, double *s, double *c)
 {
@@ -330,6 +333,145 @@ static inline void kd_sines_0_lanes(const double *q, double *s, double *c)
         kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
 }
 
+static inline void kd_sines_1(const double *q, double *s, double *c)
+{
+    kd_sincos(&q[1], s, c, 2);
+}
+
+static inline void kd_sines_1_lanes(const double *q, double *s, double *c)
+{
+    double x[2 * KD_LANES] = {0.0};
+    for (int k = 0; k < KD_LANES; k++) {
+        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
+        x[1 * KD_LANES + k] = q[2 * KD_LANES + k];
+    }
+    for (int j = 0; j < 2; j++)
+        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+}
+
+static inline void kd_sines_2(const double *q, double *s, double *c)
+{
+    double t0 = q[1] + q[2];
+    double x[4];
+    kd_four(x + 0, q[1], q[3], t0, t0);
+    kd_sincos(x, s, c, 4);
+}
+
+static inline void kd_sines_2_lanes(const double *q, double *s, double *c)
+{
+    double x[3 * KD_LANES] = {0.0};
+    for (int k = 0; k < KD_LANES; k++) {
+        double t0 = q[1 * KD_LANES + k] + q[2 * KD_LANES + k];
+        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
+        x[1 * KD_LANES + k] = q[3 * KD_LANES + k];
+        x[2 * KD_LANES + k] = t0;
+    }
+    for (int j = 0; j < 3; j++)
+        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+}
+
+static inline void kd_sines_3(const double *q, double *s, double *c)
+{
+    kd_sincos(&q[0], s, c, 5);
+}
+
+static inline void kd_sines_3_lanes(const double *q, double *s, double *c)
+{
+    double x[5 * KD_LANES] = {0.0};
+    for (int k = 0; k < KD_LANES; k++) {
+        x[0 * KD_LANES + k] = q[0 * KD_LANES + k];
+        x[1 * KD_LANES + k] = q[1 * KD_LANES + k];
+        x[2 * KD_LANES + k] = q[2 * KD_LANES + k];
+        x[3 * KD_LANES + k] = q[3 * KD_LANES + k];
+        x[4 * KD_LANES + k] = q[4 * KD_LANES + k];
+    }
+    for (int j = 0; j < 5; j++)
+        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+}
+
+static inline void kd_sines_4(const double *q, double *s, double *c)
+{
+    double t0 = q[1] + q[2];
+    double x[4];
+    kd_four(x + 0, q[1], q[3], q[4], t0);
+    kd_sincos(x, s, c, 4);
+}
+
+static inline void kd_sines_4_lanes(const double *q, double *s, double *c)
+{
+    double x[4 * KD_LANES] = {0.0};
+    for (int k = 0; k < KD_LANES; k++) {
+        double t0 = q[1 * KD_LANES + k] + q[2 * KD_LANES + k];
+        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
+        x[1 * KD_LANES + k] = q[3 * KD_LANES + k];
+        x[2 * KD_LANES + k] = q[4 * KD_LANES + k];
+        x[3 * KD_LANES + k] = t0;
+    }
+    for (int j = 0; j < 4; j++)
+        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+}
+
+static inline void kd_sines_5(const double *q, double *s, double *c)
+{
+    double t0 = q[1] + q[2];
+    double x[5];
+    kd_four(x + 0, q[0], q[1], q[3], q[4]);
+    x[4] = t0;
+    kd_sincos(x, s, c, 5);
+}
+
+static inline void kd_sines_5_lanes(const double *q, double *s, double *c)
+{
+    double x[5 * KD_LANES] = {0.0};
+    for (int k = 0; k < KD_LANES; k++) {
+        double t0 = q[1 * KD_LANES + k] + q[2 * KD_LANES + k];
+        x[0 * KD_LANES + k] = q[0 * KD_LANES + k];
+        x[1 * KD_LANES + k] = q[1 * KD_LANES + k];
+        x[2 * KD_LANES + k] = q[3 * KD_LANES + k];
+        x[3 * KD_LANES + k] = q[4 * KD_LANES + k];
+        x[4 * KD_LANES + k] = t0;
+    }
+    for (int j = 0; j < 5; j++)
+        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+}
+
+static inline void kd_sines_6(const double *q, double *s, double *c)
+{
+    kd_sincos(&q[0], s, c, 4);
+}
+
+static inline void kd_sines_6_lanes(const double *q, double *s, double *c)
+{
+    double x[4 * KD_LANES] = {0.0};
+    for (int k = 0; k < KD_LANES; k++) {
+        x[0 * KD_LANES + k] = q[0 * KD_LANES + k];
+        x[1 * KD_LANES + k] = q[1 * KD_LANES + k];
+        x[2 * KD_LANES + k] = q[2 * KD_LANES + k];
+        x[3 * KD_LANES + k] = q[3 * KD_LANES + k];
+    }
+    for (int j = 0; j < 4; j++)
+        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+}
+
+static inline void kd_sines_7(const double *q, double *s, double *c)
+{
+    kd_sincos(&q[1], s, c, 4);
+}
+
+static inline void kd_sines_7_lanes(const double *q, double *s, double *c)
+{
+    double x[4 * KD_LANES] = {0.0};
+    for (int k = 0; k < KD_LANES; k++) {
+        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
+        x[1 * KD_LANES + k] = q[2 * KD_LANES + k];
+        x[2 * KD_LANES + k] = q[3 * KD_LANES + k];
+        x[3 * KD_LANES + k] = q[4 * KD_LANES + k];
+    }
+    for (int j = 0; j < 4; j++)
+        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+}
+
+#ifndef KD_WITHOUT_inverse_dynamics
 static inline KD_ALWAYS void kd_inverse_dynamics(const double *restrict q, const double *restrict qd, const double *restrict qdd, const double *restrict s, const double *restrict c, double *restrict out, const int lane)
 {
     (void)q;
@@ -510,7 +652,9 @@ void manipulator_5dof_inverse_dynamics_batch(const double *q, const double *qd, 
         kd_inverse_dynamics_block(q + first * 5, qd + first * 5, qdd + first * 5, out + first * 5, some);
     }
 }
+#endif
 
+#ifndef KD_WITHOUT_bias
 static inline KD_ALWAYS void kd_bias(const double *restrict q, const double *restrict qd, const double *restrict s, const double *restrict c, double *restrict out, const int lane)
 {
     (void)q;
@@ -660,23 +804,9 @@ void manipulator_5dof_bias_batch(const double *q, const double *qd, double *out,
         kd_bias_block(q + first * 5, qd + first * 5, out + first * 5, some);
     }
 }
+#endif
 
-static inline void kd_sines_1(const double *q, double *s, double *c)
-{
-    kd_sincos(&q[1], s, c, 2);
-}
-
-static inline void kd_sines_1_lanes(const double *q, double *s, double *c)
-{
-    double x[2 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[2 * KD_LANES + k];
-    }
-    for (int j = 0; j < 2; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
-}
-
+#ifndef KD_WITHOUT_gravity
 static inline KD_ALWAYS void kd_gravity(const double *restrict q, const double *restrict s, const double *restrict c, double *restrict out, const int lane)
 {
     (void)q;
@@ -719,28 +849,9 @@ void manipulator_5dof_gravity_batch(const double *q, double *out, size_t count)
         kd_gravity_block(q + first * 5, out + first * 5, some);
     }
 }
+#endif
 
-static inline void kd_sines_2(const double *q, double *s, double *c)
-{
-    double t0 = q[1] + q[2];
-    double x[4];
-    kd_four(x + 0, q[1], q[3], t0, t0);
-    kd_sincos(x, s, c, 4);
-}
-
-static inline void kd_sines_2_lanes(const double *q, double *s, double *c)
-{
-    double x[3 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        double t0 = q[1 * KD_LANES + k] + q[2 * KD_LANES + k];
-        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[3 * KD_LANES + k];
-        x[2 * KD_LANES + k] = t0;
-    }
-    for (int j = 0; j < 3; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
-}
-
+#ifndef KD_WITHOUT_mass_matrix
 static inline KD_ALWAYS void kd_mass_matrix(const double *restrict q, const double *restrict s, const double *restrict c, double *restrict out, const int lane)
 {
     (void)q;
@@ -831,7 +942,9 @@ void manipulator_5dof_mass_matrix_batch(const double *q, double *out, size_t cou
         kd_mass_matrix_block(q + first * 5, out + first * 25, some);
     }
 }
+#endif
 
+#ifndef KD_WITHOUT_inverse_mass_matrix
 static inline KD_ALWAYS void kd_inverse_mass_matrix(const double *restrict q, const double *restrict s, const double *restrict c, double *restrict out, double *restrict checks, const int lane)
 {
     (void)q;
@@ -1005,7 +1118,9 @@ int manipulator_5dof_inverse_mass_matrix_batch(const double *q, double *out, siz
     }
     return 0;
 }
+#endif
 
+#ifndef KD_WITHOUT_forward_dynamics
 static inline KD_ALWAYS void kd_forward_dynamics(const double *restrict q, const double *restrict qd, const double *restrict tau, const double *restrict s, const double *restrict c, double *restrict out, double *restrict checks, const int lane)
 {
     (void)q;
@@ -1255,7 +1370,9 @@ int manipulator_5dof_forward_dynamics_batch(const double *q, const double *qd, c
     }
     return 0;
 }
+#endif
 
+#ifndef KD_WITHOUT_inverse_dynamics_derivatives
 static inline KD_ALWAYS void kd_inverse_dynamics_derivatives(const double *restrict q, const double *restrict qd, const double *restrict qdd, const double *restrict s, const double *restrict c, double *restrict out, const int lane)
 {
     (void)q;
@@ -1704,7 +1821,9 @@ void manipulator_5dof_inverse_dynamics_derivatives_batch(const double *q, const 
         kd_inverse_dynamics_derivatives_block(q + first * 5, qd + first * 5, qdd + first * 5, out + first * 50, some);
     }
 }
+#endif
 
+#ifndef KD_WITHOUT_forward_dynamics_derivatives
 static inline KD_ALWAYS void kd_forward_dynamics_derivatives(const double *restrict q, const double *restrict qd, const double *restrict tau, const double *restrict s, const double *restrict c, double *restrict out, double *restrict checks, const int lane)
 {
     (void)q;
@@ -2711,26 +2830,9 @@ int manipulator_5dof_forward_dynamics_derivatives_batch(const double *q, const d
     }
     return 0;
 }
+#endif
 
-static inline void kd_sines_3(const double *q, double *s, double *c)
-{
-    kd_sincos(&q[0], s, c, 5);
-}
-
-static inline void kd_sines_3_lanes(const double *q, double *s, double *c)
-{
-    double x[5 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        x[0 * KD_LANES + k] = q[0 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[2 * KD_LANES + k] = q[2 * KD_LANES + k];
-        x[3 * KD_LANES + k] = q[3 * KD_LANES + k];
-        x[4 * KD_LANES + k] = q[4 * KD_LANES + k];
-    }
-    for (int j = 0; j < 5; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
-}
-
+#ifndef KD_WITHOUT_inverse_dynamics_with
 static inline KD_ALWAYS void kd_inverse_dynamics_with(const double *restrict prepared, const double *restrict q, const double *restrict qd, const double *restrict qdd, const double *restrict s, const double *restrict c, double *restrict out, const int lane)
 {
     (void)q;
@@ -3031,7 +3133,9 @@ void manipulator_5dof_inverse_dynamics_with_batch(const double *prepared, const 
         kd_inverse_dynamics_with_block(prepared, q + first * 5, qd + first * 5, qdd + first * 5, out + first * 5, some);
     }
 }
+#endif
 
+#ifndef KD_WITHOUT_bias_with
 static inline KD_ALWAYS void kd_bias_with(const double *restrict prepared, const double *restrict q, const double *restrict qd, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -3284,7 +3388,9 @@ void manipulator_5dof_bias_with_batch(const double *prepared, const double *q, c
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_bias_with(prepared, q + k * 5, qd + k * 5, out + k * 5);
 }
+#endif
 
+#ifndef KD_WITHOUT_gravity_with
 static inline KD_ALWAYS void kd_gravity_with(const double *restrict prepared, const double *restrict q, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -3369,29 +3475,9 @@ void manipulator_5dof_gravity_with_batch(const double *prepared, const double *q
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_gravity_with(prepared, q + k * 5, out + k * 5);
 }
+#endif
 
-static inline void kd_sines_4(const double *q, double *s, double *c)
-{
-    double t0 = q[1] + q[2];
-    double x[4];
-    kd_four(x + 0, q[1], q[3], q[4], t0);
-    kd_sincos(x, s, c, 4);
-}
-
-static inline void kd_sines_4_lanes(const double *q, double *s, double *c)
-{
-    double x[4 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        double t0 = q[1 * KD_LANES + k] + q[2 * KD_LANES + k];
-        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[3 * KD_LANES + k];
-        x[2 * KD_LANES + k] = q[4 * KD_LANES + k];
-        x[3 * KD_LANES + k] = t0;
-    }
-    for (int j = 0; j < 4; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
-}
-
+#ifndef KD_WITHOUT_mass_matrix_with
 static inline KD_ALWAYS void kd_mass_matrix_with(const double *restrict prepared, const double *restrict q, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -3586,7 +3672,9 @@ void manipulator_5dof_mass_matrix_with_batch(const double *prepared, const doubl
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_mass_matrix_with(prepared, q + k * 5, out + k * 25);
 }
+#endif
 
+#ifndef KD_WITHOUT_inverse_mass_matrix_with
 int manipulator_5dof_inverse_mass_matrix_with(const double *prepared, const double *q, double *out)
 {
     manipulator_5dof_mass_matrix_with(prepared, q, out);
@@ -3600,31 +3688,9 @@ int manipulator_5dof_inverse_mass_matrix_with_batch(const double *prepared, cons
         joint = manipulator_5dof_inverse_mass_matrix_with(prepared, q + k * 5, out + k * 25);
     return joint;
 }
+#endif
 
-static inline void kd_sines_5(const double *q, double *s, double *c)
-{
-    double t0 = q[1] + q[2];
-    double x[5];
-    kd_four(x + 0, q[0], q[1], q[3], q[4]);
-    x[4] = t0;
-    kd_sincos(x, s, c, 5);
-}
-
-static inline void kd_sines_5_lanes(const double *q, double *s, double *c)
-{
-    double x[5 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        double t0 = q[1 * KD_LANES + k] + q[2 * KD_LANES + k];
-        x[0 * KD_LANES + k] = q[0 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[2 * KD_LANES + k] = q[3 * KD_LANES + k];
-        x[3 * KD_LANES + k] = q[4 * KD_LANES + k];
-        x[4 * KD_LANES + k] = t0;
-    }
-    for (int j = 0; j < 5; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
-}
-
+#ifndef KD_WITHOUT_forward_dynamics_with
 static inline KD_ALWAYS void kd_forward_dynamics_with(const double *restrict prepared, const double *restrict q, const double *restrict qd, const double *restrict tau, const double *restrict s, const double *restrict c, double *restrict out, double *restrict checks)
 {
     (void)q;
@@ -4121,7 +4187,9 @@ int manipulator_5dof_forward_dynamics_with_batch(const double *prepared, const d
         joint = manipulator_5dof_forward_dynamics_with(prepared, q + k * 5, qd + k * 5, tau + k * 5, out + k * 5);
     return joint;
 }
+#endif
 
+#ifndef KD_WITHOUT_inverse_dynamics_derivatives_with
 static inline KD_ALWAYS void kd_inverse_dynamics_derivatives_with(const double *restrict prepared, const double *restrict q, const double *restrict qd, const double *restrict qdd, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -5218,31 +5286,33 @@ void manipulator_5dof_inverse_dynamics_derivatives_with_batch(const double *prep
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_inverse_dynamics_derivatives_with(prepared, q + k * 5, qd + k * 5, qdd + k * 5, out + k * 50);
 }
+#endif
 
+#ifndef KD_WITHOUT_forward_dynamics_derivatives_with
 int manipulator_5dof_forward_dynamics_derivatives_with(const double *prepared, const double *q, const double *qd, const double *tau, double *out)
 {
-    double spare[5], qdd[5], slopes[50];
-    double *inverse = out + 50;
+    enum { n = 5, square = n * n };
+    double spare[n], qdd[n], slopes[2 * square];
+    double *inverse = out + 2 * square;
     const int joint = manipulator_5dof_inverse_mass_matrix_with(prepared, q, inverse);
     if (joint)
         return joint;
     manipulator_5dof_bias_with(prepared, q, qd, spare);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < n; i++)
         spare[i] = tau[i] - spare[i];
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < n; i++) {
         qdd[i] = 0.0;
-        for (int k = 0; k < 5; k++)
-            qdd[i] += inverse[i * 5 + k] * spare[k];
+        for (int k = 0; k < n; k++)
+            qdd[i] += inverse[i * n + k] * spare[k];
     }
     manipulator_5dof_inverse_dynamics_derivatives_with(prepared, q, qd, qdd, slopes);
-    for (int i = 0; i < 50; i++)
+    for (int i = 0; i < 2 * square; i++)
         out[i] = 0.0;
     for (int table = 0; table < 2; table++)
-        for (int i = 0; i < 5; i++)
-            for (int k = 0; k < 5; k++)
-                for (int j = 0; j < 5; j++)
-                    out[(table * 5 + i) * 5 + j] -=
-                        inverse[i * 5 + k] * slopes[(table * 5 + k) * 5 + j];
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < n; k++)
+                for (int j = 0; j < n; j++)
+                    out[(table * n + i) * n + j] -= inverse[i * n + k] * slopes[(table * n + k) * n + j];
     return 0;
 }
 
@@ -5253,7 +5323,9 @@ int manipulator_5dof_forward_dynamics_derivatives_with_batch(const double *prepa
         joint = manipulator_5dof_forward_dynamics_derivatives_with(prepared, q + k * 5, qd + k * 5, tau + k * 5, out + k * 75);
     return joint;
 }
+#endif
 
+#ifndef KD_WITHOUT_coriolis
 static inline KD_ALWAYS void kd_coriolis(const double *restrict prepared, const double *restrict q, const double *restrict qd, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -5759,7 +5831,9 @@ void manipulator_5dof_coriolis_batch(const double *prepared, const double *q, co
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_coriolis(prepared, q + k * 5, qd + k * 5, out + k * 25);
 }
+#endif
 
+#ifndef KD_WITHOUT_regressor
 static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const double *restrict q, const double *restrict qd, const double *restrict qdd, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -6543,7 +6617,9 @@ void manipulator_5dof_regressor_batch(const double *prepared, const double *q, c
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_regressor(prepared, q + k * 5, qd + k * 5, qdd + k * 5, out + k * 250);
 }
+#endif
 
+#ifndef KD_WITHOUT_reaction_wrenches
 static inline KD_ALWAYS void kd_reaction_wrenches(const double *restrict prepared, const double *restrict q, const double *restrict qd, const double *restrict qdd, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -6932,7 +7008,9 @@ void manipulator_5dof_reaction_wrenches_batch(const double *prepared, const doub
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_reaction_wrenches(prepared, q + k * 5, qd + k * 5, qdd + k * 5, out + k * 30);
 }
+#endif
 
+#ifndef KD_WITHOUT_energy
 static inline KD_ALWAYS void kd_energy(const double *restrict prepared, const double *restrict q, const double *restrict qd, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -7186,7 +7264,9 @@ void manipulator_5dof_energy_batch(const double *prepared, const double *q, cons
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_energy(prepared, q + k * 5, qd + k * 5, out + k * 2);
 }
+#endif
 
+#ifndef KD_WITHOUT_tip_pose
 static inline KD_ALWAYS void kd_tip_pose(const double *restrict prepared, const double *restrict q, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)prepared;
@@ -7278,25 +7358,9 @@ void manipulator_5dof_tip_pose_batch(const double *prepared, const double *q, do
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_tip_pose(prepared, q + k * 5, out + k * 16);
 }
+#endif
 
-static inline void kd_sines_6(const double *q, double *s, double *c)
-{
-    kd_sincos(&q[0], s, c, 4);
-}
-
-static inline void kd_sines_6_lanes(const double *q, double *s, double *c)
-{
-    double x[4 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        x[0 * KD_LANES + k] = q[0 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[2 * KD_LANES + k] = q[2 * KD_LANES + k];
-        x[3 * KD_LANES + k] = q[3 * KD_LANES + k];
-    }
-    for (int j = 0; j < 4; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
-}
-
+#ifndef KD_WITHOUT_tip_jacobian
 static inline KD_ALWAYS void kd_tip_jacobian(const double *restrict prepared, const double *restrict q, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)prepared;
@@ -7390,7 +7454,9 @@ void manipulator_5dof_tip_jacobian_batch(const double *prepared, const double *q
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_tip_jacobian(prepared, q + k * 5, out + k * 30);
 }
+#endif
 
+#ifndef KD_WITHOUT_tip_velocity
 static inline KD_ALWAYS void kd_tip_velocity(const double *restrict prepared, const double *restrict q, const double *restrict qd, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)prepared;
@@ -7491,7 +7557,9 @@ void manipulator_5dof_tip_velocity_batch(const double *prepared, const double *q
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_tip_velocity(prepared, q + k * 5, qd + k * 5, out + k * 6);
 }
+#endif
 
+#ifndef KD_WITHOUT_center_of_mass
 static inline KD_ALWAYS void kd_center_of_mass(const double *restrict prepared, const double *restrict q, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -7614,7 +7682,9 @@ void manipulator_5dof_center_of_mass_batch(const double *prepared, const double 
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_center_of_mass(prepared, q + k * 5, out + k * 3);
 }
+#endif
 
+#ifndef KD_WITHOUT_center_of_mass_jacobian
 static inline KD_ALWAYS void kd_center_of_mass_jacobian(const double *restrict prepared, const double *restrict q, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -7806,7 +7876,9 @@ void manipulator_5dof_center_of_mass_jacobian_batch(const double *prepared, cons
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_center_of_mass_jacobian(prepared, q + k * 5, out + k * 15);
 }
+#endif
 
+#ifndef KD_WITHOUT_center_of_mass_velocity
 static inline KD_ALWAYS void kd_center_of_mass_velocity(const double *restrict prepared, const double *restrict q, const double *restrict qd, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -8011,25 +8083,9 @@ void manipulator_5dof_center_of_mass_velocity_batch(const double *prepared, cons
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_center_of_mass_velocity(prepared, q + k * 5, qd + k * 5, out + k * 3);
 }
+#endif
 
-static inline void kd_sines_7(const double *q, double *s, double *c)
-{
-    kd_sincos(&q[1], s, c, 4);
-}
-
-static inline void kd_sines_7_lanes(const double *q, double *s, double *c)
-{
-    double x[4 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[2 * KD_LANES + k];
-        x[2 * KD_LANES + k] = q[3 * KD_LANES + k];
-        x[3 * KD_LANES + k] = q[4 * KD_LANES + k];
-    }
-    for (int j = 0; j < 4; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
-}
-
+#ifndef KD_WITHOUT_external_effort
 static inline KD_ALWAYS void kd_external_effort(const double *restrict prepared, const double *restrict q, const double *restrict wrench, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)prepared;
@@ -8093,7 +8149,9 @@ void manipulator_5dof_external_effort_batch(const double *prepared, const double
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort(prepared, q + k * 5, wrench + k * 6, out + k * 5);
 }
+#endif
 
+#ifndef KD_WITHOUT_external_effort_derivatives
 static inline KD_ALWAYS void kd_external_effort_derivatives(const double *restrict prepared, const double *restrict q, const double *restrict wrench, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)prepared;
@@ -8206,7 +8264,9 @@ void manipulator_5dof_external_effort_derivatives_batch(const double *prepared, 
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort_derivatives(prepared, q + k * 5, wrench + k * 6, out + k * 25);
 }
+#endif
 
+#ifndef KD_WITHOUT_external_wrenches
 static inline KD_ALWAYS void kd_external_wrenches(const double *restrict prepared, const double *restrict q, const double *restrict wrench, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)prepared;
@@ -8307,7 +8367,9 @@ void manipulator_5dof_external_wrenches_batch(const double *prepared, const doub
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_wrenches(prepared, q + k * 5, wrench + k * 6, out + k * 30);
 }
+#endif
 
+#ifndef KD_WITHOUT_external_effort_in_root
 static inline KD_ALWAYS void kd_external_effort_in_root(const double *restrict prepared, const double *restrict q, const double *restrict wrench, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)prepared;
@@ -8406,7 +8468,9 @@ void manipulator_5dof_external_effort_in_root_batch(const double *prepared, cons
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort_in_root(prepared, q + k * 5, wrench + k * 6, out + k * 5);
 }
+#endif
 
+#ifndef KD_WITHOUT_external_effort_in_root_derivatives
 static inline KD_ALWAYS void kd_external_effort_in_root_derivatives(const double *restrict prepared, const double *restrict q, const double *restrict wrench, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)prepared;
@@ -8563,7 +8627,9 @@ void manipulator_5dof_external_effort_in_root_derivatives_batch(const double *pr
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort_in_root_derivatives(prepared, q + k * 5, wrench + k * 6, out + k * 25);
 }
+#endif
 
+#ifndef KD_WITHOUT_momentum
 static inline KD_ALWAYS void kd_momentum(const double *restrict prepared, const double *restrict q, const double *restrict qd, const double *restrict s, const double *restrict c, double *restrict out)
 {
     (void)q;
@@ -8834,7 +8900,9 @@ void manipulator_5dof_momentum_batch(const double *prepared, const double *q, co
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_momentum(prepared, q + k * 5, qd + k * 5, out + k * 10);
 }
+#endif
 
+#ifndef KD_WITHOUT_friction
 static inline KD_ALWAYS void kd_friction(const double *restrict prepared, const double *restrict qd, double *restrict out)
 {
     double t0 = qd[0] * prepared[8];
@@ -8879,3 +8947,4 @@ void manipulator_5dof_friction_batch(const double *prepared, const double *qd, d
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_friction(prepared, qd + k * 5, out + k * 5);
 }
+#endif

@@ -14,8 +14,9 @@
    parameters built in; the others take what manipulator_5dof_prepare makes of a parameters array, once per change of
    parameters. Friction is not part of any function but manipulator_5dof_friction: add it. No function allocates,
    keeps state or fails, but those that return int: 0, or the one-based number of a joint at which the
-   mass matrix is singular. Each function has a form for count states, row after row: manipulator_5dof_..._batch.
-   Arrays must not overlap. Any number of threads may call at once. */
+   mass matrix is singular. Arrays must not overlap. Any number of threads may call at once.
+   Each function has a form for count states, row after row: manipulator_5dof_..._batch.
+*/
 
 #define MANIPULATOR_5DOF_JOINTS 5
 #define MANIPULATOR_5DOF_BODIES 5

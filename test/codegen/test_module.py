@@ -190,6 +190,25 @@ def test_the_c_files_are_plain_c99_and_clean_for_cpp(tmp_path: Path) -> None:
     assert re.findall(r"\b(malloc|calloc|static (?!inline|void))", text) == []
 
 
+@pytest.mark.skipif(C_COMPILER is None, reason="no C compiler on this machine")
+def test_the_c_file_compiles_in_units_that_hold_each_function_once(tmp_path: Path) -> None:
+    """As the runtime does: what a program needs first, alone."""
+    derived = derive(random_chain(np.random.default_rng(0), 3))
+    source = write_module(derived, "arm", tmp_path)[2]
+    names = [function.name for function in derived.equations.functions]
+    units = [["parameters", "inverse_dynamics", "mass_matrix_with"], ["forward_dynamics_derivatives"]]
+    units.append([name for name in names if name not in units[0] + units[1]])
+    for k, unit in enumerate(units):
+        without = [f"-DKD_WITHOUT_{name}" for name in ["parameters", *names] if name not in unit]
+        target = tmp_path / f"{k}.o"
+        strict = ["-std=c99", "-Wall", "-Wextra", "-Werror"]
+        subprocess.run([C_COMPILER, *strict, *without, "-c", source, "-o", target], check=True)
+        found = subprocess.run(["nm", target], capture_output=True, text=True, check=True).stdout
+        defined = {line.split()[-1] for line in found.splitlines() if " T " in line}
+        expected = {f"arm_{name}{form}" for name in unit for form in ("", "_batch") if name != "parameters"}
+        assert defined == expected | ({"arm_prepare", "arm_default_parameters"} if k == 0 else set())
+
+
 def test_the_header_states_parameters_shapes_and_operation_counts(tmp_path: Path) -> None:
     derived = derive(serial_chain(load_robot(REFERENCE)))
     _, header, _ = write_module(derived, "arm", tmp_path)
@@ -227,7 +246,7 @@ def test_a_symbol_meets_no_sine_of_numbers(place: int) -> None:
     symbol = next(value for value in mixed if isinstance(value, casadi.SX))
     tau = casadi.vertcat(*module.inverse_dynamics(mixed, q, q, sin=casadi.sin, cos=casadi.cos))
     found = casadi.Function("tau", [symbol], [tau])(q[place])
-    assert np.ravel(found) == pytest.approx(module.inverse_dynamics(q, q, q), rel=1e-13, abs=1e-13)
+    assert found.full().ravel() == pytest.approx(module.inverse_dynamics(q, q, q), rel=1e-13, abs=1e-13)
 
 
 @pytest.mark.parametrize("number", [int, np.float32, np.float64, Fraction])
