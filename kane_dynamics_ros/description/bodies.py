@@ -1,47 +1,21 @@
-"""The rigid bodies of a chain: fixed links lumped, and whether they can be what they are said to be."""
+"""A robot taken apart at the joints that move in a chain: rigid bodies, fixed links lumped into them."""
 
-import math
-import random
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from kane_dynamics_ros.algebra import Array, apply, cross, dot, transpose
-from kane_dynamics_ros.description.findings import Notes, refusal
-from kane_dynamics_ros.description.geometry import (
-    ROUNDING,
-    Pose,
-    failed_condition,
-    lump,
-    moment_about,
-    moved_inertia,
-    principal_moments,
+from kane_dynamics_ros.description.findings import Notes
+from kane_dynamics_ros.description.geometry import Pose, lump, moved_inertia
+from kane_dynamics_ros.description.model import Chain, Inertia, Joint, Link, Robot
+from kane_dynamics_ros.description.tree import (
+    HeldJoints,
+    below_root,
+    children,
+    hold,
+    moved_pose,
+    path_to,
+    require_connected,
 )
-from kane_dynamics_ros.description.kinematics import frames_at, position
-from kane_dynamics_ros.description.model import ChainJoint, Inertia, Joint, Link, Robot, Vector
-from kane_dynamics_ros.description.tree import HeldJoints, children, moved_pose, require_connected
 from kane_dynamics_ros.text import listed
-
-PARALLEL = 1e-9  # sine of the angle between axes that are taken as parallel
-
-# The search for a pose at which the mass matrix is indefinite
-POSES = 60
-STEPS = 12  # positions tried of each joint, to make the worst pose worse
-SEARCHED = 12  # coordinates up to which that is done
-
-# Each moving joint's link, with everything that is fixed to it
-
-
-class Parts(NamedTuple):
-    """A robot taken apart at the ``moving`` joints of a chain: links and joints looked up by name."""
-
-    links: dict[str, Link]
-    joints: frozenset[str]
-    below: dict[str, list[Joint]]
-    moving: frozenset[str]
-    held: HeldJoints
 
 
 class Attached(NamedTuple):
@@ -52,30 +26,19 @@ class Attached(NamedTuple):
     pose: Pose
 
 
-def take_apart(robot: Robot, moving: Iterable[str], held: HeldJoints) -> Parts:
-    """The parts of a robot at its ``moving`` joints."""
-    links = {link.name: link for link in robot.links}
-    names = frozenset(joint.name for joint in robot.joints)
-    return Parts(links, names, children(robot.joints), frozenset(moving), held)
-
-
-def attached_links(parts: Parts, first: str) -> list[Attached]:
-    """The links that move with link ``first``: all below it, up to the moving joints of the chain."""
-    body = [Attached(parts.links[first], None, Pose())]
-    for link, _, pose in body:  # grows while it is walked
-        for joint in parts.below.get(link.name, ()):
-            if joint.name not in parts.moving:
-                place = pose.then(moved_pose(joint, parts.held.positions[joint.name]))
-                body.append(Attached(parts.links[joint.child], joint, place))
-    return body
-
-
 class Body(NamedTuple):
-    """A moving joint of the route and the links that move with its child link, that link first."""
+    """A moving joint and the links that move with its child link, that link first.
+
+    ``pose``: the joint's frame at position 0 in body ``parent``, an index; -1 is what stands with the root.
+    ``inertia``: of all links, in the frame of the first; summed in order of names, so that the order of the
+    file's elements changes no bit.
+    """
 
     joint: Joint
-    links: list[Attached]
-    inertia: Inertia  # of all, in the frame of the first
+    parent: int
+    pose: Pose
+    links: tuple[Attached, ...]
+    inertia: Inertia
 
     @property
     def lumped(self) -> tuple[str, ...]:
@@ -83,275 +46,83 @@ class Body(NamedTuple):
         return tuple(part.link.name for part in self.links[1:])
 
 
-def body_of(parts: Parts, joint: Joint, notes: Notes) -> Body:
-    """The body that ``joint`` carries.
+def take_apart(
+    robot: Robot, path: Sequence[Joint], moving: Collection[str], held: HeldJoints, notes: Notes
+) -> tuple[tuple[Attached, ...], list[Body]]:
+    """What stands with the root, and the bodies, parents first: those off the path before it goes on.
 
-    Summed in order of names, so that the order of the file's elements changes no bit. Raises
-    ``DescriptionError`` where a floating or planar joint is among its links.
+    Raises ``DescriptionError`` where a floating or planar joint is inside a body.
     """
-    links = attached_links(parts, joint.child)
-    require_connected((part.joint for part in links if part.joint is not None), parts.held.lock, notes)
-    ordered = sorted(links, key=lambda part: part.link.name)
-    inertia = lump(moved_inertia(part.pose, part.link.inertia) for part in ordered if part.link.inertia)
-    return Body(joint, links, inertia)
+    links, below = {link.name: link for link in robot.links}, children(robot.joints)
+    on_path = {joint.name for joint in path}
+
+    def attached_to(first: str) -> tuple[Attached, ...]:
+        """The links that move with link ``first``: all below it, up to the moving joints."""
+        found = [Attached(links[first], None, Pose())]
+        for link, _, pose in found:  # grows while it is walked
+            for joint in below.get(link.name, ()):
+                if joint.name not in moving:
+                    place = pose.then(moved_pose(joint, held.positions[joint.name]))
+                    found.append(Attached(links[joint.child], joint, place))
+        return tuple(found)
+
+    def carried_by(parts: Sequence[Attached], index: int) -> list[tuple[Joint, int, Pose]]:
+        """The moving joints on these links, the last to be taken first."""
+        joints = [
+            (joint, index, part.pose.then(Pose(joint.R_PJ, joint.p_PoJo_P)))
+            for part in sorted(parts, key=lambda part: part.link.name)
+            for joint in below.get(part.link.name, ())
+            if joint.name in moving
+        ]
+        of_path = [carried for carried in joints if carried[0].name in on_path]
+        return of_path + [carried for carried in joints[::-1] if carried[0].name not in on_path]
+
+    still = attached_to(robot.root)
+    bodies: list[Body] = []
+    waiting = carried_by(still, -1)
+    while waiting:
+        joint, parent, pose = waiting.pop()
+        parts = attached_to(joint.child)
+        require_connected((part.joint for part in parts if part.joint is not None), held.lock, notes)
+        heavy = [part for part in sorted(parts, key=lambda part: part.link.name) if part.link.inertia]
+        inertia = lump(moved_inertia(pose, link.inertia) for link, _, pose in heavy if link.inertia)
+        bodies.append(Body(joint, parent, pose, parts, inertia))
+        waiting += carried_by(parts, len(bodies) - 1)
+    return still, bodies
 
 
-def note_lumped(body: Body, parts: Parts, notes: Notes) -> None:
-    """Note the links that are lumped, and the joints between them that could move."""
-    for _, joint, _ in body.links:
-        if joint is not None and parts.held.moves(joint):
-            what = "a follower off the chain" if joint.mimic else "off the chain"
-            unit = "m" if joint.kind == "prismatic" else "rad"
-            position = parts.held.positions[joint.name]
-            message = f"{what}: everything from it on is lumped as rigid at {position!r} {unit}"
-            notes.add("KD604", message, joint.line, f"joint {joint.name!r}")
-    if body.lumped:
-        first = body.links[0].link
-        message = f"lumped into it: {listed(body.lumped)}"
-        notes.add("KD603", message, first.line, f"link {first.name!r}")
+def bodies_of(robot: Robot, chain: Chain) -> list[Body]:
+    """The bodies of ``chain`` in its order, as they are made of the robot's links."""
+    held = hold(robot, dict(chain.locked), chain.root)
+    moving = {joint.name for joint in chain.joints}
+    path = path_to(robot, chain.tip, chain.root)
+    return take_apart(below_root(robot, chain.root), path, moving, held, Notes(robot.source))[1]
 
 
-# Which faults matter to the chain: those of what moves, and of what places what moves
+def placing_joints(still: Sequence[Attached], bodies: Sequence[Body]) -> set[str]:
+    """The held joints that place what moves: inside the bodies, and between the root and the first ones."""
+    above = {part.link.name: part.joint for part in still}
+    found = {part.joint.name for body in bodies for part in body.links if part.joint is not None}
+    for body in bodies:
+        joint = above.get(body.joint.parent) if body.parent < 0 else None
+        while joint is not None and joint.name not in found:
+            found.add(joint.name)
+            joint = above[joint.parent]
+    return found
 
 
-def judge_defects(bodies: Sequence[Body], on_the_way: Iterable[Joint], robot: Robot, notes: Notes) -> None:
-    """Refuse faults of links and joints that the chain's motion depends on, and warn of the others.
-
-    ``on_the_way``: held joints between the root and the moving ones, which place these.
-    """
-    moving = {body.joint.name for body in bodies}
-    attached = [part for body in bodies for part in body.links]
-    moved_links = {part.link.name for part in attached}
-    placing = {joint.name for joint in on_the_way}
-    placing |= {part.joint.name for part in attached if part.joint is not None}
-    for link in robot.links:
-        for _, error in link.defects:
-            if link.name in moved_links:
-                notes.refuse(error)
-            else:
-                notes.warn(error, "no harm here: the link does not move with the chain")
-    for joint in robot.joints:
-        for aspect, error in joint.defects:
-            if joint.name in moving or (joint.name in placing and aspect == "placement"):
-                notes.refuse(error)
-            else:
-                notes.warn(error, "no harm here: the joint does not move with the chain")
-
-
-# Whether the bodies can exist, as far as their motion shows it
-
-
-def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: Notes) -> None:
-    """Refuse inertias that make the mass matrix indefinite, and warn of other impossible ones.
-
-    The warning is serious where they act at all.
-
-    Judged are the principal moments of the body that moves: the link with all that is fixed to it.
-    """
-    harmless = {link.name: "the link does not move with the chain" for link in robot.links}
-    for body, axes in zip(bodies, judge.axes, strict=True):
-        why = harmless_because(body, axes)
-        harmless |= dict.fromkeys((part.link.name for part in body.links), why or "")
-    for link in robot.links:
-        failed = None if link.inertia is None else failed_condition(link.inertia.tensor)
-        if failed is None:
-            continue
-        place = notes.place(link.line, f"link {link.name!r}")
-        why = harmless[link.name]
-        if why:
-            message = f"its inertia is physically impossible: {failed}; no harm here: {why}"
-            notes.add("KD406", message, *place[1:])
-            continue
-        indefinite = judge.indefinite() and has_negative_moment(link)
-        harm = "the mass matrix is indefinite" if indefinite else "torques are those of no real body"
-        error = refusal(
-            "KD403",
-            place,
-            f"its inertia is physically impossible, so that {harm}: {failed}",
-            "take the values from CAD afresh (about the centre of mass, along the axes of "
-            "<inertial><origin>), or let --repair write the nearest possible ones"
-            f"{judge.suggestion(link.name)}",
-        )
-        if indefinite:
-            notes.refuse(error)
-        else:
-            notes.warn_unless_strict(error)
-
-
-def has_negative_moment(link: Link) -> bool:
-    """Whether the tensor itself is not positive semidefinite."""
-    return link.inertia is not None and principal_moments(link.inertia.tensor)[0] < -ROUNDING
-
-
-def harmless_because(body: Body, axes: Sequence[Vector]) -> str | None:
-    """Why an impossible tensor in this body changes no torque; None where it acts.
-
-    ``axes``: of the revolute joints that turn the body, in its axes, at position 0. Where all are parallel
-    the body turns about one direction e, and of its tensor J only e . J e enters the equations of motion.
-    """
-    if failed_condition(body.inertia.tensor) is None:
-        return "the body that it is part of has a possible one"
-    if not axes:
-        return "the body only translates"
-    e = axes[0]
-    parallel = all(math.hypot(*cross(e, axis)) < PARALLEL for axis in axes)
-    if parallel and dot(e, apply(body.inertia.tensor, e)) >= -ROUNDING:
-        return "only its moment about one direction acts, since all axes before it are parallel"
-    return None
-
-
-# Joints that nothing resists: the mass matrix would be singular at every pose
-
-
-def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge", notes: Notes) -> None:
-    """Warn of the joints that move no inertia, the nearest to the tip first; refuse a chain without inertia.
-
-    Only joints that no heavy body is beyond can be such. A follower and its leader are one coordinate, which
-    moves when either meets inertia.
-    """
-    lines = {link.name: link.line for link in robot.links}
-    idle = idle_joints(joints)
-    busy = {joint.coordinate for joint in joints if joint not in idle}
-    if not busy and len(idle) > 1:
-        place = notes.place(lines.get(joints[0].body), f"link {joints[0].body!r}")
-        names = listed(joint.name for joint in joints)
-        found = f"no joint of the chain ({names}) moves any inertia: all torques would be 0"
-        remedy = "give the links their <inertial>: mass, centre of mass and inertia"
-        notes.refuse(refusal("KD404", place, found, f"{remedy}, as from a data sheet or CAD"))
-        return
-    for joint in idle:
-        if joint.coordinate not in busy:
-            place = notes.place(lines.get(joint.body), f"link {joint.body!r}")
-            bodies = listed((joint.body, *joint.lumped))
-            error = refusal(
-                "KD404",
-                place,
-                f"joint {joint.name!r} moves no inertia: nothing that it carries ({bodies}) resists its "
-                "motion, so the mass matrix is singular: there are torques, but no forward dynamics",
-                "give the link an <inertial>, give the joint a rotor inertia, or lock it "
-                f"(--lock {joint.name}=0){judge.suggestion(joint.body)}",
-            )
-            if busy:
-                notes.warn_unless_strict(error)
-            else:
-                notes.refuse(error)
-
-
-def idle_joints(joints: Sequence[ChainJoint]) -> list[ChainJoint]:
-    """Joints without rotor inertia that move no inertia about or along their axis, from the tips on."""
-    idle = []
-    carriers: set[int] = {-1}  # the joints beyond whose body there is a heavy one
-    for k in range(len(joints) - 1, -1, -1):
-        joint = joints[k]
-        if k not in carriers and joint.rotor_inertia == 0.0 and not resists(joint):
-            idle.append(joint)
-        if k in carriers or joint.inertia.mass > 0.0:
-            carriers.add(joint.parent)
-    return idle
-
-
-def resists(joint: ChainJoint) -> bool:
-    """Whether the joint's own body resists its motion."""
-    if joint.kind == "prismatic":
-        return joint.inertia.mass > 0.0
-    return moment_about(joint.inertia, joint.axis) > 0.0
-
-
-# What is asked about a chain more than once while its bodies are judged
-
-
-class Judge:
-    """Answers about one chain, the costly one computed once and only when asked for."""
-
-    def __init__(self, joints: Sequence[ChainJoint], default_tip: bool) -> None:
-        self.joints, self.default_tip = joints, default_tip
-        self.axes = turning_axes(joints)
-        self._indefinite: bool | None = None
-
-    def indefinite(self) -> bool:
-        """Whether a pose within the limits is found at which the mass matrix is not positive semidefinite."""
-        if self._indefinite is None:
-            self._indefinite = least_eigenvalue(self.joints) < 0.0
-        return self._indefinite
-
-    def suggestion(self, link: str) -> str:
-        """Where to end the chain instead, for a finger at a tip that nobody asked for; empty otherwise."""
-        index = next(k for k, joint in enumerate(self.joints) if link in (joint.body, *joint.lumped))
-        if not self.default_tip or not all(map(self._like_a_finger, range(index + 1, len(self.joints)))):
-            return ""
-        while index > 0 and self._like_a_finger(index - 1):
-            index -= 1
-        if index == 0:
-            return ""
-        return (
-            f"; this tip is the default: --tip {flange_of(self.joints[index - 1])} ends the chain before it"
-        )
-
-    def _like_a_finger(self, index: int) -> bool:
-        """Whether a joint slides, or shares its coordinate with another joint, as fingers do."""
-        joint = self.joints[index]
-        shared = Counter(other.coordinate for other in self.joints)[joint.coordinate] > 1
-        return joint.kind == "prismatic" or shared
-
-
-def flange_of(joint: ChainJoint) -> str:
-    """The link of a body that is called like a flange, or else the body's own link."""
-    names = (joint.body, *joint.lumped)
-    called = (name for word in ("tool0", "flange", "tcp") for name in names if word in name.lower())
-    return next(called, joint.body)
-
-
-def least_eigenvalue(joints: Sequence[ChainJoint]) -> float:
-    """The least eigenvalue of the mass matrix that a search finds, over its largest at that pose.
-
-    At the zero pose and ``POSES`` others within the limits, the same in every run, the worst of which is made
-    worse joint by joint. Rounding counts as 0.
-    """
-    leaders = [
-        next(j for j in joints if j.coordinate == k) for k in range(1 + max(j.coordinate for j in joints))
-    ]
-    generator = random.Random(0)
-    poses = [[0.0] * len(leaders)]
-    poses += [[position(joint, generator.random()) for joint in leaders] for _ in range(POSES)]
-    worst, at = min((relative_least_eigenvalue(joints, q), q) for q in poses)
-    if len(leaders) <= SEARCHED:
-        for index, joint in enumerate(leaders):
-            for step in range(STEPS + 1):
-                q = [*at[:index], position(joint, step / STEPS), *at[index + 1 :]]
-                worst, at = min((worst, at), (relative_least_eigenvalue(joints, q), q))
-    return worst
-
-
-def relative_least_eigenvalue(joints: Sequence[ChainJoint], q: Sequence[float]) -> float:
-    """Least eigenvalue of M(q) = sum m Jv^T Jv + Jw^T J Jw over the largest; 0 where it is rounding."""
-    n = len(q)
-    M = np.zeros((n, n))
-    still = np.zeros((3, n)), np.zeros((3, n)), np.zeros(3)
-    bodies: list[tuple[Array, Array, Array]] = []  # of each omega_r, v_r of its origin, and the origin
-    for joint, (frame, axis) in zip(joints, frames_at(joints, q), strict=True):
-        omega, v, before = bodies[joint.parent] if joint.parent >= 0 else still
-        R, p, e = np.array(frame.R), np.array(frame.p), joint.multiplier * np.array(axis)
-        v = v + np.cross(omega.T, p - before).T
-        own, at = (v, joint.coordinate) if joint.kind == "prismatic" else (omega, joint.coordinate)
-        own = own.copy()
-        own[:, at] += e
-        omega, v = (omega, own) if joint.kind == "prismatic" else (own, v)
-        bodies.append((omega, v, p))
-        v_cm = v + np.cross(omega.T, R @ np.array(joint.inertia.com)).T
-        M += joint.inertia.mass * v_cm.T @ v_cm + omega.T @ R @ np.array(joint.inertia.tensor) @ R.T @ omega
-        M[at, at] += joint.multiplier**2 * joint.rotor_inertia
-    eigenvalues = np.linalg.eigvalsh(M)
-    largest = float(np.max(np.abs(eigenvalues)))
-    least = float(eigenvalues[0])
-    return least / largest if least < -1e-12 * largest else 0.0
-
-
-def turning_axes(joints: Sequence[ChainJoint]) -> list[list[Vector]]:
-    """The axes, for each body, of the revolute joints that turn it, in its axes, all joints at position 0."""
-    table: list[list[Vector]] = []
-    for joint in joints:
-        turn = transpose(joint.R_PJ)
-        before = table[joint.parent] if joint.parent >= 0 else []
-        own = [] if joint.kind == "prismatic" else [joint.axis]
-        table.append([*(apply(turn, axis) for axis in before), *own])
-    return table
+def note_bodies(still: Sequence[Attached], bodies: Sequence[Body], held: HeldJoints, notes: Notes) -> None:
+    """Note the links that stand, those that are lumped, and the joints between them that could move."""
+    left_out = listed(part.link.name for part in still)
+    notes.add("KD606", f"left out, since they do not move with the chain: {left_out}")
+    for body in bodies:
+        for _, joint, _ in body.links:
+            if joint is not None and held.moves(joint):
+                what = "a follower off the chain" if joint.mimic else "off the chain"
+                at = f"{held.positions[joint.name]!r} {'m' if joint.kind == 'prismatic' else 'rad'}"
+                message = f"{what}: everything from it on is lumped as rigid at {at}"
+                notes.add("KD604", message, joint.line, f"joint {joint.name!r}")
+        if body.lumped:
+            first = body.links[0].link
+            message = f"lumped into it: {listed(body.lumped)}"
+            notes.add("KD603", message, first.line, f"link {first.name!r}")

@@ -1,23 +1,11 @@
-"""The chain from a robot's root to a tip."""
+"""The chain from a robot's root to a tip: its moving joints, each with the rigid body that it carries."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import cast
 
-from kane_dynamics_ros.description.bodies import (
-    Body,
-    Judge,
-    Parts,
-    attached_links,
-    body_of,
-    judge_defects,
-    judge_inertias,
-    judge_resistance,
-    note_lumped,
-    take_apart,
-)
-from kane_dynamics_ros.description.checks import note_inertias, note_joints, note_weak_limits
+from kane_dynamics_ros.description import checks, judgement
+from kane_dynamics_ros.description.bodies import Body, note_bodies, placing_joints, take_apart
 from kane_dynamics_ros.description.findings import Notes, refusal, too_large
-from kane_dynamics_ros.description.geometry import Pose
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Joint, MovingKind, Robot
 from kane_dynamics_ros.description.tree import (
     Following,
@@ -28,12 +16,10 @@ from kane_dynamics_ros.description.tree import (
     gravity_at,
     hold,
     leader_of,
-    moved_pose,
     no_moving_joint,
     path_to,
     require_connected,
 )
-from kane_dynamics_ros.text import listed
 
 MAX_MOVING_JOINTS = 500
 
@@ -68,26 +54,31 @@ def serial_chain(
     path = path_to(robot, tip, root)
     moving = moving_joints(carried, tip, path, held, notes)
     gravity = gravity_at(robot, carried.root, held, notes)
-    parts = take_apart(carried, moving, held)
+    still, bodies = take_apart(carried, path, moving, held, notes)
     note_held(carried, held, notes)
-    note_left_out(parts, carried.root, notes)
-    steps, tip_body, tip_pose = moving_steps(carried.root, path, parts)
-    bodies = [body_of(parts, step.joint, notes) for step in steps]
-    for body in bodies:
-        note_lumped(body, parts, notes)
-    coordinates, joints = chain_joints(steps, bodies, path, parts, notes)
+    note_bodies(still, bodies, held, notes)
+    coordinates, followings = assign_coordinates(path, [body.joint for body in bodies], held.mimics, notes)
+    joints = tuple(chain_joint(body, followings[body.joint.name]) for body in bodies)
     judged = Notes(robot.source, strict=strict)
-    judge_defects(bodies, fixing_joints(carried, path, parts), carried, judged)
-    judge = Judge(joints, default_tip)
+    judgement.judge_defects(bodies, placing_joints(still, bodies), carried, judged)
+    judge = judgement.Judge(joints, default_tip)
     lines = {joint.name: joint.line for joint in robot.joints}
     if not judged.errors:  # else there are no numbers to judge
-        judge_resistance(joints, carried, judge, judged)
-        note_weak_limits(joints, coordinates, gravity, lines, judged)
-    judge_inertias(bodies, carried, judge, judged)
-    note_warnings(bodies, carried, judged)
+        judgement.judge_resistance(joints, carried, judge, judged)
+        judgement.note_weak_limits(joints, coordinates, gravity, lines, judged)
+    judgement.judge_inertias(bodies, carried, judge, judged)
+    parts = [part for body in bodies for part in body.links]
+    checks.note_joints([body.joint for body in bodies], [p.joint for p in parts if p.joint], judged)
+    checks.note_inertias([part.link for part in parts], carried, judged)
     judged.findings.sort(key=lambda finding: finding.line or 0)
     judged.findings = [*carried.findings, *judged.findings, *notes.findings]
     judged.raise_errors()
+    tip_body, tip_pose = next(
+        (index, part.pose)
+        for index, body in enumerate(bodies)
+        for part in body.links
+        if part.link.name == tip
+    )
     return Chain(
         robot=robot.name,
         root=carried.root,
@@ -103,7 +94,7 @@ def serial_chain(
     )
 
 
-# What moves, what is held, what is left out
+# What moves, and what is held
 
 
 def chosen_tip(robot: Robot, still: Collection[str], notes: Notes) -> str:
@@ -155,28 +146,12 @@ def _beyond(joint: Joint, held: HeldJoints) -> str:
     return f", which is outside its limits ({lower} to {upper})"
 
 
-def note_left_out(parts: Parts, root: str, notes: Notes) -> None:
-    """Links that are fixed to the root: no motion of the chain depends on their inertia."""
-    still = [part.link.name for part in attached_links(parts, root)]
-    notes.add("KD606", f"left out, since they do not move with the chain: {listed(still)}")
-
-
-# The moving joints of a chain in order, each with the body that carries it
-#
-# A companion is a joint off the path that follows a joint of the path (URDF ``<mimic>``), or leads one: it
-# moves with it, so that its inertia and effort belong to the same coordinate. It is a branch of the chain.
-
-
-class Step(NamedTuple):
-    """A moving joint, its frame at position 0 in the body that carries it, and that body's step; -1: root."""
-
-    joint: Joint
-    pose: Pose
-    parent: int
-
-
 def companions(path: Sequence[Joint], joints: Sequence[Joint], held: HeldJoints) -> set[str]:
-    """The joints off the path that share a leader with a moving joint of the path, the leader included."""
+    """The joints off the path that share a leader with a moving joint of the path, the leader included.
+
+    A companion follows a joint of the path (URDF ``<mimic>``), or leads one: it moves with it, so that its
+    inertia and effort belong to the same coordinate. It is a branch of the chain.
+    """
     on_path = {joint.name for joint in path}
     mimics = held.mimics
     leaders = {leader_of(joint.name, mimics) for joint in path if held.moves(joint)}
@@ -184,59 +159,19 @@ def companions(path: Sequence[Joint], joints: Sequence[Joint], held: HeldJoints)
     return {joint.name for joint in off_path if leader_of(joint.name, mimics) in leaders}
 
 
-def moving_steps(root: str, path: Sequence[Joint], parts: Parts) -> tuple[list[Step], int, Pose]:
-    """The steps, parents first; the step whose body the path ends in, and the end's frame in that body."""
-    off_path = parts.moving - {joint.name for joint in path}
-    steps: list[Step] = []
-    add_branches(root, -1, off_path, parts, steps)
-    body, since = -1, Pose()
-    for joint in path:
-        if joint.name in parts.moving:
-            steps.append(Step(joint, since.then(Pose(joint.R_PJ, joint.p_PoJo_P)), body))
-            body, since = len(steps) - 1, Pose()
-            add_branches(joint.child, body, off_path, parts, steps)
-        else:
-            since = since.then(moved_pose(joint, parts.held.positions[joint.name]))
-    return steps, body, since
-
-
-def add_branches(link: str, body: int, off_path: Collection[str], parts: Parts, steps: list[Step]) -> None:
-    """Append the companions that step ``body``'s body, of the given link, carries, and what these carry."""
-    for attached, _, pose in sorted(attached_links(parts, link), key=lambda part: part.link.name):
-        for joint in parts.below.get(attached.name, ()):
-            if joint.name in off_path:
-                steps.append(Step(joint, pose.then(Pose(joint.R_PJ, joint.p_PoJo_P)), body))
-                add_branches(joint.child, len(steps) - 1, off_path, parts, steps)
-
-
-# The joints of the chain, with their coordinates and bodies
-
-
-def chain_joints(
-    steps: Sequence[Step], bodies: Sequence[Body], path: Sequence[Joint], parts: Parts, notes: Notes
-) -> tuple[tuple[str, ...], tuple[ChainJoint, ...]]:
-    """The names of the independent coordinates, and the chain's joints with their bodies."""
-    moving = [step.joint for step in steps]
-    coordinates, followings = assign_coordinates(path, moving, parts.held.mimics, notes)
-    joints = tuple(
-        chain_joint(step, followings[step.joint.name], body) for step, body in zip(steps, bodies, strict=True)
-    )
-    return coordinates, joints
-
-
-def chain_joint(step: Step, follows: Following, body: Body) -> ChainJoint:
+def chain_joint(body: Body, follows: Following) -> ChainJoint:
     """A joint of the robot with the body that it carries."""
-    joint = step.joint
+    joint = body.joint
     return ChainJoint(
         name=joint.name,
         kind=cast(MovingKind, joint.kind),
-        R_PJ=step.pose.R,
-        p_PoJo_P=step.pose.p,
+        R_PJ=body.pose.R,
+        p_PoJo_P=body.pose.p,
         axis=joint.axis,
         body=joint.child,
         inertia=body.inertia,
         coordinate=follows.coordinate,
-        parent=step.parent,
+        parent=body.parent,
         multiplier=follows.multiplier,
         offset=follows.offset,
         limits=joint.limits,
@@ -246,25 +181,3 @@ def chain_joint(step: Step, follows: Following, body: Body) -> ChainJoint:
         initial_position=joint.initial_position,
         lumped=body.lumped,
     )
-
-
-# What is judged of them
-
-
-def fixing_joints(robot: Robot, path: Sequence[Joint], parts: Parts) -> list[Joint]:
-    """The held joints between the root and the moving ones: these are placed by them."""
-    above = {joint.child: joint for joint in robot.joints}
-    found: dict[str, Joint] = {}
-    for joint in (*path, *(joint for joint in robot.joints if joint.name in parts.moving)):
-        link: str | None = joint.parent if joint.name in parts.moving else joint.child
-        while link in above and above[link].name not in parts.moving and above[link].name not in found:
-            found[above[link].name] = above[link]
-            link = above[link].parent
-    return list(found.values())
-
-
-def note_warnings(bodies: Sequence[Body], robot: Robot, notes: Notes) -> None:
-    """Warn of suspect limits, placements, masses and inertias of what moves."""
-    attached = [part for body in bodies for part in body.links]
-    note_joints([body.joint for body in bodies], [part.joint for part in attached if part.joint], notes)
-    note_inertias([part.link for part in attached], robot, notes)

@@ -1,15 +1,13 @@
-"""What deserves a warning in a chain that can be used: names, limits, units, masses and inertias."""
+"""What deserves a warning in the links and joints of a chain: names, limits, units, masses and inertias."""
 
 import keyword
 import math
-import random
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kane_dynamics_ros.description.findings import Notes
 from kane_dynamics_ros.description.geometry import principal_moments
-from kane_dynamics_ros.description.kinematics import gravity_efforts, position
-from kane_dynamics_ros.description.model import MOVING, ChainJoint, Inertia, Joint, Link, Robot, Vector
+from kane_dynamics_ros.description.model import MOVING, Inertia, Joint, Link, Robot
 from kane_dynamics_ros.text import listed
 
 # Masses and inertias
@@ -24,12 +22,6 @@ SHAPED = 0.2  # [kg] lighter links often have placeholders for shapes
 MOST_TURNS = 5 * 2 * math.pi  # [rad] a joint limit beyond it is rather written in degrees
 FASTEST = 100.0  # [rad/s] a velocity limit beyond it is rather written in degrees/s
 FARTHEST = 10.0  # [m] an arm's joints are nearer to each other: beyond it rather millimetres
-
-# Effort limits against gravity
-POSES = 30
-SLOW = 0.1  # [rad/s] or [m/s]: no arm's damping takes all of its effort at this speed
-STRONGEST = 2000.0  # [N m] where it is more than
-STRONGER = 200.0  # times what gravity asks of any joint of the arm, a limit is rather written in N mm
 
 _C_KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int "
@@ -206,52 +198,3 @@ def degrees_for_radians(joint: Joint) -> Iterable[str]:
     velocity = joint.limits.velocity
     if velocity is not None and FASTEST < velocity < 1000.0:
         yield f"its velocity limit is {velocity!r} rad/s: degrees per second written for rad/s?"
-
-
-# Whether the effort limits of a chain can hold it against gravity
-
-
-def note_weak_limits(
-    joints: Sequence[ChainJoint],
-    coordinates: Sequence[str],
-    gravity: Vector,
-    lines: Mapping[str, int | None],
-    notes: Notes,
-) -> None:
-    """Note joints whose effort limit is below what gravity alone asks at some pose within their range.
-
-    Tries the zero pose and ``POSES`` others, the same in every run.
-    """
-    by_name = {joint.name: joint for joint in joints}
-    leaders = [by_name[name] for name in coordinates]
-    generator = random.Random(0)
-    worst = [0.0] * len(leaders)
-    for pose in range(POSES + 1):
-        q = [0.0 if pose == 0 else position(joint, generator.random()) for joint in leaders]
-        for index, effort in enumerate(gravity_efforts(joints, q, gravity)):
-            worst[index] = max(worst[index], abs(effort))
-    turning = [worst[joint.coordinate] for joint in leaders if joint.kind != "prismatic"]
-    most = max(turning, default=0.0)
-    for joint in leaders:
-        limit, needed = joint.limits.effort, worst[joint.coordinate]
-        unit = "N" if joint.kind == "prismatic" else "N m"
-        place = lines[joint.name], f"joint {joint.name!r}"
-        if limit is None:
-            continue
-        if joint.kind != "prismatic" and limit > max(STRONGEST, STRONGER * most) and most > 0.0:
-            message = (
-                f"its effort limit is {limit:.6g} N m, but gravity asks at most {most:.4g} N m of any joint"
-            )
-            notes.add("KD510", f"{message}: N mm written for N m?", *place)
-        if max(joint.friction, SLOW * joint.damping) > limit:
-            notes.add(
-                "KD509",
-                f"its friction of {joint.friction:.6g} and damping of {joint.damping:.6g} take all of its "
-                f"effort limit of {limit:.6g} {unit} at a slow motion: is one of them in another unit?",
-                *place,
-            )
-        if needed > limit:
-            message = (
-                f"its effort limit is {limit:.6g} {unit}, but gravity alone asks for {needed:.4g} {unit}"
-            )
-            notes.add("KD505", message, *place)

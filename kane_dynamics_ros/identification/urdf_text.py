@@ -15,7 +15,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array, transpose
 from kane_dynamics_ros.description import Chain, Robot
-from kane_dynamics_ros.description.bodies import attached_links, take_apart
+from kane_dynamics_ros.description.bodies import bodies_of
 from kane_dynamics_ros.description.extras import MotorInertia, read_extras, stated_rotor_inertias
 from kane_dynamics_ros.description.findings import Notes, Place
 from kane_dynamics_ros.description.geometry import (
@@ -37,7 +37,6 @@ from kane_dynamics_ros.description.text_edits import (
     parse_text,
     uneditable,
 )
-from kane_dynamics_ros.description.tree import hold
 from kane_dynamics_ros.description.xml_tree import Element
 
 DIGITS = 9  # significant ones
@@ -58,20 +57,13 @@ class Carrier(NamedTuple):
 
 def carriers(robot: Robot, chain: Chain) -> list[Carrier]:
     """The carrier of each body of a chain, root to tip."""
-    parts = take_apart(
-        robot,
-        (joint.name for joint in chain.joints),
-        hold(robot, dict(chain.locked), chain.root),
-    )
     found = []
-    for joint in chain.joints:
-        heavy = [p for p in attached_links(parts, joint.body) if _mass(p.link.inertia) > 0.0]
+    for body in bodies_of(robot, chain):
+        heavy = [p for p in body.links if _mass(p.link.inertia) > 0.0]
         if not heavy:
             found.append(Carrier(None, Pose(), np.zeros(10)))
             continue
-        own = (
-            heavy[0] if heavy[0].link.name == joint.body else max(heavy, key=lambda p: _mass(p.link.inertia))
-        )
+        own = heavy[0] if heavy[0].joint is None else max(heavy, key=lambda p: _mass(p.link.inertia))
         rest = lump(moved_inertia(p.pose, p.link.inertia) for p in heavy if p is not own and p.link.inertia)
         found.append(Carrier(own.link.name, own.pose, np.array(about_origin(rest))))
     return found

@@ -6,7 +6,7 @@ from chain_torques import inverse_dynamics
 from test_mimic import gripper
 
 from kane_dynamics_ros.description import load_robot, parse_robot, serial_chain
-from kane_dynamics_ros.description.kinematics import gravity_efforts, position
+from kane_dynamics_ros.description.judgement import gravity_efforts, position
 from kane_dynamics_ros.share import share_directory
 
 CHAINS = {

@@ -8,7 +8,7 @@ from small_urdf import LIMIT, fixed, joint, link, robot
 from whole_robot_witness import PinocchioChain
 
 from kane_dynamics_ros.description import parse_robot, serial_chain
-from kane_dynamics_ros.description.bodies import turning_axes
+from kane_dynamics_ros.description.judgement import turning_axes
 
 STATES = np.random.default_rng(37).uniform(-2.0, 2.0, (10, 3, 2))
 
