@@ -8,6 +8,7 @@ import ast
 import hashlib
 
 MARK = "CONTENT_SHA256 = "
+FORMAT = 1  # of generated modules; another number where the runtime asks for other facts or functions
 RECORD = "VERIFIED = "  # the line that `kane_dynamics verify --record` may rewrite
 
 
@@ -23,19 +24,21 @@ def with_checksum(text: str) -> str:
 
 
 def stated_checksum(text: str) -> str | None:
-    """The hash that a module's last line states; ``None`` where it states none.
+    """The hash that a module's last line states; ``None`` where the last line states none.
 
-    ``None`` also where a line that the hash leaves out holds more than one literal: there is one such line
-    for the checksum, the last, and at most one for the record of verification.
+    "", which no text has, where a line that the hash leaves out holds more than one literal: there is one
+    such line for the checksum, the last, and at most one for the record of verification.
     """
     lines = text.rstrip("\n").split("\n")
     records = [line for line in lines if line.startswith(RECORD)]
-    if not lines[-1].startswith(MARK) or sum(line.startswith(MARK) for line in lines) > 1 or len(records) > 1:
+    if not lines[-1].startswith(MARK):
         return None
+    if sum(line.startswith(MARK) for line in lines) > 1 or len(records) > 1:
+        return ""
     try:
         stated = ast.literal_eval(lines[-1].removeprefix(MARK))
         for line in records:
             ast.literal_eval(line.removeprefix(RECORD))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
-    return stated if isinstance(stated, str) else None
+        return ""
+    return stated if isinstance(stated, str) else ""

@@ -15,12 +15,14 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "collada": ("view", "identify"),
     "dask": ("dask",),
     "fast_simplification": ("view",),
+    "filelock": (),
     "jinja2": ("bags", "identify", "view"),
     "lz4": ("bags", "identify"),
     "markupsafe": ("bags", "identify", "view"),
     "matplotlib": ("bags", "identify", "papers"),
     "mujoco": ("mujoco",),
     "numpy": (),
+    "platformdirs": (),
     "rosbags": ("bags", "identify"),
     "scipy": ("bags", "identify", "elastic", "papers"),
     "sympy": ("generate", "papers"),
@@ -54,73 +56,85 @@ class KaneDynamicsError(Exception):
 
 
 class PathError(KaneDynamicsError):
-    """A path that the system refuses to read or write: what it says of it."""
-
-    def __init__(self, error: OSError) -> None:
-        self.path = error.filename
-        super().__init__(f"{error.filename}: {error.strerror}; give another path, or fix this one")
+    """A path that the system refuses to read or write; ``path``."""
 
 
 class ShapeError(KaneDynamicsError):
-    """An array argument has the wrong shape."""
+    """An array argument has the wrong shape; ``name``, ``found``.
 
-    def __init__(self, name: str, found: tuple[int, ...], n: int) -> None:
-        self.name, self.found, self.n = name, found, n
-        super().__init__(f"{name}: found shape {found}; allowed are ({n},) and (N, {n})")
-
-
-class BatchError(KaneDynamicsError):
-    """Two arguments of one call have different shapes."""
-
-    def __init__(self, name: str, found: tuple[int, ...], first: tuple[int, ...]) -> None:
-        self.name, self.found, self.first = name, found, first
-        super().__init__(f"{name}: found shape {found}; it must be {first}, like the first argument's")
+    Codes: ``shape`` (``n``: the width that is allowed), ``batch`` (``first``: the shape of the first
+    argument).
+    """
 
 
 class NonFiniteError(KaneDynamicsError):
-    """An argument holds NaN or an infinity."""
+    """An argument, or the result (``name`` is "result"), holds NaN or an infinity; ``name``.
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"{name}: found a value that is not finite; every value must be finite")
+    Codes: ``not_finite``, ``masked`` (an entry of a masked array).
+    """
 
 
 class UnknownJointError(KaneDynamicsError):
-    """A joint name that the model does not have."""
-
-    def __init__(self, found: str, known: Sequence[str]) -> None:
-        self.found, self.known = found, tuple(known)
-        super().__init__(f"unknown joint {found!r}; the model's joints are {', '.join(map(repr, known))}")
+    """A joint name that the model does not have; ``found``, ``known``."""
 
 
 class SingularMassMatrixError(KaneDynamicsError):
-    """The mass matrix cannot be inverted: some joints move no inertia."""
-
-    def __init__(self, joints: Sequence[str]) -> None:
-        self.joints = tuple(joints)
-        super().__init__(
-            f"the mass matrix is singular at {named('joint', joints)}: nothing resists its "
-            "acceleration; lock it (--lock JOINT=VALUE), give the link an inertia, or give the joint a "
-            "rotor inertia"
-        )
+    """The mass matrix cannot be inverted: some joints move no inertia; ``joints``."""
 
 
 class MissingPackageError(KaneDynamicsError):
-    """A package that this part needs is not installed."""
-
-    def __init__(self, package: str, remedy: str) -> None:
-        self.package = package
-        super().__init__(f"the Python package {package!r} is not installed; {remedy}")
+    """A package that this part needs is not installed; ``package``."""
 
 
-class RosMissingError(KaneDynamicsError):
-    """What a command does needs ROS 2, and this Python has none."""
+def path_error(error: OSError) -> PathError:
+    """What the system says of a path."""
+    message = f"{error.filename}: {error.strerror}; give another path, or fix this one"
+    return PathError(message, path=error.filename)
 
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f"{what} needs ROS 2's rclpy, which this Python does not have; source ROS's setup.bash, or "
-            "install ROS 2 from PyPI with pip install '.[ros]' in the checkout"
-        )
+
+def shape_error(name: str, found: tuple[int, ...], n: int) -> ShapeError:
+    """An argument that is neither one state nor a batch of them."""
+    message = f"{name}: found shape {found}; allowed are ({n},) and (N, {n})"
+    return ShapeError(message, "shape", name=name, found=found, n=n)
+
+
+def batch_error(name: str, found: tuple[int, ...], first: tuple[int, ...]) -> ShapeError:
+    """Two arguments of one call that differ in shape."""
+    message = f"{name}: found shape {found}; it must be {first}, like the first argument's"
+    return ShapeError(message, "batch", name=name, found=found, first=first)
+
+
+def non_finite(name: str) -> NonFiniteError:
+    """An argument, or a result, that is not finite."""
+    message = f"{name}: found a value that is not finite; every value must be finite"
+    if name == "result":
+        message = "the result is not finite: the arguments or the model's parameters are too large"
+    return NonFiniteError(message, "not_finite", name=name)
+
+
+def unknown_joint(found: str, known: Sequence[str]) -> UnknownJointError:
+    """A joint that the model does not have."""
+    message = f"unknown joint {found!r}; the model's joints are {', '.join(map(repr, known))}"
+    return UnknownJointError(message, found=found, known=tuple(known))
+
+
+def singular_mass_matrix(joints: Sequence[str]) -> SingularMassMatrixError:
+    """Joints whose acceleration nothing resists."""
+    message = (
+        f"the mass matrix is singular at {named('joint', joints)}: nothing resists its "
+        "acceleration; lock it (--lock JOINT=VALUE), give the link an inertia, or give the joint a "
+        "rotor inertia"
+    )
+    return SingularMassMatrixError(message, joints=tuple(joints))
+
+
+def ros_missing(what: str) -> MissingPackageError:
+    """What is done needs ROS 2, and this Python has none."""
+    message = (
+        f"{what} needs ROS 2's rclpy, which this Python does not have; source ROS's setup.bash, or "
+        "install ROS 2 from PyPI with pip install '.[ros]' in the checkout"
+    )
+    return MissingPackageError(message, package="rclpy")
 
 
 def missing_package(error: ImportError, extra: str = "") -> MissingPackageError | None:
@@ -130,15 +144,15 @@ def missing_package(error: ImportError, extra: str = "") -> MissingPackageError 
     """
     package = (error.name or "").partition(".")[0]
     extras = EXTRAS.get(package)
-    if extras is not None:
-        chosen = extra if extra in extras or not extras else extras[0]
-        command = (
-            f"pip install '.[{chosen}]'" if extras else "pip install . (or rosdep install --from-paths .)"
+    if extras:
+        remedy = f"pip install '.[{extra if extra in extras else extras[0]}]' in the checkout brings it"
+    elif extras is not None:
+        remedy = "pip install . (or rosdep install --from-paths .) in the checkout brings it"
+    elif package in FROM_ROS or package.endswith(("_msgs", "_interfaces")):
+        remedy = (
+            "it comes with ROS 2: source its setup.bash; without ROS: pip install '.[ros]' in the checkout"
         )
-        return MissingPackageError(package, f"{command} in the checkout brings it")
-    if package in FROM_ROS or package.endswith(("_msgs", "_interfaces")):
-        return MissingPackageError(
-            package,
-            "it comes with ROS 2: source its setup.bash; without ROS: pip install '.[ros]' in the checkout",
-        )
-    return None
+    else:
+        return None
+    message = f"the Python package {package!r} is not installed; {remedy}"
+    return MissingPackageError(message, package=package)

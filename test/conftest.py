@@ -22,6 +22,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """What tests compile goes beside pytest's own cache, not into the user's, and serves the next run."""
+    if cache := getattr(config, "cache", None):
+        os.environ["XDG_CACHE_HOME"] = str(cache.mkdir("compiled"))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of the demonstration stand side by side: one of several processes runs it and all of them."""
     items.sort(key=lambda item: "demo_output" not in getattr(item, "fixturenames", ()))

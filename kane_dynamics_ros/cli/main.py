@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kane_dynamics_ros import __version__
-from kane_dynamics_ros.errors import KaneDynamicsError, PathError, missing_package
+from kane_dynamics_ros.errors import KaneDynamicsError, missing_package, path_error
 
 NEGATIVE_LIST = re.compile(r"-[\d.][^=]*,")  # numbers separated by commas, the first below zero
 FAULT = 70  # a fault of ours, as sysexits.h reports it; 1 is a command's own "no", 2 an error of the user's
@@ -134,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         if error.filename is not None:
-            print(f"error: {PathError(error)}", file=sys.stderr)
+            print(f"error: {path_error(error)}", file=sys.stderr)
             return 2
         if error.errno in UNWRITABLE:
             _silence_output()

@@ -20,7 +20,7 @@ from kane_dynamics_ros.cli.arguments import (
     xacro_arguments,
 )
 from kane_dynamics_ros.cli.progress import Progress
-from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError, UnknownJointError
+from kane_dynamics_ros.errors import KaneDynamicsError, ros_missing, unknown_joint
 from kane_dynamics_ros.replay.jobs import Job, JobResult, find_bags, run_job, run_jobs
 from kane_dynamics_ros.replay.live import check_playable, live_lines, play, read_answers, write_playlist
 from kane_dynamics_ros.replay.recording import read_renamings
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
     if arguments.live:
         if not can_import("rclpy"):
-            raise RosMissingError("--live")
+            raise ros_missing("--live")
         return max(_play(arguments, bag, joints) for bag in bags)
     jobs = [
         Job(
@@ -144,7 +144,7 @@ def read_largest_rmse(texts: Sequence[str], joints: Sequence[str]) -> dict[str, 
         joint, _, value = text.rpartition("=")
         each[joint] = number_of("--max-rmse", text, value, "JOINT=VALUE, in N m or N")
         if joint not in joints:
-            raise UnknownJointError(joint, joints)
+            raise unknown_joint(joint, joints)
     return each
 
 

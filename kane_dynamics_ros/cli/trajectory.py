@@ -17,7 +17,7 @@ from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, req
 from kane_dynamics_ros.control.limits import effort_limits, position_limits
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.control.validation import TrajectoryRequest
-from kane_dynamics_ros.errors import KaneDynamicsError, UnknownJointError
+from kane_dynamics_ros.errors import KaneDynamicsError, unknown_joint
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, initial_positions, load_model
 from kane_dynamics_ros.text import counted
@@ -102,7 +102,7 @@ def chosen(model: DynamicsModel, names: Sequence[str] | None) -> list[bool]:
     """Which joints move. Raises ``UnknownJointError``."""
     for name in names or ():
         if name not in model.joint_names:
-            raise UnknownJointError(name, model.joint_names)
+            raise unknown_joint(name, model.joint_names)
     return [names is None or name in names for name in model.joint_names]
 
 

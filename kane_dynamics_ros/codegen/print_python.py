@@ -4,7 +4,7 @@ import pprint
 from collections.abc import Sequence
 from typing import Any, cast
 
-from kane_dynamics_ros.checksum import with_checksum
+from kane_dynamics_ros.checksum import FORMAT, with_checksum
 from kane_dynamics_ros.codegen.derive import Derived
 from kane_dynamics_ros.codegen.functions import Function
 from kane_dynamics_ros.codegen.graph import CALL, Expression
@@ -15,7 +15,6 @@ from kane_dynamics_ros.formulation.kane.segments import body_inertia
 
 DEEPEST = 12  # nested operations in one statement: fewer names to store, still readable
 CALLS = ("sin", "cos", "tanh")
-FORMAT = 1  # of the module: another number where what reads one could not read the other
 UNPACKED = ("q", "qd", "qdd", "tau", "wrench")  # arguments whose elements become local names
 
 

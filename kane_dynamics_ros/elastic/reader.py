@@ -36,7 +36,7 @@ from kane_dynamics_ros.elastic.link import (
     rectangle,
     tube,
 )
-from kane_dynamics_ros.errors import PathError
+from kane_dynamics_ros.errors import path_error
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted
 
@@ -78,7 +78,7 @@ def elastic_links_from_yaml(path: str | os.PathLike[str]) -> tuple[ElasticLink, 
     try:
         content = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
     except OSError as error:
-        raise PathError(error) from None
+        raise path_error(error) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ElasticValueError(source, "file", type(error).__name__, f"cannot be read: {error}") from None
     if not isinstance(content, Mapping):

@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.errors import KaneDynamicsError, NonFiniteError
+from kane_dynamics_ros.errors import KaneDynamicsError, non_finite
 from kane_dynamics_ros.nodes.hardware.clocks import (
     LockStepTime,
     ScaledTime,
@@ -81,7 +81,7 @@ class MergedCommand:
         if not ours:
             return None
         if np.isinf(merged).any():
-            raise NonFiniteError("command")
+            raise non_finite("command")
         self._values = merged
         return np.where(np.isnan(merged), position if self._interface == "position" else 0.0, merged)
 

@@ -52,7 +52,7 @@ from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.description import parse_robot
 from kane_dynamics_ros.description.load import urdf_of_arguments
-from kane_dynamics_ros.errors import KaneDynamicsError, PathError
+from kane_dynamics_ros.errors import KaneDynamicsError, path_error
 from kane_dynamics_ros.nodes.messages import (
     COMMAND_TOPIC,
     LATCHED_QOS,
@@ -745,7 +745,7 @@ def main(args: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"error: {PathError(error) if error.filename else error}", file=sys.stderr)
+        print(f"error: {path_error(error) if error.filename else error}", file=sys.stderr)
         return 1
     except ExternalShutdownException:
         return 1

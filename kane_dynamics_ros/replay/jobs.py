@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kane_dynamics_ros.description import DescriptionError, Robot, check_origin, load_robot, parse_robot
-from kane_dynamics_ros.errors import KaneDynamicsError, PathError
+from kane_dynamics_ros.errors import KaneDynamicsError, path_error
 from kane_dynamics_ros.replay.bag import bag_files
 from kane_dynamics_ros.replay.motion import EstimatedRecording, estimate_recording
 from kane_dynamics_ros.replay.recording import Renaming, check_units, read_recording
@@ -73,7 +73,9 @@ def run_job(job: Job, doing: Callable[[str], object] = lambda step: None) -> Job
     except KaneDynamicsError as error:
         return JobResult(job.bag, verdict, str(error))
     except OSError as error:
-        return JobResult(job.bag, verdict, str(PathError(error) if error.filename else f"{job.bag}: {error}"))
+        return JobResult(
+            job.bag, verdict, str(path_error(error) if error.filename else f"{job.bag}: {error}")
+        )
 
 
 def _judge(

@@ -24,8 +24,10 @@ typedef struct {
     double prepared[KD_SIZE(PREPARED) + 1];
 } Kernel;
 
-static PyObject *shape_error, *batch_error, *finite_error, *singular_error; /* makers, from configure() */
-static PyObject *model_class; /* whose Python methods take keywords, from configure() */
+/* From configure(): */
+static PyObject *to_array;   /* to_array(name, value): a float64 array of what is none */
+static PyObject *shape_error, *batch_error, *finite_error, *singular_error; /* make errors of their values */
+static PyObject *model_class; /* whose Python methods take keywords */
 
 /* What the words of the table KD_FUNCTIONS in NAME.h stand for. */
 #define KD_COUNT_q 1
@@ -78,21 +80,15 @@ static const char *const names_q_wrench[] = {"q", "wrench"};
     }
 KD_SIZE(FUNCTIONS)(KD_WRAPPER)
 
-static PyArrayObject *as_input(PyObject *object)
+static PyArrayObject *as_input(PyObject *object, const char *name)
 {
-    if (PyArray_CheckExact(object)) {
-        PyArrayObject *array = (PyArrayObject *)object;
-        if (PyArray_TYPE(array) == NPY_DOUBLE && PyArray_ISCARRAY_RO(array)) {
-            Py_INCREF(array);
-            return array;
-        }
+    if (PyArray_CheckExact(object) && PyArray_TYPE((PyArrayObject *)object) == NPY_DOUBLE) {
+        if (!PyArray_ISCARRAY_RO((PyArrayObject *)object))
+            return (PyArrayObject *)PyArray_FROMANY(object, NPY_DOUBLE, 0, 0, NPY_ARRAY_IN_ARRAY);
+        Py_INCREF(object);
+        return (PyArrayObject *)object;
     }
-    PyObject *any = PyArray_FROM_O(object); /* of its own type: a text is not read as a number */
-    if (!any)
-        return NULL;
-    PyObject *array = PyArray_FROMANY(any, NPY_DOUBLE, 0, 0, NPY_ARRAY_IN_ARRAY);
-    Py_DECREF(any);
-    return (PyArrayObject *)array;
+    return (PyArrayObject *)PyObject_CallFunction(to_array, "sO", name, object);
 }
 
 /* The caller's array for the result: float64, C order, writable, of the right shape, apart from the inputs. */
@@ -166,7 +162,7 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
     if (nargs > function->inputs && args[nargs - 1] == Py_None)
         nargs--;
     for (int k = 0; k < function->inputs && ready; k++) {
-        arrays[k] = as_input(args[k]);
+        arrays[k] = as_input(args[k], names[k]);
         ready = arrays[k] && shape_is_right(arrays, k, names, function->width[k]);
         if (ready)
             in[k] = (const double *)PyArray_DATA(arrays[k]);
@@ -196,7 +192,8 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
     if (outcome) {
         Py_CLEAR(result);
         if (outcome <= NOT_FINITE)
-            raise_with(finite_error, Py_BuildValue("(s)", names[NOT_FINITE - outcome]));
+            raise_with(finite_error, Py_BuildValue("(s)", NOT_FINITE - outcome < function->inputs
+                                                              ? names[NOT_FINITE - outcome] : "result"));
         else
             raise_with(singular_error, Py_BuildValue("(i)", outcome - 1));
     }
@@ -313,18 +310,19 @@ static void document(PyObject *documents)
     kept = documents;
 }
 
-/* configure(shape, batch, finite, singular, processors, documents, class): what makes the exceptions from their
-   values, how many processors a large batch may use, what help() says, and whose methods take keywords. */
+/* configure(to_array, shape, batch, finite, singular, processors, documents, class): the objects above, how many
+   processors a large batch may use, and what help() says. */
 static PyObject *configure(PyObject *module, PyObject *args)
 {
-    PyObject *shape, *batch, *finite, *singular, *documents, *class;
+    PyObject *array, *shape, *batch, *finite, *singular, *documents, *class;
     int allowed;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOiO!O", &shape, &batch, &finite, &singular, &allowed, &PyDict_Type, &documents,
-                          &class))
+    if (!PyArg_ParseTuple(args, "OOOOOiO!O", &array, &shape, &batch, &finite, &singular, &allowed, &PyDict_Type,
+                          &documents, &class))
         return NULL;
     document(documents);
     processors = allowed < 1 ? 1 : allowed > 16 ? 16 : allowed;
+    replace(&to_array, array);
     replace(&shape_error, shape);
     replace(&batch_error, batch);
     replace(&finite_error, finite);

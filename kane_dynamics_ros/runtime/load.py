@@ -2,93 +2,48 @@
 
 A model is code: its text is run, with the rights of the user who loads it. What runs is the text whose
 checksum was compared, read once: no cache of Python's (``.pyc``) comes between. Another user's module is
-refused where anybody could have put it, as in ``/tmp``; elsewhere a warning tells that others wrote it, or
-could have.
+refused where anybody could have put it, as in ``/tmp``; elsewhere a warning tells that it is another's, or
+that anybody may change it.
 """
 
 import functools
 import logging
 import os
-import pwd
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
-from kane_dynamics_ros.checksum import content_hash, stated_checksum
-from kane_dynamics_ros.errors import (
-    BatchError,
-    KaneDynamicsError,
-    NonFiniteError,
-    PathError,
-    ShapeError,
-    SingularMassMatrixError,
-)
-from kane_dynamics_ros.runtime.compilation import CompileError, is_own_group, library_path, load_library
+from kane_dynamics_ros.checksum import FORMAT, content_hash, stated_checksum
+from kane_dynamics_ros.errors import batch_error, non_finite, path_error, shape_error, singular_mass_matrix
+from kane_dynamics_ros.runtime.compilation import CompileError, extension
 from kane_dynamics_ros.runtime.model import (
     DynamicsModel,
+    GeneratedModule,
     Kernel,
+    ModelError,
     Source,
     default_parameters,
     documents,
     model_at,
 )
 from kane_dynamics_ros.runtime.parameters import Parameters
-from kane_dynamics_ros.runtime.python_kernel import PythonKernel
+from kane_dynamics_ros.runtime.python_kernel import PythonKernel, checked_array
 
 Backend = Literal["auto", "c", "python"]
 SHIPPED = Path(__file__).resolve().parent.parent / "generated"
+AGAIN = "generate it again with kane_dynamics generate"
 log = logging.getLogger(__name__)
-
-
-class ModelNotFoundError(KaneDynamicsError):
-    """Neither a file nor the name of a shipped model."""
-
-    def __init__(self, found: str, shipped: Sequence[str]) -> None:
-        super().__init__(
-            f"no model {found!r}: give the path of a generated NAME.py (kane_dynamics generate writes one), "
-            f"or one of the shipped models: {', '.join(shipped)}"
-        )
-
-
-class ModelChecksumError(KaneDynamicsError):
-    """The file is not a generated module, or was changed after it was generated."""
-
-    def __init__(self, path: Path, what: str) -> None:
-        super().__init__(f"{path}: {what}; generate it again with kane_dynamics generate")
-
-
-class UntrustedModuleError(KaneDynamicsError):
-    """A module that anybody could have put where it lies."""
-
-    def __init__(self, path: Path, owner: str) -> None:
-        self.path, self.owner = path, owner
-        super().__init__(
-            f"{path}: it belongs to {owner}, and lies where anybody may put files; a model is code, which "
-            "runs with your rights: copy it, with its .c and .h, if you trust it, to a folder of yours"
-        )
-
-
-class NotAModuleError(KaneDynamicsError):
-    """A robot's description was given where its generated module is wanted."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        super().__init__(
-            f"{path}: XML, not a generated module; a URDF becomes one by kane_dynamics generate {path.name}"
-        )
-
-
-class BackendError(KaneDynamicsError):
-    """``backend`` is not a word that ``load_model`` knows."""
-
-    def __init__(self, found: str, allowed: Sequence[str]) -> None:
-        super().__init__(f"backend {found!r}; allowed are {', '.join(map(repr, allowed))}")
 
 
 def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> DynamicsModel:
     """The model in a generated module.
+
+    >>> model = load_model("manipulator_5dof")
+    >>> q = [0.1, 0.5, 0.3, 0.2, 0.3]
+    >>> print(model.forward_dynamics(q, q, model.gravity(q)).round(3))
+    [ 0.064  0.283 -0.703  0.014 -0.058]
 
     Args:
         source: path of a NAME.py that ``kane_dynamics generate`` wrote, or a shipped model's name.
@@ -96,38 +51,31 @@ def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> 
             "auto" takes the compiled form where it can be had and says in the log why when it cannot.
 
     Raises:
-        ModelNotFoundError: no such file or name.
-        ModelChecksumError: not a generated module, or changed since.
-        UntrustedModuleError: another user's, in a folder that anybody may write to, or below one.
+        ModelError: no such file or name; not a generated module, or changed since; another user's, in a
+            folder that anybody may write to, or below one; another word for ``backend``.
+        PathError: it cannot be read.
         CompileError: ``backend="c"`` and it cannot be compiled.
-        BackendError: another word for ``backend``.
     """
     if backend not in get_args(Backend):
-        raise BackendError(backend, get_args(Backend))
-    path = find_module(source)
-    return _model(path, read_module(path), backend)
+        allowed = ", ".join(map(repr, get_args(Backend)))
+        raise ModelError(f"backend {backend!r}; allowed are {allowed}", "backend", found=backend)
+    return _model(read_module(find_module(source)), backend)
 
 
 @functools.lru_cache(maxsize=8)  # a pool sends the model anew with each task
 def _load_again(path: Path, backend: Backend, checksum: str, parameters: Parameters) -> DynamicsModel:
-    """A model that was pickled.
-
-    Raises:
-        ModelChecksumError: its module is another one by now. And what ``load_model`` raises.
-    """
+    """A model that was pickled. Raises what ``load_model`` does, and where its module is another one now."""
     module = read_module(find_module(path))
     if module.checksum != checksum:
-        raise ModelChecksumError(path, "the file is another one than when the model was pickled")
-    return _model(path, module, backend, parameters)
+        message = f"{path}: the file is another one than when the model was pickled; pickle the model again"
+        raise ModelError(message, "replaced", path=path)
+    return _model(module, backend, parameters)
 
 
-def _model(
-    path: Path, module: "CheckedModule", backend: Backend, parameters: Parameters | None = None
-) -> DynamicsModel:
+def _model(module: GeneratedModule, backend: Backend, parameters: Parameters | None = None) -> DynamicsModel:
     """A module's model at these parameters, or at those that it was generated with."""
     make, used = _kernel_maker(module, backend)
-    source = Source(path, module.checksum, module.model, used, make, _load_again)
-    return model_at(parameters or default_parameters(module.model), source)
+    return model_at(parameters or default_parameters(module.facts), Source(module, used, make, _load_again))
 
 
 def compile_model(source: str | os.PathLike[str]) -> Path:
@@ -136,13 +84,12 @@ def compile_model(source: str | os.PathLike[str]) -> Path:
     Raises:
         CompileError: it cannot be compiled.
     """
-    path = find_module(source)
-    c_sha256: str = read_module(path).model["c_sha256"]
-    return library_path(path.with_suffix(".c"), c_sha256)
+    module = read_module(find_module(source))
+    return extension(module.path.with_suffix(".c"), module.facts["c_sha256"])[0]
 
 
 def _kernel_maker(
-    module: "CheckedModule", backend: Backend
+    module: GeneratedModule, backend: Backend
 ) -> tuple[Callable[[Sequence[float]], Kernel], str]:
     """What makes a kernel from packed parameters, and which backend it is."""
     if backend != "python":
@@ -152,23 +99,22 @@ def _kernel_maker(
             if backend == "c":
                 raise
             log.warning("%s; pure Python gives the same answers, slower", error)
-    functions = module.run()
-
-    def in_python(parameters: Sequence[float]) -> Kernel:
-        return PythonKernel(functions, parameters)
-
-    return in_python, "python"
+    return functools.partial(PythonKernel, run(module)), "python"
 
 
-def _compiled(module: "CheckedModule") -> Callable[[Sequence[float]], Kernel]:
-    library = load_library(module.path.with_suffix(".c"), module.model["c_sha256"])
-    names = module.model["joint_names"]
-
-    def singular(index: int) -> SingularMassMatrixError:
-        return SingularMassMatrixError([names[index]])
-
-    makers = (ShapeError, BatchError, NonFiniteError, singular)
-    library.configure(*makers, available_processors(), documents(), DynamicsModel)
+def _compiled(module: GeneratedModule) -> Callable[[Sequence[float]], Kernel]:
+    library = extension(module.path.with_suffix(".c"), module.facts["c_sha256"])[1]
+    names = module.facts["joint_names"]
+    library.configure(
+        checked_array,
+        shape_error,
+        batch_error,
+        non_finite,
+        lambda index: singular_mass_matrix([names[index]]),
+        available_processors(),
+        documents(),
+        DynamicsModel,
+    )
     kernel: Callable[[Sequence[float]], Kernel] = library.Kernel
     return kernel
 
@@ -187,56 +133,93 @@ def find_module(source: str | os.PathLike[str]) -> Path:
     """The file of a generated module, or of a shipped model given by name.
 
     Raises:
-        ModelNotFoundError: no such file or name.
-        UntrustedModuleError: a link that anybody could have put there leads to another user's file.
+        ModelError: no such file or name.
     """
     path = Path(source)
     if path.is_file():
-        found = path.resolve()
-        _refuse_planted(path.absolute(), os.stat(found))
-        return found
+        return path.absolute()
     shipped = sorted(p.stem for p in SHIPPED.glob("*.h"))
     if str(source) in shipped:
         return SHIPPED / f"{source}.py"
-    raise ModelNotFoundError(str(source), shipped)
+    message = (
+        f"no model {str(source)!r}: give the path of a generated NAME.py (kane_dynamics generate writes "
+        f"one), or one of the shipped models: {', '.join(shipped)}"
+    )
+    raise ModelError(message, "not_found", found=str(source))
 
 
-class CheckedModule(NamedTuple):
-    """A generated module whose text fits its checksum."""
-
-    path: Path
-    text: str
-    checksum: str
-    model: dict[str, Any]  # its ``MODEL``
-
-    def run(self) -> ModuleType:
-        """The module with its functions."""
-        return _run(self.path, self.text)
-
-
-def read_module(path: Path) -> CheckedModule:
+def read_module(path: Path) -> GeneratedModule:
     """Read a generated module and compare its checksum; nothing of it runs before.
 
     Raises:
-        ModelChecksumError: not a generated module, or changed since. NotAModuleError: XML, as a URDF is.
-        PathError: it cannot be read. UntrustedModuleError: anybody could have put it there.
+        ModelError: not a generated module, changed since, or of another version; anybody could have put it
+            there.
+        PathError: it cannot be read.
     """
     try:
         with path.open("rb") as file:
-            _check_writers(path, os.fstat(file.fileno()))
+            _check_owner(path, os.fstat(file.fileno()))
             text = file.read().decode("utf-8", errors="replace")
     except OSError as error:
-        raise PathError(error) from error
+        raise path_error(error) from error
     text = text.replace("\r\n", "\n").replace("\r", "\n")  # as Python reads it
     stated = stated_checksum(text)
-    if stated is None:
-        if text.lstrip().startswith("<"):
-            raise NotAModuleError(path)
-        raise ModelChecksumError(path, "not a module that kane_dynamics generated: it has no checksum")
-    if stated != content_hash(text):
-        raise ModelChecksumError(path, "the file was changed after it was generated: its checksum differs")
+    if stated is None and text.lstrip().startswith("<"):
+        message = (
+            f"{path}: XML, not a generated module; a URDF becomes one by kane_dynamics generate {path.name}"
+        )
+        raise ModelError(message, "xml", path=path)
+    if stated is None and not text.startswith('"""Generated by kane_dynamics_ros '):
+        message = f"{path}: not a module that kane_dynamics generated: it has no checksum; {AGAIN}"
+        raise ModelError(message, "not_generated", path=path)
+    if stated is None or stated != content_hash(text):
+        message = f"{path}: the file was changed after it was generated: its checksum differs; {AGAIN}"
+        raise ModelError(message, "changed", path=path)
     statements = text.partition("\ndef ")[0]  # MODEL stands before the functions, which C does without
-    return CheckedModule(path, text, stated, _run(path, statements).MODEL)
+    facts = getattr(_run(path, statements), "MODEL", None)
+    if not isinstance(facts, dict):  # a checksum can be forged
+        raise ModelError(f"{path}: it holds no MODEL; {AGAIN}", "not_generated", path=path)
+    if facts.get("format") != FORMAT:
+        version = facts.get("generator", "of unknown number")
+        message = f"{path}: generated by another version of kane_dynamics_ros ({version}); {AGAIN}"
+        raise ModelError(message, "other_version", path=path, found=facts.get("format"), allowed=FORMAT)
+    return GeneratedModule(path.resolve(), text, stated, facts)
+
+
+def _check_owner(path: Path, status: os.stat_result) -> None:
+    """Refuse another user's module where anybody could have put it; warn where anybody may change it."""
+    what = "anybody may write to it" if status.st_mode & stat.S_IWOTH else ""
+    if _is_anothers(status):
+        what = f"it belongs to user {status.st_uid}"
+        if folder := _public_folder(path) or _public_folder(path.resolve()):  # of a link, and where it leads
+            message = (
+                f"{path}: {what}, and anybody may put files into {folder}; a model is code, which runs with "
+                "your rights: copy it, with its .c and .h, if you trust it, to a folder of yours"
+            )
+            raise ModelError(message, "untrusted", path=path, owner=status.st_uid)
+    if what:
+        log.warning("%s: %s; a model is code, which runs with your rights", path, what)
+
+
+def _public_folder(path: Path) -> Path | None:
+    """The folder above that anybody may write to, below which no folder is the user's own."""
+    for folder in path.parents:
+        status = os.stat(folder)
+        if status.st_mode & stat.S_IWOTH:
+            return folder
+        if not _is_anothers(status):  # who may write there let the file in
+            return None
+    return None
+
+
+def _is_anothers(status: os.stat_result) -> bool:
+    """Whether it is neither the user's, nor root's, nor whose code runs in this process anyway."""
+    return status.st_uid not in (os.geteuid(), 0, os.stat(__file__).st_uid)
+
+
+def run(module: GeneratedModule) -> ModuleType:
+    """The module with its functions: the text that was compared runs."""
+    return _run(module.path, module.text)
 
 
 def _run(path: Path, text: str) -> ModuleType:
@@ -245,45 +228,6 @@ def _run(path: Path, text: str) -> ModuleType:
     try:
         exec(compile(text, path, "exec", dont_inherit=True), module.__dict__)
     except Exception as error:  # a checksum can be forged
-        raise ModelChecksumError(path, f"it cannot be run as Python ({error})") from error
-    if not isinstance(getattr(module, "MODEL", None), dict):
-        raise ModelChecksumError(path, "it holds no MODEL")
+        message = f"{path}: it cannot be run as Python ({error}); {AGAIN}"
+        raise ModelError(message, "not_generated", path=path) from error
     return module
-
-
-def _check_writers(path: Path, status: os.stat_result) -> None:
-    """Refuse a module that anybody could have put there; warn of one that others could have written."""
-    _refuse_planted(path, status)
-    by_group = status.st_mode & stat.S_IWGRP and not is_own_group(status.st_gid)
-    if _is_of_another_user(status):
-        what = f"it belongs to {_name(status.st_uid)}"
-    elif by_group or status.st_mode & stat.S_IWOTH:
-        what = "others may write to it"
-    else:
-        return
-    log.warning("%s: %s; a model is code, which runs with your rights", path, what)
-
-
-def _refuse_planted(path: Path, status: os.stat_result) -> None:
-    """Raise ``UntrustedModuleError`` where a folder that others may write to leads to another user's file.
-
-    Folders count as far up as they belong to other users, and the one above these.
-    """
-    folders = iter(path.parents)
-    of = status
-    while _is_of_another_user(of) and (folder := next(folders, None)):
-        of = os.stat(folder)
-        if of.st_mode & stat.S_IWOTH:
-            raise UntrustedModuleError(path, _name(status.st_uid))
-
-
-def _is_of_another_user(status: os.stat_result) -> bool:
-    """Whether it is neither the user's, nor root's, nor whose code runs in this process anyway."""
-    return status.st_uid not in (os.geteuid(), 0, os.stat(__file__).st_uid)
-
-
-def _name(user: int) -> str:
-    try:
-        return f"user {pwd.getpwuid(user).pw_name!r}"
-    except KeyError:
-        return f"user {user}"

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.errors import BatchError, KaneDynamicsError
+from kane_dynamics_ros.errors import KaneDynamicsError, batch_error
 from kane_dynamics_ros.runtime.parameters import (
     BaseParameters,
-    ParameterError,
     Parameters,
     Payload,
     changed,
     find_base_parameters,
     packed,
+    wrong_parameter,
 )
 from kane_dynamics_ros.runtime.python_kernel import checked_arrays
 
@@ -77,13 +77,13 @@ class Energy(NamedTuple):
     potential: Any
 
 
-class NoMassError(KaneDynamicsError):
-    """The centre of mass of nothing was asked for."""
+class ModelError(KaneDynamicsError):
+    """A module that cannot be loaded, or a model that has no answer.
 
-    def __init__(self) -> None:
-        super().__init__(
-            "there is no centre of mass: nothing that moves has mass; give a link or the payload some"
-        )
+    Codes: ``not_found``, ``xml`` (a URDF as a rule), ``not_generated``, ``changed``, ``other_version``,
+    ``untrusted``, ``replaced`` (since the model was pickled), ``backend``, ``no_mass`` (a centre of mass of
+    nothing).
+    """
 
 
 class Kernel(Protocol):
@@ -95,15 +95,22 @@ class Kernel(Protocol):
     def __getattr__(self, name: str) -> Callable[..., Array]: ...
 
 
+class GeneratedModule(NamedTuple):
+    """A generated NAME.py whose text fits its checksum."""
+
+    path: Path
+    text: str
+    checksum: str
+    facts: Mapping[str, Any]  # its ``MODEL``
+
+
 class Source(NamedTuple):
     """What a model was loaded from and what evaluates it: the same at all parameters."""
 
-    path: Path
-    checksum: str  # of the module's text
-    facts: Mapping[str, Any]  # the module's ``MODEL``
+    module: GeneratedModule
     backend: str  # "c" or "python"
     make_kernel: Callable[[Sequence[float]], Kernel]  # of packed parameters; the compiled type for "c"
-    load: Callable[..., Any]  # (path, backend, checksum, parameters) to model, in another process
+    load: Callable[..., DynamicsModel]  # (path, backend, checksum, parameters), in another process
 
 
 class DynamicsModel:
@@ -117,8 +124,9 @@ class DynamicsModel:
     there and nothing is allocated: a writable float64 array in C order, of the result's shape, that overlaps
     no input.
 
-    Every evaluation raises ``ShapeError``, ``BatchError`` or ``NonFiniteError``, which name the argument, and
-    ``TypeError`` for what is no array of real numbers.
+    Every evaluation raises ``ShapeError`` or ``NonFiniteError``, which name the argument, and ``TypeError``
+    for what is no array of real numbers. A result that is not finite, because arguments or parameters are too
+    large to compute with, raises ``NonFiniteError`` of the name "result".
 
     Attributes:
         name: the module's.
@@ -131,12 +139,13 @@ class DynamicsModel:
         backend: "c" or "python".
         parameters: see ``Parameters``.
         urdf_hash: physics hash of the chain that the module was generated from.
+        source: the module that the model was loaded from, and what evaluates it.
     """
 
     def __init__(self, values: Sequence[float], parameters: Parameters, source: Source) -> None:
         """``values`` are the packed ``parameters``; ``model_at`` makes models."""
-        facts = source.facts
-        self._source, self._kernel = source, source.make_kernel(values)
+        facts = source.module.facts
+        self.source, self._kernel = source, source.make_kernel(values)
         self.name: str = facts["name"]
         self.joint_names: tuple[str, ...] = tuple(facts["joint_names"])
         self.joints = tuple(JointInfo(*joint) for joint in facts["joints"])
@@ -158,8 +167,8 @@ class DynamicsModel:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Models travel as the path of their module, their backend and their parameters."""
-        source = self._source
-        return source.load, (source.path, source.backend, source.checksum, self.parameters)
+        module, backend = self.source.module, self.source.backend
+        return self.source.load, (module.path, backend, module.checksum, self.parameters)
 
     def with_parameters(self, **changes: Any) -> DynamicsModel:
         """A model of the robot with some fields of ``Parameters`` replaced.
@@ -168,7 +177,7 @@ class DynamicsModel:
             ParameterError: an unknown field, or a value that makes no sense.
         """
         parameters = changed(self.parameters, len(self.joint_names), len(self.bodies), changes)
-        return model_at(parameters, self._source)
+        return model_at(parameters, self.source)
 
     def with_urdf_friction(self) -> DynamicsModel:
         """A model of the robot with the URDF's damping and friction switched on (off by default)."""
@@ -200,7 +209,7 @@ class DynamicsModel:
             wrench, frame: what the environment exerts on the tip, as in ``external_effort``.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
             ParameterError: another frame than "tip" and "root".
         """
         effort = None if wrench is None else self.external_effort(q, wrench, frame=frame)
@@ -229,7 +238,7 @@ class DynamicsModel:
             wrench, frame: as in ``external_effort``; the wrench is constant in the axes of ``frame``.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
             ParameterError: another frame than "tip" and "root".
         """
         both = self._kernel.inverse_dynamics_derivatives(q, qd, qdd)
@@ -256,7 +265,7 @@ class DynamicsModel:
             wrench, frame: what the environment exerts on the tip, as in ``external_effort``.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
             ParameterError: another frame than "tip" and "root".
             SingularMassMatrixError: naming the joints whose acceleration nothing resists.
         """
@@ -280,7 +289,7 @@ class DynamicsModel:
             wrench, frame: as in ``external_effort``; the wrench is constant in the axes of ``frame``.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
             ParameterError: another frame than "tip" and "root".
             SingularMassMatrixError: naming the joints whose acceleration nothing resists.
         """
@@ -328,7 +337,7 @@ class DynamicsModel:
             out: array for the result.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
         """
         bias = self._kernel.bias(q, qd, out)
         if self._has_friction:
@@ -357,7 +366,7 @@ class DynamicsModel:
             out: array for the result.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
         """
         return self._kernel.coriolis(q, qd, out)
 
@@ -380,7 +389,7 @@ class DynamicsModel:
             q, qd, qdd: position [rad or m], velocity and acceleration of each joint, (n,) or (N, n).
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
         """
         gravity = self.gravity(q)
         inertia = self._kernel.inverse_dynamics(q, np.zeros_like(gravity), qdd) - gravity
@@ -394,7 +403,7 @@ class DynamicsModel:
             q, qd: position [rad or m] and velocity of each joint, (n,) or (N, n).
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
         """
         both = self._kernel.energy(q, qd)
         rotors = np.square(np.asarray(qd, dtype=float)) @ np.array(self.parameters.rotor_inertia) / 2
@@ -410,7 +419,7 @@ class DynamicsModel:
             out: array for the result.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
         """
         return self._kernel.momentum(q, qd, out)
 
@@ -424,7 +433,7 @@ class DynamicsModel:
             out: array for the result.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
         """
         return self._kernel.regressor(q, qd, qdd, out)
 
@@ -436,8 +445,10 @@ class DynamicsModel:
         frame's origin.
         """
         own, payload = self.parameters.inertial, self.parameters.payload
-        values = np.array(self._source.facts["inertial_parameters"] if own is None else own, dtype=float)
-        R, p = (np.array(part, dtype=float) for part in self._source.facts["tip_in_body"])
+        values = np.array(
+            self.source.module.facts["inertial_parameters"] if own is None else own, dtype=float
+        )
+        R, p = (np.array(part, dtype=float) for part in self.source.module.facts["tip_in_body"])
         xx, xy, xz, yy, yz, zz = payload.inertia
         c = p + R @ np.array(payload.com)
         J = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
@@ -477,7 +488,7 @@ class DynamicsModel:
                 not supply it.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
             ParameterError: another frame than "tip" and "root".
         """
         if wrench is None:
@@ -499,7 +510,7 @@ class DynamicsModel:
             frame: whose axes the wrench is given in, "tip" or "root".
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
             ParameterError: another frame than "tip" and "root".
         """
         return self._of_frame("external_effort{}", frame)(q, wrench)
@@ -513,7 +524,7 @@ class DynamicsModel:
             q, wrench, frame: as in ``external_effort``.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
             ParameterError: another frame than "tip" and "root".
         """
         return self._of_frame("external_effort{}_derivatives", frame)(q, wrench)
@@ -552,7 +563,7 @@ class DynamicsModel:
             out: array for the result.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
+            ShapeError, NonFiniteError: naming the argument.
         """
         return self._kernel.tip_velocity(q, qd, out)
 
@@ -565,7 +576,7 @@ class DynamicsModel:
 
         Raises:
             ShapeError, NonFiniteError: naming the argument.
-            NoMassError: nothing that moves has mass.
+            ModelError: nothing that moves has mass.
         """
         return self._of_mass(self._kernel.center_of_mass)(q, out)
 
@@ -578,7 +589,7 @@ class DynamicsModel:
 
         Raises:
             ShapeError, NonFiniteError: naming the argument.
-            NoMassError: nothing that moves has mass.
+            ModelError: nothing that moves has mass.
         """
         return self._of_mass(self._kernel.center_of_mass_jacobian)(q, out)
 
@@ -590,8 +601,8 @@ class DynamicsModel:
             out: array for the result.
 
         Raises:
-            ShapeError, BatchError, NonFiniteError: naming the argument.
-            NoMassError: nothing that moves has mass.
+            ShapeError, NonFiniteError: naming the argument.
+            ModelError: nothing that moves has mass.
         """
         return self._of_mass(self._kernel.center_of_mass_velocity)(q, qd, out)
 
@@ -617,7 +628,7 @@ class DynamicsModel:
             others = others + self.external_effort(q, wrench, frame=frame)
         (effort,) = checked_arrays(len(self.joint_names), tau=tau)
         if effort.shape != others.shape:  # NumPy would stretch it
-            raise BatchError("tau", effort.shape, others.shape)
+            raise batch_error("tau", effort.shape, others.shape)
         return effort + others
 
     def _friction_slope(self, qd: Array) -> Array:
@@ -630,7 +641,7 @@ class DynamicsModel:
     def _of_frame(self, function: str, frame: str) -> Callable[..., Array]:
         """The kernel's function of a wrench in tip or root axes."""
         if frame not in WRENCH_FRAMES:
-            raise ParameterError("frame", frame, " or ".join(WRENCH_FRAMES))
+            raise wrong_parameter("frame", frame, " or ".join(WRENCH_FRAMES))
         chosen: Callable[..., Array] = getattr(self._kernel, function.format(WRENCH_FRAMES[frame]))
         return chosen
 
@@ -643,14 +654,17 @@ class DynamicsModel:
         pose = self.tip_pose(q)
         (given,) = checked_arrays(len(self.joint_names), wrench=given)
         if given.shape[:-1] != pose.shape[:-2]:
-            raise BatchError("wrench", given.shape, (*pose.shape[:-2], 6))
+            raise batch_error("wrench", given.shape, (*pose.shape[:-2], 6))
         rows = given.reshape(*given.shape[:-1], 2, 3)  # force, torque: (R_RT^T f)^T = f^T R_RT
         return np.asarray((rows @ pose[..., :3, :3]).reshape(given.shape), dtype=np.float64)
 
     def _of_mass(self, function: Callable[..., Array]) -> Callable[..., Array]:
-        """The function, which divides by the mass. Raises ``NoMassError``."""
+        """The function, which divides by the mass. Raises ``ModelError``."""
         if not self._has_mass:
-            raise NoMassError
+            message = (
+                "there is no centre of mass: nothing that moves has mass; give a link or the payload some"
+            )
+            raise ModelError(message, "no_mass")
         return function
 
 
@@ -678,7 +692,9 @@ def model_at(parameters: Parameters, source: Source) -> DynamicsModel:
     """The model of a source at these parameters, which were checked."""
     kind = DynamicsModel
     if source.backend == "c":
-        kind = _compiled(source.make_kernel, has_friction(parameters), has_mass(parameters, source.facts))
+        kind = _compiled(
+            source.make_kernel, has_friction(parameters), has_mass(parameters, source.module.facts)
+        )
     return kind(packed(parameters), parameters, source)
 
 

@@ -57,11 +57,13 @@ class Parameters:
 
 
 class ParameterError(KaneDynamicsError):
-    """A run-time parameter has a value that makes no sense."""
+    """A run-time parameter has a value that makes no sense; ``name``, ``found``, ``allowed``."""
 
-    def __init__(self, name: str, found: object, allowed: str) -> None:
-        self.name, self.found, self.allowed = name, found, allowed
-        super().__init__(f"parameter {name}: found {found!r}; allowed: {allowed}")
+
+def wrong_parameter(name: str, found: object, allowed: str) -> ParameterError:
+    """A parameter's value that is not allowed."""
+    message = f"parameter {name}: found {found!r}; allowed: {allowed}"
+    return ParameterError(message, name=name, found=found, allowed=allowed)
 
 
 def changed(parameters: Parameters, n: int, bodies: int, changes: Mapping[str, Any]) -> Parameters:
@@ -75,7 +77,7 @@ def changed(parameters: Parameters, n: int, bodies: int, changes: Mapping[str, A
     for name, value in changes.items():
         if name not in known or (name == "inertial" and parameters.inertial is None):
             allowed = [k for k in known if k != "inertial" or parameters.inertial is not None]
-            raise ParameterError(name, value, f"the parameters are {', '.join(allowed)}")
+            raise wrong_parameter(name, value, f"the parameters are {', '.join(allowed)}")
         if name == "gravity":
             fields[name] = _numbers(name, value, 3)
         elif name in ("rotor_inertia", "viscous", "coulomb"):
@@ -96,7 +98,7 @@ def checked_payload(value: Any) -> Payload:
         ParameterError: naming the part that is wrong.
     """
     if not isinstance(value, Payload):
-        raise ParameterError("payload", value, "a Payload")
+        raise wrong_parameter("payload", value, "a Payload")
     mass = _numbers("payload.mass", [value.mass], 1, least=0.0)[0]
     com = _numbers("payload.com", value.com, 3)
     inertia = _numbers("payload.inertia", value.inertia, 6)
@@ -104,13 +106,13 @@ def checked_payload(value: Any) -> Payload:
     moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     slack = TRIANGLE * max(abs(moments))
     if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
-        raise ParameterError(
+        raise wrong_parameter(
             "payload.inertia",
             inertia,
             "principal moments that are not negative and of which no one exceeds the sum of the others",
         )
     if mass == 0.0 and any(inertia):
-        raise ParameterError("payload.inertia", inertia, "zero when payload.mass is zero")
+        raise wrong_parameter("payload.inertia", inertia, "zero when payload.mass is zero")
     return Payload(mass, (com[0], com[1], com[2]), (xx, xy, xz, yy, yz, zz))
 
 
@@ -121,17 +123,19 @@ def _numbers(name: str, value: Any, size: int, least: float = -math.inf) -> tupl
     try:
         array = np.asarray(value)
     except ValueError:  # rows of several lengths
-        raise ParameterError(name, value, allowed) from None
-    real = array.shape == (size,) and np.can_cast(array.dtype, np.float64, "safe")
+        raise wrong_parameter(name, value, allowed) from None
+    real = (
+        array.shape == (size,) and np.can_cast(array.dtype, np.float64, "safe") and not np.ma.is_masked(value)
+    )
     if not real or not all(math.isfinite(x) and x >= least for x in array):
-        raise ParameterError(name, value, allowed)
+        raise wrong_parameter(name, value, allowed)
     return tuple(float(x) for x in array)
 
 
 def _positive(name: str, value: Any) -> float:
     number = _numbers(name, [value], 1)[0]
     if number <= 0.0:
-        raise ParameterError(name, value, "a finite number > 0")
+        raise wrong_parameter(name, value, "a finite number > 0")
     return number
 
 

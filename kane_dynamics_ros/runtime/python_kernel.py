@@ -8,32 +8,53 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.errors import BatchError, NonFiniteError, ShapeError, SingularMassMatrixError
+from kane_dynamics_ros.errors import (
+    NonFiniteError,
+    batch_error,
+    non_finite,
+    shape_error,
+    singular_mass_matrix,
+)
 
 SINGULAR = 1e-12  # least pivot over diagonal entry of the mass matrix, as in the C code
 TRIGONOMETRY = {"sin": np.sin, "cos": np.cos, "tanh": np.tanh}
 WIDTHS = {"wrench": 6}  # of the arguments that do not have one value a joint
 
 
+def checked_array(name: str, value: ArrayLike) -> Array:
+    """The argument as a float64 array in C order, of whatever shape; compiled models call it, too.
+
+    Raises:
+        TypeError: no real numbers, naming the argument. NonFiniteError: masked entries.
+    """
+    if np.ma.is_masked(value):
+        message = f"{name}: found masked entries; fill them, or leave their states out"
+        raise NonFiniteError(message, "masked", name=name)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of several lengths
+        raise TypeError(f"{name}: its rows differ in length; an array of real numbers is needed") from None
+    if not np.can_cast(array.dtype, np.float64, "safe"):
+        raise TypeError(f"{name}: cannot take dtype {array.dtype} as float64")
+    return np.ascontiguousarray(array, np.float64) if array.ndim else array.astype(np.float64)
+
+
 def checked_arrays(n: int, **arrays: ArrayLike) -> list[Array]:
     """The arguments as float64 arrays, all (n,) or all (N, n), a wrench (6,) or (N, 6); all finite.
 
     Raises:
-        ShapeError, BatchError, NonFiniteError: naming the argument. TypeError: no real numbers.
+        ShapeError, NonFiniteError: naming the argument. TypeError: no real numbers.
     """
     checked: list[Array] = []
     for name, value in arrays.items():
-        array = np.asarray(value)
-        if not np.can_cast(array.dtype, np.float64, "safe"):
-            raise TypeError(f"{name}: cannot take dtype {array.dtype} as float64")
-        array = array.astype(np.float64, copy=False)
+        array = checked_array(name, value)
         width = WIDTHS.get(name, n)
         if array.ndim not in (1, 2) or array.shape[-1] != width:
-            raise ShapeError(name, array.shape, width)
+            raise shape_error(name, array.shape, width)
         if checked and array.shape[:-1] != checked[0].shape[:-1]:
-            raise BatchError(name, array.shape, (*checked[0].shape[:-1], width))
+            raise batch_error(name, array.shape, (*checked[0].shape[:-1], width))
         if not np.isfinite(array).all():
-            raise NonFiniteError(name)
+            raise non_finite(name)
         checked.append(array)
     return checked
 
@@ -85,9 +106,10 @@ class PythonKernel:
                         values = function(*leading, *(a.T for a in arrays), **calls)
                         flat = np.stack(np.broadcast_arrays(*values, arrays[0][:, 0])[:-1], axis=-1)
                 except ZeroDivisionError:
-                    raise SingularMassMatrixError(self._singular_joints(arrays[0])) from None
+                    raise singular_mass_matrix(self._singular_joints(arrays[0])) from None
             if singular:
                 flat = self._regular(flat)
+            flat = _finite(flat)
             result = flat.reshape(arrays[0].shape[:-1] + shape)
             return result if len(arguments) == len(inputs) else _into(arguments[-1], result, arrays)
 
@@ -99,7 +121,7 @@ class PythonKernel:
         rest = np.zeros_like(q)
         self.forward_dynamics(q, rest, rest)
         result: Array = np.linalg.inv(self.mass_matrix(q)).astype(np.float64, copy=False)
-        return result if out is None else _into(out, result, [q])
+        return _finite(result) if out is None else _into(out, _finite(result), [q])
 
     def _forward_dynamics_derivatives(self, q: Any, qd: Any, tau: Any, out: Array | None = None) -> Array:
         """d qdd / d q, d qdd / d qd and M^-1: tau(q, qd, qdd) stays, hence d qdd = -M^-1 d tau."""
@@ -107,7 +129,7 @@ class PythonKernel:
         qdd = self.forward_dynamics(q, qd, tau)
         inverse = self._inverse_mass_matrix(q)[..., None, :, :]
         result = np.concatenate([-inverse @ self.inverse_dynamics_derivatives(q, qd, qdd), inverse], axis=-3)
-        return result if out is None else _into(out, result, [q, qd, tau])
+        return _finite(result) if out is None else _into(out, _finite(result), [q, qd, tau])
 
     def _regular(self, flat: Array) -> Array:
         """The accelerations alone, once the pivots behind them are found to be positive."""
@@ -116,7 +138,7 @@ class PythonKernel:
         bad = ~(pivots > SINGULAR * diagonal)
         if bad.any():
             outermost = np.flatnonzero(bad.reshape(-1, n).any(axis=0))[-1]  # it spoils those further in
-            raise SingularMassMatrixError([self._names[outermost]])
+            raise singular_mass_matrix([self._names[outermost]])
         return qdd
 
     def _singular_joints(self, q: Array) -> list[str]:
@@ -124,6 +146,13 @@ class PythonKernel:
         M = self.mass_matrix(q.reshape(-1, self._n)[0])
         names = [name for name, entry in zip(self._names, np.diag(M), strict=True) if not entry > 0.0]
         return names or list(self._names)
+
+
+def _finite(result: Array) -> Array:
+    """The result. Raises ``NonFiniteError`` where it is not finite."""
+    if not np.isfinite(result).all():
+        raise non_finite("result")
+    return result
 
 
 def _into(out: Any, result: Array, inputs: Sequence[Array]) -> Array:

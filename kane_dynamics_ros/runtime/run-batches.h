@@ -28,7 +28,8 @@ static int all_finite(const double *x, npy_intp size)
     return !(found >> 63);
 }
 
-/* What a run came to: 0, the one-based number of a singular joint, or NOT_FINITE less the input's number. */
+/* What a run came to: 0, the one-based number of a singular joint, or NOT_FINITE less the number of the input that is
+   not finite, or less the number of inputs where the result is not. */
 enum { NOT_FINITE = -1, ROWS_AT_ONCE = 32 }; /* checked, then used: more rows come from memory in bursts */
 
 static int run_some(const Function *function, const double *prepared, const double *const *in, double *out,
@@ -37,7 +38,8 @@ static int run_some(const Function *function, const double *prepared, const doub
     for (int k = 0; k < function->inputs; k++)
         if (!all_finite(in[k], count * function->width[k]))
             return NOT_FINITE - k;
-    return count == 1 ? function->run(prepared, in, out) : function->batch(prepared, in, out, (size_t)count);
+    const int joint = count == 1 ? function->run(prepared, in, out) : function->batch(prepared, in, out, (size_t)count);
+    return joint || all_finite(out, count * function->size) ? joint : NOT_FINITE - function->inputs;
 }
 
 static int run_many(const Function *function, const double *prepared, const double *const *in, double *out,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
+from kane_dynamics_ros.errors import KaneDynamicsError, singular_mass_matrix
 from kane_dynamics_ros.runtime import JointInfo, Payload
 
 _RELATIVE_PIVOT = 1e-13  # of M_ii; rounding in M leaves a few 1e-16
@@ -139,7 +139,7 @@ def refuse_singular(M: Array, names: Sequence[str], locked: NDArray[np.bool_]) -
             continue
         S[k + 1 :, k + 1 :] -= np.outer(S[k + 1 :, k], S[k, k + 1 :]) / S[k, k]
     if singular:
-        raise SingularMassMatrixError(singular)
+        raise singular_mass_matrix(singular)
 
 
 def require_at_least(option: str, found: float, least: float) -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.errors import UnknownJointError
+from kane_dynamics_ros.errors import unknown_joint
 from kane_dynamics_ros.simulation.contact import (
     CONTACT_FORM,
     ContactLaw,
@@ -166,4 +166,4 @@ class Faults:
     def _check(self, faults: Iterable[Fault]) -> None:
         for fault in faults:
             if fault.joint is not None and fault.joint not in self._names:
-                raise UnknownJointError(fault.joint, self._names)
+                raise unknown_joint(fault.joint, self._names)

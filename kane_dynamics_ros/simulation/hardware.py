@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.errors import NonFiniteError
+from kane_dynamics_ros.errors import non_finite
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators, InnerLoop
 from kane_dynamics_ros.simulation.engine import (
     CommandLengthError,
@@ -93,7 +93,7 @@ class SimulatedHardware:
         if values.shape != self._command.shape:
             raise CommandLengthError(values.shape, len(self._command))
         if not all(map(math.isfinite, values.tolist())):  # NumPy takes three times as long for a few joints
-            raise NonFiniteError("command")
+            raise non_finite("command")
         if not (self.faults.active and self.faults.find("blackout")):
             self._command, self._commanded_at = values, self.steps
             self._set_drive("on")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.errors import NonFiniteError, UnknownJointError
+from kane_dynamics_ros.errors import NonFiniteError, unknown_joint
 from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, Payload, initial_positions
 from kane_dynamics_ros.simulation.engine import (
     FixedInertiaError,
@@ -49,7 +49,7 @@ class PlantOptions:
         names = [joint.name for joint in joints]
         for name in self.locked:
             if name not in names:
-                raise UnknownJointError(name, names)
+                raise unknown_joint(name, names)
         friction = self.friction or Friction.from_urdf(joints)
         lower = [joint.lower if self.hard_stops else None for joint in joints]
         upper = [joint.upper if self.hard_stops else None for joint in joints]

@@ -15,7 +15,7 @@ from kane_dynamics_ros.cli.verify import random_trials, write_record
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, physics_hash, serial_chain
-from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
+from kane_dynamics_ros.errors import KaneDynamicsError, singular_mass_matrix
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.share import share_directory
 
@@ -96,7 +96,7 @@ def test_a_module_that_refuses_forward_dynamics_without_reason_fails(tmp_path, m
     module = generate(REFERENCE, tmp_path)
 
     def refusing(*arguments):
-        raise SingularMassMatrixError(("gamma_1",))
+        raise singular_mass_matrix(("gamma_1",))
 
     monkeypatch.setattr(DynamicsModel, "forward_dynamics", refusing)
     assert verify(module, REFERENCE) == 2

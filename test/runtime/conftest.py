@@ -16,6 +16,13 @@ def small(tmp_path: Path) -> Path:
     return written(tmp_path)
 
 
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of libraries of the test's own, empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    return tmp_path / "home/kane_dynamics_ros/compiled"
+
+
 @pytest.fixture(scope="session")
 def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same for tests that only evaluate it: compiled once for all of them."""

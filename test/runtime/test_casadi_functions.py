@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 from compilers import C_COMPILER
 from generated_robots import generated
+from random_chains import random_chain
 
 casadi = pytest.importorskip("casadi")
 if C_COMPILER is None:
     pytest.skip("no C compiler on this machine", allow_module_level=True)
 
+from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.casadi_functions import casadi_functions
+from kane_dynamics_ros.runtime.compilation import CompileError
 
 CHANGES: dict[str, dict[str, Any]] = {
     "defaults": {},
@@ -76,6 +80,37 @@ def test_inputs_that_casadi_leaves_out_are_zero(model: Any) -> None:
     bias = casadi_functions(model)["bias"]
     expected = model.bias(np.ones(6), np.zeros(6))
     np.testing.assert_allclose(np.array(bias(np.ones(6), 0)).ravel(), expected, rtol=1e-13)
+
+
+def arm(folder: Path, seed: int) -> Path:
+    """A module of a random chain of two joints; another robot with each seed."""
+    return write_module(derive(random_chain(np.random.default_rng(seed), 2, prismatic=0.0)), "arm", folder)[0]
+
+
+def test_c_text_that_was_changed_is_not_compiled(tmp_path: Path, cache: Path) -> None:
+    """One constant of 516.45 became 536.49 without a word; and any code in NAME.c ran."""
+    model = load_model(arm(tmp_path, 1), backend="python")
+    source = tmp_path / "arm.c"
+    source.write_text(source.read_text().replace("return", "return ", 1))
+    with pytest.raises(CompileError) as raised:
+        casadi_functions(model)
+    assert (raised.value.code, raised.value.path) == ("changed", source)
+
+
+@pytest.mark.parametrize("backend", ["c", "python"])
+def test_a_model_whose_module_was_written_again_never_becomes_the_other_robot(
+    backend: Any, tmp_path: Path, cache: Path
+) -> None:
+    model = load_model(arm(tmp_path, 1), backend=backend)
+    expected = model.gravity([0.1, 0.2])
+    functions = casadi_functions(model)
+    arm(tmp_path, 2)
+    np.testing.assert_allclose(np.array(functions["gravity"]([0.1, 0.2])).ravel(), expected, rtol=1e-13)
+    again = casadi_functions(model)["gravity"]  # of the library that the loaded text has
+    np.testing.assert_allclose(np.array(again([0.1, 0.2])).ravel(), expected, rtol=1e-13)
+    with pytest.raises(CompileError) as raised:
+        casadi_functions(model.with_parameters(gravity=(1.0, 2.0, 3.0)))
+    assert raised.value.code == "changed"
 
 
 def test_generate_writes_a_file_that_compiles_without_warnings(tmp_path: Path) -> None:

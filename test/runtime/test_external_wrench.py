@@ -15,7 +15,7 @@ from random_chains import random_chain
 
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
-from kane_dynamics_ros.errors import BatchError, NonFiniteError, ShapeError
+from kane_dynamics_ros.errors import NonFiniteError, ShapeError
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.compilation import compiler
 from kane_dynamics_ros.runtime.parameters import ParameterError
@@ -194,9 +194,9 @@ def test_wrenches_of_wrong_shape_or_frame_are_refused(model: Any) -> None:
     q, _, wrench = states(len(model.joint_names))
     for arguments, error in (
         ((q[0], wrench[0, :5]), ShapeError),
-        ((q[0], wrench), BatchError),
-        ((q, wrench[0]), BatchError),
-        ((q, wrench[:3]), BatchError),
+        ((q[0], wrench), ShapeError),
+        ((q, wrench[0]), ShapeError),
+        ((q, wrench[:3]), ShapeError),
         ((q[0], wrench[0] * np.nan), NonFiniteError),
     ):
         with pytest.raises(error, match="wrench"):
@@ -287,7 +287,7 @@ def test_a_wrench_of_wrong_shape_is_refused_by_the_reactions_too(model: Any) -> 
     n = len(model.joint_names)
     q, qd, wrench = states(n)
     for frame in ("tip", "root"):
-        with pytest.raises(BatchError, match="wrench"):
+        with pytest.raises(ShapeError, match="wrench"):
             model.reaction_wrenches(q, qd, qd, wrench=wrench[0], frame=frame)
         with pytest.raises(NonFiniteError, match="wrench"):
             model.reaction_wrenches(q, qd, qd, wrench=wrench * np.inf, frame=frame)

@@ -181,44 +181,31 @@ def test_an_identified_set_is_loaded_without_generating_again(tmp_path: Path, ba
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("changes", "name"),
     [
-        ({"gravity": (0.0, 0.0)}, "parameter gravity: found (0.0, 0.0); allowed: 3 finite numbers"),
-        ({"gravity": 9.81}, "parameter gravity: found 9.81; allowed: 3 finite numbers"),
-        ({"gravity": "123"}, "parameter gravity: found '123'; allowed: 3 finite numbers"),
-        ({"gravity": ["1", "2", "3"]}, "parameter gravity: found ['1', '2', '3']; allowed: 3 finite numbers"),
-        (
-            {"gravity": [[1.0], [2.0, 3.0]]},
-            "parameter gravity: found [[1.0], [2.0, 3.0]]; allowed: 3 finite numbers",
-        ),
-        (
-            {"gravity": (10**400, 0, 0)},
-            f"parameter gravity: found {(10**400, 0, 0)}; allowed: 3 finite numbers",
-        ),
-        ({"viscous": [-1.0] * 7}, f"parameter viscous: found {[-1.0] * 7}; allowed: 7 finite numbers >= 0"),
-        ({"coulomb_velocity": 0.0}, "parameter coulomb_velocity: found 0.0; allowed: a finite number > 0"),
-        ({"payload": 2.0}, "parameter payload: found 2.0; allowed: a Payload"),
-        (
-            {"payload": Payload(-1.0)},
-            "parameter payload.mass: found [-1.0]; allowed: 1 finite number >= 0",
-        ),
-        (
-            {"payload": Payload(1.0, inertia=(1.0, 0.0, 0.0, 1.0, 0.0, 3.0))},
-            "parameter payload.inertia: found (1.0, 0.0, 0.0, 1.0, 0.0, 3.0); allowed: principal moments "
-            "that are not negative and of which no one exceeds the sum of the others",
-        ),
-        (
-            {"mass": 1.0},
-            "parameter mass: found 1.0; allowed: the parameters are gravity, rotor_inertia, viscous, "
-            "coulomb, coulomb_velocity, payload",
-        ),
+        ({"gravity": (0.0, 0.0)}, "gravity"),
+        ({"gravity": 9.81}, "gravity"),
+        ({"gravity": "123"}, "gravity"),
+        ({"gravity": ["1", "2", "3"]}, "gravity"),
+        ({"gravity": [[1.0], [2.0, 3.0]]}, "gravity"),
+        ({"gravity": (10**400, 0, 0)}, "gravity"),
+        ({"gravity": np.ma.masked_array([0.0, 0.0, -9.81], mask=[0, 0, 1])}, "gravity"),
+        ({"viscous": [-1.0] * 7}, "viscous"),
+        ({"coulomb_velocity": 0.0}, "coulomb_velocity"),
+        ({"payload": 2.0}, "payload"),
+        ({"payload": Payload(-1.0)}, "payload.mass"),
+        ({"payload": Payload(1.0, inertia=(1.0, 0.0, 0.0, 1.0, 0.0, 3.0))}, "payload.inertia"),
+        ({"mass": 1.0}, "mass"),
     ],
 )
-def test_nonsense_is_refused_by_name(changes: dict[str, Any], message: str) -> None:
+def test_nonsense_is_refused_by_name(changes: dict[str, Any], name: str) -> None:
     model = load_model(generated("panda").module, backend="python")
     with pytest.raises(ParameterError) as raised:
         model.with_parameters(**changes)
-    assert str(raised.value) == message
+    assert raised.value.name == name
+    assert str(raised.value).startswith(f"parameter {name}: found ")
+    (value,) = changes.values()
+    assert raised.value.found is value or name.startswith("payload.")
 
 
 def test_an_inertia_that_a_payload_may_have_is_possible_for_a_link_too() -> None:

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from kane_dynamics_ros.errors import KaneDynamicsError, RosMissingError
+from kane_dynamics_ros.errors import KaneDynamicsError, ros_missing
 from kane_dynamics_ros.ros_domain import free_domain, private_environment
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.this_python import can_import, module_command
@@ -67,9 +67,9 @@ def last_line(log: Path) -> str:
 
 
 def check_ros() -> None:
-    """Raise ``RosMissingError`` where the nodes cannot run."""
+    """Raise ``MissingPackageError`` where the nodes cannot run."""
     if not can_import("rclpy"):
-        raise RosMissingError("the demonstration")
+        raise ros_missing("the demonstration")
 
 
 def node_command(name: str, parameters: NodeParameters, namespace: str) -> list[str]:
