@@ -51,7 +51,13 @@ def add_chain_arguments(
         help="first link, which is held still with all that does not hang on it, as an arm's mobile base; "
         f"default: {root}",
     )
-    add("--tip", metavar="LINK", help=f"last link; default: {tip}")
+    add(
+        "--tip",
+        metavar="LINK",
+        action="append",
+        help="last link; several times for a tree, of which the first bears payload and wrench, or once "
+        f'"all" for every leaf that moves; default: {tip}',
+    )
     add(
         "--lock",
         metavar="JOINT=VALUE",
@@ -162,9 +168,9 @@ def view_command(arguments: argparse.Namespace, tip: str | None = None) -> str:
     ``tip``: the tip that a command chose otherwise than ``view`` would, where none was asked for.
     """
     words = ["kane_dynamics", "view", arguments.urdf]
-    for option, value in (("--root", arguments.root), ("--tip", arguments.tip or tip)):
-        words += [option, value] if value else []
+    words += ["--root", arguments.root] if arguments.root else []
     for option, values in (
+        ("--tip", arguments.tip or ([tip] if tip else [])),
         ("--lock", arguments.lock),
         ("--xacro", arguments.xacro),
         ("--packages", arguments.packages),

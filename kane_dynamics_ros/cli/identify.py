@@ -432,7 +432,7 @@ def write_results(inputs: Inputs, found: Identified) -> Output:
     urdf = identified_urdf(inputs, found)
     claim_files(arguments.output, [path.name for path in output], COMMAND)
     write_file(output.urdf, urdf.text)
-    again = serial_chain(load_robot(str(output.urdf)), chain.tip, root=chain.root, lock=dict(chain.locked))
+    again = serial_chain(load_robot(str(output.urdf)), chain.tips, root=chain.root, lock=dict(chain.locked))
     write_module(derive(again), output.module.stem, arguments.output)
     notes = [*inputs.notes, *found.notes, *notes_on_urdf(inputs, found, urdf, output)]
     subject = Subject(

@@ -33,7 +33,7 @@ from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.kane.kinematics import placements_at
 from kane_dynamics_ros.formulation.kane.partial_velocities import partial_velocities
 from kane_dynamics_ros.formulation.kane.segments import segments_of
-from kane_dynamics_ros.text import aligned, counted, listed
+from kane_dynamics_ros.text import aligned, counted, listed, named
 
 SEVERITIES = ("error", "warning", "info")  # the worst first
 SHORT = 4  # coordinates up to which the equations are a matter of seconds, whatever the geometry
@@ -105,7 +105,7 @@ def is_warning(finding: Finding) -> bool:
 def as_text(chain: Chain, palette: Palette) -> list[str]:
     """The sections, as lines."""
     return [
-        palette.bold(f"{chain.robot!r}: from root {chain.root!r} to tip {chain.tip!r}"),
+        palette.bold(f"{chain.robot!r}: from root {chain.root!r} to {named('tip', chain.tips)}"),
         f"{len(chain.joints)} moving joints, {len(chain.coordinates)} coordinates, "
         f"{moving_mass(chain):.6g} kg in motion, physics hash {physics_hash(chain)[:16]}",
         "",

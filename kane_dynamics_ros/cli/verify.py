@@ -118,7 +118,7 @@ def own_chain(arguments: argparse.Namespace, module: str, model: DynamicsModel) 
     """
     asked = arguments.tip or arguments.root or arguments.lock
     arguments.lock = arguments.lock or [f"{joint}={position!r}" for joint, position in model.locked.items()]
-    arguments.tip, arguments.root = arguments.tip or model.tip, arguments.root or model.root
+    arguments.tip, arguments.root = arguments.tip or model.tips, arguments.root or model.root
     try:
         chain = chain_of(arguments)
     except DescriptionError as error:

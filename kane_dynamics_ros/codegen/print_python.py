@@ -140,7 +140,7 @@ def description(name: str, derived: Derived, version: str, c_sha256: str) -> dic
         "urdf_hash": derived.urdf_hash,
         "c_sha256": c_sha256,
         "root": chain.root,
-        "tip": chain.tip,
+        "tips": chain.tips,
         "joint_names": chain.coordinates,
         "joints": joint_facts(chain),
         "bodies": tuple(joint.body for joint in chain.joints),

@@ -1,4 +1,4 @@
-"""The chain from a robot's root to a tip: its moving joints, each with the rigid body that it carries."""
+"""The chain from a robot's root to a tip, or the tree to several: moving joints with their bodies."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import cast
@@ -16,29 +16,33 @@ from kane_dynamics_ros.description.tree import (
     gravity_at,
     hold,
     leader_of,
+    moving_leaves,
     no_moving_joint,
     path_to,
     require_connected,
 )
 
 MAX_MOVING_JOINTS = 500
+WHOLE_ROBOT = "all"  # in the place of a tip: every leaf to which a moving joint leads
 
 
 def serial_chain(
     robot: Robot,
-    tip: str | None = None,
+    tip: str | Sequence[str] | None = None,
     *,
     root: str | None = None,
     lock: Mapping[str, float] | None = None,
     strict: bool = False,
 ) -> Chain:
-    """The chain of moving joints from ``root`` to ``tip``, each with the rigid body that it carries.
+    """The moving joints from ``root`` to a tip, or to several, each with the rigid body that it carries.
 
     ``root``: a link, by default the robot's root. What it does not carry is held still and left out, as the
     mobile base of an arm; gravity is turned into its axes where fixed joints lead to it. ``tip``: a link, by
-    default the leaf that the most moving joints lead to. ``lock``: joints held at the given position [rad] or
-    [m]. Links that do not move are left out; branches off the chain are lumped as rigid, their joints at 0 or
-    the limit nearest to 0. What was chosen, lumped, left out or deserves a warning is a finding.
+    default the leaf that the most moving joints lead to; or several, of which the first bears payload and
+    wrench; "all" is every leaf that moves, that of the most joints first. ``lock``: joints held at the given
+    position [rad] or [m]. Links that do not move are left out; branches off the chain are lumped as rigid,
+    their joints at 0 or the limit nearest to 0. What was chosen, lumped, left out or deserves a warning is a
+    finding.
 
     Raises ``DescriptionError`` for unknown names, a chain without moving joints, a floating or planar joint
     that is not locked, and, all together, for what is wrong with the numbers that the chain's motion depends
@@ -50,14 +54,18 @@ def serial_chain(
     held = hold(robot, lock, root)
     carried = robot if root is None else below_root(robot, root)
     default_tip = tip is None
-    tip = chosen_tip(carried, held.joints, notes) if tip is None else tip
+    tip, *branches = chosen_tips(carried, tip, held.joints, notes)
     path = path_to(robot, tip, root)
-    moving = moving_joints(carried, tip, path, held, notes)
+    wanted = [*path, *(joint for end in branches for joint in path_to(robot, end, root))]
+    moving = moving_joints(carried, tip, wanted, held, notes)
     gravity = gravity_at(robot, carried.root, held, notes)
     still, bodies = take_apart(carried, path, moving, held, notes)
     note_held(carried, held, notes)
     note_bodies(still, bodies, held, notes)
-    coordinates, followings = assign_coordinates(path, [body.joint for body in bodies], held.mimics, notes)
+    moved = [body.joint for body in bodies]
+    names = {joint.name for joint in wanted}
+    on_paths = [joint for joint in moved if joint.name in names]  # depth first: the order of the coordinates
+    coordinates, followings = assign_coordinates(on_paths, moved, held.mimics, notes)
     joints = tuple(chain_joint(body, followings[body.joint.name]) for body in bodies)
     judged = Notes(robot.source, strict=strict)
     judgement.judge_defects(bodies, placing_joints(still, bodies), carried, judged)
@@ -91,14 +99,25 @@ def serial_chain(
         findings=tuple(judged.findings),
         locked=tuple(lock.items()),
         gravity=gravity,
+        branches=tuple(branches),
     )
 
 
 # What moves, and what is held
 
 
-def chosen_tip(robot: Robot, still: Collection[str], notes: Notes) -> str:
-    """The default tip, noted."""
+def chosen_tips(
+    robot: Robot, asked: str | Sequence[str] | None, still: Collection[str], notes: Notes
+) -> list[str]:
+    """The tips that were asked for, each once; by default one, noted.
+
+    "all", unless a link has that name, stands for the leaves that move.
+    """
+    if asked is not None:
+        tips = list(dict.fromkeys([asked] if isinstance(asked, str) else asked))
+        if tips != [WHOLE_ROBOT] or any(link.name == WHOLE_ROBOT for link in robot.links):
+            return tips
+        return moving_leaves(robot, still) or [default_tip(robot, still)[0]]
     tip, count = default_tip(robot, still)
     notes.add(
         "KD602",
@@ -106,7 +125,7 @@ def chosen_tip(robot: Robot, still: Collection[str], notes: Notes) -> str:
         None,
         f"link {tip!r}",
     )
-    return tip
+    return [tip]
 
 
 def moving_joints(robot: Robot, tip: str, path: Sequence[Joint], held: HeldJoints, notes: Notes) -> set[str]:

@@ -149,9 +149,10 @@ class ChainJoint:
 
 @dataclass(frozen=True)
 class Chain:
-    """The moving joints from a root to a tip, and those that follow them: what the formulations take.
+    """The moving joints from a root to its tips, and those that follow them: what the formulations take.
 
     ``coordinates`` names the independent joints in order, root to tip: the model's joint order.
+    ``tip`` is the first of the tips, ``branches`` are the others: with them the chain is a tree.
     ``R_BT``, ``p_BoTo_B``: the tip frame in the frame of the body of joint ``tip_body``, an index.
     ``gravity``: free-fall acceleration in the axes of ``root`` [m/s^2]; the generated module's default.
     """
@@ -167,6 +168,12 @@ class Chain:
     findings: tuple[Finding, ...] = field(default=())
     locked: tuple[tuple[str, float], ...] = ()
     gravity: Vector = GRAVITY
+    branches: tuple[str, ...] = ()
+
+    @property
+    def tips(self) -> tuple[str, ...]:
+        """All links to which the chain leads, the tip first."""
+        return self.tip, *self.branches
 
     @property
     def rotor_inertia(self) -> tuple[float, ...]:

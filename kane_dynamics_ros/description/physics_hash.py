@@ -59,6 +59,8 @@ def physical_content(chain: Chain) -> dict[str, object]:
         "locked joints": chain.locked,
         "joints": tuple(joint.name for joint in chain.joints),
     }
+    if chain.branches:
+        content["branches"] = chain.branches
     if chain.gravity != GRAVITY:  # so that the hashes of all other chains stay what they were
         content["gravity"] = rounded(chain.gravity, least=1.0)
     if any(joint.parent != k - 1 for k, joint in enumerate(chain.joints)):  # else it goes without saying
@@ -112,7 +114,7 @@ class ModelOrigin(Protocol):
     @property
     def root(self) -> str: ...
     @property
-    def tip(self) -> str: ...
+    def tips(self) -> tuple[str, ...]: ...
     @property
     def locked(self) -> Mapping[str, float]: ...
     @property
@@ -128,11 +130,11 @@ class OriginCheck(NamedTuple):
 
 
 def check_origin(model: ModelOrigin, robot: Robot) -> OriginCheck:
-    """Whether ``model`` was generated from ``robot``: the same physics from root to tip, with its locks.
+    """Whether ``model`` was generated from ``robot``: the same physics from root to tips, with its locks.
 
     Raises ``DescriptionError`` where the robot has no such chain.
     """
-    return compare_origin(model, serial_chain(robot, model.tip, root=model.root, lock=model.locked))
+    return compare_origin(model, serial_chain(robot, model.tips, root=model.root, lock=model.locked))
 
 
 def compare_origin(model: ModelOrigin, chain: Chain) -> OriginCheck:

@@ -339,6 +339,25 @@ def default_tip(robot: Robot, locked: Collection[str]) -> tuple[str, int]:
     return tip, counts[tip]
 
 
+def moving_leaves(robot: Robot, locked: Collection[str]) -> list[str]:
+    """A leaf beyond each moving joint that leads to no other moving one; that of ``default_tip`` first."""
+    above = {joint.child: joint for joint in robot.joints}
+    below = children(robot.joints)
+    first, _ = default_tip(robot, locked)
+    leaves: dict[str, str] = {}  # by their last moving joint
+    inner: set[str] = set()
+    for leaf in [first, *(link.name for link in robot.links if link.name not in below)]:
+        link, last = leaf, ""
+        while link in above:
+            joint = above[link]
+            if joint.kind in MOVING and joint.name not in locked:
+                inner |= {joint.name} if last else set()
+                last = last or joint.name
+            link = joint.parent
+        leaves.setdefault(last, leaf)
+    return [leaf for last, leaf in leaves.items() if last and last not in inner]
+
+
 def path_to(robot: Robot, tip: str, root: str | None = None) -> list[Joint]:
     """The joints from ``root``, by default the robot's, to ``tip``.
 

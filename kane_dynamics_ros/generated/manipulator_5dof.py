@@ -16,7 +16,7 @@ MODEL = {'name': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
  'c_sha256': '8458e649becdce0fa5071063fb286b7a65e4801b5b30a216439f51cf4dc19291',
  'root': 'base',
- 'tip': 'tool',
+ 'tips': ('tool',),
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
  'joints': (('gamma_1', 'revolute', -3.1, 3.1, 2.0, 250.0, 1.0, 1.5, 0.0, 0.0),
             ('alpha_2', 'revolute', -0.8, 3.9, 2.0, 300.0, 1.0, 1.5, 0.0, 0.9),
@@ -2736,4 +2736,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "bdd2390262fd4f174b55193b2a889f079d8d168e6131d2228bfe3df700f4b99b"
+CONTENT_SHA256 = "a894b0ade878aa5eaad88d87fcee601cf6baeeb9703af88052cf8506a57b641c"

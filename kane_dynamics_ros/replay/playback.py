@@ -156,7 +156,7 @@ def write_view(
     Returns warnings too, of meshes not shown. Raises ``OutputFileError``.
     """
     given = {"xacro_arguments": xacro or {}} if estimated.description is None else {}
-    options = ViewOptions(model.root, model.tip, model.locked, given)
+    options = ViewOptions(model.root, model.tips, model.locked, given)
     try:
         robot = _robot(estimated.bag, estimated.description, urdf, options)
     except DescriptionError as error:

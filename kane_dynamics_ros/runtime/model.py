@@ -134,7 +134,7 @@ class DynamicsModel:
         joints: what the URDF says of each.
         bodies: the links that the joints move, each after the one that carries it.
         tip_body: the index of the body that the tip is fixed in.
-        root, tip: links.
+        root, tip: links; ``tips``: all to which the chain leads, the tip first.
         locked: joints held at a position [rad or m] when the module was generated.
         backend: "c" or "python".
         parameters: see ``Parameters``.
@@ -152,7 +152,8 @@ class DynamicsModel:
         self.bodies: tuple[str, ...] = tuple(facts["bodies"])
         self.tip_body: int = facts["tip_body"]
         self.root: str = facts["root"]
-        self.tip: str = facts["tip"]
+        self.tips: tuple[str, ...] = tuple(facts["tips"])
+        self.tip: str = self.tips[0]
         self.locked: Mapping[str, float] = dict(facts["locked"])
         self.urdf_hash: str = facts["urdf_hash"]
         self.backend = source.backend

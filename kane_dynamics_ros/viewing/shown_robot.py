@@ -1,7 +1,7 @@
 """The robot that a page shows: its URDF as text, its chain, its meshes."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ class ViewOptions:
     """
 
     root: str | None = None
-    tip: str | None = None
+    tip: str | Sequence[str] | None = None
     lock: Mapping[str, float] = field(default_factory=dict)
     loading: Mapping[str, Any] = field(default_factory=dict)
     meshes_from_anywhere: bool = False

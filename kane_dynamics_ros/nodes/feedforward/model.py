@@ -206,7 +206,7 @@ def _generated(model: DynamicsModel, description: str, cache: Path) -> Path:
 
     Runs ``kane_dynamics generate`` as a process of its own, so that SymPy never enters this one.
     """
-    of = __version__, description, model.root, model.tip, model.locked, _inertial(model)
+    of = __version__, description, model.root, model.tips, model.locked, _inertial(model)
     digest = hashlib.sha256(repr(of).encode()).hexdigest()[:16]
     folder = cache / digest
     module = folder / f"{model.name}.py"
@@ -228,7 +228,8 @@ def _run_generate(urdf: Path, model: DynamicsModel, folder: Path) -> None:
     locks = [word for joint, value in model.locked.items() for word in ("--lock", f"{joint}={value!r}")]
     command = module_command("kane_dynamics_ros", "generate", str(urdf))
     command += ["--inertial", _inertial(model)]
-    command += ["--root", model.root, "--tip", model.tip, *locks, "--name", model.name, "-o", str(folder)]
+    tips = [word for tip in model.tips for word in ("--tip", tip)]
+    command += ["--root", model.root, *tips, *locks, "--name", model.name, "-o", str(folder)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=GENERATION_TIMEOUT)
     except subprocess.TimeoutExpired:
