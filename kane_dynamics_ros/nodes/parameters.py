@@ -71,6 +71,13 @@ class Declaration:
         return text + (f" [{self.unit}]" if self.unit else "")
 
 
+def declarations(file: Path) -> tuple[Declaration, ...]:
+    """The parameters in a YAML file: of each name, the fields of its ``Declaration``."""
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    fields = ({**each, "choices": tuple(each.get("choices", ()))} for each in content.values())
+    return tuple(Declaration(name, **each) for name, each in zip(content, fields, strict=True))
+
+
 def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (), more: bool = False) -> None:
     """Declare every parameter of the table, with its descriptor. Raises ``RosParameterError``.
 
