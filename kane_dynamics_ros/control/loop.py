@@ -61,7 +61,8 @@ from kane_dynamics_ros.control.watches import (
 from kane_dynamics_ros.errors import NonFiniteError
 
 STOP_PERIODS = 20  # of the states: a stop that is shorter is none for a loop with delays
-STOPPED = 0.01  # [rad/s or m/s]: an arm that is slower stays where it is
+SLOW = 0.01  # [rad/s or m/s]: an arm that is slower stays where it is
+SLOW_STATES = 5  # in a row: at the turning point of an oscillation an arm is slow for a moment
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,7 @@ class ControlLoop:
         self._relapses = RelapseWatch()
         self._sent: tuple[Array, float] | None = None  # the last effort, and when [s]
         self._last_ns = 0  # of the last state
+        self._slow: int | None = None  # states in a row at which the arm was slow; None: it need not stop
 
     # Trajectories
 
@@ -242,7 +244,7 @@ class ControlLoop:
         Of some durations up to ``longest`` [s] the shortest for which the efforts are within their limits,
         and which has ``STOP_PERIODS`` of the states' ``period`` [s]; the longest where a limit is not known.
         """
-        state, settings = self.state, self.settings
+        state, settings, self._slow = self.state, self.settings, 0
         if not isinstance(state, Moving) or now_ns >= state.plan.end_ns or longest <= 0.0:
             return 0.0
         law = replace(settings.law, mode="feedforward")
@@ -263,18 +265,17 @@ class ControlLoop:
 
     @property
     def stopped(self) -> bool:
-        """Whether reference and arm rest, or the arm is not tracked."""
-        if not isinstance(self.state, Tracking) or self.last is None:
+        """Since ``stop``: whether reference and arm have come to rest, or the arm is not tracked."""
+        if not isinstance(self.state, Tracking):
             return True
-        slow = np.abs(self.last.qd).max() < STOPPED
-        return bool(slow) and self._last_ns >= self.state.plan.end_ns
+        return self._last_ns >= self.state.plan.end_ns and (self._slow or 0) >= SLOW_STATES
 
     # What changes from outside
 
     def forget(self, reason: str) -> None:
         """Drop the motion and the states, as after a jump of the clock; the next state is held."""
         self.goals.drop(reason)
-        self.state, self.last, self.seen = untracked(self.state), None, Seen()
+        self.state, self.last, self.seen, self._slow = untracked(self.state), None, Seen(), None
         for watch in (self.saturation, self._effect, self._relapses):
             watch.forget()
 
@@ -435,6 +436,8 @@ class ControlLoop:
         if self.saturation.lasts(clamped, names, time, longest):
             self._raise("saturation", time)
         self.last = ControlStep(reference, wanted, tau, q, qd)
+        if self._slow is not None:
+            self._slow = self._slow + 1 if np.abs(qd).max() < SLOW else 0
         return tau
 
     def watch(self, time: float) -> Array | None:

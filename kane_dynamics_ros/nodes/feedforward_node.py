@@ -25,7 +25,7 @@ from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.action import TrajectoryAction
 from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, PublisherConflicts
 from kane_dynamics_ros.nodes.feedforward.controller import Controller, NodeClock, on_jump_back
-from kane_dynamics_ros.nodes.feedforward.model import CheckError, DescriptionCheck
+from kane_dynamics_ros.nodes.feedforward.model import DescriptionCheck, ModelCheckError
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_observer, build_settings, joint_table
 from kane_dynamics_ros.nodes.feedforward.ros2_control import ControllerManagerFollower
 from kane_dynamics_ros.nodes.feedforward.trajectories import (
@@ -48,7 +48,7 @@ WATCH_PERIOD = 0.05  # [s]
 SWITCH_INTERVAL = 0.0002  # [s] after which work in the background lets a command through
 DIAGNOSTICS_EVERY = 20  # watches
 STATES_PERIOD = 0.0005  # [s] between looks for states while the arm is stopped
-STOP_GRACE = 0.3  # [s] for the states of a stop, beyond twice its time
+STOP_GRACE = 0.3  # [s] for the states of a stop, beyond its time
 CLOCK_GRACE = 2.0  # [s] that the first /clock may take
 
 
@@ -85,7 +85,7 @@ class FeedforwardNode(LifecycleNode):
             event_callbacks=subscription_events(self.get_logger(), "joint_states"),
         )
         self._intake = TrajectoryIntake(self, self._prepare)
-        self._action = TrajectoryAction(self, self._intake.submit, self._take_trajectories)
+        self._action = TrajectoryAction(self, self._intake, self._take_trajectories)
         self._annotation = BackgroundAnnotation(self, self._annotate)
         self.create_subscription(
             String,
@@ -165,8 +165,8 @@ class FeedforwardNode(LifecycleNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         controller = self._controller
         if controller is not None and (seconds := controller.begin_stop()):
-            self.get_logger().info(f"stopping along the reference within {seconds:.2f} s")
-            self._serve_states(lambda: controller.stopped, 2.0 * seconds + STOP_GRACE)
+            self.get_logger().info(f"stopping along the reference, within {seconds:.2f} s")
+            self._serve_states(lambda: controller.loop.stopped, seconds + STOP_GRACE)
         self._active = False
         self._inactive_because = "it was deactivated; activate it (ros2 lifecycle set)"
         gc.enable()
@@ -236,23 +236,25 @@ class FeedforwardNode(LifecycleNode):
         return TrajectoryError(f"the node is not active: {self._inactive_because}", "not_active")
 
     def _take_trajectories(self) -> None:
-        """Follow what is ready, if it was prepared for this controller."""
+        """Follow or cancel what is ready, if the controller is active."""
         while self._intake.ready:
-            candidate = self._intake.ready.popleft()
+            item = self._intake.ready.popleft()
             if self._active and self._controller is not None:
-                self._controller.follow(candidate)
+                if isinstance(item, Candidate):
+                    self._controller.follow(item)
+                else:
+                    self._controller.cancel(item)
                 self._publish_outcomes()
-            else:
-                why = (
-                    candidate.prepared
-                    if isinstance(candidate.prepared, TrajectoryError)
-                    else self._not_active()
-                )
-                self._publish_outcome(refusal(candidate.ticket, why))
+            elif isinstance(item, Candidate):
+                found = item.prepared
+                error = found if isinstance(found, TrajectoryError) else self._not_active()
+                self._publish_outcome(refusal(item.ticket, error))
 
-    def _annotate(self, request: TrajectoryRequest) -> TrajectoryRequest | None:
+    def _annotate(
+        self, request: TrajectoryRequest, abandoned: Callable[[], bool]
+    ) -> TrajectoryRequest | None:
         """In the thread of annotations."""
-        return None if self._controller is None else self._controller.annotate(request)
+        return None if self._controller is None else self._controller.annotate(request, abandoned)
 
     def _publish_outcomes(self) -> None:
         """Publish and log what has become of trajectories."""
@@ -278,7 +280,7 @@ class FeedforwardNode(LifecycleNode):
         """Stop when the model in use turned out to be stale, and go on with a fresh one if there is one."""
         found = self._description.outcome()
         if isinstance(found, KaneDynamicsError):
-            if isinstance(found, CheckError):
+            if isinstance(found, ModelCheckError) and found.code == "fault":
                 self.get_logger().error(found.details)
             self.get_logger().error(f"robot_description changed, so the output stops: {found}")
             self._unconfigure()

@@ -268,9 +268,9 @@ def _model_of(name: str, description: str | None, values: Values) -> DynamicsMod
     try:
         return feedforward_model.checked_model(name, description, False, "", "python")
     except KaneDynamicsError as error:
-        if isinstance(error, feedforward_model.StaleModelError) and values["urdf"].endswith(".xacro"):
+        if getattr(error, "code", "") == "stale" and values["urdf"].endswith(".xacro"):
             remedy = "or give xacro_arguments:='name:=value ...' as the model was generated with (--xacro)"
-            error = feedforward_model.StaleModelError(error.model, error.differences, remedy)
+            error = feedforward_model.ModelCheckError(f"{error}, {remedy}", "stale")
         if values["model"] or not is_shipped(name):
             raise error from None
         allowed = f"the module generated from {values['urdf']} (kane_dynamics generate)"

@@ -580,7 +580,7 @@ def test_a_stop_comes_to_rest_on_the_path_without_a_jump_and_within_the_effort_l
         np.testing.assert_allclose(
             moved, direction * (moved @ direction) / (direction @ direction), atol=1e-6
         )
-    arm.step(q=stopped[-1].reference[0])
+    arm.steps(0.005, q=stopped[-1].reference[0])
     assert arm.loop.stopped
 
 
@@ -868,5 +868,8 @@ def test_an_arm_has_stopped_when_it_rests_itself():
     assert not arm.loop.stopped
     arm.steps(seconds + 0.01, qd=np.full(N, 0.02))
     assert not arm.loop.stopped
-    arm.step(qd=np.full(N, 0.005))
+    arm.steps(0.004, qd=np.full(N, 0.005))
+    assert not arm.loop.stopped  # it may be about to turn
+    arm.step(qd=np.full(N, -0.02))
+    arm.steps(0.005, qd=np.full(N, -0.005))
     assert arm.loop.stopped

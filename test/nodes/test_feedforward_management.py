@@ -255,4 +255,4 @@ def test_a_misspelt_parameter_is_warned_of_once_with_the_one_that_was_meant(star
 def test_a_path_where_the_description_should_be_is_said_so(start):
     node, lab = start("-p", "description_check:=required", urdf="/opt/robots/arm.urdf")
     lab.wait_for(lambda: "cannot configure" in node.log)
-    assert "it must be the file's text, not its path" in node.log
+    assert "the text must be there, not the path of a file" in node.log

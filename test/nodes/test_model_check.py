@@ -13,11 +13,8 @@ from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.nodes.feedforward.model import (
-    CheckError,
     DescriptionCheck,
-    ForeignModelError,
-    GenerationError,
-    StaleModelError,
+    ModelCheckError,
     check_model,
     checked_model,
 )
@@ -66,12 +63,10 @@ def test_what_is_not_physics_does_not_matter():
 
 @pytest.mark.parametrize(("urdf", "difference"), DIFFERENCES.values(), ids=DIFFERENCES)
 def test_what_differs_is_named(urdf, difference):
-    with pytest.raises(StaleModelError) as caught:
+    with pytest.raises(ModelCheckError, match="'manipulator_5dof'") as caught:
         check_model(MODEL, urdf)
-    assert str(caught.value) == (
-        f"model 'manipulator_5dof' was not generated from this robot_description: {difference}; generate it "
-        "again (kane_dynamics generate), or set generate_when_stale to true"
-    )
+    assert (caught.value.code, caught.value.differences) == ("stale", (difference,))
+    assert difference in str(caught.value)
 
 
 def test_a_model_of_another_robot_is_told_as_that():
@@ -80,18 +75,19 @@ def test_a_model_of_another_robot_is_told_as_that():
         for before, after in changes:
             assert before in urdf
             urdf = urdf.replace(before, after)
-        with pytest.raises((ForeignModelError, StaleModelError), match="another robot"):
+        with pytest.raises(ModelCheckError, match="another robot") as caught:
             check_model(MODEL, urdf)
+        assert caught.value.code in ("foreign", "stale")
 
 
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path):
     occupied = tmp_path / "file"
     occupied.write_text("")
-    with pytest.raises(GenerationError) as caught:
+    with pytest.raises(ModelCheckError) as caught:
         checked_model("manipulator_5dof", DIFFERENCES["mass"][0], True, str(occupied))
-    text = str(caught.value)
-    assert text.startswith(f"cannot generate a fresh model from robot_description: {occupied}/")
-    assert text.endswith(": Not a directory; set model_cache to a folder to write in")
+    assert caught.value.code == "generation"
+    assert f"{occupied}/" in str(caught.value)
+    assert "Not a directory" in str(caught.value)
 
 
 def test_a_model_with_a_root_and_locked_joints_is_recognised(tmp_path: Path):
@@ -101,8 +97,9 @@ def test_a_model_with_a_root_and_locked_joints_is_recognised(tmp_path: Path):
     model = load_model(files[0], backend="python")
     check_model(model, URDF)
     heavier = changed('<mass value="3"/>', '<mass value="4"/>')
-    with pytest.raises(StaleModelError):
+    with pytest.raises(ModelCheckError) as caught:
         check_model(model, heavier)
+    assert caught.value.code == "stale"
     fresh = checked_model(str(files[0]), heavier, generate=True, cache=str(tmp_path / "cache"))
     assert (fresh.root, fresh.tip, fresh.locked) == (model.root, model.tip, model.locked)
     check_model(fresh, heavier)
@@ -120,7 +117,8 @@ def test_a_fault_in_the_check_itself_is_an_outcome_with_its_traceback(monkeypatc
     while (found := check.outcome()) is None:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert isinstance(found, CheckError)
+    assert isinstance(found, ModelCheckError)
+    assert found.code == "fault"
     assert "ZeroDivisionError: of the test" in str(found)
     assert "Traceback" in found.details
 

@@ -3,6 +3,7 @@
 import random
 import struct
 import threading
+import time
 from array import array
 from types import SimpleNamespace
 
@@ -16,7 +17,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kane_dynamics_ros.control.goals import Ticket
 from kane_dynamics_ros.control.loop import Candidate
-from kane_dynamics_ros.nodes.feedforward.trajectories import TrajectoryIntake
+from kane_dynamics_ros.control.validation import TrajectoryError
+from kane_dynamics_ros.nodes.feedforward.trajectories import Preparation
 from kane_dynamics_ros.nodes.messages import request_from
 from kane_dynamics_ros.nodes.serialized import (
     SerializedMessageError,
@@ -97,70 +99,127 @@ def test_a_count_of_points_that_cannot_be_is_refused_without_filling_the_memory(
         request_from_bytes(b"\x00\x01\x00\x00" + body)
 
 
-# A stop does not wait for a long trajectory that is still being prepared.
+# The queue of trajectories that are prepared in the background.
+
+
+class Prepared:
+    """A queue whose preparations wait for each other's ``go_on``, and what they said."""
+
+    def __init__(self, bad=(), slow=True):
+        self.begun, self.go_on, self.seen, self.errors = threading.Event(), threading.Event(), [], []
+        self.bad = bad
+        if not slow:
+            self.go_on.set()
+        self.queue = Preparation(self.prepare, self)
+
+    def error(self, text, **_):
+        self.errors.append(text)
+
+    def prepare(self, request, number, goal):
+        if request.points:
+            self.begun.set()
+            assert self.go_on.wait(20.0)
+        self.seen.append(number)
+        if number in self.bad:
+            return Candidate(Ticket(number), TrajectoryError("bad", "no_points"))
+        return Candidate(Ticket(number), None)
+
+    def submit(self, points, stamp=0):
+        return self.queue.submit(SimpleNamespace(points=[None] * points, stamp_ns=stamp, label=""))
+
+    def wait(self, count):
+        """What is ready, once it is so many: numbers, with the code of a refusal or cancel."""
+        deadline = time.monotonic() + 20.0
+        while len(self.queue.ready) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        time.sleep(0.02)
+        return [self.told(each) for each in self.queue.ready]
+
+    @staticmethod
+    def told(item):
+        if isinstance(item, int):
+            return item, "cancel"
+        return item.ticket.number, getattr(item.prepared, "code", "")
+
+
+LONG = 10_000
 
 
 def test_a_stop_overtakes_a_trajectory_that_is_being_prepared():
-    begun, go_on = threading.Event(), threading.Event()
-
-    def prepare(request, number, goal):
-        if request.points:
-            begun.set()
-            assert go_on.wait(20.0)
-        return Candidate(Ticket(number), None)
-
-    intake = intake_without_ros(prepare)
-    long = SimpleNamespace(points=[None] * 10_000, stamp_ns=0, label="")
-    assert intake.submit(long) == 1
-    assert begun.wait(20.0)
-    assert intake.submit(SimpleNamespace(points=[], stamp_ns=0, label="")) == 2
-    (stop,) = intake.ready
-    assert (stop.ticket.number, stop.prepared) == (2, None)
-    go_on.set()
-    intake._worker.shutdown()
-    late = intake.ready[-1]
-    assert late.ticket.number == 1
-    assert late.prepared.code == "overtaken"
+    prepared = Prepared()
+    assert prepared.submit(LONG) == 1
+    assert prepared.begun.wait(20.0)
+    prepared.submit(LONG)
+    assert prepared.submit(0) == 3
+    assert prepared.wait(2) == [(2, "overtaken"), (3, "")]
+    prepared.go_on.set()
+    assert prepared.wait(3)[2:] == [(1, "overtaken")]
+    prepared.queue.finish()
 
 
-def test_a_short_trajectory_does_not_overtake_a_long_one():
-    go_on = threading.Event()
+def test_a_short_trajectory_does_not_overtake_a_long_one_that_is_being_prepared():
+    prepared = Prepared()
+    prepared.submit(LONG)
+    assert prepared.begun.wait(20.0)
+    prepared.submit(1)
+    prepared.go_on.set()
+    assert prepared.wait(2) == [(1, ""), (2, "")]
 
-    def prepare(request, number, goal):
-        if number == 1:
-            assert go_on.wait(20.0)
-        return Candidate(Ticket(number), None)
 
-    intake = intake_without_ros(prepare)
-    for count in (10_000, 1):
-        intake.submit(SimpleNamespace(points=[None] * count, stamp_ns=0, label=""))
-    go_on.set()
-    intake._worker.shutdown()
-    assert [each.ticket.number for each in intake.ready] == [1, 2]
+def test_of_many_that_wait_the_newest_is_prepared_and_what_it_replaces_is_skipped():
+    prepared = Prepared(bad=(5,))
+    for points, stamp in ((LONG, 0), (LONG, 0), (LONG, 7), (LONG, 0), (1, 0), (LONG, 9)):
+        prepared.submit(points, stamp)
+        assert prepared.begun.wait(20.0)
+    prepared.go_on.set()
+    # the newest without a stamp is bad and replaces nothing, the one before it replaces all before itself
+    assert prepared.wait(6) == [
+        (1, ""),
+        (5, "no_points"),
+        (2, "overtaken"),
+        (3, "overtaken"),
+        (4, ""),
+        (6, ""),
+    ]
+    assert prepared.seen == [1, 5, 4, 6]
+
+
+def test_what_waits_is_bounded_and_the_newest_stays(monkeypatch):
+    monkeypatch.setattr("kane_dynamics_ros.nodes.feedforward.trajectories.MOST_POINTS", 2 * LONG)
+    prepared = Prepared()
+    for k in range(60):
+        prepared.submit(LONG if k < 59 else 5 * LONG, stamp=1 + k)
+        assert prepared.begun.wait(20.0)
+        assert len(prepared.queue._waiting) <= 2
+    prepared.go_on.set()
+    found = prepared.wait(60)
+    assert [number for number, code in found if not code] == [1, 60]
+    assert {code for _, code in found} == {"", "overtaken"}
+
+
+def test_a_trajectory_is_cancelled_wherever_it_is():
+    prepared = Prepared()
+    for k in range(4):
+        prepared.submit(LONG, stamp=1 + k)
+        assert prepared.begun.wait(20.0)
+    prepared.queue.cancel(1)  # it is being prepared
+    prepared.queue.cancel(3)  # it waits
+    prepared.go_on.set()
+    assert prepared.wait(4) == [(3, "overtaken"), (1, "overtaken"), (2, ""), (4, "")]
+    prepared.queue.cancel(2)  # it is ready, or followed already
+    assert prepared.wait(5)[4:] == [(2, "cancel")]
 
 
 def test_a_fault_while_preparing_refuses_the_trajectory_and_is_logged_with_its_traceback():
     def prepare(request, number, goal):
         raise ZeroDivisionError("of the test")
 
-    intake = intake_without_ros(prepare)
-    intake.submit(SimpleNamespace(points=[None], stamp_ns=0, label="mine"))
-    (candidate,) = intake.ready
+    prepared = Prepared()
+    queue = Preparation(prepare, prepared)
+    queue.submit(SimpleNamespace(points=[None], stamp_ns=0, label="mine"))
+    (candidate,) = queue.ready
     assert candidate.ticket == Ticket(1, 0, "mine")
+    assert candidate.prepared.code == "fault"
     assert "ZeroDivisionError: of the test" in str(candidate.prepared)
-    assert "Traceback" in intake._logger.errors[0]
-
-
-class Logger:
-    def __init__(self):
-        self.errors = []
-
-    def error(self, text):
-        self.errors.append(text)
-
-
-def intake_without_ros(prepare):
-    """The intake with its worker, without subscription and receiving thread."""
-    intake = TrajectoryIntake.__new__(TrajectoryIntake)
-    intake._begin(prepare, Logger())
-    return intake
+    assert "Traceback" in prepared.errors[0]

@@ -134,7 +134,10 @@ class Intake:
     """Numbers what is submitted; ``refused`` goals are refused when they are taken."""
 
     def __init__(self):
-        self.submitted, self.refused, self.action = [], (), None
+        self.submitted, self.cancelled, self.refused, self.action = [], [], (), None
+
+    def cancel(self, number):
+        self.cancelled.append(number)
 
     def submit(self, request, goal):
         self.submitted.append((request, goal))
@@ -150,7 +153,7 @@ class Intake:
 def intake():
     intake = Intake()
     node = SimpleNamespace(executor=SimpleNamespace(wake=lambda: None))
-    intake.action = TrajectoryAction(node, intake.submit, intake.take, Action, Server)
+    intake.action = TrajectoryAction(node, intake, intake.take, Action, Server)
     return intake
 
 
@@ -212,16 +215,15 @@ def test_a_goal_is_a_trajectory_and_succeeds_with_it(action, intake):
     np.testing.assert_allclose(feedback.error.velocities, [0.1, 0.2])
 
 
-def test_cancelling_a_goal_stops_the_arm(action, intake):
+def test_cancelling_a_goal_drops_its_trajectory_and_no_other(action, intake):
     handle = accepted(action, Handle(goal()))
 
     def cancel():
         assert action._server.cancel(handle) == CancelResponse.ACCEPT
-        action.on_outcome(TrajectoryOutcome(Ticket(1), "dropped", "stopped by trajectory 2", "stopped"))
+        action.on_outcome(TrajectoryOutcome(Ticket(1), "dropped", "cancelled", "cancelled"))
 
     result = asyncio.run(run(action, handle, lambda: None, cancel))
-    stop, of_goal = intake.submitted[1]
-    assert (tuple(stop.points), of_goal) == ((), None)
+    assert (len(intake.submitted), intake.cancelled) == (1, [1])
     assert (handle.ending, result.error_code) == ("canceled", 0)
 
 

@@ -6,7 +6,7 @@ A goal is a trajectory like any other, with a number; what becomes of it is the 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
@@ -58,7 +58,12 @@ def _code(outcome: TrajectoryOutcome) -> int:
     return codes.get(outcome.cause, INVALID_GOAL)
 
 
-Submit = Callable[[TrajectoryRequest, Any], int]
+class Intake(Protocol):
+    """Prepares trajectories: numbers a request with the goal that it came with, or cancels it."""
+
+    def submit(self, request: TrajectoryRequest, goal: Any = None) -> int: ...
+
+    def cancel(self, number: int) -> None: ...
 
 
 @dataclass
@@ -74,21 +79,21 @@ class OpenGoal:
 class TrajectoryAction:
     """The action's server.
 
-    ``submit`` takes a request with the goal that it came with, and numbers it; ``take`` lets what is prepared
-    be followed at once, so that ``on_outcome`` is told before the goal is answered. So a goal is rejected for
-    everything for which a trajectory is refused; but one that is too long to be prepared at once is accepted,
-    and aborted if it is refused later.
+    ``intake`` prepares the trajectories; ``take`` lets what is prepared be followed at once, so that
+    ``on_outcome`` is told before the goal is answered. So a goal is rejected for everything for which a
+    trajectory is refused; but one that is too long to be prepared at once is accepted, and aborted if it is
+    refused later.
     """
 
     def __init__(
         self,
         node: Node,
-        submit: Submit,
+        intake: Intake,
         take: Callable[[], None],
         action: Any = FollowJointTrajectory,
         server: Any = ActionServer,
     ) -> None:
-        self._node, self._submit, self._take, self._action = node, submit, take, action
+        self._node, self._intake, self._take, self._action = node, intake, take, action
         self._open: dict[int, OpenGoal] = {}  # by the trajectory's number
         self._server: Any = None
         if action is not None:
@@ -142,7 +147,7 @@ class TrajectoryAction:
 
     def _judge(self, goal: Any) -> GoalResponse:
         """Submit the goal's trajectory, and reject the goal if that is refused."""
-        number = self._submit(request_from(goal.trajectory), goal)
+        number = self._intake.submit(request_from(goal.trajectory), goal)
         opened = self._open[number] = OpenGoal(goal, Future())
         self._take()
         ended = opened.ended.result() if opened.ended.done() else None
@@ -158,11 +163,11 @@ class TrajectoryAction:
         handle.execute()
 
     def _cancel(self, handle: Any) -> CancelResponse:
-        """Stop, if the goal's trajectory is still followed."""
-        for opened in list(self._open.values()):
+        """Drop the goal's trajectory alone, if it is still followed or waits."""
+        for number, opened in list(self._open.items()):
             if opened.handle is handle and not opened.ended.done():
                 opened.cancelling = True
-                self._submit(TrajectoryRequest((), ()), None)
+                self._intake.cancel(number)
                 self._take()
         return CancelResponse.ACCEPT
 

@@ -293,6 +293,10 @@ class Controller:
         with suppress(TrajectoryError):
             self.loop.accept(candidate, self._clock.now_ns())
 
+    def cancel(self, number: int) -> None:
+        """Drop one trajectory, as its sender asks."""
+        self.loop.cancel(number, self._clock.now_ns())
+
     def missing(self) -> list[str]:
         """The joints of which there is no fresh state."""
         return self.reader.missing(self._clock.steady())
@@ -304,12 +308,12 @@ class Controller:
         self.external.look_for_subscribers()
         self.reader.wants_effort = self.external.running and self.external.measured
 
-    def annotate(self, request: TrajectoryRequest) -> TrajectoryRequest:
+    def annotate(self, request: TrajectoryRequest, abandoned: Callable[[], bool]) -> TrajectoryRequest:
         """The trajectory with efforts. Raises ``TrajectoryError``."""
         settings = self.loop.settings
         accuracy = Accuracy(self.values["annotate.error"] or None, int(self.values["annotate.max_points"]))
         limits = motion_limits(self.model.joints, None) if settings.reference_limits == "reject" else None
-        return annotate(request, settings.law, settings.effort_limits, accuracy, limits)
+        return annotate(request, settings.law, settings.effort_limits, accuracy, limits, abandoned)
 
     def shift_clock(self, step_ns: int) -> bool:
         """After a step of the system clock; whether the motion was dropped."""
@@ -324,18 +328,19 @@ class Controller:
         self.external.forget()
 
     def begin_stop(self) -> float:
-        """Come to rest along the reference where ``safety.on_deactivate`` says so; how long it takes [s]."""
-        if self.values["safety.on_deactivate"] != "stop_and_hold":
-            return 0.0
-        seconds = self.loop.stop(self._clock.now_ns(), self.values["safety.stop_time"])
-        if seconds and self._clock.simulated:
-            self.reader.timeout = 0.0  # nobody hears /clock meanwhile: the states' stamps tell the time
-        return seconds
+        """Come to rest along the reference where ``safety.on_deactivate`` says so; for how long at most [s].
 
-    @property
-    def stopped(self) -> bool:
-        """Whether reference and arm rest, or the arm is not tracked any more."""
-        return self.loop.stopped
+        The reference rests within ``safety.stop_time``; the arm gets as long again to come to rest too.
+        """
+        longest = self.values["safety.stop_time"]
+        if self.values["safety.on_deactivate"] != "stop_and_hold" or not longest:
+            return 0.0
+        seconds = self.loop.stop(self._clock.now_ns(), longest, self.reader.period_ns / SECOND_NS)
+        if self.loop.stopped:
+            return 0.0
+        if self._clock.simulated:
+            self.reader.timeout = 0.0  # nobody hears /clock meanwhile: the states' stamps tell the time
+        return seconds + float(longest)
 
     def leave_safe(self) -> None:
         """Send the last command, and wait until its subscribers have it."""

@@ -5,7 +5,7 @@ import os
 import subprocess
 import threading
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,63 +25,16 @@ PER_BODY = ("mass", *("first moment",) * 3, *("inertia",) * 6)
 GENERATION_TIMEOUT = 60.0  # [s]
 
 
-class StaleModelError(KaneDynamicsError):
-    """The model and robot_description describe different robots."""
+class ModelCheckError(KaneDynamicsError):
+    """The model and robot_description do not go together.
 
-    def __init__(self, model: str, differences: Sequence[str], remedy: str = "") -> None:
-        self.model, self.differences = model, tuple(differences)
-        super().__init__(
-            f"model {model!r} was not generated from this robot_description: {'; '.join(differences)}; "
-            "generate it again (kane_dynamics generate), or set generate_when_stale to true"
-            f"{', ' if remedy else ''}{remedy}"
-        )
+    Codes: ``stale`` (another robot, or another state of it: ``differences``), ``foreign`` (a link or joint of
+    the model's is missing), ``not_urdf``, ``not_received``, ``generation`` (no fresh model could be made),
+    and ``fault``, one of this package, with its traceback in ``details``.
+    """
 
-
-class ForeignModelError(KaneDynamicsError):
-    """robot_description lacks a link or joint between which, or with which, the model was generated."""
-
-    def __init__(self, model: str, difference: DescriptionError) -> None:
-        super().__init__(
-            f"model {model!r} was generated from another robot than this robot_description: {difference}; "
-            "give the model of this robot (kane_dynamics generate writes one)"
-        )
-
-
-class NotUrdfTextError(KaneDynamicsError):
-    """robot_description holds something else, a path as a rule."""
-
-    def __init__(self, found: str) -> None:
-        super().__init__(
-            f"robot_description is {shortened(found, 80)}, which is no URDF: it must be the file's text, "
-            "not its path"
-        )
-
-
-class DescriptionNotReceivedError(KaneDynamicsError):
-    """The description is required and has not come."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "no robot_description has come yet; start robot_state_publisher, or set description_check to "
-            "when_received or off"
-        )
-
-
-class GenerationError(KaneDynamicsError):
-    """A fresh model was asked for and could not be made."""
-
-    def __init__(self, reason: str) -> None:
-        super().__init__(f"cannot generate a fresh model from robot_description: {reason}")
-
-
-class CheckError(KaneDynamicsError):
-    """The comparison failed by a fault of this package; ``details`` is its traceback."""
-
-    def __init__(self, error: Exception) -> None:
-        self.details = "".join(traceback.format_exception(error))
-        super().__init__(
-            f"the model could not be compared with it: {type(error).__name__}: {error}; please report this"
-        )
+    differences: tuple[str, ...] = ()
+    details = ""
 
 
 class DescriptionCheck:
@@ -95,7 +48,11 @@ class DescriptionCheck:
         """The model, checked as far as ``description_check`` wants it. Raises ``KaneDynamicsError``."""
         check = values["description_check"]
         if check == "required" and self.text is None:
-            raise DescriptionNotReceivedError
+            raise ModelCheckError(
+                "no robot_description has come yet; start robot_state_publisher, or set description_check to "
+                "when_received or off. It is a topic, not a parameter of this node",
+                "not_received",
+            )
         description = None if check == "off" else self.text
         generate, cache = values["generate_when_stale"], values["model_cache"]
         return checked_model(values["model"], description, generate, cache, values["backend"])
@@ -116,7 +73,10 @@ class DescriptionCheck:
         except KaneDynamicsError as error:
             outcome.append(error)
         except Exception as error:  # an unchecked model must not go on
-            outcome.append(CheckError(error))
+            what = f"{type(error).__name__}: {error}"
+            why = f"the model could not be compared with it: {what}; please report this"
+            details = "".join(traceback.format_exception(error))
+            outcome.append(ModelCheckError(why, "fault", details=details))
 
 
 def checked_model(
@@ -130,11 +90,15 @@ def checked_model(
     if description is None:
         return model
     if "<" not in description:
-        raise NotUrdfTextError(description)
+        raise ModelCheckError(
+            f"robot_description is {shortened(description, 80)}, which is no URDF: the text must be "
+            "there, not the path of a file",
+            "not_urdf",
+        )
     try:
         check_model(model, description)
-    except StaleModelError:
-        if not generate:
+    except ModelCheckError as error:
+        if not generate or error.code != "stale":
             raise
         model = load_model(_generated(model, description, _cache_folder(cache)), backend=backend)
         check_model(model, description)
@@ -145,7 +109,7 @@ def checked_model(
 
 
 def check_model(model: DynamicsModel, description: str) -> None:
-    """Compare physics hashes. Raises ``StaleModelError``, ``ForeignModelError``, ``DescriptionError``.
+    """Compare physics hashes. Raises ``ModelCheckError``, ``DescriptionError``.
 
     ``model`` is as it was loaded, its parameters not changed.
     """
@@ -155,9 +119,19 @@ def check_model(model: DynamicsModel, description: str) -> None:
     except DescriptionError as error:
         if error.code != "KD601":  # not the model's root, tip or a joint that it locks
             raise
-        raise ForeignModelError(model.name, error) from error
+        raise ModelCheckError(
+            f"model {model.name!r} was generated from another robot than this robot_description: {error}; "
+            "give the model of this robot (kane_dynamics generate writes one)",
+            "foreign",
+        ) from error
     if not origin.matches:
-        raise StaleModelError(model.name, tuple(_differences(model, origin.chain)))
+        differences = tuple(_differences(model, origin.chain))
+        raise ModelCheckError(
+            f"model {model.name!r} was not generated from this robot_description: {'; '.join(differences)}; "
+            "generate it again (kane_dynamics generate), or set generate_when_stale to true",
+            "stale",
+            differences=differences,
+        )
 
 
 def _differences(model: DynamicsModel, chain: Chain) -> Iterator[str]:
@@ -217,9 +191,8 @@ def _generated(model: DynamicsModel, description: str, cache: Path) -> Path:
         urdf = folder / "robot_description.urdf"
         urdf.write_text(description, encoding="utf-8")
     except OSError as error:
-        raise GenerationError(
-            f"{error.filename}: {error.strerror}; set model_cache to a folder to write in"
-        ) from None
+        why = f"{error.filename}: {error.strerror}; set model_cache to a folder to write in"
+        raise _not_generated(why) from None
     _run_generate(urdf, model, folder)
     return module
 
@@ -233,11 +206,13 @@ def _run_generate(urdf: Path, model: DynamicsModel, folder: Path) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=GENERATION_TIMEOUT)
     except subprocess.TimeoutExpired:
-        raise GenerationError(f"it took more than {GENERATION_TIMEOUT:g} s") from None
+        raise _not_generated(f"it took more than {GENERATION_TIMEOUT:g} s") from None
     if done.returncode:
-        raise GenerationError(
-            done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no reason given"
-        )
+        raise _not_generated((done.stderr.strip() or "no reason given").splitlines()[-1])
+
+
+def _not_generated(why: str) -> ModelCheckError:
+    return ModelCheckError(f"cannot generate a fresh model from robot_description: {why}", "generation")
 
 
 def _inertial(model: DynamicsModel) -> str:

@@ -4,12 +4,14 @@ A long trajectory takes longer than a command may wait. So one thread takes mess
 and prepares them block by block, and the thread of the commands only joins what is ready to the running plan.
 """
 
+import math
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.guard_condition import GuardCondition
@@ -25,71 +27,152 @@ from kane_dynamics_ros.nodes.messages import OUTPUT_QOS, STATUS_QOS, TRAJECTORY_
 from kane_dynamics_ros.nodes.process import OwnThread, new_wait_set
 from kane_dynamics_ros.nodes.serialized import bytes_from_request, request_from_bytes, take
 
+MOST_POINTS = 400_000  # of trajectories that wait; a point of seven joints takes some 200 bytes
+MOST_ANNOTATIONS = 4  # that wait
+REPEAT = 1.0  # [s] between two log lines of what a stream may cause at any rate
+MOST_REFUSALS = 5  # in the log in that time
+
 Prepare = Callable[[TrajectoryRequest, int, Any], Candidate]
 
 
-class TrajectoryIntake:
-    """Takes ``joint_trajectory``; what was prepared is in ``ready``, in the order in which it came.
+class Waiting(NamedTuple):
+    """A trajectory that waits to be prepared; ``goal`` is the action's, or None."""
 
-    A trajectory without points, a request to stop, overtakes those that are still being prepared; they are
-    refused. ``prepare`` is called in other threads, with the request, its number and the action's goal that
-    it came with.
+    number: int
+    request: TrajectoryRequest
+    goal: Any
+
+
+class Preparation:
+    """Prepares trajectories in a thread of its own; ``ready`` has what is to be followed, in order.
+
+    A number in ``ready`` is that of a trajectory before it that is to be cancelled. A trajectory without
+    points, a request to stop, overtakes those that are still being prepared; one without a stamp those that
+    wait, for it will replace them: they are refused. A newer one that turns out to be bad replaces nothing.
+    ``prepare`` is called in other threads, with the request, its number and the action's goal that it came
+    with.
     """
 
+    def __init__(self, prepare: Prepare, logger: RcutilsLogger) -> None:
+        self.ready: deque[Candidate | int] = deque()
+        self._prepare, self._logger = prepare, logger
+        self._changed = threading.Condition()  # guards what follows
+        self._waiting: list[Waiting] = []
+        self._current: int | None = None  # the number that is being prepared
+        self._refused: str = ""  # why the current one is not followed
+        self._received = 0
+        self._ended = False
+        self._thread = threading.Thread(target=self._work, name="prepare", daemon=True)
+        self._thread.start()
+
+    def submit(self, request: TrajectoryRequest, goal: Any = None) -> int:
+        """Prepare a request, at once if it is short; its number."""
+        with self._changed:
+            self._received += 1
+            item = Waiting(self._received, request, goal)
+            if not request.points and goal is None:
+                why = f"trajectory {item.number} asked to stop before this one was ready"
+                self._refuse_before(item.number, why)
+                self._refused = why
+            elif self._waiting or self._current is not None or len(request.points) > BLOCK:
+                self._waiting.append(item)
+                while len(self._waiting) > 1 and self._points_waiting() > MOST_POINTS:
+                    self._refuse_before(self._waiting[1].number, "too many trajectories wait")
+                self._changed.notify()
+                return item.number
+        self.ready.append(self._prepared(item))
+        return item.number
+
+    def cancel(self, number: int) -> None:
+        """Drop a trajectory, wherever it is."""
+        with self._changed:
+            for item in self._waiting:
+                if item.number == number:
+                    self._waiting.remove(item)
+                    self._refuse(item, "cancelled before it was ready")
+                    return
+            if self._current == number:
+                self._refused = "cancelled before it was ready"
+            else:
+                self.ready.append(number)
+
+    def finish(self) -> None:
+        """End the thread; what waits is dropped."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._ended)
+                if self._ended:
+                    return
+                unstamped = [item for item in self._waiting if not item.request.stamp_ns]
+                item = unstamped[-1] if unstamped else self._waiting[0]
+                self._waiting.remove(item)
+                self._current, self._refused = item.number, ""
+            candidate = self._prepared(item)
+            with self._changed:
+                if self._refused:
+                    self._refuse(item, self._refused)
+                else:
+                    if unstamped and not isinstance(candidate.prepared, TrajectoryError):
+                        self._refuse_before(item.number, f"replaced by trajectory {item.number}")
+                    self.ready.append(candidate)
+                self._current = None
+
+    def _points_waiting(self) -> int:
+        return sum(len(item.request.points) for item in self._waiting)
+
+    def _refuse_before(self, number: int, why: str) -> None:
+        older = [item for item in self._waiting if item.number < number]
+        self._waiting = self._waiting[len(older) :]
+        for item in older:
+            self._refuse(item, why)
+
+    def _refuse(self, item: Waiting, why: str) -> None:
+        self.ready.append(_refused(item, TrajectoryError(why, "overtaken")))
+
+    def _prepared(self, item: Waiting) -> Candidate:
+        try:
+            return self._prepare(item.request, item.number, item.goal)
+        except Exception as error:
+            log_fault(self._logger, "joint_trajectory", error)
+            why = f"it could not be read: {type(error).__name__}: {error}; the log has more"
+            return _refused(item, TrajectoryError(why, "fault"))
+
+
+def _refused(item: Waiting, error: TrajectoryError) -> Candidate:
+    return Candidate(Ticket(item.number, item.request.stamp_ns, item.request.label), error)
+
+
+class TrajectoryIntake(Preparation):
+    """Takes ``joint_trajectory`` in a thread of its own, and prepares it in another."""
+
     def __init__(self, node: Node, prepare: Prepare) -> None:
-        self._begin(prepare, node.get_logger())
+        super().__init__(prepare, node.get_logger())
         self._subscription = node.create_subscription(
             JointTrajectory,
             "joint_trajectory",
-            self._never_called,
+            self._take,  # called by no executor: the thread takes the messages
             TRAJECTORY_QOS,
             callback_group=OwnThread(),
             raw=True,
             event_callbacks=subscription_events(node.get_logger(), "joint_trajectory"),
         )
-        self._ended = False
         self._wake = GuardCondition(None, None, context=node.context)
         self._wait_set = new_wait_set(node.context, [1, 1, 0, 0, 0])
-        self._thread = threading.Thread(target=self._take_all, name="trajectories", daemon=True)
-        self._thread.start()
-
-    def _begin(self, prepare: Prepare, logger: RcutilsLogger) -> None:
-        self.ready: deque[Candidate] = deque()
-        self._prepare = prepare
-        self._logger = logger
-        self._lock = threading.Lock()
-        self._received = 0
-        self._pending = 0
-        self._stop: int | None = None  # the newest trajectory that asked to stop
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="prepare")
-
-    def submit(self, request: TrajectoryRequest, goal: Any = None) -> int:
-        """Prepare a request, at once if it is short; its number. ``goal`` is the action's, or None."""
-        with self._lock:
-            self._received += 1
-            number = self._received
-            stop = not request.points and goal is None
-            if stop:
-                self._stop = number
-            at_once = stop or (not self._pending and len(request.points) <= BLOCK)
-            if not at_once:
-                self._pending += 1
-        if at_once:
-            self.ready.append(self._prepared(request, number, goal))
-        else:
-            self._worker.submit(self._prepare_later, request, number, goal)
-        return number
+        self._taker = threading.Thread(target=self._take_all, name="trajectories", daemon=True)
+        self._taker.start()
 
     def finish(self) -> None:
         """End both threads; what they hold is dropped."""
-        self._ended = True
+        super().finish()
         self._wake.trigger()
-        self._thread.join()
-        self._worker.shutdown(cancel_futures=True)
+        self._taker.join()
         self._wake.destroy()
-
-    def _never_called(self, message: Any) -> None:
-        """No executor serves this subscription: the thread does."""
 
     def _take_all(self) -> None:
         while not self._ended:
@@ -104,88 +187,75 @@ class TrajectoryIntake:
         try:
             self.submit(request_from_bytes(data))
         except KaneDynamicsError as error:
-            self._logger.warning(f"a message of joint_trajectory is dropped: {error}")
+            self._logger.warning(
+                f"a message of joint_trajectory is dropped: {error}", throttle_duration_sec=REPEAT
+            )
         except Exception as error:  # a fault here must not end the thread
             log_fault(self._logger, "joint_trajectory", error)
-
-    def _prepare_later(self, request: TrajectoryRequest, number: int, goal: Any) -> None:
-        candidate = self._prepared(request, number, goal)
-        with self._lock:
-            self._pending -= 1
-            if self._stop is not None and self._stop > number:
-                why = f"trajectory {self._stop} asked to stop before this one was ready"
-                candidate = Candidate(candidate.ticket, TrajectoryError(why, "overtaken"))
-            self.ready.append(candidate)
-
-    def _prepared(self, request: TrajectoryRequest, number: int, goal: Any) -> Candidate:
-        try:
-            return self._prepare(request, number, goal)
-        except Exception as error:
-            log_fault(self._logger, "joint_trajectory", error)
-            why = f"it could not be read: {type(error).__name__}: {error}; the log has more"
-            return Candidate(Ticket(number, request.stamp_ns, request.label), TrajectoryError(why, "fault"))
 
 
 def log_fault(logger: RcutilsLogger, where: str, error: BaseException) -> None:
     """Log an error that is not one of ours with its traceback."""
     lines = "".join(traceback.format_exception(error))
-    logger.error(f"{where}: a fault of this package; please report it: {lines}")
+    logger.error(f"{where}: a fault of this package; please report it: {lines}", throttle_duration_sec=REPEAT)
 
 
 class TrajectoryStatus:
-    """Publishes each change of a trajectory's state on ``~/trajectory_status``, and logs it."""
+    """Publishes each change of a trajectory's state on ``~/trajectory_status``, and logs it.
+
+    The level is OK when accepted or finished, WARN when a sender asked for something else, ERROR for the
+    rest. The log warns of the rest alone; of refusals, which a stream may cause at any rate, of at most
+    ``MOST_REFUSALS`` in ``REPEAT``.
+    """
 
     def __init__(self, node: Node) -> None:
         self._name = node.get_fully_qualified_name().lstrip("/")
         self._logger = node.get_logger()
         self._publisher = node.create_publisher(DiagnosticStatus, "~/trajectory_status", STATUS_QOS)
+        self._refusals: deque[float] = deque([-math.inf] * MOST_REFUSALS, MOST_REFUSALS)  # [s] of log lines
 
     def publish(self, outcome: TrajectoryOutcome) -> None:
-        level = level_of(outcome)
+        ticket, good = outcome.ticket, outcome.state in ("accepted", "finished")
         message = f"{outcome.state}: {outcome.reason}"
-        text = f"trajectory {outcome.ticket.number} {message}"
-        if level == DiagnosticStatus.OK:
-            self._logger.info(text)
-        elif outcome.state == "refused":
-            self._logger.warning(f"trajectory rejected: {outcome.reason}")
+        if outcome.state == "refused":
+            if time.monotonic() - self._refusals[0] > REPEAT:
+                self._refusals.append(time.monotonic())
+                self._logger.warning(f"trajectory rejected: {outcome.reason}")
+        elif good or outcome.by_sender:
+            self._logger.info(f"trajectory {ticket.number} {message}")
         else:
-            self._logger.warning(text)
-        seconds, nanoseconds = divmod(outcome.ticket.stamp_ns, SECOND_NS)
+            self._logger.warning(f"trajectory {ticket.number} {message}")
+        seconds, nanoseconds = divmod(ticket.stamp_ns, SECOND_NS)
         figures = {
             "state": outcome.state,
             "reason": outcome.reason,
-            "id": str(outcome.ticket.number),
+            "id": str(ticket.number),
             "stamp": f"{seconds}.{nanoseconds:09d}",
-            "frame_id": outcome.ticket.label,
+            "frame_id": ticket.label,
         }
         values = [KeyValue(key=key, value=value) for key, value in figures.items()]
-        name = f"{self._name}: trajectory"
+        bad = DiagnosticStatus.WARN if outcome.by_sender else DiagnosticStatus.ERROR
+        level, name = DiagnosticStatus.OK if good else bad, f"{self._name}: trajectory"
         self._publisher.publish(DiagnosticStatus(level=level, name=name, message=message, values=values))
 
 
-def level_of(outcome: TrajectoryOutcome) -> bytes:
-    """OK when accepted or finished, WARN when a sender asked for something else, ERROR for the rest."""
-    if outcome.state in ("accepted", "finished"):
-        level: bytes = DiagnosticStatus.OK
-    elif outcome.by_sender:
-        level = DiagnosticStatus.WARN
-    else:
-        level = DiagnosticStatus.ERROR
-    return level
+Annotate = Callable[[TrajectoryRequest, Callable[[], bool]], TrajectoryRequest | None]
 
 
 class BackgroundAnnotation:
     """Answers ``~/annotate`` on ``~/annotated``, or says why not, one after the other, in its own thread.
 
     ``annotate`` must not change what the thread of the commands uses; it returns None where nothing can be
-    annotated yet.
+    annotated yet, and gives up once the function that it is given returns true.
     """
 
-    def __init__(self, node: Node, annotate: Callable[[TrajectoryRequest], TrajectoryRequest | None]) -> None:
+    def __init__(self, node: Node, annotate: Annotate) -> None:
         self._logger = node.get_logger()
         self._annotate = annotate
         self._publisher = node.create_publisher(JointTrajectory, "~/annotated", OUTPUT_QOS)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="annotate")
+        self._waiting = threading.BoundedSemaphore(MOST_ANNOTATIONS)
+        self._ended = False
         node.create_subscription(
             JointTrajectory,
             "~/annotate",
@@ -196,15 +266,22 @@ class BackgroundAnnotation:
         )
 
     def finish(self) -> None:
-        """Drop what waits, and wait for what is being annotated."""
+        """Drop what waits, and give up what is being annotated."""
+        self._ended = True
         self._worker.shutdown(cancel_futures=True)
 
     def _begin(self, data: bytes) -> None:
-        self._worker.submit(self._answer, data)
+        if self._waiting.acquire(blocking=False):
+            self._worker.submit(self._answer, data)
+        else:
+            self._logger.warning(
+                f"trajectory not annotated: {MOST_ANNOTATIONS} wait already; send it again later",
+                throttle_duration_sec=REPEAT,
+            )
 
     def _answer(self, data: bytes) -> None:
         try:
-            annotated = self._annotate(request_from_bytes(data))
+            annotated = self._annotate(request_from_bytes(data), lambda: self._ended)
             if annotated is None:
                 self._logger.warning("trajectory not annotated: the node is not configured")
             else:
@@ -214,3 +291,5 @@ class BackgroundAnnotation:
         except Exception as error:
             log_fault(self._logger, "~/annotate", error)
             self._logger.error("trajectory not annotated: it could not be read; the log has more")
+        finally:
+            self._waiting.release()
