@@ -128,7 +128,10 @@ def test_the_text_that_is_edited_is_the_file_itself_where_the_reader_does_not_ex
     """A tag of xacro in a block that nobody reads is no reason to lose the file's comments."""
     path = tmp_path / "arm.urdf"
     path.write_bytes(DATA.replace(b"<gazebo>", b"<gazebo><xacro:left_over/>"))
-    assert urdf_bytes(argparse.Namespace(urdf=str(path), xacro=[])) == path.read_bytes()
+    assert (
+        urdf_bytes(argparse.Namespace(urdf=str(path), xacro=[], packages=[], xacro_seconds=20.0))
+        == path.read_bytes()
+    )
 
 
 @pytest.mark.parametrize(
