@@ -1,11 +1,10 @@
 """``kane_dynamics paper``: a paper's simulations, run again, with what can be checked of its claims."""
 
 import argparse
-import math
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.papers.assessment import (
     as_table,
     assess,
@@ -16,27 +15,10 @@ from kane_dynamics_ros.papers.assessment import (
 from kane_dynamics_ros.papers.manipulator_figures import manipulator_5dof
 from kane_dynamics_ros.papers.three_link_chain import three_link_chain
 from kane_dynamics_ros.papers.wind_pump_figures import wind_pump
-from kane_dynamics_ros.papers.wind_pump_mechanism import Mechanism
+from kane_dynamics_ros.papers.wind_pump_mechanism import Mechanism, PaperError
 
 PAPERS = ("three_link_chain", "manipulator_5dof", "wind_pump")
 DIMENSIONS = tuple(field.name for field in fields(Mechanism))
-
-
-class NoAssessmentError(KaneDynamicsError):
-    """``--assessment`` belongs to [Malvezzi2017] alone."""
-
-    def __init__(self, paper: str) -> None:
-        super().__init__(
-            f"{paper} has no assessment of its own: without --assessment it prints what it counts; "
-            "write paper manipulator_5dof --assessment for table 3 of [Malvezzi2017]"
-        )
-
-
-class DimensionError(KaneDynamicsError):
-    """``--set`` does not name a dimension, or not with a number."""
-
-    def __init__(self, text: str, allowed: str) -> None:
-        super().__init__(f"--set {text}: {allowed}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,33 +51,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the paper's figures and print what is behind its statements, or measure table 3's."""
-    if arguments.assessment and arguments.paper != "manipulator_5dof":
-        raise NoAssessmentError(arguments.paper)
-    if arguments.set and arguments.paper != "wind_pump":
-        raise DimensionError(arguments.set[0], f"{arguments.paper} takes its numbers from its URDF")
-    if arguments.paper == "wind_pump":
-        return wind_pump(arguments.output, pump_with(arguments.set))
-    if arguments.paper == "three_link_chain":
-        return three_link_chain(arguments.output)
-    if arguments.assessment:
-        print(as_table(assess()))
-        print()
-        print(own_table(assess_manipulator(*manipulator_in_symbols())))
-        return 0
-    return manipulator_5dof(arguments.output)
+    paper: str = arguments.paper
+    if arguments.assessment and paper != "manipulator_5dof":
+        raise PaperError(
+            f"{paper} has no assessment of its own: without --assessment it prints what it counts; "
+            "write paper manipulator_5dof --assessment for table 3 of [Malvezzi2017]",
+            "no_assessment",
+        )
+    if arguments.set and paper != "wind_pump":
+        raise PaperError(f"--set {arguments.set[0]}: {paper} takes its numbers from its URDF", "dimension")
+    with Progress() as progress:
+        progress.doing(f"computing {paper}")
+        if arguments.assessment:
+            lines = [as_table(assess()), "", own_table(assess_manipulator(*manipulator_in_symbols()))]
+        elif paper == "wind_pump":
+            lines = wind_pump(arguments.output, pump_with(arguments.set), progress.doing)
+        elif paper == "three_link_chain":
+            lines = three_link_chain(arguments.output)
+        else:
+            lines = manipulator_5dof(arguments.output)
+    print("\n".join(lines))
+    return 0
 
 
 def pump_with(settings: list[str]) -> Mechanism:
-    """The pump with dimensions of the command line. Raises ``DimensionError``."""
+    """The pump with dimensions of the command line. Raises ``PaperError``."""
     values = {}
     for text in settings:
         name, _, value = text.partition("=")
         if name not in DIMENSIONS:
-            raise DimensionError(text, f"names are {', '.join(DIMENSIONS)}")
+            raise PaperError(f"--set {text}: names are {', '.join(DIMENSIONS)}", "dimension", name=name)
         try:
             values[name] = float(value)
         except ValueError:
-            values[name] = math.nan
-        if not math.isfinite(values[name]):
-            raise DimensionError(text, "the value must be a finite number, as in l2=0.5")
-    return replace(Mechanism(), **values)
+            raise PaperError(
+                f"--set {text}: the value must be a finite number, as in l2=0.5", "dimension", name=name
+            ) from None
+    return Mechanism(**values)

@@ -15,7 +15,10 @@ import sympy
 
 from kane_dynamics_ros.description import Chain, ChainJoint, Inertia, load_robot, serial_chain
 from kane_dynamics_ros.description.model import IDENTITY, Vector
+from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics
+from kane_dynamics_ros.formulation.kane.kinematics import motion, placements_at
+from kane_dynamics_ros.formulation.kane.partial_velocities import generalized_forces_by_body
 from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, renamed, symbolic_chain
 from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, maggi
 from kane_dynamics_ros.papers import manipulator_maggi
@@ -46,6 +49,21 @@ def kane_differentiated(chain: Chain, count: Differentiator) -> Any:
     q, u = _of_time(chain)
     du = coordinate_symbols(len(q))[2]
     return dynamics.inverse_dynamics(chain, q, u, du, GRAVITY)
+
+
+def kane_by_body(chain: Chain, q: Any, u: Any, du: Any, gravity: Any, end_effector: Any = None) -> list[Any]:
+    """Kane's equations as the papers state them: [Malvezzi2017] eqs. (2), (3), a plain sum over bodies.
+
+    The engine's ``dynamics.inverse_dynamics`` sums the same forces from the tip to the root.
+    """
+    placements = placements_at(dynamics.loaded_segments(chain, end_effector), q, sine_cosine)
+    return list(generalized_forces_by_body(placements, motion(placements, u, du, gravity), len(q)))
+
+
+def kane_by_body_differentiated(chain: Chain, count: Differentiator) -> Any:
+    """As ``kane_differentiated``: no derivative is taken."""
+    q, u = _of_time(chain)
+    return kane_by_body(chain, q, u, coordinate_symbols(len(q))[2], GRAVITY)
 
 
 def lagrange_differentiated(chain: Chain, count: Differentiator) -> Any:
@@ -86,6 +104,7 @@ def gibbs_appell_differentiated(chain: Chain, count: Differentiator) -> Any:
 
 FORMULATIONS = {
     "Kane": Formulation(dynamics.inverse_dynamics, kane_differentiated),
+    "Kane, body by body": Formulation(kane_by_body, kane_by_body_differentiated),
     "Lagrange": Formulation(lagrange.inverse_dynamics, lagrange_differentiated),
     "Maggi": Formulation(maggi.inverse_dynamics, maggi_differentiated),
     "Gibbs-Appell": Formulation(gibbs_appell.inverse_dynamics, gibbs_appell_differentiated),
@@ -152,7 +171,7 @@ def assess_manipulator(chain: Chain, end_effector: Inertia) -> list[OwnCost]:
     """
     q, u, du = coordinate_symbols(len(chain.coordinates))
     costs = []
-    for name in ("Kane", "Lagrange"):
+    for name in ("Kane", "Kane, body by body", "Lagrange"):
         derive = FORMULATIONS[name].inverse_dynamics
         whole, bare = (derive(chain, q, u, du, GRAVITY, payload) for payload in (end_effector, None))
         count = Differentiator()

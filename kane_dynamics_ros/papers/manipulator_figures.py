@@ -86,8 +86,8 @@ def _finish(figure: Any, panels: Any, title: str, path: Path) -> None:
 # ``kane_dynamics paper manipulator_5dof``
 
 
-def manipulator_5dof(output: Path) -> int:
-    """Write the figures to ``output`` and print what the simulations show."""
+def manipulator_5dof(output: Path) -> list[str]:
+    """Write the figures to ``output``; lines with what the simulations show."""
     name = "manipulator_5dof"
     arm = manipulator(load_robot(share_directory() / "urdf" / f"{name}.urdf"))
     slow = inverse_simulation(arm, AMPLITUDES, STROKE, SAMPLES)
@@ -102,9 +102,7 @@ def manipulator_5dof(output: Path) -> int:
         fast, static_along(arm, fast), f"Figure 3. Second inverse simulation: {FASTER} times faster", paths[1]
     )
     draw_forward(forward, "Figure 4. Forward simulation: static torques, slightly varied", paths[2])
-    print("\n".join(statements(arm, slow, fast, forward)))
-    print("\n".join(f"wrote {path}" for path in paths))
-    return 0
+    return [*statements(arm, slow, fast, forward), *(f"wrote {path}" for path in paths)]
 
 
 def statements(arm: Manipulator, slow: Inverse, fast: Inverse, forward: Forward) -> list[str]:

@@ -1,13 +1,15 @@
 """[Hussain2016]'s planar three-link chain: the procedure in the paper's symbols, and what it costs."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import sympy
 
 from kane_dynamics_ros.description import Chain, load_robot, serial_chain
+from kane_dynamics_ros.description.model import IDENTITY
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.formulation.symbolic.equations import coordinate_symbols, renamed, symbolic_chain
-from kane_dynamics_ros.formulation.symbolic.procedure import kane_procedure, procedure_text
+from kane_dynamics_ros.formulation.symbolic.procedure import DerivationStep, kane_procedure, procedure_text
 from kane_dynamics_ros.papers.assessment import FORMULATIONS, GRAVITY, count_operations
 from kane_dynamics_ros.papers.differentiation_counts import Differentiator
 from kane_dynamics_ros.share import share_directory
@@ -30,10 +32,17 @@ def chain_in_symbols() -> Chain:
     return renamed(symbolic_chain(serial_chain(robot)), names)
 
 
-def derivation() -> str:
-    """Steps 1 to 5 of the paper's section V for its chain, in its symbols; u_r for the rates of q_r."""
-    gravity = (0, 0, -sympy.Symbol("g", positive=True))  # n_2 is the root frame's z
-    return procedure_text(kane_procedure(chain_in_symbols(), bodies=BODIES, gravity=gravity))
+def chain_in_the_papers_axes() -> Chain:
+    """The same chain on the paper's frame N: n_1 and n_2 in the drawing, n_3 out of it, as a_3 is."""
+    chain = chain_in_symbols()
+    first, *others = chain.joints
+    return replace(chain, joints=(replace(first, R_PJ=IDENTITY), *others))
+
+
+def procedure() -> tuple[DerivationStep, ...]:
+    """The paper's section V for its chain, in its symbols and axes; u_r for the rates of q_r."""
+    gravity = (0, -sympy.Symbol("g", positive=True), 0)  # along -n_2
+    return kane_procedure(chain_in_the_papers_axes(), bodies=BODIES, gravity=gravity, every_pair=True)
 
 
 def effort_table() -> str:
@@ -53,10 +62,10 @@ def effort_table() -> str:
 # ``kane_dynamics paper three_link_chain``
 
 
-def three_link_chain(output: Path) -> int:
-    """Print and write the paper's derivation, and what it and Lagrange's cost."""
-    text = derivation()
+def three_link_chain(output: Path) -> list[str]:
+    """Write the paper's derivation; its lines, and what it and Lagrange's cost."""
+    text = procedure_text(procedure())
     path = output / "three_link_chain_equations.txt"
     write_file(path, text + "\n")
-    print(f"{text}\n\nEffort, operations and scalar derivatives:\n\n{effort_table()}\n\nwrote {path}")
-    return 0
+    cost = effort_table()
+    return [text, "", "Effort, operations and scalar derivatives:", "", cost, "", f"wrote {path}"]

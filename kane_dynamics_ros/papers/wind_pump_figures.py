@@ -1,7 +1,7 @@
 """The wind water pump's figures and table: what ``kane_dynamics paper wind_pump`` writes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,10 +23,12 @@ from kane_dynamics_ros.papers.wind_pump_mechanism import (
     GRAVITY,
     LIAISON_FORCES,
     Lever,
+    Loads,
     Mechanism,
     MechanismState,
     close_loop,
     direction,
+    external_forces,
     mass_centres,
 )
 from kane_dynamics_ros.papers.wind_pump_turn import CrankTurn, lever_frequencies, steady_turn
@@ -34,14 +36,6 @@ from kane_dynamics_ros.papers.wind_pump_turn import CrankTurn, lever_frequencies
 BLUE, ORANGE, GREEN, GREY = "#1f5fa8", "#d9731a", "#3a8f4d", "#7a7a7a"
 POSITIONS = 8  # of the crank that the mechanism is drawn in
 WALL = 0.12  # [m] beyond the slide, where the drawing anchors its spring
-# The forces of each free body, eqs. (A32) to (A41): the joint, the liaison force's place in LIAISON_FORCES,
-# and the signs with which the body bears its two components; the slide's guide bears the vertical one.
-FREE_BODIES: dict[str, tuple[tuple[str, int, tuple[int, int]], ...]] = {
-    "crank AB": (("A", 0, (1, 1)), ("B", 2, (1, 1))),
-    "lever BC'": (("B", 2, (-1, -1)), ("C_prime", 4, (1, -1))),
-    "pendulum DCC'": (("C_prime", 4, (-1, 1)), ("D", 6, (1, -1))),
-    "slide D": (("D", 6, (-1, 1)),),
-}
 DRAWN = 16  # a part of the turn, at which no force happens to vanish
 # [WindPump] table 1: elements, Lagrange, Gibbs-Appell, Kane.
 TABLE_1 = (
@@ -124,49 +118,91 @@ def _coil(start: Array, end: Array) -> list[Array]:
     return [start, start + 0.1 * (end - start), *inner, start + 0.9 * (end - start), end]
 
 
+class Force(NamedTuple):
+    """A force on a body: its name in TeX, where it acts [m], and what it is [N]; (2,) each."""
+
+    name: str
+    at: Array
+    vector: Array
+
+
+def free_bodies(pump: Mechanism, motion: MechanismState, loads: Loads) -> dict[str, tuple[Force, ...]]:
+    """The forces on each body, eqs. (A32) to (A42): they add up to its mass times its acceleration.
+
+    Body 2 bears (-X_B, -Y_B) and (X_C, -Y_C), body 3 (-X_C, Y_C) and (X_D, -Y_D), the slide (-X_D, Y_D),
+    the spring, the pump's resistance F_r, and its guide's reaction N, which (A42) has no row for.
+    """
+    at, X = points(pump, motion), dict(zip(LIAISON_FORCES, loads.liaison, strict=True))
+
+    def joint(letter: str, place: Array, signs: tuple[int, int]) -> list[Force]:
+        return [
+            Force(f"{axis}_{{{letter}}}", place, sign * X[f"{axis}_{letter}"] * unit)
+            for axis, sign, unit in zip("XY", signs, np.eye(2), strict=True)
+        ]
+
+    def weight(body: str, place: Array, mass: float) -> Force:
+        return Force(f"G_{{{body}}}", place, np.array([0.0, -GRAVITY * mass]))
+
+    row = external_forces(pump, motion, loads.torque)[9]
+    spring = -pump.k * (motion.x_D - pump.x0)
+    guide = GRAVITY * pump.mD - X["Y_D"]
+    slide = [("F_s", [spring, 0.0]), ("F_r", [row - spring, 0.0]), ("N", [0.0, guide])]
+    bodies = {
+        "crank AB": [
+            *joint("A", at.A, (1, 1)),
+            *joint("B", at.B, (1, 1)),
+            weight("1", at.centres[0], pump.m1),
+        ],
+        "lever BC'": [
+            *joint("B", at.B, (-1, -1)),
+            *joint("C", at.C_prime, (1, -1)),
+            weight("2", at.centres[1], pump.m2),
+        ],
+        "pendulum DCC'": [
+            *joint("C", at.C_prime, (-1, 1)),
+            *joint("D", at.D, (1, -1)),
+            weight("3", at.centres[2], pump.m3),
+        ],
+        "slide D": [
+            *joint("D", at.D, (-1, 1)),
+            weight("D", at.D, pump.mD),
+            *(Force(name, at.D, np.array(vector)) for name, vector in slide),
+        ],
+    }
+    return {name: tuple(forces) for name, forces in bodies.items()}
+
+
 def draw_free_bodies(pump: Mechanism, turn: CrankTurn) -> Figure:
     """Each body by itself with the forces on it, early in the turn (figure 4).
 
-    Arrows show the directions in which the forces act there, names and sizes stand beside them.
+    Arrows show the directions in which the forces act there, names and sizes stand beside them. F_s is the
+    spring's force, F_r the pump's resistance, N what the guide bears.
     """
     figure = Figure(figsize=(10, 8), layout="constrained")
     k = len(turn.motions) // DRAWN
     motion, loads = turn.motions[k], turn.loads[k]
     at = points(pump, motion)
     outlines = ((at.A, at.B), (at.B, at.C_prime), (at.C_prime, at.C, at.D), (at.D,))
-    weights = GRAVITY * np.array([pump.m1, pump.m2, pump.m3, pump.mD])
+    colours = {"X": BLUE, "Y": BLUE, "G": GREY, "F": GREEN, "N": ORANGE}
+    bodies = free_bodies(pump, motion, loads)
     for n, (axes, (name, forces)) in enumerate(
-        zip(figure.subplots(2, 2).ravel(), FREE_BODIES.items(), strict=True)
+        zip(figure.subplots(2, 2).ravel(), bodies.items(), strict=True)
     ):
         ends = np.array(outlines[n])
-        middle, reach = (
-            (ends.min(axis=0) + ends.max(axis=0)) / 2,
-            max(float(np.ptp(ends, axis=0).max()), 0.04),
-        )
+        middle = (ends.min(axis=0) + ends.max(axis=0)) / 2
+        reach = max(float(np.ptp(ends, axis=0).max()), 0.04)
         style = {"marker": "s", "ms": 16} if len(ends) == 1 else {}
         _line(axes, "body", *outlines[n], color=(GREEN, BLUE, ORANGE, GREY)[n], lw=4, **style)
-        for joint, first, signs in forces:
-            for axis, unit in enumerate(np.eye(2)):
-                size = signs[axis] * loads.liaison[first + axis]
-                label = f"${_tex(LIAISON_FORCES[first + axis])}$ {abs(size):.0f} N"
-                _arrow(axes, getattr(at, joint), 0.3 * reach * np.sign(size) * unit, label, BLUE)
-        centre = at.D if n == 3 else at.centres[n]
-        down = np.array([0.0, -(0.55 if n == 3 else 0.22) * reach])
-        _arrow(axes, centre, down, f"$G_{'123D'[n]}$ {weights[n]:.0f} N", GREY)
-        if n == 0:
-            axes.set_title(f"{name}, driven by $M_m$ = {loads.torque:.1f} N m")
-        elif n == 3:
-            spring = -pump.k * (motion.x_D - pump.x0)
-            _arrow(
-                axes,
-                at.D,
-                np.array([0.45 * reach * np.sign(spring), 0.0]),
-                f"spring {abs(spring):.0f} N",
-                GREEN,
-            )
-            axes.set_title(f"{name}, held up by its guide")
-        else:
-            axes.set_title(name)
+        beside: list[Array] = []  # ends of arrows: two forces along one line get different lengths
+        for force in forces:
+            size = float(np.linalg.norm(force.vector))
+            vector = 0.3 * reach * force.vector / max(size, 1e-12)
+            while any(np.linalg.norm(force.at + vector - end) < 0.1 * reach for end in beside):
+                vector = 1.35 * vector
+            beside.append(force.at + vector)
+            _arrow(axes, force.at, vector, f"${force.name}$ {size:.0f} N", colours[force.name[0]])
+        driven_by = f", driven by $M_m$ = {loads.torque:.1f} N m" if n == 0 else ""
+        axes.set_title(name + driven_by)
         axes.set(xlim=middle[0] + np.array([-1, 1]) * reach, ylim=middle[1] + np.array([-1, 1]) * reach)
         axes.set_aspect("equal")
         axes.set(xlabel="x [m]", ylabel="y [m]")
@@ -185,12 +221,6 @@ def _arrow(axes: Axes, at: Array, vector: Array, label: str, colour: str) -> Non
         fontsize=9,
         arrowprops={"arrowstyle": "<|-", "color": colour, "shrinkA": 0, "shrinkB": 0},
     )
-
-
-def _tex(name: str) -> str:
-    """X_A as X_{A}."""
-    letter, _, index = name.partition("_")
-    return f"{letter}_{{{index}}}"
 
 
 def draw_forces(turn: CrankTurn) -> Figure:
@@ -219,13 +249,14 @@ def draw_forces(turn: CrankTurn) -> Figure:
 def draw_frequencies(turn: CrankTurn, plain: np.ndarray, stiffened: np.ndarray) -> Figure:
     """The lever's first two natural frequencies over the time of a turn, as figure 6 its eigenvalues."""
     figure = Figure(figsize=(9, 5.6), layout="constrained")
+    figure.suptitle("Natural frequencies of the lever BC'")
     panels = figure.subplots(2, 2, sharex=True)
     rows = ((plain, "as in the paper", BLUE), (stiffened, "with the axial load", ORANGE))
     for column, (frequencies, name, colour) in enumerate(rows):
         for mode in range(2):
             axes = panels[mode, column]
             axes.plot(turn.time, frequencies[:, mode], color=colour)
-            axes.set_title(f"natural frequency {mode + 1} of BC', {name}")
+            axes.set_title(f"mode {mode + 1}, {name}")
             axes.grid(alpha=0.3)
             formatter = ScalarFormatter(useOffset=False)
             axes.yaxis.set_major_formatter(formatter)
@@ -238,10 +269,14 @@ def draw_frequencies(turn: CrankTurn, plain: np.ndarray, stiffened: np.ndarray) 
 # ``kane_dynamics paper wind_pump``
 
 
-def wind_pump(output: Path, pump: Mechanism | None = None) -> int:
-    """Write the figures to ``output`` and print the liaison forces, frequencies and table 1."""
+def wind_pump(
+    output: Path, pump: Mechanism | None = None, progress: Callable[[str], object] = lambda step: None
+) -> list[str]:
+    """Write the figures to ``output``; lines with the liaison forces, frequencies and table 1."""
     pump, lever = pump or Mechanism(), Lever()
+    progress("integrating the steady motion")
     turn = steady_turn(pump)
+    progress("finding the lever's frequencies")
     plain = lever_frequencies(pump, lever, turn)
     stiffened = lever_frequencies(pump, lever, turn, stiffened=True)
     output.mkdir(parents=True, exist_ok=True)
@@ -253,11 +288,14 @@ def wind_pump(output: Path, pump: Mechanism | None = None) -> int:
     }
     for name, figure in figures.items():
         figure.savefig(output / name, dpi=110, metadata={"Software": None})
-    print("\n".join([*_forces(turn), "", *_frequencies(plain, stiffened), "", *table_1()]))
-    print("\n".join(["", *hypothesis(pump, lever, turn.motions[0])]))
-    print("\n".join(["", *timing_lines([assembly_times(kind) for kind in ("plane", "space")]), ""]))
-    print("\n".join(f"wrote {output / name}" for name in figures))
-    return 0
+    lines = [*_forces(turn), "", *_frequencies(plain, stiffened), ""]
+    progress("counting differentiations")
+    lines += [*table_1(), ""]
+    progress("integrating the elastic lever, one way and coupled")
+    lines += [*hypothesis(pump, lever, turn.motions[0]), ""]
+    progress("timing the derivations")
+    lines += [*timing_lines([assembly_times(kind) for kind in ("plane", "space")]), ""]
+    return [*lines, *(f"wrote {output / name}" for name in figures)]
 
 
 def _forces(turn: CrankTurn) -> list[str]:

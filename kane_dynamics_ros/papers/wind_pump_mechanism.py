@@ -1,7 +1,7 @@
 """The wind water pump of [WindPump] section 5 and appendix B: dimensions, kinematics, dynamics."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
@@ -19,15 +19,16 @@ CRANK_ROW = 2  # the crank's moment equation, where the motor's torque stands
 # Dimensions and masses: the paper prints none of them, all values are ours
 
 
-class UnreachableMechanismError(KaneDynamicsError):
-    """The loop of the mechanism cannot be closed at this position."""
+class PaperError(KaneDynamicsError):
+    """A paper's simulation cannot be run as asked.
 
-    def __init__(self, crank: float, slider: float, distance: float, low: float, high: float) -> None:
-        self.crank, self.slider, self.distance = crank, slider, distance
-        super().__init__(
-            f"the loop does not close at crank angle {crank:.6g} rad and slide {slider:.6g} m: B and D are "
-            f"{distance:.6g} m apart; the lever and the pendulum reach from {low:.6g} m to {high:.6g} m"
-        )
+    Codes: ``unreachable``, the mechanism's loop cannot be closed (``crank``, ``slider``, ``distance``);
+    ``dimension``, a number that no mechanism has (``name``); ``no_assessment``, the paper has none.
+    """
+
+
+ABOVE_ZERO = ("l1", "l2", "f", "g", "mD", "v_Fr")
+LEAST = dict.fromkeys((*ABOVE_ZERO, "m1", "J1", "m2", "J2", "m3", "J3", "k", "Fr"), 0.0)
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,19 @@ class Mechanism:
     x0: float = 0.50  # [m]
     Fr: float = 10.0  # [N]
     v_Fr: float = 0.05  # [m/s], speed over which the resistance changes its sign
+
+    def __post_init__(self) -> None:
+        """Raise ``PaperError`` for a dimension that no mechanism has, and for a loop that does not turn."""
+        for field_ in fields(self):
+            value = getattr(self, field_.name)
+            least = LEAST.get(field_.name, -math.inf)
+            above = field_.name in ABOVE_ZERO
+            if not math.isfinite(value) or value < least or (above and value == 0.0):
+                allowed = "finite" if least == -math.inf else "finite, and " + ("> 0" if above else ">= 0")
+                text = f"{field_.name}={value:g}: the dimension must be {allowed}"
+                raise PaperError(text, "dimension", name=field_.name, found=value)
+        for eighth in range(8):
+            close_loop(self, eighth * math.pi / 4, self.x0)
 
     @property
     def h(self) -> float:
@@ -102,7 +116,7 @@ def close_loop(pump: Mechanism, phi_1: float, x_D: float) -> Angles:
     """Angles of the lever and the pendulum by the triangles ABD and BC'D, eqs. (A7) to (A16).
 
     The angle at B is taken by atan2 where eq. (A12) prints atan: it exceeds a right angle on a part of the
-    turn. Raises ``UnreachableMechanismError``.
+    turn. Raises ``PaperError``.
     """
     AD, beta_AD = math.hypot(x_D, pump.e), math.atan2(pump.e, x_D)
     turn = phi_1 - beta_AD
@@ -111,7 +125,11 @@ def close_loop(pump: Mechanism, phi_1: float, x_D: float) -> Angles:
     BD = math.sqrt(pump.l1**2 + AD**2 - 2 * pump.l1 * AD * math.cos(turn))  # eq. (A13)
     l2, h = pump.l2, pump.h
     if not abs(l2 - h) < BD < l2 + h:
-        raise UnreachableMechanismError(phi_1, x_D, BD, abs(l2 - h), l2 + h)
+        text = (
+            f"the loop does not close at crank angle {phi_1:.6g} rad and slide {x_D:.6g} m: B and D are "
+            f"{BD:.6g} m apart; the lever and the pendulum reach from {abs(l2 - h):.6g} m to {l2 + h:.6g} m"
+        )
+        raise PaperError(text, "unreachable", crank=phi_1, slider=x_D, distance=BD)
     gamma = math.acos((l2**2 + BD**2 - h**2) / (2 * l2 * BD))  # eq. (A14)
     delta = math.acos((h**2 + BD**2 - l2**2) / (2 * h * BD))  # eq. (A15)
     return Angles(phi_1, at_D + beta_AD - gamma, at_D + beta_AD + delta + pump.psi)  # eq. (A16)

@@ -1,9 +1,10 @@
 """Break the code that a row of docs/papers.md names, run the test that the row names, and see it fail.
 
-``python mutate_rows.py ROWS`` reads a JSON list of ``[code file, name, test]`` and prints a JSON list with
-what each test said: "failed" where it noticed, "passed" where it did not. One process runs them all, so that
-the libraries are imported once. A function is broken by changing every number and expression that it returns
-by a thousandth and by a thousandth of one.
+``python mutate_rows.py ROWS`` reads a JSON list of ``[code file, name, test, change]`` and prints a JSON list
+with what each test said: "failed" where it noticed, "passed" where it did not. One process runs them all,
+so that the libraries are imported once. A function is broken by changing every number and
+expression that it returns by a thousandth and by a thousandth of one ("size"), or by turning their signs
+("sign").
 """
 
 import dataclasses
@@ -30,8 +31,15 @@ WITHOUT = [
 ]
 
 
+CHANGES: dict[str, Callable[[Any, Any], Any]] = {  # of a value, where one is the unit of its kind
+    "size": lambda value, thousandth: value + thousandth * (value + 1),
+    "sign": lambda value, thousandth: -value,
+}
+change = CHANGES["size"]
+
+
 def wrong(value: Any) -> Any:
-    """The value with every number and expression in it changed a little."""
+    """The value with every number and expression in it changed."""
     if isinstance(value, (bool, str, bytes, type(None), type)) or callable(value):
         return value
     if isinstance(value, int):
@@ -41,9 +49,9 @@ def wrong(value: Any) -> Any:
     if isinstance(value, sympy.MatrixBase):
         return value.applyfunc(wrong)
     if isinstance(value, (float, np.floating, complex)):
-        return value * 1.001 + 0.001
+        return change(value, 0.001)
     if isinstance(value, sympy.Basic):
-        return value * sympy.Rational(1001, 1000) + sympy.Rational(1, 1000)
+        return change(value, sympy.Rational(1, 1000))
     if dataclasses.is_dataclass(value):
         return wrong_dataclass(value)
     if isinstance(value, dict):
@@ -60,7 +68,7 @@ def wrong(value: Any) -> Any:
 def wrong_array(value: Any) -> Any:
     if value.dtype == object:
         return np.vectorize(wrong, otypes=[object])(value) if value.size else value
-    return value + 1 if value.dtype.kind in "iu" else value * 1.001 + 0.001
+    return value + 1 if value.dtype.kind in "iu" else change(value, 0.001)
 
 
 def wrong_dataclass(value: Any) -> Any:
@@ -137,7 +145,9 @@ def run(test: str) -> str:
     return OUTCOMES.get(int(code), said.getvalue())
 
 
-def outcome(path: str, name: str, test: str) -> str:
+def outcome(path: str, name: str, test: str, kind: str) -> str:
+    global change
+    change = CHANGES[kind]
     with broken(path, name):
         return run(test)
 

@@ -99,17 +99,19 @@ def test_equations_1_2_5_summed_body_by_body(efforts):
     assert same(generalized_forces_by_body(placements, motions, 3), efforts, ANGLES)
 
 
-def free_body(spin, turn):
-    """A body with three principal moments, moving as it likes; its mass centre at its origin."""
-    I_x, I_y, I_z = sympy.symbols("I_x I_y I_z")
-    inertia = Inertia(printed.m_A, (0, 0, 0), ((I_x, 0, 0), (0, I_y, 0), (0, 0, I_z)))
+PRINCIPAL = sympy.diag(*sympy.symbols("I_x I_y I_z"))
+
+
+def free_body(spin, turn, com=(0, 0, 0), tensor=PRINCIPAL):
+    """A body moving as it likes; its mass centre at ``com``, its central tensor."""
+    inertia = Inertia(printed.m_A, com, tuple(map(tuple, tensor.tolist())))
     w, alpha = (sympy.Matrix(v) for v in (spin, turn))
     skew = sympy.Matrix(3, 3, lambda i, j: sum(sympy.LeviCivita(i, k, j) * w[k] for k in range(3)))
     U = sympy.Matrix(3, 3, lambda i, j: sum(sympy.LeviCivita(i, k, j) * alpha[k] for k in range(3))) + skew**2
     spread = (U[2, 2] - U[1, 1], U[0, 0] - U[2, 2], U[1, 1] - U[0, 0])
     a = sympy.symbols("a_x a_y a_z")
     at = BodyMotion(tuple(spin), tuple(turn), a, tuple(map(tuple, U.tolist())), spread)
-    return body_inertia(inertia), at, sympy.diag(I_x, I_y, I_z), sympy.Matrix(a)
+    return body_inertia(inertia), at, tensor, sympy.Matrix(a)
 
 
 SPIN, TURN = sympy.symbols("w_x w_y w_z"), sympy.symbols("e_x e_y e_z")
@@ -118,6 +120,19 @@ SPIN, TURN = sympy.symbols("w_x w_y w_z"), sympy.symbols("e_x e_y e_z")
 def test_equation_3_is_the_inertia_force():
     body, at, _, a = free_body(SPIN, TURN)
     assert same(list(inertia_force(body, at)), list(printed.m_A * a), ANGLES)  # -R*
+
+
+def test_equations_3_and_4_of_a_body_that_nothing_singles_out():
+    """Mass centre away from the origin, no principal axes: R* through it, and its moment about the origin."""
+    c, spin, turn = sympy.Matrix(sympy.symbols("c_x c_y c_z")), sympy.Matrix(SPIN), sympy.Matrix(TURN)
+    xx, xy, xz, yy, yz, zz = sympy.symbols("I_xx I_xy I_xz I_yy I_yz I_zz")
+    tensor = sympy.Matrix([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    body, at, I_body, a = free_body(SPIN, TURN, tuple(c), tensor)
+    a_centre = a + turn.cross(c) + spin.cross(spin.cross(c))  # eq. (17)
+    force = printed.m_A * a_centre
+    torque = I_body * turn + spin.cross(I_body * spin) + c.cross(force)
+    assert same(list(inertia_force(body, at)), list(force), ANGLES)
+    assert same(list(inertia_torque(body, at)), list(torque), ANGLES)
 
 
 def test_equation_4_lacks_the_gyroscopic_torque_of_a_body_in_space():

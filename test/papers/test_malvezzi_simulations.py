@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.description import load_robot
 from kane_dynamics_ros.formulation.witnesses import lagrange
+from kane_dynamics_ros.papers import manipulator_figures
 from kane_dynamics_ros.papers.manipulator_figures import inertial_torques
 from kane_dynamics_ros.papers.manipulator_simulation import (
     AMPLITUDES,
@@ -131,6 +133,29 @@ def test_the_daes_acceleration_satisfies_the_constraints():
     acceleration = dae.acceleration(q, dae.rates(q, theta_d), torques)
     assert dae.constraints(q) == pytest.approx(np.zeros(10), abs=1e-14)
     assert acceleration[:3] == pytest.approx(ARM.forward_dynamics(theta, theta_d, torques), rel=1e-11)
+
+
+def test_the_redundant_rates_are_the_derivatives_of_the_redundant_coordinates():
+    dae, h = maggi_dae(ARM), 1e-6
+    theta, theta_d = np.array([0.3, -0.5, 0.9]), np.array([0.7, -1.1, 0.4])
+    difference = dae.positions(theta + h * theta_d) - dae.positions(theta - h * theta_d)
+    # central differences: rounding 1e-16 / 1e-6
+    assert dae.rates(dae.positions(theta), theta_d) == pytest.approx(difference / (2 * h), abs=1e-8)
+
+
+def test_figure_4_draws_the_variation_that_was_asked_for_and_the_motion_it_causes(forward, monkeypatch):
+    """T_1 pushes gamma_1 its own way, and the curves are drawn with their signs."""
+    middle = SAMPLES // 2
+    assert forward.torques[middle] - static_torques(ARM) == pytest.approx(VARIATIONS, abs=1e-12)
+    assert forward.kane[-1, 0] * VARIATIONS[0] > 0.0
+    drawn = []
+    monkeypatch.setattr(manipulator_figures, "_finish", lambda figure, panels, *rest: drawn.extend(panels))
+    manipulator_figures.draw_forward(forward, "title", Path("none.png"))
+    above, below = drawn
+    variation = np.array([line.get_ydata() for line in above.lines]).T
+    assert variation == pytest.approx(forward.torques - static_torques(ARM), abs=1e-12)
+    motion = np.array([line.get_ydata() for line in below.lines[:3]]).T
+    assert motion == pytest.approx(forward.maggi)
 
 
 def test_the_command_writes_three_figures_and_reports(tmp_path, capsys):

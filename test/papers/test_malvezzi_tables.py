@@ -48,8 +48,10 @@ def costs():
 
 def test_table_3_kane_has_the_fewest_operations_and_no_differentiation(costs):
     """The paper gives Kane's derivation the lowest grade; shared, its equations are the shortest."""
-    assert costs["Kane"].shared == min(cost.shared for cost in costs.values())
-    assert costs["Kane"].differentiations == 0
+    for name in ("Kane", "Kane, body by body"):
+        others = [cost.shared for other, cost in costs.items() if not other.startswith("Kane")]
+        assert costs[name].shared < min(others)
+        assert costs[name].differentiations == 0
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)
@@ -99,9 +101,11 @@ def test_the_manipulators_counts_of_the_page_are_those_measured(own_costs):
     assert own_table(own_costs.values()) in page
 
 
-def test_table_3_lagrange_is_shortest_when_written_out(costs):
-    """Energies of bodies in their own axes, the first joint gone from them."""
+def test_table_3_kane_body_by_body_and_lagrange_written_out(costs, own_costs):
+    """Without the end-effector Lagrange's equations are the shortest; with it the papers' Kane beats them."""
     assert costs["Lagrange"].as_derived == min(cost.as_derived for cost in costs.values())
+    assert costs["Kane, body by body"].as_derived < costs["Kane"].as_derived  # the engine's recursion
+    assert own_costs["Kane, body by body"].written_out < own_costs["Lagrange"].written_out
 
 
 def test_table_3_modularity_is_no_privilege_of_maggi(costs):

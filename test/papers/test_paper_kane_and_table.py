@@ -20,7 +20,13 @@ from kane_dynamics_ros.papers.differentiation_counts import (
     FiniteElement,
     count_differentiations,
 )
-from kane_dynamics_ros.papers.wind_pump_mechanism import Lever, Mechanism
+from kane_dynamics_ros.papers.wind_pump_mechanism import (
+    Lever,
+    Loads,
+    Mechanism,
+    MechanismState,
+    close_loop,
+)
 from kane_dynamics_ros.papers.wind_pump_turn import lever_frequencies, lever_motion, steady_turn
 
 t = sp.Symbol("t")
@@ -170,6 +176,30 @@ def test_figure_6_the_paper_s_terms_hardly_move_the_frequencies():
     assert np.all(fall > -1e-4 * still)  # the mesh's error is known to its leading term
     assert np.all(fall < fastest**2 / (2 * still) + 1e-4 * still)
     assert np.ptp(found[:, 0]) > 0.0
+
+
+def test_the_levers_frame_moves_as_differences_of_its_positions_say():
+    """B's acceleration less free fall in the lever's axes, and the lever's own angular motion."""
+    pump, step = Mechanism(a1=0.3, a2=0.37), 1e-4
+    motion = MechanismState(phi_1=0.7, omega_1=9.0, x_D=0.5, v_D=0.3)
+    second = np.array([-20.0, 4.0])  # epsilon_1, x_D''
+
+    def at(t):
+        phi_1 = motion.phi_1 + motion.omega_1 * t + second[0] * t**2 / 2
+        angles = close_loop(pump, phi_1, motion.x_D + motion.v_D * t + second[1] * t**2 / 2)
+        return np.array([*(pump.l1 * np.array([np.cos(phi_1), np.sin(phi_1)])), angles.phi_2])
+
+    before, now, after = at(-step), at(0.0), at(step)
+    acceleration = (after - 2 * now + before) / step**2
+    c, s = np.cos(now[2]), np.sin(now[2])
+    free = acceleration[:2] + np.array([0.0, 9.81])
+    found = lever_motion(pump, motion, Loads(second, 0.0, np.zeros(8)))
+    # differences with a step of 1e-4 s: errors of 1e-6 relative and 1e-16 / 1e-8
+    np.testing.assert_allclose(
+        found.a_O[:2], [c * free[0] + s * free[1], c * free[1] - s * free[0]], rtol=1e-4
+    )
+    np.testing.assert_allclose(found.omega[2], (after[2] - before[2]) / (2 * step), rtol=1e-5)
+    np.testing.assert_allclose(found.epsilon[2], acceleration[2], rtol=1e-4)
 
 
 def test_the_axial_load_moves_the_frequencies_by_its_share_of_the_buckling_load():

@@ -17,7 +17,7 @@ from kane_dynamics_ros.papers.wind_pump_mechanism import (
     Angles,
     Mechanism,
     MechanismState,
-    UnreachableMechanismError,
+    PaperError,
     acceleration_terms,
     accelerations,
     close_loop,
@@ -37,7 +37,7 @@ ZERO2 = sp.zeros(2, 1)
 
 # A state that nothing singles out, of a mechanism whose crank has its mass centre off the axis: there the
 # code is held against the print. Forces are (X_A .. Y_D), the torque is M_m.
-SAMPLE = Mechanism(a1=0.3)
+SAMPLE = Mechanism(a1=0.3, a2=0.37)
 MOTION = MechanismState(phi_1=0.7, omega_1=9.0, x_D=0.5, v_D=0.3)
 SECOND = np.array([-20.0, 4.0])  # epsilon_1, x_D''
 PRODUCTS = np.array([MOTION.omega_1**2, MOTION.omega_1 * MOTION.v_D, MOTION.v_D**2])
@@ -131,15 +131,15 @@ def test_eqs_24_and_A31_the_accelerations_are_second_differences_of_the_position
     def everything(time):
         angle = 0.7 + omega_1 * time + epsilon_1 * time**2 / 2
         slide = 0.5 + v_D * time + a_D * time**2 / 2
-        angles = close_loop(PUMP, angle, slide)
-        centres = mass_centres(PUMP, angles)
+        angles = close_loop(SAMPLE, angle, slide)
+        centres = mass_centres(SAMPLE, angles)
         return np.array(
             [*(v for row, angle in zip(centres, angles, strict=True) for v in (*row, angle)), slide]
         )
 
     step = 1e-4
     second = (everything(step) - 2 * everything(0.0) + everything(-step)) / step**2
-    A, B = accelerations(PUMP, close_loop(PUMP, 0.7, 0.5))
+    A, B = accelerations(SAMPLE, close_loop(SAMPLE, 0.7, 0.5))
     found = A @ [epsilon_1, a_D] + B @ [omega_1**2, omega_1 * v_D, v_D**2]
     np.testing.assert_allclose(found, second, rtol=1e-5, atol=1e-5)
 
@@ -228,12 +228,22 @@ def test_eqs_A14_and_A15_are_the_cosine_theorem_of_another_triangle():
 
 
 def test_a_position_out_of_reach_is_refused():
-    with pytest.raises(UnreachableMechanismError) as caught:
+    with pytest.raises(PaperError, match=r"0\.876413 m.*0\.25 m to 0\.75 m") as caught:
         close_loop(PUMP, 0.0, 0.9)
-    assert str(caught.value) == (
-        "the loop does not close at crank angle 0 rad and slide 0.9 m: B and D are 0.876413 m apart; the "
-        "lever and the pendulum reach from 0.25 m to 0.75 m"
-    )
+    assert (caught.value.code, caught.value.slider) == ("unreachable", 0.9)
+
+
+@pytest.mark.parametrize("wrong", [{"m1": -1.0}, {"J3": -0.5}, {"mD": -3.0}, {"mD": 0.0}, {"l2": math.nan}])
+def test_a_dimension_that_no_mechanism_has_is_refused_at_once(wrong):
+    with pytest.raises(PaperError) as caught:
+        Mechanism(**wrong)
+    assert (caught.value.code, caught.value.name) == ("dimension", *wrong)
+
+
+def test_a_mechanism_whose_crank_cannot_turn_is_refused_at_once():
+    with pytest.raises(PaperError) as caught:
+        Mechanism(l1=0.5)
+    assert caught.value.code == "unreachable"
 
 
 # --- speeds and accelerations: (A17) to (A31) ---------------------------------------------------------

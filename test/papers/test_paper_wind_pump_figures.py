@@ -1,23 +1,24 @@
 """The wind pump's figures show what they are for: their artists are looked at, not only their files."""
 
+import io
+
 import numpy as np
 import pytest
 
 from kane_dynamics_ros.papers.wind_pump_figures import (
-    FREE_BODIES,
     POSITIONS,
     draw_forces,
     draw_free_bodies,
     draw_frequencies,
     draw_mechanism,
+    free_bodies,
     points,
 )
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     Mechanism,
     MechanismState,
     close_loop,
-    external_forces,
-    liaison_matrix,
+    mass_centres,
 )
 from kane_dynamics_ros.papers.wind_pump_turn import steady_turn
 
@@ -34,7 +35,9 @@ def test_points_close_and_the_pendulum_has_its_right_angle():
     np.testing.assert_allclose(at.D, [0.5, PUMP.e], atol=1e-14)
     np.testing.assert_allclose(np.linalg.norm(at.C - at.C_prime), PUMP.f, rtol=1e-13)
     np.testing.assert_allclose(np.linalg.norm(at.D - at.C), PUMP.g, rtol=1e-12)
-    assert abs((at.C - at.C_prime) @ (at.D - at.C)) < 1e-14
+    first, second = at.C - at.C_prime, at.D - at.C
+    assert abs(first @ second) < 1e-14
+    assert first[0] * second[1] - first[1] * second[0] > 0.0  # (21): CD is C'C turned by +90 degrees
 
 
 def test_the_mechanism_is_drawn_whole_at_eight_angles(turn):
@@ -54,35 +57,61 @@ def test_the_mechanism_is_drawn_whole_at_eight_angles(turn):
     assert {text.get_text() for text in axes.texts} == {"A", "B", "C", "C'", "D"}
 
 
-def test_each_free_body_bears_its_forces(turn):
-    """Names, sizes and directions of the arrows, against the rows of the liaison forces in (A43)."""
+@pytest.mark.parametrize("k", [3, 10, 29, 41])
+def test_the_drawn_forces_add_up_to_mass_times_acceleration_of_every_body(turn, k):
+    """The accelerations are second differences of the positions, the moments the bodies' angular ones."""
+    motion, loads = turn.motions[k], turn.loads[k]
+    slide, step = loads.accelerations[1], 1e-4
+
+    def everything(t):
+        x = motion.x_D + motion.v_D * t + slide * t**2 / 2
+        angles = close_loop(PUMP, motion.phi_1 + motion.omega_1 * t, x)
+        return np.array([*mass_centres(PUMP, angles).ravel(), x, PUMP.e, *angles])
+
+    second = (everything(step) - 2 * everything(0.0) + everything(-step)) / step**2
+    places = everything(0.0)[:8].reshape(4, 2)
+    masses, inertias = (PUMP.m1, PUMP.m2, PUMP.m3, PUMP.mD), (PUMP.J1, PUMP.J2, PUMP.J3)
+    for n, forces in enumerate(free_bodies(PUMP, motion, loads).values()):
+        total = np.sum([force.vector for force in forces], axis=0)
+        np.testing.assert_allclose(total, masses[n] * second[2 * n : 2 * n + 2], atol=1e-4)
+        arms = [(force.at - places[n], force.vector) for force in forces]
+        moment = sum(a[0] * f[1] - a[1] * f[0] for a, f in arms) + (loads.torque if n == 0 else 0.0)
+        if n < 3:
+            assert moment == pytest.approx(inertias[n] * second[8 + n], abs=1e-5)
+
+
+def test_the_slide_bears_spring_resistance_and_guide(turn):
+    """The spring pulls towards x0, the pump's resistance acts against the motion."""
+    motion, loads = turn.motions[10], turn.loads[10]
+    forces = {force.name: force.vector for force in free_bodies(PUMP, motion, loads)["slide D"]}
+    assert set(forces) == {"X_{D}", "Y_{D}", "G_{D}", "F_s", "F_r", "N"}
+    assert forces["F_s"][0] == pytest.approx(PUMP.k * (PUMP.x0 - motion.x_D))
+    assert forces["F_r"][0] == pytest.approx(-PUMP.Fr * np.tanh(motion.v_D / PUMP.v_Fr))
+    assert forces["F_r"][0] * motion.v_D < 0.0
+
+
+def test_every_force_of_a_free_body_is_drawn_with_its_direction_and_size(turn):
     figure = draw_free_bodies(PUMP, turn)
     k = len(turn.motions) // 16
-    motion, loads = turn.motions[k], turn.loads[k]
-    borne = liaison_matrix(PUMP, close_loop(PUMP, motion.phi_1, motion.x_D)) @ np.diag(loads.liaison)
-    assert [axes.get_title().partition(",")[0] for axes in figure.axes] == list(FREE_BODIES)
-    for n, (axes, forces) in enumerate(zip(figure.axes, FREE_BODIES.values(), strict=True)):
-        arrows = {text.get_text(): np.subtract(text.xyann, text.xy) for text in axes.texts}
-        assert len(arrows) == 2 * len(forces) + (2 if n == 3 else 1)
-        for _, first, _ in forces:
-            for axis in range(2):
-                column = first + axis
-                if n == 3 and axis == 1:
-                    continue  # the guide's, which has no row
-                size = borne[9 if n == 3 else 3 * n + axis, column]
-                (arrow,) = [
-                    v
-                    for text, v in arrows.items()
-                    if text.endswith(f" {abs(size):.0f} N")
-                    and np.sign(v[axis]) == np.sign(size)
-                    and "G" not in text
-                    and "spring" not in text
-                ]
-                assert arrow[1 - axis] == 0.0
-        weight = -external_forces(PUMP, motion, 0.0)[3 * n + 1] if n < 3 else PUMP.mD * 9.81
-        assert any(
-            "G" in text and text.endswith(f" {weight:.0f} N") and v[1] < 0 for text, v in arrows.items()
-        )
+    for axes, (name, forces) in zip(
+        figure.axes, free_bodies(PUMP, turn.motions[k], turn.loads[k]).items(), strict=True
+    ):
+        assert axes.get_title().startswith(name)
+        arrows = {text.get_text().split("$")[1]: text for text in axes.texts}
+        assert len(arrows) == len(axes.texts) == len(forces)
+        for force in forces:
+            text, size = arrows[force.name], np.linalg.norm(force.vector)
+            assert text.get_text().endswith(f" {size:.0f} N")
+            np.testing.assert_allclose(text.xy, force.at)
+            along = np.subtract(text.xyann, text.xy)
+            np.testing.assert_allclose(along / np.linalg.norm(along), force.vector / size, atol=1e-9)
+
+
+def test_no_title_of_the_frequencies_is_wider_than_its_panel(turn):
+    figure = draw_frequencies(turn, *np.ones((2, len(turn.time), 2)))
+    figure.savefig(io.BytesIO(), dpi=110)
+    for axes in figure.axes:
+        assert axes.title.get_window_extent().width <= axes.get_window_extent().width
 
 
 def test_forces_and_frequencies_are_those_computed(turn):

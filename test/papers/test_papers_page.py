@@ -45,14 +45,22 @@ def numbers(title: str, prefix: str = "") -> set[int]:
     return found
 
 
-def mutations() -> list[tuple[str, str, str]]:
-    """(file, name, test) of every row whose code is a function; the test may be a whole file."""
+SIGNLESS = ("count_differentiations", "Differentiator.by_vector", "draw_mechanism", "assess")
+
+
+def mutations() -> list[tuple[str, str, str, str]]:
+    """(file, name, test, change) of every row whose code is a function; the test may be a whole file.
+
+    Signs are turned where a paper's own code returns something that has any.
+    """
     found = {}
     for row in (row for title in PAPERS for row in rows(title)):
         path, *names = re.findall(r"`([^`]+)`", row[2]) or [""]
         for name in names:
             for test in re.findall(r"`(test_[^`]+)`", row[3]):
-                found[(path, name, test)] = row
+                found[(path, name, test, "size")] = row
+                if path.startswith("papers/") and name not in SIGNLESS:
+                    found[(path, name, test, "sign")] = row
     return list(found)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import sympy
 
-from kane_dynamics_ros.algebra import Matrix, Vector, add, apply, cross, dot, scale, transpose
+from kane_dynamics_ros.algebra import Matrix, Vector, add, apply, cross, dot, multiply, scale, transpose
 from kane_dynamics_ros.description.model import Chain, Inertia
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import Placement, body_poses, motion, placements_at
@@ -53,13 +53,19 @@ class _Body:
 
 
 def kane_procedure(
-    chain: Chain, *, bodies: Sequence[str] = (), gravity: Any = None, groups: Groups | None = None
+    chain: Chain,
+    *,
+    bodies: Sequence[str] = (),
+    gravity: Any = None,
+    groups: Groups | None = None,
+    every_pair: bool = False,
 ) -> tuple[DerivationStep, ...]:
     """Every step for ``chain``, whose numbers may be symbols (``symbolic_chain``) or not.
 
     ``bodies`` names them, root to tip, by default 1, 2, ...; ``gravity`` is the free-fall acceleration in the
     root frame N, by default (0, 0, -g). ``groups`` says which joints are parallel, by default as the chain
-    tells: give it for a chain whose directions are symbols.
+    tells: give it for a chain whose directions are symbols. ``every_pair``: direction cosines of every two
+    frames, not of neighbours and with N alone.
     """
     n = len(chain.coordinates)
     names = tuple(bodies) or tuple(str(k + 1) for k in range(len(chain.joints)))
@@ -77,17 +83,34 @@ def kane_procedure(
     def step(title: str, entries: Iterator[tuple[str, Any]]) -> DerivationStep:
         return DerivationStep(title, tuple((name, short(value)) for name, value in entries))
 
+    def by_body(title: str, letter: str, terms: Sequence[Sequence[Any]], sums: bool) -> DerivationStep:
+        """The bodies' parts of F_r or F_r*, those that are not zero; with ``sums``, then F_r with T_r."""
+        entries = []
+        for r, row in enumerate(terms, 1):
+            parts = (
+                (f"{letter}_{r}({body.name})", short(term)) for body, term in zip(found, row, strict=True)
+            )
+            entries += [(name, term) for name, term in parts if term != 0]
+            if sums:
+                entries.append((f"{letter}_{r}", short(sympy.Symbol(f"T_{r}") + sum(row))))
+        return DerivationStep(title, tuple(entries))
+
     active = [[_active(body, r, gravity) for body in found] for r in range(n)]
     inertia = [[_inertia(body, r) for body in found] for r in range(n)]
     return (
-        step("Direction cosines, columns are the axes of the second frame", _cosines(placements, found)),
+        step(
+            "Direction cosines, columns are the axes of the second frame",
+            _cosines(placements, found, every_pair),
+        ),
         step("Angular velocities", ((f"omega_{b.name}", b.omega) for b in found)),
         step("Angular accelerations", ((f"alpha_{b.name}", b.alpha) for b in found)),
         step("Velocities of the mass centres", ((f"v_{b.name}*", b.v) for b in found)),
         step("Accelerations of the mass centres", ((f"a_{b.name}*", b.a) for b in found)),
         step("Partial velocities, those that are not zero", _partials(found)),
-        step("Generalized active forces, body by body: weights", _by_body("F", active, found)),
-        step("Generalized inertia forces, body by body", _by_body("F*", inertia, found)),
+        by_body(
+            "Generalized active forces: weights body by body, and with the torque T_r", "F", active, True
+        ),
+        by_body("Generalized inertia forces, body by body", "F*", inertia, False),
         step(
             "Torques, from F_r + F_r* = 0",
             ((f"T_{r + 1}", -sum(active[r]) - sum(inertia[r])) for r in range(n)),
@@ -126,12 +149,17 @@ def _inertia(body: _Body, r: int) -> Any:
     return -body.inertia.mass * dot(v_r, body.a) - dot(omega_r, torque)
 
 
-def _cosines(placements: Sequence[Placement], bodies: Sequence[_Body]) -> Iterator[tuple[str, Matrix]]:
-    for placement, body in zip(placements, bodies, strict=True):
+def _cosines(
+    placements: Sequence[Placement], bodies: Sequence[_Body], every_pair: bool
+) -> Iterator[tuple[str, Matrix]]:
+    for k, (placement, body) in enumerate(zip(placements, bodies, strict=True)):
         previous = bodies[placement.parent].name if placement.parent >= 0 else "N"
         columns = [placement.to_previous(axis) for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1))]
         yield f"{previous}_R_{body.name}", transpose((columns[0], columns[1], columns[2]))
-    yield from ((f"N_R_{body.name}", body.R_NB) for body in bodies[1:])
+        for other, earlier in enumerate(bodies[:k] if every_pair else ()):
+            if other != placement.parent:
+                yield f"{earlier.name}_R_{body.name}", multiply(transpose(earlier.R_NB), body.R_NB)
+    yield from ((f"N_R_{b.name}", b.R_NB) for b, at in zip(bodies, placements, strict=True) if at.parent >= 0)
 
 
 def _partials(bodies: Sequence[_Body]) -> Iterator[tuple[str, Vector]]:
@@ -141,15 +169,6 @@ def _partials(bodies: Sequence[_Body]) -> Iterator[tuple[str, Vector]]:
                 yield f"omega_{r}^{body.name}", omega
             if any(v):
                 yield f"v_{r}^{body.name}*", v
-
-
-def _by_body(
-    letter: str, terms: Sequence[Sequence[Any]], bodies: Sequence[_Body]
-) -> Iterator[tuple[str, Any]]:
-    for r, row in enumerate(terms, 1):
-        for body, term in zip(bodies, row, strict=True):
-            if term != 0:
-                yield f"{letter}_{r}({body.name})", term
 
 
 def procedure_text(steps: Sequence[DerivationStep]) -> str:
