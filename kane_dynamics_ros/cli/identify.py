@@ -7,94 +7,40 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.cli.arguments import (
-    EXPANDED,
-    add_chain_arguments,
-    chain_of,
-    loading,
-    optional_number,
-    positive_number,
-    robot_of,
-)
+from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.generate import compilation
+from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import checked_name, module_name, write_module
-from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
+from kane_dynamics_ros.description import Chain, Robot, geometry, load_robot, serial_chain
 from kane_dynamics_ros.description.load import urdf_content
-from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import claim_files, refuse_foreign, write_file
-from kane_dynamics_ros.identification.estimation import FAMILIES, Constraints, Nominal
+from kane_dynamics_ros.identification import urdf_text, verdict, writing
+from kane_dynamics_ros.identification.choosing import FAMILIES, LAMBDAS, Constraints, Nominal
 from kane_dynamics_ros.identification.identify import Identified, Settings, identify
 from kane_dynamics_ros.identification.link_boxes import link_boxes
-from kane_dynamics_ros.identification.motion_store import MotionStore, Request, read_bags
-from kane_dynamics_ros.identification.report import write_report
-from kane_dynamics_ros.identification.results import Subject, as_data, lines, parameters_text
-from kane_dynamics_ros.identification.urdf_text import (
-    Carrier,
-    JointNumbers,
-    Rewritten,
-    carrier_inertia,
-    carriers,
-    rewritten,
-)
-from kane_dynamics_ros.replay.errors import joint_mismatch
+from kane_dynamics_ros.identification.recordings import MotionStore, Request, read_bags
+from kane_dynamics_ros.identification.regression import tip_columns
+from kane_dynamics_ros.replay import recording
+from kane_dynamics_ros.replay.errors import BagError, joint_mismatch
 from kane_dynamics_ros.replay.jobs import executor, find_bags
-from kane_dynamics_ros.replay.recording import (
-    Renaming,
-    names_in_bag,
-    proposal,
-    read_renamings,
-    recorded_joints,
-)
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
 from kane_dynamics_ros.text import json_text
 
 COMMAND = "identify"
-EXCEEDED = 1  # exit code
+DO_NOT_USE = 1  # exit code
 HOLDOUT = "1/3"
 FAMILY_OF = {"damping": "viscous", "friction": "coulomb", "rotor_inertia": "rotor"}  # a URDF joint's numbers
-
-
-class EffortScaleError(KaneDynamicsError):
-    """An effort scale that cannot be used."""
-
-    def __init__(self, found: str, joints: Sequence[str]) -> None:
-        super().__init__(
-            f"--effort-scale {found!r}: give one number for all joints, or JOINT=NUMBER with a number other "
-            f"than 0 and a joint of {', '.join(map(repr, joints))}"
-        )
-
-
-class PayloadError(KaneDynamicsError):
-    """A payload of a bag that cannot be read."""
-
-    def __init__(self, found: str) -> None:
-        super().__init__(
-            f"--payload {found!r}: give BAG=MASS or BAG=MASS,X,Y,Z, with the mass in kg and its centre in "
-            "the tip frame in m"
-        )
-
-
-class HoldoutError(KaneDynamicsError):
-    """``--holdout`` is no part of a bag."""
-
-    def __init__(self, found: str) -> None:
-        super().__init__(f"--holdout {found!r}: give the part of each bag to be judged, above 0 and below 1")
-
-
-class VectorArgumentError(KaneDynamicsError):
-    """An option is not three numbers."""
-
-    def __init__(self, option: str, found: str) -> None:
-        super().__init__(f"{option} {found!r}: give three finite numbers, X,Y,Z")
+LOAD = Payload(1.0, (0.0, 0.0, 0.0), (0.02, 0.0, 0.0, 0.02, 0.0, 0.02))  # where the search for a load begins
+LOAD_FAMILIES = ("viscous", "coulomb", "offset")  # what may have changed beside it
+LOAD_NAMES = ("mass", "x", "y", "z", "ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 
 
 # Options
@@ -105,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
     add("--urdf", required=True, metavar="FILE", help="the URDF or xacro file to correct")
-    add_chain_arguments(parser, tip="the last link that the bag's joints lead to")
+    cli.add_chain_arguments(parser, tip="the last link that the bag's joints lead to")
     _add_bag_arguments(parser)
     _add_knowledge_arguments(parser)
     _add_result_arguments(parser)
@@ -158,7 +104,13 @@ def _add_knowledge_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="BAG=MASS[,X,Y,Z]",
-        help="a known body at the tip during that bag [kg, m]; the drives' gains are estimated from it",
+        help="a body of known mass at the tip during that bag [kg, m], whose centre is found where it is not "
+        "given; the drives' gains are estimated from it",
+    )
+    add(
+        "--payload-only",
+        action="store_true",
+        help="the arm is as the URDF says: find the body at its tip, for the node's payload parameters",
     )
     add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
     add("--total-mass", metavar="KG", help="of everything that moves, if it is known")
@@ -204,7 +156,7 @@ class Inputs:
     arguments: argparse.Namespace
     robot: Robot
     chain: Chain
-    carriers: Sequence[Carrier]
+    carriers: Sequence[urdf_text.Carrier]
     model: DynamicsModel
     store: MotionStore
     validated: int
@@ -212,63 +164,69 @@ class Inputs:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Identify, write, print; 1 when the held-out residual exceeds ``--max-residual``."""
-    bound = optional_number("--max-residual", arguments.max_residual, "a part of the effort: 0.05 is 5 %")
+    """Identify, write, print; 1 when the result is not to be used, or exceeds ``--max-residual``."""
+    bound = cli.optional_number("--max-residual", arguments.max_residual, "a part of the effort: 0.05 is 5 %")
+    for path in (*arguments.bags, *arguments.validate):
+        if not path.exists():
+            raise BagError(f"{path}: no such file or folder; give another", "not_found", bag=path)
     fitted = [bag for path in arguments.bags for bag in find_bags(path)]
     judged = [bag for path in arguments.validate for bag in find_bags(path)]
-    renamings = read_renamings(arguments.rename)
-    robot = robot_of(arguments)
+    renamings = recording.read_renamings(arguments.rename)
+    robot = cli.robot_of(arguments)
     chain, notes = chain_for(robot, fitted[0], arguments, renamings)
-    refuse_foreign(arguments.output, [path.name for path in output_files(arguments, chain)], COMMAND)
+    output = output_files(arguments, chain)
+    refuse_foreign(arguments.output, [path.name for path in output.written], COMMAND)
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder:
-        model = nominal_model(chain, arguments.gravity, Path(folder))
-        with read(model, fitted + judged, arguments, renamings) as store:
-            inputs = Inputs(arguments, robot, chain, carriers(robot, chain), model, store, len(judged), notes)
-            found = identified(inputs)
-            output = write_results(inputs, found)
-    if not arguments.no_compile:
+        with Progress() as progress:
+            progress.doing("deriving the equations")
+            model = nominal_model(chain, arguments.gravity, Path(folder))
+            progress.doing("reading the bags", unit="messages")
+            store = read(model, fitted + judged, arguments, renamings, progress)
+            with store:
+                bodies = urdf_text.carriers(robot, chain)
+                inputs = Inputs(arguments, robot, chain, bodies, model, store, len(judged), notes)
+                found = identified(inputs, progress)
+                progress.doing("writing the results")
+                write = write_payload if arguments.payload_only else write_results
+                result = write(inputs, found, output)
+        print("\n".join(payload_lines(inputs, result) if arguments.payload_only else writing.lines(result)))
+    if not arguments.no_compile and not arguments.payload_only:
         print(compilation(output.module))
-    print("written: " + ", ".join(map(str, output)))
-    residual = found.held.relative(found.held.identified)
+    print("written: " + ", ".join(map(str, output.written)))
+    held = found.judged.held
+    residual = held.relative(held.identified)
     if bound is not None and residual > bound:
         print(f"held-out residual {residual:.4g} exceeds --max-residual {bound:g}", file=sys.stderr)
-        return EXCEEDED
-    return 0
+        return DO_NOT_USE
+    return 0 if result.verdict.usable else DO_NOT_USE
 
 
 def chain_for(
-    robot: Robot, bag: Path, arguments: argparse.Namespace, renamings: Sequence[Renaming]
+    robot: Robot, bag: Path, arguments: argparse.Namespace, renamings: Sequence[recording.Renaming]
 ) -> tuple[Chain, list[str]]:
     """The chain, to the tip that was asked for, or else as far as the bag knows its joints; notes on that.
 
     Raises ``JointMismatchError`` with a proposal where other names are the likely reason.
     """
-    topic, found = recorded_joints(bag, arguments.topic)
-    chain = chain_of(arguments, robot)
-    names = names_in_bag(chain.coordinates, renamings)
+    topic, found = recording.recorded_joints(bag, arguments.topic)
+    chain = cli.chain_of(arguments, robot)
+    names = recording.names_in_bag(chain.coordinates, renamings)
     missing = [k for k, name in enumerate(names) if name not in found]
     if not missing:
         return chain, []
     known = chain.coordinates[: missing[0]]
-    proposed = proposal(chain.coordinates, found)
+    proposed = recording.proposal(chain.coordinates, found)
     if arguments.tip is None and proposed is None and missing == list(range(missing[0], len(names))):
-        proposed = None if known else _proposal_of_part(chain, found)
         if known:
             joints = {joint.name: joint for joint in robot.joints}
             tip = joints[chain.coordinates[missing[0]]].parent
             last = ", ".join(chain.coordinates[k] for k in missing)
             note = f"tip {tip!r} was chosen, for the bag has no {last}; --tip chooses another"
             return serial_chain(robot, tip, root=chain.root, lock=dict(chain.locked)), [note]
+        # a renaming with which the bag has the joints before the last ones: a gripper's may be missing
+        parts = (chain.coordinates[:count] for count in range(len(chain.coordinates) - 1, 1, -1))
+        proposed = next((each for part in parts if (each := recording.proposal(part, found))), None)
     raise joint_mismatch(bag, topic, [names[k] for k in missing], found, proposed)
-
-
-def _proposal_of_part(chain: Chain, found: Sequence[str]) -> Renaming | None:
-    """A renaming with which the bag has the joints before the last ones: a gripper's may be missing."""
-    for count in range(len(chain.coordinates) - 1, 1, -1):
-        proposed = proposal(chain.coordinates[:count], found)
-        if proposed is not None:
-            return proposed
-    return None
 
 
 def nominal_model(chain: Chain, gravity: str | None, folder: Path) -> DynamicsModel:
@@ -279,63 +237,84 @@ def nominal_model(chain: Chain, gravity: str | None, folder: Path) -> DynamicsMo
 
 
 def read(
-    model: DynamicsModel, bags: Sequence[Path], arguments: argparse.Namespace, renamings: Sequence[Renaming]
+    model: DynamicsModel,
+    bags: Sequence[Path],
+    arguments: argparse.Namespace,
+    renamings: Sequence[recording.Renaming],
+    progress: Progress,
 ) -> MotionStore:
-    """The filtered motion of all bags."""
-    workers = int(positive_number("--jobs", arguments.jobs, "a number of processes, 1 or more", 1.0))
-    cutoff = optional_number("--cutoff", arguments.cutoff, "Hz")
+    """The filtered motion of all bags. Raises ``BagError`` with code "units" for positions in degrees."""
+    workers = int(cli.positive_number("--jobs", arguments.jobs, "a number of processes, 1 or more", 1.0))
+    cutoff = cli.optional_number("--cutoff", arguments.cutoff, "Hz")
     scale = effort_scale(arguments.effort_scale, model.joint_names)
     unknown_units = bool(arguments.payload) and not arguments.effort_scale
     limits = tuple(math.inf if unknown_units else joint.effort or math.inf for joint in model.joints)
-    names = names_in_bag(model.joint_names, renamings)
+    names = recording.names_in_bag(model.joint_names, renamings)
     revolving = tuple(joint.name for joint in model.joints if joint.kind != "prismatic")
     requests = [
         Request(bag, names, model.joint_names, arguments.topic, cutoff, scale, limits, revolving)
         for bag in bags
     ]
     many = len(bags) > 1 and (workers > 1 or arguments.dask is not None)
-    with (
-        executor(workers, arguments.dask) if many else nullcontext() as pool,
-        tqdm(unit=" messages", unit_scale=True, disable=None, leave=False) as bar,
-    ):
-        return read_bags(requests, pool, bar.update)
+    with executor(workers, arguments.dask) if many else nullcontext() as pool:
+        store = read_bags(requests, pool, progress.advance)
+    for track in store.tracks:
+        for piece in store.pieces(track, 65_536):
+            recording.check_units(track.bag, track.topic, piece.q, model.joints)
+    return store
 
 
-def identified(inputs: Inputs) -> Identified:
+def identified(inputs: Inputs, progress: Progress) -> Identified:
     """The estimate, by what the options say is known."""
     arguments, chain, model = inputs.arguments, inputs.chain, inputs.model
     bags = [track.bag for track in inputs.store.tracks]
+    nominal = nominal_of(chain, model, inputs.carriers)
+    loads = loads_of(arguments.payload, bags)
     settings = Settings(
         holdout=0.0 if inputs.validated else holdout(arguments.holdout),
         validate=inputs.validated,
-        payloads=payloads_of(arguments.payload, bags, model),
+        payloads=tuple(
+            tip_body(model, Payload(load.mass, load.com)) if load and load.com else np.zeros(10)
+            for load in loads
+        ),
+        loaded=tuple(load is not None and load.com is None for load in loads),
         constraints=Constraints(
-            optional_number("--total-mass", arguments.total_mass, "kg"),
+            cli.optional_number("--total-mass", arguments.total_mass, "kg"),
             boxes_of(arguments, chain) if arguments.com_in_geometry else (),
         ),
         gains=bool(arguments.payload),
     )
-    nominal = nominal_of(chain, model, inputs.carriers)
-    with tqdm(bar_format="{desc}", disable=None, leave=False) as bar:
-        return identify(inputs.store, model, nominal, settings, bar.set_description_str)
+    masses = {load.mass for load in loads if load is not None and load.com is None}
+    if arguments.payload_only:
+        nominal = with_load(nominal, tip_body(model, LOAD), known=True)
+        settings = replace(
+            settings, loaded=(True,) * len(bags), weight=LAMBDAS[0], families=LOAD_FAMILIES, gains=False
+        )
+    elif masses:
+        (mass,) = masses
+        moment = mass * LOAD.inertia[0]
+        ball = Payload(mass, LOAD.com, (moment, 0.0, 0.0, moment, 0.0, moment))
+        nominal = replace(with_load(nominal, tip_body(model, ball), known=False), load_mass=mass)
+    return identify(inputs.store, model, nominal, settings, progress.doing)
 
 
 # What the options say
 
 
 def vector(option: str, text: str) -> tuple[float, float, float]:
-    """Three numbers. Raises ``VectorArgumentError``."""
+    """Three numbers. Raises ``ArgumentError``."""
     try:
         x, y, z = (float(part) for part in text.split(","))
     except ValueError:
-        raise VectorArgumentError(option, text) from None
+        x = y = z = math.nan
     if not all(map(math.isfinite, (x, y, z))):
-        raise VectorArgumentError(option, text)
+        message = f"{option} {text!r}: give three finite numbers, X,Y,Z"
+        raise cli.ArgumentError(message, option.removeprefix("--"), found=text)
     return x, y, z
 
 
 def effort_scale(texts: Sequence[str], joints: Sequence[str]) -> tuple[float, ...]:
-    """N m or N a recorded unit of each joint. Raises ``EffortScaleError``."""
+    """N m or N a recorded unit of each joint. Raises ``ArgumentError``."""
     scale = dict.fromkeys(joints, 1.0)
     for text in texts:
         joint, equals, value = text.rpartition("=")
@@ -344,61 +323,93 @@ def effort_scale(texts: Sequence[str], joints: Sequence[str]) -> tuple[float, ..
         except ValueError:
             factor = 0.0
         if not math.isfinite(factor) or factor == 0.0 or (equals and joint not in scale):
-            raise EffortScaleError(text, joints)
+            raise cli.ArgumentError(
+                f"--effort-scale {text!r}: give one number for all joints, or JOINT=NUMBER with a number "
+                f"other than 0 and a joint of {', '.join(map(repr, joints))}",
+                "effort-scale",
+                found=text,
+            )
         scale.update({joint: factor} if equals else dict.fromkeys(joints, factor))
     return tuple(scale.values())
 
 
-def payloads_of(texts: Sequence[str], bags: Sequence[Path], model: DynamicsModel) -> tuple[Array, ...]:
-    """The known body's parameters (10,) for each bag, in the last body's frame. Raises ``PayloadError``."""
-    known = [np.zeros(10) for _ in bags]
+class Load(NamedTuple):
+    """A body at the tip [kg], with its centre in the tip frame [m] where that is known."""
+
+    mass: float
+    com: tuple[float, float, float] | None
+
+
+def loads_of(texts: Sequence[str], bags: Sequence[Path]) -> tuple[Load | None, ...]:
+    """The body at the tip during each bag, named by its path or its name. Raises ``ArgumentError``."""
+    loads: list[Load | None] = [None for _ in bags]
     for text in texts:
         name, _, numbers = text.rpartition("=")
         places = [
-            i for i, bag in enumerate(bags) if bag == Path(name) or bag.resolve() == Path(name).resolve()
+            i
+            for i, bag in enumerate(bags)
+            if name in (str(bag), bag.name) or bag.resolve() == Path(name).resolve()
         ]
         try:
             mass, *com = (float(part) for part in numbers.split(","))
         except ValueError:
-            raise PayloadError(text) from None
-        if not places or len(com) not in (0, 3) or not all(map(math.isfinite, (mass, *com))) or mass < 0.0:
-            raise PayloadError(text)
+            mass, com = math.nan, []
+        usable = len(com) in (0, 3) and all(map(math.isfinite, (mass, *com))) and mass >= 0.0
+        if not places or not usable or (not com and mass == 0.0):
+            raise cli.ArgumentError(
+                f"--payload {text!r}: give BAG=MASS or BAG=MASS,X,Y,Z, with the mass in kg and its centre in "
+                f"the tip frame in m; the bags are {', '.join(map(str, bags))}",
+                "payload",
+                found=text,
+            )
         for i in places:
-            known[i] = tip_body(model, mass, tuple(com) or (0.0, 0.0, 0.0))
-    return tuple(known)
+            loads[i] = Load(mass, (com[0], com[1], com[2]) if com else None)
+    if len({load.mass for load in loads if load is not None and load.com is None}) > 1:
+        raise cli.ArgumentError(
+            "--payload: the centre of one body can be found; give the centres of the others: BAG=MASS,X,Y,Z",
+            "payload",
+            found=list(texts),
+        )
+    return tuple(loads)
 
 
-def tip_body(model: DynamicsModel, mass: float, com: tuple[float, ...]) -> Array:
-    """A point mass in the tip frame as parameters of the last body: (10,)."""
-    x, y, z = com
-    loaded = model.with_parameters(payload=Payload(mass, (x, y, z)))
-    return np.asarray(loaded.inertial_parameters - model.inertial_parameters)[-10:]
+def tip_body(model: DynamicsModel, payload: Payload) -> Array:
+    """A body in the tip frame as parameters of the last body: (10,)."""
+    loaded = model.with_parameters(payload=payload)
+    return np.asarray(loaded.inertial_parameters - model.inertial_parameters)[tip_columns(model)]
+
+
+def with_load(nominal: Nominal, load: Array, known: bool) -> Nominal:
+    """The nominal arm with a body at its tip, one more than it has; ``known``: the arm is not identified."""
+    return replace(
+        nominal,
+        inertial=np.vstack([nominal.inertial, load]),
+        carried=np.vstack([nominal.carried, np.zeros(10)]),
+        known=tuple(range(len(nominal.inertial))) if known else (),
+    )
 
 
 def holdout(text: str) -> float:
-    """A part, as a number or a fraction. Raises ``HoldoutError``."""
+    """A part, as a number or a fraction. Raises ``ArgumentError``."""
     top, _, bottom = text.partition("/")
     try:
         part = float(top) / float(bottom or 1)
     except (ValueError, ZeroDivisionError):
         part = 0.0
     if not 0.0 < part < 1.0:
-        raise HoldoutError(text)
+        message = f"--holdout {text!r}: give the part of each bag to be judged, above 0 and below 1"
+        raise cli.ArgumentError(message, "holdout", found=text)
     return part
 
 
-def nominal_of(chain: Chain, model: DynamicsModel, bodies: Sequence[Carrier]) -> Nominal:
+def nominal_of(chain: Chain, model: DynamicsModel, bodies: Sequence[urdf_text.Carrier]) -> Nominal:
     """What the URDF says of the bodies and joints."""
     terms = np.zeros((len(chain.coordinates), len(FAMILIES)))
-    for family, values in (
-        ("rotor", chain.rotor_inertia),
-        ("viscous", chain.damping),
-        ("coulomb", chain.friction),
-    ):
-        terms[:, FAMILIES.index(family)] = values
-    return Nominal(
-        model.inertial_parameters.reshape(-1, 10), terms, np.stack([body.others for body in bodies])
-    )
+    values = {"rotor": chain.rotor_inertia, "viscous": chain.damping, "coulomb": chain.friction}
+    for family, column in values.items():
+        terms[:, FAMILIES.index(family)] = column
+    inertial = model.inertial_parameters.reshape(-1, 10)
+    return Nominal(inertial, terms, np.stack([body.others for body in bodies]))
 
 
 def boxes_of(arguments: argparse.Namespace, chain: Chain) -> tuple[tuple[int, Array], ...]:
@@ -409,97 +420,100 @@ def boxes_of(arguments: argparse.Namespace, chain: Chain) -> tuple[tuple[int, Ar
 
 def urdf_bytes(arguments: argparse.Namespace) -> bytes:
     """The URDF's text, expanded where ``load_robot`` expands it."""
-    return urdf_content(arguments.urdf, **loading(arguments))
+    return urdf_content(arguments.urdf, **cli.loading(arguments))
 
 
 # What is written
 
 
-class Output(NamedTuple):
-    """The files that are written, by their role."""
+@dataclass(frozen=True)
+class Output:
+    """The files that may be written, by their role, and those that are."""
 
     urdf: Path
     parameters: Path
     data: Path
     report: Path
     module: Path
+    written: tuple[Path, ...]
 
 
-def write_results(inputs: Inputs, found: Identified) -> Output:
-    """Write the files and print the table."""
-    arguments, chain = inputs.arguments, inputs.chain
-    output = output_files(arguments, chain)
-    urdf = identified_urdf(inputs, found)
-    claim_files(arguments.output, [path.name for path in output], COMMAND)
-    write_file(output.urdf, urdf.text)
-    again = serial_chain(load_robot(str(output.urdf)), chain.tips, root=chain.root, lock=dict(chain.locked))
-    write_module(derive(again), output.module.stem, arguments.output)
-    notes = [*inputs.notes, *found.notes, *notes_on_urdf(inputs, found, urdf, output)]
-    subject = Subject(
+def output_files(arguments: argparse.Namespace, chain: Chain) -> Output:
+    """Where everything goes."""
+    stem = Path(arguments.urdf).name.removesuffix(".xacro").removesuffix(".urdf")
+    own = f"{module_name(chain.robot)}_identified"
+    name = own if arguments.name is None else checked_name(arguments.name)
+    folder: Path = arguments.output
+    names = (f"{stem}.identified.urdf", "parameters.yaml", "identified.json", "report.html", f"{name}.py")
+    urdf, parameters, data, report, module = (folder / each for each in names)
+    written = (parameters,) if arguments.payload_only else (urdf, parameters, data, report, module)
+    return Output(urdf, parameters, data, report, module, written)
+
+
+def result_of(inputs: Inputs, found: Identified, output: Output, notes: Sequence[str]) -> writing.Result:
+    """What was found, of which robot and recordings, and the verdict."""
+    arguments = inputs.arguments
+    scaled = bool(arguments.effort_scale or arguments.payload or arguments.payload_only)
+    return writing.Result(
+        found,
+        verdict.verdict_on(found, inputs.store, inputs.model, scaled),
         inputs.model,
         arguments.urdf,
         inputs.store.tracks,
         inputs.validated,
         np.array(effort_scale(arguments.effort_scale, inputs.model.joint_names)),
         None if arguments.gravity is None else vector("--gravity", arguments.gravity),
-    )
-    names = {role: path.name for role, path in output._asdict().items()}
-    write_file(output.data, json_text(as_data(subject, found, names, notes)))
-    write_file(output.parameters, parameters_text(subject, found, output.module.name))
-    write_report(subject, found, notes, output.report)
-    print("\n".join(lines(subject, found, notes)))
-    return output
-
-
-def output_files(arguments: argparse.Namespace, chain: Chain) -> Output:
-    """Where everything goes."""
-    stem = Path(arguments.urdf).name.removesuffix(".xacro").removesuffix(".urdf")
-    name = (
-        checked_name(arguments.name)
-        if arguments.name is not None
-        else f"{module_name(chain.robot)}_identified"
-    )
-    folder: Path = arguments.output
-    return Output(
-        urdf=folder / f"{stem}.identified.urdf",
-        parameters=folder / "parameters.yaml",
-        data=folder / "identified.json",
-        report=folder / "report.html",
-        module=folder / f"{name}.py",
+        {role: path.name for role, path in vars(output).items() if role != "written"},
+        [*inputs.notes, *found.notes, *notes],
     )
 
 
-def identified_urdf(inputs: Inputs, found: Identified) -> Rewritten:
+def write_results(inputs: Inputs, found: Identified, output: Output) -> writing.Result:
+    """Write the files."""
+    arguments, chain = inputs.arguments, inputs.chain
+    urdf = identified_urdf(inputs, found)
+    claim_files(arguments.output, [path.name for path in output.written], COMMAND)
+    write_file(output.urdf, urdf.text)
+    again = serial_chain(load_robot(str(output.urdf)), chain.tips, root=chain.root, lock=dict(chain.locked))
+    write_module(derive(again), output.module.stem, arguments.output)
+    result = result_of(inputs, found, output, list(notes_on_urdf(inputs, found, urdf, output)))
+    write_file(output.data, json_text(writing.as_data(result)))
+    write_file(output.parameters, writing.parameters_text(result, output.module.name))
+    writing.write_report(result, output.report)
+    return result
+
+
+def identified_urdf(inputs: Inputs, found: Identified) -> urdf_text.Rewritten:
     """The URDF's text with the numbers that were found."""
     arguments = inputs.arguments
     links = {
-        carrier.link: carrier_inertia(found.inertial[b], carrier)
+        carrier.link: urdf_text.carrier_inertia(found.found.inertial[b], carrier)
         for b, carrier in enumerate(inputs.carriers)
         if carrier.link is not None
     }
     joints = joint_numbers(inputs.chain, found)
-    return rewritten(urdf_bytes(arguments), links, joints, arguments.urdf, arguments.add_dynamics)
+    return urdf_text.rewritten(urdf_bytes(arguments), links, joints, arguments.urdf, arguments.add_dynamics)
 
 
-def notes_on_urdf(inputs: Inputs, found: Identified, urdf: Rewritten, output: Output) -> Iterator[str]:
+def notes_on_urdf(
+    inputs: Inputs, found: Identified, urdf: urdf_text.Rewritten, output: Output
+) -> Iterator[str]:
     """What the identified URDF leaves out, and which of its links deserve a second look."""
-    if any(finding.code == EXPANDED for finding in inputs.robot.findings):
-        yield (
-            f"{Path(inputs.arguments.urdf).name} is xacro: the identified URDF is its expansion, with other "
-            "numbers"
-        )
+    if any(finding.code == cli.EXPANDED for finding in inputs.robot.findings):
+        name = Path(inputs.arguments.urdf).name
+        yield f"{name} is xacro: the identified URDF is its expansion, with other numbers"
     for each in urdf.not_written:
         yield f"{each} has no place in the URDF: in {output.parameters.name} only (--add-dynamics adds it)"
-    for b in found.at_bound:
-        joint = inputs.chain.joints[b]
-        if joint.lumped and inputs.carriers[b].others.any():
+    for b in found.found.at_bound:
+        joint = inputs.chain.joints[b] if b < len(inputs.chain.joints) else None
+        if joint is not None and joint.lumped and inputs.carriers[b].others.any():
             yield (
                 f"link {joint.body!r} is at the edge of what a body can be: does {', '.join(joint.lumped)}, "
                 "which the URDF fixes to it, carry its true mass?"
             )
 
 
-def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
+def joint_numbers(chain: Chain, found: Identified) -> dict[str, urdf_text.JointNumbers]:
     """What each joint of the file must say, so that its coordinate has what was found.
 
     The joints that follow another keep their share of it.
@@ -509,9 +523,60 @@ def joint_numbers(chain: Chain, found: Identified) -> dict[str, JointNumbers]:
     for joint in chain.joints:
         values = {}
         for key, family in FAMILY_OF.items():
-            wanted = float(found.plain[joint.coordinate, FAMILIES.index(family)])
+            wanted = float(found.found.written.urdf[joint.coordinate, FAMILIES.index(family)])
             old = nominal[key][joint.coordinate]
             leads = joint.name in chain.coordinates
             values[key] = float(getattr(joint, key)) * wanted / old if old > 0.0 else wanted * leads
-        numbers[joint.name] = JointNumbers(**values)
+        numbers[joint.name] = urdf_text.JointNumbers(**values)
     return numbers
+
+
+# The body at the tip
+
+
+def in_tip_frame(chain: Chain, parameters: Array) -> Array:
+    """Mass, centre and central inertia in the tip frame, as ``LOAD_NAMES``, of the last body's parameters."""
+    tip = geometry.inverse(geometry.Pose(chain.R_BT, chain.p_BoTo_B))
+    load = geometry.moved_inertia(tip, geometry.central_inertia(parameters))
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = load.tensor
+    return np.array([load.mass, *load.com, xx, xy, xz, yy, yz, zz])
+
+
+def load_and_errors(inputs: Inputs, found: Identified) -> tuple[Array, Array]:
+    """The body at the tip as ``LOAD_NAMES``, and standard errors, both (10,): through central differences."""
+    parameters = found.found.inertial[-1]
+    step = 1e-6
+    rows = [
+        (in_tip_frame(inputs.chain, parameters + d) - in_tip_frame(inputs.chain, parameters - d)) / (2 * step)
+        for d in step * np.eye(10)
+    ]
+    J = np.array(rows).T
+    variances = [np.diag(J @ M @ J.T) for M in found.certainty.last_body]
+    return in_tip_frame(inputs.chain, parameters), np.sqrt(np.max(variances, axis=0))
+
+
+def write_payload(inputs: Inputs, found: Identified, output: Output) -> writing.Result:
+    """Write the node's payload parameters."""
+    result = result_of(inputs, found, output, ())
+    values, _ = load_and_errors(inputs, found)
+    mass, *rest = (float(f"{x:.6g}") for x in values)
+    content = {"payload": {"mass": mass, "com": rest[:3], "inertia": rest[3:]}}
+    head = [f"the body at {inputs.chain.tip!r}, which kane_dynamics identify --payload-only found"]
+    if not result.verdict.usable:
+        head.append(f"{result.verdict.whole.text}; {'; '.join(each.text for each in result.verdict.doubts)}")
+    claim_files(inputs.arguments.output, [path.name for path in output.written], COMMAND)
+    write_file(output.parameters, writing.node_parameters(content, head))
+    return result
+
+
+def payload_lines(inputs: Inputs, result: writing.Result) -> Iterator[str]:
+    """What is printed of the body at the tip."""
+    values, errors = load_and_errors(inputs, result.identified)
+    yield f"the body at {inputs.chain.tip!r}, in its frame:"
+    for name, value, error in zip(LOAD_NAMES, values, errors, strict=True):
+        unit = "kg" if name == "mass" else "m" if len(name) == 1 else "kg m^2"
+        yield f"  {name:4} {value:10.4g} ± {error:.2g} {unit}"
+    yield from (f"note: {note}" for note in result.notes)
+    yield from (each.text for each in result.verdict.joints)
+    yield from (f"doubt: {each.text}" for each in result.verdict.doubts)
+    yield result.verdict.whole.text

@@ -1,14 +1,12 @@
-"""The linear model of joint efforts, and its normal equations over bags of any length.
+"""Regress: the linear model of joint efforts, and its normal equations over bags of any length.
 
 Effort of joint j at one instant,
 
-    tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + v_j qd_j + c_j s_j + o_j
-            + b_j s_j exp(-(qd_j / v_s)^2) + l_j s_j |tau_rigid,j|
+    tau_j = Y_j(q, qd, qdd) pi + I_j qdd_j + friction_j(qd_j, tau_rigid,j)
 
 is linear in the inertial parameters pi (Y in its base columns [GautierKhalil1990]) and in the coefficients of
-the joint's own terms: rotor inertia, viscous and Coulomb friction, an offset, Stribeck's rise towards rest,
-and friction that grows with the load. s = tanh(qd / v_c) is the smooth sign of the run-time model. Widths v_c
-and v_s are no coefficients: every candidate is a column of its own, and data choose among them.
+the joint's own terms: rotor inertia, and those of the formula in ``kane_dynamics_ros.friction``. Its widths
+v_c and v_s are no coefficients: every candidate is a column of its own, and data choose among them.
 
 Every column goes through the filter that the measured effort went through. A window of the motion at a time
 becomes products, joint by joint and in blocks of time: that is all that fitting, choosing and
@@ -24,9 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicSpline
+from scipy.linalg import block_diag
 
+from kane_dynamics_ros import friction
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.identification.motion_store import MotionStore, Piece, Track
+from kane_dynamics_ros.identification.recordings import MotionStore, Piece, Track
 from kane_dynamics_ros.replay.correlation import SPAN, UNCORRELATED
 from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.replay.motion import decimated, low_pass
@@ -59,6 +59,9 @@ def one_thread_each() -> Iterator[None]:
         yield
 
 
+# Columns
+
+
 class Term(NamedTuple):
     """One kind of column of a joint.
 
@@ -71,12 +74,12 @@ class Term(NamedTuple):
 
 
 def all_terms() -> tuple[Term, ...]:
-    """Every candidate column of a joint, in order."""
+    """Every candidate column of a joint, in order: without a sign, by the speed's direction, by its sign."""
     widths, fractions = range(len(COULOMB_WIDTHS)), range(len(STRIBECK_WIDTHS))
     return (
         *(Term(name) for name in SIMPLE),
-        *(Term("coulomb", width) for width in widths),
-        *(Term("load", width) for width in widths),
+        *(Term(name) for name in ("viscous_asymmetry", "square_root")),
+        *(Term(name, width) for name in ("coulomb", "load", "coulomb_asymmetry") for width in widths),
         *(Term("stribeck", width, fraction) for width in widths for fraction in fractions),
     )
 
@@ -88,19 +91,21 @@ TERMS = all_terms()
 class RowLayout:
     """Where columns lie. A joint's row is [base columns | ``TERMS`` | known effort | measured effort].
 
-    ``columns`` (b,): the base columns among the 10 a body; ``map`` (b, 10 bodies); ``felt`` (n, b): which
-    base columns a joint feels at all; ``speeds`` (n,): each joint's usual largest speed.
+    ``columns``: the base columns among the 10 a body; ``map`` (b, 10 bodies): the base columns' parameters
+    from the bodies'; ``felt`` (n, b): which base columns a joint feels at all; ``speeds`` (n,): each joint's
+    usual largest speed. ``load``: an unknown body at the tip in some bags has the last ten of all of these.
     """
 
     columns: NDArray[np.intp]
     map: Array
     felt: Mask
     speeds: Array
+    load: bool = False
 
     @property
     def base(self) -> int:
         """How many base columns."""
-        return len(self.columns)
+        return len(self.map)
 
     @property
     def width(self) -> int:
@@ -108,13 +113,27 @@ class RowLayout:
         return self.base + len(TERMS) + 2
 
 
-def layout_of(model: DynamicsModel, speeds: Array) -> RowLayout:
+def layout_of(model: DynamicsModel, speeds: Array, load: bool = False) -> RowLayout:
     """The layout for a model."""
     n = len(model.joint_names)
     base = find_base_parameters(model.regressor, n)
     states = np.random.default_rng(1).uniform(-np.pi, np.pi, (3, 8 * n, n))
-    felt = np.abs(model.regressor(*states)[..., base.columns]).max(axis=0)
-    return RowLayout(base.columns, base.map, felt > 1e-9 * felt.max(initial=0.0), np.asarray(speeds))
+    size = np.abs(model.regressor(*states)).max(axis=0)
+    felt, combine = size[:, base.columns], base.map
+    if load:
+        felt, combine = (
+            np.concatenate([felt, size[:, tip_columns(model)]], axis=1),
+            block_diag(combine, np.eye(10)),
+        )
+    return RowLayout(base.columns, combine, felt > 1e-9 * felt.max(initial=0.0), np.asarray(speeds), load)
+
+
+def tip_columns(model: DynamicsModel) -> slice:
+    """Where the ten parameters lie of the body that has the tip."""
+    return slice(10 * model.tip_body, 10 * model.tip_body + 10)
+
+
+# Rows
 
 
 class Rows(NamedTuple):
@@ -146,127 +165,152 @@ class Guess(NamedTuple):
     gain: Array
 
 
-def rows_of(
-    store: MotionStore, track: Track, model: DynamicsModel, layout: RowLayout, guess: Guess, payload: Array
-) -> Iterator[Rows]:
-    """All rows of a bag, a window at a time.
+@dataclass(frozen=True)
+class Regression:
+    """The motion, and the model that it is regressed on: what stays the same through all passes.
 
-    ``payload`` (10,): a known body at the tip, in the frame of the body that it is fixed in.
+    ``payloads`` (bags, 10): of each bag a known body at the tip, in its body's frame; ``loaded`` (bags,)
+    whether it carries the unknown one. ``blocks``: of time, of each bag.
     """
-    for piece in store.pieces(track, WINDOW):
-        yield _rows(piece, model, layout, guess, payload)
+
+    store: MotionStore
+    model: DynamicsModel
+    layout: RowLayout
+    payloads: Sequence[Array]
+    loaded: Sequence[bool]
+    blocks: int
+
+    def rows(self, bag: int, guess: Guess, wide: bool = False) -> Iterator[Rows]:
+        """All rows of a bag, a window at a time; ``wide``: of its last part, at twice the cut-off."""
+        track: Track | None = self.store.tracks[bag]
+        track = track.wide if wide and track else track
+        if track is not None:
+            for piece in self.store.pieces(track, WINDOW):
+                yield self._rows(piece, guess, self.payloads[bag], self.loaded[bag])
+
+    def _rows(self, piece: Piece, guess: Guess, payload: Array, loaded: bool) -> Rows:
+        layout = self.layout
+        moving = (
+            layout.speeds >= STANDS
+        )  # what remains of a joint at rest is noise, and would pass for motion
+        piece = replace(piece, qd=np.where(moving, piece.qd, 0.0), qdd=np.where(moving, piece.qdd, 0.0))
+        Y = self.model.regressor(piece.q, piece.qd, piece.qdd)
+        N, n = piece.q.shape
+        own = len(layout.columns)
+        at_tip = Y[..., tip_columns(self.model)]
+        known = at_tip @ payload
+        rigid = Y @ guess.inertial[: Y.shape[-1]] + guess.rotors * piece.qdd + known
+        first = layout.base + len(SIMPLE)
+        Z = np.zeros((N, n, layout.width))
+        Z[..., :own] = Y[..., layout.columns]
+        if layout.load and loaded:
+            Z[..., own : layout.base] = at_tip
+            rigid += at_tip @ guess.inertial[-10:]
+        Z[..., layout.base], Z[..., layout.base + 1], Z[..., layout.base + 2] = piece.qdd, piece.qd, 1.0
+        Z[..., -2] = known
+        felt = np.ones((n, layout.width), bool)
+        felt[:, : layout.base] = layout.felt
+        felt[:, own : layout.base] &= loaded
+        felt[:, first:] = False
+        felt[:, -2] = payload.any()
+        flat, chosen = Z.reshape(N, -1), np.flatnonzero(felt.ravel())
+        inside = slice(piece.edge, N - piece.edge, row_step(piece.rate, piece.cutoff))
+        filtered = np.zeros((len(piece.time[inside]), flat.shape[1]))
+        filtered[:, chosen] = low_pass(flat[:, chosen], piece.rate, piece.cutoff)[inside]
+        Z = filtered.reshape(-1, n, layout.width)
+        Z[..., first:-2] = self._friction(piece, rigid)[inside]
+        Z[..., -1] = guess.gain * piece.effort[inside]
+        slow = np.abs(piece.qd) < COULOMB_WIDTHS[0]
+        resting = np.clip(low_pass(slow.astype(float), piece.rate, piece.cutoff), 0.0, 1.0)
+        return Rows(piece.time[inside], Z, piece.qd[inside], piece.usable[inside], resting[inside])
+
+    def _friction(self, piece: Piece, rigid: Array) -> Array:
+        """The terms that change with the direction of the speed, filtered: (N, n, terms).
+
+        The sign turns within milliseconds, faster than samples follow each other after decimation. So the
+        speed, which is smooth, is interpolated back to the recorded rate, or ``FINER`` times the rate where
+        that is less, and the terms are decimated and filtered as the measured effort was.
+        """
+        N, n = piece.qd.shape
+        finer = min(FINER, max(1, round(piece.sampled / piece.rate)))
+        smooth = np.concatenate([piece.qd, np.abs(rigid)], axis=1)
+        if finer > 1:
+            smooth = CubicSpline(np.arange(N), smooth)(np.arange(finer * N) / finer)
+        qd, load = smooth[:, :n], smooth[:, n:]
+        speed = np.where(self.layout.speeds > 0.0, self.layout.speeds, 1.0)
+        rises = [friction.rise(qd, share * speed) for share in STRIBECK_WIDTHS]
+        signs = [friction.smooth_sign(qd, width) for width in COULOMB_WIDTHS]
+        columns = [
+            *(np.abs(qd), friction.signed_root(qd)),
+            *signs,
+            *(sign * load for sign in signs),
+            *(np.abs(sign) for sign in signs),
+            *(sign * rise for sign in signs for rise in rises),
+        ]
+        fine = np.concatenate(columns, axis=1)
+        filtered = low_pass(decimated(fine, finer), piece.rate, piece.cutoff)
+        return np.asarray(filtered.reshape(N, len(columns), n).swapaxes(1, 2))
+
+    # Passes
+
+    def block_of(self, bag: int, time: Array) -> NDArray[np.intp]:
+        """The blocks that times [s] of a bag lie in, counted through all bags."""
+        seconds = self.store.tracks[bag].seconds or 1.0
+        inside = np.clip((time / seconds * self.blocks).astype(np.intp), 0, self.blocks - 1)
+        return np.asarray(bag * self.blocks + inside)
+
+    def visit(self, guess: Guess, each: "Visit") -> None:
+        """One pass: ``each`` gets the bag's index, the rows and their weights."""
+        for bag in range(len(self.store.tracks)):
+            for rows in self.rows(bag, guess):
+                each(bag, rows, weights(rows, guess))
+
+    def accumulated(self, guess: Guess, seen: "Residuals | None" = None) -> "Products":
+        """One pass over all bags: products with the weights that the guess gives.
+
+        ``seen`` learns the residuals.
+        """
+        shape = (len(self.store.tracks) * self.blocks, len(self.model.joint_names))
+        gram, count = np.zeros((*shape, self.layout.width, self.layout.width)), np.zeros(shape)
+
+        def add(bag: int, rows: Rows, weight: Array) -> None:
+            if seen is not None and guess.coefficients is not None:
+                seen.add(residual(rows, guess.coefficients), weight)
+            at = self.block_of(bag, rows.time)
+            for first, last in pairwise([0, *(np.flatnonzero(np.diff(at)) + 1).tolist(), len(at)]):
+                for j in range(shape[1] if last > first else 0):
+                    Z = rows.Z[first:last, j]
+                    gram[at[first], j] += Z.T @ (weight[first:last, j, None] * Z)
+                    count[at[first], j] += weight[first:last, j].sum()
+
+        self.visit(guess, add)
+        return Products(gram, count, np.repeat(np.arange(len(self.store.tracks)), self.blocks))
+
+    @property
+    def row_rate(self) -> float:
+        """Rows a second of the first bag [Hz]."""
+        track = self.store.tracks[0]
+        return track.rate / row_step(track.rate, track.cutoff)
 
 
-def _rows(piece: Piece, model: DynamicsModel, layout: RowLayout, guess: Guess, payload: Array) -> Rows:
-    moving = layout.speeds >= STANDS  # what remains of a joint at rest is noise, which would pass for motion
-    piece = replace(piece, qd=np.where(moving, piece.qd, 0.0), qdd=np.where(moving, piece.qdd, 0.0))
-    Y = model.regressor(piece.q, piece.qd, piece.qdd)
-    N, n = piece.q.shape
-    rigid = Y @ guess.inertial + guess.rotors * piece.qdd
-    Z = np.zeros((N, n, layout.width))
-    Z[..., : layout.base] = Y[..., layout.columns]
-    for k, name in enumerate(SIMPLE):
-        Z[..., layout.base + k] = np.asarray(
-            {"rotor": piece.qdd, "viscous": piece.qd, "offset": np.ones_like(piece.qd)}[name]
-        )
-    Z[..., -2] = Y[..., 10 * model.tip_body : 10 * model.tip_body + 10] @ payload
-    signed = len(TERMS) - len(SIMPLE)
-    felt = np.ones((n, layout.width), bool)
-    felt[:, : layout.base] = layout.felt
-    felt[:, layout.base + len(SIMPLE) :] = [
-        payload.any() if k == signed else False for k in range(signed + 2)
-    ]
-    flat = Z.reshape(N, -1)
-    chosen = np.flatnonzero(felt.ravel())
-    inside = slice(piece.edge, N - piece.edge, max(1, int(piece.rate / (PER_CUTOFF * piece.cutoff))))
-    filtered = np.zeros((len(piece.time[inside]), flat.shape[1]))
-    filtered[:, chosen] = low_pass(flat[:, chosen], piece.rate, piece.cutoff)[inside]
-    Z = filtered.reshape(-1, n, layout.width)
-    first = layout.base + len(SIMPLE)
-    Z[..., first : first + signed] = _friction(piece, layout, rigid)[inside]
-    Z[..., -1] = guess.gain * piece.effort[inside]
-    slow = np.abs(piece.qd) < COULOMB_WIDTHS[0]
-    resting = np.clip(low_pass(slow.astype(float), piece.rate, piece.cutoff), 0.0, 1.0)
-    return Rows(piece.time[inside], Z, piece.qd[inside], piece.usable[inside], resting[inside])
+def row_step(rate: float, cutoff: float) -> int:
+    """Of how many filtered samples one becomes a row."""
+    return max(1, int(rate / (PER_CUTOFF * cutoff)))
 
 
-def _friction(piece: Piece, layout: RowLayout, rigid: Array) -> Array:
-    """The terms that change with the sign of the speed, filtered: (N, n, terms).
-
-    The sign turns within milliseconds, faster than samples follow each other after decimation. So the speed,
-    which is smooth, is interpolated back to the recorded rate, or ``FINER`` times the rate where that is
-    less, and the terms are decimated and filtered as the measured effort was.
-    """
-    N, n = piece.qd.shape
-    finer = min(FINER, max(1, round(piece.sampled / piece.rate)))
-    smooth = np.concatenate([piece.qd, np.abs(rigid)], axis=1)
-    if finer > 1:
-        smooth = CubicSpline(np.arange(N), smooth)(np.arange(finer * N) / finer)
-    qd, load = smooth[:, :n], smooth[:, n:]
-    speed = np.where(layout.speeds > 0.0, layout.speeds, 1.0)
-    rises = [np.exp(-((qd / (share * speed)) ** 2)) for share in STRIBECK_WIDTHS]
-    signs = [np.tanh(qd / width) for width in COULOMB_WIDTHS]
-    columns = [*signs, *(sign * load for sign in signs), *(sign * rise for sign in signs for rise in rises)]
-    fine = np.concatenate(columns, axis=1)
-    filtered = low_pass(decimated(fine, finer), piece.rate, piece.cutoff)
-    return np.asarray(filtered.reshape(N, len(columns), n).swapaxes(1, 2))
+Visit = Callable[[int, Rows, Array], None]
 
 
 @dataclass(frozen=True)
 class Products:
     """``gram`` (blocks, n, width, width): sums of w z z' over each block of time of each bag.
 
-    ``count`` (blocks, n): sums of w. ``plain`` (blocks, n): how many samples. ``bag`` (blocks,) and ``start``
-    (blocks,) [s] say which block it is.
+    ``count`` (blocks, n): sums of w. ``bag`` (blocks,): each block's.
     """
 
     gram: Array
     count: Array
-    plain: Array
     bag: NDArray[np.intp]
-    start: Array
-
-
-def block_starts(tracks: Sequence[Track], blocks: int) -> list[Array]:
-    """The starts [s] of each bag's blocks of equal length."""
-    return [np.linspace(0.0, track.seconds, blocks + 1)[:-1] for track in tracks]
-
-
-def accumulate(
-    store: MotionStore,
-    model: DynamicsModel,
-    layout: RowLayout,
-    guess: Guess,
-    payloads: Sequence[Array],
-    blocks: int,
-    seen: "Residuals | None" = None,
-) -> Products:
-    """One pass over all bags: products with the weights that the guess gives.
-
-    ``seen`` learns the residuals.
-    """
-    starts = block_starts(store.tracks, blocks)
-    n = len(model.joint_names)
-    shape = (len(starts) * blocks, n)
-    gram = np.zeros((*shape, layout.width, layout.width))
-    count, plain = np.zeros(shape), np.zeros(shape)
-    for b, track in enumerate(store.tracks):
-        for rows in rows_of(store, track, model, layout, guess, payloads[b]):
-            weight = weights(rows, guess)
-            if seen is not None and guess.coefficients is not None:
-                seen.add(residual(rows, guess.coefficients), weight)
-            at = np.searchsorted(starts[b], rows.time, "right") - 1
-            edges = [0, *(np.flatnonzero(np.diff(at)) + 1).tolist(), len(at)]
-            for first, last in pairwise(edges):
-                if first == last:
-                    continue
-                k = b * blocks + int(at[first])
-                for j in range(n):
-                    Z = rows.Z[first:last, j]
-                    gram[k, j] += Z.T @ (weight[first:last, j, None] * Z)
-                count[k] += weight[first:last].sum(axis=0)
-                plain[k] += last - first
-    return Products(gram, count, plain, np.repeat(np.arange(len(starts)), blocks), np.concatenate(starts))
 
 
 def weights(rows: Rows, guess: Guess) -> Array:
@@ -344,20 +388,3 @@ class Residuals:
         """How many samples are worth one independent one: 1 + 2 (sum of the correlations until they end)."""
         correlation = self.correlations()
         return float(max(1.0, 1.0 + 2.0 * correlation[1 : self.memory() // SPAN].sum()))
-
-
-Visit = Callable[[int, Rows, Array], None]
-
-
-def visit(
-    store: MotionStore,
-    model: DynamicsModel,
-    layout: RowLayout,
-    guess: Guess,
-    payloads: Sequence[Array],
-    each: Visit,
-) -> None:
-    """One more pass: ``each`` gets the bag's index, the rows and their weights."""
-    for b, track in enumerate(store.tracks):
-        for rows in rows_of(store, track, model, layout, guess, payloads[b]):
-            each(b, rows, weights(rows, guess))

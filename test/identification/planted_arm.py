@@ -14,9 +14,10 @@ import pinocchio
 from numpy.typing import NDArray
 from rosbags.rosbag2 import StoragePlugin, Writer
 
-from kane_dynamics_ros.identification.estimation import FAMILIES, Nominal
-from kane_dynamics_ros.identification.identify import PARAMETERS, Identified
-from kane_dynamics_ros.identification.motion_store import MotionStore, Request, read_bags
+from kane_dynamics_ros.identification.choosing import FAMILIES, Nominal
+from kane_dynamics_ros.identification.identify import Identified
+from kane_dynamics_ros.identification.judging import PARAMETERS
+from kane_dynamics_ros.identification.recordings import MotionStore, Request, read_bags
 from kane_dynamics_ros.replay.prediction_bag import STORE, joint_state_messages
 from kane_dynamics_ros.runtime import load_model
 
@@ -136,4 +137,6 @@ def standard_errors_off(found: Identified, truth: Truth) -> Array:
             strict=True,
         )
     )
-    return np.array([(b.value - sum(f * values[name] for name, f in b.parts)) / b.error for b in found.base])
+    return np.array(
+        [(b.value - sum(f * values[name] for name, f in b.parts)) / b.error for b in found.certainty.base]
+    )

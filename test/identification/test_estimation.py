@@ -5,29 +5,28 @@ import pytest
 from planted_arm import JOINTS, MODEL, motion, nominal, planted, recorded, store_of, write
 from scipy.optimize import minimize
 
-from kane_dynamics_ros.identification import estimation
-from kane_dynamics_ros.identification.estimation import (
+from kane_dynamics_ros.identification import bodies, choosing, fitting
+from kane_dynamics_ros.identification.bodies import coordinates_of, matrix_of, pseudo_inertia
+from kane_dynamics_ros.identification.choosing import (
     FAMILIES,
     Choice,
     Constraints,
     Nominal,
     Problem,
-    bodies_at_bound,
-    constrained_solution,
     folds_of,
     free_solution,
-    inertial_of,
     normal_by_joint,
     problem_of,
     total,
     validation_of,
 )
-from kane_dynamics_ros.identification.identify import usual_speeds
-from kane_dynamics_ros.identification.pseudo_inertia import pseudo_inertia
-from kane_dynamics_ros.identification.regression import TERMS, Guess, accumulate, layout_of
+from kane_dynamics_ros.identification.fitting import bodies_at_bound, constrained_solution
+from kane_dynamics_ros.identification.identify import extent_of
+from kane_dynamics_ros.identification.regression import TERMS, Guess, Regression, Term, layout_of
 
 N = len(JOINTS)
 FREE = np.zeros((N, len(FAMILIES)), bool)
+NONE = np.zeros((N, len(FAMILIES)))
 FREE[:, [FAMILIES.index(name) for name in ("viscous", "coulomb", "offset")]] = True
 
 
@@ -38,9 +37,9 @@ def problem(tmp_path_factory):
     bag, _ = recorded(tmp_path_factory.mktemp("bag") / "bag", truth, 20.0)
     known = nominal()
     with store_of(bag) as store:
-        layout = layout_of(MODEL, usual_speeds(store))
+        layout = layout_of(MODEL, extent_of(store).speeds)
         guess = Guess(known.inertial.ravel(), known.terms[:, 0], None, np.zeros(N), np.zeros(N), np.ones(N))
-        products = accumulate(store, MODEL, layout, guess, [np.zeros(10)], 12)
+        products = Regression(store, MODEL, layout, [np.zeros(10)], [False], 12).accumulated(guess)
     return problem_of(products, layout, known, Constraints(), np.linspace(0.1, 0.5, N))
 
 
@@ -48,13 +47,11 @@ def test_the_cost_is_the_sum_of_squares_of_the_residuals(problem):
     """The normal equations' power at any x, against the quadratic form of the products with the residual's
     row.
     """
-    choice = Choice(0, 0, FREE)
+    choice = Choice(0, 0, FREE, NONE)
     x = 0.1 * np.random.default_rng(0).normal(size=problem.free + N * len(FAMILIES))
     gram = problem.gram.sum(axis=0)
     expected = 0.0
-    places = {
-        "rotor": 0, "viscous": 1, "offset": 2, "coulomb": 3, "load": 6, "stribeck": 9,
-    }  # fmt: skip
+    places = {name: TERMS.index(Term(name, 0)) for name in FAMILIES}
     for j in range(N):
         row = np.zeros(gram.shape[-1])
         row[: problem.free], row[-1] = -x[: problem.free], 1.0
@@ -65,7 +62,7 @@ def test_the_cost_is_the_sum_of_squares_of_the_residuals(problem):
 
 
 def test_without_constraints_it_is_ridge_regression(problem):
-    choice = Choice(0, 0, FREE)
+    choice = Choice(0, 0, FREE, NONE)
     normal = total(normal_by_joint(problem, choice, problem.gram.sum(axis=0)))
     x = free_solution(problem, choice, normal, 3.0)
 
@@ -81,7 +78,7 @@ def test_without_constraints_it_is_ridge_regression(problem):
 
 def test_inside_the_constraints_the_solver_finds_the_same(problem):
     """Held near the URDF, no body comes near its bound; friction of the planted arm is above zero."""
-    choice = Choice(0, 0, FREE)
+    choice = Choice(0, 0, FREE, NONE)
     normal = total(normal_by_joint(problem, choice, problem.gram.sum(axis=0)))
     free = free_solution(problem, choice, normal, 1e5)
     solution = constrained_solution(problem, choice, normal, 1e5)
@@ -101,28 +98,26 @@ def one_body(pull):
     gram[0, 0] = rows.T @ rows
     ball = np.array([[1.0, 0, 0, 0, 0.1, 0, 0, 0.1, 0, 0.1]])
     known = Nominal(ball, np.zeros((1, len(FAMILIES))), np.zeros((1, 10)))
-    bodies = (estimation.body_at(ball[0], 1.0),)
-    return Problem(bodies, known, Constraints(), gram, np.ones((1, 1)), np.ones(1))
+    own = (bodies.body_at(ball[0], 1.0),)
+    return Problem(own, known, Constraints(), gram, np.ones(1))
 
 
 def test_the_nearest_consistent_body_is_scipys():
     """min |y - pull|^2 with 1 + D(y) positive definite has the closed form of clipped eigenvalues; SLSQP
     agrees.
     """
-    from kane_dynamics_ros.identification.pseudo_inertia import coordinates_of, matrix_of
-
     pull = np.array([-2.0, 0.5, 0.1, 0.3, -1.0, -1.6, 0.2, 0.0, 0.4, 0.3])
     problem = one_body(pull)
-    choice = Choice(0, 0, np.zeros((1, len(FAMILIES)), bool))
+    choice = Choice(0, 0, np.zeros((1, len(FAMILIES)), bool), np.zeros((1, len(FAMILIES))))
     normal = total(normal_by_joint(problem, choice, problem.gram[0]))
     solution = constrained_solution(problem, choice, normal, 1e-9)
     # eigenvalues of 1 + D clipped at the margin: the projection onto the cone in the Frobenius norm
     values, axes = np.linalg.eigh(np.eye(4) + matrix_of(pull))
-    projected = coordinates_of((axes * np.maximum(values, estimation.MARGIN)) @ axes.T - np.eye(4))
+    projected = coordinates_of((axes * np.maximum(values, fitting.MARGIN)) @ axes.T - np.eye(4))
     np.testing.assert_allclose(solution.y, projected, atol=1e-5)
 
     def slack(y):
-        return np.linalg.eigvalsh(np.eye(4) + matrix_of(y))[0] - estimation.MARGIN
+        return np.linalg.eigvalsh(np.eye(4) + matrix_of(y))[0] - fitting.MARGIN
 
     scipys = minimize(
         lambda y: (y - pull) @ (y - pull), np.zeros(10), method="SLSQP",
@@ -140,12 +135,11 @@ def test_total_mass_and_boxes_are_kept(problem):
         problem.nominal,
         Constraints(mass, ((1, box),)),
         problem.gram,
-        problem.count,
         problem.sigma,
     )
-    choice = Choice(0, 0, FREE)
+    choice = Choice(0, 0, FREE, NONE)
     normal = total(normal_by_joint(asked, choice, asked.gram.sum(axis=0)))
-    inertial = inertial_of(asked, constrained_solution(asked, choice, normal, 1.0).y)
+    inertial = asked.inertial(constrained_solution(asked, choice, normal, 1.0).y)
     assert inertial[:, 0].sum() == pytest.approx(mass, rel=1e-6)
     centre = inertial[1, 1:4] / inertial[1, 0]
     assert (centre > box[0] - 1e-6).all()
@@ -160,31 +154,30 @@ def test_what_is_fixed_to_a_link_is_never_taken_from_it(problem):
     held = Problem(
         problem.bodies,
         Nominal(problem.nominal.inertial, problem.nominal.terms, carried),
-        Constraints(), problem.gram, problem.count, problem.sigma,
+        Constraints(), problem.gram, problem.sigma,
     )  # fmt: skip
-    choice = Choice(0, 0, FREE)
+    choice = Choice(0, 0, FREE, NONE)
     normal = total(normal_by_joint(held, choice, held.gram.sum(axis=0)))
-    inertial = inertial_of(held, constrained_solution(held, choice, normal, 1e-3).y)
+    inertial = held.inertial(constrained_solution(held, choice, normal, 1e-3).y)
     assert np.linalg.eigvalsh(pseudo_inertia(inertial - carried)).min() > 0
 
 
 def test_leaving_a_term_out_is_judged_as_if_it_were_solved_again(problem):
-    choice = Choice(0, 0, FREE)
+    choice = Choice(0, 0, FREE, NONE)
     folds = folds_of(np.zeros(12, int), np.ones(12, bool))
     validation = validation_of(problem, folds)
     whole = total(normal_by_joint(problem, choice, validation.whole))
-    held = [[normal_by_joint(problem, choice, problem.gram[b]) for b in fold] for fold in folds]
-    losses, _ = estimation._losses(problem, choice, whole, held, 1.0)
+    held = [[total(normal_by_joint(problem, choice, problem.gram[b])) for b in fold] for fold in folds]
+    losses, _ = choosing._losses(problem, choice, whole, held, folds, 1.0)
     for column, (j, f) in enumerate(np.argwhere(FREE)[:6]):
         less = FREE.copy()
         less[j, f] = False
         expected = []
         for fold in held:
-            blocks = [total(parts) for parts in fold]
-            left = whole - total(blocks)
+            left = whole - total(fold)
             with_it = free_solution(problem, choice, left, 1.0)
-            without = free_solution(problem, Choice(0, 0, less), left, 1.0)
-            expected += [block.power(without) - block.power(with_it) for block in blocks]
+            without = free_solution(problem, Choice(0, 0, less, NONE), left, 1.0)
+            expected += [block.power(without) - block.power(with_it) for block in fold]
         np.testing.assert_allclose(losses[:, column], expected, rtol=1e-3, atol=1e-3)
 
 

@@ -171,7 +171,7 @@ def test_efforts_in_other_units_are_doubted_and_scaled(tmp_path, capsys):
     q, qd, qdd = motion(20.0, 250.0, 8)
     tau = planted(23).effort(q, qd, qdd)
     bag = write(tmp_path / "bag", q, qd, tau / 12.0, 250.0)
-    assert run(bag, "-o", tmp_path / "out") == 0
+    assert run(bag, "-o", tmp_path / "out") == 1
     assert "--effort-scale" in capsys.readouterr().out
     assert run(bag, "-o", tmp_path / "out", "--effort-scale", "12") == 0
     assert "--effort-scale" not in capsys.readouterr().out

@@ -6,16 +6,15 @@ import pytest
 from planted_arm import JOINTS, MODEL, OURS, motion, planted, recorded, store_of, write
 from scipy.interpolate import CubicSpline
 
-from kane_dynamics_ros.identification import motion_store
-from kane_dynamics_ros.identification.identify import usual_speeds
+from kane_dynamics_ros.identification import recordings
+from kane_dynamics_ros.identification.identify import extent_of
 from kane_dynamics_ros.identification.regression import (
     TERMS,
     Guess,
+    Regression,
     Term,
-    accumulate,
     layout_of,
     residual,
-    rows_of,
 )
 from kane_dynamics_ros.replay.correlation import bartlett, memory
 
@@ -41,12 +40,11 @@ def test_the_true_parameters_leave_nothing_but_the_filters_rounding(tmp_path):
     q, qd, qdd = motion(20.0, 250.0, 1)
     tau = truth.effort(q, qd, qdd)
     with store_of(write(tmp_path / "bag", q, qd, tau, 250.0)) as store:
-        layout = layout_of(MODEL, usual_speeds(store))
-        [track] = store.tracks
+        layout = layout_of(MODEL, extent_of(store).speeds)
         left = np.concatenate(
             [
                 residual(rows, coefficients(layout, truth))
-                for rows in rows_of(store, track, MODEL, layout, guess_of(truth), NOTHING)
+                for rows in Regression(store, MODEL, layout, [NOTHING], [False], 12).rows(0, guess_of(truth))
             ]
         )
     assert np.sqrt((left**2).mean(axis=0)) == pytest.approx(0, abs=4e-4 * np.sqrt((tau**2).mean()))
@@ -73,14 +71,15 @@ def test_blocks_add_up_to_the_whole_and_hold_plain_sums_of_squares(tmp_path):
     truth = planted(5)
     bag, _ = recorded(tmp_path / "bag", truth, 20.0)
     with store_of(bag) as store:
-        layout = layout_of(MODEL, usual_speeds(store))
+        layout = layout_of(MODEL, extent_of(store).speeds)
         guess = guess_of(truth)
-        whole, parts = (accumulate(store, MODEL, layout, guess, [NOTHING], k) for k in (1, 12))
-        rows = list(rows_of(store, store.tracks[0], MODEL, layout, guess, NOTHING))
+        steps = [Regression(store, MODEL, layout, [NOTHING], [False], k) for k in (1, 12)]
+        whole, parts = (each.accumulated(guess) for each in steps)
+        rows = list(steps[0].rows(0, guess))
     np.testing.assert_allclose(parts.gram.sum(axis=0), whole.gram[0], rtol=1e-9, atol=1e-9)
     efforts = np.concatenate([r.Z[..., -1] for r in rows])
     np.testing.assert_allclose(whole.gram[0, :, -1, -1], (efforts**2).sum(axis=0))
-    assert parts.plain.sum(axis=0) == pytest.approx(len(efforts))
+    assert parts.count.sum(axis=0) == pytest.approx(len(efforts))
 
 
 def test_a_bag_read_in_pieces_gives_the_rows_of_one_read_whole(tmp_path, monkeypatch):
@@ -88,7 +87,7 @@ def test_a_bag_read_in_pieces_gives_the_rows_of_one_read_whole(tmp_path, monkeyp
     bag, _ = recorded(tmp_path / "bag", truth, 40.0)
     gathered = []
     for messages in (10**6, 2048):
-        monkeypatch.setattr(motion_store, "MESSAGES", messages)
+        monkeypatch.setattr(recordings, "MESSAGES", messages)
         with store_of(bag, cutoff=4.0) as store:
             [track] = store.tracks
             pieces = list(store.pieces(track, 4096))
@@ -114,7 +113,7 @@ def test_memory_does_not_grow_with_the_bag(tmp_path, monkeypatch):
     """Peak of Python's and NumPy's allocations while reading: four times the messages, the same peak."""
     import tracemalloc
 
-    monkeypatch.setattr(motion_store, "MESSAGES", 2048)
+    monkeypatch.setattr(recordings, "MESSAGES", 2048)
     peaks = []
     for seconds in (40.0, 160.0):
         q, qd, _ = motion(seconds, 250.0, 0)

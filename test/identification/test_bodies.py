@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.identification.pseudo_inertia import (
+from kane_dynamics_ros.identification.bodies import (
     body_at,
     coordinates_of,
     matrix_of,

@@ -82,17 +82,21 @@ def reference(parameters: Array, heaviest: float) -> Array:
     return np.block([[central + np.outer(h, h) / mass, h[:, None]], [h[None], np.full((1, 1), mass)]])
 
 
-def body_at(parameters: Array, heaviest: float) -> BodyCoordinates:
+def body_at(
+    parameters: Array, heaviest: float, known: bool = False, known_mass: bool = False
+) -> BodyCoordinates:
     """Coordinates about a URDF's body; ``origin`` is the URDF's own values where a body can have them.
 
-    A body without mass is a frame, and stays one: its ``basis`` is zero.
+    A body without mass is a frame, and stays one: its ``basis`` is zero, as that of a ``known`` body. With
+    ``known_mass`` the coordinates that would change the mass change nothing.
     """
-    if not np.any(parameters):
-        return BodyCoordinates(np.zeros(10), np.zeros((10, 10)), np.eye(4))
+    if known or not np.any(parameters):
+        return BodyCoordinates(np.array(parameters, dtype=float), np.zeros((10, 10)), np.eye(4))
     P0 = reference(parameters, heaviest)
     root: Array = np.linalg.cholesky(P0).astype(np.float64)
-    columns = [parameters_of(root @ matrix_of(unit) @ root.T) for unit in np.eye(10)]
+    basis = np.stack([parameters_of(root @ matrix_of(unit) @ root.T) for unit in np.eye(10)], axis=1)
+    if known_mass:
+        towards = basis[0] / np.linalg.norm(basis[0])
+        basis = basis - np.outer(basis @ towards, towards)
     consistent = np.linalg.eigvalsh(pseudo_inertia(parameters)).min() > 0.0
-    return BodyCoordinates(
-        np.array(parameters if consistent else parameters_of(P0)), np.stack(columns, axis=1), root
-    )
+    return BodyCoordinates(np.array(parameters if consistent else parameters_of(P0)), basis, root)

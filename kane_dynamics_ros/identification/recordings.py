@@ -1,0 +1,458 @@
+"""Read, align and filter: bags of any length to filtered motion in a file, through which all steps walk.
+
+Memory does not grow with a bag: some ten thousand messages are decoded, filtered and written to an unnamed
+temporary file, then the next; what stays in memory is a list of where the pieces lie. Neighbouring pieces
+overlap by what filtering distorts at their ends, so that nothing is lost in between.
+"""
+
+import copy
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from scipy import signal
+from scipy.ndimage import median_filter
+
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.replay import errors, motion, recording
+from kane_dynamics_ros.replay.bag import open_bag
+from kane_dynamics_ros.replay.messages import JointStateDecoder, JointStates, Mask
+
+MESSAGES = 32_768  # decoded at a time
+RESTART = 1.0  # [s] stamps that jump back by more begin a new pass of a looped bag
+MOVING_SHARE = 0.98  # of the acceleration's power that lies below the frequency at which the motion ends
+CUTOFF_OVER_MOTION = 4.0  # the cut-off over that frequency
+LOWEST_CUTOFF = 4.0  # [Hz]
+SATURATED = 0.995  # of the effort limit
+OFTEN = 0.7  # share of samples at one and the same effort that is rest, not clipping
+NEIGHBOURS = 7  # samples whose median a sample is compared with
+SPIKE = 20.0  # usual deviations from it beyond which a sample is a spike,
+SPIKE_PART = 0.5  # if they are also that part of the joint's effort
+FEWEST = 64  # samples from which noise is judged
+PLATEAU = 5  # samples in a row at the very same largest effort: clipped,
+STEPS = 3  # unless the effort stays as long at so many other values, or more: it comes in steps
+
+
+class IdentificationError(KaneDynamicsError):
+    """Parameters cannot be identified from what was given.
+
+    Codes: ``no_effort`` (``bags``), ``nothing_left`` (``part``, ``seconds``), ``no_solver``,
+    ``solver_failed`` (``status``, ``constraints``), ``no_trajectory`` (``broken``).
+    """
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a bag without gaps, uniform in time: (N, n) each, ``time`` (N,) [s] from the bag's start.
+
+    ``usable``: False where the effort was clipped, or no sample is near. ``edge``: samples at each end that
+    filtering distorts. ``sampled``, the recorded rate, ``rate`` and ``cutoff`` in Hz.
+    """
+
+    time: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    effort: Array
+    usable: Array
+    sampled: float
+    rate: float
+    cutoff: float
+    edge: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to read of one bag: ``names`` are the bag's, ``joints`` the model's names of the same joints."""
+
+    bag: Path
+    names: tuple[str, ...]
+    joints: tuple[str, ...]
+    topic: str | None
+    cutoff: float | None  # [Hz]
+    scale: tuple[float, ...]  # effort per recorded unit
+    limits: tuple[float, ...]  # largest effort [N m] or [N], infinite where unknown
+    revolving: tuple[str, ...] = ()  # joints (of ``joints``) whose position is an angle
+
+
+@dataclass
+class Track:
+    """One bag's filtered motion.
+
+    ``seconds`` from its first to its last sample; ``effort_noise`` (n,): standard deviation of the white
+    noise that is left of each joint's effort below the cut-off. ``wide``: the last part of the bag once more,
+    filtered at twice the cut-off, where the rate allows it.
+    """
+
+    bag: Path
+    topic: str = ""
+    messages: int = 0
+    seconds: float = 0.0
+    sampled: float = 0.0  # [Hz]
+    rate: float = 0.0  # [Hz]
+    cutoff: float = 0.0  # [Hz]
+    derived: tuple[str, ...] = ()
+    noisy: tuple[str, ...] = ()
+    gaps: int = 0
+    clipped: list[int] = field(default_factory=list)  # samples of each joint
+    damages: tuple[str, ...] = ()
+    effort_noise: Array = field(default_factory=lambda: np.zeros(0))
+    places: list[tuple[int, int, int]] = field(default_factory=list)  # offset in the file, samples, edge
+    wide: "Track | None" = None
+
+
+class MotionStore:
+    """The filtered motion of all bags. Close it, or use it as a context."""
+
+    def __init__(self, joints: int) -> None:
+        self._joints = joints
+        self._file: IO[bytes] = tempfile.TemporaryFile(prefix="kane_dynamics_identify_")  # noqa: SIM115
+        self.tracks: list[Track] = []
+
+    def __enter__(self) -> "MotionStore":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def add(self, track: Track, piece: Piece) -> None:
+        """Append a piece of a bag."""
+        columns = [piece.time, piece.q, piece.qd, piece.qdd, piece.effort, piece.usable.astype(float)]
+        table = np.column_stack(columns)
+        self._file.seek(0, 2)
+        track.places.append((self._file.tell(), len(table), piece.edge))
+        self._file.write(np.ascontiguousarray(table).tobytes())
+
+    def pieces(self, track: Track, most: int) -> Iterator[Piece]:
+        """The motion of one bag again, in windows of about ``most`` samples that overlap by their edges."""
+        n, width = self._joints, 8 * (1 + 5 * self._joints)
+        for offset, samples, edge in track.places:
+            for start in range(0, max(1, samples - 2 * edge), most):
+                count = min(most + 2 * edge, samples - start)
+                self._file.seek(offset + start * width)
+                table = np.frombuffer(self._file.read(count * width)).reshape(count, -1)
+                q, qd, qdd, effort, usable = (
+                    np.ascontiguousarray(table[:, 1 + k * n : 1 + (k + 1) * n]) for k in range(5)
+                )
+                yield Piece(
+                    table[:, 0], q, qd, qdd, effort, usable, track.sampled, track.rate, track.cutoff, edge
+                )
+
+
+def read_bags(
+    requests: Sequence[Request],
+    executor: Executor | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> MotionStore:
+    """The motion of all bags; ``executor`` reads them side by side.
+
+    Raises a ``BagError`` for a bag that cannot be used, ``IdentificationError`` where no joint of any bag
+    measures an effort.
+    """
+    store = MotionStore(len(requests[0].joints))
+    try:
+        if executor is None or len(requests) == 1:
+            for request in requests:
+                track = Track(request.bag)
+                for part, piece in read_pieces(request, track, progress):
+                    store.add(part, piece)
+                store.tracks.append(track)
+        else:
+            for track, found in executor.map(_read_whole, requests):
+                for wide, piece in found:
+                    store.add(track.wide if wide and track.wide else track, piece)
+                store.tracks.append(track)
+        _require_effort(store)
+    except BaseException:
+        store.__exit__()
+        raise
+    return store
+
+
+def _read_whole(request: Request) -> tuple[Track, list[tuple[bool, Piece]]]:
+    """What another process sends back: the filtered motion, a fraction of the messages."""
+    track = Track(request.bag)
+    return track, [(part is not track, piece) for part, piece in read_pieces(request, track)]
+
+
+def _require_effort(store: MotionStore) -> None:
+    """Raise where no joint of any bag has an effort that changes."""
+    for track in store.tracks:
+        for piece in store.pieces(track, MESSAGES):
+            if np.ptp(piece.effort, axis=0).max() > 0.0:
+                return
+    bags = [str(track.bag) for track in store.tracks]
+    raise IdentificationError(
+        f"{', '.join(bags)}: the measured effort of every joint is constant; nothing can be identified. "
+        "Have the driver or joint_state_broadcaster publish measured efforts, and record again",
+        "no_effort",
+        bags=bags,
+    )
+
+
+def read_pieces(
+    request: Request, track: Track, progress: Callable[[int], object] | None = None
+) -> Iterator[tuple[Track, Piece]]:
+    """A bag's filtered motion piece by piece, and whose it is; ``track`` is filled in on the way."""
+    cutoff = request.cutoff
+    clock: _Clock | None = None
+    short: errors.TooShortError | None = None
+    noisy: Mask | None = None  # joints whose velocity is better derived from the position
+    done = -np.inf  # [s] up to which the motion was handed out
+    track.clipped = [0] * len(request.joints)
+    last: tuple[recording.Recording, _Clock, float] | None = None
+    for part in _recordings(request, track, progress):
+        clock = clock or _Clock(int(part.states.stamps[0]))
+        part = replace(part, states=_prepared(part.states, request.scale))
+        try:
+            if cutoff is None:
+                cutoff = identification_cutoff(part)
+            if noisy is None:
+                densities = noise_densities(part.states)
+                noisy = noisy_velocities(densities, cutoff)
+                track.effort_noise = np.sqrt(densities[2] * cutoff)
+            recorded = np.isfinite(part.states.velocity).any(axis=0)
+            velocity = np.where(noisy, np.nan, part.states.velocity)
+            part = replace(part, states=replace(part.states, velocity=velocity))
+            found = motion.estimate(part, cutoff)
+        except errors.TooShortError as error:
+            short = error
+            continue
+        last = part, copy.copy(clock), done
+        _describe(track, found, [j for j, no in zip(request.joints, noisy & recorded, strict=True) if no])
+        for piece in _pieces_of(found, part.states, request, clock, done):
+            done = float(piece.time[-1 - piece.edge])
+            unusable = (piece.usable == 0).sum(axis=0)
+            track.clipped = [a + int(b) for a, b in zip(track.clipped, unusable, strict=True)]
+            track.seconds = max(track.seconds, float(piece.time[-1]))
+            yield track, piece
+    if track.rate == 0.0 and short is not None:
+        raise short
+    if last is not None and cutoff is not None and 2 * cutoff <= track.sampled / motion.PER_CUTOFF:
+        part, clock, done = last
+        found = motion.estimate(part, 2 * cutoff)
+        track.wide = Track(track.bag, sampled=found.sampled, rate=found.rate, cutoff=found.cutoff)
+        for piece in _pieces_of(found, part.states, request, clock, done):
+            yield track.wide, piece
+
+
+def _describe(track: Track, found: motion.Motion, noisy: Sequence[str]) -> None:
+    track.sampled, track.rate, track.cutoff = found.sampled, found.rate, found.cutoff
+    lacking = (joint for joint in found.derived if joint not in noisy)
+    track.derived = tuple(dict.fromkeys((*track.derived, *lacking)))
+    track.noisy = tuple(dict.fromkeys((*track.noisy, *noisy)))
+    track.gaps += len(found.gaps)
+
+
+# A bag in parts
+
+
+def _recordings(
+    request: Request, track: Track, progress: Callable[[int], object] | None
+) -> Iterator[recording.Recording]:
+    """The joint states of a bag, some ten thousand at a time, each part with the end of the one before."""
+    found: dict[str, None] = {}
+    recorded = {name: np.zeros(len(request.joints), bool) for name in ("position", "effort")}
+    dropped = 0
+    before: JointStates | None = None
+    with open_bag(request.bag) as bag:
+        topics = bag.topics()
+        if bag.damages and not topics:
+            raise bag.damages[0]
+        track.topic = recording.joint_state_topic(request.bag, topics, request.topic)
+
+        def parts() -> Iterator[JointStates]:
+            decoder, count = JointStateDecoder(request.names), 0
+            for block in bag.blocks({track.topic}):
+                decoder.add(block)
+                count += len(block.offsets)
+                if progress is not None:
+                    progress(len(block.offsets))
+                if count >= MESSAGES:
+                    yield decoder.result()
+                    decoder, count = JointStateDecoder(request.names), 0
+            yield decoder.result()
+
+        for states in parts():
+            track.messages += len(states.stamps)
+            dropped += states.dropped
+            joined = states if before is None else _joined(before, states)
+            found.update(dict.fromkeys(joined.found))
+            for name, ever in recorded.items():
+                np.logical_or(ever, np.isfinite(getattr(joined, name)).any(axis=0), out=ever)
+            if len(states.stamps):
+                possible, _ = recording.set_aside(replace(joined, joints=request.joints))
+                yield recording.Recording(
+                    request.bag, track.topic, possible, None, None, (), (), 1.0, request.revolving
+                )
+            before = _tail(joined, request.cutoff)
+        if bag.damages and not track.messages:
+            raise bag.damages[0]
+        track.damages = tuple(map(str, bag.damages))
+    if not track.messages:
+        raise recording.empty_topic(request.bag, track.topic, dropped)
+    missing = [name for name in request.names if name not in found]
+    if missing:
+        proposed = recording.proposal(request.joints, tuple(found))
+        raise errors.joint_mismatch(request.bag, track.topic, missing, tuple(found), proposed)
+    for name, ever in recorded.items():
+        if not ever.all():
+            never = [joint for joint, yes in zip(request.names, ever, strict=True) if not yes]
+            raise recording.missing_field(request.bag, track.topic, name, never)
+
+
+def _tail(states: JointStates, cutoff: float | None) -> JointStates:
+    """The end of a part that the next one needs.
+
+    Twice what filtering distorts, and the stencil's few samples.
+    """
+    overlap = 2 * motion.EDGE_CYCLES / (cutoff or LOWEST_CUTOFF) + motion.SHORTEST
+    kept = states.stamps >= states.stamps[-1] - round(overlap * 1e9) if len(states.stamps) else slice(0)
+    return states.part(kept)
+
+
+def _joined(a: JointStates, b: JointStates) -> JointStates:
+    arrays = ("stamps", "received", "position", "velocity", "effort")
+    found = tuple(dict.fromkeys((*a.found, *b.found)))
+    both: dict[str, Any] = {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in arrays}
+    return replace(b, found=found, **both)
+
+
+def _prepared(states: JointStates, scale: Sequence[float]) -> JointStates:
+    """Efforts in N m or N, positions unwrapped.
+
+    Lone efforts far from their neighbours are left out: none jumps there and back.
+    """
+    effort = states.effort * np.array(scale)
+    near = median_filter(np.nan_to_num(effort), size=(NEIGHBOURS, 1), mode="nearest")
+    away = np.abs(effort - near)
+    known = np.isfinite(effort).any(axis=0)
+    bounds = np.full(effort.shape[1], np.inf)
+    bounds[known] = np.maximum(
+        SPIKE * 1.4826 * np.nanmedian(away[:, known], axis=0),
+        SPIKE_PART * np.nanquantile(np.abs(effort[:, known]), 0.99, axis=0),
+    )
+    position = motion.unwrapped(states.position, range(len(states.joints)))
+    return replace(states, position=position, effort=np.where(away > bounds, np.nan, effort))
+
+
+# The cut-off, and noise
+
+
+def identification_cutoff(part: recording.Recording) -> float:
+    """The cut-off [Hz] for identification: a little above the motion, below what rigid bodies do not explain.
+
+    Replay's choice reaches to where the motion drowns in noise; joints that bend and friction that jumps live
+    there. Here it is at most 4 times the frequency below which 98 % of the power of every joint's
+    acceleration lies. Raises ``TooShortError``.
+    """
+    found = motion.estimate(part)
+    longest = max(found.intervals, key=lambda interval: len(interval.time))
+    qdd = longest.qdd[found.edge : -found.edge]
+    power = np.abs(np.fft.rfft(qdd - qdd.mean(axis=0), axis=0)) ** 2
+    total = power.sum(axis=0)
+    moving = total > 1e-6 * total.max(initial=0.0)
+    if not moving.any():
+        return found.cutoff
+    below = np.cumsum(power[:, moving], axis=0) / total[moving]
+    frequency = np.fft.rfftfreq(len(qdd), 1 / found.rate)
+    ends = [float(frequency[np.searchsorted(column, MOVING_SHARE)]) for column in below.T]
+    return min(found.cutoff, max(LOWEST_CUTOFF, CUTOFF_OVER_MOTION * max(ends)))
+
+
+def noise_densities(states: JointStates) -> Array:
+    """Densities of the white noise in position, velocity and effort: (3, n), infinite where unknown.
+
+    Those of the upper half of the band, where no arm moves; in the square of the quantity's unit a Hz.
+    """
+    densities = np.full((3, len(states.joints)), np.inf)
+    for k, values in enumerate((states.position, states.velocity, states.effort)):
+        for j, column in enumerate(values.T):
+            known = np.isfinite(column)
+            steps = np.diff(states.stamps[known]) * 1e-9
+            if known.sum() < FEWEST or not np.median(steps) > 0.0:
+                continue
+            rate = 1.0 / float(np.median(steps))
+            segment = min(int(known.sum()), max(FEWEST, int(4 * rate)))
+            frequency, power = signal.welch(column[known], rate, nperseg=segment, detrend="linear")
+            densities[k, j] = np.median(power[frequency > rate / 4])
+    return densities
+
+
+def noisy_velocities(densities: Array, cutoff: float) -> Mask:
+    """Joints whose recorded velocity is noisier, as an acceleration, than what the position gives: (n,) bool.
+
+    White noise of density S in the velocity becomes an acceleration of power S (2 pi)^2 f^3/3 below the
+    cut-off f, in the position S (2 pi)^4 f^5/5.
+    """
+    by_position = densities[0] * (2 * np.pi) ** 4 * cutoff**5 / 5
+    by_velocity = densities[1] * (2 * np.pi) ** 2 * cutoff**3 / 3
+    return np.asarray(by_position < by_velocity)
+
+
+# Pieces
+
+
+class _Clock:
+    """Seconds since the bag's start, also where a looped bag's stamps begin again."""
+
+    def __init__(self, origin: int) -> None:
+        self._origin, self._shift, self._last = origin, 0.0, 0.0
+
+    def place(self, interval: motion.Interval) -> Array:
+        """The times of an interval (N,) [s]."""
+        start = (interval.stamp - self._origin) * 1e-9 + self._shift
+        length = float(interval.time[-1] - interval.time[0])
+        if start + length < self._last - RESTART:  # it ends before what was already seen: another pass
+            self._shift += self._last - start
+            start = self._last
+        self._last = max(self._last, start + length)
+        return np.asarray(start + (interval.time - interval.time[0]))
+
+
+def _pieces_of(
+    found: motion.Motion, states: JointStates, request: Request, clock: _Clock, done: float
+) -> Iterator[Piece]:
+    """The intervals from where their samples, beyond the edge, come after ``done`` [s]; what is unusable."""
+    pad = motion.EDGE_CYCLES / found.cutoff / 2  # [s] over which the low-pass spreads a sample
+    for interval in found.intervals:
+        whole = clock.place(interval)
+        fresh = slice(max(0, int(np.searchsorted(whole, done, "right")) - found.edge), None)
+        time = whole[fresh]
+        if len(time) <= 2 * found.edge:
+            continue
+        done = float(time[-1 - found.edge])
+        relative = (states.stamps - interval.stamp) * 1e-9 + float(whole[0])
+        usable = np.ones_like(interval.q[fresh])
+        for j, limit in enumerate(request.limits):
+            at = relative[clipped(states.effort[:, j], limit)]
+            if len(at):
+                neighbours = np.clip(np.searchsorted(at, time)[:, None] + [-1, 0], 0, len(at) - 1)
+                usable[np.abs(time[:, None] - at[neighbours]).min(axis=1) < pad, j] = 0.0
+        arrays = (interval.q[fresh], interval.qd[fresh], interval.qdd[fresh], interval.effort[fresh])
+        yield Piece(time, *arrays, usable, found.sampled, found.rate, found.cutoff, found.edge)
+
+
+def clipped(effort: Array, limit: float) -> Mask:
+    """Which raw samples are at the effort limit, or on a plateau at the very largest value: (N,) bool.
+
+    A joint at rest, or one whose effort is always the same, is no plateau; nor is the largest of many values
+    at each of which the effort stays, for it is measured in steps.
+    """
+    size = np.abs(effort)
+    top = np.nanmax(size, initial=0.0)
+    at_limit = size >= SATURATED * limit
+    at_top = size == top
+    ends = np.flatnonzero(np.append(np.diff(effort) != 0.0, True))
+    long = np.diff(ends, prepend=-1) >= PLATEAU
+    others = np.unique(size[ends[long]][size[ends[long]] != top])
+    if not top > 0.0 or at_top.mean() >= OFTEN or len(others) >= STEPS:
+        return np.asarray(at_limit)
+    runs = np.convolve(at_top, np.ones(PLATEAU), "same") >= PLATEAU
+    flat = np.convolve(runs, np.ones(PLATEAU), "same") > 0
+    return np.asarray((flat & at_top) | at_limit)

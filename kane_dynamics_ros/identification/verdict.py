@@ -1,0 +1,269 @@
+"""What to think of an identification: one sentence for the whole, one for each joint, and whether to use it.
+
+What would make a verdict lie is looked for first: efforts with the wrong sign and exchanged joints fit badly,
+but fit. So a few hundred states of the recording are explained with the URDF's bodies, by each joint's own
+scale, friction and offset, none of which may be negative, as they are recorded and with each such mistake
+undone. Then come the data that were not fitted, how much motion there was, and how far the URDF was off.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.optimize import nnls
+
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.friction import smooth_sign
+from kane_dynamics_ros.identification.identify import Identified
+from kane_dynamics_ros.identification.recordings import MotionStore
+from kane_dynamics_ros.identification.regression import STANDS
+from kane_dynamics_ros.runtime import DynamicsModel
+from kane_dynamics_ros.text import named
+
+STATES = 400  # of the recording, with which mistakes are looked for
+UNEXPLAINED = 0.3  # of a joint's effort: less is no mistake
+UNDONE = 0.5  # of it that may be left where a mistake is undone
+WORSE = 1.1  # times the URDF's residual
+BETTER = 0.98
+POOR = 0.25  # of the effort that nothing explains, over all joints
+FEWEST = 5.0  # independent residuals for each unknown that the data decide
+ILL = 300.0  # condition of the base regressor
+FOREIGN = 0.45  # of the rigid bodies' effort by which a URDF of the same arm may be off
+UNIT_RATIO = 2.5  # scale between the URDF's efforts and the recorded ones beyond which a unit is doubted
+FELT = 0.3  # of a joint's effort that its bodies must make up for its scale to count
+LIMITING = 0.3  # share of a residual that is worth a word
+BINS = 10  # of the joint's own speed
+OVERFITTED = 1.5  # residual on other data over that on the fitted
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A ``code`` that programs compare, and what it means here."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``whole``: "use" or "do_not_use"; one sentence for each joint; ``doubts``: why not to use it."""
+
+    whole: Sentence
+    joints: tuple[Sentence, ...]
+    doubts: tuple[Sentence, ...]
+
+    @property
+    def usable(self) -> bool:
+        return self.whole.code == "use"
+
+
+def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, scaled: bool) -> Verdict:
+    """The verdict; ``scaled``: the unit of the efforts was given, or sought."""
+    joints = [_joint(result, store, model, j) for j in range(len(model.joint_names))]
+    doubts = [*mistakes(store, model, scaled), *_doubts(result, model, joints)]
+    held = result.judged.held
+    left, before = (100 * held.relative(each) for each in (held.identified, held.nominal))
+    cutoff = max(track.cutoff for track in store.tracks)
+    figures = (
+        f"{left:.3g} % of the effort below {cutoff:.3g} Hz remain on data that were not fitted "
+        f"(with the URDF {before:.3g} %)"
+    )
+    if doubts:
+        return Verdict(Sentence("do_not_use", f"do not use this: {figures}"), tuple(joints), tuple(doubts))
+    return Verdict(Sentence("use", f"usable: {figures}"), tuple(joints), ())
+
+
+def _doubts(result: Identified, model: DynamicsModel, joints: Sequence[Sentence]) -> Iterator[Sentence]:
+    """What the estimate itself says against it."""
+    held, certainty = result.judged.held, result.certainty
+    worse = [name for name, each in zip(model.joint_names, joints, strict=True) if each.code == "worse"]
+    if worse:
+        yield Sentence(
+            "worse",
+            f"efforts of {named('joint', worse)} that were not fitted are explained worse than by the URDF",
+        )
+    if (result.extent.speeds < STANDS).all():
+        yield Sentence("still", "no joint moved: nothing but the URDF is left; record a motion of excite")
+    elif certainty.independent < FEWEST * certainty.decided or certainty.condition > ILL:
+        yield Sentence(
+            "too_little",
+            f"too little motion: about {certainty.independent:.0f} independent samples for "
+            f"{certainty.decided:.0f} unknowns, condition {certainty.condition:.3g} (60 is good); record a "
+            "longer motion of excite",
+        )
+    left = held.relative(held.identified)
+    if left > POOR and (result.extent.speeds >= STANDS).any():
+        yield Sentence(
+            "poor",
+            f"{100 * left:.3g} % of the effort stay unexplained: no model of rigid bodies and friction fits; "
+            "are names, signs and units of the recording those of the URDF?",
+        )
+    if result.judged.changed > FOREIGN:
+        yield Sentence(
+            "foreign",
+            f"the bodies' efforts had to change by {100 * result.judged.changed:.0f} % from the URDF's: is "
+            "it this arm's URDF, and are the efforts in N m, with gravity?",
+        )
+
+
+# One joint
+
+
+def _joint(result: Identified, store: MotionStore, model: DynamicsModel, j: int) -> Sentence:
+    name, held = model.joint_names[j], result.judged.held
+    unit = "N" if model.joints[j].kind == "prismatic" else "N m"
+    effort, nominal, identified = (float(x[j]) for x in (held.effort, held.nominal, held.identified))
+    if not np.isfinite(result.found.sigma[j]):
+        return Sentence("unmeasured", f"{name}: its effort is always 0; it stays as the URDF says")
+    figures = f"{identified:.3g} of {effort:.3g} {unit} remain, with the URDF {nominal:.3g}"
+    limit = limited_by(result, store, model, j)
+    reason = f"; {limit}" if limit else ""
+    if result.extent.speeds[j] < STANDS:
+        return Sentence("still", f"{name} hardly moved: {figures}; its own terms stay as the URDF says")
+    node = float(result.found.written.node_errors[j])
+    if max(identified, node) > WORSE * nominal:
+        return Sentence("worse", f"{name} is worse than with the URDF: {figures}{reason}")
+    if identified > BETTER * nominal:
+        return Sentence("no_better", f"{name} is no better than with the URDF: {figures}{reason}")
+    return Sentence("better", f"{name}: {figures}{reason}")
+
+
+def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: int) -> str:
+    """What most of a joint's residual is, in words; nothing where no one thing stands out."""
+    curves, held, fitted = result.judged.curves, result.judged.held, result.judged.fitted
+    left = (curves.measured - curves.identified)[curves.held, j]
+    speed = curves.qd[curves.held]
+    power = float(held.identified[j] ** 2)
+    if not power > 0.0 or len(left) < 20 * BINS:
+        return ""
+    noise = max(float(track.effort_noise[j]) for track in store.tracks) * abs(float(result.found.gain[j]))
+    edges = np.quantile(speed[:, j], np.linspace(0.0, 1.0, BINS + 1)[1:-1])
+    own = np.eye(BINS)[np.searchsorted(edges, speed[:, j])]
+    shares = {
+        "noise of the measured effort is most of it": min(1.0, noise**2 / power),
+        "friction that the terms do not carry is most of it": _share(own, left),
+    }
+    width = result.found.coulomb_velocity
+    for i, other in enumerate(model.joint_names):
+        if i != j:
+            columns = np.column_stack([speed[:, i], smooth_sign(speed[:, i], width), np.ones(len(left))])
+            shares[f"most of it follows {other}: are the two coupled?"] = _share(columns, left)
+    words, share = max(shares.items(), key=lambda each: each[1])
+    if share > LIMITING:
+        return words
+    if held.identified[j] > OVERFITTED * fitted.identified[j]:
+        return f"{fitted.identified[j]:.3g} on the fitted data: too little motion"
+    return ""
+
+
+def _share(columns: Array, values: Array) -> float:
+    """The part of the values' power (N,) that columns (N, k) explain."""
+    x = np.linalg.lstsq(columns, values, rcond=None)[0]
+    return float(1.0 - ((values - columns @ x) ** 2).sum() / (values**2).sum())
+
+
+# Mistakes in the recording
+
+
+@dataclass(frozen=True)
+class _States:
+    """Some states of the recording, (N, n) each."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+    effort: Array
+
+
+def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sentence]:
+    """Signs, exchanged joints and units of the recording that contradict the URDF."""
+    states = _some_states(store)
+    names = model.joint_names
+    n = len(names)
+    rigid = model.inverse_dynamics(states.q, states.qd, states.qdd)
+    fits = [_explained(states.effort[:, j], rigid[:, j], states.qd[:, j]) for j in range(n)]
+    left = np.array([fit[0] for fit in fits])
+    found = []
+    opposite = [
+        names[j]
+        for j in np.flatnonzero(left > UNEXPLAINED)
+        if _explained(-states.effort[:, j], rigid[:, j], states.qd[:, j])[0] < UNDONE * left[j]
+    ]
+    exchanged = _exchanged(states, model, left) if left.max() > UNEXPLAINED else None
+    if exchanged is not None and exchanged[1] < UNDONE * left.sum():
+        a, b = (names[k] for k in exchanged[0])
+        found.append(
+            Sentence(
+                "exchanged",
+                f"{a} and {b} look exchanged in the recording: the URDF explains "
+                f"{100 * (1 - exchanged[1] / n):.0f} % of what the efforts do with the one as the other, and "
+                f"{100 * (1 - left.mean()):.0f} % as recorded; correct the names, or give --rename",
+            )
+        )
+    elif opposite:
+        found.append(
+            Sentence(
+                "opposite",
+                f"the efforts of {named('joint', opposite)} run against what the motion asks for: "
+                f"--effort-scale {opposite[0]}=-1 turns a sign",
+            )
+        )
+    scales = [scale for j, (_, scale, share) in enumerate(fits) if share > FELT and left[j] < UNEXPLAINED]
+    ratio = float(np.median(scales)) if scales else 1.0
+    if not scaled and not opposite and not 1 / UNIT_RATIO < ratio < UNIT_RATIO:
+        found.append(
+            Sentence(
+                "units",
+                f"the recorded efforts are about {ratio:.3g} times the URDF's: are they in N m? Give "
+                "--effort-scale, N m a recorded unit",
+            )
+        )
+    return found
+
+
+def _some_states(store: MotionStore) -> _States:
+    """Up to ``STATES`` states, spread over all bags, where no effort was clipped."""
+    parts: list[list[Array]] = []
+    total = sum(samples for track in store.tracks for _, samples, _ in track.places)
+    step = max(1, total // STATES)
+    for track in store.tracks:
+        for piece in store.pieces(track, 65_536):
+            inside = slice(piece.edge, -piece.edge, step)
+            good = (piece.usable[inside] > 0).all(axis=1)
+            arrays = (piece.q, piece.qd, piece.qdd, piece.effort)
+            parts.append([each[inside][good] for each in arrays])
+    return _States(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _explained(effort: Array, rigid: Array, qd: Array) -> tuple[float, float, float]:
+    """The part of an effort's changes (N,) that its bodies, friction and an offset leave.
+
+    Then the scale of the bodies' effort, and the part of the changes that it makes up; neither scale nor
+    friction is negative.
+    """
+    one = np.ones_like(effort)
+    columns = np.column_stack([rigid, qd, smooth_sign(qd, 0.01), one, -one])
+    size = np.maximum(np.abs(columns).max(axis=0, initial=0.0), 1e-12)
+    x, left = nnls(columns / size, effort)
+    power = float(((effort - effort.mean()) ** 2).sum()) if len(effort) else 0.0
+    if not power > 0.0:
+        return 0.0, 1.0, 0.0
+    scale = float(x[0] / size[0])
+    return float(left**2) / power, scale, scale**2 * float(((rigid - rigid.mean()) ** 2).sum()) / power
+
+
+def _exchanged(states: _States, model: DynamicsModel, left: Array) -> tuple[tuple[int, int], float] | None:
+    """The pair of joints whose exchange, of all values or of efforts alone, leaves least; and how much."""
+    n = len(left)
+    found: list[tuple[tuple[int, int], float]] = []
+    rigid = model.inverse_dynamics(states.q, states.qd, states.qdd)
+    for i, j in combinations(range(n), 2):
+        order = np.arange(n)
+        order[[i, j]] = j, i
+        q, qd, qdd, effort = (each[:, order] for each in (states.q, states.qd, states.qdd, states.effort))
+        other = model.inverse_dynamics(q, qd, qdd)
+        whole = sum(_explained(effort[:, k], other[:, k], qd[:, k])[0] for k in range(n))
+        alone = sum(_explained(effort[:, k], rigid[:, k], states.qd[:, k])[0] - left[k] for k in (i, j))
+        found += [((i, j), whole), ((i, j), float(left.sum()) + alone)]
+    return min(found, key=lambda each: each[1], default=None)

@@ -1,0 +1,406 @@
+"""Write: ``identified.json``, ``parameters.yaml``, ``report.html``, and lines for a terminal."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from kane_dynamics_ros import pages
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.files import write_file
+from kane_dynamics_ros.friction import rise, smooth_sign
+from kane_dynamics_ros.identification.choosing import FAMILIES
+from kane_dynamics_ros.identification.identify import Identified
+from kane_dynamics_ros.identification.judging import PARAMETERS, Curves, Errors
+from kane_dynamics_ros.identification.recordings import Track
+from kane_dynamics_ros.identification.verdict import Verdict
+from kane_dynamics_ros.replay.messages import Mask
+from kane_dynamics_ros.runtime import DynamicsModel
+from kane_dynamics_ros.text import aligned
+
+FORMAT = 3  # rises when a field changes its name or meaning
+IDENTIFIABLE = 0.5  # part of the URDF's uncertainty that the motion must take away from a parameter
+COEFFICIENTS = {
+    "rotor": "rotor inertia",
+    "viscous": "viscous friction",
+    "offset": "offset",
+    "coulomb": "Coulomb friction",
+    "load": "friction by load",
+    "stribeck": "change of friction towards rest",
+    "coulomb_asymmetry": "Coulomb friction by direction",
+    "viscous_asymmetry": "viscous friction by direction",
+    "square_root": "friction by the root of the speed",
+}
+UNITS = {
+    "revolute": (
+        *("kg m^2", "N m s/rad", "N m", "N m", "1", "N m", "N m", "N m s/rad"),
+        "N m (s/rad)^1/2",
+    ),
+    "prismatic": ("kg", "N s/m", "N", "N", "1", "N", "N", "N s/m", "N (s/m)^1/2"),
+}
+STANDARD_ERRORS = (
+    "the larger of Newey-West over the lags below and independent residuals of equal power; enlarged for the "
+    "unknowns that were fitted, and for the pull towards the URDF"
+)
+BEFORE, AFTER, DATA = "#c0392b", "#1f5fa8", "#7a8794"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was found of which robot, from which recordings, and what to think of it.
+
+    ``validated``: how many of the ``tracks``, the last ones, were only judged; ``effort_scale`` (n,): N m or
+    N a recorded unit, as it was given; ``gravity`` [m/s^2] where it was given; ``files`` by their role.
+    """
+
+    identified: Identified
+    verdict: Verdict
+    model: DynamicsModel
+    urdf: str
+    tracks: Sequence[Track]
+    validated: int
+    effort_scale: Array
+    gravity: tuple[float, float, float] | None
+    files: Mapping[str, str]
+    notes: Sequence[str]
+
+    @property
+    def units(self) -> list[tuple[str, ...]]:
+        """Units of the families for each joint."""
+        return [UNITS["prismatic" if j.kind == "prismatic" else "revolute"] for j in self.model.joints]
+
+    @property
+    def gain(self) -> Array:
+        """Effort per recorded unit [N m] or [N], (n,)."""
+        return np.asarray(self.effort_scale * self.identified.found.gain)
+
+    @property
+    def hidden(self) -> list[tuple[str, list[str]]]:
+        """The parameters of each body that stay as uncertain as the URDF's: no motion shows them."""
+        found = []
+        rows = zip(
+            self.model.bodies,
+            self.identified.certainty.determined,
+            self.identified.found.nominal.inertial,
+            strict=False,
+        )
+        for body, shares, nominal in rows:
+            names = [name for name, share in zip(PARAMETERS, shares, strict=True) if share < IDENTIFIABLE]
+            if names and nominal.any():
+                found.append((body, names))
+        return found
+
+
+# ``identified.json``
+
+
+def as_data(result: Result) -> dict[str, Any]:
+    """The whole result as dictionaries, lists and numbers, NumPy's among them."""
+    found, certainty, judged = result.identified.found, result.identified.certainty, result.identified.judged
+    joints, verdict, tracks = result.model.joint_names, result.verdict, result.tracks
+    return {
+        "format": FORMAT,
+        "urdf": result.urdf,
+        "files": dict(result.files),
+        "verdict": {
+            "code": verdict.whole.code,
+            "sentence": verdict.whole.text,
+            "doubts": [{"code": each.code, "sentence": each.text} for each in verdict.doubts],
+            "joints": [
+                {"name": name, "code": each.code, "sentence": each.text}
+                for name, each in zip(joints, verdict.joints, strict=True)
+            ],
+        },
+        "bags": [
+            {
+                "bag": str(track.bag),
+                "used": "judged" if i >= len(tracks) - result.validated else "fitted",
+                "topic": track.topic,
+                "messages": track.messages,
+                "seconds": track.seconds,
+                "recorded_rate": track.sampled,
+                "analysis_rate": track.rate,
+                "cutoff": track.cutoff,
+            }
+            for i, track in enumerate(tracks)
+        ],
+        "seconds_fitted": judged.seconds[0],
+        "seconds_held_out": judged.seconds[1],
+        "residual": {
+            "fitted": _errors(judged.fitted, joints, judged.fitted.plain),
+            "held_out": _errors(judged.held, joints, found.written.node_errors),
+            "at_other_cutoffs": [{"cutoff": cutoff, "relative": part} for cutoff, part in judged.bands],
+        },
+        "condition": certainty.condition,
+        "weight_of_urdf": found.weight,
+        "weights_tried": [{"weight": w, "relative_error": e} for w, e in found.weights],
+        "standard_errors": {
+            "method": STANDARD_ERRORS,
+            "residuals_correlate_for_seconds": certainty.memory,
+            "independent_residuals": certainty.independent,
+        },
+        "coulomb_velocity": found.coulomb_velocity,
+        "joints": [_joint(result, j) for j in range(len(joints))],
+        "bodies": [_body(result, b, link) for b, link in enumerate(result.model.bodies)],
+        "base_parameters": [
+            {
+                "name": base.name,
+                "combination": [{"parameter": name, "factor": factor} for name, factor in base.parts],
+                "urdf": base.nominal,
+                "value": base.value,
+                "error": base.error,
+            }
+            for base in certainty.base
+        ],
+        "unidentifiable": [f"{body} {', '.join(names)}" for body, names in result.hidden],
+        "notes": list(result.notes),
+    }
+
+
+def _errors(errors: Errors, joints: Sequence[str], node: Array) -> dict[str, Any]:
+    columns = {
+        "effort": errors.effort,
+        "urdf": errors.nominal,
+        "identified": errors.identified,
+        "urdf_and_node": node,
+    }
+    return {
+        "samples": errors.samples,
+        "relative": {name: errors.relative(each) for name, each in columns.items() if name != "effort"},
+        "joints": [
+            {"name": joint, **{f"{name}_rms": each[j] for name, each in columns.items()}}
+            for j, joint in enumerate(joints)
+        ],
+    }
+
+
+def _joint(result: Result, j: int) -> dict[str, Any]:
+    found, certainty = result.identified.found, result.identified.certainty
+    active = found.choice.active[j]
+    return {
+        "name": result.model.joint_names[j],
+        "noise": found.sigma[j],
+        "effort_scale": result.gain[j],
+        "effort_scale_error": result.effort_scale[j] * certainty.gain[j] if certainty.gain[j] else None,
+        "terms": [
+            {
+                "name": COEFFICIENTS[family],
+                "urdf": found.nominal.terms[j, f],
+                "value": found.terms[j, f],
+                "error": certainty.terms[j, f] if active[f] else None,
+                "fitted": bool(active[f]),
+                "urdf_and_node": found.written.node[j, f],
+                "unit": result.units[j][f],
+            }
+            for f, family in enumerate(FAMILIES)
+        ],
+        "stribeck_velocity": found.stribeck_velocity[j],
+    }
+
+
+def _body(result: Result, b: int, link: str) -> dict[str, Any]:
+    found, certainty = result.identified.found, result.identified.certainty
+    columns = {
+        "urdf": found.nominal.inertial[b],
+        "value": found.inertial[b],
+        "error": certainty.inertial[b],
+        "identifiable": certainty.determined[b],
+    }
+    parameters = [
+        {"name": name, **{key: values[k] for key, values in columns.items()}}
+        for k, name in enumerate(PARAMETERS)
+    ]
+    return {"link": link, "parameters": parameters}
+
+
+# ``parameters.yaml``
+
+
+def parameters_text(result: Result, module: str) -> str:
+    """``parameters.yaml`` for feedforward_node; drive gains, which it has no parameter for, as a comment."""
+    found, names = result.identified.found, result.model.joint_names
+    terms = {family: [_rounded(x) for x in found.written.node[:, f]] for f, family in enumerate(FAMILIES)}
+    content: dict[str, Any] = {
+        "model": module,
+        "rotor_inertia": terms["rotor"],
+        "friction": {
+            "viscous": terms["viscous"],
+            "coulomb": terms["coulomb"],
+            "coulomb_velocity": found.coulomb_velocity,
+        },
+    }
+    if result.gravity is not None:
+        content["gravity"] = list(result.gravity)
+    head = ["what kane_dynamics identify found; see identified.json for errors and units"]
+    if not result.verdict.usable:
+        head.append(f"{result.verdict.whole.text}; {'; '.join(each.text for each in result.verdict.doubts)}")
+    head.append(f"Joints: {', '.join(names)}")
+    if np.any(result.gain != 1.0):
+        gains = ", ".join(f"{name} {_rounded(x):g}" for name, x in zip(names, result.gain, strict=True))
+        head.append(f"Drive gains, N m or N a recorded unit of effort: {gains}")
+    return node_parameters(content, head)
+
+
+def node_parameters(content: Mapping[str, Any], head: Sequence[str]) -> str:
+    """A parameter file for feedforward_node, with comments before it."""
+    body = yaml.safe_dump(
+        {"/**": {"ros__parameters": dict(content)}}, sort_keys=False, default_flow_style=None, width=100
+    )
+    return "".join(f"# {line}\n" for line in head) + body
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+# Lines for a terminal
+
+
+def lines(result: Result) -> Iterator[str]:
+    """What the command prints: before and after on data that were not fitted, and what to think of it."""
+    judged, certainty = result.identified.judged, result.identified.certainty
+    yield (
+        f"fitted {judged.seconds[0]:.1f} s, judged {judged.seconds[1]:.1f} s that were not fitted; "
+        f"condition of the base regressor {certainty.condition:.3g}"
+    )
+    yield ""
+    yield from _table(result)
+    yield ""
+    if certainty.gain.any():
+        gains = ", ".join(
+            f"{name} {gain:.4g} ± {scale * error:.2g}"
+            for name, gain, scale, error in zip(
+                result.model.joint_names, result.gain, result.effort_scale, certainty.gain, strict=True
+            )
+        )
+        yield f"drive gains, N m or N a recorded unit: {gains}"
+    hidden = [f"{body} ({', '.join(names)})" for body, names in result.hidden]
+    if hidden:
+        yield f"not identifiable from this motion, left near the URDF: {'; '.join(hidden)}"
+    yield from (f"note: {note}" for note in result.notes)
+    yield ""
+    yield from (each.text for each in result.verdict.joints)
+    if judged.bands:
+        others = ", ".join(f"{100 * part:.3g} % below {cutoff:.3g} Hz" for cutoff, part in judged.bands)
+        yield f"at half and twice the cut-off, on the last of those data: {others}"
+    yield from (f"doubt: {each.text}" for each in result.verdict.doubts)
+    yield result.verdict.whole.text
+
+
+def _table(result: Result) -> Iterator[str]:
+    """Effort, residuals on held-out data and fitted terms of each joint; words flush left."""
+    held, found = result.identified.judged.held, result.identified.found
+    residuals = held.nominal, held.identified, found.written.node_errors
+    rows: list[tuple[str, ...]] = [
+        ("joint", "effort", "URDF", "identified", "URDF and node", "unit", "fitted terms")
+    ]
+    for j, joint in enumerate(result.model.joint_names):
+        active = found.choice.active[j]
+        names = [COEFFICIENTS[family] for f, family in enumerate(FAMILIES) if active[f]]
+        figures = (f"{x[j]:.4g}" for x in (held.effort, *residuals))
+        rows.append((joint, *figures, result.units[j][2], ", ".join(names) or "none"))
+    rows.append(("all joints, relative", "", *(f"{100 * held.relative(x):.2f} %" for x in residuals), "", ""))
+    yield from aligned(rows, left={0, 5, 6})
+
+
+# ``report.html``
+
+
+def write_report(result: Result, file: Path) -> None:
+    """Write the page, one file that needs nothing else, with figures for each joint."""
+    joints = result.model.joint_names
+    text = pages.rendered(
+        "kane_dynamics_ros.identification",
+        "report.html.j2",
+        result=result,
+        found=result.identified.found,
+        certainty=result.identified.certainty,
+        judged=result.identified.judged,
+        joints=joints,
+        families=list(enumerate(FAMILIES)),
+        names=COEFFICIENTS,
+        parameters=PARAMETERS,
+        identifiable=IDENTIFIABLE,
+        figures=[Markup(joint_figure(result.identified, j, result.units[j][2])) for j in range(len(joints))],
+    )
+    write_file(file, text)
+
+
+def joint_figure(identified: Identified, joint: int, unit: str) -> str:
+    """Residuals over time and against speed, before and after, and the friction curve.
+
+    The data that the curve was fitted to are behind it.
+    """
+    curves = identified.judged.curves
+    figure = Figure(figsize=(10, 8.2))
+    figure.subplots_adjust(left=0.08, right=0.995, bottom=0.06, top=0.985, hspace=0.3, wspace=0.2)
+    grid = figure.add_gridspec(2, 2)
+    over_time = figure.add_subplot(grid[0, :])
+    against_speed, friction = figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[1, 1])
+    before = curves.measured[:, joint] - curves.nominal[:, joint]
+    after = curves.measured[:, joint] - curves.identified[:, joint]
+    time, breaks = shown_time(curves)
+    for values, colour, label in ((before, BEFORE, "URDF"), (after, AFTER, "identified")):
+        over_time.plot(
+            time, np.where(breaks, np.nan, values), color=colour, linewidth=0.8, label=f"residual, {label}"
+        )
+    for start, end in held_spans(time, curves.held):
+        over_time.axvspan(start, end, color="#f2e6c9", zorder=0)
+    over_time.set(xlabel="time, bags one after another [s]; shaded: not fitted", ylabel=f"residual [{unit}]")
+    over_time.margins(x=0)
+    speed = curves.qd[:, joint]
+    against_speed.plot(speed, before, ".", color=BEFORE, markersize=2, alpha=0.5)
+    against_speed.plot(speed, after, ".", color=AFTER, markersize=2, alpha=0.5)
+    against_speed.set(xlabel="speed", ylabel=f"residual [{unit}]")
+    friction.plot(
+        speed, curves.friction[:, joint], ".", color=DATA, markersize=2, label="measured minus rigid body"
+    )
+    at = np.linspace(speed.min(), speed.max(), 401)
+    friction.plot(at, friction_curve(identified, joint, at), color=AFTER, label="identified, without load")
+    friction.set(xlabel="speed", ylabel=f"friction and offset [{unit}]")
+    for axes in (over_time, against_speed, friction):
+        axes.grid(alpha=0.25)
+    over_time.legend(loc="upper right", fontsize="small", ncols=2)
+    friction.legend(loc="upper left", fontsize="small")
+    return pages.svg(figure)
+
+
+def friction_curve(identified: Identified, joint: int, speed: Array) -> Array:
+    """Friction and offset over speed (N,), as if the joint carried nothing."""
+    found = identified.found
+    terms = dict(zip(FAMILIES, found.terms[joint], strict=True))
+    sign = smooth_sign(speed, found.coulomb_velocity)
+    towards_rest = rise(speed, found.stribeck_velocity[joint] or 1.0)
+    by_direction = terms["viscous_asymmetry"] * np.abs(speed) + terms["coulomb_asymmetry"] * np.abs(sign)
+    root = terms["square_root"] * np.sign(speed) * np.sqrt(np.abs(speed))
+    return np.asarray(
+        terms["viscous"] * speed
+        + (terms["coulomb"] + terms["stribeck"] * towards_rest) * sign
+        + by_direction
+        + root
+        + terms["offset"]
+    )
+
+
+def shown_time(curves: Curves) -> tuple[Array, Array]:
+    """Times [s] with the bags one after another, and where a line must break."""
+    shift = np.zeros(len(curves.time))
+    jumps = np.flatnonzero(np.diff(curves.bag) != 0) + 1
+    for i in jumps:
+        shift[i:] += curves.time[i - 1] - curves.time[i] + 1.0
+    time = curves.time + shift
+    steps = np.diff(time, prepend=time[:1])
+    usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 1.0
+    return time, np.asarray(steps > 5 * usual)
+
+
+def held_spans(time: Array, held: Mask) -> list[tuple[float, float]]:
+    """The spans [s] that were not fitted."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], held, [False]]).astype(int)))
+    pairs = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
+    return [(float(time[a]), float(time[b - 1])) for a, b in pairs]
