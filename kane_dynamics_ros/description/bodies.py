@@ -75,7 +75,7 @@ def take_apart(
             if joint.name in moving
         ]
         of_path = [carried for carried in joints if carried[0].name in on_path]
-        return of_path + [carried for carried in joints[::-1] if carried[0].name not in on_path]
+        return of_path[::-1] + [carried for carried in joints[::-1] if carried[0].name not in on_path]
 
     still = attached_to(robot.root)
     bodies: list[Body] = []

@@ -55,11 +55,10 @@ def serial_chain(
     carried = robot if root is None else below_root(robot, root)
     default_tip = tip is None
     tip, *branches = chosen_tips(carried, tip, held.joints, notes)
-    path = path_to(robot, tip, root)
-    wanted = [*path, *(joint for end in branches for joint in path_to(robot, end, root))]
+    wanted = [joint for end in (tip, *branches) for joint in path_to(robot, end, root)]
     moving = moving_joints(carried, tip, wanted, held, notes)
     gravity = gravity_at(robot, carried.root, held, notes)
-    still, bodies = take_apart(carried, path, moving, held, notes)
+    still, bodies = take_apart(carried, wanted, moving, held, notes)
     note_held(carried, held, notes)
     note_bodies(still, bodies, held, notes)
     moved = [body.joint for body in bodies]
