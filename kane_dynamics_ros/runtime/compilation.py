@@ -30,10 +30,11 @@ import sysconfig
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -45,7 +46,7 @@ MOST_SECONDS = 900  # for a compiler that hangs
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SUPERVISOR = Path(__file__).with_name("supervised.py")
 BINDING = Path(__file__).with_name("extension.c")
-BINDING_PARTS = (BINDING, BINDING.with_name("run-batches.h"))
+BATCHES = BINDING.with_name("run-batches.h")
 # Python enters extensions in sys.modules: a bare `json` would hide its own.
 PACKAGE = "kane_dynamics_ros.compiled"
 # What a compiler uses of the flags in /proc/cpuinfo; the others come and go with the kernel.
@@ -76,18 +77,23 @@ def _cannot(path: Path, reason: str, code: str) -> CompileError:
     return CompileError(message, code, path=path, reason=reason)
 
 
-class Wanted(NamedTuple):
+@dataclass(frozen=True)
+class Wanted:
     """A library that is to be had."""
 
     source: Path  # of C: what messages name
-    key: str  # hash of all that it depends on
-    suffix: str
-    prepare: Callable[[Path], Sequence[str]]  # puts sources into the build folder; the compiler's arguments
+    texts: Mapping[str, bytes]  # the files that are compiled, in a folder of their own
+    arguments: Sequence[str]  # for the compiler, which runs in that folder
+    includes: Sequence[str] = ()  # more of them, on which the library does not depend
+    suffix: str = ".so"
 
-    @property
+    @functools.cached_property
     def stem(self) -> str:
-        """What the names of the library, its lock and its build folders begin with."""
-        return f"{self.source.stem}.{self.key}"
+        """What the names of the library and its lock begin with: NAME.KEY."""
+        version = np.__version__.split(".")[0]
+        facts = (sorted(self.texts.items()), self.arguments, self.suffix, version, FLAGS)
+        of_machine = (os.environ.get("CC", ""), sys.platform, platform.machine())
+        return f"{self.source.stem}.{hashlib.sha256(repr((facts, of_machine)).encode()).hexdigest()[:16]}"
 
 
 # What is wanted: the extension of a generated module, or a C file of this package for ctypes.
@@ -103,65 +109,42 @@ def extension(source: Path, c_sha256: str) -> tuple[Path, ModuleType]:
     Raises:
         CompileError: it cannot be compiled, or what was compiled cannot be imported.
     """
-
-    def prepare(folder: Path) -> list[str]:
-        include = sysconfig.get_path("include")
-        if not (Path(include) / "Python.h").is_file():
-            raise _cannot(source, f"Python.h is not in {include} (Debian and Ubuntu: python3-dev)", "missing")
-        name = _copy_generated(source, c_sha256, folder)
-        return [
-            f"-DKD(function)={name}_##function",
-            f"-DKD_SIZE(size)={name.upper()}_##size",
-            f"-DKD_INIT=PyInit_{name}",
-            f'-DKD_TITLE="{name}"',
-            f'-DKD_HEADER="{name}.h"',
-            "-iquote",
-            str(folder),
-            f"-I{include}",
-            f"-I{np.get_include()}",
-            str(BINDING),
-            str(folder / source.name),
-        ]
-
-    suffix = str(sysconfig.get_config_var("EXT_SUFFIX"))
-    binding = (path.read_text(encoding="utf-8") for path in BINDING_PARTS)
-    key = _key(c_sha256, *binding, np.__version__.split(".")[0], suffix)
-    return _obtain(Wanted(source, key, suffix, prepare), lambda path: _import(source.stem, path))
+    name = source.stem
+    arguments = [
+        f"-DKD(function)={name}_##function",
+        f"-DKD_SIZE(size)={name.upper()}_##size",
+        f"-DKD_INIT=PyInit_{name}",
+        f'-DKD_TITLE="{name}"',
+        f'-DKD_HEADER="{name}.h"',
+        *("kd-extension.c", source.name),  # hyphens, which no NAME has
+    ]
+    texts = {"kd-extension.c": BINDING.read_bytes(), BATCHES.name: BATCHES.read_bytes()}
+    texts |= _generated_texts(source, c_sha256)
+    includes = [f"-I{sysconfig.get_path('include')}", f"-I{np.get_include()}"]
+    wanted = Wanted(source, texts, arguments, includes, str(sysconfig.get_config_var("EXT_SUFFIX")))
+    return _obtain(wanted, lambda path: _import(name, path))
 
 
 def surrounded_library(source: Path, c_sha256: str, name: str, text: str) -> Path:
-    """The library of NAME.c together with C text of ours around it; compiled where absent.
+    """The library of NAME.c together with C text of ours, ``name``.c, around it; compiled where absent.
 
-    Args:
-        source, c_sha256: as in ``extension``.
-        name: of the text's file, ``name``.c.
-        text: it includes NAME.h.
-
-    Raises ``CompileError``.
+    ``source`` and ``c_sha256`` as in ``extension``. Raises ``CompileError``.
     """
-
-    def prepare(folder: Path) -> list[str]:
-        _copy_generated(source, c_sha256, folder)
-        (folder / f"{name}.c").write_text(text, encoding="utf-8")
-        return ["-iquote", str(folder), str(folder / f"{name}.c"), str(folder / source.name)]
-
-    wanted = Wanted(source.with_name(f"{name}.c"), _key(text, c_sha256), ".so", prepare)
+    texts = {**_generated_texts(source, c_sha256), f"{name}.c": text.encode()}
+    wanted = Wanted(source.with_name(f"{name}.c"), texts, [f"{name}.c", source.name])
     return _obtain(wanted, lambda path: ctypes.CDLL(str(path)))[0]
 
 
-def _copy_generated(source: Path, c_sha256: str, folder: Path) -> str:
-    """Copy NAME.h and NAME.c once their hash is found right: what is compiled is what was compared."""
-    names = [source.with_suffix(suffix) for suffix in (".h", ".c")]
+def _generated_texts(source: Path, c_sha256: str) -> dict[str, bytes]:
+    """NAME.h and NAME.c, whose hash was compared: what is compiled is what belongs to the loaded module."""
     try:
-        texts = [path.read_bytes() for path in names]
+        texts = {path.name: path.read_bytes() for path in (source.with_suffix(".h"), source)}
     except OSError as error:
         reason = f"NAME.c and NAME.h cannot be read beside NAME.py ({error.strerror})"
         raise _cannot(source, reason, "missing") from error
-    if hashlib.sha256(b"".join(texts).replace(b"\r\n", b"\n")).hexdigest() != c_sha256:
+    if hashlib.sha256(b"".join(texts.values()).replace(b"\r\n", b"\n")).hexdigest() != c_sha256:
         raise _cannot(source, "it was changed after it was generated", "changed")
-    for path, text in zip(names, texts, strict=True):
-        (folder / path.name).write_bytes(text)
-    return source.stem
+    return texts
 
 
 def shared_library(source: Path) -> ctypes.CDLL:
@@ -169,8 +152,7 @@ def shared_library(source: Path) -> ctypes.CDLL:
 
     Raises ``CompileError``.
     """
-    key = _key(source.read_text(encoding="utf-8"))
-    wanted = Wanted(source, key, ".so", lambda folder: [str(source)])
+    wanted = Wanted(source, {source.name: source.read_bytes()}, [source.name])
     return _obtain(wanted, lambda path: ctypes.CDLL(str(path)))[1]
 
 
@@ -184,11 +166,6 @@ def shared_function(source: Path, name: str, result: Any) -> Any | None:
         return None
     function.restype = result
     return function
-
-
-def _key(*parts: str) -> str:
-    facts = (*parts, FLAGS, os.environ.get("CC", ""), sys.platform, platform.machine())
-    return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
 # The cache: finding, opening, building.
@@ -268,10 +245,12 @@ def _build(folder: Path, wanted: Wanted, opener: Callable[[Path], Opened]) -> tu
         _remove_old_builds(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=".build-", ignore_cleanup_errors=True) as work:
             log.info("compiling %s with %s: once, and it takes a while", wanted.source, command)
+            for name, text in wanted.texts.items():
+                Path(work, name).write_bytes(text)
             features = processor_features()
-            arguments = [*([NATIVE] if features else []), *wanted.prepare(Path(work))]
-            run_compiler(command, wanted.source, arguments, Path(work) / "library")
-            path = _install(Path(work) / "library", folder, wanted, features)
+            native = [NATIVE] if features else []
+            run_compiler(command, wanted, native, Path(work, "library"))
+            path = _install(Path(work, "library"), folder, wanted, features)
         return path, opener(path)
     except (ImportError, OSError) as error:  # a full disk; a system that opens no library from here
         raise _cannot(wanted.source, f"{folder}: {error}", "not_built") from error
@@ -368,25 +347,20 @@ def processor_features() -> frozenset[str]:
     return frozenset(word for word in words if not x86 or X86_FEATURES.match(word))
 
 
-def run_compiler(command: str, source: Path, arguments: Sequence[str], target: Path) -> None:
-    """Compile ``source`` into a shared library, in the target's folder.
+def run_compiler(command: str, wanted: Wanted, options: Sequence[str], target: Path) -> None:
+    """Compile into a shared library, in the target's folder, where the texts are.
 
     The compiler ends with this process, however that ends, and leaves nothing in the folder.
-
-    Args:
-        command: from ``compiler``.
-        source: what error messages name.
-        arguments: the files, and options beside ``FLAGS``.
-        target: the library.
 
     Raises:
         CompileError: the compiler's words, or that it did not end. OSError: the disk is full.
     """
-    words = [command, *FLAGS, *arguments, "-o", str(target), "-lm"]
+    words = [command, *FLAGS, *options, *wanted.arguments, *wanted.includes, "-o", str(target), "-lm"]
     theirs, ours = os.pipe()  # when ours is closed, by whatever ends this process, the compiler is killed
     try:
         with subprocess.Popen(
             [sys.executable, "-I", "-S", str(SUPERVISOR), str(target.parent), *words],
+            cwd=target.parent,
             stdin=theirs,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -398,7 +372,7 @@ def run_compiler(command: str, source: Path, arguments: Sequence[str], target: P
                 _, said = process.communicate(timeout=MOST_SECONDS)
             except subprocess.TimeoutExpired:
                 reason = f"the compiler did not end within {MOST_SECONDS} s"
-                raise _cannot(source, reason, "timeout") from None
+                raise _cannot(wanted.source, reason, "timeout") from None
             finally:
                 os.close(ours)
     finally:
@@ -406,13 +380,15 @@ def run_compiler(command: str, source: Path, arguments: Sequence[str], target: P
     for number in NO_ROOM:
         if os.strerror(number) in said:
             raise OSError(number, os.strerror(number), str(target.parent))
+    if process.returncode == 0:
+        return
     ended_by = -process.returncode if process.returncode < 0 else process.returncode - 128
+    reason = f"the compiler says: {said.strip()[-800:] or 'nothing'}"
     if ended_by > 0 and not said.strip():
-        name = signal.Signals(ended_by).name
-        reason = f"the compiler was ended by {name}; is there enough memory?"
-        raise _cannot(source, reason, "compiler_failed")
-    if process.returncode != 0:
-        raise _cannot(source, f"the compiler says: {said.strip()[-800:] or 'nothing'}", "compiler_failed")
+        reason = f"the compiler was ended by {signal.Signals(ended_by).name}; is there enough memory?"
+    elif "Python.h" in said:
+        reason = "Python.h was not found (Debian and Ubuntu: python3-dev)"
+    raise _cannot(wanted.source, reason, "compiler_failed")
 
 
 @contextlib.contextmanager

@@ -386,7 +386,7 @@ def test_what_is_compiled_is_a_copy_of_the_text_whose_hash_was_compared(
     load_model(module, backend="c")
     (call,) = compilations()
     assert str(module.with_suffix(".c")) not in call.split()
-    assert any(word.endswith("/arm.c") for word in call.split())
+    assert "arm.c" in call.split()
 
 
 def test_a_library_is_used_by_every_processor_that_has_its_features(

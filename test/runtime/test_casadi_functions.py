@@ -106,10 +106,8 @@ def test_a_model_whose_module_was_written_again_never_becomes_the_other_robot(
     functions = casadi_functions(model)
     arm(tmp_path, 2)
     np.testing.assert_allclose(np.array(functions["gravity"]([0.1, 0.2])).ravel(), expected, rtol=1e-13)
-    again = casadi_functions(model)["gravity"]  # of the library that the loaded text has
-    np.testing.assert_allclose(np.array(again([0.1, 0.2])).ravel(), expected, rtol=1e-13)
     with pytest.raises(CompileError) as raised:
-        casadi_functions(model.with_parameters(gravity=(1.0, 2.0, 3.0)))
+        casadi_functions(model)
     assert raised.value.code == "changed"
 
 
