@@ -4,7 +4,7 @@ import argparse
 import math
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -17,21 +17,6 @@ EXPANDED = "KD111"  # the finding of a file that xacro expanded
 
 class ArgumentError(KaneDynamicsError):
     """The value ``found`` of an option cannot be used; ``code`` is the option's name."""
-
-
-class NumberArgumentError(KaneDynamicsError):
-    """An option's value is no positive number."""
-
-    def __init__(self, option: str, found: str, allowed: str) -> None:
-        super().__init__(f"{option} {found!r}: found no positive number; allowed is {allowed}")
-
-
-class NoModelError(KaneDynamicsError):
-    """No module was named, or two."""
-
-    def __init__(self, positional: str | None, option: str | None) -> None:
-        found = f"found {positional} and --model {option}" if positional and option else "found none"
-        super().__init__(f"a generated module is needed, once: MODULE, or --model MODULE; {found}")
 
 
 # Arguments that take a chain out of a URDF
@@ -190,9 +175,12 @@ def add_model_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def named_model(arguments: argparse.Namespace) -> str:
-    """The module that ``add_model_argument``'s arguments name. Raises ``NoModelError``."""
+    """The module that ``add_model_argument``'s arguments name. Raises ``ArgumentError``."""
     if bool(arguments.module) == bool(arguments.model):
-        raise NoModelError(arguments.module, arguments.model)
+        both = f"found {arguments.module} and --model {arguments.model}"
+        found = both if arguments.module else "found none"
+        message = f"a generated module is needed, once: MODULE, or --model MODULE; {found}"
+        raise ArgumentError(message, "model", found=arguments.module)
     return str(arguments.module or arguments.model)
 
 
@@ -225,24 +213,51 @@ def report_folders(report: Path | None, bags: Sequence[Path]) -> list[Path | Non
 
 
 def positive_number(option: str, text: str, allowed: str, least: float = 0.0) -> float:
-    """The number in ``text``; above 0, and ``least`` at least. Raises ``NumberArgumentError``."""
+    """The number in ``text``; above 0, and ``least`` at least. Raises ``ArgumentError``."""
     return number_of(option, text, text, allowed, least)
 
 
 def optional_number(option: str, text: str | None, allowed: str) -> float | None:
-    """The positive number in ``text``; None where the option is not given. Raises ``NumberArgumentError``."""
+    """The positive number in ``text``; None where the option is not given. Raises ``ArgumentError``."""
     return None if text is None else number_of(option, text, text, allowed)
 
 
 def number_of(option: str, text: str, value: str, allowed: str, least: float = 0.0) -> float:
-    """The positive number in ``value``, a part of the option's ``text``. Raises ``NumberArgumentError``."""
+    """The positive number in ``value``, a part of the option's ``text``. Raises ``ArgumentError``."""
     try:
         number = float(value)
     except ValueError:
         number = math.nan
     if not (math.isfinite(number) and number > 0 and number >= least):
-        raise NumberArgumentError(option, text, allowed)
+        message = f"{option} {text!r}: found no positive number; allowed is {allowed}"
+        raise ArgumentError(message, option.removeprefix("--"), found=text)
     return number
+
+
+def numbers_of(option: str, text: str, names: Sequence[str]) -> list[float]:
+    """A number for each of ``names``, separated by commas; none means zeros. Raises ``ArgumentError``."""
+    if not text:
+        return [0.0] * len(names)
+    try:
+        values = [float(word) for word in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != len(names):
+        message = f"{option} {text!r}: {len(names)} numbers separated by commas are needed, in the order "
+        raise ArgumentError(message + ", ".join(names), option.removeprefix("--"), found=text)
+    return values
+
+
+def whole_number(least: int) -> Callable[[str], int]:
+    """The type of an option that takes a whole number from ``least`` on, for argparse."""
+
+    def parse(text: str) -> int:
+        number = int(text)
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{text} is below {least}")
+        return number
+
+    return parse
 
 
 # Text for a terminal: colour where it shows, and only characters that it has

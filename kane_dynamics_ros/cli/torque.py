@@ -6,20 +6,9 @@ import sys
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import add_model_argument, named_model
+from kane_dynamics_ros.cli.arguments import add_model_argument, named_model, numbers_of
 from kane_dynamics_ros.control.limits import far_outside
-from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, Terms, load_model
-
-
-class NumbersError(KaneDynamicsError):
-    """A list of numbers on the command line is not one, or has the wrong length."""
-
-    def __init__(self, option: str, found: str, joints: tuple[str, ...]) -> None:
-        super().__init__(
-            f"{option} {found!r}: {len(joints)} numbers separated by commas are needed, "
-            f"in the order {', '.join(joints)}"
-        )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gravity",
         metavar="X,Y,Z",
-        help="free-fall acceleration in the root frame [m/s^2]; default: 0,0,-9.81",
+        help="free-fall acceleration in the root frame [m/s^2]; default: the model's",
     )
     parser.add_argument(
         "--payload-mass", metavar="MASS", type=float, default=0.0, help="at the tip's origin [kg]; default: 0"
@@ -46,11 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model(named_model(arguments))
     joints = model.joint_names
     if arguments.gravity is not None:
-        model = model.with_parameters(gravity=numbers("--gravity", arguments.gravity, ("x", "y", "z")))
+        model = model.with_parameters(gravity=numbers_of("--gravity", arguments.gravity, ("x", "y", "z")))
     model = model.with_parameters(payload=Payload(mass=arguments.payload_mass))
     if arguments.friction:
         model = model.with_urdf_friction()
-    q, qd, qdd = (numbers(f"--{name}", getattr(arguments, name), joints) for name in ("q", "qd", "qdd"))
+    q, qd, qdd = (numbers_of(f"--{name}", getattr(arguments, name), joints) for name in ("q", "qd", "qdd"))
     tau = model.inverse_dynamics(q, qd, qdd)
     terms = model.terms(q, qd, qdd)
     for outside in far_outside(np.array(q), model.joints):
@@ -62,19 +51,6 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print_table(model, np.asarray(tau), terms)
     return 0
-
-
-def numbers(option: str, text: str, joints: tuple[str, ...]) -> list[float]:
-    """The numbers of an option; an empty one means zeros."""
-    if not text:
-        return [0.0] * len(joints)
-    try:
-        values = [float(word) for word in text.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != len(joints):
-        raise NumbersError(option, text, joints)
-    return values
 
 
 def print_table(model: DynamicsModel, tau: np.ndarray, terms: Terms) -> None:

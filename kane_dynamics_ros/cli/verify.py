@@ -18,6 +18,7 @@ from kane_dynamics_ros.cli.arguments import (
     chain_of,
     loading,
     named_model,
+    whole_number,
 )
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.cli.urdf_witness import UrdfWitness, WitnessError
@@ -42,30 +43,16 @@ TRIALS = 3  # at each state
 Pair = tuple[Any, Any]
 
 
-def positive(text: str) -> int:
-    """A whole number above 0, for argparse."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return number
-
-
-def not_negative(text: str) -> int:
-    """A whole number from 0 on, for argparse."""
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{text} is below 0")
-    return number
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     add_model_argument(parser)
     parser.add_argument("--urdf", required=True, help="the URDF that it was generated from")
     add_chain_arguments(parser, root="the module's", tip="the module's", lock="the module's")
-    parser.add_argument("--states", type=positive, default=20, metavar="N", help="random states; default: 20")
     parser.add_argument(
-        "--seed", type=not_negative, default=0, metavar="S", help="of the random states; default: 0"
+        "--states", type=whole_number(1), default=20, metavar="N", help="random states; default: 20"
+    )
+    parser.add_argument(
+        "--seed", type=whole_number(0), default=0, metavar="S", help="of the random states; default: 0"
     )
     parser.add_argument("--backend", choices=("auto", "c", "python"), default="auto", help="default: auto")
     parser.add_argument(

@@ -1,7 +1,6 @@
 """The nearest inertia tensor that a body can have, written into a URDF's text; nothing else of it changes."""
 
 import itertools
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -9,16 +8,14 @@ import numpy as np
 from kane_dynamics_ros.algebra import symmetric
 from kane_dynamics_ros.description.findings import Notes, Place
 from kane_dynamics_ros.description.geometry import failed_condition, principal_moments
-from kane_dynamics_ros.description.model import Link, Matrix
+from kane_dynamics_ros.description.model import Matrix
 from kane_dynamics_ros.description.reader import parse_robot
 from kane_dynamics_ros.description.text_edits import (
     TENSOR_ENTRIES,
     Edit,
-    UrdfText,
     parse_text,
     uneditable,
 )
-from kane_dynamics_ros.description.xml_tree import Element
 from kane_dynamics_ros.text import listed
 
 ZERO: Matrix = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
@@ -64,29 +61,27 @@ def repair_inertias(text: bytes, source: str | None = None) -> tuple[bytes, tupl
             beyond_repair.refuse(defect.error)
     beyond_repair.raise_errors()
     massless = {link.name for link in robot.links if link.defects}
-    impossible = massless | {link.name for link in robot.links if has_impossible_tensor(link)}
+    heavy = [(link.name, link.inertia) for link in robot.links if link.inertia and link.inertia.mass > 0.0]
+    impossible = massless | {name for name, inertia in heavy if failed_condition(inertia.tensor)}
     repairs: list[Repair] = []
     edits: list[Edit] = []
     urdf = parse_text(text, source)
-    for link, tensor in first_tensors(urdf.root):
-        if link not in impossible:
+    for element in urdf.root.all("link"):  # of several <inertial> the first is the one that counts
+        link = element.attributes.get("name", "")
+        tensor = next((t for inertial in element.all("inertial")[:1] for t in inertial.all("inertia")), None)
+        if link not in impossible or tensor is None:
             continue
         impossible.discard(link)
         written = [float(tensor.attributes.get(name, "").strip() or 0.0) for name in TENSOR_ENTRIES]
         before = symmetric(written)
         after = ZERO if link in massless else nearest_possible(before)
         repairs.append(Repair(link, tensor.line, before, after))
-        edits += tensor_edits(urdf, tensor, before, after)
+        for name, (i, j) in TENSOR_ENTRIES.items():
+            if before[i][j] != after[i][j]:
+                edits.append(urdf.attribute(tensor, name, repr(after[i][j])))
     if impossible:
         raise uneditable(Place(source), f"no <inertia> was found of {listed(sorted(impossible))}")
     return urdf.edited(edits), tuple(repairs)
-
-
-def has_impossible_tensor(link: Link) -> bool:
-    """Whether no body of the link's mass has its tensor."""
-    return (
-        link.inertia is not None and link.inertia.mass > 0.0 and bool(failed_condition(link.inertia.tensor))
-    )
 
 
 def nearest_possible(tensor: Matrix) -> Matrix:
@@ -110,21 +105,3 @@ def nearest_possible(tensor: Matrix) -> Matrix:
     change = axes @ np.diag(best - moments) @ axes.T
     change[np.abs(change) < ROUNDING * np.abs(J).max()] = 0.0
     return symmetric([float((J + change)[index]) for index in TENSOR_ENTRIES.values()])
-
-
-# The tensors in the text
-
-
-def first_tensors(robot: Element) -> Iterator[tuple[str, Element]]:
-    """Each link's name with its ``<inertia>``; of several ``<inertial>`` the first is the one that counts."""
-    for link in robot.all("link"):
-        for inertial in link.all("inertial")[:1]:
-            for tensor in inertial.all("inertia")[:1]:
-                yield link.attributes.get("name", ""), tensor
-
-
-def tensor_edits(urdf: UrdfText, tensor: Element, before: Matrix, after: Matrix) -> Iterator[Edit]:
-    """The attributes that differ replaced; what is not there is added at the end."""
-    for name, (i, j) in TENSOR_ENTRIES.items():
-        if before[i][j] != after[i][j]:
-            yield urdf.attribute(tensor, name, repr(after[i][j]))

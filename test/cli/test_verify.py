@@ -171,7 +171,7 @@ def test_rotors_alone_are_verified(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "message"), [("--states", "0", "0 is not above 0"), ("--seed", "-1", "-1 is below 0")]
+    ("option", "value", "message"), [("--states", "0", "0 is below 1"), ("--seed", "-1", "-1 is below 0")]
 )
 def test_states_are_above_zero_and_the_seed_is_not_negative(option, value, message, capsys):
     with pytest.raises(SystemExit):
