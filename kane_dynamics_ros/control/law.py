@@ -187,11 +187,25 @@ def critical_gains(period: float, damping: float) -> tuple[float, float]:
     return root**2, 2.0 * root
 
 
-def feedback_gains(law: Law, q: Array) -> tuple[Array, Array] | None:
-    """Gains (n,) from position and velocity error to acceleration at ``q`` (n,); None without feedback."""
-    if law.mode == "computed_torque":
-        return law.kp, law.kd
-    if law.mode != "feedforward_pd":
+class WeakDamping(NamedTuple):
+    """A joint whose gains, from errors to acceleration, are too high for the rate: 1/s^2, 1/s."""
+
+    joint: int
+    kp: float
+    kd: float
+    damping: float
+
+
+def too_stiff(law: Law, q: Array, period: float, damping: float, delay: int = DELAY) -> WeakDamping | None:
+    """The first joint whose gains at ``q`` (n,) have less than that damping ratio at ``period`` [s]."""
+    if law.mode not in ("feedforward_pd", "computed_torque"):
         return None
-    mobility = np.linalg.inv(law.rigid.mass_matrix(q)).diagonal()
-    return law.kp * mobility, law.kd * mobility
+    stiffness, damper = law.kp, law.kd  # computed torque's are of accelerations already
+    if law.mode == "feedforward_pd":
+        mobility = np.linalg.inv(law.rigid.mass_matrix(q)).diagonal()
+        stiffness, damper = stiffness * mobility, damper * mobility
+    gains = zip(stiffness.tolist(), damper.tolist(), strict=True)
+    for joint, (kp, kd) in enumerate(gains):
+        if kp and (found := damping_ratio(kp, kd, period, delay)) < damping:
+            return WeakDamping(joint, kp, kd, found)
+    return None

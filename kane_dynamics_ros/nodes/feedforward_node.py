@@ -23,7 +23,7 @@ from kane_dynamics_ros.control.loop import Candidate
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.feedforward.action import TrajectoryAction
-from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog, Diagnostics, PublisherConflicts
+from kane_dynamics_ros.nodes.feedforward.condition import Condition
 from kane_dynamics_ros.nodes.feedforward.controller import Controller, NodeClock, on_jump_back
 from kane_dynamics_ros.nodes.feedforward.model import DescriptionCheck, ModelCheckError
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_observer, build_settings, joint_table
@@ -72,9 +72,7 @@ class FeedforwardNode(LifecycleNode):
         self._follower: ControllerManagerFollower | None = None
         self._clock_of_node = NodeClock(self.get_clock())
         self._jump = on_jump_back(self.get_clock(), self._on_clock_jump)
-        self._diagnostics = Diagnostics(self)
-        self._publisher_conflicts = PublisherConflicts(self)
-        self._log = ConditionLog(self.get_logger())
+        self._condition = Condition(self)
         self._watches = 0
         self._status = TrajectoryStatus(self)
         self._states = self.create_subscription(
@@ -140,7 +138,7 @@ class FeedforwardNode(LifecycleNode):
             model.joint_names,
             self._on_obstacle,
         )
-        self._log.log_limits(self._controller)
+        self._condition.log_limits(self._controller)
         self.get_logger().info(
             f"model {model.name!r} ({model.backend}), mode {values['mode']}, "
             f"joints {', '.join(model.joint_names)}"
@@ -337,15 +335,13 @@ class FeedforwardNode(LifecycleNode):
             self._controller.watch()
             loop, names = self._controller.loop, self._controller.model.joint_names
             self._action.publish_feedback(loop.last, names, self._clock_of_node.now_ns(), loop.goals.open)
-            self._log.check(self._controller, time.monotonic())
+            self._condition.watch(self._controller)
             self._publish_outcomes()
         self._watches += 1
         if self._watches % DIAGNOSTICS_EVERY == 0:
-            conflicts = ""
             if self._active and self._controller is not None:
-                conflicts = self._publisher_conflicts.find(self._controller)
-                self._log.check_periodically(self._controller, conflicts)
-            self._diagnostics.publish(self._controller, self._active, conflicts)
+                self._condition.log_seldom(self._controller)
+            self._condition.publish(self._controller, self._active)
             gc.collect()  # of what came since activation: little
 
     def _try_to_start(self) -> None:

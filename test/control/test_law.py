@@ -14,7 +14,7 @@ from kane_dynamics_ros.control.law import (
     damping_ratio,
     efforts,
     efforts_by_term,
-    feedback_gains,
+    too_stiff,
 )
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
@@ -150,13 +150,27 @@ def test_gains_for_a_rate_are_the_largest_that_are_damped_so_well(period):
 def test_pd_gains_are_judged_by_the_inertia_that_each_joint_moves_alone(model):
     q = np.array([0.1, 0.8, -0.9, 0.2, 0.1])
     law = build_law("feedforward_pd", model, np.full(5, 300.0), np.full(5, 30.0), TermSwitches())
-    kp, kd = feedback_gains(law, q)
     for j in range(5):
         effort = np.zeros(5)
         effort[j] = 300.0
         alone = model.forward_dynamics(q, np.zeros(5), model.gravity(q) + effort)
-        assert kp[j] == pytest.approx(alone[j])
-    np.testing.assert_allclose(kd, kp / 10.0)
+        found = too_stiff(replace(law, kp=effort), q, 1e-3, damping=99.0)
+        assert found.joint == j
+        assert (found.kp, found.kd) == pytest.approx((alone[j], 0.1 * alone[j]))
+        assert found.damping == damping_ratio(found.kp, found.kd, 1e-3)
+
+
+def test_the_first_joint_whose_gains_are_too_high_for_the_rate_is_named(model):
+    kp = np.array([400.0, 4e4, 1e6, 1e6, 400.0])
+    law = build_law("computed_torque", model, kp, 2.0 * np.sqrt(kp), TermSwitches())
+    found = too_stiff(law, np.zeros(5), 0.001, 0.25)
+    assert (found.joint, found.kp, found.kd) == (1, 4e4, 400.0)
+    assert too_stiff(law, np.zeros(5), 0.001, -0.2, delay=1).joint == 2
+    assert (
+        too_stiff(replace(law, kp=np.full(5, 400.0), kd=np.full(5, 40.0)), np.zeros(5), 0.001, 0.25) is None
+    )
+    for mode in ("feedforward", "gravity_compensation"):
+        assert too_stiff(replace(law, mode=mode), np.zeros(5), 0.001, 0.25) is None
 
 
 def test_the_gains_of_the_page_are_those_of_the_rate():

@@ -28,6 +28,8 @@ from feedforward_lab import (
 )
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import SetParameters
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -197,6 +199,12 @@ def test_gains_that_are_too_high_for_the_rate_are_told_with_some_that_are_not(st
         40.0,
     )
     assert "raise the rate, or lower them to " in node.log
+    for kp, accepted in ((1e6, False), (500.0, True)):  # the first by far too high for any real loop
+        value = ParameterValue(type=ParameterType.PARAMETER_DOUBLE_ARRAY, double_array_value=[kp])
+        request = SetParameters.Request(parameters=[Parameter(name="computed_torque.kp", value=value)])
+        [result] = lab.call(SetParameters, "feedforward_node/set_parameters", request).results
+        assert result.successful == accepted
+        assert accepted or "'computed_torque.kp'" in result.reason
 
 
 # What controller_manager says of its controllers and hardware.

@@ -8,19 +8,29 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from kane_dynamics_ros.nodes.feedforward.condition import ConditionLog
+from kane_dynamics_ros.nodes.feedforward.condition import Condition
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
 
 
+def node_that_logs(warnings):
+    """A stand-in for the node, whose warnings are kept."""
+    return SimpleNamespace(
+        get_logger=lambda: SimpleNamespace(warning=lambda text, **_: warnings.append(text)),
+        create_publisher=lambda *_: None,
+        get_fully_qualified_name=lambda: "/feedforward_node",
+        resolve_topic_name=lambda name: f"/{name}",
+    )
+
+
 def told(limits):
     warnings = []
     settings = build_settings({each.name: each.default for each in TABLE}, MODEL)
     loop = SimpleNamespace(settings=replace(settings, effort_limits=np.array(limits)))
-    log = ConditionLog(SimpleNamespace(warning=warnings.append))
-    log.log_limits(SimpleNamespace(loop=loop, model=MODEL))
+    condition = Condition(node_that_logs(warnings))
+    condition.log_limits(SimpleNamespace(loop=loop, model=MODEL))
     return warnings
 
 
@@ -42,7 +52,7 @@ def seldom(q, names=MODEL.joint_names):
     settings = build_settings(
         {each.name: each.default for each in TABLE} | {"mode": "gravity_compensation"}, MODEL
     )
-    log = ConditionLog(SimpleNamespace(warning=lambda text, **_: warnings.append(text)))
+    condition = Condition(node_that_logs(warnings))
     reader = SimpleNamespace(q=np.array(q), missing=lambda time: [])
     controller = SimpleNamespace(
         loop=SimpleNamespace(settings=settings),
@@ -52,7 +62,7 @@ def seldom(q, names=MODEL.joint_names):
         missing=list,  # no joint
     )
     for _ in range(5):
-        log.check_periodically(controller, "")
+        condition.log_seldom(controller)
     return warnings
 
 

@@ -21,7 +21,7 @@ from std_msgs.msg import Float64MultiArray
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.goals import own_tolerances
-from kane_dynamics_ros.control.law import Efforts, Law, efforts_by_term
+from kane_dynamics_ros.control.law import Efforts, Law, critical_gains, efforts_by_term, too_stiff
 from kane_dynamics_ros.control.limits import motion_limits
 from kane_dynamics_ros.control.loop import Candidate, ControlLoop, ControlStep, LoopSettings
 from kane_dynamics_ros.control.states import Reaction
@@ -38,7 +38,7 @@ from kane_dynamics_ros.nodes.messages import (
     publisher_events,
     set_nanoseconds,
 )
-from kane_dynamics_ros.nodes.parameters import Values
+from kane_dynamics_ros.nodes.parameters import RosParameterError, Values
 from kane_dynamics_ros.runtime import DynamicsModel
 
 TERM_NAMES = (*Efforts._fields, "limits")
@@ -47,6 +47,7 @@ LAST_PERIOD = 0.05  # [s] between them
 RAMP_TIME = 2.0  # [s] at most for limits.effort_rate on the way to the last command
 FLUSH_TIME = Duration(nanoseconds=200_000_000)
 SOURCES = 16  # publishers of states that are remembered
+UNBEARABLE = -0.2  # damping ratio with one period of delay, less than any real loop has
 STEP_NS = 50_000_000  # larger differences are a step, smaller ones the clock's own steering
 
 
@@ -163,6 +164,14 @@ class StepOutput:
         return message
 
 
+class Source(NamedTuple):
+    """A publisher of states: the names in its last message, when that came [s], and its number."""
+
+    names: list[str]
+    came: float
+    number: int | None
+
+
 class MeterReading(NamedTuple):
     """Rate [Hz], mean and largest time from a state's arrival in the node to its command [s]."""
 
@@ -209,7 +218,8 @@ class Controller:
         self.reader = JointStateReader(
             model.joint_names, [joint.kind == "continuous" for joint in model.joints]
         )
-        self.sources: dict[bytes, tuple[list[str], float]] = {}  # names and arrival [s], by publisher
+        self.sources: dict[bytes, Source] = {}
+        self.lost: int | None = None  # states between two that came from one publisher; None: not known
         self.rate = 0.0  # of commands [Hz], as it was measured last
         self.created = time.monotonic()
         self.meter = Meter(self.created)
@@ -223,7 +233,26 @@ class Controller:
         """LoopSettings for other parameter values. Raises ``KaneDynamicsError``."""
         settings = build_settings(values, self.model)
         build_observer(values, settings)
+        self._refuse_unbearable(settings.law, values)
         return settings
+
+    def _refuse_unbearable(self, law: Law, values: Values) -> None:
+        """Refuse gains that become larger than the measured rate can bear by far. Raises on them."""
+        before = self.loop.settings.law
+        stiffer = law.mode != before.mode or (law.kp > before.kp).any() or (law.kd > before.kd).any()
+        if not self.rate or not stiffer:
+            return
+        period = min(1.0 / self.rate, self.reader.period_ns / SECOND_NS)
+        found = too_stiff(law, self.reader.q, period, UNBEARABLE, delay=1)
+        if found is not None:
+            name = "computed_torque.kp" if law.mode == "computed_torque" else "feedforward_pd.kp"
+            kp, kd = critical_gains(period, 0.0)
+            allowed = (
+                f"what states at {1.0 / period:.0f} Hz can bear: with {found.kp:.3g} 1/s^2 and "
+                f"{found.kd:.3g} 1/s joint {self.model.joint_names[found.joint]!r} would swing up; at "
+                f"{kp:.3g} and {kd:.3g} it just does not"
+            )
+            raise RosParameterError(name, values[name], allowed)
 
     def apply(self, values: Values, settings: LoopSettings) -> None:
         """Use other parameter values from the next state on."""
@@ -267,12 +296,18 @@ class Controller:
         return now_ns if from_the_future else max(now_ns, newest)
 
     def _note_source(self, about: Any, names: list[str], arrival: float) -> None:
-        """Remember who sends which joints; Jazzy's middleware does not say who."""
-        publisher = about.get("publisher_gid")
+        """Remember who sends which joints, and how many of its states are missing.
+
+        Jazzy's middleware does not say who, others do not number the messages.
+        """
+        publisher, number = about.get("publisher_gid"), about.get("publication_sequence_number")
         if publisher is not None:
-            if len(self.sources) > SOURCES:
+            before = self.sources.get(publisher["data"])
+            if before is None and len(self.sources) > SOURCES:
                 self.sources.clear()
-            self.sources[publisher["data"]] = (names, arrival)
+            if number is not None and before is not None and before.number is not None:
+                self.lost = (self.lost or 0) + max(number - before.number - 1, 0)
+            self.sources[publisher["data"]] = Source(names, arrival, number)
 
     def prepare_trajectory(self, request: TrajectoryRequest, number: int, goal: Any) -> Candidate:
         """All that takes long about a trajectory, in any thread; ``goal`` is an action's, or None."""
