@@ -132,7 +132,7 @@ def test_a_fresh_model_is_kept_apart_by_version_and_by_kind_of_inertial_paramete
     runtime = SimpleNamespace(
         name=MODEL.name,
         root=MODEL.root,
-        tip=MODEL.tip,
+        tips=MODEL.tips,
         locked={},
         parameters=SimpleNamespace(inertial=(1.0,)),
     )
@@ -151,7 +151,7 @@ def test_a_fresh_model_is_generated_with_the_same_kind_of_inertial_parameters(
     done = SimpleNamespace(returncode=0)
     monkeypatch.setattr(model_room.subprocess, "run", lambda command, **_: commands.append(command) or done)
     model = SimpleNamespace(
-        name="arm", root="base", tip="tool", locked={}, parameters=SimpleNamespace(inertial=inertial)
+        name="arm", root="base", tips=("tool",), locked={}, parameters=SimpleNamespace(inertial=inertial)
     )
     model_room._run_generate(tmp_path / "arm.urdf", model, tmp_path)
     (command,) = commands
