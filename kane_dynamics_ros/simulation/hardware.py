@@ -1,7 +1,7 @@
 """The simulated arm as a hardware component: command interfaces in, state interfaces out."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -21,16 +21,19 @@ from kane_dynamics_ros.simulation.sensors import Reading, SensorOptions, Sensors
 
 STATE_INTERFACES = ("position", "velocity", "effort")
 
-Silence = Literal["hold", "release", "brake"]
+Silence = Literal["hold", "release", "gravity", "brake"]
 SILENCES: tuple[Silence, ...] = get_args(Silence)
+Drive = Literal["on", "off", "gravity", "braked"]
+DRIVES: dict[Silence, Drive] = {"hold": "on", "release": "off", "gravity": "gravity", "brake": "braked"}
 
 
 @dataclass(frozen=True)
 class HardwareOptions:
     """Drives, sensors, faults, and what the arm does when no command comes.
 
-    ``on_silence``, once no command has come for ``command_timeout`` (0: never): ``hold`` the last
-    command, ``release`` (no effort), or ``brake``. Before the first command the brakes are on.
+    ``on_silence``, once no command has come for ``command_timeout`` (0: never): ``hold`` the last command,
+    ``release`` (no effort), ``gravity`` (its effort at the measured position), or ``brake``. Before the first
+    command the brakes are on.
     """
 
     actuators: ActuatorOptions = field(default_factory=ActuatorOptions)
@@ -49,11 +52,16 @@ class SimulatedHardware:
     """An engine with drives and sensors: ``write`` a command, ``step`` the time, ``read`` the state.
 
     Interfaces are named as ros2_control names them, ``JOINT/effort`` and so on. Time starts at 0 and
-    is counted in whole steps, so it does not drift. ``inner_loop`` None means effort commands.
+    is counted in whole steps, so it does not drift. ``inner_loop`` None means effort commands. ``gravity`` is
+    what ``on_silence`` ``gravity`` uses: efforts (n,) of positions (n,) that hold the arm.
     """
 
     def __init__(
-        self, engine: Engine, options: HardwareOptions | None = None, inner_loop: InnerLoop | None = None
+        self,
+        engine: Engine,
+        options: HardwareOptions | None = None,
+        inner_loop: InnerLoop | None = None,
+        gravity: Callable[[Array], Array] | None = None,
     ) -> None:
         self.engine, self.options = engine, options or HardwareOptions()
         n = len(engine.joints)
@@ -62,11 +70,14 @@ class SimulatedHardware:
         self.sensors = Sensors(self.options.sensors)
         self.faults = Faults(self.joint_names, self.options.faults)
         self._inner_loop, self._time_step = inner_loop, engine.time_step
+        self._gravity = gravity
+        if self.options.on_silence == "gravity" and gravity is None:
+            raise SimulationOptionError("on_silence", "gravity", "hold, release or brake, without a model")
         self._zeros = np.zeros(n)
         self._command = self._effort = self._zeros
         self.steps = 0
         self._commanded_at: int | None = None  # step
-        self._drive: Literal["on", "off", "braked"] = "braked"
+        self._drive: Drive = "braked"
         self._loaded = False
         self._update_faults()
 
@@ -135,6 +146,8 @@ class SimulatedHardware:
         self._loaded = load is not None
 
     def _wanted_effort(self) -> Array:
+        if self._drive == "gravity" and self._gravity is not None:
+            return self._gravity(self.engine.q)
         if self._drive != "on":
             return self._zeros
         if self._inner_loop is None:
@@ -146,9 +159,9 @@ class SimulatedHardware:
         if timeout and on_silence != "hold" and self._commanded_at is not None:
             silence = (self.steps - self._commanded_at) * self._time_step
             if silence >= timeout:
-                self._set_drive("braked" if on_silence == "brake" else "off")
+                self._set_drive(DRIVES[on_silence])
 
-    def _set_drive(self, drive: Literal["on", "off", "braked"]) -> None:
+    def _set_drive(self, drive: Drive) -> None:
         if drive != self._drive:
             self._drive = drive
             self._set_brakes()

@@ -74,6 +74,20 @@ def test_silence_holds_releases_or_brakes(uncoupled_arm: Arm, on_silence: Any, v
     np.testing.assert_allclose(hardware.read().velocity, [velocity], atol=1e-12)
 
 
+@pytest.mark.parametrize(("on_silence", "acceleration"), [("gravity", 0.0), ("release", -5.0)])
+def test_gravity_on_silence_carries_the_arm(uncoupled_arm: Arm, on_silence: Any, acceleration: float) -> None:
+    """Commanded 6 N m against a load of 5 for 0.1 s, then silent for 0.2 s; inertia 1 kg m^2."""
+    arm = uncoupled_arm([1.0], load=[5.0])
+    options = HardwareOptions(command_timeout=0.1, on_silence=on_silence)
+    hardware = SimulatedHardware(Plant(arm), options, gravity=arm.gravity)
+    hardware.write(np.array([6.0]))
+    for _ in range(300):
+        hardware.step()
+    np.testing.assert_allclose(hardware.read().velocity, [0.1 + 0.2 * acceleration], rtol=1e-9)
+    with pytest.raises(SimulationOptionError):
+        SimulatedHardware(Plant(arm), HardwareOptions(on_silence="gravity"))
+
+
 def test_a_new_command_ends_the_silence(uncoupled_arm: Arm) -> None:
     options = HardwareOptions(command_timeout=0.01, on_silence="brake")
     hardware = SimulatedHardware(Plant(uncoupled_arm([1.0])), options)
@@ -124,7 +138,7 @@ def test_a_position_loop_arrives_exactly_without_friction(uncoupled_arm: Arm) ->
     ("options", "message"),
     [
         ({"command_timeout": -1.0}, "command_timeout: found -1.0; allowed: finite and >= 0"),
-        ({"on_silence": "pray"}, "on_silence: found 'pray'; allowed: hold, release, brake"),
+        ({"on_silence": "pray"}, "on_silence: found 'pray'; allowed: hold, release, gravity, brake"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
