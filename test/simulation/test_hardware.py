@@ -79,7 +79,7 @@ def test_gravity_on_silence_carries_the_arm(uncoupled_arm: Arm, on_silence: Any,
     """Commanded 6 N m against a load of 5 for 0.1 s, then silent for 0.2 s; inertia 1 kg m^2."""
     arm = uncoupled_arm([1.0], load=[5.0])
     options = HardwareOptions(command_timeout=0.1, on_silence=on_silence)
-    hardware = SimulatedHardware(Plant(arm), options, gravity=arm.gravity)
+    hardware = SimulatedHardware(Plant(arm), options, gravity=lambda q: arm.bias(q, 0.0 * q))
     hardware.write(np.array([6.0]))
     for _ in range(300):
         hardware.step()
