@@ -11,10 +11,10 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import non_finite
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators, InnerLoop
 from kane_dynamics_ros.simulation.engine import (
-    CommandLengthError,
     Engine,
-    SimulationOptionError,
-    require_at_least,
+    SimulationError,
+    option_error,
+    require,
 )
 from kane_dynamics_ros.simulation.faults import Fault, Faults
 from kane_dynamics_ros.simulation.sensors import Reading, SensorOptions, Sensors
@@ -43,9 +43,9 @@ class HardwareOptions:
     on_silence: Silence = "hold"
 
     def __post_init__(self) -> None:
-        require_at_least("command_timeout", self.command_timeout, 0.0)
+        require("command_timeout", self.command_timeout, least=0.0)
         if self.on_silence not in SILENCES:
-            raise SimulationOptionError("on_silence", self.on_silence, ", ".join(SILENCES))
+            raise option_error("on_silence", self.on_silence, ", ".join(SILENCES))
 
 
 class SimulatedHardware:
@@ -72,7 +72,7 @@ class SimulatedHardware:
         self._inner_loop, self._time_step = inner_loop, engine.time_step
         self._gravity = gravity
         if self.options.on_silence == "gravity" and gravity is None:
-            raise SimulationOptionError("on_silence", "gravity", "hold, release or brake, without a model")
+            raise option_error("on_silence", "gravity", "hold, release or brake, without a model")
         self._zeros = np.zeros(n)
         self._command = self._effort = self._zeros
         self.steps = 0
@@ -98,11 +98,15 @@ class SimulatedHardware:
     def write(self, command: Array) -> None:
         """Take commands (n,) in joint order: effort [N m or N], or what the inner loop follows.
 
-        Raises ``CommandLengthError``, ``NonFiniteError``; the command before then stays.
+        Raises ``SimulationError``, ``NonFiniteError``; the command before then stays.
         """
         values = np.array(command, dtype=float)
         if values.shape != self._command.shape:
-            raise CommandLengthError(values.shape, len(self._command))
+            raise SimulationError(
+                f"command: found shape {values.shape}; allowed: one value per joint, {self._command.shape}",
+                "command_length",
+                found=values.shape,
+            )
         if not all(map(math.isfinite, values.tolist())):  # NumPy takes three times as long for a few joints
             raise non_finite("command")
         if not (self.faults.active and self.faults.find("blackout")):

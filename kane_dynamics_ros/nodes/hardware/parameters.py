@@ -17,7 +17,7 @@ from kane_dynamics_ros.nodes.parameters import Values, declarations, wrong_param
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, initial_positions
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, InnerLoop
-from kane_dynamics_ros.simulation.engine import Engine, SimulationOptionError
+from kane_dynamics_ros.simulation.engine import Engine, SimulationError
 from kane_dynamics_ros.simulation.faults import Fault, parse_fault
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
@@ -69,7 +69,7 @@ def faults(values: Values, name: str) -> tuple[Fault, ...]:
     """The faults that a list parameter describes. Raises ``RosParameterError``."""
     try:
         return tuple(parse_fault(text) for text in values[name])
-    except SimulationOptionError as error:
+    except SimulationError as error:
         raise wrong_parameter(name, error.found, error.allowed) from None
 
 
