@@ -22,6 +22,7 @@ from kane_dynamics_ros.cli.arguments import (
     palette_for,
     printable,
 )
+from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.description import Chain, ChainJoint, DescriptionError, Finding, physics_hash
 from kane_dynamics_ros.description.geometry import principal_moments
 from kane_dynamics_ros.description.load import urdf_content
@@ -312,11 +313,14 @@ def equations_of(chain: Chain, form: str) -> str:
             "shorter",
             file=sys.stderr,
         )
-    found = derive(chain, dynamics.inverse_dynamics)
-    if form == "latex":
-        return equations.as_latex(found, partial_velocity_table(chain))
-    steps = kane_procedure(symbolic_chain(chain), groups=parallel_groups(chain))
-    return equations.as_text(found, procedure_text(steps[:-1]))
+    with Progress() as progress:
+        progress.doing("deriving the equations in symbols")
+        found = derive(chain, dynamics.inverse_dynamics)
+        if form == "latex":
+            return equations.as_latex(found, partial_velocity_table(chain))
+        progress.doing("writing Kane's method step by step")
+        steps = kane_procedure(symbolic_chain(chain), groups=parallel_groups(chain))
+        return equations.as_text(found, procedure_text(steps[:-1]))
 
 
 # ``--repair``: the URDF with possible inertias
