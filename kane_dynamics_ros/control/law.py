@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.runtime import DynamicsModel
 
 Mode = Literal["feedforward", "feedforward_pd", "computed_torque", "gravity_compensation"]
@@ -54,7 +55,8 @@ class Law:
     ``rigid`` has no friction; ``friction`` has the coefficients to use. The gains (n,) are in
     N m/rad and N m s/rad for ``feedforward_pd``, in 1/s^2 and 1/s for ``computed_torque``.
     ``continuous`` (n,) marks the joints whose position error is taken on the shorter side; None
-    when there is no such joint. ``has_friction`` says whether there is any friction to compute.
+    when there is no such joint. ``has_friction`` says whether there is any friction to compute; ``beyond``
+    is what joins the viscous and Coulomb friction, under the rigid bodies' load at the reference.
     """
 
     mode: Mode
@@ -65,12 +67,22 @@ class Law:
     switches: TermSwitches
     continuous: NDArray[np.bool_] | None
     has_friction: bool
+    beyond: Beyond | None = None
 
 
-def build_law(mode: Mode, model: DynamicsModel, kp: Array, kd: Array, switches: TermSwitches) -> Law:
+def build_law(
+    mode: Mode,
+    model: DynamicsModel,
+    kp: Array,
+    kd: Array,
+    switches: TermSwitches,
+    beyond: Beyond | None = None,
+) -> Law:
     """A law for ``model``; the model's own friction coefficients are used, at the desired velocity."""
     none = (0.0,) * len(model.joint_names)
     continuous = np.array([joint.kind == "continuous" for joint in model.joints])
+    beyond = beyond if beyond is not None and beyond.any else None
+    plain = any((*model.parameters.viscous, *model.parameters.coulomb))
     return Law(
         mode=mode,
         rigid=model.with_parameters(viscous=none, coulomb=none),
@@ -79,7 +91,8 @@ def build_law(mode: Mode, model: DynamicsModel, kp: Array, kd: Array, switches: 
         kd=kd,
         switches=switches,
         continuous=continuous if continuous.any() else None,
-        has_friction=switches.friction and any((*model.parameters.viscous, *model.parameters.coulomb)),
+        has_friction=switches.friction and (plain or beyond is not None),
+        beyond=beyond,
     )
 
 
@@ -96,7 +109,7 @@ def efforts(law: Law, reference: Array, q: Array, qd: Array) -> Array:
         if law.mode == "feedforward_pd":
             tau = tau + law.kp * position_error(law, q_d, q) + law.kd * (qd_d - qd)
     if law.has_friction:
-        tau = tau + law.friction.friction(qd_d)
+        tau = tau + friction_at(law, reference)
     return tau
 
 
@@ -117,9 +130,19 @@ def efforts_by_term(law: Law, reference: Array, q: Array, qd: Array) -> Efforts:
         inertia=terms.inertia if on.inertia else zero,
         coriolis=terms.coriolis if on.coriolis else zero,
         gravity=terms.gravity if on.gravity else zero,
-        friction=law.friction.friction(qd_d) if law.has_friction else zero,
+        friction=friction_at(law, reference) if law.has_friction else zero,
         feedback=_feedback(law, reference, q, qd),
     )
+
+
+def friction_at(law: Law, reference: Array) -> Array:
+    """The friction (n,) at a reference (3, n), or of a batch (3, N, n)."""
+    q_d, qd_d, qdd_d = reference
+    effort = law.friction.friction(qd_d)
+    if law.beyond is not None:
+        load = law.rigid.inverse_dynamics(q_d, qd_d, qdd_d) if law.beyond.load.any() else qd_d
+        effort = effort + law.beyond.effort(qd_d, load, law.friction.parameters.coulomb_velocity)
+    return effort
 
 
 def position_error(law: Law, q_d: Array, q: Array) -> Array:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.low_pass import share_of_step
 from kane_dynamics_ros.runtime import DynamicsModel
 
@@ -54,12 +55,12 @@ class Thresholds:
 class ObserverSettings:
     """What the observer depends on.
 
-    ``rigid`` has no friction, ``friction`` the coefficients that act at the measured velocity. ``gain`` is K
-    [1/s]. ``held``: an effort that comes with a state acts until the next (a command); otherwise it is a
-    measurement at the time of the state. ``wrench``: keep the tip's Jacobian for ``tip_wrench``. Over a
-    gap longer than ``longest_gap`` [s] nothing is concluded. ``adaptation`` [s] is the time constant
-    with which a lasting residual is taken for an error of the model, 0 for never; ``confirmation`` [s] how
-    long the threshold must be exceeded.
+    ``rigid`` has no friction, ``friction`` the coefficients that act at the measured velocity, ``beyond``
+    what joins them, under the load of gravity. ``gain`` is K [1/s]. ``held``: an effort that comes with a
+    state acts until the next (a command); otherwise it is a measurement at the time of the state.
+    ``wrench``: keep the tip's Jacobian for ``tip_wrench``. Over a gap longer than ``longest_gap`` [s]
+    nothing is concluded. ``adaptation`` [s] is the time constant with which a lasting residual is taken for
+    an error of the model, 0 for never; ``confirmation`` [s] how long the threshold must be exceeded.
     """
 
     rigid: DynamicsModel
@@ -71,6 +72,7 @@ class ObserverSettings:
     longest_gap: float = 0.1
     adaptation: float = 0.0
     confirmation: float = 0.0
+    beyond: Beyond | None = None
 
 
 def default_thresholds(model: DynamicsModel, limits: Array) -> Thresholds:
@@ -139,6 +141,9 @@ class MomentumObserver:
         p, drift = settings.rigid.momentum(q, qd)
         J = root_jacobian(settings.rigid, q) if settings.wrench else None
         drift = drift - settings.friction.friction(qd)
+        if settings.beyond is not None:
+            width = settings.friction.parameters.coulomb_velocity
+            drift = drift - settings.beyond.effort(qd, settings.rigid.gravity(q), width)
         now = _Sample(time, p, drift, effort, qd, _speed_parts(settings, qd), J)
         before, self._before = self._before, now
         if before is None or not 0.0 < time - before.time <= settings.longest_gap:

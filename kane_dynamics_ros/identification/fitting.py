@@ -18,6 +18,8 @@ from kane_dynamics_ros.identification.recordings import IdentificationError
 from kane_dynamics_ros.identification.regression import TERMS
 
 MARGIN = 1e-4  # smallest eigenvalue of a pseudo-inertia, in units of the URDF's
+TOLERANCES = (1e-10, 1e-8, 1e-6)  # of the solver, the finest that it reaches
+SOLVED = ("Solved", "AlmostSolved")
 GAIN_LAMBDA, GAIN_PULL = 1.0, 1.0  # on the bodies and on log k, while gains are sought
 VISCOUS, COULOMB = FAMILIES.index("viscous"), FAMILIES.index("coulomb")
 
@@ -51,18 +53,20 @@ def constrained_solution(problem: Problem, choice: Choice, normal: Normal, weigh
     right = np.concatenate([block.right for block, _ in blocks]) - rows @ fixed
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_iter = False, 200
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-    solver = clarabel.DefaultSolver(
+    programme = (
         sparse.csc_matrix(np.triu(H)),
         -part.g * scale,
         sparse.csc_matrix(rows[:, part.used] * scale),
         right,
         [cone(len(block.right)) for block, cone in blocks],
-        settings,
     )
-    found = solver.solve()
-    status = str(found.status)
-    if status not in ("Solved", "AlmostSolved"):
+    for tolerance in TOLERANCES:
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+        found = clarabel.DefaultSolver(*programme, settings).solve()
+        status = str(found.status)
+        if status in SOLVED:
+            break
+    else:
         words = problem.constraints.words
         raise IdentificationError(
             f"the solver stopped with {status!r}: no parameters meet every constraint (asked for: "

@@ -103,7 +103,7 @@ def written_terms(held: Errors, solution: Array, plain: Array, nominal: Array) -
         good = errors[first:] <= (1.0 + ALIKE) * errors[first:].min(axis=0)
         return np.asarray(first + np.argmax(good, axis=0))
 
-    node = chosen(1)
+    node = chosen(0)
     return Written(terms[chosen(1), joints], terms[node, joints], errors[node, joints])
 
 

@@ -35,7 +35,8 @@ SPIKE = 20.0  # usual deviations from it beyond which a sample is a spike,
 SPIKE_PART = 0.5  # if they are also that part of the joint's effort
 FEWEST = 64  # samples from which noise is judged
 PLATEAU = 5  # samples in a row at the very same largest effort: clipped,
-STEPS = 3  # unless the effort stays as long at so many other values, or more: it comes in steps
+STEPS = 3  # unless the effort stays as long at so many other values, or more: it comes in steps,
+COARSE = 0.9  # as it does where the next smaller value is below that part of the largest
 
 
 class IdentificationError(KaneDynamicsError):
@@ -450,8 +451,9 @@ def clipped(effort: Array, limit: float) -> Mask:
     at_top = size == top
     ends = np.flatnonzero(np.append(np.diff(effort) != 0.0, True))
     long = np.diff(ends, prepend=-1) >= PLATEAU
-    others = np.unique(size[ends[long]][size[ends[long]] != top])
-    if not top > 0.0 or at_top.mean() >= OFTEN or len(others) >= STEPS:
+    others = np.unique(effort[ends[long]][size[ends[long]] != top])
+    coarse = np.nanmax(size[~at_top], initial=0.0) < COARSE * top
+    if not top > 0.0 or at_top.mean() >= OFTEN or len(others) >= STEPS or coarse:
         return np.asarray(at_limit)
     runs = np.convolve(at_top, np.ones(PLATEAU), "same") >= PLATEAU
     flat = np.convolve(runs, np.ones(PLATEAU), "same") > 0

@@ -23,7 +23,8 @@ from kane_dynamics_ros.text import named
 
 STATES = 400  # of the recording, with which mistakes are looked for
 UNEXPLAINED = 0.3  # of a joint's effort: less is no mistake
-UNDONE = 0.5  # of it that may be left where a mistake is undone
+UNDONE = 0.5  # of it that may be left where a sign is turned
+EXCHANGED, REMEDIED = 0.1, 0.3  # the same where two joints are exchanged, of all joints
 WORSE = 1.1  # times the URDF's residual
 BETTER = 0.98
 POOR = 0.25  # of the effort that nothing explains, over all joints
@@ -190,8 +191,8 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sen
         for j in np.flatnonzero(left > UNEXPLAINED)
         if _explained(-states.effort[:, j], rigid[:, j], states.qd[:, j])[0] < UNDONE * left[j]
     ]
-    exchanged = _exchanged(states, model, left) if left.max() > UNEXPLAINED else None
-    if exchanged is not None and exchanged[1] < UNDONE * left.sum():
+    exchanged = _exchanged(states, model, left) if left.max() > EXCHANGED else None
+    if exchanged is not None and exchanged[1] < REMEDIED * left.sum():
         a, b = (names[k] for k in exchanged[0])
         found.append(
             Sentence(

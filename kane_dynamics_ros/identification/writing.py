@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from kane_dynamics_ros import pages
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.files import write_file
-from kane_dynamics_ros.friction import rise, smooth_sign
+from kane_dynamics_ros.friction import BEYOND, rise, smooth_sign
 from kane_dynamics_ros.identification.choosing import FAMILIES
 from kane_dynamics_ros.identification.identify import Identified
 from kane_dynamics_ros.identification.judging import PARAMETERS, Curves, Errors
@@ -232,8 +232,12 @@ def parameters_text(result: Result, module: str) -> str:
             "viscous": terms["viscous"],
             "coulomb": terms["coulomb"],
             "coulomb_velocity": found.coulomb_velocity,
+            **{name: terms[name] for name in BEYOND if any(terms[name])},
         },
     }
+    if any(terms["stribeck"]):
+        velocities = [_rounded(x) if x > 0.0 else 1.0 for x in found.stribeck_velocity]
+        content["friction"]["stribeck_velocity"] = velocities
     if result.gravity is not None:
         content["gravity"] = list(result.gravity)
     head = ["what kane_dynamics identify found; see identified.json for errors and units"]

@@ -17,7 +17,8 @@ from kane_dynamics_ros.control.loop import LoopSettings
 from kane_dynamics_ros.control.observer import ObserverSettings, Thresholds, default_thresholds
 from kane_dynamics_ros.control.states import FAULT_KINDS, Safety
 from kane_dynamics_ros.control.validation import Rules
-from kane_dynamics_ros.nodes.parameters import Declaration, Values, declarations, per_joint, wrong_parameter
+from kane_dynamics_ros.friction import BEYOND, Beyond
+from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, Values, declarations, per_joint
 from kane_dynamics_ros.runtime import DynamicsModel, Payload
 
 TABLE = declarations(Path(__file__).with_name("parameters.yaml"))
@@ -56,7 +57,14 @@ def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
     lower, upper = limits.position_limits(joints)
     fastest = limits.velocity_limits(joints)
     return LoopSettings(
-        law=build_law(values["mode"], configured_model(values, loaded_model), kp, kd, switches),
+        law=build_law(
+            values["mode"],
+            configured_model(values, loaded_model),
+            kp,
+            kd,
+            switches,
+            friction_beyond(values, n),
+        ),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
         safety=Safety(**thresholds, reactions=reactions),
         effort_limits=_given(values, "limits.effort", n, limits.effort_limits(joints)),
@@ -96,7 +104,15 @@ def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
         wrench=True,
         adaptation=values["observer.adaptation"],
         confirmation=values["collision.confirmation"],
+        beyond=law.beyond,
     )
+
+
+def friction_beyond(values: Values, n: int) -> Beyond:
+    """The friction of n joints beyond viscous and Coulomb friction, as the parameters say."""
+    zero, one = np.zeros(n), np.ones(n)
+    terms = {name: _given(values, f"friction.{name}", n, zero) for name in BEYOND}
+    return Beyond(**terms, stribeck_velocity=_given(values, "friction.stribeck_velocity", n, one))
 
 
 def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsModel:
@@ -137,5 +153,5 @@ def _given(values: Values, name: str, n: int, default: Any) -> Any:
 
 def _of_length(name: str, value: list[float], length: int) -> Any:
     if len(value) != length:
-        raise wrong_parameter(name, value, f"a list of {length} numbers")
+        raise RosParameterError(name, value, f"a list of {length} numbers")
     return tuple(value)

@@ -1,0 +1,201 @@
+"""The verdict: what would make it lie is told in one sentence, with an exit code."""
+
+import json
+
+import numpy as np
+import pytest
+import two_links
+import yaml
+
+from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.description import load_robot
+
+
+def identified(tmp_path, urdf, bag, *words):
+    """The exit code, the record and the node's parameters."""
+    code = main(
+        ["identify", str(bag), "--urdf", str(urdf), "-o", str(tmp_path / "out"), "--no-compile", *words]
+    )
+    data = json.loads((tmp_path / "out" / "identified.json").read_text())
+    parameters = yaml.safe_load((tmp_path / "out" / "parameters.yaml").read_text())
+    return code, data, parameters["/**"]["ros__parameters"]
+
+
+def codes(data):
+    return {each["code"] for each in data["verdict"]["doubts"]}
+
+
+def test_friction_of_the_urdf_that_the_data_contradict_is_no_floor(tmp_path):
+    """Efforts without friction under a URDF that says 1 N m s/rad and 10 N m: about 1 % remain."""
+    motion = two_links.harmonics()
+    bag = two_links.bag(tmp_path / "bag", motion, two_links.rigid(motion))
+    code, data, parameters = identified(tmp_path, two_links.urdf(tmp_path, 1.0, 10.0), bag)
+    relative = data["residual"]["held_out"]["relative"]
+    assert relative["urdf"] > 1.0
+    assert relative["identified"] < 0.012
+    assert relative["urdf_and_node"] < 0.012
+    assert max(parameters["friction"]["coulomb"]) < 0.05
+    assert max(parameters["friction"]["viscous"]) < 0.05
+    assert code == 0
+
+
+def test_coulomb_friction_of_a_joint_that_moves_one_way_is_honest(tmp_path):
+    """(0.5 + 0.25 |tau|) tanh on a joint that never turns back: nothing of it becomes an offset.
+
+    The node gets all of it. The URDF, which has no friction by load, gets what that is on average.
+    """
+    motion = two_links.one_way()
+    rigid = two_links.rigid(motion)
+    friction = (0.5 + 0.25 * np.abs(rigid)) * np.tanh(motion[1] / 0.01)
+    bag = two_links.bag(tmp_path / "bag", motion, rigid + friction + 0.3 * motion[1])
+    code, data, parameters = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 0
+    for joint in data["residual"]["held_out"]["joints"]:
+        assert joint["urdf_and_node_rms"] < 0.05 * joint["urdf_rms"]
+    assert parameters["friction"]["coulomb"] == pytest.approx([0.5, 0.5], abs=0.05)
+    assert parameters["friction"]["load"] == pytest.approx([0.25, 0.25], abs=0.01)
+    assert "offset" not in parameters["friction"]
+    [arm] = (tmp_path / "out").glob("*.identified.urdf")
+    joints = [each for each in load_robot(str(arm)).joints if each.kind != "fixed"]
+    fitted = two_links.times() < 40.0
+    for j, joint in enumerate(joints):
+        speed = np.abs(motion[1][fitted, j]).mean()
+        mean = np.abs(friction[fitted, j]).mean() + 0.3 * speed
+        assert joint.friction + joint.damping * speed == pytest.approx(mean, rel=0.25)
+
+
+def truth(motion):
+    tau = two_links.rigid(motion)
+    return tau + 0.5 * np.tanh(motion[1] / 0.01) + 0.3 * motion[1]
+
+
+@pytest.mark.parametrize("joint", [0, 1])
+def test_one_joints_sign(tmp_path, joint):
+    motion = two_links.harmonics()
+    tau = truth(motion)
+    tau[:, joint] *= -1
+    code, data, _ = identified(
+        tmp_path, two_links.urdf(tmp_path), two_links.bag(tmp_path / "bag", motion, tau)
+    )
+    assert code == 1
+    assert "opposite" in codes(data)
+    sentence = next(each["sentence"] for each in data["verdict"]["doubts"] if each["code"] == "opposite")
+    assert [name for name in two_links.NAMES if name in sentence] == [two_links.NAMES[joint]]
+
+
+@pytest.mark.parametrize("all_values", [True, False])
+def test_exchanged_joints(tmp_path, all_values):
+    """Names exchanged, and efforts alone, as an array in another order is."""
+    motion = two_links.harmonics()
+    tau = truth(motion)
+    if all_values:
+        bag = two_links.bag(tmp_path / "bag", motion, tau, names=two_links.NAMES[::-1])
+    else:
+        bag = two_links.bag(tmp_path / "bag", motion, tau[:, ::-1])
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 1
+    assert "exchanged" in codes(data)
+
+
+def test_degrees_are_refused(tmp_path, capsys):
+    motion = two_links.harmonics()
+    degrees = tuple(np.degrees(each) for each in motion)
+    bag = two_links.bag(tmp_path / "bag", degrees, truth(motion))
+    urdf = two_links.urdf(tmp_path)
+    assert main(["identify", str(bag), "--urdf", str(urdf), "-o", str(tmp_path / "out")]) == 2
+    assert "degrees" in capsys.readouterr().err
+
+
+def test_standing_still(tmp_path):
+    q = np.tile([0.3, -0.5], (3000, 1)) + 1e-5 * np.random.default_rng(1).normal(size=(3000, 2))
+    motion = (q, np.zeros_like(q), np.zeros_like(q))
+    bag = two_links.bag(tmp_path / "bag", motion, two_links.rigid(motion))
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 1
+    assert "still" in codes(data)
+    assert {each["code"] for each in data["verdict"]["joints"]} == {"still"}
+
+
+def test_a_short_recording(tmp_path):
+    """800 rows, 4 s of slow motion: too few independent samples, whatever the residual is."""
+    motion = tuple(each[:800] for each in two_links.harmonics())
+    bag = two_links.bag(tmp_path / "bag", motion, truth(motion))
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 1
+    assert "too_little" in codes(data)
+
+
+def test_another_arms_urdf(tmp_path):
+    """Masses of an arm that is three times as heavy: they are found, and yet it is another arm's file."""
+    motion = two_links.harmonics()
+    tau = truth(motion)
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    path = two_links.urdf(tmp_path)
+    path.write_text(
+        path.read_text().replace('mass value="2"', 'mass value="0.7"').replace('value="1"', 'value="0.35"')
+    )
+    code, data, _ = identified(tmp_path, path, bag)
+    assert code == 1
+    assert codes(data) & {"foreign", "units"}
+
+
+def test_efforts_that_no_arm_makes(tmp_path):
+    motion = two_links.harmonics()
+    tau = 5.0 * np.random.default_rng(5).normal(size=motion[0].shape).cumsum(axis=0) / 40
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 1
+    assert codes(data) & {"poor", "worse"}
+
+
+def test_a_joint_that_gets_worse_is_named(tmp_path):
+    """The last third has another friction on the second joint than what was fitted."""
+    motion = two_links.harmonics()
+    tau = truth(motion)
+    early = two_links.times() < 38.0
+    tau[:, 1] = np.where(early, tau[:, 1] + 6.0 * np.tanh(motion[1][:, 1] / 0.01), tau[:, 1])
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path, 0.3, 0.5), bag)
+    assert code == 1
+    assert "worse" in codes(data)
+    assert [each["code"] for each in data["verdict"]["joints"]][1] == "worse"
+
+
+def test_a_good_recording_is_usable_and_says_at_which_frequencies(tmp_path):
+    motion = two_links.harmonics()
+    bag = two_links.bag(tmp_path / "bag", motion, truth(motion))
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert (code, data["verdict"]["code"], codes(data)) == (0, "use", set())
+    cutoff = data["bags"][0]["cutoff"]
+    others = data["residual"]["at_other_cutoffs"]
+    assert [each["cutoff"] for each in others] == [cutoff / 2, 2 * cutoff]
+    # white noise: its share grows with the root of the frequency
+    ratio = others[1]["relative"] / others[0]["relative"]
+    assert ratio == pytest.approx(2.0, rel=0.2)
+    assert all("noise" in each["sentence"] for each in data["verdict"]["joints"])
+
+
+def test_coupled_joints_are_named(tmp_path):
+    """The second motor also drags the first joint's friction."""
+    motion = two_links.harmonics()
+    tau = truth(motion)
+    tau[:, 1] += 1.0 * np.tanh(motion[1][:, 0] / 0.03)
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    _, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert "coupled" in data["verdict"]["joints"][1]["sentence"]
+    assert "j1" in data["verdict"]["joints"][1]["sentence"]
+
+
+def test_effort_in_coarse_steps_is_not_clipped(tmp_path):
+    """Steps of 4 N m stay for many samples at every value, not only at the largest."""
+    motion = two_links.harmonics()
+    bag = two_links.bag(tmp_path / "bag", motion, 4.0 * np.round(truth(motion) / 4.0), noise=0.0)
+    _, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert not [note for note in data["notes"] if "clipped" in note]
+
+
+def test_a_missing_bag_to_validate_is_told_before_bags_are_read(tmp_path, capsys):
+    words = ["identify", str(tmp_path / "also_missing"), "--validate", str(tmp_path / "missing")]
+    (tmp_path / "also_missing").mkdir()
+    assert main([*words, "--urdf", str(two_links.urdf(tmp_path)), "-o", str(tmp_path / "out")]) == 2
+    assert str(tmp_path / "missing") in capsys.readouterr().err

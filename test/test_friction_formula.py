@@ -1,0 +1,96 @@
+"""The friction formula against its definition, and that the node commands and the observer subtracts it."""
+
+import math
+
+import numpy as np
+import pytest
+
+from kane_dynamics_ros.control.law import MODES, TermSwitches, build_law, efforts, efforts_by_term
+from kane_dynamics_ros.control.observer import MomentumObserver, ObserverSettings, default_thresholds
+from kane_dynamics_ros.friction import BEYOND, Beyond
+from kane_dynamics_ros.runtime import load_model
+
+MODEL = load_model("manipulator_5dof", backend="python").with_parameters(
+    viscous=(0.3,) * 5, coulomb=(0.7,) * 5
+)
+WIDTH = MODEL.parameters.coulomb_velocity
+
+
+def coefficients(seed=0):
+    random = np.random.default_rng(seed)
+    return {name: random.uniform(0.1, 1.0, 5) for name in (*BEYOND, "stribeck_velocity")}
+
+
+def by_hand(terms, joint, qd, load):
+    """The formula of kane_dynamics_ros.friction, one joint, one number at a time."""
+    t = {name: float(values[joint]) for name, values in terms.items()}
+    s = math.tanh(qd / WIDTH)
+    return (
+        t["viscous_asymmetry"] * abs(qd)
+        + t["square_root"] * math.copysign(math.sqrt(abs(qd)), qd)
+        + (t["stribeck"] * math.exp(-((qd / t["stribeck_velocity"]) ** 2)) + t["load"] * abs(load)) * s
+        + t["coulomb_asymmetry"] * abs(s)
+        + t["offset"]
+    )
+
+
+def test_the_formula():
+    terms, random = coefficients(), np.random.default_rng(1)
+    qd, load = random.normal(size=(7, 5)), 10 * random.normal(size=(7, 5))
+    found = Beyond(**terms).effort(qd, load, WIDTH)
+    expected = [[by_hand(terms, j, qd[i, j], load[i, j]) for j in range(5)] for i in range(7)]
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "gravity_compensation"])
+def test_every_mode_commands_it_at_the_reference(mode):
+    random = np.random.default_rng(2)
+    reference, q, qd = random.normal(size=(3, 5)), random.normal(size=5), random.normal(size=5)
+    gains, terms = (400.0 * np.ones(5), 40.0 * np.ones(5)), coefficients()
+    plain = build_law(mode, MODEL, *gains, TermSwitches())
+    law = build_law(mode, MODEL, *gains, TermSwitches(), Beyond(**terms))
+    load = plain.rigid.inverse_dynamics(*reference)
+    expected = [by_hand(terms, j, reference[1, j], load[j]) for j in range(5)]
+    change = efforts(law, reference, q, qd) - efforts(plain, reference, q, qd)
+    np.testing.assert_allclose(change, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(efforts_by_term(law, reference, q, qd).total, efforts(law, reference, q, qd))
+
+
+def test_it_is_commanded_without_viscous_and_coulomb_friction_too_but_not_when_switched_off():
+    bare = MODEL.with_parameters(viscous=(0.0,) * 5, coulomb=(0.0,) * 5)
+    offset = Beyond.of(5, offset=np.arange(5.0))
+    reference, none = np.zeros((3, 5)), np.zeros(5)
+    for on in (True, False):
+        law = build_law("feedforward", bare, none, none, TermSwitches(friction=on), offset)
+        found = efforts(law, reference, none, none) - bare.gravity(none)
+        np.testing.assert_allclose(found, np.arange(5.0) * on, atol=1e-12)
+
+
+def test_the_observer_takes_no_offset_for_a_contact():
+    """An arm at rest whose measured effort is gravity and the offset: no residual is left."""
+    offset = np.array([2.0, -3.0, 1.0, 0.5, -0.5])
+    q, rest = np.array([0.1, 0.5, -0.7, 0.3, 0.2]), np.zeros(5)
+    rigid = MODEL.with_parameters(viscous=(0.0,) * 5, coulomb=(0.0,) * 5)
+    left = []
+    for beyond in (Beyond.of(5, offset=offset), None):
+        thresholds = default_thresholds(rigid, np.full(5, 100.0))
+        observer = MomentumObserver(
+            ObserverSettings(rigid, MODEL, np.full(5, 20.0), thresholds, beyond=beyond)
+        )
+        for k in range(400):
+            observer.update(q, rest, rigid.gravity(q) + offset, 0.005 * k)
+        left.append(observer.residual)
+    assert left[0] == pytest.approx(0.0, abs=1e-9)
+    assert np.abs(left[1]) == pytest.approx(np.abs(offset), rel=1e-3)
+
+
+def test_the_nodes_parameters_make_it():
+    pytest.importorskip("rclpy", reason="the node's parameters need ROS 2")
+    from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, friction_beyond
+
+    values = {each.name: each.default for each in TABLE}
+    assert not friction_beyond(values, 5).any
+    values["friction.load"] = [0.1, 0.2, 0.3, 0.4, 0.5]
+    found = friction_beyond(values, 5)
+    assert found.load.tolist() == values["friction.load"]
+    assert found.stribeck_velocity.tolist() == [1.0] * 5
