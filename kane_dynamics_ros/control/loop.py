@@ -378,9 +378,12 @@ class ControlLoop:
         if reaction != "comply":
             return self.safe_effort(reaction, time)
         law = self.settings.law
-        effort = -self.settings.comply_damping * (law.rigid.mass_matrix(q) @ qd)
-        if law.switches.gravity:
-            effort = effort + law.rigid.gravity(q)
+        try:
+            effort = -self.settings.comply_damping * (law.rigid.mass_matrix(q) @ qd)
+            if law.switches.gravity:
+                effort = effort + law.rigid.gravity(q)
+        except NonFiniteError:
+            return self.safe_effort("hold", time)
         if not math.isfinite(effort.sum()):
             return self.safe_effort("hold", time)
         return self._limited(effort, time)[0]
@@ -466,12 +469,10 @@ class ControlLoop:
         law = self.settings.law
         if reaction == "zero" or not law.switches.gravity:
             return np.zeros(len(q))
-        gravity = law.rigid.gravity(q)
-        if not math.isfinite(
-            gravity.sum()
-        ):  # of parameters far beyond any arm: no effort is all that is left
+        try:
+            return clamp(law.rigid.gravity(q), self.settings.effort_limits).tau
+        except NonFiniteError:  # of parameters far beyond any arm: no effort is all that is left
             return np.zeros(len(q))
-        return clamp(gravity, self.settings.effort_limits).tau
 
     def _limited(self, wanted: Array, time: float) -> Limited:
         """Clamp to the effort limits, then limit the change since the last command."""
