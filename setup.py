@@ -7,7 +7,7 @@ from setuptools import setup
 
 NAME = "kane_dynamics_ros"
 MANIFEST = ElementTree.parse("package.xml").getroot()
-DATA_FOLDERS = ("launch", "config", "urdf", "rviz")
+DATA_FOLDERS = ("launch", "config", "urdf")
 
 
 def text(tag: str) -> str:

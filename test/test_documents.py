@@ -124,8 +124,31 @@ def test_documented_make_targets_exist():
     assert named - targets - {"and"} == set()
 
 
-@pytest.mark.parametrize("document", [*DOCUMENTS, "CONTRIBUTING.md"])
-def test_links_of_the_document_lead_to_files(document):
-    text = (ROOT / document).read_text(encoding="utf-8")
-    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", text)
-    assert [link for link in links if not ((ROOT / document).parent / link).exists()] == []
+PAGES = [path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("page", sorted(PAGES))
+def test_links_of_every_page_lead_to_files(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", text)
+    assert [link for link in links if not ((ROOT / page).parent / link).exists()] == []
+
+
+def test_every_file_in_the_tables_of_the_readme_exists():
+    """In the table of what is made where, a bare name lies beside the path before it."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    missing = []
+    for line in text.splitlines():
+        folder = ROOT / "kane_dynamics_ros"
+        for name in re.findall(r"`([\w/]+\.(?:py|c|yaml))`", line) if line.startswith("| ") else ():
+            path = folder / name if "/" not in name else ROOT / "kane_dynamics_ros" / name
+            missing += [] if path.is_file() else [name]
+            folder = path.parent
+    assert missing == []
+
+
+def test_every_room_is_in_the_tables_of_readme_and_contributing():
+    rooms = [path.name for path in (ROOT / "kane_dynamics_ros").iterdir() if (path / "__init__.py").is_file()]
+    for document in ("README.md", "CONTRIBUTING.md"):
+        text = (ROOT / document).read_text(encoding="utf-8")
+        assert [room for room in rooms if not re.search(rf"`{room}/?`", text)] == []

@@ -14,6 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+import yaml
 
 import kane_dynamics_ros
 from kane_dynamics_ros.errors import EXTRAS, missing_package
@@ -52,6 +53,13 @@ def test_version_is_the_one_of_package_xml():
     assert kane_dynamics_ros.__version__ == MANIFEST.findtext("version")
 
 
+def test_the_citation_states_the_version_and_licence_of_package_xml():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == MANIFEST.findtext("version")
+    assert citation["license"] == MANIFEST.findtext("license")
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)
+
+
 def test_manifest_is_an_ament_python_package_of_format_3():
     assert MANIFEST.attrib["format"] == "3"
     assert MANIFEST.findtext("export/build_type") == "ament_python"
@@ -60,7 +68,7 @@ def test_manifest_is_an_ament_python_package_of_format_3():
 
 def test_wheel_holds_the_ament_marker_the_manifest_and_every_data_file(wheel):
     share = {name.partition(".data/data/share/")[2] for name in wheel if ".data/data/share/" in name}
-    folders = [ROOT / name for name in ("launch", "config", "urdf", "rviz")]
+    folders = [ROOT / name for name in ("launch", "config", "urdf")]
     data = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     expected = {f"kane_dynamics_ros/{path.relative_to(ROOT).as_posix()}" for path in data}
     marker = "ament_index/resource_index/packages/kane_dynamics_ros"
@@ -159,7 +167,7 @@ def declared() -> dict[str, set[str]]:
 
 
 def test_what_the_package_imports_is_declared_and_what_is_declared_is_imported():
-    imported = {name for name in third_party() if not name.endswith(ROS_PACKAGES)}
+    imported = {name for name in third_party() if not name.endswith((*ROS_PACKAGES, *OF_ROS))}
     needed = {DISTRIBUTIONS.get(name, name).lower() for name in imported}
     asked = declared()
     ours = asked["always"] | asked["all"] | asked["mujoco"] | asked["dask"] | asked["casadi"]
