@@ -259,8 +259,9 @@ def _build(folder: Path, wanted: Wanted, opener: Callable[[Path], Opened]) -> tu
 def _remove_old_builds(folder: Path) -> None:
     """What builds left that lost their power; no compiler runs that long."""
     for left in folder.glob(".build-*"):
-        if left.stat().st_mtime < time.time() - 2 * MOST_SECONDS:
-            shutil.rmtree(left, ignore_errors=True)
+        with contextlib.suppress(OSError):  # a build of another library that ends meanwhile
+            if left.stat().st_mtime < time.time() - 2 * MOST_SECONDS:
+                shutil.rmtree(left)
 
 
 def _install(library: Path, folder: Path, wanted: Wanted, features: frozenset[str]) -> Path:
@@ -286,7 +287,7 @@ def _alone(folder: Path, wanted: Wanted) -> Iterator[None]:
         raise _cannot(wanted.source, reason, "missing") from error
     lock = filelock.FileLock(folder / f".{wanted.stem}.lock")
     try:
-        lock.acquire(blocking=False)
+        lock.acquire(timeout=0)
     except filelock.Timeout:
         log.info("waiting for another process that compiles %s", wanted.source)
         lock.acquire()
