@@ -34,7 +34,7 @@ from kane_dynamics_ros.control.plan import hold_at, sample
 from kane_dynamics_ros.nodes.domain import foreign_nodes
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, JOINT_STATES_QOS
-from kane_dynamics_ros.ros_domain import ForeignNodeError, free_domain, private_variables
+from kane_dynamics_ros.ros_domain import foreign_nodes_appeared, free_domain, private_variables
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = "manipulator_5dof"
@@ -121,7 +121,7 @@ def measure(seconds: float = 30.0) -> tuple[RoundTrips, RoundTrips, RoundTrips]:
     """Of ours, of ours with its observer and of the echo, ``seconds`` [s] of each, on a domain of their own.
 
     Raises:
-        ForeignNodeError: another node came to the domain meanwhile.
+        DomainError: another node came to the domain meanwhile.
     """
     with free_domain() as domain:
         os.environ.update(private_variables(domain))
@@ -145,7 +145,7 @@ def _measure(domain: int, seconds: float) -> tuple[RoundTrips, RoundTrips, Round
             for client in clients:
                 client.run(RATE)
         if found := foreign_nodes(node, tuple(f"/{name}{RUN}" for name in ("ours", "observing", "echo"))):
-            raise ForeignNodeError(domain, found)
+            raise foreign_nodes_appeared(domain, found)
     return ours.trips, observing.trips, echo.trips
 
 

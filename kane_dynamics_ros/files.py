@@ -15,33 +15,37 @@ from kane_dynamics_ros.errors import KaneDynamicsError
 
 
 class OutputFileError(KaneDynamicsError):
-    """A file could not be written; nothing of it is left."""
-
-    def __init__(self, path: Path, error: OSError) -> None:
-        self.path = path
-        super().__init__(
-            f"{path}: cannot be written: {error.strerror or error}; make room, or give another path"
-        )
+    """A file could not be written, and nothing of it is left; ``path``."""
 
 
 class ForeignFileError(KaneDynamicsError):
-    """A result would replace a file that this package did not write."""
+    """A result would replace a file that this package did not write; ``path``."""
 
-    def __init__(self, path: Path, command: str) -> None:
-        self.path = path
-        super().__init__(
-            f"{path}: is there already, and kane_dynamics {command} did not write it; move it away, or "
-            "choose another folder for the results"
-        )
+
+def not_written(path: Path, error: OSError) -> OutputFileError:
+    """What the system says of a file that it does not take."""
+    message = f"{path}: cannot be written: {error.strerror or error}; make room, or give another path"
+    return OutputFileError(message, path=path)
+
+
+def foreign_file(path: Path, command: str) -> ForeignFileError:
+    """A file that is in the way of a command's results."""
+    return ForeignFileError(
+        f"{path}: is there already, and kane_dynamics {command} did not write it; move it away, or "
+        "choose another folder for the results",
+        path=path,
+    )
 
 
 def write_file(path: Path, content: str | bytes) -> None:
     """Write beside the file, then rename: what was there stays until all of the new is on disk. Texts: UTF-8.
 
-    Folders are made as needed; devices and pipes are written to as they are. A file keeps its mode, and stays
-    where it may not be written to. Raises ``OutputFileError``.
+    Folders are made as needed; devices and pipes are written to as they are, and links are followed. A file
+    keeps its mode, and stays where it may not be written to. Raises ``OutputFileError``, also where another
+    user put the link or the pipe into a folder in which everybody may, such as /tmp.
     """
     data = content.encode() if isinstance(content, str) else content
+    refuse_planted(path)
     target = path.resolve()  # a link stays one
     part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
     try:
@@ -64,7 +68,28 @@ def write_file(path: Path, content: str | bytes) -> None:
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise OutputFileError(path, error) from error
+        raise not_written(path, error) from error
+
+
+def refuse_planted(path: Path) -> None:
+    """Raise ``OutputFileError`` where a link, pipe or device on the way belongs to somebody else.
+
+    Linux refuses to follow such links too, where fs.protected_symlinks is set, but not everywhere.
+    """
+    for part in (path.absolute(), *path.absolute().parents):
+        try:
+            there, folder = part.lstat(), part.parent.stat()
+        except OSError:
+            continue
+        harmless = stat.S_ISREG(there.st_mode) or stat.S_ISDIR(there.st_mode)
+        trusted = there.st_uid in (os.geteuid(), folder.st_uid)
+        if not harmless and not trusted and folder.st_mode & stat.S_IWOTH:
+            raise OutputFileError(
+                f"{path}: not written, because {part} belongs to another user and leads elsewhere, in a "
+                "folder that everybody may write to; give another path",
+                "planted",
+                path=path,
+            )
 
 
 def claim_files(folder: Path, names: Collection[str], command: str) -> None:
@@ -83,7 +108,7 @@ def refuse_foreign(folder: Path, names: Collection[str], command: str) -> None:
     written = written_files(folder, command)
     for name in sorted(names):
         if name not in written and os.path.lexists(folder / name):
-            raise ForeignFileError(folder / name, command)
+            raise foreign_file(folder / name, command)
 
 
 def written_files(folder: Path, command: str) -> frozenset[str]:

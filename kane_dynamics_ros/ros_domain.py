@@ -10,38 +10,41 @@ it. ``kane_dynamics_ros.nodes.domain`` asks the ROS graph too.
 import fcntl
 import os
 import socket
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from platformdirs import user_cache_path
+
 from kane_dynamics_ros.errors import KaneDynamicsError
+
+NAME = "kane_dynamics_ros"
 
 DOMAINS = range(20, 100)  # below 102: from there on the ports are those that Linux gives to clients
 FIRST_PORT, PORTS_A_DOMAIN, FIRST_UNICAST = 7400, 250, 10  # RTPS 9.6.1.1: PB, DG, d1
 PARTICIPANTS = 20  # of one domain, two ports each, whose ports are looked at
 
 
-class NoFreeDomainError(KaneDynamicsError):
-    """Every domain is taken."""
+class DomainError(KaneDynamicsError):
+    """A ROS domain cannot be had, or not be kept, for ourselves.
 
-    def __init__(self, domains: Sequence[int]) -> None:
-        self.domains = tuple(domains)
-        super().__init__(
-            f"no ROS domain from {domains[0]} to {domains[-1]} is free: other nodes of this machine are on "
-            "each; end those that are not needed"
-        )
+    Codes: ``none_free`` (``domains``); ``foreign`` (``domain``, ``names``: of the nodes that appeared on it);
+    ``lock`` (no folder for the locks).
+    """
 
 
-class ForeignNodeError(KaneDynamicsError):
-    """A foreign node is on a domain that should be private."""
-
-    def __init__(self, domain: int, names: Iterable[str]) -> None:
-        self.domain, self.names = domain, tuple(names)
-        super().__init__(
-            f"ROS domain {domain} is not ours alone: {', '.join(self.names)} appeared on it; "
-            "nothing more is commanded; end it, or give it another ROS_DOMAIN_ID"
-        )
+def foreign_nodes_appeared(domain: int, names: Iterable[str]) -> DomainError:
+    """Foreign nodes are on a domain that should be private."""
+    names = tuple(names)
+    return DomainError(
+        f"ROS domain {domain} is not ours alone: {', '.join(names)} appeared on it; "
+        "nothing more is commanded; end it, or give it another ROS_DOMAIN_ID",
+        "foreign",
+        domain=domain,
+        names=names,
+    )
 
 
 @contextmanager
@@ -54,11 +57,11 @@ def free_domain(
         domains: the numbers to choose from, in order.
         empty: a further question, asked of a domain that is locked and whose ports are free.
 
-    Raises:
-        NoFreeDomainError: none is free.
+    Raises ``DomainError``.
     """
+    folder = lock_folder()
     for domain in domains:
-        lock = _lock(domain)
+        lock = _lock(folder / f"{domain}.lock")
         if lock is None:
             continue
         try:
@@ -67,7 +70,12 @@ def free_domain(
                 return
         finally:
             os.close(lock)
-    raise NoFreeDomainError(domains)
+    raise DomainError(
+        f"no ROS domain from {domains[0]} to {domains[-1]} is free: other nodes of this machine are on "
+        "each; end those that are not needed",
+        "none_free",
+        domains=tuple(domains),
+    )
 
 
 def private_environment(domain: int) -> dict[str, str]:
@@ -91,16 +99,28 @@ def ports_are_free(domain: int) -> bool:
     return all(map(_is_free, ports(domain)))
 
 
-def _lock(domain: int) -> int | None:
-    """The open lock file of a domain; ``None`` where another process holds it. Closing it ends the claim."""
-    path = Path(tempfile.gettempdir()) / f"kane_dynamics_ros-domain-{domain}.lock"
-    try:
-        try:
-            lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-        except FileNotFoundError:
-            lock = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW, 0o644)
-    except OSError:  # another user's, or not a file: not ours to use
-        return None
+def lock_folder() -> Path:
+    """This user's own folder of locks: in the temporary folder, or in the cache where that name is taken.
+
+    Nobody else can put a link or a pipe into it, at which a lock would hang or fail.
+    """
+    places = (
+        Path(tempfile.gettempdir()) / f"kane_dynamics_ros-{os.getuid()}",
+        user_cache_path(NAME) / "domains",
+    )
+    for folder in places:
+        with suppress(OSError):
+            folder.mkdir(0o700, parents=True, exist_ok=True)
+            there = folder.lstat()
+            if stat.S_ISDIR(there.st_mode) and there.st_uid == os.getuid() and not there.st_mode & 0o022:
+                return folder
+    taken = " and ".join(map(str, places))
+    raise DomainError(f"{taken}: neither is a folder of this user's alone; remove what is there", "lock")
+
+
+def _lock(path: Path) -> int | None:
+    """The open lock file; ``None`` where another process holds it. Closing it ends the claim."""
+    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

@@ -21,15 +21,24 @@ START = (
 
 
 SAFE_PATH = "PYTHONSAFEPATH"
+GRACE = 5.0  # [s] for a process to end after the one that started it
+# A thread that reads until the pipe from the starting process is closed, as its death closes it too
+BOUND = (
+    "import os, signal, threading, time; threading.Thread(target=lambda: (os.read(0, 1), "
+    f"os.kill(os.getpid(), signal.SIGINT), time.sleep({GRACE}), os._exit(1)), daemon=True).start(); "
+)
 QUIETLY = "import signal; signal.signal(signal.SIGINT, signal.SIG_DFL); "
 
 
-def module_command(name: str, *words: str, quietly: bool = False) -> list[str]:
+def module_command(name: str, *words: str, quietly: bool = False, bound: bool = False) -> list[str]:
     """The command line that runs a module by its full name, as ``python -m`` does.
 
     ``quietly``: Ctrl-C ends it without a traceback until it handles that itself, after its imports.
+    ``bound``: it ends, as by Ctrl-C, when its standard input is closed. With a pipe there that nobody writes
+    to it does not outlive the process that started it, however that ended.
     """
-    start = START.format(root=str(ROOT), name=name, quietly=QUIETLY if quietly else "")
+    first = (QUIETLY if quietly else "") + (BOUND if bound else "")
+    start = START.format(root=str(ROOT), name=name, quietly=first)
     return [sys.executable, "-c", start, *words]
 
 

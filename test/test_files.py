@@ -1,5 +1,6 @@
 """Files are written whole or not at all, and nothing else is touched."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,34 @@ def test_a_file_keeps_its_mode_and_a_link_stays_one(tmp_path: Path) -> None:
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o640
     assert link.is_symlink()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's link")
+@pytest.mark.parametrize("way", ["the file itself", "a folder before it"])
+def test_a_link_of_another_user_in_a_shared_folder_is_not_followed(tmp_path: Path, way: str) -> None:
+    shared, precious = tmp_path / "shared", tmp_path / "mine"
+    shared.mkdir()
+    precious.mkdir()
+    (precious / "file").write_text("mine")
+    link = shared / "link"
+    link.symlink_to(precious / "file" if way == "the file itself" else precious)
+    os.chown(link, 65534, 65534, follow_symlinks=False)
+    path = link if way == "the file itself" else link / "file"
+    write_file(path, "as before")  # in a folder of one's own, links are trusted
+    shared.chmod(0o1777)
+    with pytest.raises(OutputFileError) as raised:
+        write_file(path, "planted")
+    assert (raised.value.code, raised.value.path) == ("planted", path)
+    assert (precious / "file").read_text() == "as before"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's pipe")
+def test_a_pipe_of_another_user_in_a_shared_folder_is_not_written_to(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    os.mkfifo(tmp_path / "pipe")
+    os.chown(tmp_path / "pipe", 65534, 65534)
+    with pytest.raises(OutputFileError):
+        write_file(tmp_path / "pipe", "text")
 
 
 def test_a_file_that_may_not_be_written_to_is_not_replaced(

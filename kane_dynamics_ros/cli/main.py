@@ -61,6 +61,12 @@ COMMANDS = {  # in the order of their use
         "fill in the efforts of a trajectory, with points dense enough for linear interpolation",
         "annotate models/my_robot.py trajectory.yaml -o annotated.yaml",
     ),
+    "send": Command(
+        "send",
+        "send a trajectory to the running controller, and tell what becomes of it",
+        "send trajectory.yaml",
+        "ros",
+    ),
     "view": Command(
         "view",
         "play a bag, or a trajectory on a URDF, in three dimensions in one HTML page",

@@ -18,7 +18,7 @@ from kane_dynamics_ros.cli.arguments import (
 from kane_dynamics_ros.contact.calibration import calibrated, observed, parameters_text
 from kane_dynamics_ros.contact.events import find_contacts
 from kane_dynamics_ros.contact.report import calibration_lines, collision_lines, contact_lines, write_report
-from kane_dynamics_ros.contact.residual import constant_joints, external_efforts
+from kane_dynamics_ros.contact.residual import constant_joints
 from kane_dynamics_ros.control.observer import GAIN, ObserverSettings, Thresholds
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
@@ -117,8 +117,7 @@ def _show_contacts(
         np.concatenate([part.q for part in parts]),
         np.concatenate([part.effort for part in parts]),
     )
-    residual = external_efforts(motion, model, correct=not arguments.uncorrected)
-    contacts = find_contacts(residual, model, rate)
+    residual, contacts = find_contacts(motion, model, rate, correct=not arguments.uncorrected)
     print("\n".join(contact_lines(recording.bag, residual, contacts, model)))
     if folder is not None:
         write_report(folder, recording.bag, residual, contacts, model)

@@ -95,6 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
         f"{lead:.1f} s lead to the start"
     )
     print(f"see it: {view_command(arguments)}")
+    print(f"send it to the running controller: kane_dynamics send {arguments.output}")
     return 0
 
 

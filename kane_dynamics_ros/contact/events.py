@@ -8,13 +8,17 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.contact.extremes import Tail, fit_tail
-from kane_dynamics_ros.contact.residual import Residual, clusters
+from kane_dynamics_ros.contact.residual import Residual, clusters, external_efforts
 from kane_dynamics_ros.control.observer import TipWrench, root_jacobian, tip_wrench
+from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 
 TAIL_SHARE = 0.6  # of the peaks that are no outliers
 INDEPENDENT = 0.3  # [s] peaks further apart hardly depend on each other
-OUTLIERS = 0.35  # share of the peaks that may be contacts when a recording judges itself
+OUTLIERS = 0.35  # share of the peaks that may be contacts beside those found
+QUIET, MOST_CONTACTS = 0.4, 0.5  # of the samples that show the noise, and of the peaks, before any is found
+ROUNDS = 4
+AROUND = 0.3  # [s] of a contact, that do not count as free of it
 END_SHARE = 0.5  # of the threshold: a contact lasts as long as the ratio is above
 MERGED = 0.5  # [s] a shorter pause does not end a contact
 SHORTEST = 0.02  # [s] of a contact
@@ -53,23 +57,50 @@ class Contacts:
     tail: Tail
 
 
-def find_contacts(residual: Residual, model: DynamicsModel, rate: float = 1.0) -> Contacts:
-    """The contacts of a recording that judges itself: its ordinary peaks show which are extraordinary.
+def find_contacts(
+    motion: Motion, model: DynamicsModel, rate: float = 1.0, *, correct: bool = True
+) -> tuple[Residual, Contacts]:
+    """The contacts of a recording that judges itself, and the external efforts that they stand out of.
 
-    ``rate``: false alarms an hour. The third of the peaks that stands out most may be contacts, and does
-    not enter the fit of the tail.
+    Noise and errors of the model belong to the stretches without contact, and these are known only when the
+    contacts are. So both are found in turns: first, the quieter part of all samples shows the noise, and half
+    of the peaks may be contacts; then what was found is left out of the fit, and the noise and its peaks are
+    those of the rest, until nothing changes.
+
+    ``rate``: false alarms an hour; ``correct=False`` leaves the model's errors in.
     """
+    residual = external_efforts(motion, model, correct=correct, share=QUIET)
+    contacts = _judged(residual, model, rate, MOST_CONTACTS)
+    for _ in range(ROUNDS):
+        free = ~_touched(residual, contacts)
+        residual = external_efforts(motion, model, correct=correct, free=free)
+        contacts = _judged(residual, model, rate, OUTLIERS)
+        if (free == ~_touched(residual, contacts)).all():
+            break
+    return residual, contacts
+
+
+def _judged(residual: Residual, model: DynamicsModel, rate: float, outliers: float) -> Contacts:
+    """What stands out of the peaks of the samples without contact; a share of these may be contacts yet."""
     ratio = residual.ratio.max(axis=1)
     size = np.max(np.abs(residual.external) / residual.spread, axis=1)  # with what is below the floor
     gap = max(1, round(INDEPENDENT * residual.rate))
-    hours = len(size) / residual.rate / 3600.0
-    tail = fit_tail(clusters(size, gap, residual.joins), hours, share=TAIL_SHARE, outliers=OUTLIERS)
+    peaks = clusters(np.where(residual.free, size, np.nan), gap, residual.joins)
+    peaks = peaks[np.isfinite(peaks)]
+    hours = len(peaks) * gap / residual.rate / 3600.0
+    tail = fit_tail(peaks, hours, share=TAIL_SHARE, outliers=outliers)
     threshold = tail.threshold(rate)
-    found = tuple(
-        _contact(residual, model, start, stop, threshold)
-        for start, stop in _spans(residual, ratio, threshold)
-    )
+    spans = _spans(residual, ratio, threshold)
+    found = tuple(_contact(residual, model, start, stop, threshold) for start, stop in spans)
     return Contacts(found, threshold, rate, tail)
+
+
+def _touched(residual: Residual, contacts: Contacts) -> NDArray[np.bool_]:
+    """The samples (N,) of contacts, with what the low-pass spreads around them."""
+    mask = np.zeros(len(residual.time), bool)
+    for each in contacts.found:
+        mask |= (residual.time > each.start - AROUND) & (residual.time < each.end + AROUND)
+    return mask
 
 
 def _spans(residual: Residual, ratio: Array, threshold: float) -> Iterator[tuple[int, int]]:

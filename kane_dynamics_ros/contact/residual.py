@@ -22,17 +22,21 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 
+Mask = NDArray[np.bool_]
+
 PRIOR = 0.5  # standard deviation of each correction, of its nominal size
 SPEEDS = (0.02, 0.1, 0.4)  # [rad/s] or [m/s] at which parts of the dry friction saturate
 CORRELATED = 10.0  # neighbouring samples are correlated: so many count as one
 FREEDOM = 3.0  # of Student's t: errors this heavy-tailed are expected
 ROUNDS = 30
+STIFFER, RELAXED = 100.0, 0.6  # times the stiffness at first, and from one round to the next
 MOST_FITTED = 8000  # samples that enter the fit
 AT_ONCE = 4000  # samples of which the regressor is held in memory
 QUANTILE = 0.65  # of the residuals below their spread: up to a third of the time may be contact
@@ -47,7 +51,7 @@ class Residual:
     ``external`` is the external effort, positive where it drives the joint; ``uncorrected`` the same before
     the model's errors were taken out; ``spread`` what may be expected of it without contact, ``floor`` what
     no contact falls below. ``joins`` are the indices at which an interval begins. All but ``time`` in N m or
-    N.
+    N. ``free`` (N,): samples without contact, of which the noise was fitted.
     """
 
     time: Array
@@ -58,6 +62,7 @@ class Residual:
     floor: Array
     rate: float
     joins: tuple[int, ...]
+    free: Mask
 
     @property
     def ratio(self) -> Array:
@@ -66,8 +71,19 @@ class Residual:
         return np.where(size > self.floor, size / self.spread, 0.0)
 
 
-def external_efforts(motion: Motion, model: DynamicsModel, *, correct: bool = True) -> Residual:
-    """The external efforts of a recorded motion; ``correct=False`` leaves the model's errors in."""
+def external_efforts(
+    motion: Motion,
+    model: DynamicsModel,
+    *,
+    correct: bool = True,
+    free: Mask | None = None,
+    share: float = QUANTILE,
+) -> Residual:
+    """The external efforts of a recorded motion; ``correct=False`` leaves the model's errors in.
+
+    ``free`` (N,): the samples without contact, from which errors and noise are fitted; all where None.
+    ``share``: of these samples' residuals that the spread leaves below.
+    """
     inner = motion.compared
     q, qd, qdd, effort = (
         np.concatenate([getattr(interval, name) for interval in inner])
@@ -75,7 +91,8 @@ def external_efforts(motion: Motion, model: DynamicsModel, *, correct: bool = Tr
     )
     predicted = model.inverse_dynamics(q, qd, qdd)
     missing = effort - predicted
-    explained = _explained(model, q, qd, qdd, predicted, missing) if correct else np.zeros_like(missing)
+    free = np.ones(len(q), bool) if free is None else free
+    explained = _explained(model, q, qd, qdd, predicted, missing, free) if correct else np.zeros_like(missing)
     external = explained - missing  # what the environment adds, the drive need not supply
     lengths = [len(interval.time) for interval in inner]
     limits = [joint.effort for joint in model.joints]
@@ -86,10 +103,11 @@ def external_efforts(motion: Motion, model: DynamicsModel, *, correct: bool = Tr
         q=q,
         external=external,
         uncorrected=-missing,
-        spread=np.maximum(spread(external, qd, qdd), 1e-6 * floor + np.finfo(float).tiny),
+        spread=np.maximum(spread(external, qd, qdd, free, share), 1e-6 * floor + np.finfo(float).tiny),
         floor=floor,
         rate=motion.rate,
         joins=tuple(np.cumsum([0, *lengths[:-1]]).tolist()),
+        free=free,
     )
 
 
@@ -109,13 +127,13 @@ def constant_joints(q: Array, effort: Array) -> list[int]:
 
 
 def _explained(
-    model: DynamicsModel, q: Array, qd: Array, qdd: Array, predicted: Array, missing: Array
+    model: DynamicsModel, q: Array, qd: Array, qdd: Array, predicted: Array, missing: Array, free: Mask
 ) -> Array:
-    """The part of ``missing`` (N, n) that errors of the model explain."""
+    """The part of ``missing`` (N, n) that errors of the model explain, as the samples ``free`` (N,) tell."""
     size = np.sqrt(np.mean(np.square(missing + predicted), axis=0)) + np.finfo(float).tiny
     scales = _Scales(size, _largest(qd), _largest(qdd), _of_bodies(model))
-    step = max(1, len(q) // MOST_FITTED)
-    fitted = slice(None, None, step)
+    step = max(1, int(free.sum()) // MOST_FITTED)
+    fitted = np.flatnonzero(free)[::step]
     features = _features(model, scales, q[fitted], qd[fitted], qdd[fitted], predicted[fitted])
     coefficients = robust_fit(features, missing[fitted], CORRELATED / PRIOR**2 / step)
     parts = []
@@ -169,22 +187,23 @@ def _features(
 def robust_fit(features: Array, wanted: Array, stiffness: float) -> Array:
     """Coefficients (P,) with features (N, n, P) @ coefficients = wanted (N, n), outliers left out.
 
-    Iteratively reweighted least squares under Student's t; a sample is one time, all joints together.
-    ``stiffness`` pulls every coefficient to zero: samples per unit of the squared coefficient.
+    Iteratively reweighted least squares under Student's t; each joint's sample has a weight of its own, for a
+    push may show in one joint alone. ``stiffness`` pulls every coefficient to zero: samples per unit of the
+    squared coefficient. It begins ``STIFFER`` times as high, so that the first rounds, which cannot tell a
+    contact yet, do not explain it by errors of the model.
     """
-    weights = np.ones(len(wanted))
+    weights = np.ones_like(wanted)
     deviation = _deviation(wanted - np.median(wanted, axis=0))
     coefficients = np.zeros(features.shape[2])
-    for _ in range(ROUNDS):
-        scale = np.sqrt(weights)[:, None] / deviation
+    for k in range(ROUNDS):
+        scale = np.sqrt(weights) / deviation
         A = (features * scale[:, :, None]).reshape(-1, features.shape[2])
         normal = A.T @ A
-        normal[np.diag_indices_from(normal)] += stiffness
+        normal[np.diag_indices_from(normal)] += stiffness * max(1.0, STIFFER * RELAXED**k)
         coefficients = np.linalg.solve(normal, A.T @ (wanted * scale).ravel())
         residual = wanted - features @ coefficients
         deviation = _deviation(residual)
-        distance = np.mean(np.square(residual / deviation), axis=1)
-        weights = (FREEDOM + 1.0) / (FREEDOM + distance)
+        weights = (FREEDOM + 1.0) / (FREEDOM + np.square(residual / deviation))
     return coefficients
 
 
@@ -197,13 +216,16 @@ def _deviation(residual: Array) -> Array:
 # What is left without contact
 
 
-def spread(external: Array, qd: Array, qdd: Array) -> Array:
-    """(N, n): what most of each joint's external efforts (N, n) stay below, as a function of the motion."""
+def spread(external: Array, qd: Array, qdd: Array, free: Mask, share: float) -> Array:
+    """(N, n): what a share of each joint's external efforts (N, n) stays below, as a function of the motion.
+
+    Fitted to the samples ``free`` (N,).
+    """
     parts = [np.ones_like(qd), *(1.0 - np.abs(np.tanh(qd / speed)) for speed in SPEEDS)]
     parts += [np.abs(qd) / _largest(qd), np.abs(qdd) / _largest(qdd)]
     features = np.stack(parts, axis=2)
     columns = [
-        features[:, j] @ quantile_fit(features[:, j], np.abs(external[:, j]), QUANTILE)
+        features[:, j] @ quantile_fit(features[free, j], np.abs(external[free, j]), share)
         for j in range(qd.shape[1])
     ]
     return np.stack(columns, axis=1)

@@ -36,39 +36,35 @@ LEVEL = 1e-9  # [m/s^2] of gravity: what less it is turned, or sideways, is roun
 
 def check_tree(links: Sequence[Link], joints: Sequence[Joint], line: int, notes: Notes) -> str:
     """The root link's name. Raises for what is no tree with a moving joint, at ``line`` of ``<robot>``."""
+    robot = notes.place(line, "robot")
     if not links:
-        raise missing(notes.place(line, "robot"), "element <link>")
-    by_child = parents(links, joints, notes)
-    roots = [link.name for link in links if link.name not in by_child]
-    if not roots:
-        raise loop_error(links[0].name, by_child, notes)
-    if len(roots) > 1:
-        found = f"several links have no parent: {listed(roots)}"
-        remedy = "one root is allowed: join the others to it by joints"
-        raise refusal("KD204", notes.place(line, "robot"), found, remedy)
-    check_reached(roots[0], links, joints, by_child, notes)
-    if all(joint.kind == "fixed" for joint in joints):
-        raise no_moving_joint(notes.place(line, "robot"), "in the whole robot")
-    return roots[0]
-
-
-def parents(links: Iterable[Link], joints: Iterable[Joint], notes: Notes) -> dict[str, Joint]:
-    """The joint above each link. Refuses joints that name no link, and links with two joints above."""
+        raise missing(robot, "element <link>")
     names = {link.name: link for link in links}
-    by_child: dict[str, Joint] = {}
+    above: dict[str, Joint] = {}
     for joint in joints:
         place = notes.place(joint.line, f"joint {joint.name!r}")
-        for role, link in (("parent", joint.parent), ("child", joint.child)):
-            if link not in names:
-                found = f"its {role} link {link!r} is not defined"
-                raise refusal("KD203", place, found, f"add <link name={link!r}/> or fix the name")
-        other = by_child.setdefault(joint.child, joint)
+        for role, name in (("parent", joint.parent), ("child", joint.child)):
+            if name not in names:
+                found = f"its {role} link {name!r} is not defined"
+                raise refusal("KD203", place, found, f"add <link name={name!r}/> or fix the name")
+        other = above.setdefault(joint.child, joint)
         if other is not joint:
             where = notes.place(names[joint.child].line, f"link {joint.child!r}")
             found = f"it is the child of several joints: {listed((other.name, joint.name))}"
             remedy = "a link has one parent (closed loops are not URDF): remove the others"
             raise refusal("KD206", where, found, remedy)
-    return by_child
+    roots = [link.name for link in links if link.name not in above]
+    if len(roots) > 1:
+        found = f"several links have no parent: {listed(roots)}"
+        remedy = "one root is allowed: join the others to it by joints"
+        raise refusal("KD204", robot, found, remedy)
+    reached = {*roots, *(joint.child for root in roots for joint in reached_from(root, joints))}
+    for link in links:
+        if link.name not in reached:  # though it has a parent: it hangs on a loop
+            raise loop_error(link.name, above, notes)
+    if all(joint.kind == "fixed" for joint in joints):
+        raise no_moving_joint(robot, "in the whole robot")
+    return roots[0]
 
 
 def children(joints: Iterable[Joint]) -> dict[str, list[Joint]]:
@@ -79,19 +75,15 @@ def children(joints: Iterable[Joint]) -> dict[str, list[Joint]]:
     return below
 
 
-def check_reached(
-    root: str, links: Iterable[Link], joints: Iterable[Joint], by_child: dict[str, Joint], notes: Notes
-) -> None:
-    """What the root does not reach, though it has a parent, hangs on a loop."""
+def reached_from(root: str, joints: Iterable[Joint]) -> list[Joint]:
+    """The joints that a link leads to, those above before those below."""
     below = children(joints)
-    reached, waiting = {root}, [root]
+    found, waiting = [], [root]
     while waiting:
         for joint in below.get(waiting.pop(), ()):
-            reached.add(joint.child)
+            found.append(joint)
             waiting.append(joint.child)
-    for link in links:
-        if link.name not in reached:
-            raise loop_error(link.name, by_child, notes)
+    return found
 
 
 def loop_error(link: str, by_child: dict[str, Joint], notes: Notes) -> DescriptionError:
@@ -250,13 +242,7 @@ def joints_below(robot: Robot, root: str) -> list[Joint]:
     names = [link.name for link in robot.links]
     if root not in names:
         raise unknown_name(Place(robot.source), "link", root, names)
-    below = children(robot.joints)
-    found, waiting = [], [root]
-    while waiting:
-        for joint in below.get(waiting.pop(), ()):
-            found.append(joint)
-            waiting.append(joint.child)
-    return found
+    return reached_from(root, robot.joints)
 
 
 def below_root(robot: Robot, root: str) -> Robot:
@@ -328,12 +314,9 @@ def moved_pose(joint: Joint, position: float) -> Pose:
 def default_tip(robot: Robot, locked: Collection[str]) -> tuple[str, int]:
     """The leaf that the most moving joints lead to (of several the first in the file), and their number."""
     below = children(robot.joints)
-    counts, waiting = {robot.root: 0}, [robot.root]
-    while waiting:
-        link = waiting.pop()
-        for joint in below.get(link, ()):
-            counts[joint.child] = counts[link] + (joint.kind in MOVING and joint.name not in locked)
-            waiting.append(joint.child)
+    counts = {robot.root: 0}
+    for joint in reached_from(robot.root, robot.joints):
+        counts[joint.child] = counts[joint.parent] + (joint.kind in MOVING and joint.name not in locked)
     leaves = [link.name for link in robot.links if link.name not in below]
     tip = max(leaves, key=counts.__getitem__)
     return tip, counts[tip]
@@ -408,8 +391,11 @@ def assign_coordinates(
     independent = tuple(joint.name for joint in path if joint.name in heads.values())
     followings = {}
     for joint in moving:
+        # q = m q_l + b and q_head = m_h q_l + b_h: q = m / m_h q_head + b - m / m_h b_h
         head = heads[leader_of(joint.name, mimics)]
-        multiplier, offset = relation(mimics.get(joint.name), mimics.get(head))
+        own, other = (mimics.get(name, Mimic(name)) for name in (joint.name, head))
+        multiplier = own.multiplier / other.multiplier
+        offset = own.offset - multiplier * other.offset
         followings[joint.name] = Following(independent.index(head), multiplier, offset)
         note_following(joint, mimics, head, followings[joint.name], notes)
     return independent, followings
@@ -417,20 +403,7 @@ def assign_coordinates(
 
 def leader_of(name: str, mimics: Mapping[str, Mimic]) -> str:
     """The joint that leads in the end; a joint that follows none leads itself."""
-    return mimics[name].leader if name in mimics else name
-
-
-def relation(own: Mimic | None, head: Mimic | None) -> tuple[float, float]:
-    """(m, b) in q = m q_head + b, for q = m_own q_l + b_own, q_head = m_h q_l + b_h.
-
-    Then m = m_own / m_h and b = b_own - m b_h; the leader itself has 1 and 0.
-    """
-    if own is head:
-        return 1.0, 0.0
-    m_own, b_own = (1.0, 0.0) if own is None else (own.multiplier, own.offset)
-    m_head, b_head = (1.0, 0.0) if head is None else (head.multiplier, head.offset)
-    multiplier = m_own / m_head
-    return multiplier, b_own - multiplier * b_head
+    return mimics.get(name, Mimic(name)).leader
 
 
 def note_following(

@@ -45,11 +45,12 @@ from kane_dynamics_ros.nodes.messages import (
     nanoseconds_of,
     request_from,
     set_nanoseconds,
+    type_name,
 )
 from kane_dynamics_ros.nodes.parameters import Values, checked_value
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 
-MESSAGE_TYPES: tuple[Any, ...] = (JointState, JointTrajectory, String, DiagnosticStatus)
+MESSAGE_TYPES = {type_name(each): each for each in (JointState, JointTrajectory, String, DiagnosticStatus)}
 DISCOVERY_TIMEOUT = 15.0  # [s] for the node to appear
 SERVICE_TIMEOUT = 10.0  # [s] for an answer about parameters
 COMMAND_TIMEOUT = 0.5  # [s] for a command; refused states get none
@@ -58,29 +59,8 @@ STATE_TIMEOUT = 60.0  # [s] for safety.state_timeout: a player that waits must n
 CLOCK_LEAD = 0.0005  # [s] from /clock to the state that it belongs to
 
 
-class NodeMissingError(KaneDynamicsError):
-    """The feedforward node has no subscription to the states, or publishes no commands."""
-
-    def __init__(self, node: str) -> None:
-        super().__init__(
-            f"no node {node!r} listens to joint_states and publishes {COMMAND_TOPIC} after "
-            f"{DISCOVERY_TIMEOUT:g} s; start feedforward_node in the same ROS domain and namespace, or name "
-            "it with --node"
-        )
-
-
-class ParametersMissingError(KaneDynamicsError):
-    """The node does not tell its parameters."""
-
-    def __init__(self, node: str) -> None:
-        super().__init__(f"node {node!r} does not answer for its parameters; name the node with --node")
-
-
-class ParameterRefusedError(KaneDynamicsError):
-    """The node does not take a value."""
-
-    def __init__(self, node: str, name: str, reason: str) -> None:
-        super().__init__(f"node {node!r} refuses to change its parameter {name!r}: {reason}")
+class PlayerError(KaneDynamicsError):
+    """The recording cannot be played. Codes: ``node_missing``, ``no_parameters``, ``refused`` (name)."""
 
 
 class BagPlayer(Node):
@@ -102,12 +82,17 @@ class BagPlayer(Node):
     def connect(self, first: JointState) -> None:
         """Return when the node is connected, and its clock shows the first state's stamp.
 
-        Raises ``NodeMissingError``.
+        Raises ``PlayerError``.
         """
         end = time.monotonic() + DISCOVERY_TIMEOUT
         while not (self._states.get_subscription_count() and self.count_publishers(COMMAND_TOPIC)):
             if time.monotonic() > end:
-                raise NodeMissingError(self._remote)
+                raise PlayerError(
+                    f"no node {self._remote!r} listens to joint_states and publishes {COMMAND_TOPIC} after "
+                    f"{DISCOVERY_TIMEOUT:g} s; start feedforward_node in the same ROS domain and namespace, "
+                    "or name it with --node",
+                    "node_missing",
+                )
             self._show_time(first)  # a node on simulated time that is starting waits for it
             rclpy.spin_once(self, timeout_sec=0.05)
         end = time.monotonic() + SETTLING_TIME
@@ -161,50 +146,53 @@ class BagPlayer(Node):
 # The parameters of the running node
 
 
-@contextmanager
-def changed_remotely(node: Node, remote: str, name: str, value: float) -> Iterator[None]:
-    """One parameter of another node changed for a while, and set back at the end."""
-    client = _client(node, remote)
-    before = read_remote(node, remote)[name]
-    _set(node, remote, client, Parameter(name, value=value))
-    try:
-        yield
-    except BaseException:  # Ctrl-C, as a rule: why it ended matters more than that it cannot be set back
-        with suppress(Exception):
-            _set(node, remote, client, Parameter(name, value=before))
-        raise
-    _set(node, remote, client, Parameter(name, value=before))
+class RemoteParameters:
+    """The parameters of another node. Raises ``PlayerError``."""
 
+    def __init__(self, node: Node, remote: str) -> None:
+        self._node, self._remote = node, remote
+        self._client = AsyncParameterClient(node, remote)
+        if not self._client.wait_for_services(timeout_sec=SERVICE_TIMEOUT):
+            raise self._no_answer()
 
-def read_remote(node: Node, remote: str) -> dict[str, Any]:
-    """Checked values of the whole table. Raises ``ParametersMissingError`` and ``RosParameterError``."""
-    future = _client(node, remote).get_parameters([each.name for each in TABLE])
-    values = _result(node, remote, future).values
-    return {
-        each.name: checked_value(each, parameter_value_to_python(value))
-        for each, value in zip(TABLE, values, strict=True)
-    }
+    def read(self) -> dict[str, Any]:
+        """Checked values of the whole table."""
+        values = self._response(self._client.get_parameters([each.name for each in TABLE])).values
+        return {
+            each.name: checked_value(each, parameter_value_to_python(value))
+            for each, value in zip(TABLE, values, strict=True)
+        }
 
+    def set(self, name: str, value: float) -> None:
+        """Change one parameter."""
+        [result] = self._response(self._client.set_parameters([Parameter(name, value=value)])).results
+        if not result.successful:
+            message = f"node {self._remote!r} refuses to change its parameter {name!r}: {result.reason}"
+            raise PlayerError(message, "refused", name=name)
 
-def _client(node: Node, remote: str) -> AsyncParameterClient:
-    client = AsyncParameterClient(node, remote)
-    if not client.wait_for_services(timeout_sec=SERVICE_TIMEOUT):
-        raise ParametersMissingError(remote)
-    return client
+    @contextmanager
+    def changed(self, name: str, value: float) -> Iterator[None]:
+        """One parameter changed for a while, and set back at the end."""
+        before = self.read()[name]
+        self.set(name, value)
+        try:
+            yield
+        except BaseException:  # Ctrl-C, as a rule: why it ended matters more than that it cannot be set back
+            with suppress(Exception):
+                self.set(name, before)
+            raise
+        self.set(name, before)
 
+    def _response(self, future: "Future[Any]") -> Any:
+        rclpy.spin_until_future_complete(self._node, future, timeout_sec=SERVICE_TIMEOUT)
+        response = future.result()
+        if response is None:
+            raise self._no_answer()
+        return response
 
-def _set(node: Node, remote: str, client: AsyncParameterClient, parameter: "Parameter[Any]") -> None:
-    [result] = _result(node, remote, client.set_parameters([parameter])).results
-    if not result.successful:
-        raise ParameterRefusedError(remote, parameter.name, result.reason)
-
-
-def _result(node: Node, remote: str, future: "Future[Any]") -> Any:
-    rclpy.spin_until_future_complete(node, future, timeout_sec=SERVICE_TIMEOUT)
-    response = future.result()
-    if response is None:
-        raise ParametersMissingError(remote)
-    return response
+    def _no_answer(self) -> PlayerError:
+        message = f"node {self._remote!r} does not answer for its parameters; name the node with --node"
+        return PlayerError(message, "no_parameters")
 
 
 # What became of trajectories when the bag was recorded
@@ -333,8 +321,9 @@ def play(player: BagPlayer, options: argparse.Namespace) -> None:
     for message in played:
         if isinstance(message, String):
             player.describe(message)
-    with changed_remotely(player, options.node, "safety.state_timeout", STATE_TIMEOUT):
-        values = read_remote(player, options.node)
+    remote = RemoteParameters(player, options.node)
+    with remote.changed("safety.state_timeout", STATE_TIMEOUT):
+        values = remote.read()
         motion = states_first(model, values, motion, decisions)
         told, commands = _play_motion(player, motion, options.rate, len(model.joint_names))
     expected = offline_answers(model, values, motion, told)
@@ -374,10 +363,11 @@ def _messages(playlist: Path) -> list[Any]:
     """The playlist's messages, deserialized."""
     with np.load(playlist) as archive:
         data, ends = archive["data"].tobytes(), archive["ends"].tolist()
+        types = [MESSAGE_TYPES[name] for name in archive["types"].tolist()]
         kinds = archive["kind"].tolist()
     starts = [0, *ends[:-1]]
     return [
-        deserialize_message(data[start:end], MESSAGE_TYPES[kind])
+        deserialize_message(data[start:end], types[kind])
         for kind, start, end in zip(kinds, starts, ends, strict=True)
     ]
 

@@ -16,7 +16,7 @@ from rclpy.node import Node
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.process import StopRequest
-from kane_dynamics_ros.ros_domain import ForeignNodeError, free_domain, private_variables
+from kane_dynamics_ros.ros_domain import foreign_nodes_appeared, free_domain, private_variables
 
 DISCOVERY_TIME = 1.5  # [s] in which every participant announces itself: DDS takes tenths of a second
 PERIOD = 0.1  # [s] between two looks at the graph
@@ -55,14 +55,14 @@ def guard(namespaces: Sequence[str]) -> None:
     """Watch the environment's domain until a signal ends it.
 
     Raises:
-        ForeignNodeError: a node outside the namespaces appeared.
+        DomainError: a node outside the namespaces appeared.
     """
     stop = StopRequest()
     domain = int(os.environ.get("ROS_DOMAIN_ID", "0"))
     with _Watcher(domain) as watcher:
         while not stop.made:
             if found := foreign_nodes(watcher.node, namespaces):
-                raise ForeignNodeError(domain, found)
+                raise foreign_nodes_appeared(domain, found)
             time.sleep(PERIOD)
 
 

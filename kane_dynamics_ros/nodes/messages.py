@@ -44,6 +44,11 @@ def _reporter(logger: RcutilsLogger, who: str, effect: str) -> Callable[[Any], N
     return report
 
 
+def type_name(message: Any) -> str:
+    """``std_msgs/msg/String`` for the class of that message."""
+    return f"{message.__module__.partition('.')[0]}/msg/{message.__name__}"
+
+
 # Times
 
 

@@ -34,11 +34,12 @@ _WORDS: dict[ParameterKind, str] = {
 
 
 class RosParameterError(KaneDynamicsError):
-    """A parameter has a value that is not allowed."""
+    """A parameter, ``name``, has a value that is not allowed."""
 
-    def __init__(self, name: str, found: object, allowed: str) -> None:
-        self.name = name
-        super().__init__(f"parameter {name!r}: found {found!r}; allowed is {allowed}")
+
+def wrong_parameter(name: str, found: object, allowed: str) -> RosParameterError:
+    """The error of a parameter's value."""
+    return RosParameterError(f"parameter {name!r}: found {found!r}; allowed is {allowed}", name=name)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,6 @@ class Declaration:
     """One parameter. ``numbers`` is a list; ``minimum`` and ``maximum`` hold for each of its values.
 
     ``texts`` is a list too; empty texts in it are left out, for ROS cannot tell the type of an empty list.
-    ``former`` is a deprecated name, under which the value may still be given at the start.
     """
 
     name: str
@@ -58,7 +58,6 @@ class Declaration:
     maximum: float = math.inf
     choices: tuple[str, ...] = ()
     read_only: bool = False
-    former: str = ""
 
     @property
     def allowed(self) -> str:
@@ -91,8 +90,7 @@ def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (),
         if node.has_parameter(each.name):
             continue
         any_type = ParameterDescriptor(dynamic_typing=True)
-        default = _former_value(node, each)
-        checked_value(each, node.declare_parameter(each.name, default, any_type).value)
+        checked_value(each, node.declare_parameter(each.name, each.default, any_type).value)
         node.set_descriptor(each.name, _descriptor(each))
     log_differences(node, table, more)
     known = sorted(each.name for each in table)
@@ -105,24 +103,6 @@ def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (),
         node.get_logger().warning(
             f"parameter {name!r} is given but not known, so that it has no effect; {advice}"
         )
-
-
-def _former_value(node: Node, declaration: Declaration) -> Any:
-    """What was given under the former name, with a warning; the default where nothing was.
-
-    The former name becomes a read-only parameter then, which is no unknown one.
-    """
-    if declaration.former not in node._parameter_overrides:
-        return declaration.default
-    deprecated = ParameterDescriptor(
-        description=f"Deprecated: {declaration.name}", read_only=True, dynamic_typing=True
-    )
-    value = node.declare_parameter(declaration.former, declaration.default, deprecated).value
-    node.get_logger().warning(
-        f"parameter {declaration.former!r} is deprecated and will not be known by the next release; "
-        f"it is {declaration.name!r} now"
-    )
-    return value
 
 
 def log_differences(node: Node, table: Sequence[Declaration], more: bool) -> None:
@@ -161,8 +141,14 @@ def _descriptor(declaration: Declaration) -> ParameterDescriptor:
 def read(
     node: Node, table: Iterable[Declaration], changes: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Checked values of the whole table, with some of them replaced. Raises ``RosParameterError``."""
+    """Checked values of the whole table, with some of them replaced. Raises ``RosParameterError``.
+
+    A change to None, which is how ROS deletes a parameter, is refused.
+    """
     replaced = changes or {}
+    for name, value in replaced.items():
+        if value is None:
+            raise wrong_parameter(name, None, "a value: a parameter of this node cannot be deleted")
     return {
         each.name: checked_value(each, replaced.get(each.name, node.get_parameter(each.name).value))
         for each in table
@@ -193,7 +179,7 @@ def checked_value(declaration: Declaration, value: Any) -> Any:
             listed = list(values)
             if all(_is_number(each, declaration) for each in listed):
                 return [float(each) for each in listed]
-    raise RosParameterError(declaration.name, value, declaration.allowed)
+    raise wrong_parameter(declaration.name, value, declaration.allowed)
 
 
 def per_joint(name: str, values: Sequence[float], joints: int) -> list[float]:
@@ -201,7 +187,7 @@ def per_joint(name: str, values: Sequence[float], joints: int) -> list[float]:
     if len(values) == 1:
         return list(values) * joints
     if len(values) != joints:
-        raise RosParameterError(name, list(values), f"1 value, or {joints}: one for each joint of the model")
+        raise wrong_parameter(name, list(values), f"1 value, or {joints}: one for each joint of the model")
     return list(values)
 
 
@@ -230,7 +216,7 @@ def _uniform_assignment(assignment: str) -> str:
     """``name:=[0, 1.5]`` as ``name:=[0.0, 1.5]``; anything else unchanged."""
     name, separator, text = assignment.partition(":=")
     try:
-        value = yaml.safe_load(text)
+        value = _load_yaml(text)
     except yaml.YAMLError:
         return assignment  # rcl says what is wrong with it
     changed = _uniform(value)
@@ -240,7 +226,7 @@ def _uniform_assignment(assignment: str) -> str:
 def _uniform_file(name: str, folder: Path) -> str:
     """The file's name, or that of a rewritten copy when it holds a mixed list."""
     try:
-        content = yaml.safe_load(Path(name).read_text(encoding="utf-8"))
+        content = _load_yaml(Path(name).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return name  # rcl says what is wrong with it
     changed = _uniform(content)
@@ -264,22 +250,41 @@ def _uniform(value: Any) -> Any:
 # Parameter files
 
 
+class _WithoutAliases(yaml.SafeLoader):
+    """ROS reads no aliases, and a few dozen of them, nested, stand for more than a computer can hold."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("it has an alias (*), which ROS does not read")
+        return super().compose_node(parent, index)
+
+
+def _load_yaml(text: str) -> Any:
+    """The content of a YAML text as ROS could read it. Raises ``yaml.YAMLError``."""
+    try:
+        return yaml.load(text, _WithoutAliases)
+    except RecursionError:
+        raise yaml.YAMLError("it is nested too deeply") from None
+    except ValueError as error:  # of a date that there is not
+        raise yaml.YAMLError(str(error)) from None
+
+
 def file_parameters(file: Path, node: str, namespace: str) -> dict[str, Any]:
     """What a ROS parameter file sets for a node, by dotted name; later entries win.
 
     Raises ``RosParameterError`` for a file that is no YAML, or not keyed by nodes.
     """
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError, RecursionError) as error:
+        content = _load_yaml(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         why = " ".join(str(error).split())
-        raise RosParameterError("params_file", str(file), f"a readable YAML file: {why}") from None
+        raise wrong_parameter("params_file", str(file), f"a readable YAML file: {why}") from None
     content = {} if content is None else content
     if not isinstance(content, dict):
-        raise RosParameterError("params_file", str(file), "a mapping of /** or node names to ros__parameters")
+        raise wrong_parameter("params_file", str(file), "a mapping of /** or node names to ros__parameters")
     if content and (loose := _outside_nodes(content)):
         allowed = f"parameters below /**: and ros__parameters:, as ROS reads them; {loose!r} is not"
-        raise RosParameterError("params_file", str(file), allowed)
+        raise wrong_parameter("params_file", str(file), allowed)
     full = "/".join(("", *namespace.strip("/").split("/"), node)).replace("//", "/")
     result: dict[str, Any] = {}
     for key, entry in _by_node(content, ""):

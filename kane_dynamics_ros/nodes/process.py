@@ -202,10 +202,10 @@ class GuardedExecutor(SingleThreadedExecutor):
 class StateFirstExecutor(GuardedExecutor):
     """Serves one subscription of a node before everything else.
 
-    A wait set of that subscription is kept, and its messages are handed over directly. Everything else is
-    looked at a hundred times a second, after a state was answered, and whenever a task is ready: rclpy wakes
-    its executors then. The wait set is rclpy's own class, which it does not document: the same in Jazzy and
-    Kilted, tested with both. More nodes may be added, as to any executor.
+    A wait set of that subscription is kept, and its messages are handed over directly, after those that wait
+    on /clock. Everything else is looked at a hundred times a second, after a state was answered, and whenever
+    a task is ready: rclpy wakes its executors then. The wait set is rclpy's own class, which it does not
+    document: the same in Jazzy and Kilted, tested with both. More nodes may be added, as to any executor.
     """
 
     def __init__(
@@ -216,7 +216,8 @@ class StateFirstExecutor(GuardedExecutor):
     ) -> None:
         """``serve`` gets the messages that wait, oldest first, each with what the middleware says of it."""
         super().__init__(node)
-        self._first, self._serve = subscription, serve
+        self._node, self._first, self._serve = node, subscription, serve
+        self._clocks: list[Subscription[Any]] = []  # those of use_sim_time
         self._wait_set = new_wait_set(node.context, [1, 1, 0, 0, 0])
         self._next_look = 0.0
 
@@ -250,15 +251,23 @@ class StateFirstExecutor(GuardedExecutor):
         wait_set.add_guard_condition(guard.handle)
         wait_set.wait(max(int((until - time.monotonic()) * SECOND_NS), 0))
         if wait_set.get_ready_entities("subscription"):
-            try:
-                if taken := take_all(self._first):
-                    self._serve(taken)
-            except Exception as error:
-                self._count_failure(error)
+            for clock in self._clocks:  # what was published before the states tells their time
+                for message, _ in take_all(clock):
+                    self._guarded(clock.callback, message)
+            if taken := take_all(self._first):
+                self._guarded(self._serve, taken)
         return bool(wait_set.get_ready_entities("guard_condition"))
+
+    def _guarded(self, callback: Callable[..., Any], argument: Any) -> None:
+        try:
+            callback(argument)
+        except Exception as error:
+            self._count_failure(error)
 
     def _serve_others(self) -> None:
         """Run whatever else is ready, with the states that come meanwhile in between."""
+        topic = self._node.resolve_topic_name("/clock")
+        self._clocks = [each for each in self._node.subscriptions if each.topic_name == topic]
         try:
             while True:
                 handler, _, _ = self.wait_for_ready_callbacks(timeout_sec=0.0)

@@ -27,7 +27,7 @@ from kane_dynamics_ros.nodes.hardware.clocks import (
 )
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_hardware, build_reporter, faults, payload
 from kane_dynamics_ros.nodes.messages import BURST_QOS, subscription_events
-from kane_dynamics_ros.nodes.parameters import RosParameterError, declare, read
+from kane_dynamics_ros.nodes.parameters import declare, read, wrong_parameter
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.simulation.sensors import Report
@@ -175,7 +175,7 @@ class SimulatedHardwareNode(Node):
                 "wall or clock with command.type joint_state: controller_manager waits for /clock, and the "
                 "arm would wait for its command"
             )
-            raise RosParameterError("time.mode", mode, allowed)
+            raise wrong_parameter("time.mode", mode, allowed)
 
         def faulty() -> bool:
             return any(fault.kind in UNANSWERED for fault in hardware.faults.active)

@@ -32,8 +32,7 @@ from kane_dynamics_ros.this_python import module_command
 
 TRAJECTORY_TYPE = "trajectory_msgs/msg/JointTrajectory"
 STATUS_TYPE = "diagnostic_msgs/msg/DiagnosticStatus"
-# as nodes/bag_player.py knows them
-KINDS = {JOINT_STATE_TYPE: 0, TRAJECTORY_TYPE: 1, DESCRIPTION_TYPE: 2, STATUS_TYPE: 3}
+PLAYED_TYPES = (JOINT_STATE_TYPE, TRAJECTORY_TYPE, DESCRIPTION_TYPE, STATUS_TYPE)
 SAME = 1e-9  # [N m] or [N]: the node computes what we compute, so only rounding may differ
 
 
@@ -77,7 +76,8 @@ def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
     """Write joint states, trajectories and descriptions by receive time; returns how many states.
 
     What the recorded node said of its trajectories (``trajectory_status``) is written too. ``file`` becomes
-    a NumPy archive: ``kind`` (N,), ``data`` (bytes of all messages), ``ends`` (N,), where each ends in it.
+    a NumPy archive: ``types``, the names of types; ``kind`` (N,), the index of each message's type; ``data``
+    (bytes of all messages), ``ends`` (N,), where each ends in it.
     ``topic``: the joint states, when there are several. Raises ``BagError``.
     """
     with open_bag(bag) as opened:
@@ -91,17 +91,18 @@ def write_playlist(bag: Path, topic: str | None, file: Path) -> int:
             or (each.type == STATUS_TYPE and each.name.endswith("/trajectory_status"))
         }
         rows = [
-            (received, KINDS[wanted[block.topic]], block.message(i))
+            (received, PLAYED_TYPES.index(wanted[block.topic]), block.message(i))
             for block in opened.blocks(wanted)
             for i, received in enumerate(block.received.tolist())
         ]
     rows.sort(key=lambda row: row[0])
     kinds = np.array([kind for _, kind, _ in rows], np.uint8)
-    count = int((kinds == KINDS[JOINT_STATE_TYPE]).sum())
+    count = int((kinds == PLAYED_TYPES.index(JOINT_STATE_TYPE)).sum())
     if not count:
         raise empty_topic(bag, states, 0)
     data = np.frombuffer(b"".join(message for *_, message in rows), np.uint8)
-    np.savez(file, kind=kinds, data=data, ends=np.cumsum([len(message) for *_, message in rows]))
+    ends = np.cumsum([len(message) for *_, message in rows])
+    np.savez(file, types=np.array(PLAYED_TYPES), kind=kinds, data=data, ends=ends)
     return count
 
 

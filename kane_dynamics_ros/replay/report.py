@@ -13,7 +13,13 @@ from matplotlib.figure import Figure
 from scipy import signal
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.files import OutputFileError, list_files, write_file, written_files
+from kane_dynamics_ros.files import (
+    OutputFileError,
+    list_files,
+    not_written,
+    write_file,
+    written_files,
+)
 from kane_dynamics_ros.pages import rendered, svg
 from kane_dynamics_ros.replay.comparison import Comparison
 from kane_dynamics_ros.replay.errors import BagError
@@ -230,9 +236,7 @@ def write_report(
         list_files(folder, pages + bag, COMMAND)
     except (OSError, OutputFileError) as error:
         reason = error if isinstance(error, OSError) else error.__cause__
-        raise OutputFileError(
-            folder, reason if isinstance(reason, OSError) else OSError(str(error))
-        ) from error
+        raise not_written(folder, reason if isinstance(reason, OSError) else OSError(str(error))) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
         if made and folder.is_dir() and not any(folder.iterdir()):

@@ -150,8 +150,34 @@ static int shape_is_right(PyArrayObject *const *arrays, int k, const char *const
     return 1;
 }
 
+/* A new array for one state's result: NumPy takes as long to make one as inverse dynamics takes. So the last two of
+   each function are kept and used again once nobody else holds them: `tau = model.gravity(q)` in a loop drops one
+   while it takes the other. */
+static PyArrayObject *new_result(const Function *function, PyArrayObject **spare)
+{
+#ifndef Py_GIL_DISABLED
+    for (int k = 0; k < 2; k++) {
+        PyArrayObject *kept = spare[k];
+        if (kept && Py_REFCNT(kept) == 1 && PyArray_NDIM(kept) == function->rank && PyArray_ISCARRAY(kept) &&
+            PyArray_TYPE(kept) == NPY_DOUBLE &&
+            PyArray_CompareLists(PyArray_DIMS(kept), function->extent, function->rank)) {
+            Py_INCREF(kept);
+            return kept;
+        }
+    }
+#endif
+    PyArrayObject *made = (PyArrayObject *)PyArray_SimpleNew(function->rank, function->extent, NPY_DOUBLE);
+    if (made) {
+        Py_XDECREF(spare[0]);
+        spare[0] = spare[1];
+        Py_INCREF(made);
+        spare[1] = made;
+    }
+    return made;
+}
+
 static PyObject *evaluate(Kernel *self, const Function *function, const char *const *names,
-                          PyObject *const *args, Py_ssize_t nargs)
+                          PyObject *const *args, Py_ssize_t nargs, PyArrayObject **spare)
 {
     PyArrayObject *arrays[MOST_INPUTS] = {NULL, NULL, NULL}, *result = NULL;
     const double *in[MOST_INPUTS];
@@ -172,7 +198,9 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
         npy_intp dims[4] = {many ? PyArray_DIM(arrays[0], 0) : 0, 0, 0, 0};
         for (int i = 0; i < function->rank; i++)
             dims[many + i] = function->extent[i];
-        if (nargs == function->inputs)
+        if (nargs == function->inputs && !many)
+            result = new_result(function, spare);
+        else if (nargs == function->inputs)
             result = (PyArrayObject *)PyArray_SimpleNew(many + function->rank, dims, NPY_DOUBLE);
         else
             result = as_output(args[nargs - 1], many + function->rank, dims, in, function->inputs, arrays);
@@ -233,10 +261,11 @@ static PyObject *evaluate_generally(PyObject *model, const char *name, PyObject 
             KD_FUNCTION(name, inputs, rank, d0, d1, d2, KD_RUN(KD_OTHER_##prep(name)),             \
                         KD_BATCH(KD_OTHER_##prep(name))),                                          \
             KD_FUNCTION(name, inputs, rank, d0, d1, d2, run_##name, batch_##name)};                \
+        static PyArrayObject *spare[2];                                                            \
         Kernel *kernel = (Kernel *)self;                                                           \
         if (keywords)                                                                              \
             return evaluate_generally(self, #name, args, n, keywords);                           \
-        return evaluate(kernel, &forms[kernel->plain], names_##inputs, args, n);                   \
+        return evaluate(kernel, &forms[kernel->plain], names_##inputs, args, n, spare);                 \
     }
 KD_SIZE(FUNCTIONS)(KD_METHOD)
 

@@ -31,6 +31,11 @@ WRENCH_FRAMES = {"tip": "", "root": "_in_root"}  # and the suffix of the generat
 class JointInfo(NamedTuple):
     """What the URDF says of one joint; ``None`` where it says nothing.
 
+    >>> from kane_dynamics_ros.runtime import load_model
+    >>> elbow = load_model("manipulator_5dof").joints[1]
+    >>> elbow.name, elbow.kind, elbow.upper, elbow.effort
+    ('alpha_2', 'revolute', 3.9, 300.0)
+
     ``damping``, ``friction`` and ``rotor_inertia`` include those of the joints that follow it.
     """
 
@@ -49,6 +54,10 @@ class JointInfo(NamedTuple):
 def initial_positions(joints: Sequence[JointInfo]) -> Array:
     """Where the arm starts (n,) [rad or m]: where the URDF's ``<ros2_control>`` puts it.
 
+    >>> from kane_dynamics_ros.runtime import load_model
+    >>> print(initial_positions(load_model("manipulator_5dof").joints))
+    [ 0. 0.9 -1.2 0.3 0.5]
+
     Where that says nothing, 0, or the limit that is nearest to it.
     """
     return np.array([_initial_position(joint) for joint in joints], dtype=float)
@@ -62,7 +71,13 @@ def _initial_position(joint: JointInfo) -> float:
 
 
 class Terms(NamedTuple):
-    """The parts of a joint torque; they add up to ``inverse_dynamics``. Each (n,) or (N, n)."""
+    """The parts of a joint torque; they add up to ``inverse_dynamics``. Each (n,) or (N, n).
+
+    >>> from kane_dynamics_ros.runtime import load_model
+    >>> model, ones = load_model("manipulator_5dof"), np.ones(5)
+    >>> np.allclose(sum(model.terms(ones, ones, ones)), model.inverse_dynamics(ones, ones, ones))
+    True
+    """
 
     inertia: Array
     coriolis: Array
@@ -115,6 +130,19 @@ class Source(NamedTuple):
 
 class DynamicsModel:
     """A robot's dynamics with one set of parameters, from a generated module.
+
+    >>> from kane_dynamics_ros.runtime import load_model
+    >>> model = load_model("manipulator_5dof")
+    >>> q, qd, qdd = [0.1, 0.5, 0.3, 0.2, 0.3], [0.2] * 5, [0.0] * 5
+    >>> print(model.inverse_dynamics(q, qd, qdd)[:3].round(2))
+    [-0.65 64.57 17.22]
+    >>> model.mass_matrix(np.zeros((100, 5))).shape  # 100 states at once
+    (100, 5, 5)
+    >>> print(model.tip_pose(q)[:3, 3].round(3))
+    [-0.157 1.566 1.197]
+    >>> loaded = model.with_parameters(payload=Payload(2.0, (0.0, 0.0, 0.1)))
+    >>> print((loaded.gravity(q) - model.gravity(q))[1:3].round(2))
+    [29.51 12.29]
 
     Immutable: ``with_parameters`` returns another model.
 

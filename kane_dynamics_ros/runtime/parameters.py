@@ -30,6 +30,9 @@ class Payload:
     """A body fixed to the tip: mass [kg], centre of mass [m] and central inertia, in the tip frame.
 
     ``inertia`` is (ixx, ixy, ixz, iyy, iyz, izz) [kg m^2], the tensor's entries.
+
+    >>> Payload(2.0, com=(0.0, 0.0, 0.1)).mass
+    2.0
     """
 
     mass: float = 0.0
@@ -45,6 +48,11 @@ class Parameters:
     reflected to the joint side (gear ratio squared included) and adds to M's diagonal.
     Friction effort: viscous * qd + coulomb * tanh(qd / coulomb_velocity). ``inertial`` holds, for each body,
     m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz about its link frame's origin.
+
+    >>> from kane_dynamics_ros.runtime import load_model
+    >>> moon = load_model("manipulator_5dof").with_parameters(gravity=(0.0, 0.0, -1.62))
+    >>> moon.parameters.gravity
+    (0.0, 0.0, -1.62)
     """
 
     gravity: Vector

@@ -9,7 +9,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.runtime import DynamicsModel, JointInfo
-from kane_dynamics_ros.simulation.engine import SimulationOptionError, require_at_least
+from kane_dynamics_ros.simulation.engine import option_error, require
 
 CommandInterface = Literal["position", "velocity"]
 COMMAND_INTERFACES = ("effort", "position", "velocity")  # effort commands need no inner loop
@@ -32,7 +32,7 @@ class ActuatorOptions:
 
     def __post_init__(self) -> None:
         for name in ("time_constant", "delay", "ripple", "ripple_cycles", "quantum"):
-            require_at_least(f"actuator.{name}", getattr(self, name), 0.0)
+            require(f"actuator.{name}", getattr(self, name), least=0.0)
 
 
 class Actuators:
@@ -78,7 +78,7 @@ def _limits(joints: Sequence[JointInfo], options: ActuatorOptions) -> Array:
     given = options.effort_limits
     found = tuple(joint.effort for joint in joints) if given is None else given
     if len(found) != len(joints):
-        raise SimulationOptionError("actuator.effort_limits", list(found), f"{len(joints)} values")
+        raise option_error("actuator.effort_limits", list(found), f"{len(joints)} values")
     return np.array([limit or np.inf for limit in found], dtype=float)
 
 
@@ -94,9 +94,8 @@ class InnerLoop:
     """
 
     def __init__(self, model: DynamicsModel, interface: CommandInterface, bandwidth: float = 25.0) -> None:
-        """``bandwidth`` in Hz. Raises ``SimulationOptionError``."""
-        if not (np.isfinite(bandwidth) and bandwidth > 0.0):
-            raise SimulationOptionError("command.bandwidth", bandwidth, "finite and > 0 Hz")
+        """``bandwidth`` in Hz. Raises ``SimulationError``."""
+        require("command.bandwidth", bandwidth, above=0.0)
         self.interface = interface
         self._model = model
         self._w = 2.0 * np.pi * bandwidth

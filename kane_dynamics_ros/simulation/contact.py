@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.simulation.engine import SimulationOptionError, TipMotion
+from kane_dynamics_ros.simulation.engine import TipMotion, option_error
 
 CONTACT_FORM = (
     "wrench force=X,Y,Z [torque=X,Y,Z] [frame=root|tip], "
@@ -43,7 +43,7 @@ class ConstantWrench:
 
     def __post_init__(self) -> None:
         if self.frame not in ("root", "tip"):
-            raise SimulationOptionError("contact frame", self.frame, "root or tip")
+            raise option_error("contact frame", self.frame, "root or tip")
 
     def wrench(self, tip: TipMotion, since: float, until: float) -> Array:
         own = np.array((self.force, self.torque))
@@ -68,7 +68,7 @@ class Wall:
     def __post_init__(self) -> None:
         if not (self.stiffness > 0.0 and self.damping >= 0.0 and any(self.normal)):
             found = f"{self.normal}, {self.stiffness:g}, {self.damping:g}"
-            raise SimulationOptionError(
+            raise option_error(
                 "contact wall", found, "normal not zero, stiffness > 0 N/m, damping >= 0 N s/m"
             )
 
@@ -91,7 +91,7 @@ class Hand:
 
     def __post_init__(self) -> None:
         if not self.rise > 0.0:
-            raise SimulationOptionError("contact hand rise", self.rise, "> 0 s")
+            raise option_error("contact hand rise", self.rise, "> 0 s")
 
     def wrench(self, tip: TipMotion, since: float, until: float) -> Array:
         ramp = min(max(min(since, until) / self.rise, 0.0), 1.0)
@@ -105,7 +105,7 @@ KINDS: Mapping[str, type[ConstantWrench] | type[Wall] | type[Hand]] = {
 
 
 def parse_contact(text: str) -> ConstantWrench | Wall | Hand:
-    """Read ``KIND KEY=VALUE ...``. Raises ``SimulationOptionError``."""
+    """Read ``KIND KEY=VALUE ...``. Raises ``SimulationError``."""
     kind, *pairs = text.split() or [""]
     law = KINDS.get(kind)
     try:
@@ -118,7 +118,7 @@ def parse_contact(text: str) -> ConstantWrench | Wall | Hand:
         values: dict[str, Any] = {name: _value(name, value) for name, value in given.items()}
         return law(**values)
     except (TypeError, ValueError):  # a missing or unknown key, or no number
-        raise SimulationOptionError("contact", text, CONTACT_FORM) from None
+        raise option_error("contact", text, CONTACT_FORM) from None
 
 
 def contact_text(contact: ContactLaw) -> str:

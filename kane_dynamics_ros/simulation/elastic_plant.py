@@ -22,7 +22,7 @@ from kane_dynamics_ros.elastic.stepping import (
     start,
 )
 from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, Payload, initial_positions
-from kane_dynamics_ros.simulation.engine import SimulationOptionError, TipLoad, refuse_divergence
+from kane_dynamics_ros.simulation.engine import TipLoad, option_error, refuse_divergence
 from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
 from kane_dynamics_ros.simulation.plant import PlantOptions
 from kane_dynamics_ros.simulation.plant_step import dry_friction, settle, velocity_bounds
@@ -95,9 +95,9 @@ class ElasticPlant:
         self._resistances.brake[:] = np.where(self._always_locked, LOCKED, np.minimum(effort, LOCKED))
 
     def set_tip_load(self, load: TipLoad | None) -> None:
-        """Raises ``SimulationOptionError``: a load on the tip would bend the links, which is not modelled."""
+        """Raises ``SimulationError``: a load on the tip would bend the links, which is not modelled."""
         if load is not None:
-            raise SimulationOptionError("fault", "contact", "any other kind with elastic links")
+            raise option_error("fault", "contact", "any other kind with elastic links")
 
     def step(self, effort: Array) -> None:
         self._time += self.time_step

@@ -14,59 +14,27 @@ from kane_dynamics_ros.runtime import JointInfo, Payload
 _RELATIVE_PIVOT = 1e-13  # of M_ii; rounding in M leaves a few 1e-16
 
 
-class SimulationOptionError(KaneDynamicsError):
-    """An option of the plant, an actuator, a sensor or a fault has a value that makes no sense."""
+class SimulationError(KaneDynamicsError):
+    """The simulated arm cannot be as asked.
 
-    def __init__(self, option: str, found: object, allowed: str) -> None:
-        self.option, self.found, self.allowed = option, found, allowed
-        super().__init__(f"simulation option {option}: found {found!r}; allowed: {allowed}")
+    Codes: ``option``, of the plant, an actuator, a sensor or a fault (``option``, ``found``, ``allowed``);
+    ``command_length`` (``found``); ``body``, a link that is no moving body of the model (``found``,
+    ``known``); ``fixed_inertia``, a mismatch of a model whose masses are built in; ``engine``, MuJoCo cannot
+    simulate this arm.
+    """
+
+    found: object
+    allowed: str
 
 
 class SimulationDivergedError(KaneDynamicsError):
-    """The state left the finite numbers: the step is too long for what acts on the arm."""
-
-    def __init__(self, time: float, joint: str, time_step: float) -> None:
-        self.time, self.joint, self.time_step = time, joint, time_step
-        super().__init__(
-            f"the simulated arm diverged at {time:.6g} s, first at joint {joint!r}: its state is not finite "
-            f"any more; use a step shorter than {time_step:g} s, softer controller gains, or a rotor inertia "
-            "on that joint"
-        )
+    """The state left the finite numbers; ``time`` [s], ``joint``, ``time_step`` [s]."""
 
 
-class CommandLengthError(KaneDynamicsError):
-    """A command does not have one value per joint."""
-
-    def __init__(self, found: tuple[int, ...], n: int) -> None:
-        self.found, self.n = found, n
-        super().__init__(f"command: found shape {found}; allowed: one value per joint, ({n},)")
-
-
-class EngineError(KaneDynamicsError):
-    """A second engine cannot simulate this arm."""
-
-    def __init__(self, found: str, remedy: str) -> None:
-        self.found, self.remedy = found, remedy
-        super().__init__(f"engine mujoco: {found}; {remedy}")
-
-
-class UnknownBodyError(KaneDynamicsError):
-    """A link name that is not one of the model's moving bodies."""
-
-    def __init__(self, found: str, known: Sequence[str]) -> None:
-        self.found, self.known = found, tuple(known)
-        super().__init__(f"unknown body {found!r}; the model's bodies are {', '.join(map(repr, known))}")
-
-
-class FixedInertiaError(KaneDynamicsError):
-    """A mismatch was asked of a model whose masses and inertias are built in."""
-
-    def __init__(self, model: str) -> None:
-        self.model = model
-        super().__init__(
-            f"model {model!r} has its masses and inertias built in, so the plant cannot differ from them; "
-            "generate it with --inertial runtime"
-        )
+def option_error(option: str, found: object, allowed: str) -> SimulationError:
+    """An option has a value that makes no sense."""
+    message = f"simulation option {option}: found {found!r}; allowed: {allowed}"
+    return SimulationError(message, "option", option=option, found=found, allowed=allowed)
 
 
 class TipMotion(NamedTuple):
@@ -120,7 +88,15 @@ def refuse_divergence(engine: Engine, q: Array, qd: Array, time: float) -> None:
     """Raise ``SimulationDivergedError`` when the next state, at ``time`` [s], is not finite."""
     finite = np.isfinite(q) & np.isfinite(qd)
     if not finite.all():
-        raise SimulationDivergedError(time, engine.joints[int(np.argmin(finite))].name, engine.time_step)
+        joint = engine.joints[int(np.argmin(finite))].name
+        raise SimulationDivergedError(
+            f"the simulated arm diverged at {time:.6g} s, first at joint {joint!r}: its state is not finite "
+            f"any more; use a step shorter than {engine.time_step:g} s, softer controller gains, or a rotor "
+            "inertia on that joint",
+            time=time,
+            joint=joint,
+            time_step=engine.time_step,
+        )
 
 
 def refuse_singular(M: Array, names: Sequence[str], locked: NDArray[np.bool_]) -> None:
@@ -142,7 +118,9 @@ def refuse_singular(M: Array, names: Sequence[str], locked: NDArray[np.bool_]) -
         raise singular_mass_matrix(singular)
 
 
-def require_at_least(option: str, found: float, least: float) -> None:
-    """Raise ``SimulationOptionError`` unless ``found`` is finite and at least ``least``."""
-    if not (math.isfinite(found) and found >= least):
-        raise SimulationOptionError(option, found, f"finite and >= {least:g}")
+def require(option: str, found: float, *, above: float = -math.inf, least: float = -math.inf) -> None:
+    """Raise ``SimulationError`` unless ``found`` is finite, above ``above`` and at least ``least``."""
+    if not (math.isfinite(found) and found > above and found >= least):
+        raise option_error(
+            option, found, f"finite and {f'>= {least:g}' if math.isfinite(least) else f'> {above:g}'}"
+        )

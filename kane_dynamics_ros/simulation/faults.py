@@ -29,7 +29,7 @@ from kane_dynamics_ros.simulation.contact import (
     contact_text,
     parse_contact,
 )
-from kane_dynamics_ros.simulation.engine import SimulationOptionError, TipLoad, TipMotion
+from kane_dynamics_ros.simulation.engine import TipLoad, TipMotion, option_error
 
 JOINT_RULE = {
     "freeze": "optional",
@@ -66,7 +66,7 @@ class Fault:
         wrong_contact = (self.kind == "contact") != (self.contact is not None)
         if rule is None or wrong_joint or wrong_contact or not self.start < self.end:
             allowed = f"{_FORM}; joint: {rule or 'by kind'}; START < END"
-            raise SimulationOptionError("fault", str(self), allowed)
+            raise option_error("fault", str(self), allowed)
 
     def __str__(self) -> str:
         what = self.joint if self.contact is None else contact_text(self.contact)
@@ -80,16 +80,16 @@ def parse_fault(text: str) -> Fault:
 
     A contact takes its law in place of the joint: ``contact:hand force=0,15,0@2..2.5``.
 
-    Raises ``SimulationOptionError``.
+    Raises ``SimulationError``.
     """
     match = _PATTERN.fullmatch(text.strip())
     if match is None:
-        raise SimulationOptionError("fault", text, _FORM)
+        raise option_error("fault", text, _FORM)
     try:
         start = float(match["start"]) if match["start"] else -math.inf
         end = float(match["end"]) if match["end"] else math.inf
     except ValueError:
-        raise SimulationOptionError("fault", text, _FORM) from None
+        raise option_error("fault", text, _FORM) from None
     if match["kind"] == "contact":
         return Fault("contact", None, start, end, parse_contact(match["joint"] or ""))
     return Fault(match["kind"], match["joint"], start, end)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.runtime import JointInfo
-from kane_dynamics_ros.simulation.engine import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import option_error
 
 LOCKED = 1e200  # a dry friction that nothing overcomes; finite, so that 0 * LOCKED is 0
 _SWEEPS = 2000
@@ -35,9 +35,7 @@ class Friction:
         for static, coulomb in zip(self.static, self.coulomb, strict=True):
             _require("friction.static", [static], coulomb)
         if not all(np.isfinite(v) and v > 0.0 for v in self.stribeck_velocity):
-            raise SimulationOptionError(
-                "friction.stribeck_velocity", list(self.stribeck_velocity), "finite and > 0"
-            )
+            raise option_error("friction.stribeck_velocity", list(self.stribeck_velocity), "finite and > 0")
 
     @classmethod
     def from_urdf(
@@ -59,7 +57,7 @@ class Friction:
 
 def _require(option: str, found: Sequence[float], least: float) -> None:
     if not all(np.isfinite(value) and value >= least for value in found):
-        raise SimulationOptionError(option, list(found), f"finite and >= {least:g}")
+        raise option_error(option, list(found), f"finite and >= {least:g}")
 
 
 def solve_velocity(A: Array, b: Array, F: Array, lower: Array, upper: Array, guess: Array) -> Array:

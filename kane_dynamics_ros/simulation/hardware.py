@@ -1,7 +1,7 @@
 """The simulated arm as a hardware component: command interfaces in, state interfaces out."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
@@ -11,26 +11,29 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import non_finite
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators, InnerLoop
 from kane_dynamics_ros.simulation.engine import (
-    CommandLengthError,
     Engine,
-    SimulationOptionError,
-    require_at_least,
+    SimulationError,
+    option_error,
+    require,
 )
 from kane_dynamics_ros.simulation.faults import Fault, Faults
 from kane_dynamics_ros.simulation.sensors import Reading, SensorOptions, Sensors
 
 STATE_INTERFACES = ("position", "velocity", "effort")
 
-Silence = Literal["hold", "release", "brake"]
+Silence = Literal["hold", "release", "gravity", "brake"]
 SILENCES: tuple[Silence, ...] = get_args(Silence)
+Drive = Literal["on", "off", "gravity", "braked"]
+DRIVES: dict[Silence, Drive] = {"hold": "on", "release": "off", "gravity": "gravity", "brake": "braked"}
 
 
 @dataclass(frozen=True)
 class HardwareOptions:
     """Drives, sensors, faults, and what the arm does when no command comes.
 
-    ``on_silence``, once no command has come for ``command_timeout`` (0: never): ``hold`` the last
-    command, ``release`` (no effort), or ``brake``. Before the first command the brakes are on.
+    ``on_silence``, once no command has come for ``command_timeout`` (0: never): ``hold`` the last command,
+    ``release`` (no effort), ``gravity`` (its effort at the measured position), or ``brake``. Before the first
+    command the brakes are on.
     """
 
     actuators: ActuatorOptions = field(default_factory=ActuatorOptions)
@@ -40,20 +43,25 @@ class HardwareOptions:
     on_silence: Silence = "hold"
 
     def __post_init__(self) -> None:
-        require_at_least("command_timeout", self.command_timeout, 0.0)
+        require("command_timeout", self.command_timeout, least=0.0)
         if self.on_silence not in SILENCES:
-            raise SimulationOptionError("on_silence", self.on_silence, ", ".join(SILENCES))
+            raise option_error("on_silence", self.on_silence, ", ".join(SILENCES))
 
 
 class SimulatedHardware:
     """An engine with drives and sensors: ``write`` a command, ``step`` the time, ``read`` the state.
 
     Interfaces are named as ros2_control names them, ``JOINT/effort`` and so on. Time starts at 0 and
-    is counted in whole steps, so it does not drift. ``inner_loop`` None means effort commands.
+    is counted in whole steps, so it does not drift. ``inner_loop`` None means effort commands. ``gravity`` is
+    what ``on_silence`` ``gravity`` uses: efforts (n,) of positions (n,) that hold the arm.
     """
 
     def __init__(
-        self, engine: Engine, options: HardwareOptions | None = None, inner_loop: InnerLoop | None = None
+        self,
+        engine: Engine,
+        options: HardwareOptions | None = None,
+        inner_loop: InnerLoop | None = None,
+        gravity: Callable[[Array], Array] | None = None,
     ) -> None:
         self.engine, self.options = engine, options or HardwareOptions()
         n = len(engine.joints)
@@ -62,11 +70,14 @@ class SimulatedHardware:
         self.sensors = Sensors(self.options.sensors)
         self.faults = Faults(self.joint_names, self.options.faults)
         self._inner_loop, self._time_step = inner_loop, engine.time_step
+        self._gravity = gravity
+        if self.options.on_silence == "gravity" and gravity is None:
+            raise option_error("on_silence", "gravity", "hold, release or brake, without a model")
         self._zeros = np.zeros(n)
         self._command = self._effort = self._zeros
         self.steps = 0
         self._commanded_at: int | None = None  # step
-        self._drive: Literal["on", "off", "braked"] = "braked"
+        self._drive: Drive = "braked"
         self._loaded = False
         self._update_faults()
 
@@ -87,11 +98,15 @@ class SimulatedHardware:
     def write(self, command: Array) -> None:
         """Take commands (n,) in joint order: effort [N m or N], or what the inner loop follows.
 
-        Raises ``CommandLengthError``, ``NonFiniteError``; the command before then stays.
+        Raises ``SimulationError``, ``NonFiniteError``; the command before then stays.
         """
         values = np.array(command, dtype=float)
         if values.shape != self._command.shape:
-            raise CommandLengthError(values.shape, len(self._command))
+            raise SimulationError(
+                f"command: found shape {values.shape}; allowed: one value per joint, {self._command.shape}",
+                "command_length",
+                found=values.shape,
+            )
         if not all(map(math.isfinite, values.tolist())):  # NumPy takes three times as long for a few joints
             raise non_finite("command")
         if not (self.faults.active and self.faults.find("blackout")):
@@ -135,6 +150,8 @@ class SimulatedHardware:
         self._loaded = load is not None
 
     def _wanted_effort(self) -> Array:
+        if self._drive == "gravity" and self._gravity is not None:
+            return self._gravity(self.engine.q)
         if self._drive != "on":
             return self._zeros
         if self._inner_loop is None:
@@ -146,9 +163,9 @@ class SimulatedHardware:
         if timeout and on_silence != "hold" and self._commanded_at is not None:
             silence = (self.steps - self._commanded_at) * self._time_step
             if silence >= timeout:
-                self._set_drive("braked" if on_silence == "brake" else "off")
+                self._set_drive(DRIVES[on_silence])
 
-    def _set_drive(self, drive: Literal["on", "off", "braked"]) -> None:
+    def _set_drive(self, drive: Drive) -> None:
         if drive != self._drive:
             self._drive = drive
             self._set_brakes()

@@ -20,8 +20,8 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, Payload, initial_positions
 from kane_dynamics_ros.simulation.engine import (
-    EngineError,
     SimulationDivergedError,
+    SimulationError,
     TipLoad,
     TipMotion,
     refuse_divergence,
@@ -36,7 +36,7 @@ _UNUSED = ("visual", "collision")  # geometry plays no part, and its meshes need
 
 
 class MujocoEngine:
-    """An ``Engine`` whose dynamics are MuJoCo's. Raises ``EngineError`` when MuJoCo cannot stand in."""
+    """An ``Engine`` whose dynamics are MuJoCo's. Raises ``SimulationError`` when MuJoCo cannot stand in."""
 
     def __init__(
         self,
@@ -198,11 +198,15 @@ def _combined(own: tuple[float, Array, Array], payload: Payload) -> tuple[float,
     return mass, com, inertia
 
 
+def _refused(found: str, remedy: str) -> SimulationError:
+    return SimulationError(f"engine mujoco: {found}; {remedy}", "engine", found=found)
+
+
 def _import_mujoco() -> Any:
     try:
         return importlib.import_module("mujoco")
     except ImportError:
-        raise EngineError(
+        raise _refused(
             "the mujoco package is not installed",
             "pip install '.[mujoco]' in a checkout, or use the own engine",
         ) from None
@@ -218,7 +222,7 @@ def _compile(mujoco: Any, urdf: str, model: DynamicsModel) -> Any:
                 spec.delete(joint)
         compiled = spec.compile()
     except (ValueError, ElementTree.ParseError) as error:
-        raise EngineError(
+        raise _refused(
             f"MuJoCo refuses the URDF: {error}", "correct the URDF, or use the own engine"
         ) from None
     found = {compiled.joint(i).name for i in range(compiled.njnt)}
@@ -226,7 +230,7 @@ def _compile(mujoco: Any, urdf: str, model: DynamicsModel) -> Any:
     missing = [name for name in model.joint_names if name not in found]
     if missing or model.tip not in bodies:
         what = f"joint {missing[0]!r}" if missing else f"link {model.tip!r}"
-        raise EngineError(
+        raise _refused(
             f"the URDF has no {what}", f"give the URDF that model {model.name!r} was generated from"
         )
     compiled.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
@@ -243,5 +247,5 @@ def _mechanics_only(urdf: str, joint_names: tuple[str, ...]) -> str:
         mimic = joint.find("mimic")
         if mimic is not None and mimic.get("joint") in joint_names:
             pair = f"joint {joint.get('name')!r} mimics {mimic.get('joint')!r}"
-            raise EngineError(f"{pair}; MuJoCo's URDF reader ignores that", "use the own engine")
+            raise _refused(f"{pair}; MuJoCo's URDF reader ignores that", "use the own engine")
     return ElementTree.tostring(root, encoding="unicode")

@@ -9,11 +9,10 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import NonFiniteError, unknown_joint
 from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, Payload, initial_positions
 from kane_dynamics_ros.simulation.engine import (
-    FixedInertiaError,
-    SimulationOptionError,
+    SimulationError,
     TipLoad,
     TipMotion,
-    UnknownBodyError,
+    option_error,
     refuse_divergence,
     refuse_singular,
 )
@@ -37,14 +36,14 @@ class PlantOptions:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.time_step) and 0.0 < self.time_step <= 0.1):
-            raise SimulationOptionError("time_step", self.time_step, "above 0 s, at most 0.1 s")
+            raise option_error("time_step", self.time_step, "above 0 s, at most 0.1 s")
         if not 0.0 <= self.restitution <= 1.0:
-            raise SimulationOptionError("restitution", self.restitution, "0 to 1")
+            raise option_error("restitution", self.restitution, "0 to 1")
 
     def resistances(self, joints: Sequence[JointInfo]) -> Resistances:
         """Friction and stops of these joints, brakes open but for the locked joints.
 
-        Raises ``SimulationOptionError``, ``UnknownJointError``.
+        Raises ``SimulationError``, ``UnknownJointError``.
         """
         names = [joint.name for joint in joints]
         for name in self.locked:
@@ -168,30 +167,40 @@ def with_factors(model: DynamicsModel, factors: Mapping[str, float]) -> Dynamics
 
     Needs a module generated with ``--inertial runtime``.
 
-    Raises ``UnknownBodyError``, ``SimulationOptionError``, ``FixedInertiaError``.
+    Raises ``SimulationError``.
     """
     check_factors(model, factors)
     if all(factor == 1.0 for factor in factors.values()):
         return model
     if model.parameters.inertial is None:
-        raise FixedInertiaError(model.name)
+        raise SimulationError(
+            f"model {model.name!r} has its masses and inertias built in, so the plant cannot differ "
+            "from them; generate it with --inertial runtime",
+            "fixed_inertia",
+        )
     bodies = np.reshape(model.parameters.inertial, (-1, 10))
     scaled = bodies * np.array([[factors.get(name, 1.0)] for name in model.bodies])
     return model.with_parameters(inertial=tuple(scaled.ravel()))
 
 
 def check_factors(model: DynamicsModel, factors: Mapping[str, float]) -> None:
-    """Raise ``UnknownBodyError`` or ``SimulationOptionError`` when these cannot be factors of the model."""
+    """Raise ``SimulationError`` when these cannot be factors of the model."""
     for name, factor in factors.items():
         if name not in model.bodies:
-            raise UnknownBodyError(name, model.bodies)
+            known = ", ".join(map(repr, model.bodies))
+            raise SimulationError(
+                f"unknown body {name!r}; the model's bodies are {known}",
+                "body",
+                found=name,
+                known=model.bodies,
+            )
         if not (np.isfinite(factor) and factor > 0.0):
-            raise SimulationOptionError(f"mismatch factor of {name!r}", factor, "finite and > 0")
+            raise option_error(f"mismatch factor of {name!r}", factor, "finite and > 0")
 
 
 def drawn_factors(model: DynamicsModel, spread: float, seed: int) -> dict[str, float]:
     """A factor for each body, uniform between 1 - spread and 1 + spread. Same seed, same factors."""
     if not 0.0 <= spread < 1.0:
-        raise SimulationOptionError("mismatch.spread", spread, "at least 0, below 1")
+        raise option_error("mismatch.spread", spread, "at least 0, below 1")
     draws = np.random.default_rng(seed).uniform(-1.0, 1.0, len(model.bodies))
     return {name: 1.0 + spread * float(draw) for name, draw in zip(model.bodies, draws, strict=True)}

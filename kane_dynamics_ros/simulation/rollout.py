@@ -7,7 +7,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.runtime import DynamicsModel
-from kane_dynamics_ros.simulation.engine import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import option_error
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
 
@@ -52,7 +52,7 @@ def simulate(
 
     ``hardware`` None is an ideal arm with the model's own dynamics and the URDF's friction.
     ``control_rate`` [Hz] None is one command per time step; else it must divide the step rate.
-    Raises ``SimulationOptionError``, and whatever the controller raises.
+    Raises ``SimulationError``, and whatever the controller raises.
     """
     arm = hardware or SimulatedHardware(Plant(model))
     every = _steps_per_command(control_rate, arm.engine.time_step)
@@ -78,5 +78,5 @@ def _steps_per_command(control_rate: float | None, time_step: float) -> int:
     steps = 1.0 / (control_rate * time_step)
     if steps < 0.5 or abs(steps - round(steps)) > 1e-6:
         allowed = f"{1.0 / time_step:g} Hz divided by a whole number"
-        raise SimulationOptionError("control_rate", control_rate, allowed)
+        raise option_error("control_rate", control_rate, allowed)
     return round(steps)

@@ -7,7 +7,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.low_pass import low_pass_step
-from kane_dynamics_ros.simulation.engine import SimulationOptionError, require_at_least
+from kane_dynamics_ros.simulation.engine import option_error, require
 from kane_dynamics_ros.simulation.faults import Faults
 
 VelocitySource = Literal["exact", "difference", "filtered"]
@@ -30,11 +30,10 @@ class SensorOptions:
 
     def __post_init__(self) -> None:
         for name in ("resolution", "position_noise", "velocity_noise", "effort_noise", "seed"):
-            require_at_least(f"sensor.{name}", getattr(self, name), 0.0)
+            require(f"sensor.{name}", getattr(self, name), least=0.0)
         if self.velocity not in VELOCITY_SOURCES:
-            raise SimulationOptionError("sensor.velocity", self.velocity, ", ".join(VELOCITY_SOURCES))
-        if not (np.isfinite(self.velocity_cutoff) and self.velocity_cutoff > 0.0):
-            raise SimulationOptionError("sensor.velocity_cutoff", self.velocity_cutoff, "finite and > 0 Hz")
+            raise option_error("sensor.velocity", self.velocity, ", ".join(VELOCITY_SOURCES))
+        require("sensor.velocity_cutoff", self.velocity_cutoff, above=0.0)
 
 
 class Reading(NamedTuple):
@@ -101,10 +100,9 @@ class ReportOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.rate) and self.rate > 0.0):
-            raise SimulationOptionError("report.rate", self.rate, "finite and > 0 Hz")
+        require("report.rate", self.rate, above=0.0)
         if not 0.0 <= self.jitter <= 1.0:
-            raise SimulationOptionError("report.jitter", self.jitter, "0 to 1")
+            raise option_error("report.jitter", self.jitter, "0 to 1")
 
 
 class Report(NamedTuple):

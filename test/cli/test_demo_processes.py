@@ -1,7 +1,10 @@
 """Nodes as processes: they always end, and one that fails is reported with the end of its log."""
 
 import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -9,8 +12,7 @@ from own_domain import own_domain
 
 from kane_dynamics_ros.cli.demo import processes
 from kane_dynamics_ros.cli.demo.processes import (
-    DemonstrationStoppedError,
-    NodeFailedError,
+    DemonstrationError,
     guard_command,
     node_command,
     running,
@@ -36,7 +38,7 @@ def programs(monkeypatch):
 def test_command_line_sets_ros_parameters_as_yaml():
     parameters = {"mode": "feedforward_pd", "terms.gravity": False, "kp": [1.0, 2.0], "rate": 500.0}
     assert node_command("some_node", parameters, "/space") == [
-        *module_command("kane_dynamics_ros.nodes.some_node", quietly=True),
+        *module_command("kane_dynamics_ros.nodes.some_node", quietly=True, bound=True),
         "--ros-args",
         *["-r", "__ns:=/space", "-r", "/clock:=/space/clock", "-r", "/diagnostics:=/space/diagnostics"],
         *["-p", 'mode:="feedforward_pd"', "-p", "terms.gravity:=false"],
@@ -92,7 +94,7 @@ def test_failure_of_any_node_is_reported_with_the_end_of_its_log(programs, tmp_p
     with (
         running(first, programs[first], os.environ, tmp_path) as worker,
         running(second, programs[second], os.environ, tmp_path) as other,
-        pytest.raises(NodeFailedError) as caught,
+        pytest.raises(DemonstrationError) as caught,
     ):
         wait_for(worker, while_running=[other])
     log = tmp_path / "fail.log"
@@ -116,7 +118,7 @@ def test_a_foreign_node_on_the_domain_ends_the_run_and_is_named(tmp_path):
         running(processes.GUARD, guard_command("/demo"), environment, tmp_path) as guard,
         running("worker", worker, environment, tmp_path) as working,
         running("foreign", foreign_node, environment, tmp_path),
-        pytest.raises(DemonstrationStoppedError) as caught,
+        pytest.raises(DemonstrationError) as caught,
     ):
         wait_for(working, while_running=[guard])
     assert "/real_robot" in str(caught.value)
@@ -136,3 +138,43 @@ def test_a_run_is_alone_on_its_domain_and_in_its_namespace(monkeypatch, tmp_path
     space = started[0][1][-1]
     assert space.startswith("/demo_")
     assert all(f"__ns:={space}" in command for _, command, _ in started[1:])
+
+
+PARENT = """
+import sys, time
+from pathlib import Path
+from kane_dynamics_ros.cli.demo.processes import running
+from kane_dynamics_ros.this_python import module_command
+command = module_command("slow", quietly=True, bound=True)
+with running("slow", command, {{"PYTHONPATH": {path!r}}}, Path({path!r})):
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
+def test_a_node_does_not_outlive_a_demonstration_that_was_killed(tmp_path, number):
+    started = tmp_path / "started"
+    (tmp_path / "slow.py").write_text(
+        f"import os, time; open({str(started)!r}, 'w').write(str(os.getpid())); time.sleep(600)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", PARENT.format(path=str(tmp_path))])
+    node = int(wait_until(lambda: started.exists() and started.read_text()))
+    parent.send_signal(number)
+    parent.wait()
+    wait_until(lambda: not alive(node))
+
+
+def alive(process):
+    """Whether it runs; one that nobody has waited for is a zombie, which does not."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def wait_until(holds, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not (found := holds()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return found

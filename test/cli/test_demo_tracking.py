@@ -9,10 +9,9 @@ from rosbags.typesys import Stores, get_typestore
 
 from kane_dynamics_ros.cli.demo.tracking import (
     DURATION,
+    DemonstrationError,
     RecordedRun,
-    RecordingTooShortError,
     TrackingError,
-    TrajectoryNotRecordedError,
     gaps_found,
     read_run,
     reference,
@@ -64,7 +63,7 @@ def test_run_is_the_time_of_the_motion_alone(tmp_path):
 
 def test_too_few_states_are_no_run(tmp_path):
     write_bag(tmp_path / "bag", np.arange(0.0, 1.0, 0.1))
-    with pytest.raises(RecordingTooShortError) as caught:
+    with pytest.raises(DemonstrationError) as caught:
         read_run(tmp_path / "bag", JOINTS, START)
     assert str(caught.value) == (
         f"{tmp_path / 'bag'}: 10 joint states during the motion; at least 100 are needed; see the nodes' "
@@ -74,7 +73,7 @@ def test_too_few_states_are_no_run(tmp_path):
 
 def test_a_bag_without_the_trajectory_is_no_run(tmp_path):
     write_bag(tmp_path / "bag", np.arange(0.0, DURATION, 0.02), with_trajectory=False)
-    with pytest.raises(TrajectoryNotRecordedError):
+    with pytest.raises(DemonstrationError):
         read_run(tmp_path / "bag", JOINTS, START)
 
 

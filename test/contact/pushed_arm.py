@@ -16,11 +16,11 @@ RUB = np.array([6.0, 8.0, 4.0, 0.3, 0.3])  # [N m]
 
 
 class Push(NamedTuple):
-    """A force (3,) [N] at the tip in root axes, that comes and goes within a tenth of a second."""
+    """A force (3,) [N] at the tip in root axes, or joint efforts (5,), that come and go within 0.1 s."""
 
     start: float
     end: float
-    force: tuple[float, float, float]
+    force: tuple[float, ...]
 
 
 def unlike_its_model() -> pinocchio.Model:
@@ -55,5 +55,6 @@ def pushed(
         ramp = np.clip(np.minimum(time - push.start, push.end - time) / 0.1, 0.0, 1.0)
         for i in np.flatnonzero(ramp):
             J = pinocchio.computeFrameJacobian(arm, data, q[i], tip, pinocchio.LOCAL_WORLD_ALIGNED)[:3]
-            tau[i] -= (0.5 - 0.5 * np.cos(np.pi * ramp[i])) * (J.T @ np.array(push.force))
+            external = J.T @ np.array(push.force) if len(push.force) == 3 else np.array(push.force)
+            tau[i] -= (0.5 - 0.5 * np.cos(np.pi * ramp[i])) * external
     return record(q, qd, tau, rate, NAMES)

@@ -63,6 +63,23 @@ def test_long_pushes_of_an_arm_that_stands_still_are_found(tmp_path: Path) -> No
         assert push.end - 0.3 < contact["end"] < push.end + 0.3
 
 
+@pytest.mark.parametrize(("joint", "size"), [(1, 60.0), (1, 30.0), (0, 40.0)])
+def test_pushes_at_the_shoulder_alone_are_found(tmp_path: Path, joint: int, size: float) -> None:
+    """Two fifths of the time, in one joint, to and fro: neither noise nor errors of the model."""
+    efforts = [size * (k == joint) for k in range(5)]
+    pushes = tuple(
+        Push(start, start + 2.4, tuple(sign * each for each in efforts))
+        for start, sign in ((2.4, 1), (8.2, -1), (13.6, 1), (19.5, -1))
+    )
+    found = contacts_in(write_bag(tmp_path / "bag", pushed(24.0, 125.0, pushes)), tmp_path / "report")
+    assert len(found) == 4
+    for contact, push in zip(found, pushes, strict=True):
+        assert push.start - 0.3 < contact["peak"] < push.end + 0.3
+        assert contact["joints"][0] == NAMES[joint]
+        told = contact["efforts"][joint]
+        assert told == pytest.approx(push.force[joint], abs=0.4 * size)  # the model is wrong, too
+
+
 def test_joints_whose_effort_is_constant_are_named_and_get_no_verdict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,15 +17,14 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kane_dynamics_ros.nodes.bag_player import (
+    MESSAGE_TYPES,
     Decisions,
-    NodeMissingError,
-    ParameterRefusedError,
-    ParametersMissingError,
     offline_answers,
     states_first,
 )
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
 from kane_dynamics_ros.nodes.parameters import checked_value
+from kane_dynamics_ros.replay.live import PLAYED_TYPES
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = load_model("manipulator_5dof")
@@ -62,10 +61,12 @@ def playlist(folder: Path) -> Path:
         state.header.stamp.sec, state.header.stamp.nanosec = 1_700_000_000, 10_000_000 * i
         messages.append(state)
     data = [bytes(serialize_message(message)) for message in messages]
-    kinds = [0 if isinstance(message, JointState) else 2 for message in messages]
+    types = ["std_msgs/msg/String", "sensor_msgs/msg/JointState"]
+    kinds = [isinstance(message, JointState) for message in messages]
     file = folder / "playlist.npz"
     np.savez(
         file,
+        types=np.array(types),
         kind=np.array(kinds, np.uint8),
         data=np.frombuffer(b"".join(data), np.uint8),
         ends=np.cumsum([len(one) for one in data]),
@@ -144,14 +145,5 @@ def test_a_trajectory_that_the_node_refuses_is_known_with_what_became_of_it_befo
     assert [decisions.accepted(each) for each, _ in refused] == [True, False]  # which of two is not known
 
 
-def test_the_messages_say_what_to_do() -> None:
-    assert str(NodeMissingError("feedforward_node")) == (
-        "no node 'feedforward_node' listens to joint_states and publishes forward_effort_controller/commands "
-        "after 15 s; start feedforward_node in the same ROS domain and namespace, or name it with --node"
-    )
-    assert str(ParametersMissingError("x")) == (
-        "node 'x' does not answer for its parameters; name the node with --node"
-    )
-    assert str(ParameterRefusedError("x", "safety.state_timeout", "no")) == (
-        "node 'x' refuses to change its parameter 'safety.state_timeout': no"
-    )
+def test_every_type_that_replay_writes_can_be_played() -> None:
+    assert set(PLAYED_TYPES) == set(MESSAGE_TYPES)

@@ -14,6 +14,8 @@ import pytest
 
 rclpy = pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 from builtin_interfaces.msg import Duration, Time
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 from rclpy.duration import Duration as Patience
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -197,3 +199,37 @@ def settled(mode: str) -> float:
 
 def test_the_elastic_arm_settles_under_the_shipped_gains_of_feedforward_pd() -> None:
     assert settled("feedforward_pd") < 0.02
+
+
+def test_a_slow_coarse_clock_and_a_deactivated_controller_do_not_hang_it() -> None:
+    """At 50 Hz, twenty states take 0.4 s of /clock and milliseconds of the wall; the timeout is 0.1 s."""
+    probe = rclpy.create_node("probe", namespace=SPACE)
+    newest = [0]
+    executor = SingleThreadedExecutor()
+    executor.add_node(probe)
+    end = time.monotonic() + PATIENCE
+
+    def hear(message: JointState) -> None:
+        newest[0] = message.header.stamp.sec * SECOND + message.header.stamp.nanosec
+
+    def until(condition: Callable[[], bool]) -> None:
+        while not condition():
+            assert time.monotonic() < end, f"time stands still at {newest[0]}"
+            executor.spin_once(timeout_sec=0.05)
+
+    probe.create_subscription(JointState, "joint_states", hear, 1000)
+    client = probe.create_client(ChangeState, "feedforward_node/change_state")
+    with processes() as start:
+        start("feedforward_node", ["use_sim_time:=true"], [])
+        start("simulated_hardware_node", ["time.mode:=lock_step", "publish_rate:=50.0"], [])
+        until(lambda: newest[0] > 10 * SECOND)
+        for transition in (Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_ACTIVATE):
+            request = ChangeState.Request(transition=Transition(id=transition))
+            until(client.service_is_ready)
+            changed = client.call_async(request)
+            until(changed.done)
+            assert changed.result().success
+        held = newest[0]
+        until(lambda: newest[0] > held + SECOND)
+    executor.shutdown()
+    probe.destroy_node()

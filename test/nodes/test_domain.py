@@ -15,7 +15,7 @@ rclpy = pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from kane_dynamics_ros.nodes import domain as node_domain
 from kane_dynamics_ros.ros_domain import (
-    NoFreeDomainError,
+    DomainError,
     free_domain,
     ports,
     private_environment,
@@ -64,7 +64,7 @@ def claimed_elsewhere(taken):
 def test_two_runs_never_hold_one_domain():
     with free_domain() as first, free_domain() as second:
         assert first != second
-        with pytest.raises(NoFreeDomainError), free_domain(domains=[first, second]):
+        with pytest.raises(DomainError), free_domain(domains=[first, second]):
             pass
         other = multiprocessing.get_context("spawn").Process(target=claimed_elsewhere, args=(first,))
         other.start()
@@ -81,7 +81,7 @@ def test_a_domain_on_whose_ports_somebody_listens_is_passed_over():
         somebody.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as DDS does
         somebody.bind(("", ports(free)[1]))
         assert os.getpid() in processes_on(free)
-        with pytest.raises(NoFreeDomainError), free_domain(domains=[free]):
+        with pytest.raises(DomainError), free_domain(domains=[free]):
             pass
 
 
@@ -153,3 +153,17 @@ def test_the_command_prints_an_empty_domain():
         [sys.executable, "-m", "kane_dynamics_ros.nodes.domain"], capture_output=True, text=True, check=True
     )
     assert node_domain.is_empty(int(run.stdout))
+
+
+def test_what_others_left_in_the_temporary_folder_neither_hangs_nor_denies_a_domain(tmp_path, monkeypatch):
+    """A pipe or a link under the name of the folder of locks: the locks go to the user's cache."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    name = tmp_path / f"kane_dynamics_ros-{os.getuid()}"
+    os.mkfifo(name)
+    with free_domain():
+        assert list((tmp_path / "cache").rglob("*.lock"))
+    name.unlink()
+    name.symlink_to(tmp_path / "elsewhere")
+    with free_domain():
+        assert not (tmp_path / "elsewhere").exists()

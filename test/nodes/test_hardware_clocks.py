@@ -65,12 +65,18 @@ def answered_once(timeout: int) -> LockStep:
     return lock_step
 
 
-def test_without_a_timeout_a_slow_answer_is_waited_for_and_reported() -> None:
+def test_without_a_timeout_an_unanswered_state_is_repeated_and_its_answers_are_one_answer() -> None:
+    """A controller that was deactivated, or started again, gets the state that it waits for."""
     lock_step = answered_once(timeout=0)
-    assert [lock_step.tick(hours * 3600 * SECOND) for hours in (1, 2)] == ["wait", "wait"]
-    assert lock_step.waiting(3600 * SECOND) == 3600 * SECOND - 2
-    assert lock_step.commanded(7200 * SECOND + 1) == "advance"
+    moments = (SECOND, SECOND + 2, SECOND + 3, 2 * SECOND + 2, 3600 * SECOND)
+    assert [lock_step.tick(now) for now in moments] == ["wait", "repeat", "wait", "repeat", "repeat"]
+    assert lock_step.waiting(3600 * SECOND) == 3600 * SECOND - 2  # repetitions are no progress
+    assert lock_step.commanded(3600 * SECOND + 1) == "wait"
+    assert lock_step.commanded(3600 * SECOND + 2) == "wait"  # of a repetition
+    assert lock_step.tick(3600 * SECOND + 51) == "advance"
     assert lock_step.timeouts == 0
+    lock_step.reported(3600 * SECOND + 52, sent=True)
+    assert lock_step.commanded(3600 * SECOND + 53) == "advance"
 
 
 def test_a_state_with_a_fault_in_it_need_not_be_answered() -> None:

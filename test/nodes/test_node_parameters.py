@@ -1,7 +1,6 @@
 """Parameters: what is accepted, what is refused with which words, and where they are explained."""
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,17 @@ pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 import rclpy
 import yaml
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter
 
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
+from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
 from kane_dynamics_ros.nodes.parameters import (
     Declaration,
     RosParameterError,
     checked_value,
     declare,
+    file_parameters,
     per_joint,
     read,
     uniform_arguments,
@@ -26,6 +29,9 @@ from kane_dynamics_ros.nodes.parameters import (
 )
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
+from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES
+from kane_dynamics_ros.simulation.hardware import SILENCES
+from kane_dynamics_ros.simulation.sensors import VELOCITY_SOURCES
 
 MODEL = load_model("manipulator_5dof")
 DEFAULTS = {each.name: each.default for each in TABLE}
@@ -187,30 +193,57 @@ def test_a_misspelt_parameter_does_not_pass_unnoticed():
         rclpy.shutdown(context=context)
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"), [(["pace:=2.5"], 2.5), (["pace:=2.5", "rate:=4.0"], 4.0), ([], 1.0)]
+@pytest.mark.parametrize("declaration", [NUMBER, NUMBERS, CHOICE, SWITCH], ids=lambda each: each.name)
+def test_a_parameter_is_not_deleted(declaration):
+    """``ros2 param delete`` sets it to NOT_SET; rclpy would undeclare it, and no later change would work."""
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context, domain_id=own_domain())
+    node = rclpy.create_node("kept", context=context, start_parameter_services=False)
+    table = [NUMBER, NUMBERS, CHOICE, SWITCH]
+
+    def check(changes):
+        try:
+            read(node, table, {each.name: each.value for each in changes})
+        except RosParameterError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    try:
+        declare(node, table)
+        node.add_on_set_parameters_callback(check)
+        gone = Parameter(declaration.name, Parameter.Type.NOT_SET)
+        result = node.set_parameters_atomically([Parameter("rate", value=2.0), gone])
+        assert not result.successful
+        assert f"{declaration.name!r}" in result.reason
+        assert read(node, table) == {each.name: each.default for each in table}  # whole or not at all
+    finally:
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+
+
+BOMB = "a0: &a0 [1, 2.5]\n" + "".join(
+    f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]\n" for i in range(1, 40)
 )
-def test_a_value_under_a_deprecated_name_is_used_where_the_new_one_is_not_given(given, expected):
-    context = rclpy.Context()
-    rclpy.init(args=[], context=context, domain_id=own_domain())
-    words = [word for each in given for word in ("-p", each)]
-    node = rclpy.create_node("renamed", context=context, cli_args=["--ros-args", *words])
-    try:
-        declare(node, [replace(NUMBER, former="pace")])
-        assert read(node, [NUMBER]) == {"rate": expected}
-        assert unknown_overrides(node) == []
-    finally:
-        node.destroy_node()
-        rclpy.shutdown(context=context)
 
 
-def test_a_deprecated_names_value_is_checked_too():
-    context = rclpy.Context()
-    rclpy.init(args=[], context=context, domain_id=own_domain())
-    node = rclpy.create_node("renamed", context=context, cli_args=["--ros-args", "-p", "pace:=11.0"])
-    try:
-        with pytest.raises(RosParameterError, match="rate"):
-            declare(node, [replace(NUMBER, former="pace")])
-    finally:
-        node.destroy_node()
-        rclpy.shutdown(context=context)
+@pytest.mark.parametrize(
+    "text", [BOMB, "a: " + "[" * 100_000, "a: 2020-13-45"], ids=["aliases", "depth", "date"]
+)
+def test_a_file_that_ros_cannot_read_is_left_to_ros_and_named_by_a_launch(tmp_path, text):
+    file = tmp_path / "hostile.yaml"
+    file.write_text(text)
+    given = ["--params-file", str(file)]
+    assert uniform_arguments(given, tmp_path) == given
+    with pytest.raises(RosParameterError, match=r"hostile\.yaml"):
+        file_parameters(file, "feedforward_node", "")
+    assert uniform_arguments(["-p", text.replace(": ", ":=", 1)], tmp_path) == [
+        "-p",
+        text.replace(": ", ":=", 1),
+    ]
+
+
+def test_the_arm_offers_what_the_simulation_has():
+    choices = {each.name: each.choices for each in HARDWARE_TABLE}
+    assert choices["command.interface"] == COMMAND_INTERFACES
+    assert choices["command.on_silence"] == SILENCES
+    assert choices["sensor.velocity"] == VELOCITY_SOURCES

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -18,14 +19,13 @@ from rclpy.duration import Duration
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from kane_dynamics_ros.nodes import trajectory_recorder_node as recorder
+from kane_dynamics_ros.nodes import recording
 from kane_dynamics_ros.replay import motion
 from kane_dynamics_ros.ros_domain import free_domain, private_variables
 
@@ -265,7 +265,7 @@ def test_a_robot_in_another_time_is_refused_and_leaves_no_bag(tmp_path, pretende
     node.offset = -1000.0
     code, error = run_recorder(tmp_path, executor)
     assert code == 1
-    assert "use_sim_time" in error
+    assert "set use_sim_time here" in error
     assert not (tmp_path / "bag").exists()
 
 
@@ -281,15 +281,13 @@ def test_states_that_are_missing_from_the_motion_are_a_failure(tmp_path, pretend
 
 
 def test_a_gap_is_what_replay_takes_for_one_and_each_publisher_has_its_own_period():
-    assert (recorder.GAP_PERIODS, recorder.GAP_SECONDS) == (motion.GAP_PERIODS, motion.GAP_SECONDS)
-    times = recorder.StateTimes()
+    assert (recording.GAP_PERIODS, recording.GAP_SECONDS) == (motion.GAP_PERIODS, motion.GAP_SECONDS)
+    times = recording.StateTimes()
     step = 2_000_000
 
     def record(names, numbers):
         for k in numbers:
-            state = JointState(name=names)
-            state.header.stamp.nanosec = k * step
-            times.take(serialize_message(state), 0, recorded=True)
+            times.take(names, k * step, recorded=True)
 
     record(["a", "b"], [k for k in range(450) if not 200 < k < 240])  # 80 ms are missing
     record(["gripper"], range(0, 450, 10))  # never more than 20 ms between two
@@ -298,6 +296,80 @@ def test_a_gap_is_what_replay_takes_for_one_and_each_publisher_has_its_own_perio
     assert times.newest_ns == 440 * step
     to_the_end = sorted(gap for _, gap in times.gaps(300 * step, 600 * step))
     assert to_the_end == pytest.approx([0.302, 0.32])  # of the arm's states, and of the gripper's
+
+
+THERE = {STATES: 1, COMMANDS: 1}
+SECOND = 1_000_000_000
+
+
+def whole_run(outcomes=(), states_until=3.0, commands_until=3.0, publishers=THERE, timeout=20.0):
+    """A trajectory of 1 s that begins at 1 s, recorded for 0.5 s more; ``outcomes`` are (time, state).
+
+    States and commands come at 100 Hz until those times [s]; returns the run and when it was over.
+    """
+    run = recording.Run(Path("bag"), timeout)
+    run.begin(SECOND, SECOND, SECOND // 2)
+    outcomes = list(outcomes)
+    for k in range(10_000):
+        now = 0.01 * k
+        if now <= states_until:
+            run.states.take(["a"], round(now * SECOND), recorded=True)
+            run.came(STATES, round(now * SECOND), now)
+        if now <= commands_until:
+            run.came(COMMANDS, round(now * SECOND), now)
+        while outcomes and outcomes[0][0] <= now:
+            run.outcome = {"state": outcomes.pop(0)[1], "reason": "because"}
+        if run.over(now, publishers if now > 1.2 else THERE):
+            return run, now
+    raise AssertionError("the run was never over")
+
+
+def test_a_run_is_over_with_its_recording_or_with_the_controllers_word():
+    run, now = whole_run()
+    run.judge()
+    assert now == pytest.approx(2.51)  # the first state past the end
+    run, now = whole_run([(1.0, "accepted"), (3.5, "finished")], states_until=9.0, commands_until=9.0)
+    run.judge()
+    assert now == pytest.approx(3.5)
+
+
+@pytest.mark.parametrize("when", [1.3, 2.7])  # during the recording, and while only the word is waited for
+def test_a_drop_ends_the_run_at_once_with_its_reason(when):
+    run, now = whole_run([(1.0, "accepted"), (when, "dropped")], states_until=30.0, commands_until=30.0)
+    assert now == pytest.approx(when)  # not the timeout of 20 s later
+    with pytest.raises(recording.RecordingError) as caught:
+        run.judge()
+    found = caught.value
+    assert (found.code, found.state, found.reason) == ("failed", "dropped", "because")
+
+
+def test_a_controller_that_never_finishes_is_waited_for_until_the_timeout():
+    run, now = whole_run([(1.0, "accepted")], states_until=30.0, commands_until=30.0, timeout=5.0)
+    assert now == pytest.approx(2.5 + 5.0, abs=0.1)
+    with pytest.raises(recording.RecordingError) as caught:
+        run.judge()
+    assert (caught.value.code, caught.value.state) == ("failed", "accepted")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"states_until": 1.2, "timeout": 5.0},
+        {"commands_until": 1.2, "states_until": 1.4, "timeout": 5.0},
+        {"publishers": {STATES: 1, COMMANDS: 0}},
+    ],
+)
+def test_a_run_whose_robot_or_controller_falls_silent_is_broken(broken):
+    with pytest.raises(recording.RecordingError) as caught:
+        whole_run(**broken)
+    assert caught.value.code == "broken"
+
+
+def test_commands_that_end_before_the_last_point_are_missed():
+    run, _ = whole_run(commands_until=1.5)
+    with pytest.raises(recording.RecordingError, match=COMMANDS) as caught:
+        run.judge()
+    assert caught.value.code == "broken"
 
 
 def test_states_that_lag_behind_clock_are_waited_for(tmp_path, pretender):
@@ -316,12 +388,6 @@ def test_states_that_lag_behind_clock_are_waited_for(tmp_path, pretender):
         return False
 
     assert run_recorder(tmp_path, executor, signal_at=tell_time, use_sim_time="true") == (0, "")
-
-
-def test_use_sim_time_is_advised_only_where_it_is_not_set():
-    behind = recorder.OtherClockError(6.6, 13.2, simulated=True)
-    assert "set use_sim_time here" not in str(behind)
-    assert "set use_sim_time here" in str(recorder.OtherClockError(6.6, 13.2, simulated=False))
 
 
 def test_simulated_time_that_never_comes_ends_the_wait(tmp_path, pretender):
@@ -425,7 +491,7 @@ def test_xacro_arguments_of_a_file_that_is_no_xacro_are_refused(tmp_path, domain
     description.write_text(ROBOT)
     code, error = run_recorder(tmp_path, robot_description=description, xacro_arguments="n:=foot")
     assert code == 1
-    assert "parameter 'xacro_arguments'" in error
+    assert "'n' is not declared" in error
 
 
 def test_states_are_asked_for_as_reliably_as_they_are_offered(tmp_path, pretender):

@@ -128,6 +128,42 @@ def test_models_that_nobody_holds_are_freed(model: DynamicsModel) -> None:
     assert gone() is None
 
 
+def test_a_result_that_anything_holds_is_never_written_again(model: DynamicsModel) -> None:
+    """Compiled functions use arrays again that nobody holds; views, slices and buffers hold them."""
+    states = np.random.default_rng(0).normal(size=(40, 2))
+    expected = model.gravity(states)
+    held: list[Any] = []
+    for k, q in enumerate(states):
+        result = model.gravity(q)
+        held.append((result, result[:1], result.view(), memoryview(result), {"a": result})[k % 5])
+    del result
+    for k, (kept, right) in enumerate(zip(held, expected, strict=True)):
+        found = np.asarray(kept["a"] if isinstance(kept, dict) else kept)
+        np.testing.assert_allclose(found, right[: len(found)], rtol=1e-14, err_msg=str(k))
+
+
+@pytest.mark.skipif(compiler() is None, reason="no C compiler on this machine")
+def test_an_array_that_was_changed_and_dropped_is_not_a_result_again(unchanged: Path) -> None:
+    model = load_model(unchanged, backend="c")
+    q = np.array([0.1, 0.2])
+    expected = model.gravity(q).copy()
+    for spoil in ("shape", "dtype", "frozen", "short"):
+        for result in [model.gravity(q) for _ in range(3)]:
+            if spoil == "shape":
+                result.shape = (2, 1)
+            elif spoil == "dtype":
+                result.dtype = np.int64  # type: ignore[misc]
+            elif spoil == "frozen":
+                result.flags.writeable = False
+            else:
+                result.resize(1, refcheck=False)
+        del result
+        for _ in range(4):
+            found = model.gravity(q)
+            assert (found.dtype, found.shape, found.flags.writeable) == (np.float64, (2,), True)
+            np.testing.assert_array_equal(found, expected)
+
+
 class Shadow(np.ndarray):
     """A subclass, as users of units and of tables have."""
 

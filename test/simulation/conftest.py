@@ -33,6 +33,9 @@ class UncoupledArm:
     def bias(self, q: Any, qd: Any) -> Any:
         return np.array(self.load)
 
+    def gravity(self, q: Any) -> Any:
+        return np.array(self.load)
+
     def energy(self, q: Any, qd: Any) -> Energy:
         kinetic = 0.5 * float(qd @ self.mass_matrix(q) @ qd)
         return Energy(kinetic, float(np.dot(self.load, q)))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators
-from kane_dynamics_ros.simulation.engine import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationError
 
 Arm = Callable[..., Any]
 H = 1e-3  # [s]
@@ -37,7 +37,7 @@ def test_a_limit_of_0_means_unknown(uncoupled_arm: Arm) -> None:
 
 def test_limits_can_be_given(uncoupled_arm: Arm) -> None:
     assert respond(drive(uncoupled_arm([1.0], effort=2.0), effort_limits=(None,)), 5.0, 1) == [5.0]
-    with pytest.raises(SimulationOptionError) as caught:
+    with pytest.raises(SimulationError) as caught:
         drive(uncoupled_arm([1.0]), effort_limits=(1.0, 2.0))
     assert (
         str(caught.value) == "simulation option actuator.effort_limits: found [1.0, 2.0]; allowed: 1 values"
@@ -71,6 +71,6 @@ def test_ripple_is_a_sine_of_the_position(uncoupled_arm: Arm) -> None:
 
 
 def test_a_negative_coefficient_is_refused() -> None:
-    with pytest.raises(SimulationOptionError) as caught:
+    with pytest.raises(SimulationError) as caught:
         ActuatorOptions(delay=-1.0)
     assert str(caught.value) == "simulation option actuator.delay: found -1.0; allowed: finite and >= 0"

@@ -16,7 +16,7 @@ from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.simulation.contact import ConstantWrench, Hand, Wall, parse_contact
-from kane_dynamics_ros.simulation.engine import SimulationOptionError, TipMotion
+from kane_dynamics_ros.simulation.engine import SimulationError, TipMotion
 from kane_dynamics_ros.simulation.faults import Fault, parse_fault
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
@@ -187,12 +187,12 @@ def test_the_text_of_a_contact_reads_back() -> None:
     ],
 )
 def test_a_contact_that_makes_no_sense_is_refused(text: str) -> None:
-    with pytest.raises(SimulationOptionError):
+    with pytest.raises(SimulationError):
         parse_fault(text)
 
 
 def test_a_contact_needs_its_law_and_no_other_fault_takes_one() -> None:
-    with pytest.raises(SimulationOptionError):
+    with pytest.raises(SimulationError):
         Fault("contact")
-    with pytest.raises(SimulationOptionError):
+    with pytest.raises(SimulationError):
         Fault("dropout", contact=parse_contact("hand force=1,0,0"))

@@ -9,7 +9,7 @@ import pytest
 
 from kane_dynamics_ros.errors import UnknownJointError
 from kane_dynamics_ros.simulation.contact import CONTACT_FORM
-from kane_dynamics_ros.simulation.engine import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationError
 from kane_dynamics_ros.simulation.faults import Fault, Faults, parse_fault
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
@@ -140,7 +140,7 @@ def test_faults_are_read_from_text(text: str, expected: Fault) -> None:
     ],
 )
 def test_a_fault_that_makes_no_sense_is_refused(text: str, message: str) -> None:
-    with pytest.raises(SimulationOptionError) as caught:
+    with pytest.raises(SimulationError) as caught:
         parse_fault(text)
     assert str(caught.value) == f"simulation option {message}"
 

@@ -8,7 +8,7 @@ import pytest
 
 from kane_dynamics_ros.errors import NonFiniteError
 from kane_dynamics_ros.simulation.actuators import InnerLoop
-from kane_dynamics_ros.simulation.engine import CommandLengthError, SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationError
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
 
@@ -41,7 +41,7 @@ def test_the_brakes_hold_the_arm_until_the_first_command(uncoupled_arm: Arm) -> 
 @pytest.mark.parametrize(
     ("command", "error", "message"),
     [
-        ([1.0], CommandLengthError, "command: found shape (1,); allowed: one value per joint, (2,)"),
+        ([1.0], SimulationError, "command: found shape (1,); allowed: one value per joint, (2,)"),
         (
             [1.0, np.nan],
             NonFiniteError,
@@ -72,6 +72,20 @@ def test_silence_holds_releases_or_brakes(uncoupled_arm: Arm, on_silence: Any, v
     for _ in range(200):  # 1 rad/s^2 for 0.2 s, or for the 0.1 s before the timeout
         hardware.step()
     np.testing.assert_allclose(hardware.read().velocity, [velocity], atol=1e-12)
+
+
+@pytest.mark.parametrize(("on_silence", "acceleration"), [("gravity", 0.0), ("release", -5.0)])
+def test_gravity_on_silence_carries_the_arm(uncoupled_arm: Arm, on_silence: Any, acceleration: float) -> None:
+    """Commanded 6 N m against a load of 5 for 0.1 s, then silent for 0.2 s; inertia 1 kg m^2."""
+    arm = uncoupled_arm([1.0], load=[5.0])
+    options = HardwareOptions(command_timeout=0.1, on_silence=on_silence)
+    hardware = SimulatedHardware(Plant(arm), options, gravity=lambda q: arm.bias(q, 0.0 * q))
+    hardware.write(np.array([6.0]))
+    for _ in range(300):
+        hardware.step()
+    np.testing.assert_allclose(hardware.read().velocity, [0.1 + 0.2 * acceleration], rtol=1e-9)
+    with pytest.raises(SimulationError):
+        SimulatedHardware(Plant(arm), HardwareOptions(on_silence="gravity"))
 
 
 def test_a_new_command_ends_the_silence(uncoupled_arm: Arm) -> None:
@@ -124,10 +138,10 @@ def test_a_position_loop_arrives_exactly_without_friction(uncoupled_arm: Arm) ->
     ("options", "message"),
     [
         ({"command_timeout": -1.0}, "command_timeout: found -1.0; allowed: finite and >= 0"),
-        ({"on_silence": "pray"}, "on_silence: found 'pray'; allowed: hold, release, brake"),
+        ({"on_silence": "pray"}, "on_silence: found 'pray'; allowed: hold, release, gravity, brake"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(SimulationOptionError) as caught:
+    with pytest.raises(SimulationError) as caught:
         HardwareOptions(**options)
     assert str(caught.value) == f"simulation option {message}"

@@ -9,7 +9,7 @@ import pytest
 
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.share import share_directory
-from kane_dynamics_ros.simulation.engine import Engine, EngineError, SimulationDivergedError
+from kane_dynamics_ros.simulation.engine import Engine, SimulationDivergedError, SimulationError
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.mujoco_engine import MujocoEngine
@@ -151,7 +151,7 @@ def test_other_joints_are_fixed_and_geometry_is_not_read() -> None:
     ],
 )
 def test_a_urdf_that_does_not_fit_is_refused(urdf: str, message: str) -> None:
-    with pytest.raises(EngineError) as caught:
+    with pytest.raises(SimulationError) as caught:
         MujocoEngine(urdf, MODEL)
     assert str(caught.value) == message
 
@@ -166,7 +166,7 @@ def test_without_mujoco_the_message_says_how_to_install_it(monkeypatch: pytest.M
         return real(name, *arguments, **keywords)
 
     monkeypatch.setattr("importlib.import_module", refuse)
-    with pytest.raises(EngineError) as caught:
+    with pytest.raises(SimulationError) as caught:
         MujocoEngine(URDF, MODEL)
     assert str(caught.value) == (
         "engine mujoco: the mujoco package is not installed; pip install '.[mujoco]' in a checkout, or use "

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.errors import SingularMassMatrixError
-from kane_dynamics_ros.simulation.engine import SimulationDivergedError, SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationDivergedError, SimulationError
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 
@@ -142,6 +142,6 @@ def test_a_diverging_arm_says_where_and_what_to_do(uncoupled_arm: Arm) -> None:
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: dict[str, float], message: str) -> None:
-    with pytest.raises(SimulationOptionError) as caught:
+    with pytest.raises(SimulationError) as caught:
         PlantOptions(**options)  # type: ignore[arg-type]
     assert str(caught.value) == message

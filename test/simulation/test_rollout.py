@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.simulation.engine import SimulationOptionError
+from kane_dynamics_ros.simulation.engine import SimulationError
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
 from kane_dynamics_ros.simulation.rollout import simulate
@@ -46,7 +46,7 @@ def test_commands_can_come_at_a_slower_rate(uncoupled_arm: Arm) -> None:
 
 @pytest.mark.parametrize("rate", [300.0, 3000.0])
 def test_a_rate_that_does_not_divide_the_step_rate_is_refused(uncoupled_arm: Arm, rate: float) -> None:
-    with pytest.raises(SimulationOptionError) as caught:
+    with pytest.raises(SimulationError) as caught:
         simulate(uncoupled_arm([1.0]), pd, at_rest, 0.1, control_rate=rate)
     assert str(caught.value) == (
         f"simulation option control_rate: found {rate}; allowed: 1000 Hz divided by a whole number"

@@ -29,7 +29,7 @@ from kane_dynamics_ros.cli.demo.tracking import (
     write_errors,
 )
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
-from kane_dynamics_ros.files import ForeignFileError, claim_files, write_file
+from kane_dynamics_ros.files import claim_files, foreign_file, write_file
 from kane_dynamics_ros.replay.playback import playback_of_bag
 from kane_dynamics_ros.runtime import DynamicsModel, initial_positions, load_model
 from kane_dynamics_ros.viewing.page import page
@@ -74,7 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the three controllers and show how they track; 1 when one is worse than it must be."""
     check_ros()
-    signal.signal(signal.SIGTERM, end_by_signal)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
+            signal.signal(number, end_by_signal)
     output: Path = arguments.output
     claim_folder(output)
     model = load_model(MODEL)
@@ -108,7 +110,7 @@ def claim_folder(output: Path) -> None:
     for folder in folders:
         for path in sorted(folder.rglob("*")):
             if not any(path.relative_to(folder).match(pattern) for pattern in OF_A_CONTROLLER):
-                raise ForeignFileError(path, "demo")
+                raise foreign_file(path, "demo")
 
 
 def end_by_signal(number: int, _: object) -> NoReturn:

@@ -26,20 +26,13 @@ LOG_TAIL = 15  # lines shown of a node that failed
 NodeParameters = Mapping[str, bool | float | str | list[float]]  # of a ROS node
 
 
-class NodeFailedError(KaneDynamicsError):
-    """A node of the demonstration ended when it should not, or with an error."""
+class DemonstrationError(KaneDynamicsError):
+    """The demonstration cannot go on.
 
-    def __init__(self, node: str, code: int, log: Path) -> None:
-        self.node, self.exit_code, self.log = node, code, log
-        tail = "\n".join(log.read_text(encoding="utf-8", errors="replace").splitlines()[-LOG_TAIL:])
-        super().__init__(f"{node} ended with exit code {code}; its log {log} closes with:\n{tail}")
-
-
-class DemonstrationStoppedError(KaneDynamicsError):
-    """A foreign node is on the demonstration's domain: commands could reach a robot of its owner."""
-
-    def __init__(self, found: str) -> None:
-        super().__init__(f"the demonstration stops: {found}")
+    Codes: ``node_failed``, a node ended when it should not, or with an error (``node``, ``exit_code``,
+    ``log``); ``foreign_node``, one is on its domain, and commands could reach a robot of its owner; of the
+    recording (``bag``), ``too_short`` and ``no_trajectory``.
+    """
 
 
 class NodeProcess(NamedTuple):
@@ -55,9 +48,18 @@ class NodeProcess(NamedTuple):
 
     def error(self) -> KaneDynamicsError:
         """Why it ended, as an error."""
-        if self.name == GUARD and self.process.wait() == GUARD_TRIPPED:
-            return DemonstrationStoppedError(last_line(self.log).removeprefix("error: "))
-        return NodeFailedError(self.name, self.process.wait(), self.log)
+        code = self.process.wait()
+        if self.name == GUARD and code == GUARD_TRIPPED:
+            found = last_line(self.log).removeprefix("error: ")
+            return DemonstrationError(f"the demonstration stops: {found}", "foreign_node")
+        tail = "\n".join(self.log.read_text("utf-8", errors="replace").splitlines()[-LOG_TAIL:])
+        return DemonstrationError(
+            f"{self.name} ended with exit code {code}; its log {self.log} closes with:\n{tail}",
+            "node_failed",
+            node=self.name,
+            exit_code=code,
+            log=self.log,
+        )
 
 
 def last_line(log: Path) -> str:
@@ -76,24 +78,27 @@ def node_command(name: str, parameters: NodeParameters, namespace: str) -> list[
     """The command line that runs ``kane_dynamics_ros.nodes.NAME`` with ROS parameters in a namespace."""
     settings = [word for key, value in parameters.items() for word in ("-p", f"{key}:={json.dumps(value)}")]
     own = [word for topic in GLOBAL_TOPICS for word in ("-r", f"{topic}:={namespace}{topic}")]
-    command = module_command(f"kane_dynamics_ros.nodes.{name}", "--ros-args", quietly=True)
+    command = module_command(f"kane_dynamics_ros.nodes.{name}", "--ros-args", quietly=True, bound=True)
     return [*command, "-r", f"__ns:={namespace}", *own, *settings]
 
 
 def guard_command(namespace: str) -> list[str]:
     """The command line of a process that ends as soon as a node outside the namespace is on the domain."""
-    return module_command("kane_dynamics_ros.nodes.domain", "--guard", namespace, quietly=True)
+    return module_command("kane_dynamics_ros.nodes.domain", "--guard", namespace, quietly=True, bound=True)
 
 
 @contextmanager
 def running(
     name: str, command: Sequence[str], environment: Mapping[str, str], logs: Path
 ) -> Iterator[NodeProcess]:
-    """Run one node; on leaving, interrupt it as Ctrl-C does, and kill it when that does not help."""
+    """Run one node; on leaving, interrupt it as Ctrl-C does, and kill it when that does not help.
+
+    It is bound to this process (``module_command``), which may be killed.
+    """
     log = logs / f"{name}.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            list(command), env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            list(command), env=environment, stdin=subprocess.PIPE, stdout=output, stderr=subprocess.STDOUT
         )
     try:
         yield NodeProcess(name, process, log)
@@ -109,6 +114,8 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 def wait_for(worker: NodeProcess, while_running: Sequence[NodeProcess]) -> None:

@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from rosbags.highlevel import AnyReader
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.cli.demo.processes import DemonstrationError
 from kane_dynamics_ros.control.validation import NANOSECOND, SECOND_NS, RequestPoint, TrajectoryRequest
-from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.recording import read_recording
 
 DURATION = 8.0  # T [s]
@@ -34,25 +34,6 @@ RMS_LIMIT = 2e-3  # [rad] computed torque, every joint
 GAIN_OF_FEEDFORWARD = 10.0  # PD alone over PD with feedforward, RMS
 LOADED_JOINTS = (1, 2)  # joints 2 and 3, which carry the arm's weight
 UNIT = "[mrad]"
-
-
-class RecordingTooShortError(KaneDynamicsError):
-    """Too little came over the network to say anything."""
-
-    def __init__(self, bag: Path, found: int) -> None:
-        self.bag, self.found = bag, found
-        super().__init__(
-            f"{bag}: {found} joint states during the motion; at least {FEWEST_STATES} are needed; see the "
-            "nodes' logs beside it, and whether the machine is too busy"
-        )
-
-
-class TrajectoryNotRecordedError(KaneDynamicsError):
-    """The trajectory itself is not in the bag, so that its start is not known."""
-
-    def __init__(self, bag: Path) -> None:
-        self.bag = bag
-        super().__init__(f"{bag}: no trajectory was recorded; see the nodes' logs beside it")
 
 
 # The motion
@@ -143,7 +124,12 @@ def read_run(bag: Path, joint_names: tuple[str, ...], start_position: Array) -> 
     times = NANOSECOND * (states.stamps - start_of_motion(bag)).astype(np.float64)
     during = (times >= 0.0) & (times <= DURATION)
     if during.sum() < FEWEST_STATES:
-        raise RecordingTooShortError(bag, int(during.sum()))
+        raise DemonstrationError(
+            f"{bag}: {during.sum()} joint states during the motion; at least {FEWEST_STATES} are needed; see "
+            "the nodes' logs beside it, and whether the machine is too busy",
+            "too_short",
+            bag=bag,
+        )
     wanted = reference(times[during], start_position).q
     return RecordedRun(times[during], states.position[during], wanted, states.effort[during])
 
@@ -154,7 +140,9 @@ def start_of_motion(bag: Path) -> int:
         connections = [c for c in reader.connections if c.topic.endswith("joint_trajectory")]
         first = next(iter(reader.messages(connections)), None) if connections else None
         if first is None:
-            raise TrajectoryNotRecordedError(bag)
+            raise DemonstrationError(
+                f"{bag}: no trajectory was recorded; see the nodes' logs beside it", "no_trajectory", bag=bag
+            )
         connection, _, data = first
         message: Any = reader.deserialize(data, connection.msgtype)
     return int(message.header.stamp.sec) * SECOND_NS + int(message.header.stamp.nanosec)

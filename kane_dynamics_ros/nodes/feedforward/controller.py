@@ -38,7 +38,7 @@ from kane_dynamics_ros.nodes.messages import (
     publisher_events,
     set_nanoseconds,
 )
-from kane_dynamics_ros.nodes.parameters import RosParameterError, Values
+from kane_dynamics_ros.nodes.parameters import Values, wrong_parameter
 from kane_dynamics_ros.runtime import DynamicsModel
 
 TERM_NAMES = (*Efforts._fields, "limits")
@@ -252,7 +252,7 @@ class Controller:
                 f"{found.kd:.3g} 1/s joint {self.model.joint_names[found.joint]!r} would swing up; at "
                 f"{kp:.3g} and {kd:.3g} it just does not"
             )
-            raise RosParameterError(name, values[name], allowed)
+            raise wrong_parameter(name, values[name], allowed)
 
     def apply(self, values: Values, settings: LoopSettings) -> None:
         """Use other parameter values from the next state on."""

@@ -18,7 +18,7 @@ from kane_dynamics_ros.control.observer import ObserverSettings, Thresholds, def
 from kane_dynamics_ros.control.states import FAULT_KINDS, Safety
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.friction import BEYOND, Beyond
-from kane_dynamics_ros.nodes.parameters import Declaration, RosParameterError, Values, declarations, per_joint
+from kane_dynamics_ros.nodes.parameters import Declaration, Values, declarations, per_joint, wrong_parameter
 from kane_dynamics_ros.runtime import DynamicsModel, Payload
 
 TABLE = declarations(Path(__file__).with_name("parameters.yaml"))
@@ -153,5 +153,5 @@ def _given(values: Values, name: str, n: int, default: Any) -> Any:
 
 def _of_length(name: str, value: list[float], length: int) -> Any:
     if len(value) != length:
-        raise RosParameterError(name, value, f"a list of {length} numbers")
+        raise wrong_parameter(name, value, f"a list of {length} numbers")
     return tuple(value)

@@ -17,7 +17,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import set_nanoseconds
-from kane_dynamics_ros.nodes.parameters import RosParameterError
+from kane_dynamics_ros.nodes.parameters import wrong_parameter
 from kane_dynamics_ros.text import counted
 
 CATCH_UP_NS = 50_000_000  # [ns] a delay up to this long is made up for
@@ -51,7 +51,7 @@ class SimulationTime(ABC):
     def pause(self, wanted: bool) -> None:
         """Stand still, or go on. Raises ``RosParameterError`` where time cannot stand still."""
         if wanted:
-            raise RosParameterError("time.paused", wanted, "false, unless time.mode is lock_step")
+            raise wrong_parameter("time.paused", wanted, "false, unless time.mode is lock_step")
 
     @abstractmethod
     def lost(self) -> str:
@@ -151,19 +151,20 @@ class ScaledTime(SimulationTime):
 class LockStep:
     """Decides from the moments [ns of a monotonic clock] of states, commands and ticks.
 
-    Until the first command ever, an unanswered state is repeated each second: the controller may not be up
-    yet. Its repetitions may all be answered, so the commands of the first ``settle`` after the first one are
-    taken as answers to the same state. Later an unanswered state is waited for without end where ``timeout``
-    is 0: then the outcome does not depend on the machine's speed. Otherwise it is given up after ``timeout``
-    and the arm advances under the command before; such runs are not repeatable, so they are counted in
-    ``timeouts``. A state in which a fault is reported may stay unanswered, and is given up after a
+    An unanswered state is repeated each second: the controller may not be up yet, or have been deactivated or
+    restarted. The repetitions may all be answered, so the commands of the first ``settle`` after the first
+    one are taken as answers to the same state. It is waited for without end where ``timeout`` is 0: then the
+    outcome does not depend on the machine's speed. Otherwise it is given up after ``timeout``, once there was
+    a command ever, and the arm advances under the command before; such runs are not repeatable, so they are
+    counted in ``timeouts``. A state in which a fault is reported may stay unanswered, and is given up after a
     second. While paused, nothing advances, and the state is repeated for those who come late; an answer that
     came meanwhile counts afterwards.
     """
 
     def __init__(self, timeout: int, settle: int) -> None:
         self._timeout, self._settle = timeout, settle
-        self._since = 0
+        self._since = 0  # when the state was due
+        self._sent = 0  # and when it went out last
         self._repeated = self._started = self._faulty = False
         self._settled_at: int | None = None
         self._answered = False
@@ -172,14 +173,14 @@ class LockStep:
 
     def reported(self, now: int, sent: bool, faulty: bool = False) -> None:
         """A new state was due; ``sent`` False when a fault suppressed it, so that no answer will come."""
-        self._since, self._settled_at = now, None if sent else now
+        self._since, self._sent, self._settled_at = now, now, None if sent else now
         self._answered, self._faulty, self._repeated = False, faulty, False
 
     def commanded(self, now: int) -> Decision:
         """A command came: advance, or wait for the answers to a repeated state to run dry."""
-        first, self._started = not self._started, True
-        if first and self._repeated:
+        if self._repeated and not self._answered:
             self._settled_at = now + self._settle
+        self._started = True
         self._answered = True
         return "wait" if self._settled_at is not None or self._paused_at is not None else "advance"
 
@@ -188,22 +189,22 @@ class LockStep:
         if self._paused_at is not None:
             if now - self._paused_at >= LONGEST_PAUSE_NS:  # the process that paused it has died
                 return self.resume(now)
-            if now - self._since < PAUSED_REPEAT_NS:
-                return "wait"
-            self._since, self._repeated = now, True
-            return "repeat"
+            return self._repeat_after(PAUSED_REPEAT_NS, now)
         if self._settled_at is not None:
             return "advance" if now >= self._settled_at else "wait"
-        longest = REPEAT_NS if not self._started or (self._faulty and not self._timeout) else self._timeout
-        if not longest or now - self._since < longest:
+        if not self._started or not (self._timeout or self._faulty):
+            return self._repeat_after(REPEAT_NS, now)
+        if now - self._since < (self._timeout or REPEAT_NS):
             return "wait"
-        self._since = now
-        if not self._started:
-            self._repeated = True
-            return "repeat"
         if not self._faulty:
             self.timeouts += 1
         return "advance"
+
+    def _repeat_after(self, longest: int, now: int) -> Decision:
+        if now - self._sent < longest:
+            return "wait"
+        self._sent, self._repeated = now, True
+        return "repeat"
 
     def waiting(self, now: int) -> int:
         """How long an answer has been waited for [ns]; 0 while none is, or before the first one."""

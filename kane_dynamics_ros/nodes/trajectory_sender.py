@@ -1,0 +1,137 @@
+"""Send one trajectory to the node that listens, and tell what becomes of it.
+
+``kane_dynamics send`` runs this as a process. It waits for a subscriber of ``joint_trajectory``, sends, and
+prints each state that the controller reports on ``feedforward_node/trajectory_status``. Exit codes: 0, the
+trajectory is finished, or was sent to a subscriber that does not tell; 1, it was refused or dropped, or the
+controller has gone; 2, nobody listens.
+"""
+
+import argparse
+import sys
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.duration import Duration
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from trajectory_msgs.msg import JointTrajectory
+
+from kane_dynamics_ros.control.trajectory_file import read_trajectory
+from kane_dynamics_ros.control.validation import TrajectoryRequest
+from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.nodes.messages import STATUS_QOS, TRAJECTORY_QOS, trajectory_from
+from kane_dynamics_ros.nodes.process import StopRequest
+
+STATUS = "feedforward_node/trajectory_status"
+GRACE = 2.0  # [s] for a controller to be discovered as one that tells, and without it before it has gone
+PERIOD = 0.05  # [s] between looks
+INTERRUPTED = 130  # 128 + SIGINT, as shells report it
+
+
+class SendError(KaneDynamicsError):
+    """A trajectory could not be sent; code ``no_subscriber``."""
+
+
+class TrajectorySender:
+    """One trajectory on its way; ``wait`` spins the node once and says whether to go on."""
+
+    def __init__(self, node: Node, request: TrajectoryRequest, wait: Callable[[], bool]) -> None:
+        self._node, self._wait = node, wait
+        self._label = f"kane_dynamics send {uuid.uuid4()}"  # by which the controller's reports are ours
+        self._message = trajectory_from(request, self._label)
+        self._news: deque[tuple[str, str]] = deque()
+        self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", TRAJECTORY_QOS)
+        node.create_subscription(DiagnosticStatus, STATUS, self._take, STATUS_QOS)
+
+    def run(self, timeout: float) -> int:
+        """Send and follow; the exit code. ``timeout`` [s] is for the subscriber and its first answer.
+
+        Raises ``SendError``.
+        """
+        topic = self._publisher.topic_name
+        if not self._until(lambda: self._publisher.get_subscription_count() > 0, timeout):
+            raise SendError(
+                f"nobody listens on {topic} after {timeout:g} s; start the controller first, with the same "
+                "ROS_DOMAIN_ID and namespace (--namespace)",
+                "no_subscriber",
+            )
+        tells = self._until(self._somebody_tells, GRACE)
+        self._publisher.publish(self._message)
+        if not tells:
+            self._publisher.wait_for_all_acked(Duration(seconds=timeout))
+            print(f"sent on {topic}; its subscriber does not tell on {STATUS} what becomes of it")
+            return 0
+        print(f"sent on {topic}", flush=True)
+        return self._follow(timeout)
+
+    def _follow(self, timeout: float) -> int:
+        """Print what the controller reports until the trajectory has ended."""
+        answered = self._until(lambda: bool(self._news), timeout)
+        while answered:
+            while self._news:
+                state, reason = self._news.popleft()
+                print(f"{state}: {reason}", flush=True)
+                if state != "accepted":
+                    return 0 if state == "finished" else 1
+            if not self._somebody_tells() and not self._until(self._somebody_tells, GRACE):
+                break
+            if not self._wait():
+                return INTERRUPTED
+        what = "the controller has gone" if answered else f"the controller did not answer in {timeout:g} s"
+        print(f"{what}; what became of the trajectory is not known", file=sys.stderr)
+        return 1
+
+    def _until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Wait until something holds, at most so long; whether it does."""
+        end = time.monotonic() + seconds
+        while not holds() and time.monotonic() < end and self._wait():
+            pass
+        return holds()
+
+    def _somebody_tells(self) -> bool:
+        return self._node.count_publishers(STATUS) > 0
+
+    def _take(self, message: DiagnosticStatus) -> None:
+        values = {pair.key: pair.value for pair in message.values}
+        if values.get("frame_id") == self._label:
+            self._news.append((values.get("state", ""), values.get("reason", "")))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The process; its exit code."""
+    parser = argparse.ArgumentParser(prog="kane_dynamics send", description=__doc__)
+    parser.add_argument("trajectory", type=Path)
+    parser.add_argument("--namespace", default="")
+    parser.add_argument("--timeout", type=float, default=20.0)
+    chosen = parser.parse_args(arguments)
+    stop = StopRequest()
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
+    node = Node("trajectory_sender", namespace=chosen.namespace, start_parameter_services=False)
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+
+    def wait() -> bool:
+        executor.spin_once(timeout_sec=PERIOD)
+        return not stop.made
+
+    try:
+        return TrajectorySender(node, read_trajectory(chosen.trajectory), wait).run(chosen.timeout)
+    except KaneDynamicsError as error:
+        if stop.made:
+            return INTERRUPTED
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    finally:
+        executor.shutdown()
+        node.destroy_node()
+        rclpy.shutdown()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
