@@ -21,7 +21,7 @@ def lead(arm):
     return Q + LED[-1] * FIRST
 
 
-@pytest.mark.parametrize(("before", "after"), product(MODES, MODES))
+@pytest.mark.parametrize(("before", "after"), list(product(MODES, MODES)))
 def test_a_mode_that_is_entered_never_pulls_the_arm_to_where_it_was(before, after):
     arm = Arm(mode=before)
     arm.step()

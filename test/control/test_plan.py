@@ -235,7 +235,7 @@ def test_velocity_and_acceleration_are_the_derivatives_of_position_along_the_who
                 np.testing.assert_allclose(here[2], (after[1] - before[1]) / (2.0 * h), atol=1e-4)
 
 
-@pytest.mark.parametrize("name", set(PLANS) - {"turned", "turned, at once"})
+@pytest.mark.parametrize("name", [name for name in PLANS if not name.startswith("turned")])
 def test_the_reference_never_steps(name):
     """No faster than its own velocity between any two times a millisecond apart."""
     plan = PLANS[name]
