@@ -32,7 +32,7 @@ from kane_dynamics_ros.runtime import JointInfo
 
 STOP_KNOTS = 17  # at which a motion that comes to rest is evaluated
 REST_TIME = 0.5  # [s] in which joints that a trajectory does not name come to rest
-BLEND_TIME = 0.2  # [s] over which a start beside the reference fades into the trajectory
+BLEND_TIME = 0.2  # [s] in which a start beside the reference fades into the trajectory
 NO_DIFFERENCE = 1e-9  # [rad or m, and per second] rounding of times in nanoseconds
 
 
@@ -179,9 +179,9 @@ def joined(plan: Plan, prepared: Prepared, joints: Sequence[JointInfo], start_ns
     """The plan that goes on to a trajectory from ``start_ns`` on. Raises ``TrajectoryError``, "already_past".
 
     The reference never steps. The new motion begins at the running plan's position, with its velocity and
-    acceleration where the first point carries them. Where the first point is due at once, what lies between
-    it and the reference fades within ``BLEND_TIME``. Joints that the trajectory does not name come to rest on
-    the way they are on, within ``REST_TIME``.
+    acceleration where the first point carries them. Where the first point is due at once, the motion is the
+    trajectory's own, and what lies between its position and the reference fades within ``BLEND_TIME``.
+    Joints that the trajectory does not name come to rest on the way they are on, within ``REST_TIME``.
     """
     points, from_ns = prepared.waypoints, max(start_ns, now_ns)
     arrivals = points.times_ns + start_ns
@@ -201,10 +201,9 @@ def joined(plan: Plan, prepared: Prepared, joints: Sequence[JointInfo], start_ns
     before = _needed_until(plan, now_ns, from_ns)
     step = np.zeros(len(joints))
     if arrivals[first] == from_ns:
-        difference = begin - at_first
-        step = difference[0]
-        if np.nanmax(np.abs(difference)) > NO_DIFFERENCE:
-            offset = _fading(difference, from_ns, offset)
+        step = begin[0] - at_first[0]
+        if np.abs(step).max() > NO_DIFFERENCE:
+            offset = _fading(step, from_ns, offset)
     else:
         duration = np.array([(int(arrivals[first]) - from_ns) * NANOSECOND])
         ends = np.stack((begin, at_first), axis=1)
@@ -232,10 +231,10 @@ def _offset(
     return Spline(np.array([from_ns]), constant(added)[np.newaxis]) if added.any() else None
 
 
-def _fading(difference: Array, from_ns: int, offset: Spline | None) -> Spline:
-    """``difference`` (3, n), of which NaN does not matter, going to 0 within ``BLEND_TIME``."""
-    ends = np.stack((difference, np.where(np.isnan(difference), np.nan, 0.0)), axis=1)
-    fade = segments(ends[0], ends[1], ends[2], np.array([BLEND_TIME]))
+def _fading(step: Array, from_ns: int, offset: Spline | None) -> Spline:
+    """Positions ``step`` (n,) that go to 0 within ``BLEND_TIME``, from rest to rest."""
+    q, rest = np.stack((step, np.zeros_like(step))), np.zeros((2, len(step)))
+    fade = segments(q, rest, rest, np.array([BLEND_TIME]))
     starts = np.array([from_ns, from_ns + round(BLEND_TIME / NANOSECOND)])
     return Spline(starts, np.concatenate((fade, np.zeros_like(fade))), offset)
 

@@ -47,18 +47,20 @@ def test_the_move_to_the_first_point_starts_at_the_present_reference():
 def test_a_first_point_at_time_zero_starts_the_motion_at_once_without_a_step():  # field report 87
     points = point(0.0, (0.5, 0.5), (0.3, 0.0)), point(1.0, (1.5, 0.5), (0.0, 0.0))
     plan = follow(*points)
-    np.testing.assert_allclose(at(plan, 0.0)[:2], [START, [0.0, 0.0]], atol=ROUNDING)
+    np.testing.assert_allclose(at(plan, 0.0)[:2], [START, [0.3, 0.0]], atol=ROUNDING)
     for time in (0.2, 0.6, 0.999):  # after 0.2 s nothing is left of the difference
         expected = closed_form.cubic(time, 1.0, 0.5, 0.3, 1.5, 0.0)
         assert at(plan, time)[:, 0] == pytest.approx(expected, abs=ROUNDING)
-    fade = closed_form.cubic(0.05, 0.2, START[0] - 0.5, -0.3, 0.0, 0.0)
+    fade = closed_form.quintic(0.05, 0.2, (START[0] - 0.5, 0.0, 0.0), (0.0, 0.0, 0.0))
     expected = np.add(closed_form.cubic(0.05, 1.0, 0.5, 0.3, 1.5, 0.0), fade)
     assert at(plan, 0.05)[:, 0] == pytest.approx(expected, abs=ROUNDING)
 
 
 def test_a_first_point_at_time_zero_where_the_reference_is_begins_the_motion_itself():
-    plan = follow(point(0.0, tuple(START), (0.0, 0.0)), point(1.0, (1.5, 0.5), (0.0, 0.0)))
-    expected = closed_form.cubic(0.05, 1.0, START[0], 0.0, 1.5, 0.0)
+    plan = follow(
+        point(0.0, tuple(START), (0.0, 0.0), (2.0, 0.0)), point(1.0, (1.5, 0.5), (0.0, 0.0), (0.0, 0.0))
+    )
+    expected = closed_form.quintic(0.05, 1.0, (START[0], 0.0, 2.0), (1.5, 0.0, 0.0))
     assert at(plan, 0.05)[:, 0] == pytest.approx(expected, abs=ROUNDING)
     assert plan.end_ns == NOW + SECOND
 
