@@ -41,10 +41,9 @@ def test_the_manipulator_with_its_wrist_locked_is_the_papers(capsys):
 
 def test_longer_chains_say_first_that_it_may_take_long(capsys):
     _, error = inspect(capsys, str(URDF / "manipulator_5dof.urdf"), "--equations")
-    assert error == (
-        "deriving the equations of 5 coordinates in symbols: seconds where axes are parallel or at right "
-        "angles, many minutes in general; --lock or --tip make the chain shorter\n"
-    )
+    first = error.splitlines()[0]  # its progress follows
+    assert "5 coordinates" in first
+    assert "many minutes in general" in first
 
 
 def test_other_forms_are_refused(capsys):
