@@ -15,6 +15,7 @@ from kane_dynamics_ros.cli.arguments import (
     positive_number,
     report_folders,
 )
+from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.contact.calibration import calibrated, observed, parameters_text
 from kane_dynamics_ros.contact.events import find_contacts
 from kane_dynamics_ros.contact.report import calibration_lines, collision_lines, contact_lines, write_report
@@ -25,7 +26,7 @@ from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.jobs import find_bags
 from kane_dynamics_ros.replay.motion import estimate
-from kane_dynamics_ros.replay.recording import Recording, read_recording, read_renamings
+from kane_dynamics_ros.replay.recording import Recording, check_units, read_recording, read_renamings
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.text import named
 
@@ -68,19 +69,26 @@ def run(arguments: argparse.Namespace) -> int:
     renamings = read_renamings(arguments.rename)
     damaged, recordings = False, []
     for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True):
-        recording = read_recording(bag, model.joint_names, arguments.topic, renamings=renamings)
+        with Progress() as progress:
+            progress.doing("reading the bag")
+            recording = read_recording(bag, model.joint_names, arguments.topic, renamings=renamings)
+            states = recording.states
+            check_units(bag, recording.topic, states.position, model.joints)
+            progress.doing("looking for contacts")
+            if arguments.calibrate:
+                _require_signals(recording, states.position, states.effort)
+                recordings.append(recording)
+                lines = []
+            elif arguments.thresholds is not None:
+                settings = read_thresholds(arguments.thresholds, model)
+                lines = collision_lines(bag, observed(states, settings)[1], model)
+            else:
+                lines = _contacts(arguments, recording, model, rate, folder)
         damaged |= bool(recording.damages)
         for damage in recording.damages:
             print(f"error: {damage}", file=sys.stderr)
-        if arguments.calibrate:
-            states = recording.states
-            _require_signals(recording, states.position, states.effort)
-            recordings.append(recording)
-        elif arguments.thresholds is not None:
-            settings = read_thresholds(arguments.thresholds, model)
-            print("\n".join(collision_lines(bag, observed(recording.states, settings)[1], model)))
-        else:
-            _show_contacts(arguments, recording, model, rate, folder)
+        if lines:
+            print("\n".join(lines))
     if arguments.calibrate:
         _calibrate(arguments, recordings, model, rate)
     return DAMAGED if damaged else 0
@@ -102,26 +110,24 @@ def _require_signals(recording: Recording, position: Array, effort: Array) -> No
         )
 
 
-def _show_contacts(
+def _contacts(
     arguments: argparse.Namespace,
     recording: Recording,
     model: DynamicsModel,
     rate: float,
     folder: Path | None,
-) -> None:
-    cutoff = optional_number("--cutoff", arguments.cutoff, "Hz")
-    motion = estimate(recording, cutoff)
+) -> list[str]:
+    """What to print of the contacts in a recording; the report is written where it is asked for."""
+    motion = estimate(recording, optional_number("--cutoff", arguments.cutoff, "Hz"))
     parts = motion.compared
-    _require_signals(
-        recording,
-        np.concatenate([part.q for part in parts]),
-        np.concatenate([part.effort for part in parts]),
-    )
+    position, effort = (np.concatenate([getattr(part, name) for part in parts]) for name in ("q", "effort"))
+    _require_signals(recording, position, effort)
     residual, contacts = find_contacts(motion, model, rate, correct=not arguments.uncorrected)
-    print("\n".join(contact_lines(recording.bag, residual, contacts, model)))
-    if folder is not None:
-        write_report(folder, recording.bag, residual, contacts, model)
-        print(f"written: {folder / 'contacts.html'}, {folder / 'contacts.json'}")
+    lines = contact_lines(recording.bag, residual, contacts, model)
+    if folder is None:
+        return lines
+    write_report(folder, recording.bag, residual, contacts, model)
+    return [*lines, f"written: {folder / 'contacts.html'}, {folder / 'contacts.json'}"]
 
 
 def _calibrate(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
@@ -9,7 +10,7 @@ from matplotlib.figure import Figure
 
 from kane_dynamics_ros.contact.calibration import Calibration
 from kane_dynamics_ros.contact.events import Contact, Contacts
-from kane_dynamics_ros.contact.residual import Residual
+from kane_dynamics_ros.contact.residual import FLOOR, Residual
 from kane_dynamics_ros.control.observer import Collision
 from kane_dynamics_ros.files import claim_files, write_file
 from kane_dynamics_ros.pages import rendered, svg
@@ -18,7 +19,9 @@ from kane_dynamics_ros.text import counted, json_text
 
 FORMAT = 2  # of the JSON; rises when a field changes its name or meaning
 SHOWN = 4000  # samples in a figure
+LABEL = 24  # characters of a joint's name in a figure
 AXES = ("x", "y", "z")
+NOISY = 4.0  # times the noise that is usual for the arm, of which is warned
 
 
 def unit(model: DynamicsModel, joint: int) -> str:
@@ -26,24 +29,82 @@ def unit(model: DynamicsModel, joint: int) -> str:
     return "N" if model.joints[joint].kind == "prismatic" else "N m"
 
 
+class Bound(NamedTuple):
+    """What a joint's external effort must exceed to be a contact [N m or N], and where that comes from."""
+
+    joint: str
+    unit: str
+    raw: float  # RMS of the unexplained effort with the model as it is
+    left: float  # after the model's errors were fitted, without contact
+    least: float
+    greatest: float
+    origin: str
+    noisy: str  # a warning, or ""
+
+
+def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list[Bound]:
+    """The threshold in force for each joint, from its least to its greatest value over the motion."""
+    free = residual.free
+    raw, left = (
+        np.sqrt(np.mean(np.square(values[free]), axis=0))
+        for values in (residual.uncorrected, residual.external)
+    )
+    share = FLOOR * left / residual.floor  # of the effort limit, or the largest effort
+    usual = float(np.median(share))
+    found = []
+    for j, joint in enumerate(model.joints):
+        noise = contacts.threshold * residual.spread[:, j]
+        floor = float(residual.floor[j])
+        unknown = joint.effort is None
+        limit = "largest effort" if unknown else f"effort limit of {joint.effort:g} {unit(model, j)}"
+        origin = f"{contacts.threshold:.3g} times its usual residual"
+        if (noise < floor).any():
+            least = f"{100 * FLOOR:g} % of its {limit}"
+            origin = least if (noise < floor).all() else f"{origin}, at least {least}"
+        warning = ""
+        if share[j] > NOISY * usual and share[j] > FLOOR:
+            warning = (
+                f"without contact, effort of {left[j]:.3g} {unit(model, j)} RMS is unexplained, "
+                f"{share[j] / usual:.0f} times what is usual for this arm beside its limits: contacts may "
+                "hide in it"
+            )
+        found.append(
+            Bound(
+                joint.name,
+                unit(model, j),
+                float(raw[j]),
+                float(left[j]),
+                max(floor, float(noise.min())),
+                max(floor, float(noise.max())),
+                origin,
+                warning,
+            )
+        )
+    return found
+
+
 def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: DynamicsModel) -> list[str]:
-    """One line for what was judged and how, and a few for each contact."""
+    """One line for what was judged and how, one for each joint, and a few for each contact."""
     seconds = len(residual.time) / residual.rate
-    left = np.sqrt(np.mean(np.square(residual.external), axis=0))
-    raw = np.sqrt(np.mean(np.square(residual.uncorrected), axis=0))
     lines = [
-        f"{bag}: {seconds:.3g} s, {counted(len(contacts.found), 'contact')} above "
-        f"{contacts.threshold:.3g} times the usual residual, where "
+        f"{bag}: {seconds:.3g} s, {counted(len(contacts.found), 'contact')}; "
         f"{counted(contacts.rate, 'false alarm')} an hour must be expected"
     ]
-    lines += [
-        f"  joint {name!r}: unexplained effort {raw[j]:.3g} {unit(model, j)} RMS with the model as it is, "
-        f"{left[j]:.3g} after its errors were fitted"
-        for j, name in enumerate(model.joint_names)
-    ]
+    for each in bounds(residual, contacts, model):
+        lines.append(
+            f"  joint {each.joint!r}: contact above {_range(each.least, each.greatest)} {each.unit} "
+            f"({each.origin}); unexplained {each.raw:.3g} {each.unit} RMS with the model as it is, "
+            f"{each.left:.3g} after its errors were fitted"
+        )
+        if each.noisy:
+            lines.append(f"  warning: joint {each.joint!r}: {each.noisy}")
     for number, contact in enumerate(contacts.found, 1):
         lines += ["", *_lines(number, contact, model)]
     return lines
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.3g}" if high < 1.05 * low else f"{low:.3g} to {high:.3g}"
 
 
 def _lines(number: int, contact: Contact, model: DynamicsModel) -> list[str]:
@@ -52,21 +113,25 @@ def _lines(number: int, contact: Contact, model: DynamicsModel) -> list[str]:
         for name in contact.joints
         for j in (model.joint_names.index(name),)
     ]
-    determined = contact.wrench.determined
-    force = ", ".join(
-        f"{axis} {value:+.3g}" if determined[k] else f"{axis} not determined in this posture"
-        for k, (axis, value) in enumerate(zip(AXES, contact.wrench.value, strict=False))
-    )
     return [
         f"contact {number}: {contact.start:.3f} s to {contact.end:.3f} s, strongest at {contact.peak:.3f} s",
         f"  joints: {', '.join(efforts)}",
-        f"  as a force at {model.tip!r}, if that is where it acts: {contact.force:.3g} N ({force}; tip axes)",
+        f"  as a force at {model.tip!r}, if that is where it acts: {contact.force:.3g} N "
+        f"({force_text(contact)}; tip axes)",
     ]
+
+
+def force_text(contact: Contact) -> str:
+    """The force at the tip that would explain a contact, by axis."""
+    return ", ".join(
+        f"{axis} {value:+.3g}" if known else f"{axis} not determined in this posture"
+        for axis, value, known in zip(AXES, contact.wrench.value, contact.wrench.determined, strict=False)
+    )
 
 
 def collision_lines(bag: Path, collisions: Sequence[Collision], model: DynamicsModel) -> list[str]:
     """What the node would have reported with these thresholds."""
-    lines = [f"{bag}: {len(collisions)} collisions by the thresholds given"]
+    lines = [f"{bag}: {counted(len(collisions), 'collision')} by the thresholds given"]
     for found in collisions:
         effort = unit(model, model.joint_names.index(found.joint))
         lines.append(
@@ -109,7 +174,7 @@ def write_report(
 ) -> None:
     """``contacts.json`` and ``contacts.html`` into the folder, which is made where it is absent."""
     claim_files(folder, ("contacts.json", "contacts.html"), "observe")
-    lines = contact_lines(bag, residual, contacts, model)
+    joints = bounds(residual, contacts, model)
     data = {
         "format": FORMAT,
         "bag": str(bag),
@@ -117,6 +182,7 @@ def write_report(
         "joints": list(model.joint_names),
         "threshold": contacts.threshold,
         "false_alarms_per_hour": contacts.rate,
+        "thresholds": [[each.least, each.greatest] for each in joints],
         "contacts": [
             {
                 "start": each.start,
@@ -136,7 +202,13 @@ def write_report(
         "kane_dynamics_ros.contact",
         "report.html.j2",
         bag=bag,
-        lines=lines,
+        model=model,
+        seconds=len(residual.time) / residual.rate,
+        contacts=contacts,
+        rate=counted(contacts.rate, "false alarm"),
+        joints=joints,
+        units=dict(zip(model.joint_names, (each.unit for each in joints), strict=True)),
+        force_text=force_text,
         figure=Markup(contacts_figure(residual, contacts, model)),
     )
     write_file(folder / "contacts.html", page)
@@ -145,8 +217,9 @@ def write_report(
 def contacts_figure(residual: Residual, contacts: Contacts, model: DynamicsModel) -> str:
     """SVG: each joint's external effort within its threshold, the contacts shaded."""
     n = len(model.joint_names)
-    figure = Figure(figsize=(11, 1.9 * n))
-    figure.subplots_adjust(left=0.08, right=0.995, bottom=0.4 / (1.9 * n), top=1.0 - 0.1 / n, hspace=0.3)
+    figure = Figure(figsize=(11, 1.9 * n + 0.6))
+    inch = 1.0 / (1.9 * n + 0.6)
+    figure.subplots_adjust(left=0.11, right=0.99, bottom=0.5 * inch, top=1.0 - 0.35 * inch, hspace=0.3)
     every = max(1, len(residual.time) // SHOWN)
     time = residual.time[::every]
     for j, name in enumerate(model.joint_names):
@@ -157,11 +230,20 @@ def contacts_figure(residual: Residual, contacts: Contacts, model: DynamicsModel
             time, residual.external[::every, j], color="#c0392b", linewidth=0.9, label="external effort"
         )
         for contact in contacts.found:
-            axes.axvspan(contact.start, contact.end, color="#f4d03f", alpha=0.4)
-        axes.set_ylabel(f"{name}\n[{unit(model, j)}]", parse_math=False)
+            label = "contact" if contact is contacts.found[0] else None
+            axes.axvspan(contact.start, contact.end, color="#f4d03f", alpha=0.4, label=label)
+        axes.set_ylabel(f"{shown(name)}\n[{unit(model, j)}]", parse_math=False, fontsize="small")
         axes.margins(x=0)
         axes.grid(alpha=0.25)
         if j == n - 1:
             axes.set_xlabel("time since the first stamp [s]")
-    figure.axes[0].legend(loc="upper right", fontsize="small", ncols=2)
+    # above the axes, where it covers no data
+    figure.axes[0].legend(
+        loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize="small", ncols=3, frameon=False
+    )
     return svg(figure)
+
+
+def shown(name: str) -> str:
+    """A joint's name, cut to what fits beside its axes."""
+    return name if len(name) <= LABEL else f"{name[: LABEL - 3]}..."
