@@ -73,6 +73,37 @@ def test_a_joint_that_starts_at_its_limit_moves_away_from_it(tmp_path):
     assert q.max() > 1.0
 
 
+STRETCHED = """<robot name="low"><link name="base"/>
+<link name="upper"><inertial><origin xyz="0.3 0 0"/><mass value="2"/>
+  <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.05" iyz="0" izz="0.05"/></inertial></link>
+<link name="fore"><inertial><origin xyz="0.3 0 0"/><mass value="1"/>
+  <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.03"/></inertial></link><link name="tip"/>
+<joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/><origin xyz="0 0 0.1"/>
+  <axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="200" velocity="3"/></joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="fore"/><origin xyz="0.6 0 0"/>
+  <axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="100" velocity="3"/></joint>
+<joint name="flange" type="fixed"><parent link="fore"/><child link="tip"/><origin xyz="0.6 0 0"/></joint>
+</robot>"""
+
+
+def heights(q):
+    """Of elbow and tip of the stretched arm, by hand; positive angles go down."""
+    elbow = 0.1 - 0.6 * np.sin(q[:, 0])
+    return np.minimum(elbow, elbow - 0.6 * np.sin(q[:, 0] + q[:, 1]))
+
+
+def test_the_arm_stays_above_the_floor_unless_there_is_none(tmp_path):
+    urdf = tmp_path / "low.urdf"
+    urdf.write_text(STRETCHED)
+    for words, least in (([], 0.0), (["--floor", "0.05"], 0.05), (["--floor", "-0.2"], -0.2)):
+        q = columns(written(tmp_path, *words, urdf=urdf))[0]
+        assert heights(q).min() >= least - 1e-6
+        assert np.ptp(q, axis=0).min() > 0.01
+    q = columns(written(tmp_path, "--floor", "none", urdf=urdf))[0]
+    assert heights(q).min() < -0.2  # it went through the table before
+    assert main(["trajectory", str(urdf), "-o", str(tmp_path / "t.yaml"), "--floor", "0.5"]) == 2
+
+
 def test_only_the_joints_that_are_named_move(tmp_path):
     q = columns(written(tmp_path, "--joints", "beta_4", "gamma_1"))[0]
     assert [bool(span > 0.05) for span in np.ptp(q, axis=0)] == [True, False, False, True, False]
