@@ -158,6 +158,8 @@ class JointStateReader:
     def _take_values(self, message: Any, order: NameOrder, time: float) -> bool:
         position, velocity = message.position, message.velocity
         length = order.length
+        if length and not len(position):
+            return self._refuse("no_position", f"no positions of {length} names; the node needs them")
         if (
             len(position) != length
             or len(velocity) not in (0, length)

@@ -100,6 +100,8 @@ def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (),
             continue  # of those the other call says it
         close = get_close_matches(name, known, n=1)
         advice = f"did you mean {close[0]}?" if close else f"the parameters are {', '.join(known)}"
+        if name == "robot_description":
+            advice = "it is a topic here, as robot_state_publisher publishes it"
         node.get_logger().warning(
             f"parameter {name!r} is given but not known, so that it has no effect; {advice}"
         )

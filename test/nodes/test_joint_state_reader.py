@@ -75,6 +75,7 @@ def test_a_message_about_another_robot_does_not_answer_our_state_again(reader):
             "wrong_length",
             "3 names with 3 positions, 3 velocities and 2 efforts; " + ALLOWED,
         ),
+        (state(position=()), "no_position", "no positions of 3 names; the node needs them"),
         (
             state(position=(1.0, NAN, 3.0)),
             "not_finite",

@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -188,6 +189,24 @@ def test_a_misspelt_parameter_does_not_pass_unnoticed():
     try:
         declare(node, [NUMBER])
         assert unknown_overrides(node) == ["rat"]
+    finally:
+        node.destroy_node()
+        rclpy.shutdown(context=context)
+
+
+def test_a_description_that_is_given_as_a_parameter_is_said_to_be_a_topic():
+    context = rclpy.Context()
+    rclpy.init(args=[], context=context, domain_id=own_domain())
+    node = rclpy.create_node(
+        "described", context=context, cli_args=["--ros-args", "-p", "robot_description:=x"]
+    )
+    warnings = []
+    node.get_logger = lambda: SimpleNamespace(warning=warnings.append, info=lambda text: None)
+    try:
+        declare(node, [NUMBER])
+        (warning,) = warnings
+        assert "'robot_description'" in warning
+        assert "it is a topic" in warning
     finally:
         node.destroy_node()
         rclpy.shutdown(context=context)
