@@ -1,7 +1,7 @@
 """What ``ros2 run`` starts.
 
-Ctrl-C and SIGTERM end a node quietly even while it is still importing rclpy, and a package that is missing is
-said in one line.
+Ctrl-C and SIGTERM end a node quietly while it is still importing what it needs, and a package that is missing
+is said in one line. So nothing that takes long is imported here, or by the packages above.
 """
 
 import importlib
@@ -9,8 +9,6 @@ import os
 import signal
 import sys
 from types import FrameType
-
-from kane_dynamics_ros.errors import missing_package
 
 
 def feedforward_node() -> int:
@@ -34,6 +32,8 @@ def _run(name: str) -> int:
     try:
         module = importlib.import_module(f"kane_dynamics_ros.nodes.{name}")
     except ImportError as error:
+        from kane_dynamics_ros.errors import missing_package
+
         missing = missing_package(error)
         if missing is None:
             raise

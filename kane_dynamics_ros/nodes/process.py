@@ -29,6 +29,7 @@ import rclpy
 import rclpy.logging
 from rclpy.callback_groups import CallbackGroup
 from rclpy.context import Context
+from rclpy.exceptions import InvalidHandle
 from rclpy.executors import (
     Executor,
     ExternalShutdownException,
@@ -244,19 +245,25 @@ class StateFirstExecutor(GuardedExecutor):
     def _serve_first(self, until: float) -> bool:
         """Hand over the messages that have come, at ``until`` [s] at the latest; whether a task is ready."""
         wait_set, guard = self._wait_set, self._guard
-        if guard is None:  # shut down
+        if guard is None or self._is_shutdown:
             return False
-        wait_set.clear_entities()
-        wait_set.add_subscription(self._first.handle)
-        wait_set.add_guard_condition(guard.handle)
-        wait_set.wait(max(int((until - time.monotonic()) * SECOND_NS), 0))
-        if wait_set.get_ready_entities("subscription"):
+        try:
+            with self._first.handle, guard.handle:  # which a shutdown in another thread would destroy
+                wait_set.clear_entities()
+                wait_set.add_subscription(self._first.handle)
+                wait_set.add_guard_condition(guard.handle)
+                wait_set.wait(max(int((until - time.monotonic()) * SECOND_NS), 0))
+                came = bool(wait_set.get_ready_entities("subscription"))
+                woken = bool(wait_set.get_ready_entities("guard_condition"))
+        except InvalidHandle:  # destroyed
+            return False
+        if came:
             for clock in self._clocks:  # what was published before the states tells their time
                 for message, _ in take_all(clock):
                     self._guarded(clock.callback, message)
             if taken := take_all(self._first):
                 self._guarded(self._serve, taken)
-        return bool(wait_set.get_ready_entities("guard_condition"))
+        return woken
 
     def _guarded(self, callback: Callable[..., Any], argument: Any) -> None:
         try:

@@ -26,10 +26,7 @@ Bytes = NDArray[np.uint8]
 
 
 class SerializedMessageError(KaneDynamicsError):
-    """A message that ends before it should."""
-
-    def __init__(self, length: int, needed: int) -> None:
-        super().__init__(f"the serialized trajectory has {length} bytes; it needs {needed} at least")
+    """Bytes that are no message. Codes: ``too_short`` (length, needed), ``encoding``."""
 
 
 class _Cursor:
@@ -47,7 +44,9 @@ class _Cursor:
         here = self.place
         self.place = here + length
         if self.place > len(self._body):
-            raise SerializedMessageError(len(self._body), self.place)
+            length, needed = len(self._body), self.place
+            message = f"the serialized trajectory has {length} bytes; it needs {needed} at least"
+            raise SerializedMessageError(message, "too_short", length=length, needed=needed)
         return here
 
     def count(self) -> int:
@@ -131,7 +130,14 @@ def request_from_bytes(data: Any) -> TrajectoryRequest:
     whole: Bytes = np.frombuffer(data, np.uint8)
     order = BYTE_ORDERS.get(bytes(whole[:2]))
     if order is None:  # another encoding: let the middleware change it to its own
-        return request_from_bytes(serialize_message(deserialize_message(bytes(data), JointTrajectory)))
+        try:
+            plain = serialize_message(deserialize_message(bytes(data), JointTrajectory))
+        except Exception as error:  # a RuntimeError, or one of the middleware's own
+            message = (
+                f"the encoding {bytes(whole[:4]).hex()} of the serialized trajectory cannot be read: {error}"
+            )
+            raise SerializedMessageError(message, "encoding") from None
+        return request_from_bytes(plain)
     body = whole[4:]
     cursor = _Cursor(body, order)
     stamp_ns, label = cursor.time_ns(), cursor.text()

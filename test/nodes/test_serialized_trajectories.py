@@ -93,6 +93,14 @@ def test_a_message_that_ends_too_early_is_refused():
             request_from_bytes(whole[:length])
 
 
+@pytest.mark.parametrize("header", [b"\xff\xff\x00\x00", b"\x12\x34\x00\x00", b"\x00", b""])
+def test_an_unknown_encoding_is_refused_in_words(header):
+    whole = bytes(serialize_message(random_trajectory(5)))
+    with pytest.raises(SerializedMessageError) as caught:
+        request_from_bytes(header + whole[4:] if len(header) == 4 else header)
+    assert caught.value.code == "encoding"
+
+
 def test_a_count_of_points_that_cannot_be_is_refused_without_filling_the_memory():
     body = struct.pack("<iII1sxxxII", 0, 0, 1, b"\0", 0, 2**32 - 1)
     with pytest.raises(SerializedMessageError):
