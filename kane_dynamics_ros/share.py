@@ -17,14 +17,7 @@ HERE = Path(__file__).resolve().parent
 
 
 class ShareNotFoundError(KaneDynamicsError):
-    """The code was copied without its data."""
-
-    def __init__(self, start: Path) -> None:
-        self.start = start
-        super().__init__(
-            f"{start}: found no package.xml beside it nor share/{NAME}/package.xml in any directory above; "
-            "install the package with colcon or pip, or run it from a source checkout"
-        )
+    """The code was copied without its data; ``start``: where it lies."""
 
 
 def share_directory(start: Path = HERE) -> Path:
@@ -32,7 +25,11 @@ def share_directory(start: Path = HERE) -> Path:
     for candidate in (start.parent, *(parent / "share" / NAME for parent in start.parents)):
         if (candidate / "package.xml").is_file():
             return candidate
-    raise ShareNotFoundError(start)
+    raise ShareNotFoundError(
+        f"{start}: found no package.xml beside it nor share/{NAME}/package.xml in any directory above; "
+        "install the package with colcon or pip, or run it from a source checkout",
+        start=start,
+    )
 
 
 def package_version() -> str:

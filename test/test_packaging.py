@@ -111,10 +111,8 @@ def test_share_directory_of_an_installation_is_in_its_prefix(tmp_path, library):
 def test_code_without_its_data_says_where_it_looked_and_what_to_do(tmp_path):
     with pytest.raises(ShareNotFoundError) as caught:
         share_directory(tmp_path)
-    assert str(caught.value) == (
-        f"{tmp_path}: found no package.xml beside it nor share/kane_dynamics_ros/package.xml in any "
-        "directory above; install the package with colcon or pip, or run it from a source checkout"
-    )
+    assert caught.value.start == tmp_path
+    assert "install the package" in str(caught.value)
 
 
 # Import name: distribution on PyPI. ROS's own packages have rosdep keys, and wheels in the extras `ros`.
