@@ -132,7 +132,7 @@ class UrdfWitness:
             name, kind = joint.attributes["name"], joint.attributes["type"].strip()
             if kind in ("fixed", "prismatic") or name in self.locked:
                 continue
-            axis = self.data.oMi[self.model.getJointId(PREFIX + name)].rotation @ _axis(joint)
+            axis = self.data.oMf[self.model.getFrameId(PREFIX + name)].rotation @ _axis(joint)
             if kind == "floating" or np.linalg.norm(np.cross(axis, down)) > 1e-9:
                 return (0.0, 0.0, -9.81)
         x, y, z = (float(value) for value in self.R_0R.T @ down)

@@ -17,7 +17,6 @@ from kane_dynamics_ros.description.physics_hash import (
     ModelOrigin,
     OriginCheck,
     check_origin,
-    describe_differences,
     physics_hash,
 )
 from kane_dynamics_ros.description.reader import parse_robot
@@ -36,7 +35,6 @@ __all__ = [
     "OriginCheck",
     "Robot",
     "check_origin",
-    "describe_differences",
     "load_robot",
     "parse_robot",
     "physics_hash",

@@ -48,6 +48,12 @@ def serial_chain(
     that is not locked, and, all together, for what is wrong with the numbers that the chain's motion depends
     on. ``strict`` refuses what else is a serious warning: an impossible inertia (KD403), a joint that
     moves no inertia (KD404).
+
+    >>> from kane_dynamics_ros.description import load_robot
+    >>> from kane_dynamics_ros.share import share_directory
+    >>> robot = load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf")
+    >>> serial_chain(robot, "tool", lock={"beta_4": 0.5}).coordinates
+    ('gamma_1', 'alpha_2', 'alpha_3', 'gamma_4')
     """
     lock = {} if lock is None else {name: float(lock[name]) for name in sorted(lock)}
     notes = Notes(robot.source, strict=strict)
@@ -68,12 +74,11 @@ def serial_chain(
     joints = tuple(chain_joint(body, followings[body.joint.name]) for body in bodies)
     judged = Notes(robot.source, strict=strict)
     judgement.judge_defects(bodies, placing_joints(still, bodies), carried, judged)
-    judge = judgement.Judge(joints, default_tip)
     lines = {joint.name: joint.line for joint in robot.joints}
     if not judged.errors:  # else there are no numbers to judge
-        judgement.judge_resistance(joints, carried, judge, judged)
+        judgement.judge_resistance(joints, default_tip, carried, judged)
         judgement.note_weak_limits(joints, coordinates, gravity, lines, judged)
-    judgement.judge_inertias(bodies, carried, judge, judged)
+    judgement.judge_inertias(bodies, joints, default_tip, carried, judged)
     parts = [part for body in bodies for part in body.links]
     checks.note_joints([body.joint for body in bodies], [p.joint for p in parts if p.joint], judged)
     checks.note_inertias([part.link for part in parts], carried, judged)

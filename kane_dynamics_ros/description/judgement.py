@@ -64,7 +64,9 @@ def judge_defects(bodies: Sequence[Body], placing: Collection[str], robot: Robot
 # Whether the bodies can exist, as far as their motion shows it
 
 
-def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: Notes) -> None:
+def judge_inertias(
+    bodies: Sequence[Body], joints: Sequence[ChainJoint], default_tip: bool, robot: Robot, notes: Notes
+) -> None:
     """Refuse inertias that make the mass matrix indefinite, and warn of other impossible ones.
 
     The warning is serious where they act at all.
@@ -72,7 +74,8 @@ def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: 
     Judged are the principal moments of the body that moves: the link with all that is fixed to it.
     """
     harmless = {link.name: "the link does not move with the chain" for link in robot.links}
-    for body, axes in zip(bodies, judge.axes, strict=True):
+    least: float | None = None  # eigenvalue of the mass matrix; costly, so only where it is asked for
+    for body, axes in zip(bodies, turning_axes(joints), strict=True):
         why = harmless_because(body, axes)
         harmless |= dict.fromkeys((part.link.name for part in body.links), why or "")
     for link in robot.links:
@@ -85,7 +88,8 @@ def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: 
             message = f"its inertia is physically impossible: {failed}; no harm here: {why}"
             notes.add("KD406", message, *place[1:])
             continue
-        indefinite = judge.indefinite() and has_negative_moment(link)
+        least = least_eigenvalue(joints) if least is None else least
+        indefinite = least < 0.0 and has_negative_moment(link)
         harm = "the mass matrix is indefinite" if indefinite else "torques are those of no real body"
         error = refusal(
             "KD403",
@@ -93,7 +97,7 @@ def judge_inertias(bodies: Sequence[Body], robot: Robot, judge: "Judge", notes: 
             f"its inertia is physically impossible, so that {harm}: {failed}",
             "take the values from CAD afresh (about the centre of mass, along the axes of "
             "<inertial><origin>), or let --repair write the nearest possible ones"
-            f"{judge.suggestion(link.name)}",
+            f"{another_tip(joints, link.name) if default_tip else ''}",
         )
         if indefinite:
             notes.refuse(error)
@@ -126,7 +130,7 @@ def harmless_because(body: Body, axes: Sequence[Vector]) -> str | None:
 # Joints that nothing resists: the mass matrix would be singular at every pose
 
 
-def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge", notes: Notes) -> None:
+def judge_resistance(joints: Sequence[ChainJoint], default_tip: bool, robot: Robot, notes: Notes) -> None:
     """Warn of the joints that move no inertia, the nearest to the tip first; refuse a chain without inertia.
 
     Only joints that no heavy body is beyond can be such. A follower and its leader are one coordinate, which
@@ -152,7 +156,7 @@ def judge_resistance(joints: Sequence[ChainJoint], robot: Robot, judge: "Judge",
                 f"joint {joint.name!r} moves no inertia: nothing that it carries ({bodies}) resists its "
                 "motion, so the mass matrix is singular: there are torques, but no forward dynamics",
                 "give the link an <inertial>, give the joint a rotor inertia, or lock it "
-                f"(--lock {joint.name}=0){judge.suggestion(joint.body)}",
+                f"(--lock {joint.name}=0){another_tip(joints, joint.body) if default_tip else ''}",
             )
             if busy:
                 notes.warn_unless_strict(error)
@@ -180,41 +184,21 @@ def resists(joint: ChainJoint) -> bool:
     return moment_about(joint.inertia, joint.axis) > 0.0
 
 
-# What is asked about a chain more than once while its bodies are judged
+# Where else a chain could end, and whether its mass matrix can be indefinite
 
 
-class Judge:
-    """Answers about one chain, the costly one computed once and only when asked for."""
-
-    def __init__(self, joints: Sequence[ChainJoint], default_tip: bool) -> None:
-        self.joints, self.default_tip = joints, default_tip
-        self.axes = turning_axes(joints)
-        self._indefinite: bool | None = None
-
-    def indefinite(self) -> bool:
-        """Whether a pose within the limits is found at which the mass matrix is not positive semidefinite."""
-        if self._indefinite is None:
-            self._indefinite = least_eigenvalue(self.joints) < 0.0
-        return self._indefinite
-
-    def suggestion(self, link: str) -> str:
-        """Where to end the chain instead, for a finger at a tip that nobody asked for; empty otherwise."""
-        index = next(k for k, joint in enumerate(self.joints) if link in (joint.body, *joint.lumped))
-        if not self.default_tip or not all(map(self._like_a_finger, range(index + 1, len(self.joints)))):
-            return ""
-        while index > 0 and self._like_a_finger(index - 1):
-            index -= 1
-        if index == 0:
-            return ""
-        return (
-            f"; this tip is the default: --tip {flange_of(self.joints[index - 1])} ends the chain before it"
-        )
-
-    def _like_a_finger(self, index: int) -> bool:
-        """Whether a joint slides, or shares its coordinate with another joint, as fingers do."""
-        joint = self.joints[index]
-        shared = Counter(other.coordinate for other in self.joints)[joint.coordinate] > 1
-        return joint.kind == "prismatic" or shared
+def another_tip(joints: Sequence[ChainJoint], link: str) -> str:
+    """Words on where to end the chain instead, where ``link`` is that of a finger; empty otherwise."""
+    shared = Counter(joint.coordinate for joint in joints)
+    like_a_finger = [joint.kind == "prismatic" or shared[joint.coordinate] > 1 for joint in joints]
+    index = next(k for k, joint in enumerate(joints) if link in (joint.body, *joint.lumped))
+    if not all(like_a_finger[index + 1 :]):
+        return ""
+    while index > 0 and like_a_finger[index - 1]:
+        index -= 1
+    if index == 0:
+        return ""
+    return f"; this tip is the default: --tip {flange_of(joints[index - 1])} ends the chain before it"
 
 
 def flange_of(joint: ChainJoint) -> str:

@@ -58,10 +58,13 @@ class Mimic:
     offset: float = 0.0
 
 
+Aspect = Literal["inertia", "placement", "axis", "motion"]
+
+
 class Defect(NamedTuple):
     """What is wrong with a part of a link or joint; whether it matters is known when a chain is chosen."""
 
-    aspect: Literal["inertia", "placement", "axis", "motion"]
+    aspect: Aspect
     error: DescriptionError
 
 

@@ -1,4 +1,4 @@
-"""The physical content of a chain: its hash, what differs in two chains, whether a model comes from it.
+"""The physical content of a chain: its hash, and whether a model comes from it.
 
 Names of what moves (joints, tip) count: states and payloads are given by them. Damping and friction count,
 since they are part of the torque when they are switched on. Limits, initial positions, the robot's name, the
@@ -27,25 +27,14 @@ def physics_hash(chain: Chain) -> str:
     """SHA-256 (hex) over the physical content, each number by the ``repr`` of its first digits.
 
     Kinematics, inertias, coordinates, mimics, locks, rotor inertias, damping and friction.
+
+    >>> from kane_dynamics_ros.description import load_robot, serial_chain
+    >>> from kane_dynamics_ros.share import share_directory
+    >>> len(physics_hash(serial_chain(load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf"))))
+    64
     """
     lines = (f"{label}={value!r}\n" for label, value in physical_content(chain).items())
     return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def describe_differences(a: Chain, b: Chain) -> tuple[str, ...]:
-    """What differs in the physical content of ``a`` and ``b``, one line each; empty when the hashes agree."""
-    ours, theirs = physical_content(a), physical_content(b)
-    lines = []
-    for label in dict.fromkeys((*ours, *theirs)):
-        before, after = ours.get(label), theirs.get(label)
-        if before != after:
-            lines.append(f"{label}: {shown(before)} became {shown(after)}")
-    return tuple(lines)
-
-
-def shown(value: object) -> str:
-    """A value as a difference shows it."""
-    return "nothing" if value is None else repr(value)
 
 
 def physical_content(chain: Chain) -> dict[str, object]:
@@ -133,6 +122,13 @@ def check_origin(model: ModelOrigin, robot: Robot) -> OriginCheck:
     """Whether ``model`` was generated from ``robot``: the same physics from root to tips, with its locks.
 
     Raises ``DescriptionError`` where the robot has no such chain.
+
+    >>> from kane_dynamics_ros.description import load_robot
+    >>> from kane_dynamics_ros.runtime import load_model
+    >>> from kane_dynamics_ros.share import share_directory
+    >>> robot = load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf")
+    >>> check_origin(load_model("manipulator_5dof", backend="python"), robot).matches
+    True
     """
     return compare_origin(model, serial_chain(robot, model.tips, root=model.root, lock=model.locked))
 

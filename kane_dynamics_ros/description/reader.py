@@ -14,7 +14,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from urdf_parser_py import urdf
 from urdf_parser_py.xml_reflection import core
@@ -28,6 +28,7 @@ from kane_dynamics_ros.description.geometry import Pose
 from kane_dynamics_ros.description.model import (
     MOVING,
     ZERO,
+    Aspect,
     Defect,
     Inertia,
     Joint,
@@ -42,6 +43,8 @@ from kane_dynamics_ros.description.tree import check_tree, note_broken_mimics
 from kane_dynamics_ros.description.xml_tree import Element, note_text, parse_xml, strip_namespace
 from kane_dynamics_ros.text import shortened
 
+T = TypeVar("T")
+X: Vector = (1.0, 0.0, 0.0)  # the axis of a joint that gives none
 KINDS: tuple[JointKind, ...] = get_args(JointKind)
 AXIAL = (*MOVING, "planar")  # kinds that have an axis; a planar one moves across it
 SHORTEST_AXIS = 1e-6  # shorter has no direction that its author meant
@@ -129,61 +132,51 @@ def check_is_urdf(root: Element, notes: Notes) -> None:
 # What is read: of each element its attributes, as ``urdf_parser_py`` is given them, and the elements in it
 
 
-def a_name(reader: Reader, name: str) -> str:
-    return reader.name(name)
+Kind = Literal["name", "number", "number or 0", "number if given", "bound", "vector"]
 
 
-def a_number(reader: Reader, name: str) -> str:
-    if not reader.has(name):
-        raise missing(reader.place, f"attribute {name!r}")
-    return repr(reader.number(name))
-
-
-def a_number_or_0(reader: Reader, name: str) -> str:
-    return repr(reader.number(name)) if reader.has(name) else "0"
-
-
-def a_number_if_given(reader: Reader, name: str) -> str | None:
-    return repr(reader.number(name)) if reader.has(name) else None
-
-
-def a_bound(reader: Reader, name: str) -> str:
-    return repr(reader.bound(name)) if reader.has(name) else "0"
-
-
-def a_vector(reader: Reader, name: str) -> str | None:
-    return " ".join(map(repr, reader.numbers(name, 3))) if name in reader.element.attributes else None
+def written(reader: Reader, name: str, kind: Kind) -> str | None:
+    """The attribute's text, safe for ``float()``; None where it may be absent and is."""
+    if kind == "name":
+        return reader.name(name)
+    if kind == "vector":
+        given = name in reader.element.attributes
+        return " ".join(map(repr, reader.numbers(name, 3))) if given else None
+    if reader.has(name) or kind == "number":
+        return repr(reader.bound(name) if kind == "bound" else reader.number(name))
+    return None if kind == "number if given" else "0"
 
 
 class Known(NamedTuple):
     """What may stand in an element; ``beside``: known attributes that ``urdf_parser_py`` is not given."""
 
-    attributes: Mapping[str, Callable[[Reader, str], str | None]]
+    attributes: Mapping[str, Kind]
     children: Mapping[str, "Known"] = {}
     beside: tuple[str, ...] = ()
 
 
-_ORIGIN = Known({"xyz": a_vector, "rpy": a_vector}, beside=("quat_xyzw",))
-_MOMENTS = dict.fromkeys(("ixx", "iyy", "izz"), a_number) | dict.fromkeys(
-    ("ixy", "ixz", "iyz"), a_number_or_0
-)
-_INERTIAL = {"origin": _ORIGIN, "mass": Known({"value": a_number}), "inertia": Known(_MOMENTS)}
-_LIMITS = dict.fromkeys(("lower", "upper", "effort", "velocity"), a_bound)
-_FRICTION = dict.fromkeys(("damping", "friction"), a_number_if_given)
-LINK = Known({"name": a_name}, {"inertial": Known({}, _INERTIAL)}, beside=("type",))
+_ORIGIN = Known({"xyz": "vector", "rpy": "vector"}, beside=("quat_xyzw",))
+_MOMENTS: dict[str, Kind] = {
+    **dict.fromkeys(("ixx", "iyy", "izz"), "number"),
+    **dict.fromkeys(("ixy", "ixz", "iyz"), "number or 0"),
+}
+_INERTIAL = {"origin": _ORIGIN, "mass": Known({"value": "number"}), "inertia": Known(_MOMENTS)}
+_LIMITS: dict[str, Kind] = {"lower": "bound", "upper": "bound", "effort": "bound", "velocity": "bound"}
+_FRICTION: dict[str, Kind] = {"damping": "number if given", "friction": "number if given"}
+LINK = Known({"name": "name"}, {"inertial": Known({}, _INERTIAL)}, beside=("type",))
 JOINT = Known(
-    {"name": a_name, "type": a_name},
+    {"name": "name", "type": "name"},
     {
         "origin": _ORIGIN,
-        "parent": Known({"link": a_name}),
-        "child": Known({"link": a_name}),
-        "axis": Known({"xyz": a_vector}),
+        "parent": Known({"link": "name"}),
+        "child": Known({"link": "name"}),
+        "axis": Known({"xyz": "vector"}),
         "limit": Known(_LIMITS, beside=("acceleration", "deceleration", "jerk")),
         "dynamics": Known(_FRICTION, beside=("armature",)),
-        "mimic": Known({"joint": a_name, "multiplier": a_number_if_given, "offset": a_number_if_given}),
+        "mimic": Known({"joint": "name", "multiplier": "number if given", "offset": "number if given"}),
     },
 )
-ROBOT = Known({"name": a_name}, {"link": LINK, "joint": JOINT}, beside=("version",))
+ROBOT = Known({"name": "name"}, {"link": LINK, "joint": JOINT}, beside=("version",))
 
 # Known elements that are not looked into; each is counted in one finding that says what is read of it.
 _NO_PART = (
@@ -296,14 +289,14 @@ def cleared(reader: Reader, known: Known, unread: Unread, defects: Defects, part
     """
     unread.look_at(reader, known)
     copy = Element(reader.element.tag, {}, reader.element.line)
-    for name, written in known.attributes.items():
+    for name, kind in known.attributes.items():
         try:
-            text = written(reader, name)
+            text = written(reader, name, kind)
         except DescriptionError as error:
             if part in ("", "parent", "child"):
                 raise
             defects[part].append(error)
-            text = "1 0 0" if written is a_vector else "0"
+            text = "1 0 0" if kind == "vector" else "0"
         if text is not None:
             copy.attributes[name] = text
     lines: dict[str, int] = {}
@@ -403,35 +396,31 @@ def read_inertial(inertial: Reader, parsed: Any) -> Inertia:
 
 def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
     """A joint; ``mimic`` is as written. A part that cannot be read is a defect, and stands at its default."""
-    aspects: dict[str, Literal["placement", "axis"]] = {"origin": "placement", "axis": "axis"}
+    aspects: dict[str, Aspect] = {"origin": "placement", "axis": "axis"}
     defects = [
         Defect(aspects.get(tag, "motion"), error) for tag, errors in part.defects.items() for error in errors
     ]
     joint, moving = part.reader, parsed.type in MOVING
-    pose, axis = Pose(), (1.0, 0.0, 0.0)
-    limits, coefficients = Limits(), dict.fromkeys(("damping", "friction", "armature"), 0.0)
-    try:
-        pose = read_pose(joint, parsed.origin)
-    except DescriptionError as error:
-        defects.append(Defect("placement", error))
-    try:
-        if parsed.dynamics is not None:
-            read_coefficients(joint.first("dynamics"), parsed.dynamics, coefficients)
-    except DescriptionError as error:
-        defects.append(Defect("motion", error))
+
+    def tried(aspect: Aspect, default: T, read: Callable[..., T], *arguments: Any) -> T:
+        try:
+            return read(*arguments)
+        except DescriptionError as error:
+            defects.append(Defect(aspect, error))
+            return default
+
+    pose = tried("placement", Pose(), read_pose, joint, parsed.origin)
+    coefficients = tried(
+        "motion", Coefficients(), read_coefficients, joint.first("dynamics"), parsed.dynamics
+    )
     defects += [Defect("motion", error) for error in extras.errors.get(parsed.name, ())]
     motors = extras.motor_inertias.get(parsed.name, ())
-    rotor_inertia = joined_rotor_inertia(joint, coefficients["armature"], motors)
+    rotor_inertia = joined_rotor_inertia(joint, coefficients.armature, motors)
+    axis, limits = X, Limits()
     if parsed.type in AXIAL:
-        try:
-            axis = read_axis(joint, parsed.axis)
-        except DescriptionError as error:
-            defects.append(Defect("axis", error))
+        axis = tried("axis", X, read_axis, joint, parsed.axis)
     if moving:
-        try:
-            limits = read_limits(joint.first("limit"), parsed)
-        except DescriptionError as error:
-            defects.append(Defect("motion", error))
+        limits = tried("motion", Limits(), read_limits, joint.first("limit"), parsed)
     return Joint(
         name=parsed.name,
         kind=parsed.type,
@@ -441,8 +430,8 @@ def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
         p_PoJo_P=pose.p,
         axis=axis,
         limits=limits,
-        damping=coefficients["damping"],
-        friction=coefficients["friction"],
+        damping=coefficients.damping,
+        friction=coefficients.friction,
         rotor_inertia=rotor_inertia,
         mimic=read_mimic(parsed.mimic) if moving else None,
         initial_position=extras.initial_positions.get(parsed.name),
@@ -451,20 +440,30 @@ def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
     )
 
 
-def read_coefficients(dynamics: Reader, parsed: Any, coefficients: dict[str, float]) -> None:
-    """Fill in damping, friction and armature from ``<dynamics>``: 0 or more."""
-    given = {"damping": parsed.damping or 0.0, "friction": parsed.friction or 0.0}
-    if dynamics.has("armature"):  # of MuJoCo and Isaac; urdf_parser_py does not know it
-        given["armature"] = dynamics.number("armature")
-    for name, value in given.items():
-        coefficients[name] = dynamics.not_negative(name, value)
+class Coefficients(NamedTuple):
+    """Of ``<dynamics>``; armature is MuJoCo's and Isaac's, which urdf_parser_py does not know."""
+
+    damping: float = 0.0
+    friction: float = 0.0
+    armature: float = 0.0
+
+
+def read_coefficients(dynamics: Reader, parsed: Any) -> Coefficients:
+    """Damping, friction and armature from ``<dynamics>``: 0 or more, 0 where absent."""
+    if parsed is None:
+        return Coefficients()
+    armature = dynamics.number("armature") if dynamics.has("armature") else 0.0
+    given = Coefficients(parsed.damping or 0.0, parsed.friction or 0.0, armature)
+    for name, value in given._asdict().items():
+        dynamics.not_negative(name, value)
+    return given
 
 
 def read_axis(joint: Reader, parsed: list[float] | None) -> Vector:
     """The unit vector along the axis; 1 0 0 where none is given."""
     if parsed is None:
         joint.note("KD306", "no <axis>: it is 1 0 0, as URDF says")
-        return (1.0, 0.0, 0.0)
+        return X
     axis = joint.first("axis")
     x, y, z = parsed
     length = math.hypot(x, y, z)

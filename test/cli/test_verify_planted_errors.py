@@ -123,3 +123,18 @@ def test_an_error_of_reading_is_found_by_the_witness_that_reads_the_urdf(
     wrong = re.findall(r"^  (.*?)  +\S+  TOO LARGE$", capsys.readouterr().out, re.MULTILINE)
     expected = [] if error == "nothing" else ["Pinocchio, from the URDF"]
     assert (code, [name.strip() for name in wrong]) == (0 if error == "nothing" else 1, expected)
+
+
+@pytest.mark.parametrize("kind", ["fixed", "prismatic", "planar", "floating", "revolute"])
+@pytest.mark.parametrize("turned", ["0 0 0", "1.5708 0 0.3"])
+def test_gravity_below_a_root_is_what_the_urdf_says(tmp_path: Path, capsys, kind, turned):
+    """The witness turns it by its own means, whatever joint lies above."""
+    urdf = tmp_path / "arm.urdf"
+    text = ROBOT.replace("</robot>", link("world", TURNED) + "</robot>")
+    inside = f'<axis xyz="0 0 1"/>{LIMIT}' if kind not in ("fixed", "floating") else ""
+    above = joint("mount", "world", "base", kind, inside, rpy=turned)
+    urdf.write_text(text.replace("</robot>", above + "</robot>"))
+    chain = serial_chain(load_robot(urdf), "plate", root="base")
+    module = write_module(derive(chain), "arm", tmp_path)[0]
+    assert main(["verify", str(module), "--urdf", str(urdf), "--backend", "python", "--states", "1"]) == 0
+    assert "Pinocchio, from the URDF, on" in capsys.readouterr().out
