@@ -9,53 +9,33 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from tqdm import tqdm
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.cli.arguments import (
-    add_chain_arguments,
-    chain_of,
-    positive_number,
-    robot_of,
-    view_command,
-)
+from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.generate import warning_lines
 from kane_dynamics_ros.cli.identify import nominal_model, urdf_bytes, vector
+from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.description import Chain, Joint, Robot, serial_chain
-from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
-from kane_dynamics_ros.identification.excitation import (
-    UNLIMITED_RANGE,
-    Excitation,
-    GuardedPoints,
-    TrajectoryLimits,
-    body_points,
-    excite,
-    limits_of,
-)
+from kane_dynamics_ros.identification import excitation
+from kane_dynamics_ros.identification.excitation import Excitation, GuardedPoints, TrajectoryLimits, excite
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.pages import svg
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 FINGER = 2  # moving joints that a finger has at most
-
-
-class PartError(KaneDynamicsError):
-    """``--part`` is no part of the limits."""
-
-    def __init__(self, found: str) -> None:
-        super().__init__(f"--part {found!r}: give the part of all limits to use, above 0 and at most 1")
+NOT_GOOD = 1  # exit code
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The URDF, and what may be left to choose."""
     add = parser.add_argument
     add("urdf", metavar="URDF", help="a URDF or xacro file")
-    add_chain_arguments(parser, tip="the one most joints lead to, without a gripper")
+    cli.add_chain_arguments(parser, tip="the one most joints lead to, without a gripper")
     add(
         "-o",
         "--output",
@@ -70,11 +50,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--part", default="0.9", metavar="X", help="fraction of every limit to use; default: %(default)s")
     add(
         "--range",
-        default=f"{UNLIMITED_RANGE:g}",
+        default=f"{excitation.UNLIMITED_RANGE:g}",
         metavar="X",
         help="widest motion to each side of a joint's middle [rad or m]; default: %(default)s",
     )
     add("--acceleration", metavar="X", help="limit of every joint; default: the velocity limit within 0.25 s")
+    add_floor_arguments(parser)
+    add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        help="another seed gives another trajectory, for validation; default: %(default)s",
+    )
+
+
+def add_floor_arguments(parser: argparse.ArgumentParser) -> None:
+    """``--floor`` and ``--clearance``: see ``floor_points``."""
+    add = parser.add_argument
     add(
         "--floor",
         metavar="Z",
@@ -86,44 +79,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="M",
         help="least height over the floor of everything that moves [m]; default: %(default)s",
     )
-    add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
-    add(
-        "--seed",
-        type=int,
-        default=0,
-        help="another seed gives another trajectory, for validation; default: %(default)s",
-    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Search, write trajectory and figure, print what it is worth."""
     began = time.perf_counter()
-    robot = robot_of(arguments)
-    chain = chain_of(arguments, robot)
+    robot = cli.robot_of(arguments)
+    chain = cli.chain_of(arguments, robot)
     notes: list[str] = []
     if arguments.tip is None:
         chain, notes = without_gripper(robot, chain)
-    part = positive_number("--part", arguments.part, "a part of the limits")
+    part = cli.positive_number("--part", arguments.part, "a part of the limits")
     if part > 1.0:
-        raise PartError(arguments.part)
-    acceleration = None
-    if arguments.acceleration is not None:
-        acceleration = positive_number("--acceleration", arguments.acceleration, "rad/s^2 or m/s^2")
-    with tempfile.TemporaryDirectory(prefix="kane_dynamics_excite_") as folder:
+        message = f"--part {arguments.part!r}: give the part of all limits to use, above 0 and at most 1"
+        raise cli.ArgumentError(message, "part", found=arguments.part)
+    acceleration = cli.optional_number("--acceleration", arguments.acceleration, "rad/s^2 or m/s^2")
+    widest = cli.positive_number("--range", arguments.range, "rad or m")
+    with tempfile.TemporaryDirectory(prefix="kane_dynamics_excite_") as folder, Progress() as progress:
+        progress.doing("deriving the equations")
         model = nominal_model(chain, arguments.gravity, Path(folder))
-        limits = limits_of(model, positive_number("--range", arguments.range, "rad or m"), acceleration, part)
-        with tqdm(bar_format="{desc}", disable=None, leave=False) as bar:
-            found = excite(
-                model,
-                chain,
-                find_base_parameters(model.regressor, len(model.joint_names)),
-                limits,
-                floor_points(arguments, chain),
-                positive_number("--period", arguments.period, "s"),
-                max(2, arguments.harmonics),
-                seed=arguments.seed,
-                progress=bar.set_description_str,
-            )
+        limits = excitation.limits_of(model, widest, acceleration, part)
+        found = excite(
+            model,
+            chain,
+            find_base_parameters(model.regressor, len(model.joint_names)),
+            limits,
+            floor_points(arguments, chain),
+            cli.positive_number("--period", arguments.period, "s"),
+            max(2, arguments.harmonics),
+            seed=arguments.seed,
+            progress=progress.doing,
+        )
         request = trajectory(model, limits, found, max(1, arguments.repeat))
         figure = arguments.output.with_suffix(".svg")
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
@@ -131,8 +117,13 @@ def run(arguments: argparse.Namespace) -> int:
     print("".join(f"{line}\n" for line in warning_lines(chain)), end="")
     print("\n".join([*notes, *lines(chain, found, request)]))
     print(f"found in {time.perf_counter() - began:.1f} s; written: {arguments.output}, {figure}")
-    print(f"see it: {view_command(arguments, chain.tip if notes else None)}")
-    return 0
+    if found.condition > excitation.GOOD:
+        print(
+            f"not good: the condition is above {excitation.GOOD:g} after {excitation.RESTARTS} attempts. "
+            "Give the arm more room (--floor, --clearance, --range) or time (--period), or another --seed"
+        )
+    print(f"see it: {cli.view_command(arguments, chain.tip if notes else None)}")
+    return NOT_GOOD if found.condition > excitation.GOOD else 0
 
 
 def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
@@ -173,7 +164,8 @@ def floor_points(arguments: argparse.Namespace, chain: Chain) -> GuardedPoints |
     if arguments.floor == "none":
         return None
     clearance = number("--clearance", arguments.clearance)
-    gravity = np.array(chain.gravity if arguments.gravity is None else vector("--gravity", arguments.gravity))
+    given = getattr(arguments, "gravity", None)
+    gravity = np.array(chain.gravity if given is None else vector("--gravity", given))
     up = -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, 1.0])
     boxes = link_boxes(urdf_bytes(arguments), Path(arguments.urdf).parent)
     floor = (
@@ -181,7 +173,7 @@ def floor_points(arguments: argparse.Namespace, chain: Chain) -> GuardedPoints |
         if arguments.floor is None
         else number("--floor", arguments.floor)
     )
-    return body_points(chain, boxes, clearance, floor, up)
+    return excitation.body_points(chain, boxes, clearance, floor, up)
 
 
 def standing_height(box: Array | None, up: Array) -> float:
@@ -193,21 +185,15 @@ def standing_height(box: Array | None, up: Array) -> float:
 
 
 def number(option: str, text: str) -> float:
-    """A finite number of an option. Raises ``HeightError``."""
+    """A finite number of an option. Raises ``ArgumentError``."""
     try:
         value = float(text)
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise HeightError(option, text)
+        message = f"{option} {text!r}: give a height in m, or --floor none"
+        raise cli.ArgumentError(message, option.removeprefix("--"), found=text)
     return value
-
-
-class HeightError(KaneDynamicsError):
-    """A height that is no number."""
-
-    def __init__(self, option: str, found: str) -> None:
-        super().__init__(f"{option} {found!r}: give a height in m, or --floor none")
 
 
 def trajectory(

@@ -27,7 +27,7 @@ from scipy.optimize import minimize
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description import Chain
-from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.identification.recordings import IdentificationError
 from kane_dynamics_ros.identification.regression import one_thread_each
 from kane_dynamics_ros.runtime import BaseParameters, DynamicsModel
 
@@ -37,6 +37,8 @@ NORM = 4  # p
 LARGE = 0.15  # m
 STEP = 1e-6  # of central differences, times 1 rad, 1 rad/s, 1 rad/s^2
 PENALTIES = (1e1, 1e2, 1e3, 1e4)
+RESTARTS = 4  # from other random motions, until one is good
+GOOD = 60.0  # condition
 INSIDE = 0.97  # of each limit is used while searching
 SHRINK = 0.97  # of the amplitudes at a time, when a dense check finds a limit broken
 SHRINKS = 100
@@ -45,14 +47,14 @@ UNLIMITED_RANGE = 2.0  # [rad] or [m] to each side, where the URDF gives no narr
 ACCELERATION_TIME = 0.25  # [s] in which a joint may reach its largest velocity: no URDF states accelerations
 
 
-class NoTrajectoryFoundError(KaneDynamicsError):
-    """No exciting trajectory meets the limits."""
-
-    def __init__(self, broken: str) -> None:
-        super().__init__(
-            f"no trajectory within all limits was found; what remains broken: {broken}. Give the arm more "
-            "room (--floor, --clearance, --range), or more time (--period)"
-        )
+def no_trajectory(broken: str) -> IdentificationError:
+    """No exciting trajectory meets the limits: what remains ``broken``."""
+    return IdentificationError(
+        f"no trajectory within all limits was found; what remains broken: {broken}. Give the arm more "
+        "room (--floor, --clearance, --range), or more time (--period)",
+        "no_trajectory",
+        broken=broken,
+    )
 
 
 # What is kept, and what is found
@@ -349,7 +351,7 @@ def excite(
     seed: int = 0,
     progress: Callable[[str], object] = lambda text: None,
 ) -> Excitation:
-    """A trajectory of one period. Raises ``NoTrajectoryFoundError``."""
+    """A trajectory of one period. Raises ``IdentificationError``."""
     n = len(model.joint_names)
     random = np.random.default_rng(seed)
     N = at_rest_basis(harmonics, period)
@@ -379,25 +381,37 @@ def excite(
     if points is not None:
         points = clearable(chain, limits, points, random)
     safe = safe_pose(model, chain, limits, points, random)
-    x = started(limits, safe, bases, n, random)
-    start = condition_of(model, base, unpacked(x))[0]
-    for stage, weight in enumerate(PENALTIES):
-        found = minimize(
-            cost,
-            x,
-            args=(weight,),
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": iterations, "maxcor": 30},
-        )
-        x = found.x
-        progress(f"stage {stage + 1} of {len(PENALTIES)}")
-    series = FourierSeries(x[:n], x[n:].reshape(n, -1) @ N.T, period)
-    series = kept(model, chain, limits, points, series, safe)
     dense = np.arange(round(period * DENSE)) / DENSE
-    condition, singular = condition_of(model, base, series.at(dense))
-    used, lowest = usage(model, chain, limits, points, series)
-    return Excitation(series, condition, start, singular, used, lowest)
+
+    def series_of(x: Array) -> FourierSeries:
+        return FourierSeries(x[:n], x[n:].reshape(n, -1) @ N.T, period)
+
+    best: Excitation | None = None
+    broken: IdentificationError | None = None
+    for attempt in range(RESTARTS):
+        x = started(limits, safe, bases, n, random)
+        random_motion = condition_of(model, base, unpacked(x))[0]
+        candidates = [x]  # of which only a smaller part may keep the limits
+        for stage, weight in enumerate(PENALTIES):
+            options = {"maxiter": iterations, "maxcor": 30}
+            x = minimize(cost, x, args=(weight,), jac=True, method="L-BFGS-B", options=options).x
+            candidates.append(x)
+            progress(f"attempt {attempt + 1}, stage {stage + 1} of {len(PENALTIES)}")
+        for x in candidates:
+            try:
+                series = kept(model, chain, limits, points, series_of(x), safe)
+            except IdentificationError as error:
+                broken = error
+                continue
+            condition, singular = condition_of(model, base, series.at(dense))
+            if best is None or condition < best.condition:
+                used, lowest = usage(model, chain, limits, points, series)
+                best = Excitation(series, condition, random_motion, singular, used, lowest)
+        if best is not None and best.condition < min(GOOD, best.start_condition):
+            break
+    if best is None:
+        raise broken or no_trajectory("every limit")
+    return best
 
 
 def clearable(
@@ -429,7 +443,7 @@ def safe_pose(
 
     That is the one with most room of many.
 
-    Raises ``NoTrajectoryFoundError`` where it cannot stand in any.
+    Raises ``IdentificationError`` where it cannot stand in any.
     """
     middle = (limits.lower + limits.upper) / 2
     poses = np.concatenate([middle[None], random.uniform(limits.lower, limits.upper, (POSES, len(middle)))])
@@ -451,7 +465,7 @@ def safe_pose(
             k = int(np.argmin(height[best]))
             body, low = chain.joints[points.body[k]].body, points.height - height[best, k]
             broken.append(f"link {body!r} {low:.3f} m below the clearance over the floor")
-        raise NoTrajectoryFoundError(f"at the best of {len(poses)} poses, {'; '.join(broken)}")
+        raise no_trajectory(f"at the best of {len(poses)} poses, {'; '.join(broken)}")
     return np.asarray(poses[best])
 
 
@@ -511,7 +525,7 @@ def kept(
 ) -> FourierSeries:
     """The series shrunk towards a safe pose until a dense check finds every limit kept.
 
-    Raises ``NoTrajectoryFoundError`` when even a small motion breaks one.
+    Raises ``IdentificationError`` when even a small motion breaks one.
     """
     for _ in range(SHRINKS):
         used, lowest = usage(model, chain, limits, points, series)
@@ -523,4 +537,4 @@ def kept(
         series = FourierSeries(
             safe + SHRINK * (series.centre - safe), SHRINK * series.coefficients, series.period
         )
-    raise NoTrajectoryFoundError("; ".join(broken))
+    raise no_trajectory("; ".join(broken))

@@ -18,7 +18,6 @@ from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.identification import excitation
 from kane_dynamics_ros.identification.excitation import (
     GuardedPoints,
-    NoTrajectoryFoundError,
     body_points,
     excite,
     fourier,
@@ -28,6 +27,7 @@ from kane_dynamics_ros.identification.excitation import (
     penalty,
 )
 from kane_dynamics_ros.identification.link_boxes import link_boxes
+from kane_dynamics_ros.identification.recordings import IdentificationError
 from kane_dynamics_ros.runtime import load_model
 
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
@@ -155,7 +155,7 @@ def test_an_arm_without_room_is_told_what_lacks_it():
         np.arange(2 * len(CHAIN.joints)) == 2 * len(CHAIN.joints) - 1
     )
     for height, kept, named in ((5.0, limits, CHAIN.joints[-1].body), (1.9, weak, "alpha_2")):
-        with pytest.raises(NoTrajectoryFoundError) as raised:
+        with pytest.raises(IdentificationError) as raised:
             excitation.safe_pose(MODEL, CHAIN, kept, replace(tip, height=height), np.random.default_rng(0))
         names = (*MODEL.joint_names, *(joint.body for joint in CHAIN.joints))
         assert [name for name in names if repr(name) in str(raised.value)] == [named]
@@ -255,3 +255,47 @@ def test_the_command_to_see_a_trajectory_carries_what_chose_its_chain(tmp_path, 
         assert main(["excite", urdf, *given, "-o", str(file)]) == 0
         seen = shlex.split(capsys.readouterr().out.splitlines()[-1].partition(": ")[2])
         assert seen == ["kane_dynamics", "view", urdf, *shown, "--trajectory", str(file)]
+
+
+def test_a_search_that_ends_badly_starts_again(monkeypatch):
+    """The first result shows nothing: what is delivered is no worse than its random motion."""
+    limits = limits_of(MODEL, 2.0, None, 0.9)
+    points = body_points(CHAIN, {}, 0.05, 0.0, UP)
+    starts = []
+    real = excitation.started
+
+    def started(*arguments):
+        x = real(*arguments)
+        starts.append(x)
+        return 1e-9 * x if len(starts) == 1 else x  # a motion that shows nothing
+
+    monkeypatch.setattr(excitation, "started", started)
+    monkeypatch.setattr(excitation, "minimize", lambda cost, x, **_: type("Found", (), {"x": x}))
+    result = excite(MODEL, CHAIN, MODEL.base_parameters(), limits, points, 10.0, 5)
+    assert len(starts) > 1
+    assert result.condition <= 1.0001 * result.start_condition
+
+
+def test_a_condition_above_the_bound_is_told_with_exit_code_1(tmp_path, capsys, monkeypatch):
+    from kane_dynamics_ros.cli import excite as command
+
+    poor = replace(found()[0], condition=117.0)
+    monkeypatch.setattr(command, "excite", lambda *a, **k: poor)
+    monkeypatch.setattr(command, "nominal_model", lambda *a: MODEL)
+    assert main(["excite", str(URDF), "-o", str(tmp_path / "trajectory.yaml")]) == 1
+    assert "above 60" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_ur10_without_meshes_gets_a_good_motion(tmp_path, seed):
+    """It reaches the floor all around: motions that end in it were once shrunk to nothing."""
+    from example_robots import ROBOTS
+
+    from kane_dynamics_ros.cli.identify import nominal_model
+
+    chain = serial_chain(load_robot(str(ROBOTS / "ur_description/urdf/ur10_robot.urdf")))
+    model = nominal_model(chain, None, tmp_path)
+    limits, points = limits_of(model, 2.0, None, 0.9), body_points(chain, {}, 0.05, 0.0, UP)
+    result = excite(model, chain, model.base_parameters(), limits, points, 20.0, 6, iterations=8, seed=seed)
+    assert result.condition < min(60.0, result.start_condition)
+    assert result.lowest >= 0.0
