@@ -382,7 +382,9 @@ def certainty_of(
         memory=stage.correlated[0] / task.regression.row_rate,
         independent=covariance.independent,
         decided=covariance.decided,
-        condition=judging.condition_of(problem, task.regression.layout.base, stage.products, task.fitted),
+        condition=judging.condition_of(
+            problem, len(task.regression.layout.columns), stage.products, task.fitted
+        ),
     )
 
 

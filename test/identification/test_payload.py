@@ -60,7 +60,7 @@ def test_without_a_tool_none_is_found(tmp_path):
 
 
 def test_gains_are_found_without_the_loads_centre(tmp_path, capsys):
-    """Roll about the load's axis feels too little of it; the others are within 5 %, and are printed with errors."""
+    """Roll about the load's axis feels too little of it; the first three are within 5 %."""
     ampere = np.array([8.0, 9.0, 4.0, 0.5, 0.5])
     truth = planted(7, error=0.1)
     empty = recorded(tmp_path / "empty", 8, gain=ampere, truth=truth)
