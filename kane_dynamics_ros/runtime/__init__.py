@@ -1,22 +1,27 @@
 """Load a generated module, compiled or pure Python, as one ``DynamicsModel``."""
 
+from kane_dynamics_ros.runtime.compilation import CompileError
 from kane_dynamics_ros.runtime.load import Backend, load_model
 from kane_dynamics_ros.runtime.model import (
     DynamicsModel,
     Energy,
     JointInfo,
+    ModelError,
     Terms,
     WrenchFrame,
     initial_positions,
 )
-from kane_dynamics_ros.runtime.parameters import BaseParameters, Parameters, Payload, Vector
+from kane_dynamics_ros.runtime.parameters import BaseParameters, ParameterError, Parameters, Payload, Vector
 
 __all__ = [
     "Backend",
     "BaseParameters",
+    "CompileError",
     "DynamicsModel",
     "Energy",
     "JointInfo",
+    "ModelError",
+    "ParameterError",
     "Parameters",
     "Payload",
     "Terms",

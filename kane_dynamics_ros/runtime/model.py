@@ -95,6 +95,13 @@ class Energy(NamedTuple):
 class ModelError(KaneDynamicsError):
     """A module that cannot be loaded, or a model that has no answer.
 
+    >>> from kane_dynamics_ros.runtime import load_model
+    >>> try:
+    ...     load_model("no_such_robot")
+    ... except ModelError as error:
+    ...     print(error.code)
+    not_found
+
     Codes: ``not_found``, ``xml`` (a URDF as a rule), ``not_generated``, ``changed``, ``other_version``,
     ``untrusted``, ``replaced`` (since the model was pickled), ``backend``, ``no_mass`` (a centre of mass of
     nothing).

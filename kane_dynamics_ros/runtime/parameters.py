@@ -65,7 +65,15 @@ class Parameters:
 
 
 class ParameterError(KaneDynamicsError):
-    """A run-time parameter has a value that makes no sense; ``name``, ``found``, ``allowed``."""
+    """A run-time parameter has a value that makes no sense; ``name``, ``found``, ``allowed``.
+
+    >>> from kane_dynamics_ros.runtime import load_model
+    >>> try:
+    ...     load_model("manipulator_5dof").with_parameters(payload=Payload(-1.0))
+    ... except ParameterError as error:
+    ...     print(error.name, error.found)
+    payload.mass [-1.0]
+    """
 
 
 def wrong_parameter(name: str, found: object, allowed: str) -> ParameterError:
