@@ -216,7 +216,9 @@ class FeedforwardNode(LifecycleNode):
     def _on_obstacle(self, obstacle: str | None) -> None:
         """ros2_control's controller or hardware stopped or came back."""
         if obstacle is None:
-            self.get_logger().info("commands reach the arm again: holding the measured position")
+            self.get_logger().info("commands reach the arm: holding the measured position")
+        elif self._follower is not None and not self._follower.has_been_clear:
+            self.get_logger().info(f"commands have no effect yet: {obstacle}; holding the measured position")
         else:
             self.get_logger().error(f"commands have no effect: {obstacle}; holding the measured position")
         if self._controller is not None:

@@ -18,7 +18,9 @@ from replay_bags import JOINT_STATE, STORE, joint_state, record, write_messages
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.parameters import file_parameters
 from kane_dynamics_ros.replay.jobs import robot_note
-from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime import initial_positions, load_model
+from kane_dynamics_ros.simulation.friction import Friction
+from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 
 BAG = Path(__file__).parents[1] / "replay" / "data" / "regression.mcap"
 STRING = "std_msgs/msg/String"
@@ -277,11 +279,29 @@ def test_the_shipped_trajectory_controller_holds_the_shipped_arm():
     content = yaml.safe_load((SHARE / "config" / "joint_trajectory_controller.yaml").read_text())["/**"]
     controller = content["joint_trajectory_controller"]["ros__parameters"]
     assert tuple(controller["joints"]) == MODEL.joint_names
-    M = MODEL.mass_matrix([joint.initial_position or 0.0 for joint in MODEL.joints])
-    for joint, inertia in zip(MODEL.joint_names, M.diagonal(), strict=True):
-        gains = controller["gains"][joint]
-        assert gains["p"] == pytest.approx(10.0**2 * inertia, rel=5e-3)
-        assert gains["d"] == pytest.approx(2.0 * 10.0 * inertia, rel=5e-3)
+    start = initial_positions(MODEL.joints)
+    inertia = MODEL.mass_matrix(start).diagonal()
+    gains = [controller["gains"][name] for name in MODEL.joint_names]
+    p, d = (np.array([each[key] for each in gains]) for key in ("p", "d"))
+    np.testing.assert_allclose(p[:3], 10.0**2 * inertia[:3], rtol=5e-3)
+    np.testing.assert_allclose(d, 2.0 * np.sqrt(p * inertia), rtol=0.03)  # critically damped
+    # the loop itself, a period of delay in it: a motion of 1 s with its efforts (~/annotate), then at rest
+    plant = Plant(MODEL, PlantOptions(time_step=1e-3, friction=Friction.from_urdf(MODEL.joints)))
+    plant.reset(start, np.zeros(5))
+    tau, way = MODEL.gravity(start), np.array([0.3, 0.2, -0.3, 0.4, 0.4])
+    for k in range(3000):
+        s = min(1e-3 * k, 1.0)  # a polynomial of degree 5 from rest to rest
+        q, qd, qdd = (
+            start + way * (10 * s**3 - 15 * s**4 + 6 * s**5),
+            way * (30 * s**2 - 60 * s**3 + 30 * s**4),
+            way * (60 * s - 180 * s**2 + 120 * s**3),
+        )
+        plant.step(tau)
+        tau = p * (q - plant.q) + d * (qd - plant.qd) + MODEL.inverse_dynamics(q, qd, qdd)
+    np.testing.assert_allclose(plant.qd, 0.0, atol=1e-6)
+    # what friction holds: its effort over p, 0.0015 to 0.005 rad, and gravity's change over that
+    assert (np.abs(start + way - plant.q) < 1.1 * np.array([j.friction for j in MODEL.joints]) / p).all()
+    assert np.abs(start + way - plant.q).max() < 0.006
 
 
 @pytest.mark.parametrize(

@@ -244,6 +244,18 @@ def activity(controller, hardware):
     )
 
 
+def test_it_is_known_whether_commands_ever_reached_the_arm():
+    """At a bring-up the controller is not loaded, then inactive: no error until it was active once."""
+    known = []
+    follower = ControllerManagerFollower(
+        None, "", "/effort/commands", OURS, lambda found: known.append((found, follower.has_been_clear))
+    )
+    for state in ("unconfigured", "inactive", "active", "inactive"):
+        follower.on_activity(activity(state, "active"))
+    assert [clear for _, clear in known] == [False, False, False, True]
+    assert [found is None for found, _ in known] == [False, False, True, False]
+
+
 def test_changes_are_told_once_also_when_the_hardwares_joints_are_learnt_later():
     told = []
     follower = ControllerManagerFollower(None, "", "/effort/commands", OURS, told.append)

@@ -71,7 +71,10 @@ def controller_of(topic: str) -> str:
 
 
 class ControllerManagerFollower:
-    """Tells ``react`` whenever the obstacle between commands and arm changes; None: there is none."""
+    """Tells ``react`` whenever the obstacle between commands and arm changes; None: there is none.
+
+    ``has_been_clear``: there was a moment without one. Until then everything is still being brought up.
+    """
 
     def __init__(
         self, node: Node, manager: str, topic: str, ours: Iterable[str], react: Callable[[str | None], None]
@@ -81,6 +84,7 @@ class ControllerManagerFollower:
         self._activity: Activity | None = None
         self._joints: dict[str, frozenset[str]] = {}
         self._notified: str | None = None
+        self.has_been_clear = False
         self._subscription: Any = None
         self._client: Any = None
         if manager and ControllerManagerActivity is not None:
@@ -117,3 +121,4 @@ class ControllerManagerFollower:
         if found != self._notified:
             self._notified = found
             self._react(found)
+        self.has_been_clear = self.has_been_clear or found is None
