@@ -2,6 +2,8 @@
 
 import doctest
 import importlib
+import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -27,3 +29,14 @@ def test_examples_print_what_they_show(
     result = doctest.testmod(importlib.import_module(module), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert result.attempted > 0
     assert result.failed == 0, capsys.readouterr().out
+
+
+def test_every_function_on_the_reference_page_has_an_example() -> None:
+    page = (ROOT / "docs" / "reference" / "python.md").read_text("utf-8")
+    lacking = []
+    for name in re.findall(r"^::: ([\w.]+)", page, re.MULTILINE):
+        module, _, last = name.rpartition(".")
+        item = getattr(importlib.import_module(module), last)
+        if inspect.isfunction(item) and ">>> " not in (item.__doc__ or ""):
+            lacking.append(name)
+    assert lacking == []

@@ -53,6 +53,14 @@ def simulate(
     ``hardware`` None is an ideal arm with the model's own dynamics and the URDF's friction.
     ``control_rate`` [Hz] None is one command per time step; else it must divide the step rate.
     Raises ``SimulationError``, and whatever the controller raises.
+
+    Example:
+        >>> from kane_dynamics_ros.runtime import load_model
+        >>> model = load_model("manipulator_5dof", backend="python")
+        >>> still = np.zeros((3, 5))
+        >>> run = simulate(model, lambda r, q, qd: model.gravity(q), lambda time: still, 0.01)
+        >>> run.q.shape
+        (10, 5)
     """
     arm = hardware or SimulatedHardware(Plant(model))
     every = _steps_per_command(control_rate, arm.engine.time_step)

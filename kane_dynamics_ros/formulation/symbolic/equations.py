@@ -37,7 +37,15 @@ InverseDynamics = Callable[..., Any]  # (chain, q, qd, qdd, gravity) -> tau, gen
 
 
 def symbolic_chain(chain: Chain) -> Chain:
-    """The chain with symbols for its physical numbers; angles are kept, exact where simple."""
+    """The chain with symbols for its physical numbers; angles are kept, exact where simple.
+
+    Example:
+        >>> from kane_dynamics_ros.description import load_robot, serial_chain
+        >>> from kane_dynamics_ros.share import share_directory
+        >>> robot = load_robot(share_directory() / "urdf" / "three_link_chain.urdf")
+        >>> symbolic_chain(serial_chain(robot)).joints[1].inertia.mass
+        m_2
+    """
     carriers = [joint.parent + 1 for joint in chain.joints]  # bodies by their numbers
     joints = tuple(
         _symbolic_joint(joint, k + 1, f"_{k + 1}" if carriers[k] in carriers[:k] else "")
@@ -68,7 +76,12 @@ def renamed(chain: Chain, names: Mapping[str, Any]) -> Chain:
 
 
 def coordinate_symbols(n: int) -> tuple[tuple[Any, ...], tuple[Any, ...], tuple[Any, ...]]:
-    """Symbols for positions q_i, speeds u_i = dq_i/dt and accelerations du_i/dt of ``n`` coordinates."""
+    """Symbols for positions q_i, speeds u_i = dq_i/dt and accelerations du_i/dt of ``n`` coordinates.
+
+    Example:
+        >>> coordinate_symbols(2)
+        ((q_1, q_2), (u_1, u_2), (du_1, du_2))
+    """
     q, u, du = (tuple(sympy.Symbol(f"{name}_{i + 1}") for i in range(n)) for name in ("q", "u", "du"))
     return q, u, du
 
@@ -139,7 +152,18 @@ class PartialVelocities(NamedTuple):
 
 
 def partial_velocity_table(chain: Chain) -> list[PartialVelocities]:
-    """All partial velocities of ``chain`` that are not zero, with symbols for its numbers."""
+    """All partial velocities of ``chain`` that are not zero, with symbols for its numbers.
+
+    Example:
+        >>> from kane_dynamics_ros.description import load_robot, serial_chain
+        >>> from kane_dynamics_ros.share import share_directory
+        >>> robot = load_robot(share_directory() / "urdf" / "three_link_chain.urdf")
+        >>> partial_velocity_table(serial_chain(robot))[1].v
+        Matrix([
+        [       l_x1*s_2],
+        [c_2*l_x1 + r_x2],
+        [              0]])
+    """
     groups, chain = parallel_groups(chain), symbolic_chain(chain)
     n = len(chain.coordinates)
     q, _, _ = coordinate_symbols(n)
@@ -184,6 +208,14 @@ def derive(chain: Chain, inverse_dynamics: InverseDynamics, gravity: Any = None)
 
     ``gravity`` is the free-fall acceleration in the root frame; by default (0, 0, -g). M and V come from
     ``inverse_dynamics`` at unit accelerations and at none, since it is linear in them.
+
+    Example:
+        >>> from kane_dynamics_ros.description import load_robot, serial_chain
+        >>> from kane_dynamics_ros.share import share_directory
+        >>> robot = load_robot(share_directory() / "urdf" / "three_link_chain.urdf")
+        >>> from kane_dynamics_ros.formulation.kane import dynamics
+        >>> derive(serial_chain(robot), dynamics.inverse_dynamics).M[2, 2]
+        J_z3 + m_3*r_x3**2
     """
     groups, chain = parallel_groups(chain), symbolic_chain(chain)
     n = len(chain.coordinates)

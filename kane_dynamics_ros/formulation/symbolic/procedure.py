@@ -60,12 +60,21 @@ def kane_procedure(
     groups: Groups | None = None,
     every_pair: bool = False,
 ) -> tuple[DerivationStep, ...]:
-    """Every step for ``chain``, whose numbers may be symbols (``symbolic_chain``) or not.
+    """Every step for ``chain``, whose numbers are symbols (``symbolic_chain``) or exact.
 
     ``bodies`` names them, root to tip, by default 1, 2, ...; ``gravity`` is the free-fall acceleration in the
     root frame N, by default (0, 0, -g). ``groups`` says which joints are parallel, by default as the chain
     tells: give it for a chain whose directions are symbols. ``every_pair``: direction cosines of every two
     frames, not of neighbours and with N alone.
+
+    Example:
+        >>> from kane_dynamics_ros.description import load_robot, serial_chain
+        >>> from kane_dynamics_ros.share import share_directory
+        >>> robot = load_robot(share_directory() / "urdf" / "three_link_chain.urdf")
+        >>> from kane_dynamics_ros.formulation.symbolic.equations import symbolic_chain
+        >>> velocities = kane_procedure(symbolic_chain(serial_chain(robot)))[1]
+        >>> velocities.title, velocities.entries[1]
+        ('Angular velocities', ('omega_2', (0, 0, u_1 + u_2)))
     """
     n = len(chain.coordinates)
     names = tuple(bodies) or tuple(str(k + 1) for k in range(len(chain.joints)))
@@ -172,7 +181,14 @@ def _partials(bodies: Sequence[_Body]) -> Iterator[tuple[str, Vector]]:
 
 
 def procedure_text(steps: Sequence[DerivationStep]) -> str:
-    """The steps as plain text, an entry a line where it fits."""
+    """The steps as plain text, an entry a line where it fits.
+
+    Example:
+        >>> print(procedure_text([DerivationStep("Angular velocities", (("omega_1", (0, 0, "u_1")),))]))
+        1. Angular velocities
+        <BLANKLINE>
+           omega_1 = (0, 0, u_1)
+    """
     lines: list[str] = []
     for number, step in enumerate(steps, 1):
         lines += ["", f"{number}. {step.title}", ""]

@@ -151,7 +151,12 @@ def compact(
 
 
 def definitions(expression: Any, angles: tuple[Any, ...]) -> dict[Any, Any]:
-    """What each abbreviation in ``expression`` stands for: ``{c_23: cos(q_2 + q_3)}``."""
+    """What each abbreviation in ``expression`` stands for: ``{c_23: cos(q_2 + q_3)}``.
+
+    Example:
+        >>> definitions(sympy.Symbol("c_12"), sympy.symbols("q_1:3"))
+        {c_12: cos(q_1 + q_2)}
+    """
     found = {}
     for symbol in sorted(expression.free_symbols, key=str):
         kind, _, indices = str(symbol).partition("_")
