@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.control import states
 from kane_dynamics_ros.control.goals import Cause, Goal, Goals, Ticket, Tolerances
 from kane_dynamics_ros.control.law import Law, efforts, efforts_by_term, has_stiffness, position_error
 from kane_dynamics_ros.control.limits import Limited, clamp, clamp_reference, limit_rate, motion_limits
@@ -27,27 +28,6 @@ from kane_dynamics_ros.control.plan import (
     shifted,
     slowed,
     without_motion_from,
-)
-from kane_dynamics_ros.control.states import (
-    MOST_RELAPSES,
-    RELAPSE_TIME,
-    Collided,
-    FaultKind,
-    Holding,
-    Moving,
-    Reacting,
-    Reaction,
-    Safety,
-    Starting,
-    State,
-    Suspended,
-    Tracking,
-    after_good_state,
-    collided,
-    raised,
-    reset,
-    suspended,
-    untracked,
 )
 from kane_dynamics_ros.control.validation import NANOSECOND, Rules, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.control.watches import (
@@ -74,7 +54,7 @@ class LoopSettings:
 
     law: Law
     rules: Rules
-    safety: Safety
+    safety: states.Safety
     effort_limits: Array
     effort_rate: Array | None
     lower: Array
@@ -117,7 +97,7 @@ class ControlLoop:
         >>> model, five = load_model("manipulator_5dof"), np.ones(5)
         >>> law = build_law("computed_torque", model, 400.0 * five, 40.0 * five, TermSwitches())
         >>> loop = ControlLoop(
-        ...     LoopSettings(law, Rules(), Safety(), 1e3 * five, None, -9.0 * five, 9.0 * five, "reject")
+        ...     LoopSettings(law, Rules(), states.Safety(), 1e3 * five, None, -five, five, "reject")
         ... )
         >>> tau = loop.step(0.1 * five, 0.0 * five, now_ns=0, time=0.0)
         >>> bool(np.allclose(tau, model.gravity(0.1 * five)))  # the first position is held
@@ -126,7 +106,7 @@ class ControlLoop:
 
     def __init__(self, settings: LoopSettings) -> None:
         self.settings = self._settings = settings  # as asked for, and as of the last step
-        self.state: State = Starting()
+        self.state: states.State = states.Starting()
         self.goals = Goals()
         self.last: ControlStep | None = None
         self.counts: Counter[str] = Counter()
@@ -153,7 +133,7 @@ class ControlLoop:
         check = None
         if settings.reference_limits == "reject":
             time = request.stamp_ns or now_ns
-            begin = sample(state.plan, time)[0] if isinstance(state, Tracking) else None
+            begin = sample(state.plan, time)[0] if isinstance(state, states.Tracking) else None
             check = motion_limits(joints, begin).check
         try:
             return Candidate(ticket, prepare(request, joints, settings.rules, check))
@@ -177,11 +157,11 @@ class ControlLoop:
         if isinstance(prepared, TrajectoryError):
             raise prepared
         if prepared is None:
-            self.state = Holding(hold_from(state.plan, now_ns), state.begin)
+            self.state = states.Holding(hold_from(state.plan, now_ns), state.begin)
             self.goals.drop(f"stopped by trajectory {ticket.number}, which has no points", "stopped")
             self.goals.accept(Goal(ticket, now_ns, now_ns, stops=True))
             return
-        if isinstance(state, Moving) and state.waiting is not None:
+        if isinstance(state, states.Moving) and state.waiting is not None:
             state = self.state = self._started(state, state.waiting, now_ns)  # this one may begin much later
         start_ns = ticket.stamp_ns or now_ns
         joints = self.settings.law.rigid.joints
@@ -189,12 +169,12 @@ class ControlLoop:
         limits = motion_limits(joints, sample(state.plan, found.begin_ns)[0])
         limits.check_start(found, start_ns, self.settings.reference_limits == "reject")
         if ticket.stamp_ns:
-            self.state = Moving(found.plan, state.begin, stamped=True)
+            self.state = states.Moving(found.plan, state.begin, stamped=True)
         else:
-            self.state = Moving(state.plan, state.begin, prepared, getattr(state, "stamped", False))
+            self.state = states.Moving(state.plan, state.begin, prepared, getattr(state, "stamped", False))
         self.goals.accept(Goal(ticket, start_ns, found.plan.end_ns, candidate.tolerances))
 
-    def _tracking(self) -> Tracking:
+    def _tracking(self) -> states.Tracking:
         """The state, where trajectories are followed in it. Raises ``TrajectoryError``."""
         state = self.state
         if self.settings.law.mode == "gravity_compensation":
@@ -203,21 +183,21 @@ class ControlLoop:
                 "another mode, then send the trajectory again",
                 "gravity_compensation",
             )
-        if isinstance(state, Tracking):
+        if isinstance(state, states.Tracking):
             return state
         again = "send the trajectory again when the node controls the arm"
-        if isinstance(state, Suspended):
+        if isinstance(state, states.Suspended):
             raise TrajectoryError(f"{state.reason}; {again}", "no_effect")
-        if isinstance(state, Starting):
+        if isinstance(state, states.Starting):
             raise TrajectoryError(f"no joint states have come yet; {again}", "no_state", fault=None)
-        fault = state.fault if isinstance(state, Reacting) else "collision"
+        fault = state.fault if isinstance(state, states.Reacting) else "collision"
         raise TrajectoryError(f"the arm is in a safe state after {fault}; {again}", "no_state", fault=fault)
 
-    def _started(self, state: Moving, waiting: Prepared, now_ns: int) -> Moving:
+    def _started(self, state: states.Moving, waiting: Prepared, now_ns: int) -> states.Moving:
         """A trajectory that waited for a state starts now."""
         plan = joined(state.plan, waiting, self.settings.law.rigid.joints, now_ns, now_ns).plan
         self.goals.start_last(now_ns, plan.end_ns)
-        return Moving(plan, state.begin)
+        return states.Moving(plan, state.begin)
 
     def cancel(self, number: int, now_ns: int) -> None:
         """Drop a trajectory alone, as its sender asks; one that waits for its time stops no other.
@@ -228,9 +208,9 @@ class ControlLoop:
         if goal is None:
             return
         state = self.state
-        if isinstance(state, Tracking):
+        if isinstance(state, states.Tracking):
             if goal.start_ns <= now_ns:
-                self.state = Holding(hold_from(state.plan, now_ns), state.begin)
+                self.state = states.Holding(hold_from(state.plan, now_ns), state.begin)
             else:
                 plan = without_motion_from(state.plan, goal.start_ns, now_ns)
                 self.state = replace(state, plan=plan)
@@ -245,7 +225,7 @@ class ControlLoop:
         and which has ``STOP_PERIODS`` of the states' ``period`` [s]; the longest where a limit is not known.
         """
         state, settings, self._slow = self.state, self.settings, 0
-        if not isinstance(state, Moving) or now_ns >= state.plan.end_ns or longest <= 0.0:
+        if not isinstance(state, states.Moving) or now_ns >= state.plan.end_ns or longest <= 0.0:
             return 0.0
         law = replace(settings.law, mode="feedforward")
         known = np.isfinite(settings.effort_limits).all()
@@ -260,13 +240,13 @@ class ControlLoop:
             wanted = efforts_by_term(law, reference, reference[0], reference[1]).total
             if (np.abs(wanted) <= settings.effort_limits).all():
                 break
-        self.state = Moving(plan, state.begin)
+        self.state = states.Moving(plan, state.begin)
         return duration
 
     @property
     def stopped(self) -> bool:
         """Since ``stop``: whether reference and arm have come to rest, or the arm is not tracked."""
-        if not isinstance(self.state, Tracking):
+        if not isinstance(self.state, states.Tracking):
             return True
         return self._last_ns >= self.state.plan.end_ns and (self._slow or 0) >= SLOW_STATES
 
@@ -275,7 +255,7 @@ class ControlLoop:
     def forget(self, reason: str) -> None:
         """Drop the motion and the states, as after a jump of the clock; the next state is held."""
         self.goals.drop(reason)
-        self.state, self.last, self.seen, self._slow = untracked(self.state), None, Seen(), None
+        self.state, self.last, self.seen, self._slow = states.untracked(self.state), None, Seen(), None
         for watch in (self.saturation, self._effect, self._relapses):
             watch.forget()
 
@@ -287,19 +267,19 @@ class ControlLoop:
         """
         if reason is not None:
             self.goals.drop(reason)
-        self.state = suspended(self.state, reason)
+        self.state = states.suspended(self.state, reason)
 
     def collide(self, joint: str) -> None:
         """A collision was found at a joint: react from the next state on, until ``reset_collision``."""
         self.counts["collision"] += 1
         reaction = self.settings.safety.reactions["collision"]
         if reaction != "ignore":
-            self.state = collided(self.state, joint, reaction)
+            self.state = states.collided(self.state, joint, reaction)
             self.goals.drop(f"collision at joint {joint}: reaction is {reaction}")
 
     def reset_collision(self) -> None:
         """End the reaction to a collision; the measured position is held then."""
-        self.state = reset(self.state)
+        self.state = states.reset(self.state)
 
     def shift_clock(self, by_ns: int, now_ns: int) -> bool:
         """The clock of trajectories was stepped; whether the motion was dropped.
@@ -308,12 +288,12 @@ class ControlLoop:
         dropped, the present reference held; any other goes on undisturbed.
         """
         state = self.state
-        if not isinstance(state, Tracking):
+        if not isinstance(state, states.Tracking):
             return False
         plan = shifted(state.plan, by_ns)
         self.goals.shift(by_ns)
-        if isinstance(state, Moving) and state.stamped and now_ns < plan.end_ns:
-            self.state = Holding(hold_from(plan, now_ns), state.begin)
+        if isinstance(state, states.Moving) and state.stamped and now_ns < plan.end_ns:
+            self.state = states.Holding(hold_from(plan, now_ns), state.begin)
             self.goals.drop(f"the clock was stepped by {by_ns * NANOSECOND:.3f} s")
             return True
         self.state = replace(state, plan=plan)
@@ -324,9 +304,9 @@ class ControlLoop:
         before, self._settings = self._settings, settings
         self._relapses.forget()
         state = self.state
-        if isinstance(state, Reacting) and state.lasting:
+        if isinstance(state, states.Reacting) and state.lasting:
             self.state = replace(state, lasting=False, good_since=None)
-        if isinstance(state, Tracking):
+        if isinstance(state, states.Tracking):
             if (has_stiffness(settings.law) & ~has_stiffness(before.law)).any():
                 self._release(f"mode {settings.law.mode} begins at the measured position")
             elif settings.reference_limits != before.reference_limits and self.last is not None:
@@ -335,7 +315,7 @@ class ControlLoop:
     def _release(self, reason: str) -> None:
         """Track nothing: the position that is measured next is held."""
         self.goals.drop(reason)
-        self.state = untracked(self.state)
+        self.state = states.untracked(self.state)
         self._effect.forget()
 
     # A state and what is between two
@@ -350,31 +330,31 @@ class ControlLoop:
             self._adopt(settings)
         law, safety = settings.law, settings.safety
         self._last_ns = now_ns
-        away = isinstance(self.state, Reacting)
+        away = isinstance(self.state, states.Reacting)
         self.seen, faults = seen(self.seen, q, time, law, safety, settings.fastest, away)
         for fault in faults:
             self._raise(fault, time)
-        if isinstance(self.state, Reacting):
-            self.state = after_good_state(self.state, time, safety)
-            if not isinstance(self.state, Reacting):
+        if isinstance(self.state, states.Reacting):
+            self.state = states.after_good_state(self.state, time, safety)
+            if not isinstance(self.state, states.Reacting):
                 self._relapses.recovered(time)
-        if isinstance(self.state, (Reacting, Suspended, Collided)):
+        if isinstance(self.state, (states.Reacting, states.Suspended, states.Collided)):
             return self._paused(self.state, q, qd, time)
         if law.mode == "gravity_compensation":
-            if isinstance(self.state, Tracking):
+            if isinstance(self.state, states.Tracking):
                 self._release("mode gravity_compensation follows no trajectory")
             return self._commanded(np.stack((q, np.zeros_like(q), np.zeros_like(q))), q, qd, time)
-        if isinstance(self.state, Starting):
-            self.state = Holding(hold_at(q, now_ns), q)
-        elif isinstance(self.state, Moving):
+        if isinstance(self.state, states.Starting):
+            self.state = states.Holding(hold_at(q, now_ns), q)
+        elif isinstance(self.state, states.Moving):
             self.state = self._moved_on(self.state, now_ns)
         return self._tracked(self.state, q, qd, now_ns, time)
 
     def _paused(
-        self, state: Reacting | Suspended | Collided, q: Array, qd: Array, time: float
+        self, state: states.Reacting | states.Suspended | states.Collided, q: Array, qd: Array, time: float
     ) -> Array | None:
         """The effort while nothing is tracked; ``comply``: g(q) - d M q': the momentum decays with rate d."""
-        reaction = "hold" if isinstance(state, Suspended) else state.reaction
+        reaction = "hold" if isinstance(state, states.Suspended) else state.reaction
         if reaction != "comply":
             return self.safe_effort(reaction, time)
         law = self.settings.law
@@ -388,13 +368,13 @@ class ControlLoop:
             return self.safe_effort("hold", time)
         return self._limited(effort, time)[0]
 
-    def _moved_on(self, state: Moving, now_ns: int) -> Tracking:
+    def _moved_on(self, state: states.Moving, now_ns: int) -> states.Tracking:
         """The motion at a new state: begun, going on, or at its end."""
         if state.waiting is not None:
             return self._started(state, state.waiting, now_ns)
-        return Holding(state.plan, state.begin) if now_ns >= state.plan.end_ns else state
+        return states.Holding(state.plan, state.begin) if now_ns >= state.plan.end_ns else state
 
-    def _tracked(self, state: Tracking, q: Array, qd: Array, now_ns: int, time: float) -> Array | None:
+    def _tracked(self, state: states.Tracking, q: Array, qd: Array, now_ns: int, time: float) -> Array | None:
         """Follow the reference, and compare the arm with it."""
         reference = self._reference(state, now_ns)
         tolerances = self._tolerances()
@@ -409,15 +389,15 @@ class ControlLoop:
                 if not far > allowed > 0.0:
                     what = f"moves at {qd[joint]:.3g} per second, its reference at {reference[1, joint]:.3g}"
                 self._lose(joint, what, now_ns)
-            if isinstance(self.state, Reacting):
+            if isinstance(self.state, states.Reacting):
                 return self._paused(self.state, q, qd, time)
-            if self.state is not state and isinstance(self.state, Tracking):
+            if self.state is not state and isinstance(self.state, states.Tracking):
                 reference = self._reference(self.state, now_ns)
         elif ended:
             self.goals.finish(measured=False)
         return self._commanded(reference, q, qd, time)
 
-    def _reference(self, state: Tracking, now_ns: int) -> Array:
+    def _reference(self, state: states.Tracking, now_ns: int) -> Array:
         reference, settings = sample(state.plan, now_ns), self.settings
         if settings.reference_limits == "clamp":  # an arm that was outside is not pulled in
             lower, upper = np.minimum(settings.lower, state.begin), np.maximum(settings.upper, state.begin)
@@ -433,7 +413,7 @@ class ControlLoop:
             wanted = np.full(len(q), math.nan)
         if not math.isfinite(wanted.sum()):
             self._raise("non_finite", time)
-            return self.safe_effort(self.state.reaction, time) if isinstance(self.state, Reacting) else None
+            return self._reaction(time)
         tau, clamped = self._limited(wanted, time)
         names, longest = settings.law.rigid.joint_names, settings.safety.saturation_time
         if self.saturation.lasts(clamped, names, time, longest):
@@ -449,11 +429,16 @@ class ControlLoop:
         timeout = self.settings.safety.state_timeout
         if self.seen.q is None or not 0.0 < timeout < time - self.seen.time:
             return None
-        if not isinstance(self.state, Reacting) or self.state.good_since is not None:
+        if not isinstance(self.state, states.Reacting) or self.state.good_since is not None:
             self._raise("stale_state", time)
-        return self.safe_effort(self.state.reaction, time) if isinstance(self.state, Reacting) else None
+        return self._reaction(time)
 
-    def safe_effort(self, reaction: Reaction, time: float) -> Array | None:
+    def _reaction(self, time: float) -> Array | None:
+        """The effort of the reaction to a fault, if there is one now."""
+        state = self.state
+        return self.safe_effort(state.reaction, time) if isinstance(state, states.Reacting) else None
+
+    def safe_effort(self, reaction: states.Reaction, time: float) -> Array | None:
         """What to publish in a reaction: gravity's effort at the last good position, zero, or nothing.
 
         It is reached as fast as the limits allow; ``last_effort`` is what it comes to.
@@ -461,7 +446,7 @@ class ControlLoop:
         effort = self.last_effort(reaction)
         return None if effort is None else self._limited(effort, time)[0]
 
-    def last_effort(self, reaction: Reaction) -> Array | None:
+    def last_effort(self, reaction: states.Reaction) -> Array | None:
         """The command without the limit on its rate of change: what may stay when nothing follows."""
         q = self.seen.good_q
         if q is None or reaction == "stop":
@@ -509,7 +494,7 @@ class ControlLoop:
     def _watch_effect(self, time: float) -> None:
         """Drop a motion of which the arm shows nothing."""
         span, tolerances, last = self.settings.safety.no_effect_time, self._tolerances(), self.last
-        if not span or tolerances is None or last is None or not isinstance(self.state, Tracking):
+        if not span or tolerances is None or last is None or not isinstance(self.state, states.Tracking):
             self._effect.forget()
             return
         noticed = NOTICEABLE * tolerances.trajectory
@@ -531,15 +516,15 @@ class ControlLoop:
         self.goals.drop(reason, cause)
         self._effect.forget()
         if reaction == "hold" and self.seen.q is not None:
-            self.state = Holding(hold_at(self.seen.q, now_ns), self.seen.q)
+            self.state = states.Holding(hold_at(self.seen.q, now_ns), self.seen.q)
         else:
-            self.state = raised(self.state, "tracking_error", self.settings.safety)
+            self.state = states.raised(self.state, "tracking_error", self.settings.safety)
 
-    def _raise(self, fault: FaultKind, time: float) -> None:
+    def _raise(self, fault: states.FaultKind, time: float) -> None:
         self.counts[fault] += 1
         if self.settings.safety.reactions[fault] == "ignore":
             return
-        relapses = self._relapses.count(self.state, fault, time, RELAPSE_TIME)
-        self.state = raised(self.state, fault, self.settings.safety, relapses >= MOST_RELAPSES)
-        if isinstance(self.state, Reacting):
+        relapses = self._relapses.count(self.state, fault, time, states.RELAPSE_TIME)
+        self.state = states.raised(self.state, fault, self.settings.safety, relapses >= states.MOST_RELAPSES)
+        if isinstance(self.state, states.Reacting):
             self.goals.drop(f"{fault}: reaction is {self.state.reaction}")

@@ -11,7 +11,7 @@ By hand, a number of seconds does for ``time_from_start``, and what a point does
 import json
 import math
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +26,34 @@ WIDTH = 1000  # characters: a list of numbers on one line
 
 
 class TrajectoryFileError(KaneDynamicsError):
-    """A trajectory file cannot be read."""
-
-    def __init__(self, path: Path, where: str, what: str) -> None:
-        super().__init__(f"{path}: {where}{': ' if where else ''}{what}")
+    """A trajectory file cannot be read: ``path``, and ``where`` in it."""
 
 
 def read_trajectory(path: Path) -> TrajectoryRequest:
-    """The trajectory in a file. Raises ``TrajectoryFileError``; whether it makes sense is not checked."""
+    """The trajectory in a file. Raises ``TrajectoryFileError``; whether it makes sense is not checked.
+
+    Example:
+        >>> path = Path("trajectory.yaml")
+        >>> point = {"time_from_start": 2.0, "positions": [0.5]}
+        >>> _ = path.write_text(json.dumps({"joint_names": ["elbow"], "points": [point]}))
+        >>> read_trajectory(path).points[0].time_ns
+        2000000000
+    """
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))  # JSON is YAML too
     except OSError as error:
         what = f"cannot be read: {error.strerror}; give the path of a trajectory file"
-        raise TrajectoryFileError(path, "", what) from None
+        raise TrajectoryFileError(f"{path}: {what}", path=path) from None
     except UnicodeDecodeError as error:
-        raise TrajectoryFileError(path, "", f"cannot be read: {error}") from None
+        raise TrajectoryFileError(f"{path}: cannot be read: {error}", path=path) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # the last two: no date, too many brackets
-        raise TrajectoryFileError(path, "", f"not YAML: {' '.join(str(error).split())}") from None
-    return _Reader(path).request(content)
+        raise TrajectoryFileError(f"{path}: not YAML: {' '.join(str(error).split())}", path=path) from None
+    try:
+        return _request(content)
+    except _UnexpectedError as error:
+        where, found, allowed = error.args
+        text = f"{path}: {where}: found {found}; allowed: {allowed}"
+        raise TrajectoryFileError(text, path=path, where=where) from None
 
 
 def trajectory_text(request: TrajectoryRequest, as_json: bool) -> str:
@@ -77,69 +87,58 @@ def _described(value: Any) -> str:
         return "an integer of thousands of digits"
 
 
-class _Reader:
-    """Reads the content of a file, and says where something else was expected."""
+class _UnexpectedError(Exception):
+    """Where in the content, what was found, and what is allowed."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def request(self, content: Any) -> TrajectoryRequest:
-        message = self._mapping(content, "the file")
-        names = self._list(message.get("joint_names"), "joint_names")
-        header = self._mapping(message.get("header", {}), "header")
-        points = self._list(message.get("points"), "points")
-        return TrajectoryRequest(
-            tuple(self._name(name) for name in names),
-            tuple(self._point(point, f"points[{i}]") for i, point in enumerate(points)),
-            self._nanoseconds(header.get("stamp", {}), "header.stamp"),
-        )
+def _request(content: Any) -> TrajectoryRequest:
+    message = _of_type(content, dict, "the file")
+    names = _of_type(message.get("joint_names"), list, "joint_names")
+    header = _of_type(message.get("header", {}), dict, "header")
+    points = _of_type(message.get("points"), list, "points")
+    return TrajectoryRequest(
+        tuple(_name(name) for name in names),
+        tuple(_point(point, f"points[{i}]") for i, point in enumerate(points)),
+        _nanoseconds(header.get("stamp", {}), "header.stamp"),
+    )
 
-    def _point(self, content: Any, where: str) -> RequestPoint:
-        point = self._mapping(content, where)
-        values = [self._numbers(point.get(field, []), f"{where}.{field}") for field in FIELDS]
-        return RequestPoint(
-            self._nanoseconds(point.get("time_from_start"), f"{where}.time_from_start"), *values
-        )
 
-    def _name(self, content: Any) -> str:
-        if isinstance(content, (list, dict)):
-            raise self._error("joint_names", f"found {type(content).__name__}", "names")
-        return content if isinstance(content, str) else _described(content)  # 1 and yes are names too
+def _point(content: Any, where: str) -> RequestPoint:
+    point = _of_type(content, dict, where)
+    values = [_numbers(point.get(field, []), f"{where}.{field}") for field in FIELDS]
+    return RequestPoint(_nanoseconds(point.get("time_from_start"), f"{where}.time_from_start"), *values)
 
-    def _nanoseconds(self, content: Any, where: str) -> int:
-        if type(content) is int or (type(content) is float and math.isfinite(content)):
-            if not SECONDS[0] <= content <= SECONDS[-1]:
-                raise self._error(
-                    where, f"found {_described(content)}", f"seconds from {SECONDS[0]} to {SECONDS[-1]}"
-                )
-            return round(content * SECOND_NS)
-        time = self._mapping(content, where)
-        seconds, rest = time.get("sec", 0), time.get("nanosec", 0)
-        if type(seconds) is not int or type(rest) is not int or seconds not in SECONDS or rest not in RESTS:
-            raise self._error(where, f"found {_described(time)}", "integers sec and nanosec")
-        return seconds * SECOND_NS + rest
 
-    def _numbers(self, content: Any, where: str) -> Sequence[float]:
-        values = self._list(content, where)
-        for value in values:
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise self._error(where, f"found {_described(value)}", "numbers")
-        try:
-            return tuple(float(value) for value in values)
-        except OverflowError:
-            raise self._error(
-                where, "found an integer of hundreds of digits", "numbers of a double"
-            ) from None
+def _name(content: Any) -> str:
+    if isinstance(content, (list, dict)):
+        raise _UnexpectedError("joint_names", type(content).__name__, "names")
+    return content if isinstance(content, str) else _described(content)  # 1 and yes are names too
 
-    def _mapping(self, content: Any, where: str) -> Mapping[str, Any]:
-        if not isinstance(content, dict):
-            raise self._error(where, f"found {type(content).__name__}", "a mapping")
-        return content
 
-    def _list(self, content: Any, where: str) -> Sequence[Any]:
-        if not isinstance(content, list):
-            raise self._error(where, f"found {type(content).__name__}", "a list")
-        return content
+def _nanoseconds(content: Any, where: str) -> int:
+    if type(content) is int or (type(content) is float and math.isfinite(content)):
+        if not SECONDS[0] <= content <= SECONDS[-1]:
+            raise _UnexpectedError(where, _described(content), f"seconds from {SECONDS[0]} to {SECONDS[-1]}")
+        return round(content * SECOND_NS)
+    time = _of_type(content, dict, where)
+    seconds, rest = time.get("sec", 0), time.get("nanosec", 0)
+    if type(seconds) is not int or type(rest) is not int or seconds not in SECONDS or rest not in RESTS:
+        raise _UnexpectedError(where, _described(time), "integers sec and nanosec")
+    return seconds * SECOND_NS + rest
 
-    def _error(self, where: str, found: str, allowed: str) -> TrajectoryFileError:
-        return TrajectoryFileError(self._path, where, f"{found}; allowed: {allowed}")
+
+def _numbers(content: Any, where: str) -> Sequence[float]:
+    values = _of_type(content, list, where)
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise _UnexpectedError(where, _described(value), "numbers")
+    try:
+        return tuple(float(value) for value in values)
+    except OverflowError:
+        raise _UnexpectedError(where, "an integer of hundreds of digits", "numbers of a double") from None
+
+
+def _of_type(content: Any, kind: type, where: str) -> Any:
+    if not isinstance(content, kind):
+        raise _UnexpectedError(where, type(content).__name__, "a mapping" if kind is dict else "a list")
+    return content
