@@ -52,13 +52,14 @@ def c_text(template: str, *kept: str, **values: object) -> str:
 class Precision:
     """A floating-point type of C, and what goes with it.
 
-    ``suffix``: of its numbers. ``tanh``: the function that friction takes it from. ``batches``: whether
-    functions have a second form, for many states.
+    ``suffix``: of its numbers. ``tanh``: the function that friction takes it from. ``together``: how many
+    sines are computed at once. ``batches``: whether functions have a second form, for many states.
     """
 
     real: str
     suffix: str
     tanh: str
+    together: int
     batches: bool
 
     def number(self, value: float) -> str:
@@ -68,7 +69,7 @@ class Precision:
         return f"{float(value)!r}{self.suffix}"
 
 
-DOUBLE = Precision("double", "", "tanh", batches=True)
+DOUBLE = Precision("double", "", "tanh", together=4, batches=True)
 
 
 # Listings as C99 statements on local constants
@@ -155,8 +156,9 @@ class Sines:
 
     @property
     def padded(self) -> int:
-        """Room for a last slot that repeats another: four angles cost what three do."""
-        return self.slots + (not self.cut.window and self.slots % 4 == 3)
+        """Room for whole vectors of angles, the last one repeated; a single one needs none."""
+        together = self.precision.together
+        return self.slots if self.slots == 1 else -(-self.slots // together) * together
 
     def texts(self) -> list[str]:
         """The pass for one state, and for KD_LANES states; joint positions are read where they are."""

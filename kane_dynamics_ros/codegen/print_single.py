@@ -25,7 +25,7 @@ ERROR = f"""\
    that, as an effort that gravity hardly needs, has larger errors relative to itself."""
 BYTES = 4  # of a float
 SUFFIX = "_single"
-SINGLE = Precision("float", "f", "kd_tanh", batches=False)
+SINGLE = Precision("float", "f", "kd_tanh", together=1, batches=False)
 
 
 @dataclass(frozen=True)

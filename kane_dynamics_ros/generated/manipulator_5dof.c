@@ -11,36 +11,45 @@
 #define KD_SINCOS_BLOCK 32
 
 /* Sines and cosines of all angles in one pass, error below 1 ulp: codegen/sincos.py explains it. */
-#if defined(__FAST_MATH__) || FLT_EVAL_METHOD != 0
-/* The reduction relies on each operation being rounded to double, in the order that is written. */
-static inline uint64_t kd_sincos_one(double x, double *s, double *c)
-{
-    *s = sin(x);
-    *c = cos(x);
-    return 0;
-}
+#if defined(__GNUC__) && !defined(KD_NO_VECTORS)
+#define KD_VECTORS 1
+typedef double kd_double_4 __attribute__((vector_size(32)));
+typedef uint64_t kd_bits_4 __attribute__((vector_size(32)));
 #else
-/* The sign bit of the result is set where |x| > 32768, or x is not finite. */
-static inline uint64_t kd_sincos_one(double x, double *s, double *c)
+#define KD_VECTORS 0
+#endif
+typedef double kd_double_1;
+typedef uint64_t kd_bits_1;
+
+/* The reduction relies on each operation being rounded to double, in the order that is written. */
+#if defined(__FAST_MATH__) || FLT_EVAL_METHOD != 0
+#define KD_LIBRARY_SINES 1
+#else
+#define KD_LIBRARY_SINES 0
+#endif
+
+/* 1 at a time. The sign bit of *far is set where |x| > 32768, or x is not finite. */
+static inline void kd_sincos_1(const double *angle, double *s, double *c, kd_bits_1 *far)
 {
-    const double shift = 0x1.8p52, P1 = 0x1.921fb54440000p+0, P2 = 0x1.68c234c4c0000p-39;
-    const double shifted = x * 0x1.45f306dc9c883p-1 + shift;
-    const double k = shifted - shift;
-    const double y = x - k * P1;
-    const double w = y - k * P2;
-    const double e = k * 0x1.98a2e03707345p-77 - ((y - w) - k * P2);
-    const double z = w * w;
-    const double zz = z * z;
-    const double S = (0x1.5555555555548p-3 + z * -0x1.111111110f7d0p-7)
+    kd_double_1 x;
+    memcpy(&x, angle, sizeof x);
+    const kd_double_1 shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52;
+    const kd_double_1 k = shifted - 0x1.8p52;
+    const kd_double_1 y = x - k * 0x1.921fb54440000p+0;
+    const kd_double_1 w = y - k * 0x1.68c234c4c0000p-39;
+    const kd_double_1 e = k * 0x1.98a2e03707345p-77 - ((y - w) - k * 0x1.68c234c4c0000p-39);
+    const kd_double_1 z = w * w;
+    const kd_double_1 zz = z * z;
+    const kd_double_1 S = (0x1.5555555555548p-3 + z * -0x1.111111110f7d0p-7)
         + zz * ((0x1.a01a019bfdf40p-13 + z * -0x1.71de3567d70f5p-19)
         + zz * (0x1.ae5e5a941bc5bp-26 + z * -0x1.5d8fd2574a736p-33));
-    const double C = (0x1.555555555554bp-5 + z * -0x1.6c16c16c14f91p-10)
+    const kd_double_1 C = (0x1.555555555554bp-5 + z * -0x1.6c16c16c14f91p-10)
         + zz * ((0x1.a01a019c844f0p-16 + z * -0x1.27e4f7eac4a2dp-22)
         + zz * (0x1.1ee9d7b4e4ab2p-29 + z * -0x1.8fa49a0fbcdb0p-37));
-    const double h = 1.0 - 0.5 * z;
-    const double sine = w - (e * h + w * z * S);
-    const double cosine = h + (((1.0 - h) - 0.5 * z) + (zz * C + w * e));
-    uint64_t quadrant, x_bits, s_bits, c_bits, swap;
+    const kd_double_1 h = 1.0 - 0.5 * z;
+    const kd_double_1 sine = w - (e * h + w * z * S);
+    const kd_double_1 cosine = h + (((1.0 - h) - 0.5 * z) + (zz * C + w * e));
+    kd_bits_1 quadrant, x_bits, s_bits, c_bits, swap;
     memcpy(&quadrant, &shifted, sizeof quadrant);
     memcpy(&x_bits, &x, sizeof x_bits);
     memcpy(&s_bits, &sine, sizeof s_bits);
@@ -50,43 +59,107 @@ static inline uint64_t kd_sincos_one(double x, double *s, double *c)
     c_bits ^= swap ^ (((quadrant + 1) & 2) << 62);
     memcpy(s, &s_bits, sizeof s_bits);
     memcpy(c, &c_bits, sizeof c_bits);
-    return UINT64_C(0x40e0000000000000) - (x_bits & UINT64_C(0x7fffffffffffffff)); /* 32768.0 - |x| */
+    *far |= UINT64_C(0x40e0000000000000) - (x_bits & UINT64_C(0x7fffffffffffffff)); /* 32768.0 - |x| */
+}
+
+#if KD_VECTORS
+/* 4 at a time. The sign bit of *far is set where |x| > 32768, or x is not finite. */
+static inline __attribute__((always_inline)) void kd_sincos_4(const double *angle, double *s, double *c, kd_bits_4 *far)
+{
+    kd_double_4 x;
+    memcpy(&x, angle, sizeof x);
+    const kd_double_4 shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52;
+    const kd_double_4 k = shifted - 0x1.8p52;
+    const kd_double_4 y = x - k * 0x1.921fb54440000p+0;
+    const kd_double_4 w = y - k * 0x1.68c234c4c0000p-39;
+    const kd_double_4 e = k * 0x1.98a2e03707345p-77 - ((y - w) - k * 0x1.68c234c4c0000p-39);
+    const kd_double_4 z = w * w;
+    const kd_double_4 zz = z * z;
+    const kd_double_4 S = (0x1.5555555555548p-3 + z * -0x1.111111110f7d0p-7)
+        + zz * ((0x1.a01a019bfdf40p-13 + z * -0x1.71de3567d70f5p-19)
+        + zz * (0x1.ae5e5a941bc5bp-26 + z * -0x1.5d8fd2574a736p-33));
+    const kd_double_4 C = (0x1.555555555554bp-5 + z * -0x1.6c16c16c14f91p-10)
+        + zz * ((0x1.a01a019c844f0p-16 + z * -0x1.27e4f7eac4a2dp-22)
+        + zz * (0x1.1ee9d7b4e4ab2p-29 + z * -0x1.8fa49a0fbcdb0p-37));
+    const kd_double_4 h = 1.0 - 0.5 * z;
+    const kd_double_4 sine = w - (e * h + w * z * S);
+    const kd_double_4 cosine = h + (((1.0 - h) - 0.5 * z) + (zz * C + w * e));
+    kd_bits_4 quadrant, x_bits, s_bits, c_bits, swap;
+    memcpy(&quadrant, &shifted, sizeof quadrant);
+    memcpy(&x_bits, &x, sizeof x_bits);
+    memcpy(&s_bits, &sine, sizeof s_bits);
+    memcpy(&c_bits, &cosine, sizeof c_bits);
+    swap = (s_bits ^ c_bits) & (UINT64_C(0) - (quadrant & 1)); /* not ?:, which may become a jump */
+    s_bits ^= swap ^ ((quadrant & 2) << 62);
+    c_bits ^= swap ^ (((quadrant + 1) & 2) << 62);
+    memcpy(s, &s_bits, sizeof s_bits);
+    memcpy(c, &c_bits, sizeof c_bits);
+    *far |= UINT64_C(0x40e0000000000000) - (x_bits & UINT64_C(0x7fffffffffffffff)); /* 32768.0 - |x| */
 }
 #endif
 
 static inline void kd_sincos_far(const double *restrict x, double *restrict s, double *restrict c, int n)
 {
     for (int i = 0; i < n; i++) {
-        if (!(fabs(x[i]) <= 32768.0)) {
+        if (KD_LIBRARY_SINES || !(fabs(x[i]) <= 32768.0)) {
             s[i] = sin(x[i]);
             c[i] = cos(x[i]);
         }
     }
 }
 
-/* x[n] [rad] -> s = sin(x), c = cos(x), n a constant where it is called. Of the angles after the last
-   whole four, three are taken together with the one before them: one more vector instead of a half and
-   a single. */
+/* x[n] [rad] -> s = sin(x), c = cos(x), n a constant where it is called. For more than one angle s and c have
+   room for whole fours: the last four repeats the last angle. */
 static inline void kd_sincos(const double *restrict x, double *restrict s, double *restrict c, const int n)
 {
-    const int whole = n / 4 * 4;
-    const int rest = n > 4 && n % 4 == 3 ? n - 4 : whole;
-    uint64_t far = 0;
-    for (int i = 0; i < whole; i++)
-        far |= kd_sincos_one(x[i], s + i, c + i);
-    for (int i = rest; i < n; i++)
-        far |= kd_sincos_one(x[i], s + i, c + i);
-    if (far >> 63)
+    uint64_t any = 0;
+    if (KD_LIBRARY_SINES) {
+        kd_sincos_far(x, s, c, n);
+        return;
+    }
+#if KD_VECTORS
+    if (n > 1) {
+        const int whole = n / 4 * 4;
+        kd_bits_4 far = {0};
+        for (int i = 0; i < whole; i += 4)
+            kd_sincos_4(x + i, s + i, c + i, &far);
+        if (whole < n) {
+            const int second = whole + 1 < n ? whole + 1 : n - 1, third = whole + 2 < n ? whole + 2 : n - 1;
+            const kd_double_4 last = {x[whole], x[second], x[third], x[n - 1]};
+            kd_sincos_4((const double *)&last, s + whole, c + whole, &far);
+        }
+        any = (far[0] | far[1] | far[2] | far[3]) >> 63;
+    } else
+#endif
+    {
+        uint64_t far = 0;
+        for (int i = 0; i < n; i++)
+            kd_sincos_1(x + i, s + i, c + i, &far);
+        any = far >> 63;
+    }
+    if (any)
         kd_sincos_far(x, s, c, n);
 }
 
 /* x[KD_SINCOS_BLOCK] [rad], one joint's angle in as many states -> s = sin(x), c = cos(x). */
 static inline void kd_sincos_block(const double *restrict x, double *restrict s, double *restrict c)
 {
+    if (KD_LIBRARY_SINES) {
+        kd_sincos_far(x, s, c, KD_SINCOS_BLOCK);
+        return;
+    }
+#if KD_VECTORS
+    kd_bits_4 far = {0};
+    for (int i = 0; i < KD_SINCOS_BLOCK; i += 4)
+        kd_sincos_4(x + i, s + i, c + i, &far);
+    const uint64_t any = (far[0] | far[1] | far[2] | far[3]) >> 63;
+#else
     uint64_t far = 0;
     for (int i = 0; i < KD_SINCOS_BLOCK; i++)
-        far |= kd_sincos_one(x[i], s + i, c + i);
-    if (far >> 63)
+        kd_sincos_1(x + i, s + i, c + i, &far);
+    const uint64_t any = far >> 63;
+#endif
+    if (any)
         kd_sincos_far(x, s, c, KD_SINCOS_BLOCK);
 }
 
@@ -414,10 +487,10 @@ static inline void kd_sines_4_lanes(const double *q, double *s, double *c)
 static inline void kd_sines_5(const double *q, double *s, double *c)
 {
     double t0 = q[1] + q[2];
-    double x[5];
+    double x[8];
     kd_four(x + 0, q[0], q[1], q[3], q[4]);
-    x[4] = t0;
-    kd_sincos(x, s, c, 5);
+    kd_four(x + 4, t0, t0, t0, t0);
+    kd_sincos(x, s, c, 8);
 }
 
 static inline void kd_sines_5_lanes(const double *q, double *s, double *c)
@@ -628,7 +701,7 @@ static inline KD_ALWAYS void kd_inverse_dynamics(const double *restrict q, const
 
 void manipulator_5dof_inverse_dynamics(const double *q, const double *qd, const double *qdd, double *out)
 {
-    double s[3], c[3];
+    double s[4], c[4];
     kd_sines_0(q, s, c);
     kd_inverse_dynamics(q, qd, qdd, s, c, out, 1);
 }
@@ -781,7 +854,7 @@ static inline KD_ALWAYS void kd_bias(const double *restrict q, const double *res
 
 void manipulator_5dof_bias(const double *q, const double *qd, double *out)
 {
-    double s[3], c[3];
+    double s[4], c[4];
     kd_sines_0(q, s, c);
     kd_bias(q, qd, s, c, out, 1);
 }
@@ -827,7 +900,7 @@ static inline KD_ALWAYS void kd_gravity(const double *restrict q, const double *
 
 void manipulator_5dof_gravity(const double *q, double *out)
 {
-    double s[2], c[2];
+    double s[4], c[4];
     kd_sines_1(q, s, c);
     kd_gravity(q, s, c, out, 1);
 }
@@ -3109,7 +3182,7 @@ static inline KD_ALWAYS void kd_inverse_dynamics_with(const double *restrict pre
 
 void manipulator_5dof_inverse_dynamics_with(const double *prepared, const double *q, const double *qd, const double *qdd, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_inverse_dynamics_with(prepared, q, qd, qdd, s, c, out, 1);
 }
@@ -3378,7 +3451,7 @@ static inline KD_ALWAYS void kd_bias_with(const double *restrict prepared, const
 
 void manipulator_5dof_bias_with(const double *prepared, const double *q, const double *qd, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_bias_with(prepared, q, qd, s, c, out);
 }
@@ -3465,7 +3538,7 @@ static inline KD_ALWAYS void kd_gravity_with(const double *restrict prepared, co
 
 void manipulator_5dof_gravity_with(const double *prepared, const double *q, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_gravity_with(prepared, q, s, c, out);
 }
@@ -4173,7 +4246,7 @@ static inline KD_ALWAYS void kd_forward_dynamics_with(const double *restrict pre
 
 int manipulator_5dof_forward_dynamics_with(const double *prepared, const double *q, const double *qd, const double *tau, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_5(q, s, c);
     double checks[10];
     kd_forward_dynamics_with(prepared, q, qd, tau, s, c, out, checks);
@@ -5276,7 +5349,7 @@ static inline KD_ALWAYS void kd_inverse_dynamics_derivatives_with(const double *
 
 void manipulator_5dof_inverse_dynamics_derivatives_with(const double *prepared, const double *q, const double *qd, const double *qdd, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_5(q, s, c);
     kd_inverse_dynamics_derivatives_with(prepared, q, qd, qdd, s, c, out);
 }
@@ -6607,7 +6680,7 @@ static inline KD_ALWAYS void kd_regressor(const double *restrict prepared, const
 
 void manipulator_5dof_regressor(const double *prepared, const double *q, const double *qd, const double *qdd, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_regressor(prepared, q, qd, qdd, s, c, out);
 }
@@ -6998,7 +7071,7 @@ static inline KD_ALWAYS void kd_reaction_wrenches(const double *restrict prepare
 
 void manipulator_5dof_reaction_wrenches(const double *prepared, const double *q, const double *qd, const double *qdd, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_reaction_wrenches(prepared, q, qd, qdd, s, c, out);
 }
@@ -7254,7 +7327,7 @@ static inline KD_ALWAYS void kd_energy(const double *restrict prepared, const do
 
 void manipulator_5dof_energy(const double *prepared, const double *q, const double *qd, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_energy(prepared, q, qd, s, c, out);
 }
@@ -7348,7 +7421,7 @@ static inline KD_ALWAYS void kd_tip_pose(const double *restrict prepared, const 
 
 void manipulator_5dof_tip_pose(const double *prepared, const double *q, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_tip_pose(prepared, q, s, c, out);
 }
@@ -7672,7 +7745,7 @@ static inline KD_ALWAYS void kd_center_of_mass(const double *restrict prepared, 
 
 void manipulator_5dof_center_of_mass(const double *prepared, const double *q, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_center_of_mass(prepared, q, s, c, out);
 }
@@ -7866,7 +7939,7 @@ static inline KD_ALWAYS void kd_center_of_mass_jacobian(const double *restrict p
 
 void manipulator_5dof_center_of_mass_jacobian(const double *prepared, const double *q, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_center_of_mass_jacobian(prepared, q, s, c, out);
 }
@@ -8073,7 +8146,7 @@ static inline KD_ALWAYS void kd_center_of_mass_velocity(const double *restrict p
 
 void manipulator_5dof_center_of_mass_velocity(const double *prepared, const double *q, const double *qd, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_center_of_mass_velocity(prepared, q, qd, s, c, out);
 }
@@ -8890,7 +8963,7 @@ static inline KD_ALWAYS void kd_momentum(const double *restrict prepared, const 
 
 void manipulator_5dof_momentum(const double *prepared, const double *q, const double *qd, double *out)
 {
-    double s[5], c[5];
+    double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_momentum(prepared, q, qd, s, c, out);
 }

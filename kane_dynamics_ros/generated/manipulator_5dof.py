@@ -14,7 +14,7 @@ MODEL = {'name': 'manipulator_5dof',
  'format': 1,
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '8458e649becdce0fa5071063fb286b7a65e4801b5b30a216439f51cf4dc19291',
+ 'c_sha256': 'f86c5fdace8a8647d7a40d684b7096e40a2821f7ad9cb86e9cb843094397fbbd',
  'root': 'base',
  'tips': ('tool',),
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2736,4 +2736,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "a894b0ade878aa5eaad88d87fcee601cf6baeeb9703af88052cf8506a57b641c"
+CONTENT_SHA256 = "1ae2f9a6e987a7a59daf0f02773cc0532fce6862ff4a4f5ad061a72c5f62cefc"

@@ -3,6 +3,9 @@
 import ctypes
 import itertools
 import math
+import platform
+import re
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +30,8 @@ WAYS = {  # the kernel must be right however it is compiled
     "fast": ["-O3", "-march=native"],
     "contracted": ["-O3", "-march=native", "-ffp-contract=fast"],
     "not contracted": ["-O3", "-march=native", "-ffp-contract=off"],
-    "not vectorised": ["-O1"],
+    "no vectors": ["-O3", "-march=native", "-DKD_NO_VECTORS"],
+    "little optimised": ["-O1"],
     "plain": ["-O2", "-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror"],
     # only what -ffast-math defines: its start-up code would switch denormals off in this process
     "fast-math": ["-O2", "-D__FAST_MATH__"],
@@ -37,10 +41,16 @@ pytestmark = pytest.mark.skipif(C_COMPILER is None, reason="no C compiler on thi
 
 
 def build(folder: Path, n: int, flags: list[str]) -> ctypes.CDLL:
-    exports = "".join(
-        f"void {name}_export(const double *x, double *s, double *c) {{ {name}(x, s, c{count}); }}\n"
-        for name, count in (("kd_sincos", f", {n}"), ("kd_sincos_block", ""))
-    )
+    exports = f"""
+void kd_sincos_export(const double *x, double *s, double *c)
+{{
+    double sines[{n + 3}], cosines[{n + 3}];
+    kd_sincos(x, sines, cosines, {n});
+    memcpy(s, sines, {n} * sizeof *s);
+    memcpy(c, cosines, {n} * sizeof *c);
+}}
+void kd_sincos_block_export(const double *x, double *s, double *c) {{ kd_sincos_block(x, s, c); }}
+"""
     includes = "".join(f"#include <{header}>\n" for header in INCLUDES)
     source = folder / f"kernel_{n}.c"
     source.write_text(includes + sincos_kernel(BLOCK) + exports)
@@ -151,6 +161,84 @@ def test_sine_of_zero_keeps_the_sign(block: Kernel) -> None:
     s, c = block(np.array([0.0, -0.0]))
     assert [math.copysign(1.0, value) for value in s] == [1.0, -1.0]
     np.testing.assert_array_equal(c, [1.0, 1.0])
+
+
+@pytest.mark.parametrize("contraction", ["-ffp-contract=off", "-ffp-contract=fast"])
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 7, 8, 11])
+def test_vectors_and_single_doubles_give_the_same_bits(n: int, contraction: str, tmp_path: Path) -> None:
+    """Contraction could change last bits between them; with this machine's compiler it changes both alike."""
+    ways = []
+    for folder, flags in (("vectors", []), ("single", ["-DKD_NO_VECTORS"])):
+        (tmp_path / folder).mkdir()
+        ways.append(build(tmp_path / folder, n, ["-O3", "-march=native", contraction, *flags]))
+    rng = np.random.default_rng(n)
+    angles = np.concatenate([rng.uniform(-w, w, 2_000) for w in (0.8, 3.2, 60.0, 32768.0)])
+    for name, width in (("kd_sincos_export", n), ("kd_sincos_block_export", BLOCK)):
+        (s, c), (s_single, c_single) = (kernel(way, name, width)(angles) for way in ways)
+        np.testing.assert_array_equal(s, s_single)
+        np.testing.assert_array_equal(c, c_single)
+
+
+PROCESSORS = ("native", "x86-64-v3", "x86-64-v4", "skylake-avx512", "sapphirerapids", "znver3")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="these are x86-64 processors")
+@pytest.mark.parametrize("processor", PROCESSORS)
+def test_every_multiplication_works_on_four_angles_whatever_the_processor(
+    processor: str, tmp_path: Path
+) -> None:
+    """Counted in the assembly: two vectors of four for five and seven angles, and no arithmetic on one."""
+    text = "".join(f"#include <{header}>\n" for header in INCLUDES) + sincos_kernel(BLOCK)
+    calls = {
+        "five": "kd_sincos(x, s, c, 5)",
+        "seven": "kd_sincos(x, s, c, 7)",
+        "block": "kd_sincos_block(x, s, c)",
+    }
+    for name, call in calls.items():
+        text += f"void {name}(const double *x, double *s, double *c) {{ {call}; }}\n"
+    source = tmp_path / "kernel.c"
+    source.write_text(text)
+    flags = ["-std=c99", "-O3", "-ffp-contract=fast", "-fno-math-errno", f"-march={processor}"]
+    command = [str(C_COMPILER), *flags, "-S", "-o", "-", str(source)]
+    assembly = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    for name in calls:
+        body = assembly[assembly.index(f"\n{name}:") : assembly.index(f".size\t{name}")]
+        packed = re.findall(r"\tv?\w*(?:mul|add|sub)\w*pd\t(.*)", body)
+        assert len(packed) >= (45 if name != "block" else 22)  # 47 operations a vector, fewer when contracted
+        if processor != "native":  # whose vectors may be shorter than four doubles
+            assert all("%ymm" in operands for operands in packed)
+        assert re.findall(r"\tv?\w*(?:mul|add|sub)\w*sd\t", body) == []
+
+
+ARM = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64")
+PRINTED = """
+#include <stdio.h>
+int main(void)
+{
+    double x[7], s[8], c[8];
+    for (int k = 0; k < 7000; k++) {
+        for (int i = 0; i < 7; i++)
+            x[i] = (k * 7 + i - 24500) * 0.0123456789;
+        kd_sincos(x, s, c, 7);
+        for (int i = 0; i < 7; i++)
+            printf("%a %a\\n", s[i], c[i]);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(None in ARM, reason="no cross compiler for ARM, or no emulator")
+def test_arm_gives_the_same_bits(tmp_path: Path) -> None:
+    source, text = tmp_path / "kernel.c", "".join(f"#include <{header}>\n" for header in INCLUDES)
+    source.write_text(text + sincos_kernel(BLOCK) + PRINTED)
+    found = []
+    for compiler, run in ((C_COMPILER, []), (ARM[0], [str(ARM[1])])):
+        program = tmp_path / f"program_{len(found)}"
+        flags = ["-O3", "-std=c99", "-ffp-contract=off", "-static"]
+        subprocess.run([str(compiler), *flags, str(source), "-o", str(program), "-lm"], check=True)
+        found.append(subprocess.run([*run, str(program)], check=True, capture_output=True).stdout)
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("n", [*range(1, 13), 30])
