@@ -33,7 +33,12 @@ class Tail:
     exceedances: int
 
     def threshold(self, rate: float) -> float:
-        """The value exceeded ``rate`` times an hour; u where even that is exceeded less often."""
+        """The value exceeded ``rate`` times an hour; u where even that is exceeded less often.
+
+        >>> tail = Tail(level=1.0, scale=0.5, shape=0.0, per_hour=100.0, exceedances=100)
+        >>> round(tail.threshold(1.0), 3)
+        3.303
+        """
         ratio = max(self.per_hour / rate, 1.0)
         if self.shape < 1e-6:
             return self.level + self.scale * float(np.log(ratio))

@@ -70,6 +70,9 @@ def unwrapped(position: Array, columns: Iterable[int]) -> Array:
 
     A driver that publishes angles from -pi to pi makes such jumps; filtered or differentiated they are
     enormous.
+
+    >>> unwrapped(np.array([[3.0], [-3.0]]), [0]).round(3).ravel().tolist()
+    [3.0, 3.283]
     """
     result = position
     for j in columns:

@@ -17,7 +17,11 @@ FINEST = 65535  # steps of the grid along the longest side of the bounding box: 
 
 
 def allowances(counts: Sequence[int], most: int) -> list[int]:
-    """How many triangles each mesh may have: all that it has, or an equal share of what the others leave."""
+    """How many triangles each mesh may have: all that it has, or an equal share of what the others leave.
+
+    >>> allowances([50, 3, 60], most=23)
+    [10, 3, 10]
+    """
     shares = dict.fromkeys(range(len(counts)), 0)
     left = most
     for done, index in enumerate(sorted(shares, key=lambda index: counts[index])):
