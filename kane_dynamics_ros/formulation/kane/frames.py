@@ -35,15 +35,10 @@ ORTHONORMAL = 1e-12  # largest entry of R R^T - 1 that rounding and ``SNAP`` exp
 
 
 class FrameError(KaneDynamicsError):
-    """A body frame came out skew or stretched: a fault of this package, met before anything was written."""
+    """A body frame came out skew or stretched: a fault of this package, met before anything was written.
 
-    def __init__(self, joint: str, error: float) -> None:
-        self.joint, self.error = joint, error
-        super().__init__(
-            f"the frame of joint {joint!r} is not orthonormal: R R^T differs from 1 by {error:.1e}, at most "
-            f"{ORTHONORMAL:.0e} is allowed; nothing was generated: please report the URDF as a fault of this "
-            "package"
-        )
+    Code ``skew``: ``joint``, and the ``error``, the largest entry of R R^T - 1.
+    """
 
 
 @dataclass(frozen=True)
@@ -256,7 +251,14 @@ def checked(R: Matrix, joint: str) -> Matrix:
     product = multiply(R, transpose(R))
     error = max(abs(product[i][j] - IDENTITY[i][j]) for i in range(3) for j in range(3))
     if not error <= ORTHONORMAL:
-        raise FrameError(joint, error)
+        raise FrameError(
+            f"the frame of joint {joint!r} is not orthonormal: R R^T differs from 1 by {error:.1e}, at most "
+            f"{ORTHONORMAL:.0e} is allowed; nothing was generated: please report the URDF as a fault of this "
+            "package",
+            "skew",
+            joint=joint,
+            error=error,
+        )
     return R
 
 
