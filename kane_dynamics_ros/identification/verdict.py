@@ -33,6 +33,7 @@ ILL = 300.0  # condition of the base regressor
 FOREIGN = 0.45  # of the rigid bodies' effort by which a URDF of the same arm may be off
 UNIT_RATIO = 2.5  # scale between the URDF's efforts and the recorded ones beyond which a unit is doubted
 FELT = 0.3  # of a joint's effort that its bodies must make up for its scale to count
+VAGUE = 0.3  # error of a drive's gain, of the gain
 LIMITING = 0.3  # share of a residual that is worth a word
 BINS = 10  # of the joint's own speed
 OVERFITTED = 1.5  # residual on other data over that on the fitted
@@ -83,6 +84,14 @@ def _doubts(result: Identified, model: DynamicsModel, joints: Sequence[Sentence]
         yield Sentence(
             "worse",
             f"efforts of {named('joint', worse)} that were not fitted are explained worse than by the URDF",
+        )
+    vague = certainty.gain > VAGUE * np.abs(result.found.gain)
+    if vague.any():
+        joints_vague = [name for name, each in zip(model.joint_names, vague, strict=True) if each]
+        yield Sentence(
+            "gain",
+            f"the drive gains of {named('joint', joints_vague)} are not determined by this load; record a "
+            "heavier one, or give them with --effort-scale",
         )
     if (result.extent.speeds < STANDS).all():
         yield Sentence("still", "no joint moved: nothing but the URDF is left; record a motion of excite")
