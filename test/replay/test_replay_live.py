@@ -41,11 +41,12 @@ def test_a_trajectory_recorded_before_the_first_state_is_followed(node: None, tm
     write_playlist(BAG, None, playlist)
     with np.load(playlist) as archive:
         messages = np.split(archive["data"], archive["ends"][:-1])
-        kinds = archive["kind"].tolist()
-    [sent] = [i for i, kind in enumerate(kinds) if kind == 1]
+        kinds, types = archive["kind"].tolist(), archive["types"].tolist()
+    [sent] = [i for i, kind in enumerate(kinds) if types[kind].endswith("JointTrajectory")]
     order = [sent, *range(sent), *range(sent + 1, len(kinds))]
     np.savez(
         playlist,
+        types=types,
         kind=np.array(kinds, np.uint8)[order],
         data=np.concatenate([messages[i] for i in order]),
         ends=np.cumsum([len(messages[i]) for i in order]),
