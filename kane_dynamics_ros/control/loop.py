@@ -224,7 +224,9 @@ class ControlLoop:
         Of some durations up to ``longest`` [s] the shortest for which the efforts are within their limits,
         and which has ``STOP_PERIODS`` of the states' ``period`` [s]; the longest where a limit is not known.
         """
-        state, settings, self._slow = self.state, self.settings, 0
+        state, settings, last = self.state, self.settings, self.last
+        resting = isinstance(state, states.Holding) and last is not None and np.abs(last.qd).max() < SLOW
+        self._slow = SLOW_STATES if resting else 0
         if not isinstance(state, states.Moving) or now_ns >= state.plan.end_ns or longest <= 0.0:
             return 0.0
         law = replace(settings.law, mode="feedforward")

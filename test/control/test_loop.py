@@ -607,6 +607,10 @@ def test_there_is_nothing_to_stop_at_rest_or_after_a_fault():
     arm = Arm()
     arm.step()
     assert arm.loop.stop(arm.now_ns, 0.8) == 0.0
+    assert arm.loop.stopped  # no state need come to show that
+    arm.step(qd=np.full(N, 0.02))
+    assert arm.loop.stop(arm.now_ns, 0.8) == 0.0
+    assert not arm.loop.stopped  # it still swings
     arm.loop.follow(goal(Q + 0.5), arm.now_ns)
     arm.steps(0.2)
     arm.loop.watch(arm.time + 0.5)
