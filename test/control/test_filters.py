@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.control.filters import differentiate
+from kane_dynamics_ros.control.filters import Differentiated, differentiate
 
 CUTOFF = 20.0  # [Hz]
 
@@ -33,3 +33,9 @@ def test_a_continuous_joint_is_differentiated_across_half_a_turn():
         encoder = np.array([(q + math.pi) % math.tau - math.pi, q])
         wrapped = differentiate(wrapped, encoder, i * 1e-3, CUTOFF, np.array([True, False]))
     np.testing.assert_allclose(wrapped.qd, plain.qd, rtol=1e-9)  # rounding
+
+
+def test_an_encoder_that_wraps_shows_the_shorter_way_round():
+    before = Differentiated(np.array([3.1, 3.1]), np.zeros(2), 5.0)
+    found = differentiate(before, np.array([-3.1, -3.1]), 5.01, 1e9, np.array([True, False]))
+    np.testing.assert_allclose(found.qd, [(math.tau - 6.2) / 0.01, -6.2 / 0.01], rtol=1e-6)

@@ -268,3 +268,14 @@ def test_a_motion_that_waits_is_taken_out_of_the_plan_and_nothing_else():
     overlapping = follow(point(1.0, (0.0, 0.0)), plan=running, now=MIDDLE, stamp=101.0)
     left = without_motion_from(overlapping, NOW + SECOND, MIDDLE)  # of the first nothing else is known
     np.testing.assert_allclose(at(left, 9.0), [at(running, 0.8)[0], [0, 0], [0, 0]], atol=ROUNDING)
+
+
+def test_a_partial_goal_in_motion_turns_the_joint_that_it_names_and_slows_the_other():
+    """A continuous joint a turn away from zero, while the other one moves."""
+    running = follow(
+        point(2.0, (6.5, 1.0), (0.0, 0.0)), plan=hold_at(np.array([6.5, 0.0]), NOW), joints=TURNING
+    )
+    partial = {"names": ("shoulder",), "rules": Rules(allow_partial=True)}
+    plan = follow(point(1.0, (0.5,), (0.0,)), plan=running, now=NOW + SECOND, joints=TURNING, **partial)
+    assert at(plan, 9.0)[0, 0] == pytest.approx(0.5 + math.tau)
+    assert at(plan, 9.0)[0, 1] == pytest.approx(at(running, 1.25)[0, 1], abs=1e-6)
