@@ -342,6 +342,25 @@ def test_the_sender_of_a_refused_trajectory_learns_the_reason():
     assert told(arm) == [(2, "refused", str(caught.value))]
 
 
+def test_what_was_found_wrong_in_preparation_is_raised_and_reported_when_the_trajectory_is_taken():
+    arm = Arm()
+    arm.step()
+    for code, wrong in (
+        ("unknown_joint", request(point(1.0, tuple(Q)), names=(*MODEL.joint_names[:4], "wheel"))),
+        (
+            "outside_limits",
+            request(point(1.0, tuple(Q)), point(1.1, tuple(Q + 9.0)), names=MODEL.joint_names),
+        ),
+    ):
+        candidate = arm.loop.prepare(wrong, arm.now_ns, 7)
+        assert candidate.ticket.number == 7
+        assert told(arm) == []
+        with refusing(code):
+            arm.loop.accept(candidate, arm.now_ns)
+        ((number, state, _),) = told(arm)
+        assert (number, state) == (7, "refused")
+
+
 def test_a_trajectory_that_is_replaced_or_stopped_is_dropped_by_its_sender():
     arm = Arm()
     arm.step()
