@@ -42,6 +42,7 @@ def test_approach_counts_an_initial_position_that_is_far_outside_the_limits():
 def test_approach_of_unlimited_joints_is_finite():
     joints = [NOTHING, NOTHING._replace(kind="continuous")]
     assert 2.0 <= approach_time(joints, np.zeros(2), np.ones(2)) < 60.0
+    assert approach_time(joints, np.zeros(2), np.full(2, 1e3)) == 2  # and never hurried
 
 
 @pytest.mark.parametrize(

@@ -58,3 +58,19 @@ def test_missing_file_is_named(tmp_path):
     assert str(caught.value) == (
         f"{path}: cannot be read: No such file or directory; give the path of a trajectory file"
     )
+
+
+@pytest.mark.parametrize(
+    ("time", "found"),
+    [
+        ("3000000000.0", "3000000000.0"),
+        ("-2147483649", "-2147483649"),
+        ("0x" + "f" * 5000, "thousands of digits"),
+    ],
+)
+def test_a_time_that_no_message_carries_is_refused(tmp_path, time, found):
+    path = tmp_path / "trajectory.json"
+    path.write_text(f'{{"joint_names": ["a"], "points": [{{"positions": [0], "time_from_start": {time}}}]}}')
+    with pytest.raises(TrajectoryFileError, match=found) as caught:
+        read_trajectory(path)
+    assert caught.value.path == path
