@@ -168,7 +168,7 @@ def test_options_without_sense_make_exit_code_2(words, bag, tmp_path, capsys):
 
 
 def test_efforts_in_other_units_are_doubted_and_scaled(tmp_path, capsys):
-    q, qd, qdd = motion(20.0, 250.0, 8)
+    q, qd, qdd = motion(40.0, 250.0, 8)
     tau = planted(23).effort(q, qd, qdd)
     bag = write(tmp_path / "bag", q, qd, tau / 12.0, 250.0)
     assert run(bag, "-o", tmp_path / "out") == 1
