@@ -7,9 +7,9 @@ import pytest
 
 from kane_dynamics_ros.control.law import TermSwitches, build_law
 from kane_dynamics_ros.control.limits import effort_limits, position_limits
-from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings, Safety
+from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings
 from kane_dynamics_ros.control.observer import MomentumObserver, ObserverSettings, default_thresholds
-from kane_dynamics_ros.control.states import Collided
+from kane_dynamics_ros.control.states import Collided, Safety
 from kane_dynamics_ros.control.validation import RequestPoint, Rules, TrajectoryRequest
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.simulation.faults import parse_fault
