@@ -45,8 +45,9 @@ def load_system(urdf: str | Path, loops: str | Path | None = None) -> System:
     Raises:
         MultibodyError: ``bad_file``, with the file's name and the entry. DescriptionError: of the URDF.
     """
-    system = system_of_robot(load_robot(urdf))
-    return system if loops is None else _with_loops(system, load_robot(urdf), Path(loops))
+    robot = load_robot(urdf)
+    system = system_of_robot(robot)
+    return system if loops is None else _with_loops(system, robot, Path(loops))
 
 
 def system_of_robot(robot: Robot) -> System:
