@@ -20,7 +20,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -292,11 +292,15 @@ class StateFirstExecutor(GuardedExecutor):
 
 
 def take_all(subscription: "Subscription[Any]") -> list[tuple[Any, Any]]:
-    """The messages that wait, oldest first, each with what the middleware says of it."""
+    """The messages that wait, oldest first, each with what the middleware says of it.
+
+    None of a subscription that is destroyed, as that of /clock is when ``use_sim_time`` is switched off.
+    """
     taken: list[tuple[Any, Any]] = []
     handle, kind = subscription.handle, subscription.msg_type
-    while len(taken) < MOST_AT_ONCE and (message := handle.take_message(kind, False)) is not None:
-        taken.append(message)
+    with suppress(InvalidHandle), handle:  # which keeps another thread from destroying it meanwhile
+        while len(taken) < MOST_AT_ONCE and (message := handle.take_message(kind, False)) is not None:
+            taken.append(message)
     return taken
 
 

@@ -16,7 +16,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray, String
 
 from kane_dynamics_ros.nodes.feedforward_node import FeedforwardNode
-from kane_dynamics_ros.nodes.process import StateFirstExecutor
+from kane_dynamics_ros.nodes.process import StateFirstExecutor, take_all
 
 
 @contextmanager
@@ -114,6 +114,20 @@ def test_an_exception_in_a_callback_is_counted_and_the_node_goes_on(ros_domain, 
         assert any(kind.startswith("ValueError") for kind in executor.failures)
         node.set_parameters([Parameter("use_sim_time", value=False)])
         lab.wait_until_commanding()
+
+
+def test_nothing_is_taken_of_a_subscription_that_was_destroyed(ros_domain):
+    """rclpy destroys that of /clock when ``use_sim_time`` is switched off, between two looks at the node."""
+    rclpy.init(domain_id=ros_domain)
+    try:
+        node = Node("listener")
+        subscription = node.create_subscription(Clock, "/clock", print, 10)
+        assert take_all(subscription) == []
+        node.destroy_subscription(subscription)
+        assert take_all(subscription) == []
+        node.destroy_node()
+    finally:
+        rclpy.shutdown()
 
 
 def test_a_task_that_waits_for_a_future_goes_on_when_that_is_done(ros_domain):
