@@ -31,8 +31,9 @@ against mpmath and long double over two million angles: 0.83 ulp.
 
 The pass wants ``x`` where the caller has it, or in whole vectors: a processor cannot forward several narrow
 stores to one wide load. So the last vector of one to three angles is put together from them, and results go
-to places of their own, never over those of another vector: ``s`` and ``c`` have room for whole fours. ``n``
-is the number of angles, a constant at each call. In a batch, the block form takes one joint's angles of
+to places of their own, never over those of another vector: ``s`` and ``c`` have room for whole fours. A
+vector that holds a single angle four times, the second of five angles, GCC computes as one double. ``n`` is
+the number of angles, a constant at each call. In a batch, the block form takes one joint's angles of
 ``KD_SINCOS_BLOCK`` states. Nothing is allocated, nothing is global: any number of threads may call.
 """
 
