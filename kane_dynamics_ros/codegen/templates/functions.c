@@ -1,0 +1,135 @@
+/* One function of NAME.c, and the passes of sines that functions share: codegen/print_c.py fills this in. */
+
+//# sines
+static inline void kd_sines_$k(const $real *q, $real *s, $real *c)
+{
+    kd_sincos(&q[$first], s, c, $slots); //? window
+$statements //! window
+    $real x[$padded]; //! window
+$stores //! window
+    kd_sincos(x, s, c, $padded); //! window
+}
+
+//# sines_of_lanes
+static inline void kd_sines_${k}_lanes(const double *q, double *s, double *c)
+{
+    double x[$slots * KD_LANES] = {0.0};
+    for (int k = 0; k < KD_LANES; k++) {
+$statements
+$stores
+    }
+    for (int j = 0; j < $slots; j++)
+        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
+}
+
+//# body
+static inline KD_ALWAYS void kd_$name($parameters)
+{
+$unused
+$statements
+$outputs
+}
+
+//# part
+static void KD_APART kd_${name}_$part($parameters, $real *restrict m)
+{
+$unused
+$statements
+$given
+$outputs
+}
+
+//# together
+static inline KD_ALWAYS void kd_$name($parameters)
+{
+    $real m[$room];
+$calls
+}
+
+//# one_state
+$head
+{
+    $real s[$padded], c[$padded]; //? sines
+    kd_sines_$k(q, s, c); //? sines
+    $real checks[$checks]; //? singular
+    kd_$name($given);
+    return kd_singular(checks, $pivots, 1); //? singular
+}
+
+//# states_in_lanes
+static void kd_${name}_block($rows, double *out, const int used) //! singular
+static inline int kd_${name}_block($rows, double *out, const int used) //? singular
+{
+    double $arrays;
+$loads
+    kd_sines_${k}_lanes(Q, S, C); //? sines
+    for (int k = 0; k < KD_LANES; k++)
+        kd_$name($lanes, KD_LANES);
+    kd_to_rows(OUT, $size, used, out);
+    return kd_singular_lane(CHECKS, $pivots, used); //? singular
+}
+
+$batch_head
+{
+    for (size_t first = 0; first < count; first += KD_LANES) {
+        const int some = count - first < KD_LANES ? (int)(count - first) : KD_LANES;
+        kd_${name}_block($at_first, out + first * $size, some); //! singular
+        const int joint = kd_${name}_block($at_first, out + first * $size, some); //? singular
+        if (joint) //? singular
+            return joint; //? singular
+    }
+    return 0; //? singular
+}
+
+//# states_one_by_one
+$batch_head
+{
+    for (size_t k = 0; k < count; k++) //! singular
+        ${prefix}_$name($at_state, out + k * $size); //! singular
+    int joint = 0; //? singular
+    for (size_t k = 0; k < count && !joint; k++) //? singular
+        joint = ${prefix}_$name($at_state, out + k * $size); //? singular
+    return joint; //? singular
+}
+
+//# defaults
+$head
+{
+    ${prefix}_${name}_with($given); //! singular
+    return ${prefix}_${name}_with($given); //? singular
+}
+
+//# inverse_mass_matrix_with
+$head
+{
+    ${prefix}_mass_matrix_with(prepared, q, out);
+    return kd_invert(out);
+}
+
+//# forward_dynamics_derivatives_with
+$head
+{
+    enum { n = $n, square = n * n };
+    $real spare[n], qdd[n], slopes[2 * square];
+    $real *inverse = out + 2 * square;
+    const int joint = ${prefix}_inverse_mass_matrix_with(prepared, q, inverse);
+    if (joint)
+        return joint;
+    ${prefix}_bias_with(prepared, q, qd, spare);
+    for (int i = 0; i < n; i++)
+        spare[i] = tau[i] - spare[i];
+    for (int i = 0; i < n; i++) {
+        qdd[i] = $zero;
+        for (int k = 0; k < n; k++)
+            qdd[i] += inverse[i * n + k] * spare[k];
+    }
+    ${prefix}_inverse_dynamics_derivatives_with(prepared, q, qd, qdd, slopes);
+    for (int i = 0; i < 2 * square; i++)
+        out[i] = $zero;
+    for (int table = 0; table < 2; table++)
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < n; k++)
+                for (int j = 0; j < n; j++)
+                    out[(table * n + i) * n + j] -= inverse[i * n + k] * slopes[(table * n + k) * n + j];
+    return 0;
+}
