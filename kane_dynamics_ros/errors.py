@@ -16,7 +16,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "dask": ("dask",),
     "fast_simplification": ("view",),
     "filelock": (),
-    "jinja2": ("bags", "identify", "view"),
+    "jinja2": ("bags", "generate", "identify", "view"),
     "lz4": ("bags", "identify"),
     "markupsafe": ("bags", "identify", "view"),
     "matplotlib": ("bags", "identify", "papers"),

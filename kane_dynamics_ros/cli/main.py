@@ -41,6 +41,12 @@ COMMANDS = {  # in the order of their use
         "derive a robot's equations and write the module",
         "generate my_robot.urdf --name my_robot -o models",
     ),
+    "package": Command(
+        "package",
+        "write a ROS 2 package in C++: the robot's dynamics as a ros2_control controller",
+        "package my_robot.urdf --name my_robot_dynamics -o ws/src",
+        "generate",
+    ),
     "verify": Command(
         "verify",
         "compare a generated module with independent derivations, at random states",

@@ -1,0 +1,49 @@
+"""``kane_dynamics package``: a URDF becomes a ROS 2 package in C++ for ros2_control's thread."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_strict_argument, chain_of, printable
+from kane_dynamics_ros.cli.generate import check_module, warning_lines
+from kane_dynamics_ros.cli.progress import Progress
+from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import module_name
+from kane_dynamics_ros.packaging.package import package_name, write_package
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
+    add_chain_arguments(parser)
+    add_strict_argument(parser)
+    parser.add_argument("--name", help="name of the package; default: the robot's, cleaned, and _dynamics")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        type=Path,
+        default=Path(),
+        help="where to write the package's folder, as the src of a workspace; default: here",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Derive, compare with the unfactored equations, write; print where."""
+    with Progress() as progress:
+        progress.doing("reading the URDF")
+        chain = chain_of(arguments)
+        name = package_name(arguments.name or f"{module_name(chain.robot)}_dynamics")
+        progress.doing("deriving the equations")
+        derived = derive(chain)
+        progress.doing("writing the package")
+        files = write_package(
+            derived, name, arguments.output, accept=lambda text: check_module(text, name, chain)
+        )
+    lines = [
+        *warning_lines(chain),
+        f"joints (root to tip): {', '.join(chain.coordinates)}",
+        f"package {name}, {len(files)} files: {arguments.output / name}",
+    ]
+    print(printable("\n".join(lines), sys.stdout))
+    return 0
