@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kane_dynamics_ros.cli.demo.tracking import DURATION, reference
+from kane_dynamics_ros.cli.demo_tracking import DURATION, reference
 from kane_dynamics_ros.control.law import Law, TermSwitches, build_law, efforts
 from kane_dynamics_ros.control.limits import effort_limits, position_limits
 from kane_dynamics_ros.control.observer import (

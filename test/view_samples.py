@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kane_dynamics_ros.cli.demo.tracking import DURATION, reference
+from kane_dynamics_ros.cli.demo_tracking import DURATION, reference
 from kane_dynamics_ros.viewing.page import Curve, Playback, Quantity
 
 URDF = Path(__file__).parents[1] / "urdf" / "manipulator_5dof.urdf"

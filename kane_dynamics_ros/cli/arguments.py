@@ -1,25 +1,105 @@
-"""What commands share: arguments that name a chain, a module and bags, numbers, and text for a terminal."""
+"""What commands share: arguments that name a chain, a model and bags, numbers, and colour on a terminal.
+
+A value is read where argparse converts it: the functions here that return a reader are its ``type``. What
+cannot be read raises ``ArgumentError``.
+"""
 
 import argparse
 import math
 import os
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any
 
 from kane_dynamics_ros.description import Chain, Robot, load_robot, serial_chain
 from kane_dynamics_ros.description.load import XACRO_SECONDS
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 EXPANDED = "KD111"  # the finding of a file that xacro expanded
+COLOURS = {"bold": "1", "error": "1;31", "warning": "33", "info": "34"}
 
 
 class ArgumentError(KaneDynamicsError):
     """The value ``found`` of an option cannot be used; ``code`` is the option's name."""
 
 
-# Arguments that take a chain out of a URDF
+# Numbers
+
+
+def number_in(text: str) -> float:
+    """The finite number that a text is, else NaN."""
+    try:
+        number = float(text)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def positive(option: str, allowed: str, least: float = 0.0) -> Callable[[str], float]:
+    """A reader of numbers above 0 and from ``least`` on; ``allowed`` says in words what is needed."""
+
+    def read(text: str) -> float:
+        number = number_in(text)
+        if not (number > 0.0 and number >= least):
+            message = f"{option} {text!r}: found no positive number; allowed is {allowed}"
+            raise ArgumentError(message, option.removeprefix("--"), found=text)
+        return number
+
+    return read
+
+
+def whole(option: str, least: int) -> Callable[[str], int]:
+    """A reader of whole numbers from ``least`` on."""
+
+    def read(text: str) -> int:
+        if not (text.isdecimal() and int(text) >= least):
+            message = f"{option} {text!r}: a whole number from {least} on is needed"
+            raise ArgumentError(message, option.removeprefix("--"), found=text)
+        return int(text)
+
+    return read
+
+
+def named_number(option: str, needed: str, above: float = -math.inf) -> Callable[[str], tuple[str, float]]:
+    """A reader of NAME=VALUE with a finite number ``above`` a bound; ``needed``: what to write, in words."""
+
+    def read(text: str) -> tuple[str, float]:
+        name, _, value = text.rpartition("=")
+        if not (name and number_in(value) > above):
+            message = f"{option} {text!r}: found no name and number that can be used; {needed}"
+            raise ArgumentError(message, option.removeprefix("--"), found=text)
+        return name, number_in(value)
+
+    return read
+
+
+def numbers_of(option: str, text: str, names: Sequence[str]) -> list[float]:
+    """A number for each of ``names``, separated by commas; none means zeros. Raises ``ArgumentError``."""
+    if not text:
+        return [0.0] * len(names)
+    try:
+        values = [float(word) for word in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != len(names):
+        message = f"{option} {text!r}: {len(names)} numbers separated by commas are needed, in the order "
+        raise ArgumentError(message + ", ".join(names), option.removeprefix("--"), found=text)
+    return values
+
+
+def positive_number(option: str, text: str, allowed: str, least: float = 0.0) -> float:
+    """The number in ``text``; above 0, and ``least`` at least. Raises ``ArgumentError``."""
+    return positive(option, allowed, least)(text)
+
+
+def optional_number(option: str, text: str | None, allowed: str) -> float | None:
+    """The positive number in ``text``; None where the option is not given. Raises ``ArgumentError``."""
+    return None if text is None else positive(option, allowed)(text)
+
+
+# A chain out of a URDF
 
 
 def add_chain_arguments(
@@ -48,15 +128,10 @@ def add_chain_arguments(
         metavar="JOINT=VALUE",
         action="append",
         default=[],
+        type=named_number("--lock", "write --lock JOINT=VALUE, with the position in rad or m"),
         help=f"hold a joint still [rad or m]; default: {lock}",
     )
-    add(
-        "--xacro",
-        metavar="NAME:=VALUE",
-        action="append",
-        default=[],
-        help="an argument of the xacro file; NAME=VALUE is the same",
-    )
+    add_xacro_argument(parser, "the xacro file; NAME=VALUE is the same")
     add(
         "--packages",
         metavar="DIR",
@@ -69,10 +144,24 @@ def add_chain_arguments(
     add(
         "--xacro-seconds",
         metavar="S",
-        type=float,
+        type=positive("--xacro-seconds", "a number of seconds above 0"),
         default=XACRO_SECONDS,
         help="how long xacro may take; default: %(default)g",
     )
+
+
+def add_xacro_argument(parser: argparse.ArgumentParser, file: str) -> None:
+    """``--xacro NAME:=VALUE``, or ``NAME=VALUE``; the values are pairs."""
+
+    def read(text: str) -> tuple[str, str]:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            message = f"--xacro {text!r}: found no name and value; write --xacro NAME:=VALUE"
+            raise ArgumentError(message, "xacro", found=text)
+        return name.removesuffix(":"), value
+
+    text = f"an argument of {file}"
+    parser.add_argument("--xacro", metavar="NAME:=VALUE", action="append", default=[], type=read, help=text)
 
 
 def add_strict_argument(parser: argparse.ArgumentParser) -> None:
@@ -86,65 +175,31 @@ def add_strict_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def loading(arguments: argparse.Namespace) -> dict[str, Any]:
-    """How a URDF is loaded, for ``load_robot`` and ``urdf_content``. Raises ``ArgumentError``."""
-    if not arguments.xacro_seconds > 0.0:
-        found = arguments.xacro_seconds
-        raise ArgumentError(f"--xacro-seconds {found:g}: a number above 0 is needed", "xacro", found=found)
+    """How a URDF is loaded, for ``load_robot`` and ``urdf_content``."""
     return {
-        "xacro_arguments": xacro_arguments(arguments.xacro),
+        "xacro_arguments": dict(arguments.xacro),
         "packages": arguments.packages,
         "xacro_seconds": arguments.xacro_seconds,
     }
 
 
 def robot_of(arguments: argparse.Namespace) -> Robot:
-    """The robot in the file ``urdf``. Raises ``DescriptionError``, ``ArgumentError``."""
+    """The robot in the file ``urdf``. Raises ``DescriptionError``."""
     return load_robot(arguments.urdf, **loading(arguments))
 
 
 def chain_of(arguments: argparse.Namespace, robot: Robot | None = None) -> Chain:
     """The chain of a robot, by default of that in the file, that the arguments mean, ``--strict`` included.
 
-    Raises ``DescriptionError``, ``ArgumentError``.
+    Raises ``DescriptionError``.
     """
     return serial_chain(
         robot_of(arguments) if robot is None else robot,
         arguments.tip,
         root=arguments.root,
-        lock=read_locks(arguments.lock),
+        lock=dict(arguments.lock),
         strict=getattr(arguments, "strict", False),
     )
-
-
-def read_locks(texts: Sequence[str]) -> dict[str, float]:
-    """``--lock JOINT=VALUE`` as a mapping. Raises ``ArgumentError``."""
-    locks = {}
-    for text in texts:
-        joint, _, value = text.rpartition("=")
-        try:
-            locks[joint] = float(value)
-        except ValueError:
-            locks[joint] = math.nan
-        if not joint or not math.isfinite(locks[joint]):
-            raise ArgumentError(
-                f"--lock {text!r}: found no joint name and finite number; write --lock JOINT=VALUE, with the "
-                "position in rad or m",
-                "lock",
-                found=text,
-            )
-    return locks
-
-
-def xacro_arguments(texts: Sequence[str]) -> dict[str, str]:
-    """``--xacro NAME:=VALUE`` or ``NAME=VALUE`` as a mapping. Raises ``ArgumentError``."""
-    given = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not name or not equals:
-            message = f"--xacro {text!r}: found no name and value; write --xacro NAME:=VALUE"
-            raise ArgumentError(message, "xacro", found=text)
-        given[name.removesuffix(":")] = value
-    return given
 
 
 def view_command(arguments: argparse.Namespace, tip: str | None = None) -> str:
@@ -152,19 +207,19 @@ def view_command(arguments: argparse.Namespace, tip: str | None = None) -> str:
 
     ``tip``: the tip that a command chose otherwise than ``view`` would, where none was asked for.
     """
-    words = ["kane_dynamics", "view", arguments.urdf]
-    words += ["--root", arguments.root] if arguments.root else []
-    for option, values in (
-        ("--tip", arguments.tip or ([tip] if tip else [])),
-        ("--lock", arguments.lock),
-        ("--xacro", arguments.xacro),
-        ("--packages", arguments.packages),
-    ):
-        words += [word for value in values for word in (option, str(value))]
-    return shlex.join([*words, "--trajectory", str(arguments.output)])
+    options: dict[str, Sequence[object]] = {
+        "--root": [arguments.root] if arguments.root else [],
+        "--tip": arguments.tip or ([tip] if tip else []),
+        "--lock": [f"{joint}={position!r}" for joint, position in arguments.lock],
+        "--xacro": [f"{name}:={value}" for name, value in arguments.xacro],
+        "--packages": arguments.packages,
+    }
+    chosen = [word for option, values in options.items() for value in values for word in (option, str(value))]
+    words = ["kane_dynamics", "view", arguments.urdf, *chosen, "--trajectory", str(arguments.output)]
+    return shlex.join(words)
 
 
-# Arguments that name a generated module
+# Generated modules, bags, and files to write
 
 
 def add_model_argument(parser: argparse.ArgumentParser) -> None:
@@ -184,9 +239,6 @@ def named_model(arguments: argparse.Namespace) -> str:
     return str(arguments.module or arguments.model)
 
 
-# Arguments that name bags, and numbers
-
-
 def add_bag_arguments(parser: argparse.ArgumentParser) -> None:
     """The bags, the model, and how the one is read for the other: ``replay`` and ``observe`` share them."""
     add = parser.add_argument
@@ -201,7 +253,8 @@ def add_bag_arguments(parser: argparse.ArgumentParser) -> None:
         help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
     )
     add("--topic", help="the joint states, when a bag has several topics of them")
-    add("--cutoff", metavar="HZ", help="of the low-pass; default: chosen from the recording")
+    low_pass = "of the low-pass; default: chosen from the recording"
+    add("--cutoff", type=positive("--cutoff", "Hz"), metavar="HZ", help=low_pass)
 
 
 def report_folders(report: Path | None, bags: Sequence[Path]) -> list[Path | None]:
@@ -212,80 +265,16 @@ def report_folders(report: Path | None, bags: Sequence[Path]) -> list[Path | Non
     return [report / (name if names.count(name) == 1 else f"{i + 1}_{name}") for i, name in enumerate(names)]
 
 
-def positive_number(option: str, text: str, allowed: str, least: float = 0.0) -> float:
-    """The number in ``text``; above 0, and ``least`` at least. Raises ``ArgumentError``."""
-    return number_of(option, text, text, allowed, least)
+def add_output_argument(parser: argparse.ArgumentParser, metavar: str, default: str, text: str) -> None:
+    """``-o``, ``--output``: where a command writes, always, by default to ``default``."""
+    text = f"{text}; default: %(default)s"
+    parser.add_argument("-o", "--output", type=Path, default=Path(default), metavar=metavar, help=text)
 
 
-def optional_number(option: str, text: str | None, allowed: str) -> float | None:
-    """The positive number in ``text``; None where the option is not given. Raises ``ArgumentError``."""
-    return None if text is None else number_of(option, text, text, allowed)
+def coloured(text: str, colour: str) -> str:
+    """``text`` in one of ``COLOURS`` where the output is a terminal, unless that is dumb or NO_COLOR is set.
 
-
-def number_of(option: str, text: str, value: str, allowed: str, least: float = 0.0) -> float:
-    """The positive number in ``value``, a part of the option's ``text``. Raises ``ArgumentError``."""
-    try:
-        number = float(value)
-    except ValueError:
-        number = math.nan
-    if not (math.isfinite(number) and number > 0 and number >= least):
-        message = f"{option} {text!r}: found no positive number; allowed is {allowed}"
-        raise ArgumentError(message, option.removeprefix("--"), found=text)
-    return number
-
-
-def numbers_of(option: str, text: str, names: Sequence[str]) -> list[float]:
-    """A number for each of ``names``, separated by commas; none means zeros. Raises ``ArgumentError``."""
-    if not text:
-        return [0.0] * len(names)
-    try:
-        values = [float(word) for word in text.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != len(names):
-        message = f"{option} {text!r}: {len(names)} numbers separated by commas are needed, in the order "
-        raise ArgumentError(message + ", ".join(names), option.removeprefix("--"), found=text)
-    return values
-
-
-def whole_number(least: int) -> Callable[[str], int]:
-    """The type of an option that takes a whole number from ``least`` on, for argparse."""
-
-    def parse(text: str) -> int:
-        number = int(text)
-        if number < least:
-            raise argparse.ArgumentTypeError(f"{text} is below {least}")
-        return number
-
-    return parse
-
-
-# Text for a terminal: colour where it shows, and only characters that it has
-
-
-class Palette(NamedTuple):
-    """Wraps text in terminal colours, or leaves it plain."""
-
-    on: bool
-
-    def bold(self, text: str) -> str:
-        return self._wrapped("1", text)
-
-    def severity(self, severity: str, text: str) -> str:
-        """Red for errors, yellow for warnings, blue for information."""
-        return self._wrapped({"error": "1;31", "warning": "33"}.get(severity, "34"), text)
-
-    def _wrapped(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[0m" if self.on else text
-
-
-def palette_for(stream: TextIO) -> Palette:
-    """Colours where ``stream`` is a terminal, unless NO_COLOR is set (https://no-color.org) or it is dumb."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    return Palette(stream.isatty() and not plain)
-
-
-def printable(text: str, stream: TextIO) -> str:
-    """``text`` with escapes for what the stream's encoding lacks: names may be in any script."""
-    encoding = stream.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
+    See https://no-color.org.
+    """
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stdout.isatty()
+    return text if plain else f"\x1b[{COLOURS[colour]}m{text}\x1b[0m"

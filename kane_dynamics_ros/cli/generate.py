@@ -1,7 +1,6 @@
 """``kane_dynamics generate``: a URDF becomes a module in Python and C, compiled where that can be done."""
 
 import argparse
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -9,13 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from kane_dynamics_ros import __version__
-from kane_dynamics_ros.cli.arguments import (
-    add_chain_arguments,
-    add_strict_argument,
-    chain_of,
-    palette_for,
-    printable,
-)
+from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.inspect import finding_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import Derived, derive
@@ -36,26 +29,21 @@ LARGEST_DIFFERENCE = 1e-10  # of an effort, relative to the largest joint reacti
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
-    add_chain_arguments(parser)
-    add_strict_argument(parser)
-    parser.add_argument("--name", help="name of the module; default: the robot's, cleaned")
-    parser.add_argument(
-        "-o", "--output", metavar="DIR", type=Path, default=Path(), help="where to write; default: here"
-    )
-    parser.add_argument(
-        "--casadi",
-        action="store_true",
-        help="write NAME_casadi.c too: NAME.c for CasADi's external()",
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("urdf", metavar="URDF", help="a URDF or xacro file")
+    cli.add_chain_arguments(parser)
+    cli.add_strict_argument(parser)
+    add("--name", help="name of the module; default: the robot's, cleaned")
+    cli.add_output_argument(parser, "DIR", ".", "where to write")
+    add("--casadi", action="store_true", help="write NAME_casadi.c too: NAME.c for CasADi's external()")
+    add(
         "--precision",
         choices=("double", "single"),
         default="double",
         help="single: write NAME_single.c and .h too, on float, with their errors; default: %(default)s",
     )
-    parser.add_argument("--no-compile", action="store_true", help="do not call the C compiler")
-    parser.add_argument(
+    add("--no-compile", action="store_true", help="do not call the C compiler")
+    add(
         "--inertial",
         choices=("fixed", "runtime"),
         default="fixed",
@@ -67,44 +55,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Derive, write, compile; print times and operation counts."""
     start = time.perf_counter()
+    folder: Path = arguments.output
     with Progress() as progress:
         progress.doing("reading the URDF")
-        chain = chain_of(arguments)
+        chain = cli.chain_of(arguments)
         name = module_name(chain.robot) if arguments.name is None else checked_name(arguments.name)
         progress.doing("deriving the equations")
         derived = derive(chain, inertial=arguments.inertial)
         progress.doing("writing the module and comparing it with the unfactored equations")
-        files = write_module(
-            derived, name, arguments.output, accept=lambda text: check_module(text, name, chain)
-        )
+        files = write_module(derived, name, folder, accept=lambda text: check_module(text, name, chain))
         seconds = time.perf_counter() - start
-        also = []
+        lines = [
+            *warning_lines(chain),
+            f"joints (root to tip): {', '.join(chain.coordinates)}",
+            f"{'function':<30}{'+ -':>8}{'*':>8}{'/':>6}{'total':>8}{'calls':>7}",
+            *(
+                f"{function:<30}{count.additions:>8}{count.multiplications:>8}{count.divisions:>6}"
+                f"{count.total:>8}{count.calls:>7}"
+                for function, count in derived.operations().items()
+            ),
+            f"read, derived and written in {seconds:.2f} s: {', '.join(map(str, files))}",
+        ]
         if arguments.precision == "single":
             progress.doing("measuring single precision")
-            also = single_lines(write_single(derived, name, arguments.output), derived)
+            lines += single_lines(derived, write_single(derived, name, folder))
         if arguments.casadi:
-            source = files[0].with_name(f"{name}_casadi.c")
+            source = folder / f"{name}_casadi.c"
             write_file(source, casadi_source(load_model(files[0], backend="python")))
-            also.append(f"for CasADi, to be compiled with {files[2].name}: {source}")
+            lines.append(f"for CasADi, to be compiled with {files[2].name}: {source}")
         if not arguments.no_compile:
             progress.doing("compiling")
-            also.append(compilation(files[0]))
-    lines = [
-        *warning_lines(chain),
-        f"joints (root to tip): {', '.join(chain.coordinates)}",
-        *operation_lines(derived),
-        f"read, derived and written in {seconds:.2f} s: {', '.join(map(str, files))}",
-        *also,
-    ]
-    print(printable("\n".join(lines), sys.stdout))
+            lines.append(compilation(files[0]))
+    print("\n".join(lines))
     return 0
 
 
-# Before a module is written, it is held against equations that share none of its simplifications
-
-
 def check_module(text: str, name: str, chain: Chain) -> None:
-    """Hold the module's inverse dynamics against the unfactored equations at ``STATES`` states.
+    """Hold a module's inverse dynamics against the unfactored equations, which share none of its steps.
 
     Raises:
         KaneDynamicsError: code "disagreement": they differ by more than rounding explains, by our own fault.
@@ -136,9 +123,6 @@ def check_module(text: str, name: str, chain: Chain) -> None:
             )
 
 
-# What is written beside it, and what is printed
-
-
 def write_single(derived: Derived, name: str, folder: Path) -> list[Path]:
     """Write NAME_single.h and NAME_single.c."""
     files = []
@@ -149,7 +133,7 @@ def write_single(derived: Derived, name: str, folder: Path) -> list[Path]:
     return files
 
 
-def single_lines(files: list[Path], derived: Derived) -> list[str]:
+def single_lines(derived: Derived, files: list[Path]) -> list[str]:
     """What each function costs on float, and how far it is from double."""
     return [
         f"{'in single precision':<36}{'operations':>11}{'stack bytes':>12}{'error':>9}",
@@ -163,20 +147,7 @@ def single_lines(files: list[Path], derived: Derived) -> list[str]:
 
 def warning_lines(chain: Chain) -> list[str]:
     """The warnings about the URDF, as ``inspect`` prints them."""
-    warnings = [finding for finding in chain.findings if finding.severity == "warning"]
-    return finding_lines(warnings, palette_for(sys.stdout)) if warnings else []
-
-
-def operation_lines(derived: Derived) -> list[str]:
-    """A table of operations, function by function."""
-    return [
-        f"{'function':<30}{'+ -':>8}{'*':>8}{'/':>6}{'total':>8}{'calls':>7}",
-        *(
-            f"{name:<30}{count.additions:>8}{count.multiplications:>8}{count.divisions:>6}"
-            f"{count.total:>8}{count.calls:>7}"
-            for name, count in derived.operations().items()
-        ),
-    ]
+    return finding_lines([finding for finding in chain.findings if finding.severity == "warning"])
 
 
 def compilation(module: Path) -> str:

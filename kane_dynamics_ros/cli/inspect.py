@@ -12,16 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kane_dynamics_ros.algebra import add, cross
-from kane_dynamics_ros.cli.arguments import (
-    ArgumentError,
-    Palette,
-    add_chain_arguments,
-    add_strict_argument,
-    chain_of,
-    loading,
-    palette_for,
-    printable,
-)
+from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.description import Chain, ChainJoint, DescriptionError, Finding, physics_hash
 from kane_dynamics_ros.description.geometry import principal_moments
@@ -47,27 +38,21 @@ MOST_OTHERS = 8  # named in such a line
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("urdf", metavar="URDF", help="a URDF or xacro file")
-    add_chain_arguments(parser)
-    add_strict_argument(parser)
-    parser.add_argument(
-        "--repair",
-        metavar="FILE",
-        type=Path,
-        help="write the URDF with the nearest possible inertia for each impossible one, and nothing else "
-        "changed",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
-    parser.add_argument(
+    option = parser.add_argument
+    option("urdf", metavar="URDF", help="a URDF or xacro file")
+    cli.add_chain_arguments(parser)
+    cli.add_strict_argument(parser)
+    repaired = "write the URDF with the nearest possible inertia for each impossible one, and nothing else "
+    option("--repair", metavar="FILE", type=Path, help=f"{repaired}changed")
+    option("--json", action="store_true", help="print JSON instead of text")
+    option(
         "--equations",
         nargs="?",
         const="text",
         choices=("text", "latex"),
         help="print the equations of motion in symbols instead, by default as text",
     )
-    parser.add_argument(
-        "--warnings-as-errors", action="store_true", help="exit code 1 when there is a warning"
-    )
+    option("--warnings-as-errors", action="store_true", help="exit code 1 when there is a warning")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -75,56 +60,62 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.repair:
         return repair(arguments)
     try:
-        chain = chain_of(arguments)
+        chain = cli.chain_of(arguments)
     except DescriptionError as error:
         if arguments.json:
-            print(json.dumps(refusal_as_data(error), indent=2))
+            errors = [asdict(one.finding) for one in error.errors]
+            noted = [asdict(finding) for finding in error.noted]
+            print(json.dumps({"error": errors[0], "errors": errors, "findings": noted}, indent=2))
         elif error.noted:
-            lines = [*finding_lines(error.noted, palette_for(sys.stdout)), summary(error.noted)]
-            print(printable("\n".join(lines), sys.stdout), flush=True)
+            print("\n".join([*finding_lines(error.noted), summary(error.noted)]), flush=True)
         raise
     if arguments.equations:
         print(equations_of(chain, arguments.equations))
     elif arguments.json:
         print(json.dumps(as_data(chain), indent=2, ensure_ascii=True))
     else:
-        print(printable("\n".join(as_text(chain, palette_for(sys.stdout))), sys.stdout))
-    return 1 if arguments.warnings_as_errors and any(map(is_warning, chain.findings)) else 0
+        print("\n".join(as_text(chain)))
+    doubtful = any(finding.severity != "info" for finding in chain.findings)
+    return 1 if arguments.warnings_as_errors and doubtful else 0
 
 
-def refusal_as_data(error: DescriptionError) -> dict[str, object]:
-    """The first error, all errors, and what was noticed beside them."""
-    errors = [asdict(one.finding) for one in error.errors]
-    return {"error": errors[0], "errors": errors, "findings": [asdict(finding) for finding in error.noted]}
+def as_data(chain: Chain) -> dict[str, object]:
+    """The chain as plain data."""
+    return {
+        **asdict(chain),
+        "moving_mass": moving_mass(chain),
+        "physics_hash": physics_hash(chain),
+        "partial_velocities": [partial._asdict() for partial in partials(chain)],
+    }
 
 
-def is_warning(finding: Finding) -> bool:
-    """Whether a finding is more than information."""
-    return finding.severity != "info"
-
-
-def as_text(chain: Chain, palette: Palette) -> list[str]:
+def as_text(chain: Chain) -> list[str]:
     """The sections, as lines."""
     return [
-        palette.bold(f"{chain.robot!r}: from root {chain.root!r} to {named('tip', chain.tips)}"),
+        cli.coloured(f"{chain.robot!r}: from root {chain.root!r} to {named('tip', chain.tips)}", "bold"),
         f"{len(chain.joints)} moving joints, {len(chain.coordinates)} coordinates, "
         f"{moving_mass(chain):.6g} kg in motion, physics hash {physics_hash(chain)[:16]}",
         "",
-        palette.bold("Joints"),
+        cli.coloured("Joints", "bold"),
         *joint_lines(chain),
         "Torques hold rotor inertia always, damping and friction only where they are switched on.",
         gravity_line(chain),
         "",
-        palette.bold("Bodies (each with what is fixed to it; in the frame of its first link)"),
+        cli.coloured("Bodies (each with what is fixed to it; in the frame of its first link)", "bold"),
         *body_lines(chain),
         "",
-        palette.bold("Partial velocities at q = 0 (in the body's axes; those that are not zero)"),
+        cli.coloured("Partial velocities at q = 0 (in the body's axes; those that are not zero)", "bold"),
         *partial_lines(chain),
         "",
-        palette.bold("Findings"),
-        *finding_lines(chain.findings, palette),
+        cli.coloured("Findings", "bold"),
+        *(finding_lines(chain.findings) or ["none"]),
         summary(chain.findings),
     ]
+
+
+def moving_mass(chain: Chain) -> float:
+    """The mass of all that the joints move [kg]."""
+    return sum(joint.inertia.mass for joint in chain.joints)
 
 
 def gravity_line(chain: Chain) -> str:
@@ -138,49 +129,30 @@ def gravity_line(chain: Chain) -> str:
     )
 
 
-def as_data(chain: Chain) -> dict[str, object]:
-    """The chain as plain data."""
-    return {
-        **asdict(chain),
-        "moving_mass": moving_mass(chain),
-        "physics_hash": physics_hash(chain),
-        "partial_velocities": [partial._asdict() for partial in partials(chain)],
-    }
-
-
-def moving_mass(chain: Chain) -> float:
-    """The mass of all that the joints move [kg]."""
-    return sum(joint.inertia.mass for joint in chain.joints)
-
-
 # Findings, as compilers write them
 
 
-def finding_lines(findings: Iterable[Finding], palette: Palette) -> list[str]:
-    """Lines as compilers write them; the worst first, then in the order of the file.
+def finding_lines(findings: Iterable[Finding]) -> list[str]:
+    """``file:line: severity: element: message [code]``; the worst first, then in the order of the file.
 
-    One for each finding; of the codes ``GROUPED`` one, at the first place, for all that differ in figures.
+    One line for each finding; of the codes ``GROUPED`` one, at the first place, for all that differ in
+    figures.
     """
     kinds: dict[tuple[str | None, ...], list[Finding]] = {}
     for finding in sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)):
         same = re.sub(r"\d[\d.e+-]*", "#", finding.message) if finding.code in GROUPED else str(len(kinds))
         kinds.setdefault((finding.severity, finding.code, finding.file, same), []).append(finding)
-    return [finding_line(first, palette, others) for first, *others in kinds.values()] or ["none"]
-
-
-def finding_line(finding: Finding, palette: Palette, others: Sequence[Finding] = ()) -> str:
-    """``file:line: severity: element: message [code]``; then the places of ``others`` of its kind."""
-    place = [part for part in (finding.file, finding.line) if part is not None]
-    where = ":".join(str(part) for part in place) or "<text>"
-    element = "" if finding.element is None else f"{finding.element}: "
-    severity = palette.severity(finding.severity, finding.severity)
-    line = f"{where}: {severity}: {element}{finding.message} [{finding.code}]"
-    if not others:
-        return line
-    names = [f"{one.element} (line {one.line})" for one in others[:MOST_OTHERS]]
-    rest = len(others) - len(names)
-    more = f" and {rest} more; --json has each" if rest else ""
-    return f"{line}; likewise {', '.join(names)}{more}"
+    lines = []
+    for first, *others in kinds.values():
+        where = ":".join(str(part) for part in (first.file, first.line) if part is not None) or "<text>"
+        element = "" if first.element is None else f"{first.element}: "
+        severity = cli.coloured(first.severity, first.severity)
+        names = ", ".join(f"{one.element} (line {one.line})" for one in others[:MOST_OTHERS])
+        likewise = f"; likewise {names}" if others else ""
+        rest = len(others) - MOST_OTHERS
+        more = f" and {rest} more; --json has each" if rest > 0 else ""
+        lines.append(f"{where}: {severity}: {element}{first.message} [{first.code}]{likewise}{more}")
+    return lines
 
 
 def summary(findings: Iterable[Finding]) -> str:
@@ -196,24 +168,22 @@ def summary(findings: Iterable[Finding]) -> str:
 def joint_lines(chain: Chain) -> list[str]:
     """Each joint: coordinate, kind, axis, position in the frame before it, limits, friction, rotor."""
     head = ("joint", "coordinate", "kind", "axis", "position [m]", "range", "velocity", "effort", "damping")
-    rows = [joint_row(joint, chain) for joint in chain.joints]
-    return aligned([(*head, "friction", "rotor inertia"), *rows])
-
-
-def joint_row(joint: ChainJoint, chain: Chain) -> tuple[str, ...]:
-    """One joint's cells."""
-    limits = joint.limits
-    return (
-        repr(joint.name),
-        coordinate(joint, chain),
-        joint.kind,
-        vector(joint.axis),
-        vector(joint.p_PoJo_P),
-        f"{known(limits.lower)} .. {known(limits.upper)}",
-        known(limits.velocity),
-        known(limits.effort),
-        *(f"{value:.6g}" for value in (joint.damping, joint.friction, joint.rotor_inertia)),
-    )
+    rows: list[Sequence[str]] = [(*head, "friction", "rotor inertia")]
+    for joint in chain.joints:
+        limits = joint.limits
+        rows.append(
+            (
+                repr(joint.name),
+                coordinate(joint, chain),
+                joint.kind,
+                vector(joint.axis),
+                vector(joint.p_PoJo_P),
+                f"{known(limits.lower)} .. {known(limits.upper)}",
+                *map(known, (limits.velocity, limits.effort)),
+                *map(known, (joint.damping, joint.friction, joint.rotor_inertia)),
+            )
+        )
+    return aligned(rows)
 
 
 def coordinate(joint: ChainJoint, chain: Chain) -> str:
@@ -226,19 +196,12 @@ def coordinate(joint: ChainJoint, chain: Chain) -> str:
 
 def body_lines(chain: Chain) -> list[str]:
     """Each body: mass, centre of mass, principal moments, and what is lumped into it."""
-    head = ("body", "mass [kg]", "centre of mass [m]", "principal moments [kg m^2]", "lumped into it")
-    return aligned([head, *(body_row(joint) for joint in chain.joints)])
-
-
-def body_row(joint: ChainJoint) -> tuple[str, ...]:
-    """One body's cells."""
-    return (
-        repr(joint.body),
-        f"{joint.inertia.mass:.6g}",
-        vector(joint.inertia.com),
-        vector(principal_moments(joint.inertia.tensor)),
-        listed(joint.lumped) if joint.lumped else "-",
-    )
+    rows = [("body", "mass [kg]", "centre of mass [m]", "principal moments [kg m^2]", "lumped into it")]
+    for joint in chain.joints:
+        mass, com, tensor = joint.inertia.mass, joint.inertia.com, joint.inertia.tensor
+        lumped = listed(joint.lumped) if joint.lumped else "-"
+        rows.append((repr(joint.body), known(mass), vector(com), vector(principal_moments(tensor)), lumped))
+    return aligned(rows)
 
 
 def vector(values: Sequence[float]) -> str:
@@ -292,18 +255,12 @@ def partial_lines(chain: Chain) -> list[str]:
     return aligned([head, *rows])
 
 
-# ``--equations``: the equations of motion in symbols
+# ``--equations`` and ``--repair``
 
 
 def equations_of(chain: Chain, form: str) -> str:
     """Kane's method on ``chain`` step by step, then M, V and G; in ``latex`` partial velocities alone."""
-    from kane_dynamics_ros.formulation.symbolic import equations  # spares the others SymPy's import
-    from kane_dynamics_ros.formulation.symbolic.equations import (
-        derive,
-        partial_velocity_table,
-        symbolic_chain,
-    )
-    from kane_dynamics_ros.formulation.symbolic.procedure import kane_procedure, procedure_text
+    from kane_dynamics_ros.formulation.symbolic import equations, procedure  # spares the others SymPy
     from kane_dynamics_ros.formulation.symbolic.trigonometry import parallel_groups
 
     if len(chain.coordinates) > SHORT:
@@ -315,15 +272,12 @@ def equations_of(chain: Chain, form: str) -> str:
         )
     with Progress() as progress:
         progress.doing("deriving the equations in symbols")
-        found = derive(chain, dynamics.inverse_dynamics)
+        found = equations.derive(chain, dynamics.inverse_dynamics)
         if form == "latex":
-            return equations.as_latex(found, partial_velocity_table(chain))
+            return equations.as_latex(found, equations.partial_velocity_table(chain))
         progress.doing("writing Kane's method step by step")
-        steps = kane_procedure(symbolic_chain(chain), groups=parallel_groups(chain))
-        return equations.as_text(found, procedure_text(steps[:-1]))
-
-
-# ``--repair``: the URDF with possible inertias
+        steps = procedure.kane_procedure(equations.symbolic_chain(chain), groups=parallel_groups(chain))
+        return equations.as_text(found, procedure.procedure_text(steps[:-1]))
 
 
 def repair(arguments: argparse.Namespace) -> int:
@@ -335,12 +289,12 @@ def repair(arguments: argparse.Namespace) -> int:
     urdf, target = arguments.urdf, arguments.repair
     if target.exists() and target.samefile(urdf):
         message = f"--repair {urdf}: this is the URDF itself; give another file to write"
-        raise ArgumentError(message, "repair", found=urdf)
-    text, repairs = repair_inertias(urdf_content(urdf, **loading(arguments)), urdf)
+        raise cli.ArgumentError(message, "repair", found=urdf)
+    text, repairs = repair_inertias(urdf_content(urdf, **cli.loading(arguments)), urdf)
     if not repairs:
         print(f"{urdf}: every inertia is possible: nothing to repair, nothing written")
         return 0
     write_file(target, text)
-    print(printable("\n".join(map(str, repairs)), sys.stdout))
+    print("\n".join(map(str, repairs)))
     print(f"{counted(len(repairs), 'inertia')} replaced by the nearest possible: {target}")
     return 0

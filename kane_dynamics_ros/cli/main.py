@@ -4,6 +4,7 @@ import argparse
 import difflib
 import errno
 import importlib
+import io
 import os
 import re
 import sys
@@ -22,9 +23,8 @@ CLOSE = 0.7  # likeness from which a word is taken for a slip of another
 
 
 class Command(NamedTuple):
-    """A subcommand: its module under ``cli``, the line that ``--help`` shows, an example, its extra."""
+    """A subcommand, a module of its name: the line that ``--help`` shows, an example, the extra it needs."""
 
-    module: str
     help: str
     example: str
     extra: str = ""
@@ -32,12 +32,10 @@ class Command(NamedTuple):
 
 COMMANDS = {  # in the order of their use
     "inspect": Command(
-        "inspect",
         "show the chain, the lumped bodies and every warning about a URDF",
         "inspect my_robot.urdf --tip tool0",
     ),
     "generate": Command(
-        "generate",
         "derive a robot's equations and write the module",
         "generate my_robot.urdf --name my_robot -o models",
     ),
@@ -48,69 +46,57 @@ COMMANDS = {  # in the order of their use
         "generate",
     ),
     "verify": Command(
-        "verify",
         "compare a generated module with independent derivations, at random states",
         "verify models/my_robot.py --urdf my_robot.urdf",
     ),
     "torque": Command(
-        "torque",
         "joint torques of one state, term by term",
         "torque models/my_robot.py --q 0,0.5,-1 --qd 0,0,0 --qdd 1,0,0",
     ),
     "trajectory": Command(
-        "trajectory",
         "write a smooth motion within all limits, to drive, record and test with",
         "trajectory my_robot.urdf --duration 8 -o trajectory.yaml",
     ),
     "annotate": Command(
-        "annotate",
         "fill in the efforts of a trajectory, with points dense enough for linear interpolation",
         "annotate models/my_robot.py trajectory.yaml -o annotated.yaml",
     ),
     "send": Command(
-        "send",
         "send a trajectory to the running controller, and tell what becomes of it",
         "send trajectory.yaml",
         "ros",
     ),
     "view": Command(
-        "view",
         "play a bag, or a trajectory on a URDF, in three dimensions in one HTML page",
         "view demo_output/computed_torque/bag -o view.html",
         "view",
     ),
     "demo": Command(
-        "demo.command",
         "run the nodes over DDS under three controllers; a table of tracking errors, plots, bags",
         "demo --output demo_output",
         "bags",
     ),
     "replay": Command(
-        "replay",
         "judge a model by recorded bags: how well it explains the efforts, and which term is at fault",
         "replay my_bag --model models/my_robot.py --report report --max-nrmse 0.05",
         "bags",
     ),
     "excite": Command(
-        "excite",
         "find a trajectory worth recording for identify, within all limits",
         "excite my_robot.urdf -o trajectory.yaml",
         "identify",
     ),
     "identify": Command(
-        "identify",
         "fit masses, inertias and friction to recorded motion: a corrected URDF, a module, a report",
         "identify my_bag --urdf my_robot.urdf -o identified",
         "identify",
     ),
     "observe": Command(
-        "observe",
         "find contacts in bags; from bags without contact, the node's thresholds for a rate of false alarms",
         "observe my_bag --model models/my_robot.py --report report",
         "bags",
     ),
     "paper": Command(
-        "paper",
         "run a paper's simulations again, and check what it says",
         "paper manipulator_5dof --output figures",
         "papers",
@@ -121,6 +107,8 @@ COMMANDS = {  # in the order of their use
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; returns its exit code, 2 for an error that a user can correct, ``FAULT`` else."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names may be in any script
     if not words:
         print(frame()[0].format_help(), end="")
         return 0
@@ -129,38 +117,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = int(arguments.run(arguments))
         sys.stdout.flush()
         return code
-    except KaneDynamicsError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except ImportError as error:
-        known = COMMANDS.get(words[0])
-        missing = missing_package(error, known.extra if known else "")
-        if missing is None:
-            return _fault()
-        print(f"error: {missing}", file=sys.stderr)
-        return 2
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # the reader, say `head`, has seen enough
         _silence_output()
         return 0
-    except OSError as error:
-        if error.filename is not None:
-            print(f"error: {path_error(error)}", file=sys.stderr)
+    except Exception as error:
+        if told := _told(error, words[0]):
+            print(f"error: {told}", file=sys.stderr)
             return 2
-        if error.errno in UNWRITABLE:
-            _silence_output()
-            print(f"error: the output cannot be written: {error.strerror}; make room for it", file=sys.stderr)
-            return 2
-        return _fault()
-    except Exception:
-        return _fault()
+        traceback.print_exc()
+        fault = "this is a fault of kane_dynamics; please report it with the lines above"
+        print(f"error: {fault}", file=sys.stderr)
+        return FAULT
 
 
-def _fault() -> int:
-    traceback.print_exc()
-    print("error: this is a fault of kane_dynamics; please report it with the lines above", file=sys.stderr)
-    return FAULT
+def _told(error: Exception, command: str) -> KaneDynamicsError | str | None:
+    """What a user can correct; None where it is a fault of ours."""
+    if isinstance(error, KaneDynamicsError):
+        return error
+    if isinstance(error, ImportError):
+        return missing_package(error, COMMANDS[command].extra if command in COMMANDS else "")
+    if isinstance(error, OSError) and error.filename is not None:
+        return path_error(error)
+    if isinstance(error, OSError) and error.errno in UNWRITABLE:
+        _silence_output()
+        return f"the output cannot be written: {error.strerror}; make room for it"
+    return None
 
 
 def _silence_output() -> None:
@@ -174,13 +157,13 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     An option that the command does not know ends the process with the command's own usage.
     """
     parser, commands = frame()
-    chosen = commands.get(words[0]) if words else None
-    if chosen is None and words and not words[0].startswith("-"):
+    chosen = commands.get(words[0])
+    if chosen is None and not words[0].startswith("-"):
         close = difflib.get_close_matches(words[0], COMMANDS, 1, CLOSE)
         hint = f"did you mean {close[0]}?" if close else f"the commands are {', '.join(COMMANDS)}"
         parser.error(f"there is no command {words[0]!r}; {hint}")
     if chosen is not None:
-        module = importlib.import_module(f"kane_dynamics_ros.cli.{COMMANDS[words[0]].module}")
+        module = importlib.import_module(f"kane_dynamics_ros.cli.{words[0]}")
         module.add_arguments(chosen)
         chosen.set_defaults(run=module.run)
     arguments, unknown = parser.parse_known_args(_with_negative_lists(words))

@@ -9,12 +9,7 @@ import numpy as np
 import yaml
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.cli.arguments import (
-    add_bag_arguments,
-    optional_number,
-    positive_number,
-    report_folders,
-)
+from kane_dynamics_ros.cli.arguments import add_bag_arguments, positive, report_folders
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.contact.calibration import calibrated, observed, parameters_text
 from kane_dynamics_ros.contact.events import find_contacts
@@ -39,22 +34,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BAG..., the model, and what may be left to choose."""
     add_bag_arguments(parser)
     add = parser.add_argument
-    add("--false-alarms", default="1", metavar="X", help="false alarms an hour to allow for; default: 1")
+    alarms = positive("--false-alarms", "a number an hour: 0.1 is one in ten hours")
+    text = "false alarms an hour to allow for; default: %(default)g"
+    add("--false-alarms", type=alarms, default=1.0, metavar="X", help=text)
     add("--uncorrected", action="store_true", help="leave the model's own errors in the external efforts")
     add("--report", type=Path, metavar="DIR", help="write contacts.json and contacts.html")
     add("--thresholds", type=Path, metavar="FILE", help="decide as the node does with this parameter file")
     add("--calibrate", action="store_true", help="the bags hold no contact: find the node's thresholds")
     add("-o", "--output", type=Path, metavar="FILE", help="of --calibrate; default: thresholds.yaml")
-    add(
-        "--gain",
-        metavar="K",
-        help=f"of the node's observer [1/s]; default: {GAIN:g}, at most a third of the rate",
-    )
-    add(
-        "--adaptation",
-        metavar="S",
-        help="time constant [s] after which a lasting residual is an error of the model; default: never",
-    )
+    text = f"of the node's observer [1/s]; default: {GAIN:g}, at most a third of the rate"
+    add("--gain", type=positive("--gain", "1/s"), metavar="K", help=text)
+    text = "time constant [s] after which a lasting residual is an error of the model; default: never"
+    add("--adaptation", type=positive("--adaptation", "s"), default=0.0, metavar="S", help=text)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -62,13 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
     model = load_model(arguments.model)
     if arguments.urdf_friction:
         model = model.with_urdf_friction()
-    rate = positive_number(
-        "--false-alarms", arguments.false_alarms, "a number an hour: 0.1 is one in ten hours"
-    )
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
     renamings = read_renamings(arguments.rename)
-    damaged, recordings = False, []
+    recordings: list[Recording] = []
+    damages: list[str] = []
     for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True):
+        lines = []
         with Progress() as progress:
             progress.doing("reading the bag")
             recording = read_recording(bag, model.joint_names, arguments.topic, renamings=renamings)
@@ -78,20 +68,18 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.calibrate:
                 _require_signals(recording, states.position, states.effort)
                 recordings.append(recording)
-                lines = []
             elif arguments.thresholds is not None:
                 settings = read_thresholds(arguments.thresholds, model)
                 lines = collision_lines(bag, observed(states, settings)[1], model)
             else:
-                lines = _contacts(arguments, recording, model, rate, folder)
-        damaged |= bool(recording.damages)
+                lines = _contacts(arguments, recording, model, folder)
+        damages += recording.damages
         for damage in recording.damages:
             print(f"error: {damage}", file=sys.stderr)
-        if lines:
-            print("\n".join(lines))
+        print("".join(f"{line}\n" for line in lines), end="")
     if arguments.calibrate:
-        _calibrate(arguments, recordings, model, rate)
-    return DAMAGED if damaged else 0
+        _calibrate(arguments, recordings, model)
+    return DAMAGED if damages else 0
 
 
 def _require_signals(recording: Recording, position: Array, effort: Array) -> None:
@@ -111,18 +99,16 @@ def _require_signals(recording: Recording, position: Array, effort: Array) -> No
 
 
 def _contacts(
-    arguments: argparse.Namespace,
-    recording: Recording,
-    model: DynamicsModel,
-    rate: float,
-    folder: Path | None,
+    arguments: argparse.Namespace, recording: Recording, model: DynamicsModel, folder: Path | None
 ) -> list[str]:
     """What to print of the contacts in a recording; the report is written where it is asked for."""
-    motion = estimate(recording, optional_number("--cutoff", arguments.cutoff, "Hz"))
-    parts = motion.compared
-    position, effort = (np.concatenate([getattr(part, name) for part in parts]) for name in ("q", "effort"))
+    motion = estimate(recording, arguments.cutoff)
+    position, effort = (
+        np.concatenate([getattr(part, name) for part in motion.compared]) for name in ("q", "effort")
+    )
     _require_signals(recording, position, effort)
-    residual, contacts = find_contacts(motion, model, rate, correct=not arguments.uncorrected)
+    rate, correct = arguments.false_alarms, not arguments.uncorrected
+    residual, contacts = find_contacts(motion, model, rate, correct=correct)
     lines = contact_lines(recording.bag, residual, contacts, model)
     if folder is None:
         return lines
@@ -130,37 +116,29 @@ def _contacts(
     return [*lines, f"written: {folder / 'contacts.html'}, {folder / 'contacts.json'}"]
 
 
-def _calibrate(
-    arguments: argparse.Namespace, recordings: Sequence[Recording], model: DynamicsModel, rate: float
-) -> None:
+def _calibrate(arguments: argparse.Namespace, recordings: Sequence[Recording], model: DynamicsModel) -> None:
+    """Find, print and write the thresholds."""
     steps = [float(np.median(np.diff(each.states.stamps))) * 1e-9 for each in recordings]
-    gain = optional_number("--gain", arguments.gain, "1/s") or min(GAIN, GAIN_PER_RATE / max(steps))
-    adaptation = optional_number("--adaptation", arguments.adaptation, "s") or 0.0
+    gain = arguments.gain or min(GAIN, GAIN_PER_RATE / max(steps))
     n = len(model.joint_names)
     zero = np.zeros(n)
     never = Thresholds(np.full(n, np.inf), zero, zero, zero)
-    settings = _settings(model, np.full(n, gain), never, adaptation)
+    settings = _settings(model, np.full(n, gain), never, arguments.adaptation)
     runs = [observed(each.states, settings)[0] for each in recordings]
-    calibration = calibrated(runs, settings, rate)
+    calibration = calibrated(runs, settings, arguments.false_alarms)
     print("\n".join(calibration_lines(calibration, model)))
     file = arguments.output or Path("thresholds.yaml")
-    names = [each.bag.name for each in recordings]
-    write_file(file, parameters_text(calibration, settings, names))
+    write_file(file, parameters_text(calibration, settings, [each.bag.name for each in recordings]))
     print(f"written: {file}")
 
 
 def _settings(
-    model: DynamicsModel,
-    gain: Array,
-    thresholds: Thresholds,
-    adaptation: float,
-    confirmation: float = 0.0,
+    model: DynamicsModel, gain: Array, thresholds: Thresholds, adaptation: float, confirmation: float = 0.0
 ) -> ObserverSettings:
     """The node's observer: its gain and thresholds, friction by the model's coefficients."""
-    n = len(model.joint_names)
-    rigid = model.with_parameters(viscous=(0.0,) * n, coulomb=(0.0,) * n)
+    none = (0.0,) * len(model.joint_names)
     return ObserverSettings(
-        rigid,
+        model.with_parameters(viscous=none, coulomb=none),
         model,
         gain,
         thresholds,
@@ -179,23 +157,16 @@ def read_thresholds(file: Path, model: DynamicsModel) -> ObserverSettings:
     try:
         values = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
         observer, collision = values["observer"], values["collision"]
-        parts = [
-            np.array(collision[name], dtype=float) for name in ("constant", "speed", "acceleration", "rest")
-        ]
-        gain = np.array(observer["gain"], dtype=float)
+        lists = [collision[name] for name in ("constant", "speed", "acceleration", "rest")]
+        *parts, gain = (np.array(each, dtype=float) for each in (*lists, observer["gain"]))
         adaptation, confirmation = float(observer["adaptation"]), float(collision["confirmation"])
+        if any(part.shape != (n,) for part in (*parts, gain)):
+            raise ValueError(f"model {model.name!r} has {n} joints, its lists are not of that length")
     except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-        raise _no_thresholds(file, f"it cannot be read as thresholds ({error!r})") from None
-    if any(part.shape != (n,) for part in (*parts, gain)):
-        raise _no_thresholds(
-            file, f"model {model.name!r} has {n} joints, the file's lists are not of that length"
-        )
+        raise KaneDynamicsError(
+            f"{file}: it cannot be read as thresholds ({error!r}); give a file that kane_dynamics observe "
+            "--calibrate wrote for this model",
+            "no_thresholds",
+            file=file,
+        ) from None
     return _settings(model, gain, Thresholds(*parts), adaptation, confirmation)
-
-
-def _no_thresholds(file: Path, reason: str) -> KaneDynamicsError:
-    return KaneDynamicsError(
-        f"{file}: {reason}; give a file that kane_dynamics observe --calibrate wrote for this model",
-        "no_thresholds",
-        file=file,
-    )

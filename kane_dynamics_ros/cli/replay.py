@@ -11,14 +11,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from kane_dynamics_ros.cli.arguments import (
-    add_bag_arguments,
-    number_of,
-    optional_number,
-    positive_number,
-    report_folders,
-    xacro_arguments,
-)
+from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.errors import KaneDynamicsError, ros_missing, unknown_joint
 from kane_dynamics_ros.replay.jobs import Job, JobResult, find_bags, run_job, run_jobs
@@ -31,41 +24,40 @@ from kane_dynamics_ros.text import named
 from kane_dynamics_ros.this_python import can_import
 
 EXCEEDED, DIFFERS, FAILED = 1, 1, 2  # exit codes
-NODE = "feedforward_node"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BAG..., the model, and what may be left to choose."""
+    cli.add_bag_arguments(parser)
     add = parser.add_argument
-    add_bag_arguments(parser)
     add("--report", type=Path, metavar="DIR", help="write report.html, report.json and a bag, predicted/")
     add(
         "--max-nrmse",
+        type=cli.positive("--max-nrmse", "a part of the range: 0.05 is 5 %"),
         metavar="X",
         help="exit code 1 when a joint's NRMSE is above; 0.05 is 5 %% of its range",
     )
     add(
         "--max-rmse",
+        type=cli.named_number("--max-rmse", "write JOINT=VALUE, in N m or N", above=0.0),
         action="append",
         default=[],
         metavar="JOINT=VALUE",
         help="the same for RMSE [N m] or [N]",
     )
     add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
+    cli.add_xacro_argument(parser, "--urdf's xacro file")
+    jobs = cli.whole("--jobs", 1)
     add(
-        "--xacro",
-        metavar="NAME=VALUE",
-        action="append",
-        default=[],
-        help="an argument of --urdf's xacro file",
+        "--jobs", type=jobs, default=os.cpu_count() or 1, metavar="N", help="bags at once; default: all cores"
     )
-    add("--jobs", default=str(os.cpu_count() or 1), metavar="N", help="bags at once; default: all cores")
     add("--dask", metavar="ADDRESS", help="share the bags out on this Dask cluster")
     add = parser.add_argument_group("against the running feedforward node").add_argument
     add("--live", action="store_true", help="play the bag to the node and compare its commands")
-    add("--rate", metavar="X", help="times the recorded rate; default: no wait")
+    rate = cli.positive("--rate", "1 for the recorded pace")
+    add("--rate", type=rate, metavar="X", help="times the recorded rate; default: no wait")
     add("--restamp", action="store_true", help="stamp states with the present instead of driving /clock")
-    add("--node", default=NODE, metavar="NAME", help="the node's name; default: %(default)s")
+    add("--node", default="feedforward_node", metavar="NAME", help="the node's name; default: %(default)s")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -73,9 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.xacro and arguments.urdf is None:
         raise KaneDynamicsError("--xacro is for the xacro file of --urdf FILE, which is not given", "xacro")
     joints = load_model(arguments.model).joint_names
-    most_nrmse = optional_number("--max-nrmse", arguments.max_nrmse, "a part of the range: 0.05 is 5 %")
-    most_rmse = read_largest_rmse(arguments.max_rmse, joints)
-    workers = int(positive_number("--jobs", arguments.jobs, "a number of processes, 1 or more", 1.0))
+    most_rmse = dict(arguments.max_rmse)
+    for joint in most_rmse:
+        if joint not in joints:
+            raise unknown_joint(joint, joints)
     bags = [bag for path in arguments.bags for bag in find_bags(path)]
     if arguments.live:
         if not can_import("rclpy"):
@@ -87,15 +80,16 @@ def run(arguments: argparse.Namespace) -> int:
             model=arguments.model,
             urdf_friction=arguments.urdf_friction,
             topic=arguments.topic,
-            cutoff=optional_number("--cutoff", arguments.cutoff, "Hz"),
+            cutoff=arguments.cutoff,
             urdf=arguments.urdf,
             report=folder,
             rename=read_renamings(arguments.rename),
-            xacro=xacro_arguments(arguments.xacro),
+            xacro=dict(arguments.xacro),
         )
-        for bag, folder in zip(bags, report_folders(arguments.report, bags), strict=True)
+        for bag, folder in zip(bags, cli.report_folders(arguments.report, bags), strict=True)
     ]
-    return max(_show(result, most_nrmse, most_rmse) for result in _results(jobs, workers, arguments.dask))
+    results = _results(jobs, arguments.jobs, arguments.dask)
+    return max(_show(result, arguments.max_nrmse, most_rmse) for result in results)
 
 
 def _results(jobs: Sequence[Job], workers: int, dask: str | None) -> Iterator[JobResult]:
@@ -137,17 +131,6 @@ def _show(result: JobResult, most_nrmse: float | None, most_rmse: Mapping[str, f
     return EXCEEDED if above else 0
 
 
-def read_largest_rmse(texts: Sequence[str], joints: Sequence[str]) -> dict[str, float]:
-    """What ``--max-rmse`` allows, by joint [N m] or [N]. Raises ``KaneDynamicsError``."""
-    each = {}
-    for text in texts:
-        joint, _, value = text.rpartition("=")
-        each[joint] = number_of("--max-rmse", text, value, "JOINT=VALUE, in N m or N")
-        if joint not in joints:
-            raise unknown_joint(joint, joints)
-    return each
-
-
 def exceeded(verdict: Verdict, most_nrmse: float | None, most_rmse: Mapping[str, float]) -> Iterator[str]:
     """A sentence for each allowed error that a judged joint exceeds."""
     for joint in verdict.joints:
@@ -175,14 +158,13 @@ def _play(arguments: argparse.Namespace, bag: Path, joints: Sequence[str]) -> in
         playlist, answers = Path(folder, "playlist.npz"), kept / f"{bag.resolve().stem}_answers.npz"
         check_playable(bag, arguments.topic, joints)
         states = write_playlist(bag, arguments.topic, playlist)
-        rate = optional_number("--rate", arguments.rate, "1 for the recorded pace")
         print(f"{bag}: {states} joint states played to {arguments.node!r}", flush=True)
         if not play(
             playlist,
             answers,
             model=arguments.model,
             node=arguments.node,
-            rate=rate,
+            rate=arguments.rate,
             restamp=arguments.restamp,
         ):
             return FAILED

@@ -5,7 +5,7 @@ import shlex
 import subprocess
 from pathlib import Path
 
-from kane_dynamics_ros.cli.arguments import positive_number
+from kane_dynamics_ros.cli.arguments import positive
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.errors import ros_missing
 from kane_dynamics_ros.this_python import can_import, module_command
@@ -13,23 +13,22 @@ from kane_dynamics_ros.this_python import can_import, module_command
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The file, and where it goes."""
-    parser.add_argument(
-        "trajectory", metavar="FILE", type=Path, help="a trajectory_msgs/JointTrajectory in YAML or JSON"
-    )
-    parser.add_argument("--namespace", metavar="NS", default="", help="of the controller; default: none")
-    parser.add_argument(
-        "--timeout", metavar="S", default="20", help="to wait for the controller [s]; default: %(default)s"
-    )
+    add = parser.add_argument
+    add("trajectory", metavar="FILE", type=Path, help="a trajectory_msgs/JointTrajectory in YAML or JSON")
+    add("--namespace", metavar="NS", default="", help="of the controller; default: none")
+    seconds = positive("--timeout", "a number of seconds")
+    text = "to wait for the controller [s]; default: %(default)g"
+    add("--timeout", metavar="S", type=seconds, default=20.0, help=text)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the node that sends; its exit code: 0 finished, 1 refused or dropped, 2 nobody listens."""
-    read_trajectory(arguments.trajectory)  # a bad file is told before anything is waited for
-    timeout = positive_number("--timeout", arguments.timeout, "a number of seconds")
+    file, space = arguments.trajectory, arguments.namespace
+    read_trajectory(file)  # a bad file is told before anything is waited for
     if not can_import("rclpy"):
         raise ros_missing("send")
-    print(f"the same without an answer: {pub_command(arguments.trajectory, arguments.namespace)}", flush=True)
-    words = [str(arguments.trajectory), "--timeout", f"{timeout:g}", "--namespace", arguments.namespace]
+    print(f"the same without an answer: {pub_command(file, space)}", flush=True)
+    words = [str(file), "--timeout", f"{arguments.timeout:g}", "--namespace", space]
     command = module_command("kane_dynamics_ros.nodes.trajectory_sender", *words, quietly=True, bound=True)
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
         while True:

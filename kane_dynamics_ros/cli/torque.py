@@ -8,30 +8,26 @@ import numpy as np
 
 from kane_dynamics_ros.cli.arguments import add_model_argument, named_model, numbers_of
 from kane_dynamics_ros.control.limits import far_outside
-from kane_dynamics_ros.runtime import DynamicsModel, Payload, Terms, load_model
+from kane_dynamics_ros.runtime import Payload, load_model
+from kane_dynamics_ros.text import aligned
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     add_model_argument(parser)
-    for option, unit in (("q", "rad or m"), ("qd", "rad/s or m/s"), ("qdd", "rad/s^2 or m/s^2")):
-        parser.add_argument(
-            f"--{option}", metavar="A,B,...", default="", help=f"one number a joint [{unit}]; default: zeros"
-        )
-    parser.add_argument(
-        "--gravity",
-        metavar="X,Y,Z",
-        help="free-fall acceleration in the root frame [m/s^2]; default: the model's",
-    )
-    parser.add_argument(
-        "--payload-mass", metavar="MASS", type=float, default=0.0, help="at the tip's origin [kg]; default: 0"
-    )
-    parser.add_argument("--friction", action="store_true", help="with the URDF's damping and friction")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add = parser.add_argument
+    for option, unit in (("--q", "rad or m"), ("--qd", "rad/s or m/s"), ("--qdd", "rad/s^2 or m/s^2")):
+        add(option, metavar="A,B,...", default="", help=f"one number a joint [{unit}]; default: zeros")
+    free_fall = "free-fall acceleration in the root frame [m/s^2]; default: the model's"
+    add("--gravity", metavar="X,Y,Z", help=free_fall)
+    mass = "at the tip's origin [kg]; default: 0"
+    add("--payload-mass", metavar="MASS", type=float, default=0.0, help=mass)
+    add("--friction", action="store_true", help="with the URDF's damping and friction")
+    add("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Evaluate and print."""
+    """Evaluate and print a row for each joint, in N m (revolute) or N (prismatic)."""
     model = load_model(named_model(arguments))
     joints = model.joint_names
     if arguments.gravity is not None:
@@ -40,29 +36,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.friction:
         model = model.with_urdf_friction()
     q, qd, qdd = (numbers_of(f"--{name}", getattr(arguments, name), joints) for name in ("q", "qd", "qdd"))
-    tau = model.inverse_dynamics(q, qd, qdd)
-    terms = model.terms(q, qd, qdd)
+    terms = model.terms(q, qd, qdd)._asdict()
+    columns = {"torque": model.inverse_dynamics(q, qd, qdd), **terms}
     for outside in far_outside(np.array(q), model.joints):
         print(f"warning: {outside} [rad or m]: degrees written for radians?", file=sys.stderr)
     if arguments.json:
-        columns = {"torque": tau, **terms._asdict()}
         values = {name: (np.asarray(column) + 0.0).tolist() for name, column in columns.items()}
         print(json.dumps({"joint_names": joints, "backend": model.backend, **values}))
-    else:
-        print_table(model, np.asarray(tau), terms)
-    return 0
-
-
-def print_table(model: DynamicsModel, tau: np.ndarray, terms: Terms) -> None:
-    """One row a joint, in N m (revolute) or N (prismatic)."""
-    width = max(map(len, model.joint_names)) + 2
-    head = ("torque", *Terms._fields)
-    print(" " * width + "".join(f"{name:>14}" for name in head) + "  unit")
+        return 0
+    rows = [("", *columns, "unit")]
     for i, joint in enumerate(model.joints):
-        row = (tau[i], *(term[i] for term in terms))
-        unit = "N" if joint.kind == "prismatic" else "N m"
-        print(
-            f"{joint.name:<{width}}"
-            + "".join(f"{round(value, 6) + 0.0:14.6f}" for value in row)
-            + f"  {unit}"
-        )
+        cells = (f"{round(column[i], 6) + 0.0:.6f}" for column in columns.values())
+        rows.append((joint.name, *cells, "N" if joint.kind == "prismatic" else "N m"))
+    print("\n".join(aligned(rows, left={0, len(columns) + 1})))
+    return 0

@@ -12,14 +12,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array, symmetric
 from kane_dynamics_ros.checksum import RECORD
-from kane_dynamics_ros.cli.arguments import (
-    add_chain_arguments,
-    add_model_argument,
-    chain_of,
-    loading,
-    named_model,
-    whole_number,
-)
+from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.cli.urdf_witness import UrdfWitness, WitnessError
 from kane_dynamics_ros.description import Chain, DescriptionError, Inertia
@@ -45,54 +38,45 @@ Pair = tuple[Any, Any]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    add_model_argument(parser)
-    parser.add_argument("--urdf", required=True, help="the URDF that it was generated from")
-    add_chain_arguments(parser, root="the module's", tip="the module's", lock="the module's")
-    parser.add_argument(
-        "--states", type=whole_number(1), default=20, metavar="N", help="random states; default: 20"
-    )
-    parser.add_argument(
-        "--seed", type=whole_number(0), default=0, metavar="S", help="of the random states; default: 0"
-    )
-    parser.add_argument("--backend", choices=("auto", "c", "python"), default="auto", help="default: auto")
-    parser.add_argument(
-        "--record",
-        action="store_true",
-        help="write date and largest difference into the module, if it passed",
-    )
+    cli.add_model_argument(parser)
+    add = parser.add_argument
+    add("--urdf", required=True, help="the URDF that it was generated from")
+    cli.add_chain_arguments(parser, root="the module's", tip="the module's", lock="the module's")
+    states, seed = cli.whole("--states", 1), cli.whole("--seed", 0)
+    add("--states", type=states, default=20, metavar="N", help="random states; default: %(default)s")
+    add("--seed", type=seed, default=0, metavar="S", help="of the random states; default: %(default)s")
+    add("--backend", choices=("auto", "c", "python"), default="auto", help="default: %(default)s")
+    record = "write date and largest difference into the module, if it passed"
+    add("--record", action="store_true", help=record)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the largest relative difference of each check; 0 when all are below the limit, else 1."""
-    module = named_model(arguments)
+    module, states, seed = cli.named_model(arguments), arguments.states, arguments.seed
     with Progress() as progress:
         progress.doing("loading the module")
         model = load_model(module, backend=arguments.backend)
         progress.doing("reading the URDF")
         chain = own_chain(arguments, module, model)
-        urdf, silence = None, ""
+        urdf, said = None, f"{PINOCCHIO}, on the whole robot with its rotors and friction"
         try:
-            text = urdf_content(arguments.urdf, **loading(arguments))
+            text = urdf_content(arguments.urdf, **cli.loading(arguments))
             urdf = UrdfWitness(text, chain.coordinates, chain.root, chain.tip, dict(chain.locked))
         except WitnessError as error:
-            silence = str(error)
-        progress.doing("comparing at random states", total=TRIALS * arguments.states, unit="states")
-        trials = random_trials(model, chain, urdf, arguments.states, arguments.seed)
+            said = f"none: {error}"
+        progress.doing("comparing at random states", total=TRIALS * states, unit="states")
+        trials = random_trials(model, chain, urdf, states, seed)
         largest = largest_differences(trials, progress.advance)
-    print(f"{model.name}, backend {model.backend}: largest relative difference at {arguments.states} states")
-    print("\n".join(lines_of(largest)))
+    print(f"{model.name}, backend {model.backend}: largest relative difference at {states} states")
+    for name, difference in largest.items():
+        print(f"  {name:<26}{difference:.1e}{'' if difference < LARGEST_DIFFERENCE else '  TOO LARGE'}")
     print(f"witnesses that start from the chain that the URDF was read to: {', '.join(WITNESSES)}")
-    said = (
-        f"none: {silence}"
-        if urdf is None
-        else f"{PINOCCHIO}, on the whole robot with its rotors and friction"
-    )
     print(f"witness that reads the URDF itself: {said}")
     if max(largest.values()) >= LARGEST_DIFFERENCE:
         print(f"NOT verified: the limit is {LARGEST_DIFFERENCE:.0e}")
         return 1
     if arguments.record:
-        write_record(find_module(module), largest, arguments.states, arguments.seed)
+        write_record(find_module(module), largest, states, seed)
     print("verified" if urdf is not None else "verified; whether the URDF was read rightly was not")
     return 0
 
@@ -104,10 +88,10 @@ def own_chain(arguments: argparse.Namespace, module: str, model: DynamicsModel) 
     from another one.
     """
     asked = arguments.tip or arguments.root or arguments.lock
-    arguments.lock = arguments.lock or [f"{joint}={position!r}" for joint, position in model.locked.items()]
+    arguments.lock = arguments.lock or list(model.locked.items())
     arguments.tip, arguments.root = arguments.tip or model.tips, arguments.root or model.root
     try:
-        chain = chain_of(arguments)
+        chain = cli.chain_of(arguments)
     except DescriptionError as error:
         if error.code != "KD601" or asked:
             raise
@@ -129,12 +113,30 @@ def own_chain(arguments: argparse.Namespace, module: str, model: DynamicsModel) 
     return chain
 
 
-def lines_of(largest: dict[str, float]) -> list[str]:
-    """A line for each check, the ones that fail marked."""
-    return [
-        f"  {name:<26}{difference:.1e}{'' if difference < LARGEST_DIFFERENCE else '  TOO LARGE'}"
-        for name, difference in largest.items()
-    ]
+# The line of a generated module that says when it was verified, and how well
+
+
+def write_record(module: Path, largest: Mapping[str, float], states: int, seed: int) -> None:
+    """Put today's verification where the last one stood; the module's checksum does not cover that line.
+
+    Raises:
+        KaneDynamicsError: code "record": the file has no such line.
+        OSError: it cannot be read.
+        OutputFileError: it cannot be written; it is left as it was.
+    """
+    worst = max(largest, key=lambda name: largest[name])
+    today = datetime.date.today().isoformat()
+    record = {"date": today, "states": states, "seed": seed, "largest": largest[worst], "of": worst}
+    lines = module.read_text(encoding="utf-8").split("\n")
+    place = next((index for index, line in enumerate(lines) if line.startswith(RECORD)), None)
+    if place is None:
+        message = (
+            f"{module}: the verification cannot be recorded: it has no line that begins with "
+            f"{RECORD.strip()!r}; omit --record"
+        )
+        raise KaneDynamicsError(message, "record", module=module)
+    lines[place] = f"{RECORD}{record!r}"
+    write_file(module, "\n".join(lines))
 
 
 # The work: a module against the witnesses and against itself, at random states
@@ -144,8 +146,9 @@ def lines_of(largest: dict[str, float]) -> list[str]:
 class Trial:
     """One random state under conditions that ``model`` already has.
 
-    ``gravity``, ``payload`` and ``actuation`` are what these conditions should be: as the URDF says, or as
-    they were drawn. ``urdf``: the witness that reads the URDF itself, where it knows these conditions.
+    ``gravity``, ``payload`` and ``actuation`` are what these conditions should be: as the chain says, or as
+    they were drawn. ``by_urdf``: the effort (n,) by the witness that reads the URDF itself, where it knows
+    the bodies.
     """
 
     model: DynamicsModel
@@ -156,7 +159,7 @@ class Trial:
     gravity: Vector
     payload: Inertia
     actuation: Actuation
-    urdf: Callable[["Trial"], Array] | None = None
+    by_urdf: Array | None
 
     @property
     def effort(self) -> Array:
@@ -169,27 +172,26 @@ class Trial:
             derivation(self.chain, self.q, self.qd, self.qdd, self.gravity, self.payload), float
         )
 
-    def effort_by(self, derivation: Callable[..., Any]) -> Array:
-        """The effort with rotors and friction: what ``inverse_dynamics`` should be."""
-        return np.asarray(self.rigid_effort_by(derivation) + self.actuation.effort(self.qd, self.qdd), float)
-
 
 def largest_differences(trials: Iterable[Trial], advance: Callable[[], object]) -> dict[str, float]:
     """The largest relative difference in each witness and check; ``advance`` is called after each trial."""
     largest: dict[str, float] = defaultdict(float)
     for trial in trials:
-        for name, difference in differences(trial).items():
-            largest[name] = max(largest[name], difference)
+        for name, (found, expected) in compared(trial):
+            largest[name] = max(largest[name], relative(found, expected))
         advance()
     return dict(largest)
 
 
-def differences(trial: Trial) -> dict[str, float]:
-    """Largest relative difference of each witness and of each consistency check in one trial."""
-    found = {name: relative(trial.effort, trial.effort_by(w)) for name, w in WITNESSES.items()}
-    if trial.urdf is not None:
-        found[PINOCCHIO] = relative(trial.effort, trial.urdf(trial))
-    return found | {name: relative(*check(trial)) for name, check in CHECKS.items()}
+def compared(trial: Trial) -> Iterator[tuple[str, Pair]]:
+    """What each witness and each consistency check compares in one trial: found and expected."""
+    for name, derivation in WITNESSES.items():
+        rigid = trial.rigid_effort_by(derivation)
+        yield name, (trial.effort, rigid + trial.actuation.effort(trial.qd, trial.qdd))
+    if trial.by_urdf is not None:
+        yield PINOCCHIO, (trial.effort, trial.by_urdf)
+    for name, check in CHECKS.items():
+        yield name, check(trial)
 
 
 def random_trials(
@@ -201,32 +203,26 @@ def random_trials(
     """
     rng = np.random.default_rng(seed)
     n = len(chain.coordinates)
-    rubbing, none = model.with_urdf_friction(), (0.0,) * n
-    friction = Actuation(
-        chain.rotor_inertia, chain.damping, chain.friction, rubbing.parameters.coulomb_velocity
-    )
-    smooth = replace(friction, viscous=none, coulomb=none)
-    said = said_smooth = None
-    if urdf is not None:
-        of_urdf = urdf.actuation(friction.coulomb_velocity)
-        said = by_urdf(urdf, urdf.gravity, of_urdf)
-        said_smooth = by_urdf(urdf, urdf.gravity, replace(of_urdf, viscous=none, coulomb=none))
-    at_rest = chain.gravity, _as_inertia(Payload())
+    rubbing = model.with_urdf_friction()
+    width = rubbing.parameters.coulomb_velocity
+    by_chain = Actuation(chain.rotor_inertia, chain.damping, chain.friction, width)
+    by_urdf = None if urdf is None else urdf.actuation(width)
+    unloaded = _as_inertia(Payload())
     for _ in range(count):
         state = rng.uniform(-np.pi, np.pi, n), rng.uniform(-3, 3, n), rng.uniform(-10, 10, n)
-        yield Trial(model, chain, *state, *at_rest, smooth, said_smooth)
-        yield Trial(rubbing, chain, *state, *at_rest, friction, said)
+        for loaded, smooth in ((model, True), (rubbing, False)):
+            found = None
+            if urdf is not None and by_urdf is not None:
+                actuation = _without_friction(by_urdf) if smooth else by_urdf
+                found = urdf.effort(*state, urdf.gravity, unloaded, actuation)
+            actuation = _without_friction(by_chain) if smooth else by_chain
+            yield Trial(loaded, chain, *state, chain.gravity, unloaded, actuation, found)
         yield _with_other_conditions(model, chain, urdf, state, rng)
 
 
-def by_urdf(urdf: UrdfWitness, gravity: Vector, actuation: Actuation) -> Callable[[Trial], Array]:
-    """The effort that the witness finds for the URDF's bodies under these conditions."""
-
-    def effort(t: Trial) -> Array:
-        rigid = urdf.rigid_effort(t.q, t.qd, t.qdd, gravity, t.payload)
-        return np.asarray(rigid + actuation.effort(t.qd, t.qdd), float)
-
-    return effort
+def _without_friction(actuation: Actuation) -> Actuation:
+    none = (0.0,) * len(actuation.viscous)
+    return replace(actuation, viscous=none, coulomb=none)
 
 
 def _with_other_conditions(
@@ -244,19 +240,14 @@ def _with_other_conditions(
     rotors, viscous, coulomb = (tuple(rng.uniform(*range_).tolist()) for range_ in ranges)
     actuation = Actuation(rotors, viscous, coulomb, float(rng.uniform(0.005, 0.5)))
     changes: dict[str, Any] = {"gravity": (x, y, z), "payload": payload, **vars(actuation)}
-    said = None if urdf is None else by_urdf(urdf, (x, y, z), actuation)
-    if model.parameters.inertial is not None:  # generated with --inertial runtime: not the URDF's bodies then
-        chain, said = _with_other_inertias(chain, rng), None
-        changes["inertial"] = tuple(value for joint in chain.joints for value in about_origin(joint.inertia))
-    other = model.with_parameters(**changes)
-    return Trial(other, chain, *state, (x, y, z), _as_inertia(payload), actuation, said)
-
-
-def _with_other_inertias(chain: Chain, rng: np.random.Generator) -> Chain:
-    """The chain with other bodies, as after an identification."""
-    bodies = (_as_inertia(_random_payload(rng)) for _ in chain.joints)
-    joints = tuple(replace(joint, inertia=body) for joint, body in zip(chain.joints, bodies, strict=True))
-    return replace(chain, joints=joints)
+    conditions = (x, y, z), _as_inertia(payload), actuation
+    found = None if urdf is None else urdf.effort(*state, *conditions)
+    if model.parameters.inertial is not None:  # generated with --inertial runtime: as after an identification
+        bodies = (_as_inertia(_random_payload(rng)) for _ in chain.joints)
+        joints = tuple(replace(each, inertia=body) for each, body in zip(chain.joints, bodies, strict=True))
+        chain, found = replace(chain, joints=joints), None
+        changes["inertial"] = tuple(value for joint in joints for value in about_origin(joint.inertia))
+    return Trial(model.with_parameters(**changes), chain, *state, *conditions, found)
 
 
 def _random_payload(rng: np.random.Generator) -> Payload:
@@ -411,32 +402,3 @@ CHECKS: dict[str, Callable[[Trial], Pair]] = {
     "tip": _tip,
     "centre of mass": _center_of_mass,
 }
-
-
-# The line of a generated module that says when it was verified, and how well
-
-
-def write_record(module: Path, largest: Mapping[str, float], states: int, seed: int) -> None:
-    """Put today's verification where the last one stood; the module's checksum does not cover that line.
-
-    Raises:
-        KaneDynamicsError: code "record": the file cannot be read, or has no such line.
-        OutputFileError: it cannot be written; it is left as it was.
-    """
-    worst = max(largest, key=lambda name: largest[name])
-    today = datetime.date.today().isoformat()
-    record = {"date": today, "states": states, "seed": seed, "largest": largest[worst], "of": worst}
-    try:
-        lines = module.read_text(encoding="utf-8").split("\n")
-        place = next((index for index, line in enumerate(lines) if line.startswith(RECORD)), None)
-        if place is None:
-            raise _no_record(module, f"it has no line that begins with {RECORD.strip()!r}")
-        lines[place] = f"{RECORD}{record!r}"
-    except OSError as error:
-        raise _no_record(module, error.strerror or str(error)) from error
-    write_file(module, "\n".join(lines))
-
-
-def _no_record(module: Path, reason: str) -> KaneDynamicsError:
-    message = f"{module}: the verification cannot be recorded: {reason}; omit --record"
-    return KaneDynamicsError(message, "record", module=module)

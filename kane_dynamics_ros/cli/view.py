@@ -1,28 +1,25 @@
 """``kane_dynamics view``: a bag, or a URDF and a trajectory, as a page that plays the motion in 3D."""
 
 import argparse
-import dataclasses
 import sys
-import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, loading, read_locks
+from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.progress import Progress
-from kane_dynamics_ros.codegen.derive import derive
-from kane_dynamics_ros.codegen.module import write_module
+from kane_dynamics_ros.cli.trajectory import derived_model
 from kane_dynamics_ros.control.limits import far_outside
 from kane_dynamics_ros.control.plan import hold_at, replan, sample
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
-from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.description.packages import searched
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.playback import playback_of_bag
-from kane_dynamics_ros.runtime import DynamicsModel, initial_positions, load_model
+from kane_dynamics_ros.runtime import DynamicsModel, initial_positions
 from kane_dynamics_ros.text import named
 from kane_dynamics_ros.viewing.page import Curve, Playback, moving, page
 from kane_dynamics_ros.viewing.shown_robot import ViewOptions, robot_from_file
@@ -38,48 +35,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("source", type=Path, metavar="BAG|URDF", help="a recorded bag; or a robot, with --trajectory")
     add("--trajectory", type=Path, metavar="FILE", help="YAML of a JointTrajectory to play on the URDF")
     add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
-    add_chain_arguments(parser)
-    add(
-        "--meshes-from-anywhere",
-        action="store_true",
-        help="show meshes that lie outside of the robot's package too; the page then holds a copy of them",
-    )
-    add(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("view.html"),
-        metavar="PAGE",
-        help="where the page goes; default: %(default)s",
-    )
+    cli.add_chain_arguments(parser)
+    anywhere = "show meshes that lie outside of the robot's package too; the page then holds a copy of them"
+    add("--meshes-from-anywhere", action="store_true", help=anywhere)
+    cli.add_output_argument(parser, "PAGE", "view.html", "where the page goes")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page and print where it is; say which meshes are not shown as they are."""
+    source: Path = arguments.source
     options = ViewOptions(
         arguments.root,
         arguments.tip,
-        read_locks(arguments.lock),
-        loading(arguments),
+        dict(arguments.lock),
+        cli.loading(arguments),
         arguments.meshes_from_anywhere,
     )
     with Progress() as progress:
         progress.doing("reading the motion and the meshes")
         if arguments.trajectory is not None:
-            playback, warnings = playback_of_trajectory(arguments.source, arguments.trajectory, options)
-        elif arguments.source.suffix in (".urdf", ".xacro"):
+            playback, warnings = playback_of_trajectory(source, arguments.trajectory, options)
+        elif source.suffix in (".urdf", ".xacro"):
             raise KaneDynamicsError(
-                f"{arguments.source}: a robot alone has no motion to play; give one with --trajectory FILE",
+                f"{source}: a robot alone has no motion to play; give one with --trajectory FILE",
                 "no_trajectory",
             )
         else:
-            playback, warnings = playback_of_bag(arguments.source, arguments.urdf, options)
+            playback, warnings = playback_of_bag(source, arguments.urdf, options)
         progress.doing("writing the page")
         write_file(arguments.output, page(playback))
     for warning in warnings:
         print(f"warning: {warning}", file=sys.stderr)
     if any("not found" in warning for warning in warnings):
-        places = ", ".join(searched(arguments.urdf or arguments.source, arguments.packages))
+        places = ", ".join(searched(arguments.urdf or source, arguments.packages))
         print(f"meshes were looked for in {places}; --packages DIR adds a folder", file=sys.stderr)
     if playback.note:
         print(playback.note, file=sys.stderr)
@@ -97,27 +85,25 @@ def playback_of_trajectory(
     """
     request = read_trajectory(trajectory)
     robot = robot_from_file(urdf, options or ViewOptions())
-    held = [name for name in request.names if name in robot.held]
-    if held:
+    chain = robot.chain
+    if held := tuple(name for name in request.names if name in robot.held):
         raise KaneDynamicsError(
             f"{trajectory}: it moves {named('joint', held)}: locked, or not on the way from "
-            f"{robot.chain.root!r} to the tip {robot.chain.tip!r}; choose another --tip, leave out the "
-            "--lock, or leave out the joints",
+            f"{chain.root!r} to the tip {chain.tip!r}; choose another --tip, leave out the --lock, or "
+            "leave out the joints",
             "held_joints",
-            joints=tuple(held),
+            joints=held,
         )
-    model = derived_model(robot.chain)
+    model = derived_model(chain)
     times, q, qd, qdd = sampled(model, request)
     shown = moving(times, q)
     times, q, qd, qdd = times[shown], q[shown], qd[shown], qdd[shown]
-    ends = (q.min(axis=0), q.max(axis=0))
-    far = dict.fromkeys(one for end in ends for one in far_outside(end, model.joints))
     playback = Playback(
-        title=f"{robot.chain.robot}: {trajectory.name}",
+        title=f"{chain.robot}: {trajectory.name}",
         urdf=robot.urdf,
         meshes=robot.meshes.by_name,
-        joints=robot.chain.coordinates,
-        tip=robot.chain.tip,
+        joints=chain.coordinates,
+        tip=chain.tip,
         times=times - times[0],
         motion_label="trajectory",
         position=q.T,
@@ -129,21 +115,16 @@ def playback_of_trajectory(
         held=robot.held,
         note=robot.meshes.note,
     )
-    warnings = [f"{one} [rad or m]: degrees written for radians?" for one in far]
+    ends = (q.min(axis=0), q.max(axis=0))
+    far = dict.fromkeys(phrase for end in ends for phrase in far_outside(end, model.joints))
+    warnings = [f"{phrase} [rad or m]: degrees written for radians?" for phrase in far]
     return playback, [*robot.meshes.warnings, *warnings]
-
-
-def derived_model(chain: Chain) -> DynamicsModel:
-    """The chain's equations, derived here and now and evaluated in pure Python."""
-    with tempfile.TemporaryDirectory(prefix="kane_dynamics_view_") as folder:
-        module, *_ = write_module(derive(chain), "viewed_robot", Path(folder))
-        return load_model(module, backend="python")  # some seconds sooner than any compiler
 
 
 def sampled(model: DynamicsModel, request: TrajectoryRequest) -> tuple[Array, Array, Array, Array]:
     """Times [s] (N,), positions, velocities and accelerations (N, n), as a controller would follow it."""
-    start = initial_positions(model.joints)
-    plan = replan(hold_at(start, 0), dataclasses.replace(request, stamp_ns=0), model.joints, 0, RULES)
+    hold = hold_at(initial_positions(model.joints), 0)
+    plan = replan(hold, replace(request, stamp_ns=0), model.joints, 0, RULES)
     times = np.linspace(0.0, 1e-9 * plan.end_ns, max(2, round(1e-9 * plan.end_ns / STEP) + 1))
     motion = np.array([sample(plan, round(1e9 * t)) for t in times])
     return times, motion[:, 0], motion[:, 1], motion[:, 2]

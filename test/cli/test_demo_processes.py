@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from own_domain import own_domain
 
-from kane_dynamics_ros.cli.demo import processes
-from kane_dynamics_ros.cli.demo.processes import (
+from kane_dynamics_ros.cli import demo as processes
+from kane_dynamics_ros.cli.demo import (
     DemonstrationError,
     guard_command,
     node_command,
@@ -19,6 +19,7 @@ from kane_dynamics_ros.cli.demo.processes import (
     wait_for,
 )
 from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.ros_domain import private_environment
 from kane_dynamics_ros.this_python import module_command
 
 BAG = Path(__file__).parents[1] / "replay" / "data" / "regression.mcap"
@@ -111,7 +112,7 @@ time.sleep(60)
 
 def test_a_foreign_node_on_the_domain_ends_the_run_and_is_named(tmp_path):
     pytest.importorskip("rclpy", reason="the guard is a node")
-    environment = processes.private_environment(own_domain())
+    environment = private_environment(own_domain())
     foreign_node = [sys.executable, "-c", FOREIGN_NODE]
     worker = [sys.executable, "-c", SLEEP]
     with (
@@ -143,7 +144,7 @@ def test_a_run_is_alone_on_its_domain_and_in_its_namespace(monkeypatch, tmp_path
 PARENT = """
 import sys, time
 from pathlib import Path
-from kane_dynamics_ros.cli.demo.processes import running
+from kane_dynamics_ros.cli.demo import running
 from kane_dynamics_ros.this_python import module_command
 command = module_command("slow", quietly=True, bound=True)
 with running("slow", command, {{"PYTHONPATH": {path!r}}}, Path({path!r})):

@@ -7,7 +7,7 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from kane_dynamics_ros.cli.demo.tracking import (
+from kane_dynamics_ros.cli.demo_tracking import (
     DURATION,
     DemonstrationError,
     RecordedRun,

@@ -147,13 +147,6 @@ def test_strict_refuses_what_is_a_serious_warning_otherwise(arm, capsys):
         assert "KD404" in capsys.readouterr().err
 
 
-class Terminal:
-    """A stream that says whether it is a terminal."""
-
-    def __init__(self, is_terminal):
-        self.isatty = lambda: is_terminal
-
-
 @pytest.mark.parametrize(
     ("is_terminal", "environment", "coloured"),
     [
@@ -169,7 +162,8 @@ def test_colour_on_a_terminal_that_wants_it(monkeypatch, is_terminal, environmen
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    text = arguments.palette_for(Terminal(is_terminal)).severity("error", "bad")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: is_terminal)
+    text = arguments.coloured("bad", "error")
     assert text == ("\x1b[1;31mbad\x1b[0m" if coloured else "bad")
 
 

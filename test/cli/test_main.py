@@ -15,10 +15,10 @@ from kane_dynamics_ros.errors import KaneDynamicsError
 @pytest.fixture
 def command(monkeypatch):
     """A command ``try`` whose ``run`` the test sets."""
-    module = types.ModuleType("kane_dynamics_ros.cli.attempt")
+    module = types.ModuleType("kane_dynamics_ros.cli.try")
     module.add_arguments = lambda parser: parser.add_argument("--number", type=int, default=0)
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(cli.COMMANDS, "try", cli.Command("attempt", "try it", "try --number 1"))
+    monkeypatch.setitem(cli.COMMANDS, "try", cli.Command("try it", "try --number 1"))
     return module
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kane_dynamics_ros.cli.demo.command import CONTROLLERS, FILES, claim_folder, folder_of
+from kane_dynamics_ros.cli.demo import CONTROLLERS, FILES, claim_folder, folder_of
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.files import ForeignFileError, claim_files, refuse_foreign
 

@@ -40,7 +40,9 @@ def test_every_limit_is_kept_and_every_joint_moves(tmp_path):
 
 
 def test_velocities_and_accelerations_are_the_derivatives(tmp_path):
-    motion = smooth_motion(MODEL, [True] * 5, 400.0)  # slow: central differences err by h^2 q'''/6
+    motion = smooth_motion(
+        MODEL, [True] * 5, 400.0, lambda q: np.ones(len(q)), None
+    )  # slow: central differences err by h^2 q'''/6
     h = motion.times[1] - motion.times[0]
     np.testing.assert_allclose((motion.q[2:] - motion.q[:-2]) / (2 * h), motion.qd[1:-1], atol=1e-6)
     np.testing.assert_allclose((motion.qd[2:] - motion.qd[:-2]) / (2 * h), motion.qdd[1:-1], atol=1e-7)

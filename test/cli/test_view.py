@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kane_dynamics_ros.cli.demo import tracking
+from kane_dynamics_ros.cli import demo_tracking as tracking
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.view import playback_of_trajectory
 from kane_dynamics_ros.control.trajectory_file import trajectory_text

@@ -97,7 +97,8 @@ def test_limits_set_the_exit_code(good: Path, lacking: Path, capsys: pytest.Capt
         ),
         (
             ("--max-rmse", "beta_4"),
-            "error: --max-rmse 'beta_4': found no positive number; allowed is JOINT=VALUE, in N m or N\n",
+            "error: --max-rmse 'beta_4': found no name and number that can be used; "
+            "write JOINT=VALUE, in N m or N\n",
         ),
         (
             ("--max-nrmse", "-1"),
@@ -106,7 +107,7 @@ def test_limits_set_the_exit_code(good: Path, lacking: Path, capsys: pytest.Capt
         ),
         (
             ("--jobs", "0"),
-            "error: --jobs '0': found no positive number; allowed is a number of processes, 1 or more\n",
+            "error: --jobs '0': a whole number from 1 on is needed\n",
         ),
         (("--cutoff", "nan"), "error: --cutoff 'nan': found no positive number; allowed is Hz\n"),
     ],

@@ -12,7 +12,7 @@ from example_robots import ROBOTS
 from mesh_samples import STL, binary_stl, colored_collada, sphere, text_obj, text_stl, unpacked
 from view_samples import URDF, embedded
 
-from kane_dynamics_ros.cli.demo import tracking
+from kane_dynamics_ros.cli import demo_tracking as tracking
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.viewing import meshes

@@ -1,30 +1,31 @@
 """The motion that the demonstration asks for, and how well a controller's recorded run tracks it.
 
-The motion is smooth, of all joints at once, and at rest at both ends. With
-s_k = sin(2 pi k t / T), joint i follows
+The motion is smooth, of all joints at once, and at rest at both ends: joint i follows
 
-    q_i(t) = q_i(0) + A_i sin^2(pi t / T) s_n = q_i(0) + A_i (s_n / 2 - s_(n+1) / 4 - s_(n-1) / 4)
-
-whose velocity and acceleration are 0 at t = 0 and t = T, and whose derivatives are sums of the same kind.
+    q_i(t) = q_i(0) + A_i sin^2(pi t / T) sin(2 pi n_i t / T)
 """
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from rosbags.highlevel import AnyReader
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.cli.demo.processes import DemonstrationError
-from kane_dynamics_ros.control.validation import NANOSECOND, SECOND_NS, RequestPoint, TrajectoryRequest
+from kane_dynamics_ros.cli.trajectory import windowed
+from kane_dynamics_ros.control.approach import request_after
+from kane_dynamics_ros.control.validation import NANOSECOND, SECOND_NS, TrajectoryRequest
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay.recording import read_recording
 
 DURATION = 8.0  # T [s]
 POINT_SPACING = 0.1  # [s]
-SWINGS = np.array([1, 2, 2, 3, 3])  # n of each joint
+SWINGS = (1, 2, 2, 3, 3)  # n of each joint
 AMPLITUDES = np.array([1.2, 0.5, 0.6, 0.6, 1.0])  # A [rad]
 
 FEWEST_STATES = 100
@@ -34,6 +35,32 @@ RMS_LIMIT = 2e-3  # [rad] computed torque, every joint
 GAIN_OF_FEEDFORWARD = 10.0  # PD alone over PD with feedforward, RMS
 LOADED_JOINTS = (1, 2)  # joints 2 and 3, which carry the arm's weight
 UNIT = "[mrad]"
+
+LINES: tuple[dict[str, Any], ...] = (  # the last two nearly coincide: a broad line under a narrow one
+    {"color": "#c44e52", "linewidth": 1.4},
+    {"color": "#f0b27a", "linewidth": 3.2},
+    {"color": "#2a6f97", "linewidth": 1.3},
+)
+STYLE: dict[Any, Any] = {
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "figure.dpi": 130,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+}
+SMALLEST_ERROR = 1e-3  # [mrad] where the logarithmic axis ends
+
+
+class DemonstrationError(KaneDynamicsError):
+    """The demonstration cannot go on.
+
+    Codes: ``node_failed``, a node ended when it should not, or with an error (``node``, ``exit_code``,
+    ``log``); ``foreign_node``, one is on its domain, and commands could reach a robot of its owner; of the
+    recording (``bag``), ``too_short`` and ``no_trajectory``.
+    """
 
 
 # The motion
@@ -52,29 +79,16 @@ def reference(times: ArrayLike, start: ArrayLike) -> ReferenceSamples:
 
     Before 0 and after T the joints rest at ``start``.
     """
-    t = np.clip(np.asarray(times, dtype=np.float64), 0.0, DURATION)[:, None]
-    derivatives = [AMPLITUDES * window_derivative(t, order) for order in range(3)]
-    return ReferenceSamples(np.asarray(start) + derivatives[0], derivatives[1], derivatives[2])
+    t = np.clip(np.asarray(times, dtype=np.float64), 0.0, DURATION)
+    unit = np.array([windowed(n, t, DURATION) for n in SWINGS])  # (n, 3, N)
+    q, qd, qdd = AMPLITUDES * np.moveaxis(unit, 0, -1)
+    return ReferenceSamples(np.asarray(start) + q, qd, qdd)
 
 
-def window_derivative(t: Array, order: int) -> Array:
-    """The derivative of the given order of sin^2(pi t / T) s_n, for each joint's n."""
-    total = np.zeros((len(t), len(SWINGS)))
-    for weight, k in ((0.5, SWINGS), (-0.25, SWINGS + 1), (-0.25, SWINGS - 1)):
-        omega = 2.0 * np.pi * k / DURATION
-        total += weight * omega**order * np.sin(omega * t + order * np.pi / 2.0)
-    return total
-
-
-def request(joint_names: tuple[str, ...], start: ArrayLike) -> TrajectoryRequest:
+def request(joint_names: Sequence[str], start: ArrayLike) -> TrajectoryRequest:
     """The motion as a trajectory, with velocity and acceleration."""
     times = np.linspace(0.0, DURATION, round(DURATION / POINT_SPACING) + 1)
-    motion = reference(times, start)
-    points = tuple(
-        RequestPoint(round(t * SECOND_NS), *(tuple(values.tolist()) for values in state))
-        for t, *state in zip(times, *motion, strict=True)
-    )
-    return TrajectoryRequest(joint_names, points)
+    return request_after(0.0, joint_names, times, reference(times, start))
 
 
 # One controller's run, read back from the bag that was recorded of it
@@ -118,7 +132,7 @@ class RecordedRun(NamedTuple):
         return times, np.insert(values, after, np.nan, axis=0)
 
 
-def read_run(bag: Path, joint_names: tuple[str, ...], start_position: Array) -> RecordedRun:
+def read_run(bag: Path, joint_names: Sequence[str], start_position: Array) -> RecordedRun:
     """The joint states of a recorded run from the motion's start to its end. Raises when there are few."""
     states = read_recording(bag, joint_names).states
     times = NANOSECOND * (states.stamps - start_of_motion(bag)).astype(np.float64)
@@ -138,14 +152,11 @@ def start_of_motion(bag: Path) -> int:
     """The start time [ns] that the recorded trajectory states."""
     with AnyReader([bag]) as reader:
         connections = [c for c in reader.connections if c.topic.endswith("joint_trajectory")]
-        first = next(iter(reader.messages(connections)), None) if connections else None
-        if first is None:
-            raise DemonstrationError(
-                f"{bag}: no trajectory was recorded; see the nodes' logs beside it", "no_trajectory", bag=bag
-            )
-        connection, _, data = first
-        message: Any = reader.deserialize(data, connection.msgtype)
-    return int(message.header.stamp.sec) * SECOND_NS + int(message.header.stamp.nanosec)
+        for connection, _, data in reader.messages(connections) if connections else ():
+            message: Any = reader.deserialize(data, connection.msgtype)
+            return int(message.header.stamp.sec) * SECOND_NS + int(message.header.stamp.nanosec)
+    message = f"{bag}: no trajectory was recorded; see the nodes' logs beside it"
+    raise DemonstrationError(message, "no_trajectory", bag=bag)
 
 
 # Its errors, and what they must satisfy
@@ -173,6 +184,15 @@ def table(joint_names: Sequence[str], errors: Mapping[str, TrackingError]) -> st
         cells = "".join(f"{1e3 * e.rms[i]:13.3f}{1e3 * e.peak[i]:9.3f}" for e in errors.values())
         lines.append(f"{name:{width}}{cells}")
     return "\n".join(lines)
+
+
+def write_errors(path: Path, joint_names: Sequence[str], errors: Mapping[str, TrackingError]) -> None:
+    """The table as CSV, in rad."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["controller", "joint", "rms_rad", "peak_rad"])
+        for label, error in errors.items():
+            writer.writerows([label, *row] for row in zip(joint_names, error.rms, error.peak, strict=True))
 
 
 def gaps_found(runs: Mapping[str, RecordedRun]) -> list[str]:
@@ -204,10 +224,53 @@ def shortcomings(
     return found
 
 
-def write_errors(path: Path, joint_names: Sequence[str], errors: Mapping[str, TrackingError]) -> None:
-    """The table as CSV, in rad."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(["controller", "joint", "rms_rad", "peak_rad"])
-        for label, error in errors.items():
-            writer.writerows([label, *row] for row in zip(joint_names, error.rms, error.peak, strict=True))
+# Its pictures
+
+
+def plot_all(folder: Path, joint_names: Sequence[str], runs: Mapping[str, RecordedRun]) -> list[Path]:
+    """Write the pictures of position, tracking error and torque; returns their paths."""
+    *_, last = runs.values()
+    written = [folder / name for name in ("position.png", "error.png", "torque.png")]
+    with rc_context(STYLE):
+        figure, rows = drawn("Joint positions", "[rad]", joint_names, runs, lambda run: run.position)
+        for i, axes in enumerate(rows):
+            times, values = last.broken(last.reference)
+            axes.plot(times, values[:, i], "k:", label="reference", linewidth=1.2)
+        save(figure, rows, written[0])
+        title = "Size of the tracking error (logarithmic scale)"
+        figure, rows = drawn(title, UNIT, joint_names, runs, lambda run: 1e3 * np.abs(run.error))
+        for axes in rows:
+            axes.set_yscale("log")
+            axes.set_ylim(bottom=SMALLEST_ERROR)
+        save(figure, rows, written[1])
+        figure, rows = drawn("Joint torques", "[N m]", joint_names, runs, lambda run: run.effort)
+        save(figure, rows, written[2])
+    return written
+
+
+def drawn(
+    title: str,
+    unit: str,
+    joint_names: Sequence[str],
+    runs: Mapping[str, RecordedRun],
+    values: Callable[[RecordedRun], Array],
+) -> tuple[Figure, Any]:
+    """A figure and its rows: one for each joint, with a line for each run, on a common time axis."""
+    figure = Figure(figsize=(9.0, 1.7 * len(joint_names) + 1.0), layout="constrained")
+    rows = figure.subplots(len(joint_names), 1, sharex=True)
+    for i, (axes, name) in enumerate(zip(rows, joint_names, strict=True)):
+        for (label, run), line in zip(runs.items(), LINES, strict=True):
+            times, broken = run.broken(values(run))  # with a hole where states are missing
+            axes.plot(times, broken[:, i], label=label, **line)
+        axes.set(title=name, ylabel=unit)
+    rows[-1].set_xlabel("time since the start [s]")
+    rows[-1].set_xlim(0.0, max(run.times[-1] for run in runs.values()))
+    figure.suptitle(title, fontsize=13)
+    return figure, rows
+
+
+def save(figure: Figure, rows: Any, path: Path) -> None:
+    """Add one legend for all rows, and write the figure."""
+    handles, labels = rows[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    figure.savefig(path)

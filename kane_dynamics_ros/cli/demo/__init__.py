@@ -1,1 +1,0 @@
-"""``kane_dynamics demo``: the real nodes over DDS, three controllers on the same trajectory."""
