@@ -40,7 +40,6 @@ COMMANDS = {  # in the order of their use
         "generate my_robot.urdf --name my_robot -o models",
     ),
     "package": Command(
-        "package",
         "write a ROS 2 package in C++: the robot's dynamics as a ros2_control controller",
         "package my_robot.urdf --name my_robot_dynamics -o ws/src",
         "generate",

@@ -1,10 +1,9 @@
 """``kane_dynamics package``: a URDF becomes a ROS 2 package in C++ for ros2_control's thread."""
 
 import argparse
-import sys
 from pathlib import Path
 
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_strict_argument, chain_of, printable
+from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_strict_argument, chain_of
 from kane_dynamics_ros.cli.generate import check_module, warning_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import derive
@@ -45,5 +44,5 @@ def run(arguments: argparse.Namespace) -> int:
         f"joints (root to tip): {', '.join(chain.coordinates)}",
         f"package {name}, {len(files)} files: {arguments.output / name}",
     ]
-    print(printable("\n".join(lines), sys.stdout))
+    print("\n".join(lines))
     return 0
