@@ -23,11 +23,12 @@ from kane_dynamics_ros.description import Chain, Robot, geometry, load_robot, se
 from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.files import claim_files, refuse_foreign, write_file
 from kane_dynamics_ros.identification import urdf_text, verdict, writing
-from kane_dynamics_ros.identification.choosing import FAMILIES, LAMBDAS, Constraints, Nominal
+from kane_dynamics_ros.identification.choosing import LAMBDAS
+from kane_dynamics_ros.identification.fitting import Constraints, Nominal
 from kane_dynamics_ros.identification.identify import Identified, Settings, identify
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.identification.recordings import MotionStore, Request, read_bags
-from kane_dynamics_ros.identification.regression import tip_columns
+from kane_dynamics_ros.identification.regression import FAMILIES, tip_columns
 from kane_dynamics_ros.replay import recording
 from kane_dynamics_ros.replay.errors import BagError, joint_mismatch
 from kane_dynamics_ros.replay.jobs import executor, find_bags
@@ -294,7 +295,7 @@ def identified(inputs: Inputs, progress: Progress) -> Identified:
         (mass,) = masses
         moment = mass * LOAD.inertia[0]
         ball = Payload(mass, LOAD.com, (moment, 0.0, 0.0, moment, 0.0, moment))
-        nominal = replace(with_load(nominal, tip_body(model, ball), known=False), load_mass=mass)
+        nominal = with_load(nominal, tip_body(model, ball), known=False)._replace(load_mass=mass)
     return identify(inputs.store, model, nominal, settings, progress.doing)
 
 
@@ -381,8 +382,7 @@ def tip_body(model: DynamicsModel, payload: Payload) -> Array:
 
 def with_load(nominal: Nominal, load: Array, known: bool) -> Nominal:
     """The nominal arm with a body at its tip, one more than it has; ``known``: the arm is not identified."""
-    return replace(
-        nominal,
+    return nominal._replace(
         inertial=np.vstack([nominal.inertial, load]),
         carried=np.vstack([nominal.carried, np.zeros(10)]),
         known=tuple(range(len(nominal.inertial))) if known else (),

@@ -1,31 +1,245 @@
 """Fit within the cones: the estimate whose bodies can exist and whose friction never drives.
 
-A convex quadratic programme: the cost of ``choosing`` with positive definite pseudo-inertias P_b > 0 and
-the sums of terms in ``choosing.NOT_NEGATIVE`` not below zero [Wensing2018, SousaCortesao2014, Lee2020].
+With residual r = tau - Z x, standard deviations sigma_j and the coordinates y_b of each body about the
+nominal parameters (``bodies``), the estimate is
+
+    min  sum_j sum_t w (r_tj / sigma_j)^2 + lambda sum_b |y_b|^2
+
+Everything about data comes from sums over blocks of time, so that fitting without some of them costs next to
+nothing. With positive definite pseudo-inertias P_b > 0, and the sums of terms in ``LIMITS`` not below zero,
+it is a convex quadratic programme [Wensing2018, SousaCortesao2014, Lee2020].
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import block_diag
 from scipy.optimize import lsq_linear, minimize
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.identification import choosing
-from kane_dynamics_ros.identification.bodies import coordinates_of, matrix_of, pseudo_inertia
-from kane_dynamics_ros.identification.choosing import FAMILIES, Choice, Normal, Problem, Solution
+from kane_dynamics_ros.identification.bodies import (
+    BodyCoordinates,
+    body_at,
+    coordinates_of,
+    matrix_of,
+    pseudo_inertia,
+)
 from kane_dynamics_ros.identification.recordings import IdentificationError
-from kane_dynamics_ros.identification.regression import TERMS
+from kane_dynamics_ros.identification.regression import FAMILIES, TERMS, Regression, chosen_terms
+from kane_dynamics_ros.replay.messages import Mask
 
+ROTOR, VISCOUS, OFFSET, COULOMB = range(4)  # places in ``FAMILIES``
+PLAIN = ("rotor", "viscous", "coulomb")  # what a URDF can carry: of every joint; they stay if data are better
+# Sums of terms that cannot be negative, or friction would drive: the family that gives way comes last.
+NOT_NEGATIVE: tuple[dict[str, float], ...] = (
+    {"rotor": 1.0},
+    *({"viscous": 1.0, "viscous_asymmetry": side} for side in (1.0, -1.0)),
+    {"load": 1.0},
+    {"square_root": 1.0},
+    *({"coulomb": 1.0, "coulomb_asymmetry": side} for side in (1.0, -1.0)),
+    *({"coulomb": 1.0, "coulomb_asymmetry": side, "stribeck": 1.0} for side in (1.0, -1.0)),
+)
+LIMITS = np.array([[row.get(family, 0.0) for family in FAMILIES] for row in NOT_NEGATIVE])
+# On the joints' own terms, of the largest of their kind: a joint that never moves keeps its values.
+RIDGE = 1e-9
+RESOLVED = 1e-15  # of the largest entry: a smaller weight of the URDF would be lost in rounding
 MARGIN = 1e-4  # smallest eigenvalue of a pseudo-inertia, in units of the URDF's
 TOLERANCES = (1e-10, 1e-8, 1e-6)  # of the solver, the finest that it reaches
 SOLVED = ("Solved", "AlmostSolved")
+CLEARLY = 2.0  # standard errors of a difference that counts
+FELT = 0.1  # of a recording's power that the nominal effort must make up to estimate a gain from it
 GAIN_LAMBDA, GAIN_PULL = 1.0, 1.0  # on the bodies and on log k, while gains are sought
-VISCOUS, COULOMB = FAMILIES.index("viscous"), FAMILIES.index("coulomb")
 
 
-def constrained_solution(problem: Problem, choice: Choice, normal: Normal, weight: float) -> Solution:
-    """The estimate within all constraints. Raises ``IdentificationError``."""
+class Nominal(NamedTuple):
+    """What the URDF says: ``inertial`` (bodies, 10), and of each joint what ``FAMILIES`` name (n, families).
+
+    ``carried`` (bodies, 10): the part of each body that is fixed to its moving link and keeps its values.
+    ``known``: bodies that are not identified at all. ``load_mass`` [kg]: of the last body, where it is the
+    load at the tip, and its mass is known.
+    """
+
+    inertial: Array
+    terms: Array
+    carried: Array
+    known: tuple[int, ...] = ()
+    load_mass: float | None = None
+
+    def bodies(self) -> tuple[BodyCoordinates, ...]:
+        """The coordinates of all bodies about these parameters."""
+        heaviest, last = float(self.inertial[:, 0].max()), len(self.inertial) - 1
+        return tuple(
+            body_at(parameters, heaviest, b in self.known, b == last and self.load_mass is not None)
+            for b, parameters in enumerate(self.inertial)
+        )
+
+
+class Constraints(NamedTuple):
+    """What is asked for beyond physical consistency: total mass [kg], boxes for the centres.
+
+    ``boxes``: for a body's number, the least and greatest coordinates (2, 3) of its centre of mass [m].
+    """
+
+    total_mass: float | None = None
+    boxes: tuple[tuple[int, Array], ...] = ()
+
+
+class Choice(NamedTuple):
+    """``active`` (n, families): the terms that are fitted; ``origin`` (n, families): values of the others."""
+
+    active: Mask
+    origin: Array
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Products in the coordinates of the estimate. Unknowns x: y of all bodies, then each joint's families.
+
+    ``gram`` (blocks, n, k, k), in units of each joint's noise ``sigma``: columns
+    [y of all bodies | ``TERMS`` | measured | target], where the target is the measured effort without what is
+    known and without what the URDF's bodies take. ``folds``: the blocks that are fitted, in groups that
+    cross-validation leaves out together. ``widths``: the candidates of v_c and v_s that are used.
+    """
+
+    nominal: Nominal
+    constraints: Constraints
+    bodies: tuple[BodyCoordinates, ...]
+    gram: Array
+    sigma: Array
+    folds: tuple[tuple[int, ...], ...]
+    widths: tuple[int, int] = (0, 0)
+
+    @property
+    def free(self) -> int:
+        """Coordinates of all bodies."""
+        return 10 * len(self.bodies)
+
+    @property
+    def joints(self) -> int:
+        return len(self.sigma)
+
+    @property
+    def size(self) -> int:
+        """How many unknowns."""
+        return self.free + self.joints * len(FAMILIES)
+
+    @cached_property
+    def basis(self) -> Array:
+        """(10 bodies, 10 bodies): the bodies' parameters by y."""
+        return np.asarray(block_diag(*(body.basis for body in self.bodies)))
+
+    @cached_property
+    def fold_grams(self) -> Array:
+        """The products of each fold: (folds, n, k, k)."""
+        return np.stack([self.gram[list(fold)].sum(axis=0) for fold in self.folds])
+
+    def used(self, gram: Array) -> Array:
+        """The columns of products (..., n, k, k) that are used: y, ``FAMILIES`` and the target."""
+        own = [self.free + k for k in chosen_terms(*self.widths)]
+        columns = np.array([*range(self.free), *own, gram.shape[-1] - 1])
+        return gram[..., columns[:, None], columns]
+
+    def inertial(self, x: Array) -> Array:
+        """The parameters of all bodies, (bodies, 10)."""
+        origin = np.stack([body.origin for body in self.bodies])
+        return np.asarray(origin + (self.basis @ x[: self.free]).reshape(-1, 10))
+
+    def terms(self, x: Array) -> Array:
+        """The joints' own terms among the unknowns, (n, families)."""
+        return x[self.free :].reshape(-1, len(FAMILIES))
+
+    def place(self, joint: int) -> NDArray[np.intp]:
+        """Where the unknowns of a joint's row lie, the last of them being its target's."""
+        own = self.free + len(FAMILIES) * joint
+        return np.array([*range(self.free), *range(own, own + len(FAMILIES)), self.size])
+
+    def equations(self, gram: Array) -> Array:
+        """The normal equations of all joints together, from products (..., n, k, k).
+
+        (..., size + 1, size + 1): with v = (-x, 1), v' E v is the weighted sum of squares of the residuals;
+        its last column holds the right-hand side.
+        """
+        part = self.used(gram)
+        E = np.zeros((*gram.shape[:-3], self.size + 1, self.size + 1))
+        for j in range(self.joints):
+            at = self.place(j)
+            E[..., at[:, None], at] += part[..., j, :, :]
+        return E
+
+    def errors(self, gram: Array, x: Array) -> Array:
+        """The weighted sums of squares of each joint's residuals: (..., n)."""
+        v = np.append(-x, 1.0)
+        own = np.stack([v[self.place(j)] for j in range(self.joints)])
+        return np.asarray(np.einsum("ji,...jik,jk->...j", own, self.used(gram), own))
+
+    def coefficients(self, regression: Regression, x: Array) -> Array:
+        """The coefficients of a joint's row, (n, base + terms); those of widths that are not used are 0."""
+        found = np.zeros((self.joints, regression.width - 2))
+        found[:, : regression.base] = regression.map @ self.inertial(x).ravel()
+        found[:, self.own_columns(regression)] = self.terms(x)
+        return found
+
+    def own_columns(self, regression: Regression) -> list[int]:
+        """The columns of ``FAMILIES`` in a row of the regression."""
+        return [regression.base + k for k in chosen_terms(*self.widths)]
+
+
+def coordinates_gram(gram: Array, regression: Regression, nominal: Nominal) -> Array:
+    """Products (..., width, width) of the regression's columns as those of ``Problem.gram``, unscaled."""
+    bodies = nominal.bodies()
+    basis = block_diag(*(body.basis for body in bodies))
+    free, base, terms = len(basis), regression.base, len(TERMS)
+    E = np.zeros((regression.width, free + terms + 2))
+    E[:base, :free] = regression.map @ basis
+    E[base:-2, free:-2] = np.eye(terms)
+    E[-1, -2] = 1.0
+    E[:base, -1] = -(regression.map @ np.concatenate([body.origin for body in bodies]))
+    E[-2, -1], E[-1, -1] = -1.0, 1.0
+    return np.asarray(E.T @ gram @ E)
+
+
+# Least squares without constraints
+
+
+class Reduced(NamedTuple):
+    """H x = g of the unknowns that take part, regularised; the others have the values in ``start``."""
+
+    H: Array
+    g: Array
+    used: NDArray[np.intp]
+    start: Array
+
+
+def reduced(problem: Problem, choice: Choice, E: Array, weight: float) -> Reduced:
+    """The equations with lambda on the bodies, and next to nothing on the terms, towards their origin."""
+    H, g = E[:-1, :-1], E[:-1, -1]
+    own = problem.terms(np.diag(H))
+    ridge = np.full(problem.size, max(weight, RESOLVED * np.diag(H).max()))
+    ridge[problem.free :] = np.broadcast_to(RIDGE * own.max(axis=0) + 1e-12, own.shape).ravel()
+    start = np.concatenate([np.zeros(problem.free), choice.origin.ravel()])
+    takes_part = np.concatenate([np.ones(problem.free, bool), choice.active.ravel()])
+    used = np.flatnonzero(takes_part)
+    right = g[used] - H[used] @ np.where(takes_part, 0.0, start) + ridge[used] * start[used]
+    return Reduced(H[np.ix_(used, used)] + np.diag(ridge[used]), right, used, start)
+
+
+def free_solution(problem: Problem, choice: Choice, E: Array, weight: float) -> Array:
+    """The regularised estimate without constraints: all unknowns."""
+    part = reduced(problem, choice, E, weight)
+    x: Array = part.start.copy()
+    x[part.used] = np.linalg.solve(part.H, part.g)
+    return x
+
+
+# Within the cones
+
+
+def constrained_solution(problem: Problem, choice: Choice, E: Array, weight: float) -> Array:
+    """The estimate within all constraints: all unknowns. Raises ``IdentificationError``."""
     try:
         import clarabel
     except ImportError as error:
@@ -34,32 +248,27 @@ def constrained_solution(problem: Problem, choice: Choice, normal: Normal, weigh
             "checkout, or pip install clarabel",
             "no_solver",
         ) from error
-    part = choosing.reduced(problem, choice, normal, weight)
+    part = reduced(problem, choice, E, weight)
     scale = 1.0 / np.sqrt(np.diag(part.H))
-    H = part.H * scale * scale[:, None]
-    blocks = [
+    bodies = [b for b, body in enumerate(problem.bodies) if body.basis.any()]
+    blocks = [  # of rows right - values @ x, and their cones
         (_total_mass(problem), clarabel.ZeroConeT),
         (_above_zero(problem, choice), clarabel.NonnegativeConeT),
-        *(
-            (_positive_definite(problem, b), lambda _: clarabel.PSDTriangleConeT(4))
-            for b, body in enumerate(problem.bodies)
-            if body.basis.any()
-        ),
+        *((_positive_definite(problem, b), lambda _: clarabel.PSDTriangleConeT(4)) for b in bodies),
     ]
-    blocks = [(block, cone) for block, cone in blocks if len(block.right)]
-    rows = np.concatenate([block.values for block, _ in blocks])
-    fixed = part.start.copy()
+    blocks = [(rows, cone) for rows, cone in blocks if len(rows)]
+    rows = np.concatenate([rows for rows, _ in blocks])
+    values, fixed = rows[:, :-1], part.start.copy()
     fixed[part.used] = 0.0
-    right = np.concatenate([block.right for block, _ in blocks]) - rows @ fixed
+    programme = (
+        sparse.csc_matrix(np.triu(part.H * scale * scale[:, None])),
+        -part.g * scale,
+        sparse.csc_matrix(values[:, part.used] * scale),
+        rows[:, -1] - values @ fixed,
+        [cone(len(rows)) for rows, cone in blocks],
+    )
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_iter = False, 200
-    programme = (
-        sparse.csc_matrix(np.triu(H)),
-        -part.g * scale,
-        sparse.csc_matrix(rows[:, part.used] * scale),
-        right,
-        [cone(len(block.right)) for block, cone in blocks],
-    )
     for tolerance in TOLERANCES:
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
         found = clarabel.DefaultSolver(*programme, settings).solve()
@@ -67,7 +276,9 @@ def constrained_solution(problem: Problem, choice: Choice, normal: Normal, weigh
         if status in SOLVED:
             break
     else:
-        words = problem.constraints.words
+        mass, boxes = problem.constraints
+        words = [f"a total mass of {mass:g} kg"] * (mass is not None)
+        words += ["centres of mass inside the links' geometry"] * bool(boxes)
         raise IdentificationError(
             f"the solver stopped with {status!r}: no parameters meet every constraint (asked for: "
             f"{', '.join(words) or 'only bodies that can exist'}); loosen or leave out what was asked for",
@@ -75,50 +286,53 @@ def constrained_solution(problem: Problem, choice: Choice, normal: Normal, weigh
             status=status,
             constraints=words,
         )
-    x = part.start.copy()
+    x: Array = part.start.copy()
     x[part.used] = np.asarray(found.x) * scale
-    terms = x[problem.free :].reshape(-1, len(FAMILIES))
-    single = (np.abs(choosing.LIMITS) > 0.0).sum(axis=1) == 1
-    signed = np.abs(choosing.LIMITS[single]).any(axis=0)
+    alone = (LIMITS != 0.0).sum(axis=1) == 1
+    signed = (LIMITS[alone] != 0.0).any(axis=0)
     signed[[VISCOUS, COULOMB]] = True
-    return Solution(x[: problem.free], np.where(signed, np.maximum(terms, 0.0), terms))  # less by rounding
+    terms = problem.terms(x)
+    terms[:, signed] = np.maximum(terms[:, signed], 0.0)  # less by rounding
+    return x
 
 
-class _Rows(NamedTuple):
-    """Rows of a cone: right - values @ x, x being all unknowns."""
-
-    values: Array  # (rows, unknowns)
-    right: Array  # (rows,)
-
-
-def _total_mass(problem: Problem) -> _Rows:
+def _total_mass(problem: Problem) -> Array:
     """The bodies' mass less what it shall be: one row, or none."""
     if problem.constraints.total_mass is None:
-        return _Rows(np.zeros((0, problem.size)), np.zeros(0))
-    values = np.zeros((1, problem.size))
-    values[0, : problem.free] = problem.basis[::10].sum(axis=0)
-    own = sum(float(body.origin[0]) for body in problem.bodies)
-    return _Rows(values, np.array([problem.constraints.total_mass - own]))
+        return np.zeros((0, problem.size + 1))
+    row = np.zeros((1, problem.size + 1))
+    row[0, : problem.free] = problem.basis[::10].sum(axis=0)
+    row[0, -1] = problem.constraints.total_mass - sum(float(body.origin[0]) for body in problem.bodies)
+    return row
 
 
-def _above_zero(problem: Problem, choice: Choice) -> _Rows:
+def _above_zero(problem: Problem, choice: Choice) -> Array:
     """The sums of a joint's terms that cannot be negative; sign h <= bound m for both sides of each box."""
-    rows, right = [], []
+    rows = []
     for j, active in enumerate(choice.active):
-        for limit in choosing.LIMITS[(np.abs(choosing.LIMITS) @ active) > 0.0]:
-            row = np.zeros(problem.size)
-            row[problem.place(j)] = -limit
+        for limit in LIMITS[(LIMITS != 0.0) @ active]:
+            row = np.zeros(problem.size + 1)
+            row[problem.place(j)[problem.free : -1]] = -limit
             rows.append(row)
-            right.append(0.0)
     for b, box in problem.constraints.boxes:
-        body, at = problem.bodies[b], slice(10 * b, 10 * b + 10)
+        basis, origin = problem.bodies[b].basis, problem.bodies[b].origin
         for axis in range(3):
             for sign, bound in ((1.0, box[1, axis]), (-1.0, -box[0, axis])):
-                row = np.zeros(problem.size)
-                row[at] = sign * body.basis[1 + axis] - bound * body.basis[0]
+                row = np.zeros(problem.size + 1)
+                row[10 * b : 10 * b + 10] = sign * basis[1 + axis] - bound * basis[0]
+                row[-1] = bound * origin[0] - sign * origin[1 + axis]
                 rows.append(row)
-                right.append(float(bound * body.origin[0] - sign * body.origin[1 + axis]))
-    return _Rows(np.array(rows).reshape(-1, problem.size), np.array(right))
+    return np.array(rows).reshape(-1, problem.size + 1)
+
+
+def _positive_definite(problem: Problem, b: int) -> Array:
+    """The pseudo-inertia of a body's own part, beyond ``MARGIN``, in its coordinates: ten rows."""
+    body = problem.bodies[b]
+    inverse = np.linalg.inv(body.root)
+    rows = np.zeros((10, problem.size + 1))
+    rows[:, 10 * b : 10 * b + 10] = -coordinates_of(inverse @ pseudo_inertia(body.basis.T) @ inverse.T).T
+    rows[:, -1] = coordinates_of(own_part(problem, b, body.origin) - MARGIN * np.eye(4))
+    return rows
 
 
 def own_part(problem: Problem, b: int, parameters: Array) -> Array:
@@ -128,62 +342,50 @@ def own_part(problem: Problem, b: int, parameters: Array) -> Array:
     return np.asarray(inverse @ own @ inverse.T)
 
 
-def _positive_definite(problem: Problem, b: int) -> _Rows:
-    """The pseudo-inertia of a body's own part, beyond ``MARGIN``, in its coordinates: ten rows."""
-    body = problem.bodies[b]
-    inverse = np.linalg.inv(body.root)
-    values = np.zeros((10, problem.size))
-    for k, parameters in enumerate(body.basis.T):
-        values[:, 10 * b + k] = -coordinates_of(inverse @ pseudo_inertia(parameters) @ inverse.T)
-    return _Rows(values, coordinates_of(own_part(problem, b, body.origin) - MARGIN * np.eye(4)))
-
-
-def nearest_consistent(problem: Problem, solution: Solution) -> Solution:
-    """The solution with each body that rounding has made impossible moved just inside the possible."""
-    fixed = solution.y.copy()
+def nearest_consistent(problem: Problem, x: Array) -> Array:
+    """The estimate with each body that rounding has made impossible moved just inside the possible."""
+    fixed: Array = x.copy()
     for b, body in enumerate(problem.bodies):
         at = slice(10 * b, 10 * b + 10)
-        if not body.basis.any() or problem.nominal.load_mass is not None:
-            continue
-        at_origin = own_part(problem, b, body.origin)
-        values, axes = np.linalg.eigh(at_origin + matrix_of(fixed[at]))
-        own = (axes * np.maximum(values, MARGIN / 2)) @ axes.T
-        fixed[at] = coordinates_of(own - at_origin)
-    return Solution(fixed, solution.terms)
+        if body.basis.any() and problem.nominal.load_mass is None:
+            at_origin = own_part(problem, b, body.origin)
+            values, axes = np.linalg.eigh(at_origin + matrix_of(x[at]))
+            own = (axes * np.maximum(values, MARGIN / 2)) @ axes.T
+            fixed[at] = coordinates_of(own - at_origin)
+    return fixed
 
 
-def bodies_at_bound(problem: Problem, y: Array) -> tuple[int, ...]:
+def bodies_at_bound(problem: Problem, x: Array) -> tuple[int, ...]:
     """The bodies whose own part is as near to what no body can have as the constraint allows."""
-    inertial = problem.inertial(y)
     return tuple(
         b
-        for b, body in enumerate(problem.bodies)
-        if body.basis.any() and np.linalg.eigvalsh(own_part(problem, b, inertial[b]))[0] < 2 * MARGIN
+        for b, parameters in enumerate(problem.inertial(x))
+        if problem.bodies[b].basis.any()
+        and np.linalg.eigvalsh(own_part(problem, b, parameters))[0] < 2 * MARGIN
     )
 
 
-def plain_terms(problem: Problem, choice: Choice, gram: Array, solution: Solution) -> Array:
+def plain_terms(problem: Problem, choice: Choice, x: Array) -> Array:
     """The terms (n, families) where only those of a URDF are allowed.
 
     The bodies and rotors keep what was found; where a term beyond was chosen, viscous and Coulomb friction
     are fitted again within the same bounds, with the same weak pull to the URDF. No constant is fitted beside
     them, for a URDF has none: where a joint moves one way only, it would take the friction's place.
     """
-    plain = np.where([family in choosing.PLAIN for family in FAMILIES], solution.terms, 0.0)
-    beyond = choice.active & ~np.array([family in choosing.PLAIN for family in FAMILIES])
-    normals = choosing.normal_by_joint(problem, choice, gram)
-    for j in np.flatnonzero(beyond.any(axis=1)):
-        at = [problem.place(int(j)).start + f for f in (VISCOUS, COULOMB)]
-        terms = np.zeros_like(solution.terms)  # no friction at all, but what moves with the joint
-        terms[j, 0] = solution.terms[j, 0]
-        H = normals[j].H[np.ix_(at, at)]
-        g = normals[j].g[at] - normals[j].H[at] @ Solution(solution.y, terms).x
+    plain = np.array([family in PLAIN for family in FAMILIES])
+    found = np.where(plain, problem.terms(x), 0.0)
+    pair = [VISCOUS, COULOMB]
+    for j in np.flatnonzero((choice.active & ~plain).any(axis=1)):
+        G = problem.used(problem.fold_grams.sum(axis=0))[j]
+        own = np.append(-x, 1.0)[problem.place(int(j))]  # (-x, 1) without any friction
+        own[problem.free + 1 : -1] = 0.0
+        at = [problem.free + f for f in pair]
+        H, g = G[np.ix_(at, at)], G[at] @ own
         size = np.sqrt(np.maximum(np.diag(H), 1e-300))
-        origin = problem.nominal.terms[j, [VISCOUS, COULOMB]] * size
-        root = np.linalg.cholesky(H / size / size[:, None] + choosing.RIDGE * np.eye(2))
-        found = lsq_linear(root.T, np.linalg.solve(root, g / size + choosing.RIDGE * origin), (0.0, np.inf))
-        plain[j, [VISCOUS, COULOMB]] = found.x / size
-    return plain
+        root = np.linalg.cholesky(H / size / size[:, None] + RIDGE * np.eye(2))
+        right = g / size + RIDGE * problem.nominal.terms[j, pair] * size
+        found[j, pair] = lsq_linear(root.T, np.linalg.solve(root, right), (0.0, np.inf)).x / size
+    return found
 
 
 # Gains of the drives
@@ -196,43 +398,53 @@ class Gains(NamedTuple):
     error: Array
 
 
-def fitted_gains(problem: Problem, choice: Choice, gram: Array, samples_each: float) -> Gains:
+def nominal_gains(gram: Array, regression: Regression, nominal: Nominal) -> Array:
+    """Effort per recorded unit by which the URDF's effort and friction explain the recording: (n,).
+
+    ``gram`` (n, width, width) is fitted with the URDF's effort, viscous and Coulomb friction and a constant.
+    A joint that does not feel the URDF's bodies takes the middle of the others.
+    """
+    beside = [regression.base + chosen_terms(0, 0)[f] for f in (VISCOUS, COULOMB, OFFSET)]
+    v = np.zeros((regression.width, 4))
+    v[: regression.base, 0], v[-2, 0] = regression.map @ nominal.inertial.ravel(), 1.0
+    v[beside, [1, 2, 3]] = 1.0
+    gains = np.full(len(gram), np.nan)
+    for j, G in enumerate(gram):
+        H = v.T @ G @ v
+        x = np.linalg.lstsq(H, v.T @ G[:, -1], rcond=1e-12)[0]
+        if x[0] > 0.0 and x[0] ** 2 * H[0, 0] > FELT * G[-1, -1]:
+            gains[j] = 1.0 / x[0]
+    return np.where(np.isfinite(gains), gains, np.nanmedian(gains) if np.isfinite(gains).any() else 1.0)
+
+
+def fitted_gains(problem: Problem, choice: Choice, samples_each: float) -> Gains:
     """Factors k_j of recorded efforts with which bodies, frictions and payloads fit best.
 
     The cost is min over all else of sum (k_j tau_j - known - Z x)^2 / (k_j sigma_j)^2 + lambda |y|^2: in the
     units of the recording, or k = 0 would fit best. Only the known bodies and the URDF distinguish one k from
     another, and some joints feel neither: a weak pull holds each k where it was. A factor less than
-    ``choosing.CLEARLY`` standard errors from 1 is 1.
+    ``CLEARLY`` standard errors from 1 is 1.
     """
-    measured = problem.free + len(TERMS)
-    n = problem.joints
+    gram, n = problem.fold_grams.sum(axis=0), problem.joints
 
     def cost(logarithm: Array) -> float:
         k = np.exp(logarithm)
-        mixed = gram.copy()
-        for j in range(n):
-            mixed[j, -1] += (k[j] - 1.0) * gram[j, measured]
-            mixed[j, :, -1] = mixed[j, -1]
-            mixed[j, -1, -1] = (
-                gram[j, -1, -1]
-                + 2 * (k[j] - 1.0) * gram[j, measured, -1]
-                + (k[j] - 1.0) ** 2 * gram[j, measured, measured]
-            )
-            mixed[j] /= k[j] ** 2
-        normal = choosing.total(choosing.normal_by_joint(problem, choice, mixed))
-        x = choosing.free_solution(problem, choice, normal, GAIN_LAMBDA)
-        pull = GAIN_LAMBDA * float(x[: problem.free] @ x[: problem.free])
-        return normal.power(x) + pull + GAIN_PULL * float(logarithm @ logarithm)
+        mixed = gram.copy()  # the target is k times the measured effort less the rest
+        mixed[:, :, -1] += (k - 1.0)[:, None] * mixed[:, :, -2]
+        mixed[:, -1, :] += (k - 1.0)[:, None] * mixed[:, -2, :]
+        E = problem.equations(mixed / k[:, None, None] ** 2)
+        x = free_solution(problem, choice, E, GAIN_LAMBDA)
+        v = np.append(-x, 1.0)
+        pull = GAIN_LAMBDA * x[: problem.free] @ x[: problem.free] + GAIN_PULL * logarithm @ logarithm
+        return float(v @ E @ v + pull)
 
     found = minimize(cost, np.zeros(n), method="L-BFGS-B", options={"maxiter": 60})
-    step = 1e-3
+    step = 1e-3 * np.eye(n)
     hessian = np.zeros((n, n))
     for i in range(n):
         for j in range(i, n):
-            a, b = step * np.eye(n)[i], step * np.eye(n)[j]
-            corners = [cost(found.x + s * a + t * b) for s, t in ((1, 1), (1, -1), (-1, 1), (-1, -1))]
-            second = (corners[0] - corners[1] - corners[2] + corners[3]) / (4 * step**2)
-            hessian[i, j] = hessian[j, i] = second
-    variance = 2.0 * samples_each * np.diag(np.linalg.pinv(hessian))
-    error = np.sqrt(np.maximum(variance, 0.0))
-    return Gains(np.where(np.abs(found.x) > choosing.CLEARLY * error, np.exp(found.x), 1.0), error)
+            corners = ((1, 1), (1, -1), (-1, 1), (-1, -1))
+            a, b, c, d = (cost(found.x + s * step[i] + t * step[j]) for s, t in corners)
+            hessian[i, j] = hessian[j, i] = (a - b - c + d) / (4 * step[0, 0] ** 2)
+    error = np.sqrt(np.maximum(2.0 * samples_each * np.diag(np.linalg.pinv(hessian)), 0.0))
+    return Gains(np.where(np.abs(found.x) > CLEARLY * error, np.exp(found.x), 1.0), error)

@@ -12,23 +12,36 @@
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.identification import choosing, fitting, judging, regression
-from kane_dynamics_ros.identification.choosing import (
-    FAMILIES,
-    Choice,
-    Constraints,
-    Nominal,
-    Problem,
-    Solution,
+from kane_dynamics_ros.identification import choosing, fitting
+from kane_dynamics_ros.identification.fitting import Choice, Constraints, Nominal, Problem
+from kane_dynamics_ros.identification.judging import (
+    Certainty,
+    Judged,
+    Written,
+    certainty_of,
+    condition_of,
+    judged,
+    written_terms,
 )
-from kane_dynamics_ros.identification.judging import BaseParameter, Judged, Written
 from kane_dynamics_ros.identification.recordings import IdentificationError, MotionStore
-from kane_dynamics_ros.identification.regression import Guess, Products, Regression, Residuals
+from kane_dynamics_ros.identification.regression import (
+    COULOMB_WIDTHS,
+    FAMILIES,
+    STANDS,
+    STRIBECK_WIDTHS,
+    Extent,
+    Guess,
+    Memory,
+    Products,
+    Regression,
+    Residuals,
+    one_thread_each,
+)
 from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted
@@ -38,10 +51,6 @@ FEWEST_BLOCKS = 12  # of each bag where there are many
 ROUNDS = 3  # of reweighting by joint
 ROBUST_PASSES, GAIN_PASSES = 2, 3
 NOISE_FLOOR = 1e-9  # of the largest joint's effort: a perfect fit has no scale
-FELT = 0.1  # of a recording's power that the nominal effort must make up to estimate a gain from it
-
-
-# What is asked for, and what is found
 
 
 @dataclass(frozen=True)
@@ -69,8 +78,9 @@ class Found:
     """The estimate: ``inertial`` (bodies, 10), ``terms`` (n, families of ``FAMILIES``), what gets written.
 
     ``gain`` (n,): effort per recorded unit, over what was given. ``weights``: each candidate of the URDF's
-    weight, and its cross-validated error over the best one's. ``stribeck_velocity`` (n,) [rad/s] or [m/s].
-    ``at_bound``: bodies that only the constraint keeps consistent.
+    weight, and its cross-validated error over the best one's. ``coulomb_velocity``: width of the smooth sign,
+    ``stribeck_velocity`` (n,) [rad/s] or [m/s]. ``at_bound``: bodies that only the constraint keeps
+    consistent.
     """
 
     nominal: Nominal
@@ -82,36 +92,9 @@ class Found:
     sigma: Array
     weight: float
     weights: tuple[tuple[float, float], ...]
+    coulomb_velocity: float
     stribeck_velocity: Array
     at_bound: tuple[int, ...]
-
-    @property
-    def coulomb_velocity(self) -> float:
-        """Width of the smooth sign [rad/s] or [m/s]."""
-        return regression.COULOMB_WIDTHS[self.choice.width]
-
-
-@dataclass(frozen=True)
-class Certainty:
-    """How sure the estimate is: standard errors, shaped as what they belong to.
-
-    ``determined`` (bodies, 10): the part of the URDF's uncertainty that the motion took away, 0 to 1.
-    ``last_body``: covariances (10, 10) of the last body's parameters, of which the larger counts.
-    ``memory`` [s]: for how long residuals correlate;
-    ``independent``: how many independent ones there are, ``decided``: how many unknowns they decide.
-    ``condition``: of the base regressor with columns of unit length, over the fitted data.
-    """
-
-    inertial: Array
-    determined: Array
-    terms: Array
-    gain: Array
-    last_body: tuple[Array, Array]
-    base: tuple[BaseParameter, ...]
-    memory: float
-    independent: float
-    decided: float
-    condition: float
 
 
 @dataclass(frozen=True)
@@ -121,14 +104,30 @@ class Identified:
     found: Found
     certainty: Certainty
     judged: Judged
-    extent: "Extent"
+    extent: Extent
     notes: tuple[str, ...]
 
 
-# The steps
+@dataclass(frozen=True)
+class Stage:
+    """What one pass has taught: the next one's guess, the problem with its products, all terms chosen.
+
+    ``samples``: of the fitted data; ``condition``: of their base regressor, columns of unit length, rows in
+    units of each joint's noise. ``used_gain`` (n,): the products'; ``gains``: by which factor it would be
+    better.
+    """
+
+    guess: Guess
+    problem: Problem
+    choice: Choice
+    samples: float
+    condition: float
+    memory: Memory
+    used_gain: Array
+    gains: fitting.Gains
 
 
-@regression.one_thread_each()
+@one_thread_each()
 def identify(
     store: MotionStore,
     model: DynamicsModel,
@@ -137,49 +136,69 @@ def identify(
     progress: Callable[[str], object] = lambda text: None,
 ) -> Identified:
     """Identify a robot. Raises ``IdentificationError``."""
-    blocks = max(FEWEST_BLOCKS, BLOCKS // len(store.tracks))
-    extent = extent_of(store)
-    layout = regression.layout_of(model, extent.speeds, any(settings.loaded))
-    loaded = settings.loaded or (False,) * len(store.tracks)
-    task = Task(
-        Regression(store, model, layout, settings.payloads, loaded, blocks),
-        nominal,
-        settings,
-        fitted_blocks(store, blocks, settings),
-        extent,
-    )
+    bags, n = len(store.tracks), len(model.joint_names)
+    blocks = max(FEWEST_BLOCKS, BLOCKS // bags)
+    fitted = fitted_blocks(store, blocks, settings)
+    regression = Regression(store, model, settings.payloads, settings.loaded or (False,) * bags, blocks)
     progress("first estimate")
-    stage = first_stage(task)
+    rest = np.zeros(n)
+    guess = Guess(nominal.inertial.ravel(), nominal.terms[:, 0], None, rest, rest, gain=np.ones(n))
+    products = regression.accumulated(guess)
+    if settings.gains:
+        gram = products.gram[fitted].sum(axis=0)
+        guess = guess._replace(gain=fitting.nominal_gains(gram, regression, nominal))
+        products = regression.accumulated(guess)
+    stage = stage_of(regression, nominal, settings, fitted, guess, products, None)
     passes = ROBUST_PASSES + GAIN_PASSES * settings.gains
     for number in range(passes):
         progress(f"robust estimate {number + 1} of {passes}")
-        stage = next_stage(task, stage)
+        seen = Residuals(n)
+        products = regression.accumulated(stage.guess, seen)
+        stage = stage_of(regression, nominal, settings, fitted, stage.guess, products, seen)
     progress("choosing terms and the weight of the URDF")
-    return finished(task, stage, progress)
-
-
-@dataclass(frozen=True)
-class Extent:
-    """How far the joints moved, each (n,): ``lower`` and ``upper`` positions, and the usual largest speed.
-
-    That is the speed which each joint exceeds in 5 % of the time.
-    """
-
-    lower: Array
-    upper: Array
-    speeds: Array
-
-
-def extent_of(store: MotionStore) -> Extent:
-    """How far the joints moved in all bags."""
-    pieces = [
-        (piece.q.min(axis=0), piece.q.max(axis=0), np.quantile(np.abs(piece.qd[inside]), 0.95, axis=0))
-        for track in store.tracks
-        for piece in store.pieces(track, 65_536)
-        for inside in [slice(piece.edge, -piece.edge)]
-    ]
-    lower, upper, speeds = (np.array(each) for each in zip(*pieces, strict=True))
-    return Extent(lower.min(axis=0), upper.max(axis=0), speeds.max(axis=0))
+    problem, choice = stage.problem, stage.choice
+    weight = settings.weight or choosing.choose_lambda(problem, choice)[0]
+    choice = choosing.choose_terms(problem, choice, weight)
+    weight, compared = choosing.choose_lambda(problem, choice)
+    weight = settings.weight or weight
+    E = problem.equations(problem.fold_grams.sum(axis=0))
+    x = fitting.nearest_consistent(problem, fitting.constrained_solution(problem, choice, E, weight))
+    progress("judging by data that were not fitted")
+    guess = stage.guess._replace(
+        inertial=problem.inertial(x).ravel(),
+        rotors=problem.terms(x)[:, 0],
+        coefficients=problem.coefficients(regression, x),
+        gain=stage.used_gain,
+    )
+    terms = (problem.terms(x), fitting.plain_terms(problem, choice, x), nominal.terms)
+    result = judged(regression, fitted, problem, guess, terms, stage.memory.lags)
+    found = Found(
+        nominal=nominal,
+        choice=choice,
+        inertial=problem.inertial(x),
+        terms=terms[0],
+        written=written_terms(result.held, *terms),
+        gain=stage.used_gain,
+        sigma=problem.sigma,
+        weight=weight,
+        weights=tuple(zip(choosing.LAMBDAS, (compared / compared.min()).tolist(), strict=True)),
+        coulomb_velocity=COULOMB_WIDTHS[problem.widths[0]],
+        stribeck_velocity=STRIBECK_WIDTHS[problem.widths[1]] * regression.extent.speeds,
+        at_bound=fitting.bodies_at_bound(problem, x),
+    )
+    certainty = certainty_of(
+        regression,
+        problem,
+        choice,
+        x,
+        weight,
+        result.scores,
+        stage.samples,
+        stage.memory,
+        stage.gains.error * np.abs(stage.used_gain),
+        stage.condition,
+    )
+    return Identified(found, certainty, result, regression.extent, tuple(notes_of(regression, problem.sigma)))
 
 
 def fitted_blocks(store: MotionStore, blocks: int, settings: Settings) -> Mask:
@@ -201,197 +220,69 @@ def fitted_blocks(store: MotionStore, blocks: int, settings: Settings) -> Mask:
     return np.asarray(chosen)
 
 
-@dataclass(frozen=True)
-class Task:
-    """What stays the same through all passes; ``fitted`` (bags * blocks,): whether a block is fitted."""
-
-    regression: Regression
-    nominal: Nominal
-    settings: Settings
-    fitted: Mask
-    extent: Extent
-
-    def problem(self, products: Products, sigma: Array) -> Problem:
-        """The products in the coordinates of the estimate, in units of the noise."""
-        layout, constraints = self.regression.layout, self.settings.constraints
-        return choosing.problem_of(products, layout, self.nominal, constraints, sigma)
-
-
-@dataclass(frozen=True)
-class Stage:
-    """What one pass has taught.
-
-    ``correlated``: samples until residuals forget, and samples worth one. ``used_gain`` (n,): the products';
-    ``gains``: by which factor it would be better.
-    """
-
-    guess: Guess
-    products: Products
-    problem: Problem
-    validation: choosing.Validation
-    choice: Choice
-    correlated: tuple[int, float]
-    used_gain: Array
-    gains: fitting.Gains
-
-
-def first_stage(task: Task) -> Stage:
-    """Every sample counts alike; load, and gains where they are sought, by the URDF."""
-    n = len(task.regression.model.joint_names)
-    rest = np.zeros(n)
-    guess = Guess(task.nominal.inertial.ravel(), task.nominal.terms[:, 0], None, rest, rest, gain=np.ones(n))
-    products = task.regression.accumulated(guess)
-    if task.settings.gains:
-        guess = guess._replace(gain=gains_by_nominal(task, products))
-        products = task.regression.accumulated(guess)
-    return stage_of(task, guess, products, None)
-
-
-def gains_by_nominal(task: Task, products: Products) -> Array:
-    """Effort per recorded unit by which the URDF's effort and friction explain the recording.
-
-    The recording is fitted with the URDF's effort, viscous and Coulomb friction and a constant: (n,). A
-    joint that does not feel the URDF's bodies takes the middle of the others.
-    """
-    layout = task.regression.layout
-    terms = ("viscous", "coulomb", "offset")
-    beside = [layout.base + regression.TERMS.index(regression.Term(name)) for name in terms]
-    v = np.zeros((layout.width, 4))
-    v[: layout.base, 0], v[-2, 0] = layout.map @ task.nominal.inertial.ravel(), 1.0
-    v[beside, [1, 2, 3]] = 1.0
-    found = []
-    for G in products.gram[task.fitted].sum(axis=0):
-        H, g = v.T @ G @ v, v.T @ G[:, -1]
-        x = np.linalg.lstsq(H, g, rcond=1e-12)[0]
-        felt = x[0] ** 2 * H[0, 0] > FELT * G[-1, -1]
-        found.append(1.0 / float(x[0]) if felt and x[0] > 0.0 else np.nan)
-    gains = np.array(found)
-    middle = float(np.nanmedian(gains)) if np.isfinite(gains).any() else 1.0
-    return np.where(np.isfinite(gains), gains, middle)
-
-
-def next_stage(task: Task, before: Stage) -> Stage:
-    """Load, weights and noise by the estimate before."""
-    seen = Residuals(len(before.guess.sigma))
-    return stage_of(task, before.guess, task.regression.accumulated(before.guess, seen), seen)
-
-
-def stage_of(task: Task, guess: Guess, products: Products, seen: Residuals | None) -> Stage:
+def stage_of(
+    regression: Regression,
+    nominal: Nominal,
+    settings: Settings,
+    fitted: Mask,
+    guess: Guess,
+    products: Products,
+    seen: Residuals | None,
+) -> Stage:
     """An estimate with all terms, and the scales of the noise that belong to it."""
-    gram = products.gram[task.fitted].sum(axis=0)
-    count = np.maximum(products.count[task.fitted].sum(axis=0), 1.0)
-    power = gram[:, -1, -1]
+    samples = products.count[fitted].sum(axis=0)
+    count = np.maximum(samples, 1.0)
+    power = products.gram[fitted].sum(axis=0)[:, -1, -1]
     floor = NOISE_FLOOR * np.sqrt(power / count).max()
     unmeasured = power <= 0.0  # the joint's effort is always 0
-    sigma = np.where(unmeasured, np.inf, np.maximum(np.sqrt(power / count), floor))
-    folds = choosing.folds_of(products.bag, task.fitted)
-    active = np.tile([family in task.settings.families for family in FAMILIES], (len(sigma), 1))
+
+    def scales(values: Array) -> Array:
+        return np.where(unmeasured, np.inf, np.maximum(values, floor))
+
+    active = np.tile([family in settings.families for family in FAMILIES], (len(power), 1))
     active[unmeasured] = False
-    choice = Choice(0, 0, active, task.nominal.terms)
-    for round_ in range(ROUNDS):
-        problem = task.problem(products, sigma)
-        validation = choosing.validation_of(problem, folds)
-        if round_ == ROUNDS - 1:
-            choice = choosing.choose_widths(problem, validation, choice)
-        parts = choosing.normal_by_joint(problem, choice, validation.whole)
-        solution = fitting.constrained_solution(problem, choice, choosing.total(parts), choosing.START_LAMBDA)
-        left = [max(part.power(solution.x), 0.0) for part in parts]
-        scale = np.where(unmeasured, 0.0, sigma)
-        sigma = np.where(unmeasured, np.inf, np.maximum(np.sqrt(np.array(left) * scale**2 / count), floor))
-    problem = task.problem(products, sigma)
-    validation = choosing.validation_of(problem, folds)
-    robust = sigma if seen is None else np.where(unmeasured, np.inf, np.maximum(seen.sigma(), floor))
-    terms = dict(zip(FAMILIES, solution.terms.T, strict=True))
+    choice = Choice(active, nominal.terms)
+    gram = fitting.coordinates_gram(products.gram, regression, nominal)
+    sigma = scales(np.sqrt(power / count))
+    problem = Problem(
+        nominal,
+        settings.constraints,
+        nominal.bodies(),
+        gram / sigma[:, None, None] ** 2,
+        sigma,
+        choosing.folds_of(products.bag, fitted),
+    )
+    for number in range(ROUNDS):
+        if number == ROUNDS - 1:
+            problem = choosing.choose_widths(problem, choice)
+        whole = problem.fold_grams.sum(axis=0)
+        x = fitting.constrained_solution(problem, choice, problem.equations(whole), choosing.START_LAMBDA)
+        left = np.maximum(problem.errors(whole, x), 0.0) / count
+        sigma = scales(np.sqrt(left) * np.where(unmeasured, 0.0, problem.sigma))
+        problem = replace(problem, gram=gram / sigma[:, None, None] ** 2, sigma=sigma)
+    terms = dict(zip(FAMILIES, problem.terms(x).T, strict=True))
     fresh = Guess(
-        problem.inertial(solution.y).ravel(),
+        problem.inertial(x).ravel(),
         terms["rotor"],
-        choosing.coefficients_of(problem, task.regression.layout, choice, solution),
-        robust,
+        problem.coefficients(regression, x),
+        sigma if seen is None else scales(seen.sigma()),
         np.maximum(terms["coulomb"] + terms["stribeck"], 0.0),
         guess.gain,
     )
+    memory = Memory() if seen is None else seen.memory()
     gains = fitting.Gains(np.ones(len(sigma)), np.zeros(len(sigma)))
-    correlated = (1, 1.0) if seen is None else (seen.memory(), seen.samples_each())
-    if task.settings.gains:
-        gains = fitting.fitted_gains(problem, choice, validation.whole, correlated[1])
+    if settings.gains:
+        gains = fitting.fitted_gains(problem, choice, memory.each)
         fresh = fresh._replace(gain=guess.gain * gains.factor)
-    return Stage(fresh, products, problem, validation, choice, correlated, guess.gain, gains)
+    own = slice(regression.own)
+    base = (products.gram[fitted].sum(axis=0)[:, own, own] / sigma[:, None, None] ** 2).sum(axis=0)
+    return Stage(fresh, problem, choice, float(samples.sum()), condition_of(base), memory, guess.gain, gains)
 
 
-def finished(task: Task, stage: Stage, progress: Callable[[str], object]) -> Identified:
-    """Choose, estimate within the constraints, and judge."""
-    problem, validation, layout = stage.problem, stage.validation, task.regression.layout
-    weight = task.settings.weight or choosing.choose_lambda(problem, stage.choice, validation)[0]
-    choice = choosing.choose_terms(problem, stage.choice, validation, weight)
-    weight, compared = choosing.choose_lambda(problem, choice, validation)
-    weight = task.settings.weight or weight
-    normal = choosing.total(choosing.normal_by_joint(problem, choice, validation.whole))
-    solution = fitting.constrained_solution(problem, choice, normal, weight)
-    solution = fitting.nearest_consistent(problem, solution)
-    plain = fitting.plain_terms(problem, choice, validation.whole, solution)
-    progress("judging by data that were not fitted")
-    guess = stage.guess._replace(
-        inertial=problem.inertial(solution.y).ravel(),
-        rotors=solution.terms[:, 0],
-        coefficients=choosing.coefficients_of(problem, layout, choice, solution),
-        gain=stage.used_gain,
-    )
-    candidates = (solution.terms, plain, task.nominal.terms)
-    judged = judging.judged(
-        task.regression, task.fitted, problem, choice, guess, candidates, stage.correlated[0]
-    )
-    found = Found(
-        nominal=task.nominal,
-        choice=choice,
-        inertial=problem.inertial(solution.y),
-        terms=solution.terms,
-        written=judging.written_terms(judged.held, *candidates),
-        gain=stage.used_gain,
-        sigma=problem.sigma,
-        weight=weight,
-        weights=tuple(zip(choosing.LAMBDAS, (compared / compared.min()).tolist(), strict=True)),
-        stribeck_velocity=regression.STRIBECK_WIDTHS[choice.stribeck] * layout.speeds,
-        at_bound=fitting.bodies_at_bound(problem, solution.y),
-    )
-    certainty = certainty_of(task, stage, found, normal, solution, judged.scores)
-    return Identified(found, certainty, judged, task.extent, tuple(notes_of(task, stage)))
-
-
-def certainty_of(
-    task: Task, stage: Stage, found: Found, normal: choosing.Normal, solution: Solution, scores: Array
-) -> Certainty:
-    """Standard errors of everything, and what they rest on."""
-    problem = stage.problem
-    samples = float(stage.products.count[task.fitted].sum())
-    covariance = judging.covariance_of(
-        problem, found.choice, normal, solution, found.weight, scores, samples, stage.correlated[1]
-    )
-    by_x = np.pad(problem.basis, ((0, 0), (0, problem.size - problem.free)))
-    errors = covariance.errors(by_x)
-    prior = np.sqrt(covariance.spread * (problem.basis**2).sum(axis=1))
-    first, second = (by_x[-10:] @ M @ by_x[-10:].T for M in covariance.matrices)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        determined = np.where(prior > 0.0, np.clip(1.0 - (errors / prior) ** 2, 0.0, 1.0), 0.0)
-    return Certainty(
-        inertial=errors.reshape(-1, 10),
-        determined=determined.reshape(-1, 10),
-        terms=covariance.errors(np.eye(problem.size)[problem.free :]).reshape(-1, len(FAMILIES)),
-        gain=stage.gains.error * np.abs(stage.used_gain),
-        last_body=(first, second),
-        base=judging.base_parameters(task.regression, problem, solution, covariance),
-        memory=stage.correlated[0] / task.regression.row_rate,
-        independent=covariance.independent,
-        decided=covariance.decided,
-        condition=judging.condition_of(
-            problem, len(task.regression.layout.columns), stage.products, task.fitted
-        ),
-    )
-
-
-def notes_of(task: Task, stage: Stage) -> Iterator[str]:
+def notes_of(regression: Regression, sigma: Array) -> Iterator[str]:
     """What was odd about the recordings, in words."""
-    joints = task.regression.model.joint_names
-    for track in task.regression.store.tracks:
+    joints = regression.model.joint_names
+    for track in regression.store.tracks:
         if track.derived:
             yield f"{track.bag}: no velocity of {', '.join(track.derived)}: derived from the position"
         if track.noisy:
@@ -405,11 +296,9 @@ def notes_of(task: Task, stage: Stage) -> Iterator[str]:
             if clipped:
                 yield f"{track.bag}: effort of {joint} clipped: {clipped / track.rate:.2g} s were set aside"
         yield from track.damages
-    speeds = task.extent.speeds
-    still = [joint for joint, speed in zip(joints, speeds, strict=True) if speed < regression.STANDS]
+    still = [joints[j] for j in np.flatnonzero(regression.extent.speeds < STANDS)]
     if still:
         yield f"{', '.join(still)} hardly moved: what only that motion shows stays as the URDF says"
-    sigma = stage.problem.sigma
-    unmeasured = [joint for joint, each in zip(joints, sigma, strict=True) if not np.isfinite(each)]
+    unmeasured = [joints[j] for j in np.flatnonzero(~np.isfinite(sigma))]
     if unmeasured:
         yield f"the effort of {', '.join(unmeasured)} is always 0: its rows were left out"

@@ -129,7 +129,7 @@ class MotionStore:
         track.places.append((self._file.tell(), len(table), piece.edge))
         self._file.write(np.ascontiguousarray(table).tobytes())
 
-    def pieces(self, track: Track, most: int) -> Iterator[Piece]:
+    def pieces(self, track: Track, most: int = 65_536) -> Iterator[Piece]:
         """The motion of one bag again, in windows of about ``most`` samples that overlap by their edges."""
         n, width = self._joints, 8 * (1 + 5 * self._joints)
         for offset, samples, edge in track.places:

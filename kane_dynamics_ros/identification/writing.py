@@ -14,10 +14,10 @@ from kane_dynamics_ros import pages
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.friction import BEYOND, rise, smooth_sign
-from kane_dynamics_ros.identification.choosing import FAMILIES
 from kane_dynamics_ros.identification.identify import Identified
 from kane_dynamics_ros.identification.judging import PARAMETERS, Curves, Errors
 from kane_dynamics_ros.identification.recordings import Track
+from kane_dynamics_ros.identification.regression import FAMILIES
 from kane_dynamics_ros.identification.verdict import Verdict
 from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.runtime import DynamicsModel

@@ -14,10 +14,11 @@ import pinocchio
 from numpy.typing import NDArray
 from rosbags.rosbag2 import StoragePlugin, Writer
 
-from kane_dynamics_ros.identification.choosing import FAMILIES, Nominal
+from kane_dynamics_ros.identification.fitting import Nominal
 from kane_dynamics_ros.identification.identify import Identified
 from kane_dynamics_ros.identification.judging import PARAMETERS
 from kane_dynamics_ros.identification.recordings import MotionStore, Request, read_bags
+from kane_dynamics_ros.identification.regression import FAMILIES
 from kane_dynamics_ros.replay.prediction_bag import STORE, joint_state_messages
 from kane_dynamics_ros.runtime import load_model
 

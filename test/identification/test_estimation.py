@@ -1,5 +1,7 @@
 """The estimate on small cases against scipy, against its definition, and against solving again."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from planted_arm import JOINTS, MODEL, motion, nominal, planted, recorded, store_of, write
@@ -7,27 +9,25 @@ from scipy.optimize import minimize
 
 from kane_dynamics_ros.identification import bodies, choosing, fitting
 from kane_dynamics_ros.identification.bodies import coordinates_of, matrix_of, pseudo_inertia
-from kane_dynamics_ros.identification.choosing import (
-    FAMILIES,
+from kane_dynamics_ros.identification.choosing import folds_of
+from kane_dynamics_ros.identification.fitting import (
     Choice,
     Constraints,
     Nominal,
     Problem,
-    folds_of,
+    bodies_at_bound,
+    constrained_solution,
+    coordinates_gram,
     free_solution,
-    normal_by_joint,
-    problem_of,
-    total,
-    validation_of,
 )
-from kane_dynamics_ros.identification.fitting import bodies_at_bound, constrained_solution
-from kane_dynamics_ros.identification.identify import extent_of
-from kane_dynamics_ros.identification.regression import TERMS, Guess, Regression, Term, layout_of
+from kane_dynamics_ros.identification.regression import FAMILIES, TERMS, Guess, Regression
 
 N = len(JOINTS)
 FREE = np.zeros((N, len(FAMILIES)), bool)
 NONE = np.zeros((N, len(FAMILIES)))
 FREE[:, [FAMILIES.index(name) for name in ("viscous", "coulomb", "offset")]] = True
+CHOICE = Choice(FREE, NONE)
+FOLDS = folds_of(np.zeros(12, int), np.ones(12, bool))
 
 
 @pytest.fixture(scope="module")
@@ -37,37 +37,46 @@ def problem(tmp_path_factory):
     bag, _ = recorded(tmp_path_factory.mktemp("bag") / "bag", truth, 20.0)
     known = nominal()
     with store_of(bag) as store:
-        layout = layout_of(MODEL, extent_of(store).speeds)
+        regression = Regression(store, MODEL, [np.zeros(10)], [False], 12)
         guess = Guess(known.inertial.ravel(), known.terms[:, 0], None, np.zeros(N), np.zeros(N), np.ones(N))
-        products = Regression(store, MODEL, layout, [np.zeros(10)], [False], 12).accumulated(guess)
-    return problem_of(products, layout, known, Constraints(), np.linspace(0.1, 0.5, N))
+        gram = coordinates_gram(regression.accumulated(guess).gram, regression, known)
+    sigma = np.linspace(0.1, 0.5, N)
+    return Problem(known, Constraints(), known.bodies(), gram / sigma[:, None, None] ** 2, sigma, FOLDS)
+
+
+def whole(problem):
+    return problem.equations(problem.gram.sum(axis=0))
+
+
+def power(E, x):
+    v = np.append(-x, 1.0)
+    return v @ E @ v
 
 
 def test_the_cost_is_the_sum_of_squares_of_the_residuals(problem):
     """The normal equations' power at any x, against the quadratic form of the products with the residual's
     row.
     """
-    choice = Choice(0, 0, FREE, NONE)
-    x = 0.1 * np.random.default_rng(0).normal(size=problem.free + N * len(FAMILIES))
+    x = 0.1 * np.random.default_rng(0).normal(size=problem.size)
     gram = problem.gram.sum(axis=0)
-    expected = 0.0
-    places = {name: TERMS.index(Term(name, 0)) for name in FAMILIES}
+    expected = np.zeros(N)
     for j in range(N):
         row = np.zeros(gram.shape[-1])
         row[: problem.free], row[-1] = -x[: problem.free], 1.0
         for f, family in enumerate(FAMILIES):
-            row[problem.free + places[family]] = -x[problem.free + len(FAMILIES) * j + f]
-        expected += row @ gram[j] @ row / problem.sigma[j] ** 2
-    assert total(normal_by_joint(problem, choice, gram)).power(x) == pytest.approx(expected, rel=1e-9)
+            [place, *_] = [k for k, term in enumerate(TERMS) if term.family == family]
+            row[problem.free + place] = -x[problem.free + len(FAMILIES) * j + f]
+        expected[j] = row @ gram[j] @ row
+    assert power(whole(problem), x) == pytest.approx(expected.sum(), rel=1e-9)
+    assert problem.errors(gram, x) == pytest.approx(expected, rel=1e-9)
 
 
 def test_without_constraints_it_is_ridge_regression(problem):
-    choice = Choice(0, 0, FREE, NONE)
-    normal = total(normal_by_joint(problem, choice, problem.gram.sum(axis=0)))
-    x = free_solution(problem, choice, normal, 3.0)
+    E = whole(problem)
+    x = free_solution(problem, CHOICE, E, 3.0)
 
     def cost(y):
-        return normal.power(y) + 3.0 * y[: problem.free] @ y[: problem.free]
+        return power(E, y) + 3.0 * y[: problem.free] @ y[: problem.free]
 
     rng = np.random.default_rng(1)
     used = np.concatenate([np.ones(problem.free, bool), FREE.ravel()])
@@ -78,13 +87,11 @@ def test_without_constraints_it_is_ridge_regression(problem):
 
 def test_inside_the_constraints_the_solver_finds_the_same(problem):
     """Held near the URDF, no body comes near its bound; friction of the planted arm is above zero."""
-    choice = Choice(0, 0, FREE, NONE)
-    normal = total(normal_by_joint(problem, choice, problem.gram.sum(axis=0)))
-    free = free_solution(problem, choice, normal, 1e5)
-    solution = constrained_solution(problem, choice, normal, 1e5)
-    assert bodies_at_bound(problem, solution.y) == ()
-    np.testing.assert_allclose(solution.y, free[: problem.free], atol=1e-5)
-    np.testing.assert_allclose(solution.terms.ravel(), free[problem.free :], atol=1e-4)
+    free = free_solution(problem, CHOICE, whole(problem), 1e5)
+    x = constrained_solution(problem, CHOICE, whole(problem), 1e5)
+    assert bodies_at_bound(problem, x) == ()
+    np.testing.assert_allclose(x[: problem.free], free[: problem.free], atol=1e-5)
+    np.testing.assert_allclose(x[problem.free :], free[problem.free :], atol=1e-4)
 
 
 def one_body(pull):
@@ -99,7 +106,7 @@ def one_body(pull):
     ball = np.array([[1.0, 0, 0, 0, 0.1, 0, 0, 0.1, 0, 0.1]])
     known = Nominal(ball, np.zeros((1, len(FAMILIES))), np.zeros((1, 10)))
     own = (bodies.body_at(ball[0], 1.0),)
-    return Problem(own, known, Constraints(), gram, np.ones(1))
+    return Problem(known, Constraints(), own, gram, np.ones(1), ((0,),))
 
 
 def test_the_nearest_consistent_body_is_scipys():
@@ -108,13 +115,12 @@ def test_the_nearest_consistent_body_is_scipys():
     """
     pull = np.array([-2.0, 0.5, 0.1, 0.3, -1.0, -1.6, 0.2, 0.0, 0.4, 0.3])
     problem = one_body(pull)
-    choice = Choice(0, 0, np.zeros((1, len(FAMILIES)), bool), np.zeros((1, len(FAMILIES))))
-    normal = total(normal_by_joint(problem, choice, problem.gram[0]))
-    solution = constrained_solution(problem, choice, normal, 1e-9)
+    choice = Choice(np.zeros((1, len(FAMILIES)), bool), np.zeros((1, len(FAMILIES))))
+    found = constrained_solution(problem, choice, whole(problem), 1e-9)[:10]
     # eigenvalues of 1 + D clipped at the margin: the projection onto the cone in the Frobenius norm
     values, axes = np.linalg.eigh(np.eye(4) + matrix_of(pull))
     projected = coordinates_of((axes * np.maximum(values, fitting.MARGIN)) @ axes.T - np.eye(4))
-    np.testing.assert_allclose(solution.y, projected, atol=1e-5)
+    np.testing.assert_allclose(found, projected, atol=1e-5)
 
     def slack(y):
         return np.linalg.eigvalsh(np.eye(4) + matrix_of(y))[0] - fitting.MARGIN
@@ -123,23 +129,15 @@ def test_the_nearest_consistent_body_is_scipys():
         lambda y: (y - pull) @ (y - pull), np.zeros(10), method="SLSQP",
         constraints=[{"type": "ineq", "fun": slack}], options={"maxiter": 500},
     )  # fmt: skip
-    assert (solution.y - pull) @ (solution.y - pull) <= scipys.fun + 1e-4
+    assert (found - pull) @ (found - pull) <= scipys.fun + 1e-4
 
 
 def test_total_mass_and_boxes_are_kept(problem):
     known = problem.nominal.inertial
     mass = 0.95 * known[:, 0].sum()
     box = np.array([[-0.01, 0.3, -0.01], [0.01, 0.45, 0.01]])
-    asked = Problem(
-        problem.bodies,
-        problem.nominal,
-        Constraints(mass, ((1, box),)),
-        problem.gram,
-        problem.sigma,
-    )
-    choice = Choice(0, 0, FREE, NONE)
-    normal = total(normal_by_joint(asked, choice, asked.gram.sum(axis=0)))
-    inertial = asked.inertial(constrained_solution(asked, choice, normal, 1.0).y)
+    asked = replace(problem, constraints=Constraints(mass, ((1, box),)))
+    inertial = asked.inertial(constrained_solution(asked, CHOICE, whole(asked), 1.0))
     assert inertial[:, 0].sum() == pytest.approx(mass, rel=1e-6)
     centre = inertial[1, 1:4] / inertial[1, 0]
     assert (centre > box[0] - 1e-6).all()
@@ -151,33 +149,23 @@ def test_what_is_fixed_to_a_link_is_never_taken_from_it(problem):
     carried = problem.nominal.inertial.copy()
     carried[:-1] = 0.0
     carried[-1] *= 0.75
-    held = Problem(
-        problem.bodies,
-        Nominal(problem.nominal.inertial, problem.nominal.terms, carried),
-        Constraints(), problem.gram, problem.sigma,
-    )  # fmt: skip
-    choice = Choice(0, 0, FREE, NONE)
-    normal = total(normal_by_joint(held, choice, held.gram.sum(axis=0)))
-    inertial = held.inertial(constrained_solution(held, choice, normal, 1e-3).y)
+    held = replace(problem, nominal=problem.nominal._replace(carried=carried))
+    inertial = held.inertial(constrained_solution(held, CHOICE, whole(held), 1e-3))
     assert np.linalg.eigvalsh(pseudo_inertia(inertial - carried)).min() > 0
 
 
 def test_leaving_a_term_out_is_judged_as_if_it_were_solved_again(problem):
-    choice = Choice(0, 0, FREE, NONE)
-    folds = folds_of(np.zeros(12, int), np.ones(12, bool))
-    validation = validation_of(problem, folds)
-    whole = total(normal_by_joint(problem, choice, validation.whole))
-    held = [[total(normal_by_joint(problem, choice, problem.gram[b])) for b in fold] for fold in folds]
-    losses, _ = choosing._losses(problem, choice, whole, held, folds, 1.0)
+    blocks = [problem.equations(problem.gram[list(fold)]) for fold in FOLDS]
+    losses, _ = choosing.removal_losses(problem, CHOICE, whole(problem), blocks, 1.0)
     for column, (j, f) in enumerate(np.argwhere(FREE)[:6]):
         less = FREE.copy()
         less[j, f] = False
         expected = []
-        for fold in held:
-            left = whole - total(fold)
-            with_it = free_solution(problem, choice, left, 1.0)
-            without = free_solution(problem, Choice(0, 0, less, NONE), left, 1.0)
-            expected += [block.power(without) - block.power(with_it) for block in fold]
+        for fold in blocks:
+            left = whole(problem) - fold.sum(axis=0)
+            with_it = free_solution(problem, CHOICE, left, 1.0)
+            without = free_solution(problem, Choice(less, NONE), left, 1.0)
+            expected += [power(block, without) - power(block, with_it) for block in fold]
         np.testing.assert_allclose(losses[:, column], expected, rtol=1e-3, atol=1e-3)
 
 

@@ -17,14 +17,13 @@ from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.identification import excitation
 from kane_dynamics_ros.identification.excitation import (
+    Arm,
     GuardedPoints,
     body_points,
     excite,
     fourier,
     heights,
-    information,
     limits_of,
-    penalty,
 )
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.identification.recordings import IdentificationError
@@ -42,8 +41,7 @@ def found():
     """One search, short: the tests need a good trajectory, not the best."""
     limits = limits_of(MODEL, 2.0, None, 0.9)
     points = body_points(CHAIN, link_boxes(URDF.read_bytes(), URDF.parent), CLEARANCE, FLOOR, UP)
-    result = excite(MODEL, CHAIN, MODEL.base_parameters(), limits, points, 10.0, 5, iterations=6)
-    return result, limits
+    return excite(Arm(MODEL, CHAIN, limits, points), 10.0, 5, iterations=6), limits
 
 
 def states(count=40, seed=0):
@@ -52,14 +50,10 @@ def states(count=40, seed=0):
 
 @pytest.mark.parametrize("k", range(3))
 def test_gradients_are_those_of_finite_differences(k):
-    base = MODEL.base_parameters()
     limits = limits_of(MODEL, 0.5, 1.0, 0.3)  # tight: every penalty is active
-    points = body_points(CHAIN, {}, 0.5, 0.0, UP)
+    arm = Arm(MODEL, CHAIN, limits, body_points(CHAIN, {}, 0.5, 0.0, UP))
     x = states()
-    for cost in (
-        lambda *s: information(MODEL, base, *s),
-        lambda *s: penalty(MODEL, CHAIN, limits, points, *s),
-    ):
+    for cost in (arm.information, arm.penalty):
         step = 1e-6 * states(seed=1)[0]
         ends = []
         for sign in (1, -1):
@@ -156,7 +150,7 @@ def test_an_arm_without_room_is_told_what_lacks_it():
     )
     for height, kept, named in ((5.0, limits, CHAIN.joints[-1].body), (1.9, weak, "alpha_2")):
         with pytest.raises(IdentificationError) as raised:
-            excitation.safe_pose(MODEL, CHAIN, kept, replace(tip, height=height), np.random.default_rng(0))
+            Arm(MODEL, CHAIN, kept, replace(tip, height=height)).safe_pose(np.random.default_rng(0))
         names = (*MODEL.joint_names, *(joint.body for joint in CHAIN.joints))
         assert [name for name in names if repr(name) in str(raised.value)] == [named]
 
@@ -182,10 +176,10 @@ def test_a_low_shoulder_does_not_count_against_the_clearance_but_all_that_reache
     chain = serial_chain(load_robot(str(file)))
     boxes = link_boxes(file.read_bytes(), tmp_path)
     random = np.random.default_rng(1)
-    poses = random.uniform([-1.5, -1.4], [1.5, 1.4], (400, 2))
-    limits = excitation.TrajectoryLimits(poses.min(axis=0), poses.max(axis=0), *np.ones((3, 2)))
+    limits = excitation.TrajectoryLimits(np.zeros(2), np.array([1.5, 1.4]), *np.ones((3, 2)))
+    poses = limits.poses(400, random)
     whole = body_points(chain, boxes, 0.05, 0.0, UP)
-    points = excitation.clearable(chain, limits, whole, random)
+    points = Arm(None, chain, limits, whole).clearable(random)
     height = heights(chain, points, poses)[0].min(axis=1, initial=np.inf)
     assert (height[np.abs(poses[:, 1]) < 0.5] > points.height).all()  # to either side
     left_out = ~(whole.place[:, None] == points.place).all(axis=2).any(axis=1)
@@ -271,7 +265,7 @@ def test_a_search_that_ends_badly_starts_again(monkeypatch):
 
     monkeypatch.setattr(excitation, "started", started)
     monkeypatch.setattr(excitation, "minimize", lambda cost, x, **_: type("Found", (), {"x": x}))
-    result = excite(MODEL, CHAIN, MODEL.base_parameters(), limits, points, 10.0, 5)
+    result = excite(Arm(MODEL, CHAIN, limits, points), 10.0, 5)
     assert len(starts) > 1
     assert result.condition <= 1.0001 * result.start_condition
 
@@ -296,6 +290,6 @@ def test_a_ur10_without_meshes_gets_a_good_motion(tmp_path, seed):
     chain = serial_chain(load_robot(str(ROBOTS / "ur_description/urdf/ur10_robot.urdf")))
     model = nominal_model(chain, None, tmp_path)
     limits, points = limits_of(model, 2.0, None, 0.9), body_points(chain, {}, 0.05, 0.0, UP)
-    result = excite(model, chain, model.base_parameters(), limits, points, 20.0, 6, iterations=8, seed=seed)
+    result = excite(Arm(model, chain, limits, points), 20.0, 6, iterations=8, seed=seed)
     assert result.condition < min(60.0, result.start_condition)
     assert result.lowest >= 0.0

@@ -7,15 +7,7 @@ from planted_arm import JOINTS, MODEL, OURS, motion, planted, recorded, store_of
 from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.identification import recordings
-from kane_dynamics_ros.identification.identify import extent_of
-from kane_dynamics_ros.identification.regression import (
-    TERMS,
-    Guess,
-    Regression,
-    Term,
-    layout_of,
-    residual,
-)
+from kane_dynamics_ros.identification.regression import FAMILIES, Guess, Regression, chosen_terms
 from kane_dynamics_ros.replay.correlation import bartlett, memory
 
 N = len(JOINTS)
@@ -26,11 +18,16 @@ def guess_of(truth):
     return Guess(truth.inertial.ravel(), truth.rotor, None, np.zeros(N), np.zeros(N), np.ones(N))
 
 
-def coefficients(layout, truth):
-    rows = np.zeros((N, layout.base + len(TERMS)))
-    rows[:, : layout.base] = layout.map @ truth.inertial.ravel()
+def regression_of(store, blocks=12):
+    return Regression(store, MODEL, [NOTHING], [False], blocks)
+
+
+def coefficients(regression, truth):
+    rows = np.zeros((N, regression.width - 2))
+    rows[:, : regression.base] = regression.map @ truth.inertial.ravel()
+    columns = dict(zip(FAMILIES, chosen_terms(0, 0), strict=True))
     for name, values in (("rotor", truth.rotor), ("viscous", truth.viscous), ("coulomb", truth.coulomb)):
-        rows[:, layout.base + TERMS.index(Term(name))] = values
+        rows[:, regression.base + columns[name]] = values
     return rows
 
 
@@ -40,27 +37,23 @@ def test_the_true_parameters_leave_nothing_but_the_filters_rounding(tmp_path):
     q, qd, qdd = motion(20.0, 250.0, 1)
     tau = truth.effort(q, qd, qdd)
     with store_of(write(tmp_path / "bag", q, qd, tau, 250.0)) as store:
-        layout = layout_of(MODEL, extent_of(store).speeds)
-        left = np.concatenate(
-            [
-                residual(rows, coefficients(layout, truth))
-                for rows in Regression(store, MODEL, layout, [NOTHING], [False], 12).rows(0, guess_of(truth))
-            ]
-        )
+        regression = regression_of(store)
+        rows = list(regression.rows(0, guess_of(truth)))
+    left = np.concatenate([each.residual(coefficients(regression, truth)) for each in rows])
     assert np.sqrt((left**2).mean(axis=0)) == pytest.approx(0, abs=4e-4 * np.sqrt((tau**2).mean()))
 
 
-def test_base_columns_give_pinocchios_regressor(tmp_path):
+def test_base_columns_give_pinocchios_regressor():
     truth = planted(4)
     q, qd, qdd = motion(4.0, 50.0, 2)
-    layout = layout_of(MODEL, np.ones(N))
+    base = MODEL.base_parameters()
     data = truth.arm.createData()
-    ours = MODEL.regressor(q, qd, qdd)[..., layout.columns]
+    ours = MODEL.regressor(q, qd, qdd)[..., base.columns]
     for i in range(0, len(q), 20):
         theirs = pinocchio.computeJointTorqueRegressor(truth.arm, data, q[i], qd[i], qdd[i])
         theirs = theirs.reshape(N, N, 10)[..., OURS].reshape(N, -1)
         np.testing.assert_allclose(
-            ours[i] @ layout.map @ truth.inertial.ravel(),
+            ours[i] @ base.map @ truth.inertial.ravel(),
             theirs @ truth.inertial.ravel(),
             rtol=1e-9,
             atol=1e-9,
@@ -71,9 +64,8 @@ def test_blocks_add_up_to_the_whole_and_hold_plain_sums_of_squares(tmp_path):
     truth = planted(5)
     bag, _ = recorded(tmp_path / "bag", truth, 20.0)
     with store_of(bag) as store:
-        layout = layout_of(MODEL, extent_of(store).speeds)
         guess = guess_of(truth)
-        steps = [Regression(store, MODEL, layout, [NOTHING], [False], k) for k in (1, 12)]
+        steps = [regression_of(store, k) for k in (1, 12)]
         whole, parts = (each.accumulated(guess) for each in steps)
         rows = list(steps[0].rows(0, guess))
     np.testing.assert_allclose(parts.gram.sum(axis=0), whole.gram[0], rtol=1e-9, atol=1e-9)
