@@ -1,26 +1,19 @@
 """A ROS domain of one's own: claimed by a lock, found empty, and foreign nodes on it are named.
 
 Two runs on one machine must not hear each other's ``joint_states``. ``free_domain`` gives a domain that no
-other run of this package holds (a lock file for each domain) and on which no DDS participant of this machine
-listens (the UDP ports that the RTPS standard, 9.6.1.1, derives from the domain's number are free). With
-``ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST``, as in ``private_environment``, no other machine's nodes are on
-it. ``kane_dynamics_ros.nodes.domain`` asks the ROS graph too.
+other run of this package holds (each holds one TCP port of its domain's range, which the system frees with
+the process) and on which no DDS participant of this machine listens (the UDP ports that the RTPS standard,
+9.6.1.1, derives from the domain's number are free). With ``ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST``, as in
+``private_environment``, no other machine's nodes are on it. ``kane_dynamics_ros.nodes.domain`` asks the ROS
+graph too.
 """
 
-import fcntl
 import os
 import socket
-import stat
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
-
-from platformdirs import user_cache_path
+from contextlib import contextmanager
 
 from kane_dynamics_ros.errors import KaneDynamicsError
-
-NAME = "kane_dynamics_ros"
 
 DOMAINS = range(20, 100)  # below 102: from there on the ports are those that Linux gives to clients
 FIRST_PORT, PORTS_A_DOMAIN, FIRST_UNICAST = 7400, 250, 10  # RTPS 9.6.1.1: PB, DG, d1
@@ -30,8 +23,7 @@ PARTICIPANTS = 20  # of one domain, two ports each, whose ports are looked at
 class DomainError(KaneDynamicsError):
     """A ROS domain cannot be had, or not be kept, for ourselves.
 
-    Codes: ``none_free`` (``domains``); ``foreign`` (``domain``, ``names``: of the nodes that appeared on it);
-    ``lock`` (no folder for the locks).
+    Codes: ``none_free`` (``domains``); ``foreign`` (``domain``, ``names``: of the nodes that appeared on it).
     """
 
 
@@ -59,17 +51,14 @@ def free_domain(
 
     Raises ``DomainError``.
     """
-    folder = lock_folder()
     for domain in domains:
-        lock = _lock(folder / f"{domain}.lock")
-        if lock is None:
-            continue
-        try:
-            if ports_are_free(domain) and (empty is None or empty(domain)):
+        last = FIRST_PORT + PORTS_A_DOMAIN * (domain + 1) - 1  # of a participant that no machine has
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as lock:
+            if not _bound(lock, "127.0.0.1", last) or not all(map(_is_free, ports(domain))):
+                continue
+            if empty is None or empty(domain):
                 yield domain
                 return
-        finally:
-            os.close(lock)
     raise DomainError(
         f"no ROS domain from {domains[0]} to {domains[-1]} is free: other nodes of this machine are on "
         "each; end those that are not needed",
@@ -94,45 +83,16 @@ def ports(domain: int) -> list[int]:
     return [base, *range(base + FIRST_UNICAST, base + FIRST_UNICAST + 2 * PARTICIPANTS)]
 
 
-def ports_are_free(domain: int) -> bool:
-    """Whether no process of this machine listens on a port of the domain."""
-    return all(map(_is_free, ports(domain)))
-
-
-def lock_folder() -> Path:
-    """This user's own folder of locks: in the temporary folder, or in the cache where that name is taken.
-
-    Nobody else can put a link or a pipe into it, at which a lock would hang or fail.
-    """
-    places = (
-        Path(tempfile.gettempdir()) / f"kane_dynamics_ros-{os.getuid()}",
-        user_cache_path(NAME) / "domains",
-    )
-    for folder in places:
-        with suppress(OSError):
-            folder.mkdir(0o700, parents=True, exist_ok=True)
-            there = folder.lstat()
-            if stat.S_ISDIR(there.st_mode) and there.st_uid == os.getuid() and not there.st_mode & 0o022:
-                return folder
-    taken = " and ".join(map(str, places))
-    raise DomainError(f"{taken}: neither is a folder of this user's alone; remove what is there", "lock")
-
-
-def _lock(path: Path) -> int | None:
-    """The open lock file; ``None`` where another process holds it. Closing it ends the claim."""
-    lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
-
-
 def _is_free(port: int) -> bool:
+    """Whether no process of this machine listens on a UDP port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("", port))
-        except OSError:
-            return False
+        return _bound(probe, "", port)
+
+
+def _bound(own: socket.socket, address: str, port: int) -> bool:
+    """Bind a socket; False where another one has the port."""
+    try:
+        own.bind((address, port))
+    except OSError:
+        return False
     return True

@@ -153,17 +153,3 @@ def test_the_command_prints_an_empty_domain():
         [sys.executable, "-m", "kane_dynamics_ros.nodes.domain"], capture_output=True, text=True, check=True
     )
     assert node_domain.is_empty(int(run.stdout))
-
-
-def test_what_others_left_in_the_temporary_folder_neither_hangs_nor_denies_a_domain(tmp_path, monkeypatch):
-    """A pipe or a link under the name of the folder of locks: the locks go to the user's cache."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    name = tmp_path / f"kane_dynamics_ros-{os.getuid()}"
-    os.mkfifo(name)
-    with free_domain():
-        assert list((tmp_path / "cache").rglob("*.lock"))
-    name.unlink()
-    name.symlink_to(tmp_path / "elsewhere")
-    with free_domain():
-        assert not (tmp_path / "elsewhere").exists()
