@@ -25,6 +25,11 @@ class ArgumentError(KaneDynamicsError):
     """The value ``found`` of an option cannot be used; ``code`` is the option's name."""
 
 
+def unusable(option: str, found: str, needed: str) -> ArgumentError:
+    """An option's value that cannot be used, and what is needed, in words."""
+    return ArgumentError(f"{option} {found!r}: {needed}", option.removeprefix("--"), found=found)
+
+
 # Numbers
 
 
@@ -43,8 +48,7 @@ def positive(option: str, allowed: str, least: float = 0.0) -> Callable[[str], f
     def read(text: str) -> float:
         number = number_in(text)
         if not (number > 0.0 and number >= least):
-            message = f"{option} {text!r}: found no positive number; allowed is {allowed}"
-            raise ArgumentError(message, option.removeprefix("--"), found=text)
+            raise unusable(option, text, f"found no positive number; allowed is {allowed}")
         return number
 
     return read
@@ -55,8 +59,7 @@ def whole(option: str, least: int) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not (text.isdecimal() and int(text) >= least):
-            message = f"{option} {text!r}: a whole number from {least} on is needed"
-            raise ArgumentError(message, option.removeprefix("--"), found=text)
+            raise unusable(option, text, f"a whole number from {least} on is needed")
         return int(text)
 
     return read
@@ -68,8 +71,7 @@ def named_number(option: str, needed: str, above: float = -math.inf) -> Callable
     def read(text: str) -> tuple[str, float]:
         name, _, value = text.rpartition("=")
         if not (name and number_in(value) > above):
-            message = f"{option} {text!r}: found no name and number that can be used; {needed}"
-            raise ArgumentError(message, option.removeprefix("--"), found=text)
+            raise unusable(option, text, f"found no name and number that can be used; {needed}")
         return name, number_in(value)
 
     return read
@@ -84,8 +86,8 @@ def numbers_of(option: str, text: str, names: Sequence[str]) -> list[float]:
     except ValueError:
         values = []
     if len(values) != len(names):
-        message = f"{option} {text!r}: {len(names)} numbers separated by commas are needed, in the order "
-        raise ArgumentError(message + ", ".join(names), option.removeprefix("--"), found=text)
+        needed = f"{len(names)} numbers separated by commas are needed, in the order {', '.join(names)}"
+        raise unusable(option, text, needed)
     return values
 
 
@@ -156,8 +158,7 @@ def add_xacro_argument(parser: argparse.ArgumentParser, file: str) -> None:
     def read(text: str) -> tuple[str, str]:
         name, equals, value = text.partition("=")
         if not name or not equals:
-            message = f"--xacro {text!r}: found no name and value; write --xacro NAME:=VALUE"
-            raise ArgumentError(message, "xacro", found=text)
+            raise unusable("--xacro", text, "found no name and value; write --xacro NAME:=VALUE")
         return name.removesuffix(":"), value
 
     text = f"an argument of {file}"

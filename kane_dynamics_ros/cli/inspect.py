@@ -60,7 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.repair:
         return repair(arguments)
     try:
-        chain = cli.chain_of(arguments)
+        with Progress() as progress:
+            progress.doing("reading the URDF")
+            chain = cli.chain_of(arguments)
     except DescriptionError as error:
         if arguments.json:
             errors = [asdict(one.finding) for one in error.errors]

@@ -124,8 +124,14 @@ def _calibrate(arguments: argparse.Namespace, recordings: Sequence[Recording], m
     zero = np.zeros(n)
     never = Thresholds(np.full(n, np.inf), zero, zero, zero)
     settings = _settings(model, np.full(n, gain), never, arguments.adaptation)
-    runs = [observed(each.states, settings)[0] for each in recordings]
-    calibration = calibrated(runs, settings, arguments.false_alarms)
+    with Progress() as progress:
+        progress.doing("running the observer over the bags", total=len(recordings), unit="bags")
+        runs = []
+        for each in recordings:
+            runs.append(observed(each.states, settings)[0])
+            progress.advance()
+        progress.doing("fitting the thresholds")
+        calibration = calibrated(runs, settings, arguments.false_alarms)
     print("\n".join(calibration_lines(calibration, model)))
     file = arguments.output or Path("thresholds.yaml")
     write_file(file, parameters_text(calibration, settings, [each.bag.name for each in recordings]))

@@ -156,8 +156,10 @@ def _play(arguments: argparse.Namespace, bag: Path, joints: Sequence[str]) -> in
         kept = arguments.report or Path(folder)
         kept.mkdir(parents=True, exist_ok=True)
         playlist, answers = Path(folder, "playlist.npz"), kept / f"{bag.resolve().stem}_answers.npz"
-        check_playable(bag, arguments.topic, joints)
-        states = write_playlist(bag, arguments.topic, playlist)
+        with Progress() as progress:
+            progress.doing("reading the bag")
+            check_playable(bag, arguments.topic, joints)
+            states = write_playlist(bag, arguments.topic, playlist)
         print(f"{bag}: {states} joint states played to {arguments.node!r}", flush=True)
         if not play(
             playlist,

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 
 from kane_dynamics_ros.cli.arguments import add_model_argument, named_model, numbers_of
+from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.limits import far_outside
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.text import aligned
@@ -28,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate and print a row for each joint, in N m (revolute) or N (prismatic)."""
-    model = load_model(named_model(arguments))
+    with Progress() as progress:
+        progress.doing("loading the module")  # which may compile it
+        model = load_model(named_model(arguments))
     joints = model.joint_names
     if arguments.gravity is not None:
         model = model.with_parameters(gravity=numbers_of("--gravity", arguments.gravity, ("x", "y", "z")))

@@ -76,7 +76,7 @@ def floor_height(text: str) -> float:
     """``--floor``: a height [m]; minus infinity for none. Raises ``ArgumentError``."""
     height = -math.inf if text == "none" else cli.number_in(text)
     if math.isnan(height):
-        raise cli.ArgumentError(f"--floor {text!r}: give a height in m, or none", "floor", found=text)
+        raise cli.unusable("--floor", text, "give a height in m, or none")
     return height
 
 
