@@ -34,6 +34,7 @@ SWINGS = (1, 2, 3)  # in one duration, joint after joint
 SHRINK = 0.8
 LEAST = 1e-3  # of the first amplitude that is worth a motion
 LEAST_DURATION = 4 * POINT_SPACING
+PROBE = 0.05  # [rad or m] from the start, to see whether a joint lowers the arm on that side
 ROUNDING = 1e-9  # [m]
 
 
@@ -150,20 +151,23 @@ def smooth_motion(
     times = np.linspace(0.0, duration, round(duration / POINT_SPACING) + 1)
     lower, upper = position_limits(model.joints)
     start = np.clip(initial_positions(model.joints), lower, upper)
-    fastest = PART * speeds(model)
-    unit = np.zeros((len(moving), 3, len(times)))
-    for i in np.flatnonzero(moving):
-        unit[i] = swing(start[i] - lower[i], upper[i] - start[i], fastest[i], SWINGS[i % len(SWINGS)], times)
-    q, qd, qdd = np.moveaxis(unit, 0, -1)  # (3, N, n), in full amplitude
-    limits = effort_limits(model.joints)
-    holding = np.abs(model.gravity(start))
-    allowed = holding + PART * (limits - holding)
     standing = float(height(start[None])[0])
     if floor is None:
         floor = min(0.0, standing)
     if standing < floor:
         message = f"the arm starts {floor - standing:.3f} m below the floor; give another --floor, or none"
         raise MotionError(message, "floor")
+    sides = PROBE * np.eye(len(start))
+    free_below, free_above = (height(start + side) >= floor - ROUNDING for side in (-sides, sides))
+    below, above = np.where(free_below, start - lower, 0.0), np.where(free_above, upper - start, 0.0)
+    fastest = PART * speeds(model)
+    unit = np.zeros((len(moving), 3, len(times)))
+    for i in np.flatnonzero(moving):
+        unit[i] = swing(below[i], above[i], fastest[i], SWINGS[i % len(SWINGS)], times)
+    q, qd, qdd = np.moveaxis(unit, 0, -1)  # (3, N, n), in full amplitude
+    limits = effort_limits(model.joints)
+    holding = np.abs(model.gravity(start))
+    allowed = holding + PART * (limits - holding)
     scale = 1.0
     while scale >= LEAST:
         motion = SampledMotion(times, start + scale * q, scale * qd, scale * qdd)
@@ -187,8 +191,8 @@ def smooth_motion(
 def swing(below: float, above: float, fastest: float, n: int, times: Array) -> Array:
     """Displacement of a joint and its first two derivatives (3, N), as wide as its limits allow.
 
-    ``below`` and ``above`` [rad or m]: from the start to the limits; ``fastest`` [rad/s or m/s]. To both
-    sides, or to one where the start is at a limit.
+    ``below`` and ``above`` [rad or m]: from the start to the limits, 0 on a side that goes below the floor;
+    ``fastest`` [rad/s or m/s]. To both sides, or to one where the other has little room.
     """
     below, above = min(below, WIDEST / PART), min(above, WIDEST / PART)
     one_sided = min(below, above) < 0.25 * max(below, above)

@@ -106,6 +106,15 @@ def test_the_arm_stays_above_the_floor_unless_there_is_none(tmp_path):
     assert main(["trajectory", str(urdf), "-o", str(tmp_path / "t.yaml"), "--floor", "0.5"]) == 2
 
 
+def test_an_arm_that_starts_at_the_floor_lifts_each_joint_off_it(tmp_path):
+    """As a UR5 does at its zero position: on the lower side, no amplitude was small enough."""
+    urdf = tmp_path / "at_the_floor.urdf"
+    urdf.write_text(STRETCHED.replace('<origin xyz="0 0 0.1"/>', ""))
+    q = columns(written(tmp_path, urdf=urdf))[0]
+    assert (heights(q) - 0.1).min() >= -1e-6
+    assert np.ptp(q, axis=0).min() > 0.01
+
+
 def test_only_the_joints_that_are_named_move(tmp_path):
     q = columns(written(tmp_path, "--joints", "beta_4", "gamma_1"))[0]
     assert [bool(span > 0.05) for span in np.ptp(q, axis=0)] == [True, False, False, True, False]
