@@ -19,6 +19,7 @@ from benchmark.page import write_page
 SECTIONS = (
     "calls_from_c",
     "calls_from_python",
+    "control_core",
     "batches",
     "sines",
     "generated_size",

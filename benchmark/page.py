@@ -44,6 +44,8 @@ How it is measured:
 - The replay's figures and the node's round trip over DDS are sections of their own, `replay_speed` and
   `round_trip`: the latter means something only on a machine that has nothing else to do. The node runs
   without and with its observer of external torque, which then estimates at every state.
+- *The control core*: what `kane_dynamics package` writes for the Panda, in mode computed torque with a
+  payload, viscous, Coulomb, load and Stribeck friction, and all checks; the state follows a slow wave.
 - *Batches*: `NAME_..._batch` beside the same function called state by state, both from C.
 - *A statement* of a chain of 30 joints: the time to derive and write all functions, or to compile them, over
   their number of statements.

@@ -4,7 +4,7 @@ The templates in ``templates`` are the package; what is filled in are the packag
 names of joints and links, which only ever become escaped string literals.
 """
 
-import json
+import itertools
 import math
 import re
 import tempfile
@@ -12,11 +12,15 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kane_dynamics_ros import __version__
 from kane_dynamics_ros.codegen.derive import Derived
 from kane_dynamics_ros.codegen.module import checked_name, write_module
+from kane_dynamics_ros.description import Chain
+from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import claim_files, write_file
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
@@ -24,10 +28,60 @@ from kane_dynamics_ros.runtime import DynamicsModel, load_model
 COMMAND = "package"  # whose list in the package's folder says what it may replace
 STATES = 8  # random ones, at which the package's own tests know the efforts
 TEMPLATES = {  # and where in the package each goes; NAME is the package's
-    "include/model.hpp": "include/NAME/NAME.hpp",
+    "CMakeLists.txt": "CMakeLists.txt",
+    "README.md": "README.md",
+    "config/controllers.yaml": "config/controllers.yaml",
+    "controller.xml": "NAME_controller.xml",
     "include/control_core.hpp": "include/NAME/control_core.hpp",
+    "include/description_check.hpp": "include/NAME/description_check.hpp",
+    "include/model.hpp": "include/NAME/NAME.hpp",
+    "include/status.hpp": "include/NAME/status.hpp",
+    "include/triple_buffer.hpp": "include/NAME/triple_buffer.hpp",
+    "launch/launch.py": "launch/NAME.launch.py",
+    "package.xml": "package.xml",
+    "solver.xml": "NAME_solver.xml",
     "src/control_core.cpp": "src/control_core.cpp",
+    "src/controller.cpp": "src/controller.cpp",
+    "src/controller.hpp": "src/controller.hpp",
+    "src/description_check.cpp": "src/description_check.cpp",
+    "src/settings.cpp": "src/settings.cpp",
+    "src/settings.hpp": "src/settings.hpp",
+    "src/solver.cpp": "src/solver.cpp",
+    "src/status.cpp": "src/status.cpp",
+    "test/test_control_core.cpp": "test/test_control_core.cpp",
+    "test/test_functions.cpp": "test/test_functions.cpp",
 }
+NODE_TABLE = Path(__file__).parents[1] / "nodes" / "feedforward" / "parameters.yaml"
+SHARED = (  # the node's parameters that the controller has too; all of a group where its name ends with a dot
+    "mode",
+    "feedforward_pd.",
+    "computed_torque.",
+    "terms.inertia",
+    "terms.coriolis",
+    "terms.gravity",
+    "terms.friction",
+    "gravity",
+    "payload.",
+    "rotor_inertia",
+    "friction.",
+    "trajectory.limits",
+    "limits.",
+    "safety.state_timeout",
+    "safety.position_jump",
+    "safety.saturation_time",
+    "safety.overrun_period",
+    "safety.recovery_time",
+    "safety.on_stale_state",
+    "safety.on_position_jump",
+    "safety.on_saturation",
+    "safety.on_overrun",
+    "safety.on_non_finite",
+    "safety.on_tracking_error",
+    "safety.no_effect_time",
+    "safety.on_deactivate",
+    "description_check",
+)
+TYPES = {"text": "string", "switch": "bool", "number": "double", "numbers": "double_array"}
 CPP_WORDS = (  # what no namespace may be called: words of C++, and libraries that the package uses
     "alignas alignof asm auto bool catch char char8_t char16_t char32_t concept const consteval constexpr "
     "constinit co_await co_return co_yield decltype default delete do double dynamic_cast enum explicit "
@@ -108,8 +162,9 @@ def package_texts(
         "number": number,
         "array": _array,
         "boolean": lambda value: "true" if value else "false",
-        "json": json.dumps,
+        "scalar": lambda text: yaml.safe_dump(text, default_style='"', width=math.inf).strip(),
     }
+    texts["src/parameters.yaml"] = parameters_yaml(name)
     for template, path in TEMPLATES.items():
         text = environment.get_template(f"{template}.j2").render(values)
         texts[path.replace("NAME", name)] = text
@@ -139,12 +194,108 @@ def _values(derived: Derived, model: DynamicsModel) -> dict[str, Any]:
             for joint in model.joints
         ],
         "defaults": model.parameters,
+        "chain": _chain(derived.chain),
+        "states": _states(model),
         "slots": {name: begin for name, (begin, _) in slots.items()},
     }
 
 
+def _chain(chain: Chain) -> dict[str, Any]:
+    """What robot_description is compared with."""
+    return {
+        "root": chain.root,
+        "tip": chain.tip,
+        "tip_body": chain.tip_body,
+        "tip_rotation": itertools.chain(*chain.R_BT),
+        "tip_position": chain.p_BoTo_B,
+        "locked": chain.locked,
+        "joints": [
+            {
+                "name": joint.name,
+                "kind": joint.kind,
+                "body": joint.body,
+                "parent": joint.parent,
+                "coordinate": joint.coordinate,
+                "multiplier": joint.multiplier,
+                "offset": joint.offset,
+                "rotation": itertools.chain(*joint.R_PJ),
+                "position": joint.p_PoJo_P,
+                "axis": joint.axis,
+                "inertia": about_origin(joint.inertia),
+            }
+            for joint in chain.joints
+        ],
+    }
+
+
+def _states(model: DynamicsModel) -> list[dict[str, Any]]:
+    """Random states with the efforts of the model in Python, for the package's own tests."""
+    rng = np.random.default_rng(0)
+    states = []
+    for q, qd, qdd in rng.uniform(-1.0, 1.0, (STATES, 3, len(model.joints))).round(3):
+        tau = model.inverse_dynamics(q, qd, qdd)
+        states.append({"q": q, "qd": qd, "qdd": qdd, "tau": tau, "gravity": model.gravity(q)})
+    return states
+
+
 def _limit(limit: float | None, otherwise: float) -> float:
     return otherwise if limit is None else limit
+
+
+# The parameters, for generate_parameter_library: the node's, and what only a controller has
+
+
+def parameters_yaml(name: str) -> str:
+    """The declarations of ``NAME_parameters``, made of the node's own table."""
+    table = yaml.safe_load(NODE_TABLE.read_text(encoding="utf-8"))
+    tree: dict[str, Any] = {}
+    for key, declared in table.items():
+        if key in SHARED or f"{key.partition('.')[0]}." in SHARED:
+            *groups, leaf = key.split(".")
+            branch = tree
+            for group in groups:
+                branch = branch.setdefault(group, {})
+            branch[leaf] = _parameter(key, declared)
+    own = yaml.safe_load(_own_parameters())
+    text = yaml.safe_dump(
+        {f"{name}_parameters": tree | own}, sort_keys=False, default_flow_style=None, width=110
+    )
+    return f"# Generated by kane_dynamics_ros {__version__} from its node's parameters; do not edit.\n{text}"
+
+
+def _parameter(key: str, declared: Mapping[str, Any]) -> dict[str, Any]:
+    """One declaration of the node in the words of generate_parameter_library.
+
+    A controller ends between two cycles: its last command cannot be the end of a deceleration.
+    """
+    choices, default = declared.get("choices", []), declared["default"]
+    if key == "safety.on_deactivate":
+        choices = [choice for choice in choices if choice != default]
+        default = "hold"
+    unit = f" [{declared['unit']}]" if "unit" in declared else ""
+    parameter = {
+        "type": TYPES[declared["kind"]],
+        "default_value": default,
+        "description": f"{declared['description']}{unit}",
+    }
+    if key == "safety.on_deactivate":
+        parameter["description"] = "Last command when deactivated"
+    if declared.get("read_only"):
+        parameter["read_only"] = True
+    validation: dict[str, Any] = {}
+    least, most = declared.get("minimum"), declared.get("maximum")
+    if choices:
+        validation["one_of<>"] = [choices]
+    elif declared["kind"] == "numbers" and least is not None:
+        validation["lower_element_bounds<>"] = [least]
+    elif most is not None:
+        validation["bounds<>"] = [least, most]
+    return parameter | ({"validation": validation} if validation else {})
+
+
+def _own_parameters() -> str:
+    """The declarations that the node does not have."""
+    return (Path(__file__).with_name("controller_parameters.yaml")).read_text(encoding="utf-8")
 
 
 # C++ literals

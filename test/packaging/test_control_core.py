@@ -6,12 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from packages import CPP_COMPILERS, compile_replay
+from example_robots import ROBOTS
+from packages import CPP_COMPILERS, WARNINGS, compile_replay, compiled, hostile_urdf, written
 from recorded_loop import FAULTS, PHASES, Recording, record_loop
 
 from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, serial_chain
-from kane_dynamics_ros.packaging.package import write_package
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.share import share_directory
 
@@ -27,10 +28,8 @@ ROUNDING = 1e-12  # of the largest effort: the same C on both sides, sums in ano
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The reference robot's."""
-    folder = tmp_path_factory.mktemp("packages")
-    chain = serial_chain(load_robot(share_directory() / "urdf" / "manipulator_5dof.urdf"))
-    write_package(derive(chain), "arm_dynamics", folder)
-    return folder / "arm_dynamics"
+    urdf = share_directory() / "urdf" / "manipulator_5dof.urdf"
+    return written(urdf, None, "arm_dynamics", tmp_path_factory.mktemp("packages"))
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +75,28 @@ def test_a_hundred_thousand_cycles_are_answered_as_the_python_loop_answers_them(
     assert any(recording.lasting), "a fault came back too often"
     reasons = {(PHASES[int(row[6])], int(row[-1])) for row in answered}
     assert {("holding", NO_REFERENCE), ("holding", STEP)} <= reasons, "what is out of reach is not followed"
+
+
+@pytest.mark.parametrize("standard", ["c++17", "c++20"])
+@pytest.mark.parametrize("compiler", CPP_COMPILERS)
+def test_the_core_compiles_without_a_warning(package: Path, compiler: str, standard: str) -> None:
+    flags = [f"-std={standard}", *WARNINGS, "-fsyntax-only", "-I", package / "include"]
+    compiled([compiler, *flags, package / "src" / "control_core.cpp"])
+
+
+@pytest.mark.parametrize("robot", ["ur10", "panda with its hand", "hostile names"])
+def test_cores_of_other_robots_answer_as_the_python_loop_does(robot: str, tmp_path: Path) -> None:
+    """With the last compiler that there is."""
+    urdf, tip = {
+        "ur10": (ROBOTS / "ur_description/urdf/ur10_robot.urdf", None),
+        "panda with its hand": (ROBOTS / "panda_description/urdf/panda.urdf", "panda_hand"),
+        "hostile names": (hostile_urdf(tmp_path), None),
+    }[robot]
+    package = written(urdf, tip, "robot_dynamics", tmp_path)
+    module = write_module(derive(serial_chain(load_robot(urdf), tip)), "robot_dynamics", tmp_path / "module")
+    other = load_model(module[0])
+    recording = record_loop(other, 3_000, seed=5)
+    program = compile_replay(package, tmp_path / "replay", CPP_COMPILERS[-1])
+    answered, printed = answers(program, recording, len(other.joints))
+    assert_same(recording, answered, len(other.joints))
+    assert "in the cycles: 0\n" in printed

@@ -1,0 +1,19 @@
+// What a package says of each robot_description: the test's, not the package's.
+//
+//     check_description URDF_FILE...
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+
+#include CHECK_HEADER
+
+int main(int count, char ** arguments)
+{
+  for (int i = 1; i < count; ++i) {
+    std::ifstream file(arguments[i]);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    std::cout << ROBOT::difference_from(text) << std::endl;
+  }
+}
