@@ -7,8 +7,10 @@ these alone may be replaced by the next run.
 import errno
 import json
 import os
+import shutil
 import stat
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from kane_dynamics_ros.errors import KaneDynamicsError
@@ -101,6 +103,36 @@ def claim_files(folder: Path, names: Collection[str], command: str) -> None:
     """
     refuse_foreign(folder, names, command)
     list_files(folder, written_files(folder, command).union(names), command)
+
+
+@contextmanager
+def whole_results(folder: Path, names: Collection[str], command: str) -> Iterator[Path]:
+    """A folder to write results to, which take the place of an earlier run's when all of them are whole.
+
+    ``names``: the files and folders that the command may write, of which none is another's
+    (``refuse_foreign``). Where anything fails, what was there stays. Raises ``OutputFileError``.
+    """
+    part, made = folder / f".{command}.{os.getpid()}.part", not folder.exists()
+    try:
+        part.mkdir(parents=True)
+        yield part
+        files = [path.relative_to(part).as_posix() for path in part.rglob("*") if path.is_file()]
+        list_files(folder, written_files(folder, command).union(names, files), command)
+        for path in (folder / name for name in names):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        for path in part.iterdir():
+            path.replace(folder / path.name)
+        list_files(folder, files, command)
+    except (OSError, OutputFileError) as error:
+        reason = error if isinstance(error, OSError) else error.__cause__
+        raise not_written(folder, reason if isinstance(reason, OSError) else OSError(str(error))) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+        if made and folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
 
 
 def refuse_foreign(folder: Path, names: Collection[str], command: str) -> None:

@@ -21,8 +21,7 @@ from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.playback import playback_of_bag
 from kane_dynamics_ros.runtime import DynamicsModel, initial_positions
 from kane_dynamics_ros.text import named
-from kane_dynamics_ros.viewing.page import Curve, Playback, moving, page
-from kane_dynamics_ros.viewing.shown_robot import ViewOptions, robot_from_file
+from kane_dynamics_ros.viewing.page import Curve, Playback, ViewOptions, moving, page, robot_from_file
 
 STEP = 0.01  # [s] between two samples of a trajectory
 # joints that the trajectory does not name, say a gripper's, stay where they are
@@ -98,23 +97,10 @@ def playback_of_trajectory(
     times, q, qd, qdd = sampled(model, request)
     shown = moving(times, q)
     times, q, qd, qdd = times[shown], q[shown], qd[shown], qdd[shown]
-    playback = Playback(
-        title=f"{chain.robot}: {trajectory.name}",
-        urdf=robot.urdf,
-        meshes=robot.meshes.by_name,
-        joints=chain.coordinates,
-        tip=chain.tip,
-        times=times - times[0],
-        motion_label="trajectory",
-        position=q.T,
-        reference=None,
-        quantities=(
-            robot.effort(Curve("inverse dynamics", "motion", model.inverse_dynamics(q, qd, qdd).T)),
-            robot.position("position", Curve("trajectory", "motion", q.T)),
-        ),
-        held=robot.held,
-        note=robot.meshes.note,
-    )
+    torques = Curve("inverse dynamics", "motion", model.inverse_dynamics(q, qd, qdd).T)
+    position = robot.position("position", Curve("trajectory", "motion", q.T))
+    quantities = robot.effort("torque", torques), position
+    playback = robot.playback(trajectory.name, times - times[0], "trajectory", q.T, quantities)
     ends = (q.min(axis=0), q.max(axis=0))
     far = dict.fromkeys(phrase for end in ends for phrase in far_outside(end, model.joints))
     warnings = [f"{phrase} [rad or m]: degrees written for radians?" for phrase in far]

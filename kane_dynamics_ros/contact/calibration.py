@@ -91,8 +91,7 @@ def observed(states: JointStates, settings: ObserverSettings) -> tuple[Observed,
 def _samples(states: JointStates) -> Iterator[tuple[float, Array, Array, Array]]:
     """Time [s], position, velocity and effort of every complete state; passes follow each other."""
     shift = 0.0
-    for part in passes(states):
-        found = part.states
+    for found in passes(states):
         has_velocity = np.isfinite(found.velocity).all(axis=1).mean() > VELOCITY_SHARE
         complete = np.isfinite(found.position).all(axis=1) & np.isfinite(found.effort).all(axis=1)
         if has_velocity:

@@ -1,14 +1,11 @@
 """The contacts of a recording: when, how strong, in which joints."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.contact.extremes import Tail, fit_tail
-from kane_dynamics_ros.contact.residual import Residual, clusters, external_efforts
+from kane_dynamics_ros.contact.residual import Mask, Residual, clusters, external_efforts
 from kane_dynamics_ros.control.observer import TipWrench, root_jacobian, tip_wrench
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
@@ -90,40 +87,26 @@ def _judged(residual: Residual, model: DynamicsModel, rate: float, outliers: flo
     hours = len(peaks) * gap / residual.rate / 3600.0
     tail = fit_tail(peaks, hours, share=TAIL_SHARE, outliers=outliers)
     threshold = tail.threshold(rate)
-    spans = _spans(residual, ratio, threshold)
-    found = tuple(_contact(residual, model, start, stop, threshold) for start, stop in spans)
-    return Contacts(found, threshold, rate, tail)
+    # from where the ratio is half of the threshold, if it exceeds the threshold; short pauses are bridged
+    spans: list[tuple[int, int]] = []
+    edges = np.flatnonzero(np.diff(ratio > END_SHARE * threshold, prepend=False, append=False))
+    for start, stop in edges.reshape(-1, 2).tolist():
+        if ratio[start:stop].max() <= threshold:
+            continue
+        if spans and residual.time[start] - residual.time[spans[-1][1] - 1] < MERGED:
+            start = spans.pop()[0]
+        spans.append((start, stop))
+    least = max(1, round(SHORTEST * residual.rate))
+    found = [_contact(residual, model, *span, threshold) for span in spans if span[1] - span[0] >= least]
+    return Contacts(tuple(found), threshold, rate, tail)
 
 
-def _touched(residual: Residual, contacts: Contacts) -> NDArray[np.bool_]:
+def _touched(residual: Residual, contacts: Contacts) -> Mask:
     """The samples (N,) of contacts, with what the low-pass spreads around them."""
     mask = np.zeros(len(residual.time), bool)
     for each in contacts.found:
         mask |= (residual.time > each.start - AROUND) & (residual.time < each.end + AROUND)
     return mask
-
-
-def _spans(residual: Residual, ratio: Array, threshold: float) -> Iterator[tuple[int, int]]:
-    """Start and stop index of each contact: short pauses are bridged, runs that are too short left out."""
-    runs = [
-        (start, stop)
-        for start, stop in _runs(ratio > END_SHARE * threshold)
-        if ratio[start:stop].max() > threshold
-    ]
-    merged: list[tuple[int, int]] = []
-    for start, stop in runs:
-        if merged and residual.time[start] - residual.time[merged[-1][1] - 1] < MERGED:
-            merged[-1] = (merged[-1][0], stop)
-        else:
-            merged.append((start, stop))
-    least = max(1, round(SHORTEST * residual.rate))
-    yield from (run for run in merged if run[1] - run[0] >= least)
-
-
-def _runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Start and stop of each run of True."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(int)))
-    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def _contact(residual: Residual, model: DynamicsModel, start: int, stop: int, threshold: float) -> Contact:

@@ -20,7 +20,6 @@ from kane_dynamics_ros.text import counted, json_text
 FORMAT = 2  # of the JSON; rises when a field changes its name or meaning
 SHOWN = 4000  # samples in a figure
 LABEL = 24  # characters of a joint's name in a figure
-AXES = ("x", "y", "z")
 NOISY = 4.0  # times the noise that is usual for the arm, of which is warned
 
 
@@ -41,24 +40,28 @@ class Bound(NamedTuple):
     origin: str
     noisy: str  # a warning, or ""
 
+    @property
+    def range(self) -> str:
+        """The threshold, from its least to its greatest value over the motion."""
+        changes = self.greatest > 1.05 * self.least
+        return f"{self.least:.3g} to {self.greatest:.3g}" if changes else f"{self.least:.3g}"
+
 
 def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list[Bound]:
-    """The threshold in force for each joint, from its least to its greatest value over the motion."""
-    free = residual.free
+    """The threshold in force for each joint."""
     raw, left = (
-        np.sqrt(np.mean(np.square(values[free]), axis=0))
+        np.sqrt(np.mean(np.square(values[residual.free]), axis=0))
         for values in (residual.uncorrected, residual.external)
     )
     share = FLOOR * left / residual.floor  # of the effort limit, or the largest effort
     usual = float(np.median(share))
     found = []
     for j, joint in enumerate(model.joints):
-        noise = contacts.threshold * residual.spread[:, j]
-        floor = float(residual.floor[j])
-        unknown = joint.effort is None
-        limit = "largest effort" if unknown else f"effort limit of {joint.effort:g} {unit(model, j)}"
+        noise, floor = contacts.threshold * residual.spread[:, j], float(residual.floor[j])
         origin = f"{contacts.threshold:.3g} times its usual residual"
         if (noise < floor).any():
+            limited = joint.effort is not None
+            limit = f"effort limit of {joint.effort:g} {unit(model, j)}" if limited else "largest effort"
             least = f"{100 * FLOOR:g} % of its {limit}"
             origin = least if (noise < floor).all() else f"{origin}, at least {least}"
         warning = ""
@@ -70,14 +73,14 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
             )
         found.append(
             Bound(
-                joint.name,
-                unit(model, j),
-                float(raw[j]),
-                float(left[j]),
-                max(floor, float(noise.min())),
-                max(floor, float(noise.max())),
-                origin,
-                warning,
+                joint=joint.name,
+                unit=unit(model, j),
+                raw=float(raw[j]),
+                left=float(left[j]),
+                least=max(floor, float(noise.min())),
+                greatest=max(floor, float(noise.max())),
+                origin=origin,
+                noisy=warning,
             )
         )
     return found
@@ -92,40 +95,33 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
     ]
     for each in bounds(residual, contacts, model):
         lines.append(
-            f"  joint {each.joint!r}: contact above {_range(each.least, each.greatest)} {each.unit} "
+            f"  joint {each.joint!r}: contact above {each.range} {each.unit} "
             f"({each.origin}); unexplained {each.raw:.3g} {each.unit} RMS with the model as it is, "
             f"{each.left:.3g} after its errors were fitted"
         )
         if each.noisy:
             lines.append(f"  warning: joint {each.joint!r}: {each.noisy}")
     for number, contact in enumerate(contacts.found, 1):
-        lines += ["", *_lines(number, contact, model)]
+        efforts = []
+        for name in contact.joints:
+            j = model.joint_names.index(name)
+            efforts.append(f"{name!r} {contact.efforts[j]:+.3g} {unit(model, j)} ({contact.ratios[j]:.1f} x)")
+        lines += [
+            "",
+            f"contact {number}: {contact.start:.3f} s to {contact.end:.3f} s, "
+            f"strongest at {contact.peak:.3f} s",
+            f"  joints: {', '.join(efforts)}",
+            f"  as a force at {model.tip!r}, if that is where it acts: {contact.force:.3g} N "
+            f"({force_text(contact)}; tip axes)",
+        ]
     return lines
-
-
-def _range(low: float, high: float) -> str:
-    return f"{low:.3g}" if high < 1.05 * low else f"{low:.3g} to {high:.3g}"
-
-
-def _lines(number: int, contact: Contact, model: DynamicsModel) -> list[str]:
-    efforts = [
-        f"{name!r} {contact.efforts[j]:+.3g} {unit(model, j)} ({contact.ratios[j]:.1f} x)"
-        for name in contact.joints
-        for j in (model.joint_names.index(name),)
-    ]
-    return [
-        f"contact {number}: {contact.start:.3f} s to {contact.end:.3f} s, strongest at {contact.peak:.3f} s",
-        f"  joints: {', '.join(efforts)}",
-        f"  as a force at {model.tip!r}, if that is where it acts: {contact.force:.3g} N "
-        f"({force_text(contact)}; tip axes)",
-    ]
 
 
 def force_text(contact: Contact) -> str:
     """The force at the tip that would explain a contact, by axis."""
     return ", ".join(
         f"{axis} {value:+.3g}" if known else f"{axis} not determined in this posture"
-        for axis, value, known in zip(AXES, contact.wrench.value, contact.wrench.determined, strict=False)
+        for axis, value, known in zip("xyz", contact.wrench.value, contact.wrench.determined, strict=False)
     )
 
 
@@ -207,7 +203,7 @@ def write_report(
         contacts=contacts,
         rate=counted(contacts.rate, "false alarm"),
         joints=joints,
-        units=dict(zip(model.joint_names, (each.unit for each in joints), strict=True)),
+        units={each.joint: each.unit for each in joints},
         force_text=force_text,
         figure=Markup(contacts_figure(residual, contacts, model)),
     )
@@ -217,33 +213,26 @@ def write_report(
 def contacts_figure(residual: Residual, contacts: Contacts, model: DynamicsModel) -> str:
     """SVG: each joint's external effort within its threshold, the contacts shaded."""
     n = len(model.joint_names)
-    figure = Figure(figsize=(11, 1.9 * n + 0.6))
-    inch = 1.0 / (1.9 * n + 0.6)
-    figure.subplots_adjust(left=0.11, right=0.99, bottom=0.5 * inch, top=1.0 - 0.35 * inch, hspace=0.3)
-    every = max(1, len(residual.time) // SHOWN)
-    time = residual.time[::every]
+    height = 1.9 * n + 0.6  # [in]
+    figure = Figure(figsize=(11, height))
+    figure.subplots_adjust(left=0.11, right=0.99, bottom=0.5 / height, top=1.0 - 0.35 / height, hspace=0.3)
+    every = slice(None, None, max(1, len(residual.time) // SHOWN))
+    time = residual.time[every]
     for j, name in enumerate(model.joint_names):
         axes = figure.add_subplot(n, 1, j + 1)
-        bound = np.maximum(contacts.threshold * residual.spread[::every, j], residual.floor[j])
+        bound = np.maximum(contacts.threshold * residual.spread[every, j], residual.floor[j])
         axes.fill_between(time, -bound, bound, color="#c9d6e2", label="threshold", linewidth=0)
-        axes.plot(
-            time, residual.external[::every, j], color="#c0392b", linewidth=0.9, label="external effort"
-        )
+        axes.plot(time, residual.external[every, j], color="#c0392b", linewidth=0.9, label="external effort")
         for contact in contacts.found:
             label = "contact" if contact is contacts.found[0] else None
             axes.axvspan(contact.start, contact.end, color="#f4d03f", alpha=0.4, label=label)
-        axes.set_ylabel(f"{shown(name)}\n[{unit(model, j)}]", parse_math=False, fontsize="small")
+        shown = name if len(name) <= LABEL else f"{name[: LABEL - 3]}..."
+        axes.set_ylabel(f"{shown}\n[{unit(model, j)}]", parse_math=False, fontsize="small")
         axes.margins(x=0)
         axes.grid(alpha=0.25)
-        if j == n - 1:
-            axes.set_xlabel("time since the first stamp [s]")
+    axes.set_xlabel("time since the first stamp [s]")
     # above the axes, where it covers no data
     figure.axes[0].legend(
         loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize="small", ncols=3, frameon=False
     )
     return svg(figure)
-
-
-def shown(name: str) -> str:
-    """A joint's name, cut to what fits beside its axes."""
-    return name if len(name) <= LABEL else f"{name[: LABEL - 3]}..."

@@ -131,57 +131,37 @@ def _explained(
 ) -> Array:
     """The part of ``missing`` (N, n) that errors of the model explain, as the samples ``free`` (N,) tell."""
     size = np.sqrt(np.mean(np.square(missing + predicted), axis=0)) + np.finfo(float).tiny
-    scales = _Scales(size, _largest(qd), _largest(qdd), _of_bodies(model))
+    fastest, hardest = largest(qd), largest(qdd)
+    # m, m l and m l^2 of each body, l its radius of gyration about the link frame's origin
+    bodies = model.inertial_parameters.reshape(-1, 10)
+    mass = np.maximum(bodies[:, 0], 0.1)
+    turning = np.maximum(bodies[:, 4] + bodies[:, 7] + bodies[:, 9], 0.0)
+    lever = np.maximum(np.sqrt(turning / 2.0 / mass), 0.05)
+    inertial = np.stack([mass, *(mass * lever,) * 3, *(mass * lever**2,) * 6], axis=1).ravel()
+
+    def features(part: slice | NDArray[np.intp]) -> Array:
+        """(samples, n, P): the effort of each unknown at its nominal size."""
+        speed = qd[part]
+        of_joints = [
+            np.broadcast_to(size, speed.shape),
+            size * speed / fastest,
+            size * qdd[part] / hardest,
+            *(size * np.tanh(speed / saturated) for saturated in SPEEDS),
+            np.abs(predicted[part]) * np.tanh(speed / SPEEDS[1]),
+        ]
+        own = [each[:, :, None] * np.eye(q.shape[1]) for each in of_joints]
+        return np.concatenate([model.regressor(q[part], speed, qdd[part]) * inertial, *own], axis=2)
+
     step = max(1, int(free.sum()) // MOST_FITTED)
     fitted = np.flatnonzero(free)[::step]
-    features = _features(model, scales, q[fitted], qd[fitted], qdd[fitted], predicted[fitted])
-    coefficients = robust_fit(features, missing[fitted], CORRELATED / PRIOR**2 / step)
-    parts = []
-    for start in range(0, len(q), AT_ONCE):
-        some = slice(start, start + AT_ONCE)
-        parts.append(_features(model, scales, q[some], qd[some], qdd[some], predicted[some]) @ coefficients)
-    return np.concatenate(parts)
+    coefficients = robust_fit(features(fitted), missing[fitted], CORRELATED / PRIOR**2 / step)
+    pieces = [slice(start, start + AT_ONCE) for start in range(0, len(q), AT_ONCE)]
+    return np.concatenate([features(piece) @ coefficients for piece in pieces])
 
 
-@dataclass(frozen=True)
-class _Scales:
-    """Nominal sizes: efforts, speeds, accelerations (n,), and inertial parameters (10 bodies,)."""
-
-    effort: Array
-    speed: Array
-    acceleration: Array
-    inertial: Array
-
-
-def _largest(values: Array) -> Array:
-    largest: Array = np.maximum(np.abs(values).max(axis=0), 1e-6)
-    return largest
-
-
-def _of_bodies(model: DynamicsModel) -> Array:
-    """m, m l and m l^2 of each body, l its radius of gyration about the link frame's origin."""
-    sizes = []
-    for body in model.inertial_parameters.reshape(-1, 10):
-        mass = max(body[0], 0.1)
-        lever = max(np.sqrt(max(body[4] + body[7] + body[9], 0.0) / 2.0 / mass), 0.05)
-        sizes += [mass, *(mass * lever,) * 3, *(mass * lever**2,) * 6]
-    return np.array(sizes)
-
-
-def _features(
-    model: DynamicsModel, scales: _Scales, q: Array, qd: Array, qdd: Array, predicted: Array
-) -> Array:
-    """(N, n, P): the effort of each unknown at its nominal size."""
-    n = q.shape[1]
-    of_joints = [
-        np.broadcast_to(scales.effort, q.shape),
-        scales.effort * qd / scales.speed,
-        scales.effort * qdd / scales.acceleration,
-        *(scales.effort * np.tanh(qd / speed) for speed in SPEEDS),
-        np.abs(predicted) * np.tanh(qd / SPEEDS[1]),
-    ]
-    own = [each[:, :, None] * np.eye(n) for each in of_joints]
-    return np.concatenate([model.regressor(q, qd, qdd) * scales.inertial, *own], axis=2)
+def largest(values: Array) -> Array:
+    """The largest magnitude of each column (n,), that may be divided by."""
+    return np.asarray(np.maximum(np.abs(values).max(axis=0), 1e-6))
 
 
 def robust_fit(features: Array, wanted: Array, stiffness: float) -> Array:
@@ -222,7 +202,7 @@ def spread(external: Array, qd: Array, qdd: Array, free: Mask, share: float) -> 
     Fitted to the samples ``free`` (N,).
     """
     parts = [np.ones_like(qd), *(1.0 - np.abs(np.tanh(qd / speed)) for speed in SPEEDS)]
-    parts += [np.abs(qd) / _largest(qd), np.abs(qdd) / _largest(qdd)]
+    parts += [np.abs(qd) / largest(qd), np.abs(qdd) / largest(qdd)]
     features = np.stack(parts, axis=2)
     columns = [
         features[:, j] @ quantile_fit(features[free, j], np.abs(external[free, j]), share)

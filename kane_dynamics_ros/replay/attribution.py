@@ -21,7 +21,7 @@ out before, for they hide what the bodies do; and each joint counts in units of 
 that a wrist that does not fit weighs as much as a shoulder.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,7 +33,6 @@ from kane_dynamics_ros.replay.correlation import bartlett, memory
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, Vector
 
-Indices = NDArray[np.intp]
 RIGID = ("inertia", "coriolis", "gravity")
 SMALLEST_SHARE = 0.05  # of the residual's power that a term must explain, or else ``SMALLEST_REST``
 SMALLEST_REST = 0.5  # of the power that the terms before it leave
@@ -98,19 +97,14 @@ def attribute_joint(
     }
     if common is None:
         return attribute(residual, {**rigid, **other}, measured_rms, independent)
-    found = [
-        *_of_part(common, residual, attribute(common, rigid, measured_rms, independent, bounded=False)),
-        *_of_part(
-            residual - common, residual, attribute(residual - common, other, measured_rms, independent)
-        ),
-    ]
+    found = []
+    for part, terms, bounded in ((common, rigid, False), (residual - common, other, True)):
+        weight = float(np.mean(part**2) / np.mean(residual**2))
+        found += [
+            replace(one, share=min(1.0, weight * one.share))
+            for one in attribute(part, terms, measured_rms, independent, bounded=bounded)
+        ]
     return sorted(found, key=lambda one: -one.effort)
-
-
-def _of_part(part: Array, residual: Array, attributions: list[Attribution]) -> list[Attribution]:
-    """Shares of a part of the residual as shares of the whole."""
-    weight = float(np.mean(part**2) / np.mean(residual**2))
-    return [replace(one, share=min(1.0, weight * one.share)) for one in attributions]
 
 
 def attribute(
@@ -126,158 +120,116 @@ def attribute(
     (a low-passed signal has fewer than samples); bounded: whether the size of a term must be one that an arm
     can have, as it must unless a cause is known.
     """
-    problem = _Problem.of(residual, contributions, max(1, round(len(residual) / max(independent, 1.0))))
+    problem = _Problem(residual, contributions, max(1, round(len(residual) / max(independent, 1.0))))
     refused: set[int] = set()
     while True:
-        chosen, found = _selected(problem, measured_rms, refused)
-        values, errors = problem.solved(chosen)
-        attributions = [
-            Attribution(
-                problem.names[i], value / problem.rms[i], error / problem.rms[i], abs(value), share, alike
-            )
-            for i, value, error, (share, alike) in zip(
-                chosen, values.tolist(), errors.tolist(), found, strict=True
-            )
-        ]
-        impossible = {
-            i for i, one in zip(chosen, attributions, strict=True) if bounded and not _possible(one)
+        selected = _selected(problem, measured_rms, refused)
+        values, errors = problem.solved(list(selected))
+        found = {
+            i: Attribution(problem.names[i], value / problem.rms[i], error / problem.rms[i], abs(value), *how)
+            for (i, how), value, error in zip(selected.items(), values.tolist(), errors.tolist(), strict=True)
         }
+        impossible = {i for i, one in found.items() if bounded and not _possible(one)}
         if not impossible:
-            return sorted(attributions, key=lambda one: -one.effort)
+            return sorted(found.values(), key=lambda one: -one.effort)
         refused |= impossible  # the others must explain the residual without it
 
 
 def _possible(one: Attribution) -> bool:
     """Whether an arm can differ so much from its model; noise may take a coefficient beyond a bound."""
-    if one.term not in RIGID:
-        return True
     noise = NOISE * one.error
     possible = -MOST_TOO_LARGE - noise <= one.coefficient <= MOST_TOO_SMALL + noise
-    return possible or abs(one.coefficient + 2.0) < REVERSED
+    return one.term not in RIGID or possible or abs(one.coefficient + 2.0) < REVERSED
 
 
 def _selected(
     problem: "_Problem", measured_rms: float, refused: set[int]
-) -> tuple[list[int], list[tuple[float, tuple[str, ...]]]]:
-    """Columns one after another, with the share that each adds and the columns that do as well."""
-    chosen: list[int] = []
-    found: list[tuple[float, tuple[str, ...]]] = []
+) -> dict[int, tuple[float, tuple[str, ...]]]:
+    """Columns one after another, each with the share that it adds and the columns that do as well."""
+    found: dict[int, tuple[float, tuple[str, ...]]] = {}
     out = set(refused)
-    while rest := [i for i in range(len(problem.names)) if i not in out and i not in chosen]:
-        before = problem.explained(chosen)
-        gains = {i: problem.explained([*chosen, i]) - before for i in rest}
+    while rest := [i for i in range(len(problem.names)) if i not in out and i not in found]:
+        before = problem.explained(list(found))
+        gains = {i: problem.explained([*found, i]) - before for i in rest}
         best = max(gains, key=lambda i: gains[i])
         if not gains[best] > min(SMALLEST_SHARE, SMALLEST_REST * (1 - before)):
             break
-        twins = [i for i in rest if i != best and abs(problem.gram[i, best]) > ALIKE]
-        alike = tuple(problem.names[i] for i in twins if gains[i] > AS_GOOD * gains[best])
+        twins = [i for i in rest if i != best and abs(problem.products[i, best]) > ALIKE]
+        values, errors = problem.solved([*found, best])
+        least = max(SMALLEST_EFFORT * measured_rms, STANDARD_ERRORS * errors[-1])
         if (
             problem.imitated(best, twins) > IMITATED
-            or not problem.stands_out([*chosen, best], measured_rms)
-            or not problem.holds(chosen, best)
+            or not abs(values[-1]) > least
+            or not problem.holds(list(found), best)
         ):
             out.add(best)
             continue
-        chosen.append(best)
-        found.append((gains[best], alike))
-    return chosen, found
+        alike = tuple(problem.names[i] for i in twins if gains[i] > AS_GOOD * gains[best])
+        found[best] = gains[best], alike
+    return found
 
 
-@dataclass(frozen=True)
 class _Problem:
-    """The least-squares problem with columns scaled to an RMS of 1, whole and in parts of the recording."""
+    """The least-squares problem with columns (N, k) scaled to an RMS of 1, whole and in parts of the time.
 
-    names: tuple[str, ...]
-    rms: tuple[float, ...]  # of each column before scaling
-    columns: Array  # (N, k)
-    residual: Array  # (N,)
-    parts: Array  # (folds, k + 1, k + 1): mean products of columns and residual, each over N
-    least_memory: int  # samples that a filter makes alike
+    ``products`` (k + 1, k + 1) are the mean products of columns and residual (the last), of which ``parts``
+    (folds, k + 1, k + 1) are the shares; ``least_memory``: samples that a filter makes alike.
+    """
 
-    @classmethod
-    def of(cls, residual: Array, contributions: Mapping[str, Array], least_memory: int) -> "_Problem":
+    def __init__(self, residual: Array, contributions: Mapping[str, Array], least_memory: int) -> None:
         rms = {name: float(np.sqrt(np.mean(column**2))) for name, column in contributions.items()}
-        names = tuple(name for name in contributions if rms[name] > 0)
-        columns = np.stack([contributions[name] / rms[name] for name in names], axis=1)
-        both = np.column_stack([columns, residual])
-        parts = [part.T @ part / len(residual) for part in np.array_split(both, FOLDS)]
-        return cls(
-            names, tuple(rms[name] for name in names), columns, residual, np.stack(parts), least_memory
-        )
+        self.names = tuple(name for name in contributions if rms[name] > 0)
+        self.rms = tuple(rms[name] for name in self.names)  # before scaling
+        self.columns = np.stack([contributions[name] / rms[name] for name in self.names], axis=1)
+        self.residual = residual
+        self.least_memory = least_memory
+        both = np.column_stack([self.columns, residual])
+        self.parts = np.stack([part.T @ part / len(both) for part in np.array_split(both, FOLDS)])
+        self.products = self.parts.sum(axis=0)
 
-    @property
-    def gram(self) -> Array:
-        """Mean products of the columns, (k, k)."""
-        return np.asarray(self.parts.sum(axis=0)[:-1, :-1])
-
-    @property
-    def towards(self) -> Array:
-        """Mean products of the columns with the residual, (k,)."""
-        return np.asarray(self.parts.sum(axis=0)[:-1, -1])
-
-    @property
-    def power(self) -> float:
-        """Mean square of the residual."""
-        return float(self.parts.sum(axis=0)[-1, -1])
-
-    def explained(self, chosen: list[int]) -> float:
+    def explained(self, chosen: Sequence[int]) -> float:
         """The part of the residual's power that some columns explain together, 0 to 1."""
-        if not chosen or not self.power:
-            return 0.0
-        return float(_fitted(self.parts.sum(axis=0), chosen) @ self.towards[chosen] / self.power)
+        power = float(self.products[-1, -1])
+        return float(_fitted(self.products, chosen) @ self.products[chosen, -1] / power) if power else 0.0
 
-    def imitated(self, column: int, twins: list[int]) -> float:
+    def imitated(self, column: int, twins: Sequence[int]) -> float:
         """The part of a column's power that all others make up together, its twins apart, 0 to 1."""
         others = [i for i in range(len(self.names)) if i != column and i not in twins]
-        if not others:
-            return 0.0
-        values = np.linalg.lstsq(self.gram[np.ix_(others, others)], self.gram[others, column], rcond=1e-9)[0]
-        return float(values @ self.gram[others, column])
+        gram, towards = self.products[np.ix_(others, others)], self.products[others, column]
+        return float(np.linalg.lstsq(gram, towards, rcond=1e-9)[0] @ towards) if others else 0.0
 
-    def solved(self, chosen: list[int]) -> tuple[Array, Array]:
+    def solved(self, chosen: Sequence[int]) -> tuple[Array, Array]:
         """Coefficients of the scaled columns, and their standard errors.
 
         For residuals that follow each other.
         """
         if not chosen:
             return np.zeros(0), np.zeros(0)
-        values = _fitted(self.parts.sum(axis=0), chosen)
+        values = _fitted(self.products, chosen)
         columns = self.columns[:, chosen]
         left = self.residual - columns @ values
-        inverse = np.linalg.pinv(self.gram[np.ix_(chosen, chosen)], rcond=1e-9) / len(left)
+        inverse = np.linalg.pinv(self.products[np.ix_(chosen, chosen)], rcond=1e-9) / len(left)
         scores = bartlett(columns * left[:, None], memory(left, self.least_memory))
         return values, np.sqrt(np.maximum(np.diag(inverse @ scores @ inverse), 0.0))
 
-    def stands_out(self, chosen: list[int], measured_rms: float) -> bool:
-        """Whether the last of the chosen columns weighs enough, and surely enough."""
-        values, errors = self.solved(chosen)
-        value, error = abs(float(values[-1])), float(errors[-1])
-        return value > SMALLEST_EFFORT * measured_rms and value > STANDARD_ERRORS * error
-
-    def holds(self, chosen: list[int], column: int) -> bool:
+    def holds(self, chosen: Sequence[int], column: int) -> bool:
         """Whether a column, fitted to the rest beside the chosen ones, improves what is left out."""
-        whole = self.parts.sum(axis=0)
-        gains = []
-        for part in self.parts:
-            rest = whole - part
-            gains.append(_left(part, chosen, rest) - _left(part, [*chosen, column], rest))
-        spread = float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
-        return float(np.mean(gains)) > HOLDS * spread
+
+        def left(part: Array, fitted: Sequence[int]) -> float:
+            x = np.append(np.zeros(len(part) - 1), 1.0)
+            x[fitted] = -_fitted(self.products - part, fitted)
+            return float(x @ part @ x)
+
+        gains = [left(part, chosen) - left(part, [*chosen, column]) for part in self.parts]
+        return float(np.mean(gains)) > HOLDS * float(np.std(gains, ddof=1) / np.sqrt(len(gains)))
 
 
-def _fitted(products: Array, chosen: list[int]) -> Array:
+def _fitted(products: Array, chosen: Sequence[int]) -> Array:
     """Coefficients of some columns from products of columns and residual."""
+    if not chosen:
+        return np.zeros(0)
     some = products[np.ix_(chosen, chosen)]
     return np.asarray(np.linalg.lstsq(some, products[chosen, -1], rcond=1e-9)[0], float)
-
-
-def _left(products: Array, chosen: list[int], fitted_to: Array) -> float:
-    """The power that a fit to other data leaves."""
-    x = np.zeros(len(products))
-    x[-1] = 1.0
-    if chosen:
-        x[chosen] = -_fitted(fitted_to, chosen)
-    return float(x @ products @ x)
 
 
 # The whole arm: efforts in another unit, a body at the tip, or one link's mass
@@ -300,11 +252,9 @@ def effort_scale(comparison: Comparison, judged: NDArray[np.bool_], smallest: fl
     factors = []
     for j in np.flatnonzero(judged):
         measured, predicted = comparison.measured[:, j], comparison.predicted[:, j]
-        columns = np.stack(
-            [predicted, comparison.speed[:, j], comparison.direction[:, j], np.ones_like(predicted)], axis=1
-        )
         if np.ptp(measured) <= smallest or np.ptp(predicted) <= smallest:
             continue
+        columns = np.stack([predicted, *_friction(comparison, int(j))], axis=1)
         unknowns, _ = _solved(columns, measured)
         left = np.var(measured - columns @ unknowns) / np.var(measured)
         k = float(unknowns[0])
@@ -339,39 +289,39 @@ def whole_arm_cause(
     model: DynamicsModel, motion: Motion, comparison: Comparison
 ) -> TipBody | LinkError | None:
     """The cause that explains the residuals of all joints best, if one explains nearly all of them."""
-    some = _columns_of_some(model, motion)
-    samples = some.shape[1]
-    stacked = _stacked(some, comparison, np.arange(samples))
-    if not len(stacked):
+    columns = _columns_of_causes(model, motion)  # 4 of the tip, 1 of each body
+    samples = np.arange(columns.shape[1])
+    stacked, residual = _stacked(columns, comparison, samples)
+    if not len(residual):
         return None  # no joint measures any effort
-    columns, residual = stacked[:, :-1], stacked[:, -1]
-    _, everything = _solved(columns, residual)
+    _, everything = _solved(stacked, residual)
     if everything * float(np.sqrt(np.mean(residual**2))) < SMALLEST_EFFORT:
         return None
-    tip = _tip_body(columns[:, :4], residual)
-    links = [_link_error(name, columns[:, 4 + k, None], residual) for k, name in enumerate(model.bodies)]
-    causes: list[TipBody | LinkError] = [one for one in links if 0 < one.factor < HEAVIEST_LINK]
+    causes: list[tuple[TipBody | LinkError, Sequence[int]]] = []
+    for k, link in enumerate(model.bodies):
+        excess, share = _solved(stacked[:, [4 + k]], residual)
+        if 0 < 1 + excess[0] < HEAVIEST_LINK:
+            causes.append((LinkError(link, 1 + float(excess[0]), share), [4 + k]))
+    moments, share = _solved(stacked[:, :4], residual)
+    mass = float(moments[0])
+    x, y, z = (moments[1:] / mass if mass else moments[1:]).tolist()
     lightest, heaviest = -model.inertial_parameters[-10], float(model.inertial_parameters[::10].sum())
-    if lightest < tip.mass < heaviest and float(np.linalg.norm(tip.com)) < FARTHEST_TIP:
-        causes.append(tip)
-    best = max(causes, key=lambda one: one.share - SIMPLER * isinstance(one, TipBody), default=None)
-    if best is None or best.share <= max(SMALLEST_CAUSE_SHARE, ALONE * everything):
+    if lightest < mass < heaviest and float(np.linalg.norm((x, y, z))) < FARTHEST_TIP:
+        causes.append((TipBody(mass, (x, y, z), share), range(4)))
+    if not causes:
         return None
-    chosen = slice(0, 4) if isinstance(best, TipBody) else slice(4 + model.bodies.index(best.link), None)
-    turns = np.arange(samples) * 2 * FOLDS // samples % 2  # an arm may rest in one half of the time
-    halves = np.flatnonzero(turns == 0), np.flatnonzero(turns == 1)
-    return best if _holds(some[chosen][: 4 if isinstance(best, TipBody) else 1], comparison, halves) else None
-
-
-def _holds(columns: Array, comparison: Comparison, halves: tuple[Indices, Indices]) -> bool:
-    """Whether a cause that is fitted to one half of the motion explains the other as well, both ways."""
-    for fitted, judged in (halves, halves[::-1]):
-        learnt, asked = (_stacked(columns[:, half], comparison, half) for half in (fitted, judged))
-        unknowns, _ = _solved(learnt[:, :-1], learnt[:, -1])
-        left = asked[:, -1] - asked[:, :-1] @ unknowns
-        if float(left @ left) > (1 - SMALLEST_CAUSE_SHARE) * float(asked[:, -1] @ asked[:, -1]):
-            return False
-    return True
+    best, used = max(causes, key=lambda one: one[0].share - SIMPLER * isinstance(one[0], TipBody))
+    if best.share <= max(SMALLEST_CAUSE_SHARE, ALONE * everything):
+        return None
+    # fitted to one half of the motion it must explain the other, both ways; an arm may rest in one half of it
+    turns = samples * 2 * FOLDS // len(samples) % 2
+    for half in (0, 1):
+        learnt = _stacked(columns[used][:, turns == half], comparison, samples[turns == half])
+        asked, wanted = _stacked(columns[used][:, turns != half], comparison, samples[turns != half])
+        left = wanted - asked @ _solved(*learnt)[0]
+        if float(left @ left) > (1 - SMALLEST_CAUSE_SHARE) * float(wanted @ wanted):
+            return None
+    return best
 
 
 def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkError) -> Array:
@@ -388,50 +338,38 @@ def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkErro
     return np.concatenate(parts)
 
 
-def _tip_body(columns: Array, residual: Array) -> TipBody:
-    """From the columns of mass and first moment."""
-    moments, share = _solved(columns, residual)
-    mass = float(moments[0])
-    x, y, z = (moments[1:] / mass if mass else moments[1:]).tolist()
-    return TipBody(mass, (x, y, z), share)
-
-
-def _link_error(link: str, column: Array, residual: Array) -> LinkError:
-    """From the effort that the link itself causes in the model."""
-    excess, share = _solved(column, residual)
-    return LinkError(link, 1 + float(excess[0]), share)
-
-
-def _solved(columns: Array, residual: Array) -> tuple[Array, float]:
-    """Least squares: the unknowns, and the share of the residual's power that they explain."""
+def _solved(columns: Array, wanted: Array) -> tuple[Array, float]:
+    """Least squares: the unknowns, and the share of the wanted values' power that they explain."""
     size = np.linalg.norm(columns, axis=0)
     size[size == 0] = 1.0  # such a column does nothing
-    unknowns = np.asarray(np.linalg.lstsq(columns / size, residual, rcond=RANK)[0] / size, float)
-    power = float(residual @ residual)
-    left = float(np.sum((residual - columns @ unknowns) ** 2))
+    unknowns = np.asarray(np.linalg.lstsq(columns / size, wanted, rcond=RANK)[0] / size, float)
+    power = float(wanted @ wanted)
+    left = float(np.sum((wanted - columns @ unknowns) ** 2))
     return unknowns, 1 - left / power if power else 0.0
 
 
-def _stacked(columns: Array, comparison: Comparison, part: Indices) -> Array:
-    """Columns (unknowns, N, n) and residual of the same part, without friction and offset.
+def _friction(comparison: Comparison, joint: int) -> tuple[Array, Array, Array]:
+    """What unit viscous and Coulomb friction and a unit offset add to a joint's effort, (N,) each."""
+    return comparison.speed[:, joint], comparison.direction[:, joint], np.ones(len(comparison.time))
 
-    Joint under joint.
 
-    Each joint counts in units of its measured effort.
+def _stacked(columns: Array, comparison: Comparison, part: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Columns (unknowns, N, n) and the residual of the same part, joint under joint: (n N, unknowns), (n N,).
+
+    Friction and offset are taken out, and each joint counts in units of its measured effort; a joint
+    without any is left out.
     """
-    samples = columns.shape[1]
     scale = np.sqrt(np.mean(comparison.measured**2, axis=0))
     joints = [np.empty((0, len(columns) + 1))]
     for j in np.flatnonzero(scale):
-        friction = np.stack(
-            [comparison.speed[part, j], comparison.direction[part, j], np.ones(samples)], axis=1
-        )
+        friction = np.stack(_friction(comparison, int(j)), axis=1)[part]
         both = np.column_stack([columns[:, :, j].T, comparison.residual[part, j]]) / scale[j]
         joints.append(both - friction @ np.linalg.lstsq(friction, both, rcond=None)[0])
-    return np.concatenate(joints)
+    whole = np.concatenate(joints)
+    return whole[:, :-1], whole[:, -1]
 
 
-def _columns_of_some(model: DynamicsModel, motion: Motion) -> Array:
+def _columns_of_causes(model: DynamicsModel, motion: Motion) -> Array:
     """The columns of all causes over the first ``SAMPLES`` samples, filtered: (4 + bodies, N, n)."""
     parts: list[Array] = []
     for interval in motion.intervals:
@@ -466,14 +404,9 @@ def _with_payload(model: DynamicsModel, mass: float, com: Vector = ZERO) -> Dyna
 def _body_columns(model: DynamicsModel, q: Array, qd: Array, qdd: Array) -> list[Array]:
     """What each body's mass and inertia contribute: its ten columns of the regressor times its parameters."""
     parameters = model.inertial_parameters.reshape(-1, 10)
-    pieces = [
-        np.einsum(
-            "tjbk,bk->btj",
-            model.regressor(q[i : i + PIECE], qd[i : i + PIECE], qdd[i : i + PIECE]).reshape(
-                -1, q.shape[1], *parameters.shape
-            ),
-            parameters,
-        )
-        for i in range(0, len(q), PIECE)
-    ]
+    pieces = []
+    for i in range(0, len(q), PIECE):
+        some = slice(i, i + PIECE)
+        regressor = model.regressor(q[some], qd[some], qdd[some]).reshape(-1, q.shape[1], *parameters.shape)
+        pieces.append(np.einsum("tjbk,bk->btj", regressor, parameters))
     return list(np.concatenate(pieces, axis=1))

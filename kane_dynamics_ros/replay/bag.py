@@ -19,7 +19,6 @@ from kane_dynamics_ros.replay.messages import Block, Topic, block_of
 from kane_dynamics_ros.replay.sqlite import SqliteFile, whole_pages
 
 SQLITE_MAGIC = b"SQLite format 3\x00"
-MAGICS = (MCAP_MAGIC, SQLITE_MAGIC, ZSTD_MAGIC)
 STORAGES = "MCAP and SQLite 3 files, each also under zstd"
 LARGEST_METADATA = 2**24  # [bytes] of metadata.yaml that are read
 TOGETHER = 2**26  # [bytes] of decompressed messages that make a block
@@ -74,10 +73,11 @@ def open_bag(path: Path) -> Iterator[Bag]:
         for i, source in enumerate(_sources(path)):
             file, copy = source, Path(folder) / f"{i}_{source.stem}"
             try:
-                if _starts_with(file, ZSTD_MAGIC):
+                if _head(file).startswith(ZSTD_MAGIC):
                     bag.damages.extend(unpack_file(source, copy))
                     file = copy
-                if _starts_with(file, SQLITE_MAGIC):
+                head = _head(file)
+                if head.startswith(SQLITE_MAGIC):
                     file = whole_pages(file, copy)
             except OSError as error:
                 raise BagError(
@@ -86,7 +86,15 @@ def open_bag(path: Path) -> Iterator[Bag]:
                     "no_room",
                     bag=source,
                 ) from error
-            bag.files.append(_opened(file, source))
+            if not head.startswith((MCAP_MAGIC, SQLITE_MAGIC)):
+                raise BagError(
+                    f"{source}: not a bag file: it starts with {head[:8].hex(' ') or 'nothing (0 bytes)'}; "
+                    f"allowed are {STORAGES}; record again, or give the bag's folder",
+                    "unknown_storage",
+                    bag=source,
+                )
+            storage = McapFile if head.startswith(MCAP_MAGIC) else SqliteFile
+            bag.files.append(storage(file, source))
         yield bag
 
 
@@ -108,12 +116,14 @@ def _sources(path: Path) -> list[Path]:
 
 def bag_files(folder: Path) -> list[Path]:
     """The files of a known storage in a folder, split files by their number: _2 before _10."""
-    found = [
-        file
-        for file in sorted(folder.iterdir())
-        if file.is_file() and any(_starts_with(file, magic) for magic in MAGICS)
-    ]
+    magics = MCAP_MAGIC, SQLITE_MAGIC, ZSTD_MAGIC
+    found = [file for file in sorted(folder.iterdir()) if file.is_file() and _head(file).startswith(magics)]
     return sorted(found, key=lambda file: [int(n) for n in re.findall(r"\d+", file.name)])
+
+
+def _head(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        return stream.read(len(SQLITE_MAGIC))
 
 
 def _names_in_metadata(file: Path) -> list[str]:
@@ -129,26 +139,6 @@ def _names_in_metadata(file: Path) -> list[str]:
         return list(dict.fromkeys(PurePath(name).name for name in names))
     except (OSError, yaml.YAMLError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return []
-
-
-def _starts_with(file: Path, magic: bytes) -> bool:
-    with file.open("rb") as stream:
-        return stream.read(len(magic)) == magic
-
-
-def _opened(file: Path, source: Path) -> McapFile | SqliteFile:
-    if _starts_with(file, MCAP_MAGIC):
-        return McapFile(file, source)
-    if _starts_with(file, SQLITE_MAGIC):
-        return SqliteFile(file, source)
-    with file.open("rb") as stream:
-        head = stream.read(8)
-    raise BagError(
-        f"{source}: not a bag file: it starts with {head.hex(' ') or 'nothing (0 bytes)'}; allowed are "
-        f"{STORAGES}; record again, or give the bag's folder",
-        "unknown_storage",
-        bag=source,
-    )
 
 
 def _inflated(block: Block, spoiled: Counter[str]) -> Iterator[Block]:
@@ -167,13 +157,12 @@ def _inflated(block: Block, spoiled: Counter[str]) -> Iterator[Block]:
     for i, time in enumerate(block.received.tolist()):
         message = block.message(i)
         try:
-            message = unpacked_message(message) if message.startswith(ZSTD_MAGIC) else message
+            messages.append(unpacked_message(message) if message.startswith(ZSTD_MAGIC) else message)
         except CompressionError:
             spoiled[block.topic] += 1
             continue
         received.append(time)
-        messages.append(message)
-        size += len(message)
+        size += len(messages[-1])
         if size > TOGETHER:
             yield block_of(block.topic, received, messages)
             received, messages, size = [], [], 0

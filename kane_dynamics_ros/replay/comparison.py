@@ -1,13 +1,14 @@
 """Measured effort beside the model's, term by term, through the same filter; and how well they fit."""
 
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.messages import Integers
-from kane_dynamics_ros.replay.motion import Interval, Motion, low_pass
+from kane_dynamics_ros.replay.motion import Motion, low_pass
 from kane_dynamics_ros.runtime import DynamicsModel
 
 MODEL_TERMS = ("inertia", "coriolis", "gravity", "friction")
@@ -80,43 +81,30 @@ class Comparison:
 
 def compare(model: DynamicsModel, motion: Motion) -> Comparison:
     """The model's efforts along a motion."""
-    parts = [_part(model, motion, interval) for interval in motion.intervals]
-    lengths = [len(part["time"]) for part in parts]
-    joined = {name: _joined([part.pop(name) for part in parts]) for name in list(parts[0])}
+    parts: dict[str, list[Any]] = defaultdict(list)
+    for interval in motion.intervals:
+        terms = model.terms(interval.q, interval.qd, interval.qdd)
+        unfiltered = dict(zip(MODEL_TERMS, terms, strict=True))
+        unfiltered["speed"] = interval.qd
+        unfiltered["direction"] = np.tanh(interval.qd / model.parameters.coulomb_velocity)
+        for name, values in unfiltered.items():
+            parts[name].append(smoothed(values, motion))
+        inner = slice(motion.edge, -motion.edge)
+        since = np.rint(np.arange(len(interval.time))[inner] * (1e9 / motion.rate)).astype(np.int64)
+        parts["stamps"].append(interval.stamp + since)
+        parts["time"].append(interval.time[inner])
+        parts["measured"].append(interval.effort[inner])
+    lengths = [len(time) for time in parts["time"]]
+    joined = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
+    by_term = {name: joined.pop(name) for name in MODEL_TERMS}
     return Comparison(
-        time=joined["time"],
-        stamps=np.concatenate([_stamps(motion, interval) for interval in motion.intervals]),
-        measured=joined["measured"],
-        predicted=sum((joined[name] for name in MODEL_TERMS), np.zeros(())),
-        terms={name: joined[name] for name in MODEL_TERMS},
-        speed=joined["speed"],
-        direction=joined["direction"],
+        predicted=sum(by_term.values(), np.zeros(())),
+        terms=by_term,
         joins=tuple(np.cumsum([0, *lengths[:-1]]).tolist()),
+        **joined,
     )
-
-
-def _joined(parts: list[Array]) -> Array:
-    """One after another; a lone part is not copied."""
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def smoothed(values: Array, motion: Motion) -> Array:
     """A signal of one interval through the common filter, without the ends that it distorts."""
     return low_pass(values, motion.rate, motion.cutoff)[motion.edge : -motion.edge]
-
-
-def _part(model: DynamicsModel, motion: Motion, interval: Interval) -> dict[str, Array]:
-    raw = dict(zip(MODEL_TERMS, model.terms(interval.q, interval.qd, interval.qdd), strict=True))
-    raw["speed"] = interval.qd
-    raw["direction"] = np.tanh(interval.qd / model.parameters.coulomb_velocity)
-    kept = slice(motion.edge, -motion.edge)
-    return {
-        "time": interval.time[kept],
-        "measured": interval.effort[kept],
-        **{name: smoothed(raw.pop(name), motion) for name in list(raw)},
-    }
-
-
-def _stamps(motion: Motion, interval: Interval) -> Integers:
-    samples = np.arange(len(interval.time))[motion.edge : -motion.edge]
-    return np.asarray(interval.stamp + np.rint(samples * (1e9 / motion.rate)).astype(np.int64))

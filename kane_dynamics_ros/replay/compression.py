@@ -62,18 +62,13 @@ def unpacked(compression: str, data: bytes, stated: int | None, largest: int = L
     return found
 
 
-def stated_size(head: bytes) -> int | None:
-    """The size that a zstd frame's header states [bytes]. Raises ``CompressionError``."""
-    try:
-        size = zstandard.get_frame_parameters(head).content_size
-    except zstandard.ZstdError as error:
-        raise CompressionError(str(error)) from error
-    return None if size == zstandard.CONTENTSIZE_UNKNOWN else size
-
-
 def unpacked_message(data: bytes) -> bytes:
     """A message that rosbag2 compressed on its own. Raises ``CompressionError``."""
-    stated = stated_size(data)
+    try:
+        size = zstandard.get_frame_parameters(data).content_size
+    except zstandard.ZstdError as error:
+        raise CompressionError(str(error)) from error
+    stated = None if size == zstandard.CONTENTSIZE_UNKNOWN else size
     found = unpacked("zstd", data, stated, LARGEST_MESSAGE)
     if stated is not None and len(found) != stated:
         raise CompressionError("it does not unpack to the size that it states")

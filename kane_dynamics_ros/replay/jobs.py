@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kane_dynamics_ros.description import DescriptionError, Robot, check_origin, load_robot, parse_robot
+from kane_dynamics_ros.description import DescriptionError, check_origin, load_robot, parse_robot
 from kane_dynamics_ros.errors import KaneDynamicsError, path_error
 from kane_dynamics_ros.replay.bag import bag_files
-from kane_dynamics_ros.replay.motion import EstimatedRecording, estimate_recording
+from kane_dynamics_ros.replay.motion import estimate_recording
 from kane_dynamics_ros.replay.recording import Renaming, check_units, read_recording
-from kane_dynamics_ros.replay.verdict import Analysis, Verdict, analyse
+from kane_dynamics_ros.replay.verdict import Verdict, analyse
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.this_python import safe_children
 
@@ -63,42 +63,28 @@ def run_job(job: Job, doing: Callable[[str], object] = lambda step: None) -> Job
         model = load_model(job.model)
         if job.urdf_friction:
             model = model.with_urdf_friction()
-        estimated, analysis = _judge(job, model, doing)
-        verdict = analysis.verdict
-        warnings = []
+        doing("reading the bag")
+        revolving = [joint.name for joint in model.joints if joint.kind != "prismatic"]
+        recording = read_recording(job.bag, model.joint_names, job.topic, job.rename, revolving=revolving)
+        check_units(job.bag, recording.topic, recording.states.position, model.joints)
+        doing("estimating accelerations")
+        estimated = estimate_recording(recording, job.cutoff)
+        del recording  # its samples must be gone before the model's efforts need their memory
+        note = robot_note(estimated.recording.description, job.urdf, model, job.xacro)
+        doing("comparing the efforts")
+        analysis = analyse(estimated, model)
+        verdict = replace(analysis.verdict, notes=(note, *analysis.verdict.notes))
+        warnings: list[str] = []
         if job.report is not None:
             doing("writing the report")
+            analysis = replace(analysis, verdict=verdict)
             warnings = write_report(estimated, analysis, model, job.report, job.urdf, job.xacro)
         return JobResult(job.bag, verdict, None, tuple(warnings))
     except KaneDynamicsError as error:
         return JobResult(job.bag, verdict, str(error))
     except OSError as error:
-        return JobResult(
-            job.bag, verdict, str(path_error(error) if error.filename else f"{job.bag}: {error}")
-        )
-
-
-def _judge(
-    job: Job, model: DynamicsModel, doing: Callable[[str], object]
-) -> tuple[EstimatedRecording, Analysis]:
-    doing("reading the bag")
-    recording = read_recording(
-        job.bag,
-        model.joint_names,
-        job.topic,
-        renamings=job.rename,
-        revolving=[joint.name for joint in model.joints if joint.kind != "prismatic"],
-    )
-    check_units(job.bag, recording.topic, recording.states.position, model.joints)
-    doing("estimating accelerations")
-    estimated = estimate_recording(recording, job.cutoff)
-    del recording  # its samples must be gone before the model's efforts need their memory
-    note = robot_note(estimated.description, job.urdf, model, job.xacro)
-    doing("comparing the efforts")
-    analysis = analyse(estimated, model)
-    return estimated, replace(
-        analysis, verdict=replace(analysis.verdict, notes=(note, *analysis.verdict.notes))
-    )
+        message = str(path_error(error)) if error.filename else f"{job.bag}: {error}"
+        return JobResult(job.bag, verdict, message)
 
 
 def robot_note(
@@ -114,7 +100,11 @@ def robot_note(
         return "the bag holds no robot_description; give --urdf FILE to check the model's origin"
     place = "the bag's robot_description" if description is not None else str(urdf)
     try:
-        origin = check_origin(model, _robot(description, urdf, xacro))
+        if description is not None:
+            robot = parse_robot(description, "robot_description")
+        else:
+            robot = load_robot(str(urdf), xacro_arguments=xacro)
+        origin = check_origin(model, robot)
     except (DescriptionError, OSError) as error:
         return f"{place} could not be compared with the model: {error}"
     if origin.matches:
@@ -127,12 +117,6 @@ def robot_note(
     )
 
 
-def _robot(description: str | None, urdf: Path | None, xacro: Mapping[str, str] | None) -> Robot:
-    if description is not None:
-        return parse_robot(description, "robot_description")
-    return load_robot(str(urdf), xacro_arguments=xacro)
-
-
 # Many bags
 
 
@@ -143,18 +127,20 @@ def find_bags(path: Path) -> list[Path]:
     appends to split files, and a bag each otherwise. A path without any bag stands for itself, so
     that opening it says what is wrong.
     """
-    if not path.is_dir() or (path / "metadata.yaml").is_file():
-        return [path]
-    files = bag_files(path)
-    stems = {re.sub(r"_\d+$", "", file.name.split(".")[0]) for file in files}
-    here = [path] if len(stems) == 1 else files
-    below = [bag for folder in sorted(path.iterdir()) if folder.is_dir() for bag in find_bags(folder)]
-    found = [*here, *(bag for bag in below if not bag.is_dir() or _is_bag(bag))]
-    return found or [path]
 
+    def below(folder: Path) -> Iterator[Path]:
+        files = bag_files(folder)
+        stems = {re.sub(r"_\d+$", "", file.name.split(".")[0]) for file in files}
+        if len(stems) == 1 or (folder / "metadata.yaml").is_file():
+            yield folder
+        else:
+            yield from files
+        if not (folder / "metadata.yaml").is_file():
+            for each in sorted(folder.iterdir()):
+                if each.is_dir():
+                    yield from below(each)
 
-def _is_bag(folder: Path) -> bool:
-    return (folder / "metadata.yaml").is_file() or bool(bag_files(folder))
+    return list(below(path)) or [path] if path.is_dir() else [path]
 
 
 def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iterator[JobResult]:
@@ -163,14 +149,10 @@ def run_jobs(jobs: Sequence[Job], workers: int, dask: str | None = None) -> Iter
         yield from map(run_job, jobs)
         return
     with executor(workers, dask) as pool:
-        futures = {pool.submit(run_job, job): job for job in jobs}
+        futures = {pool.submit(run_job, job): job.bag for job in jobs}
         for future in as_completed(futures):
-            error = future.exception()
-            yield (
-                JobResult(futures[future].bag, None, f"{futures[future].bag}: {error}")
-                if error
-                else future.result()
-            )
+            error, bag = future.exception(), futures[future]
+            yield JobResult(bag, None, f"{bag}: {error}") if error else future.result()
 
 
 @contextmanager

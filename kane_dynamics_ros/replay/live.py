@@ -9,23 +9,16 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.replay.bag import Bag, open_bag
+from kane_dynamics_ros.replay.bag import open_bag
 from kane_dynamics_ros.replay.errors import joint_mismatch
-from kane_dynamics_ros.replay.messages import (
-    JOINT_STATE_TYPE,
-    Cursor,
-    JointStateDecoder,
-    MalformedMessageError,
-    Topic,
-)
+from kane_dynamics_ros.replay.messages import JOINT_STATE_TYPE, JointStateDecoder, Topic, string
 from kane_dynamics_ros.replay.recording import DESCRIPTION_TYPE, empty_topic, joint_state_topic
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.this_python import module_command
@@ -44,28 +37,26 @@ def check_playable(bag: Path, topic: str | None, joints: Sequence[str]) -> str |
     """
     with open_bag(bag) as opened:
         topics = opened.topics()
-        _check_joints(opened, bag, joint_state_topic(bag, topics, topic), joints)
+        states_topic = joint_state_topic(bag, topics, topic)
+        decoder = JointStateDecoder(())
+        for block in opened.blocks({states_topic}):
+            decoder.add(block)
+            if set(joints) <= set(decoder.found):
+                break  # a bag of hours takes no longer than one of seconds
+        else:
+            states = decoder.result()
+            if not len(states.stamps):
+                raise opened.damages[0] if opened.damages else empty_topic(bag, states_topic, states.dropped)
+            missing = [joint for joint in joints if joint not in states.found]
+            raise joint_mismatch(bag, states_topic, missing, states.found, renamable=False)
         described = {each.name for each in topics if _is_description(each)}
-        texts: list[tuple[int, str]] = []
-        for block in opened.blocks(described) if described else ():
-            for i, received in enumerate(block.received.tolist()):
-                with suppress(MalformedMessageError):
-                    texts.append((received, Cursor(block.message(i)).text()))
+        texts = [
+            (received, text)
+            for block in (opened.blocks(described) if described else ())
+            for i, received in enumerate(block.received.tolist())
+            if (text := string(block.message(i))) is not None
+        ]
     return max(texts)[1] if texts else None
-
-
-def _check_joints(opened: Bag, bag: Path, topic: str, joints: Sequence[str]) -> None:
-    """Read states until every joint was named, so that a bag of hours takes no longer than one of seconds."""
-    decoder = JointStateDecoder(())
-    for block in opened.blocks({topic}):
-        decoder.add(block)
-        if set(joints) <= set(decoder.found):
-            return
-    states = decoder.result()
-    if not len(states.stamps):
-        raise opened.damages[0] if opened.damages else empty_topic(bag, topic, states.dropped)
-    missing = [joint for joint in joints if joint not in states.found]
-    raise joint_mismatch(bag, topic, missing, states.found, renamable=False)
 
 
 def _is_description(topic: Topic) -> bool:
@@ -145,21 +136,27 @@ class LiveComparison:
         return not (differs or self.unanswered or self.unexpected or self.lost)
 
 
-def compare_answers(command: Array, expected: Array) -> LiveComparison:
-    """Both (N, n), rows of NaN where nothing was published."""
+def compare_answers(
+    command: Array, expected: Array, refused: Sequence[str] = (), lost: Sequence[str] = ()
+) -> LiveComparison:
+    """Both (N, n), rows of NaN where nothing was published; ``refused``, ``lost`` as in the comparison."""
     answered, due = np.isfinite(command).all(axis=1), np.isfinite(expected).all(axis=1)
-    both = answered & due
-    worst = np.abs(command - expected)[both].max(axis=0, initial=0.0)
-    return LiveComparison(worst, int(both.sum()), int((due & ~answered).sum()), int((answered & ~due).sum()))
+    return LiveComparison(
+        difference=np.abs(command - expected)[answered & due].max(axis=0, initial=0.0),
+        compared=int((answered & due).sum()),
+        unanswered=int((due & ~answered).sum()),
+        unexpected=int((answered & ~due).sum()),
+        refused=tuple(refused),
+        lost=tuple(lost),
+    )
 
 
 def read_answers(file: Path) -> LiveComparison:
     """What nodes/bag_player.py wrote, compared."""
     with np.load(file) as answers:
-        found = compare_answers(answers["command"], answers["expected"])
         reasons, before = answers["refused"].tolist(), answers["accepted_before"].tolist()
-    lost = tuple(reason for reason, accepted in zip(reasons, before, strict=True) if accepted)
-    return replace(found, refused=tuple(reasons), lost=lost)
+        lost = [reason for reason, accepted in zip(reasons, before, strict=True) if accepted]
+        return compare_answers(answers["command"], answers["expected"], reasons, lost)
 
 
 def live_lines(found: LiveComparison, joints: Sequence[str]) -> list[str]:

@@ -17,7 +17,7 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.replay.compression import LARGEST_CHUNK, CompressionError, unpacked
-from kane_dynamics_ros.replay.errors import damaged
+from kane_dynamics_ros.replay.errors import BagError, damaged
 from kane_dynamics_ros.replay.messages import Block, Topic
 
 MAGIC = b"\x89MCAP0\r\n"
@@ -56,7 +56,8 @@ class McapFile:
         if not self._channels:
             for data in self._buffers():
                 self._scan(data)
-            self._raise_failures(unless=bool(self._channels))
+        if not self._channels and self._failures:
+            raise self._damage()
         return tuple(dict.fromkeys(self._channels.values()))
 
     def blocks(self, names: Collection[str]) -> Iterator[Block]:
@@ -68,15 +69,19 @@ class McapFile:
                 if topic is not None and topic.name in names:
                     offsets, lengths, received = np.array(messages, np.int64).T
                     yield Block(topic.name, np.frombuffer(data, np.uint8), offsets, lengths, received)
-        self._raise_failures()
+        if self._failures:
+            raise self._damage()
 
-    def _raise_failures(self, *, unless: bool = False) -> None:
-        if self._failures and not unless:
-            more = [f"and {len(self._failures) - FAILURES} more"] if len(self._failures) > FAILURES else []
-            raise damaged(self.source, "; ".join([*self._failures[:FAILURES], *more]))
+    def _damage(self) -> BagError:
+        rest = len(self._failures) - FAILURES
+        more = [f"and {rest} more"] if rest > 0 else []
+        return damaged(self.source, "; ".join([*self._failures[:FAILURES], *more]))
 
     def _scan(self, data: bytes) -> Messages:
-        """The messages in a buffer of records, up to the first cut one; schemas and channels are noted."""
+        """The messages in a buffer of records, up to the first cut one; schemas and channels are noted.
+
+        A schema is a number and a name, a channel a number, its schema's and a topic.
+        """
         found: Messages = defaultdict(list)
         start = 0
         while start + HEAD.size <= len(data):
@@ -89,18 +94,13 @@ class McapFile:
                 channel, _, received, _ = MESSAGE_HEAD.unpack_from(data, content)
                 place = content + MESSAGE_HEAD.size
                 found[channel].append((place, start - place, received))
-            elif opcode in (SCHEMA, CHANNEL) and length >= 8:
-                self._note(opcode, data[content:start])
+            elif opcode == SCHEMA and length >= 8:
+                (number,) = struct.unpack_from("<H", data, content)
+                self._schemas[number] = _text(data[content:start], 2)
+            elif opcode == CHANNEL and length >= 8:
+                number, schema = struct.unpack_from("<HH", data, content)
+                self._channels[number] = Topic(_text(data[content:start], 4), self._schemas.get(schema, ""))
         return found
-
-    def _note(self, opcode: int, content: bytes) -> None:
-        """A schema is a number and a name, a channel a number, its schema's and a topic."""
-        (number,) = struct.unpack_from("<H", content)
-        if opcode == SCHEMA:
-            self._schemas[number] = _text(content, 2)
-        else:
-            schema = self._schemas.get(struct.unpack_from("<H", content, 2)[0], "")
-            self._channels[number] = Topic(_text(content, 4), schema)
 
     def _buffers(self) -> Iterator[bytes]:
         """Records chunk by chunk in the order of the file, those outside of chunks together."""

@@ -8,6 +8,7 @@ messages in a row, so only the first of them is walked through byte by byte.
 
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -120,45 +121,48 @@ class Cursor:
         self.fixed: Bytes = np.zeros(len(message), np.uint8)
         self.fixed[:2] = 1
 
-    def align(self, size: int) -> None:
-        """Go on to the next multiple of a value's size."""
-        self.place += -(self.place - ENCAPSULATION) % size
+    def skip(self, size: int, alignment: int = 1, *, fixed: bool = False) -> int:
+        """Pass over values, or a part of the layout, and say where it starts.
 
-    def skip(self, size: int) -> int:
-        """Pass over values; returns where they start. Raises ``MalformedMessageError`` at the end."""
-        start = self.place
-        self.place += size
+        Raises ``MalformedMessageError`` at the message's end.
+        """
+        start = self.place + -(self.place - ENCAPSULATION) % alignment
+        self.place = start + size
         if self.place > len(self.message):
             raise MalformedMessageError(f"it ends at byte {len(self.message)}, inside a value")
+        if fixed:
+            self.fixed[start : self.place] = 1
         return start
 
     def count(self) -> int:
         """A length, part of the layout."""
-        self.align(4)
-        start = self.skip(4)
-        self.fixed[start : start + 4] = 1
+        start = self.skip(4, 4, fixed=True)
         value: int = struct.unpack_from(self.order + "I", self.message, start)[0]
         return value
 
     def text(self, fixed: bool = True) -> str:
         """A string; part of the layout, or, where not ``fixed``, only its length."""
         length = self.count()
-        start = self.skip(length)
-        self.fixed[start : start + length] = fixed
+        start = self.skip(length, fixed=fixed)
         return self.message[start : start + length].rstrip(b"\0").decode("utf-8", "replace")
 
     def doubles(self) -> tuple[int, int]:
         """A sequence of float64: where its values start, and how many there are."""
         number = self.count()
-        if number:
-            self.align(8)
-        return self.skip(8 * number), number
+        return self.skip(8 * number, 8 if number else 1), number
+
+
+def string(message: bytes) -> str | None:
+    """The text of a std_msgs/String, None where it is none."""
+    with suppress(MalformedMessageError):
+        return Cursor(message).text()
+    return None
 
 
 # Layouts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Layout:
     """Where the fields of a message lie.
 
@@ -187,17 +191,14 @@ class Layout:
 
     def doubles(self, block: Block, chosen: Integers, array: str) -> Array:
         """One array field of some messages: (N, values)."""
-        start, number = self.arrays[array]
-        return self._values(block, chosen, start, number, "f8").astype(np.float64)
+        values = block.values(chosen, *self.arrays[array], np.dtype(self.order + "f8"))
+        return values.astype(np.float64)
 
     def stamps(self, block: Block, chosen: Integers) -> Integers:
         """``header.stamp`` of some messages that begin with a header [ns]: (N,)."""
-        parts = self._values(block, chosen, STAMP, 2, "u4").astype(np.int64)
+        parts = block.values(chosen, STAMP, 2, np.dtype(self.order + "u4")).astype(np.int64)
         seconds = parts[:, 0].astype(np.uint32).view(np.int32).astype(np.int64)  # sec is signed
         return seconds * 1_000_000_000 + parts[:, 1]
-
-    def _values(self, block: Block, chosen: Integers, start: int, number: int, kind: str) -> NDArray[Any]:
-        return block.values(chosen, start, number, np.dtype(self.order + kind))
 
 
 def joint_state_layout(message: bytes) -> Layout:
@@ -257,7 +258,8 @@ class Grouper:
                 return
             same = layout.match(block, rest)
             if same.any():
-                self._remember(layout)
+                self._layouts.remove(layout)
+                self._layouts.insert(0, layout)  # the most recently used first
                 yield layout, rest[same]
                 rest = rest[~same]
         start, ahead = 0, len(rest)
@@ -268,7 +270,7 @@ class Grouper:
                 self.malformed += 1
                 start += 1
                 continue
-            self._remember(layout)
+            self._layouts = [layout, *self._layouts][:KEPT]
             window = rest[start : start + ahead]
             same = layout.match(block, window)
             yield layout, window[same]
@@ -276,10 +278,6 @@ class Grouper:
             start += found
             rest[start : start + len(others)] = others
             ahead = AHEAD * found
-
-    def _remember(self, layout: Layout) -> None:
-        """Most recently used first."""
-        self._layouts = [layout, *(other for other in self._layouts if other is not layout)][:KEPT]
 
 
 # Joint states
@@ -318,34 +316,42 @@ class JointStateDecoder:
     def __init__(self, joints: Sequence[str]) -> None:
         self._joints = tuple(joints)
         self._grouper = Grouper(joint_state_layout)
-        self._parts = _Parts(len(joints))
+        none = np.empty((0, len(joints)))
+        self._times: list[Integers] = [np.empty((2, 0), np.int64)]
+        self._values: dict[str, list[Array]] = {name: [none] for name in FIELDS}
         self.found: dict[str, None] = {}  # joints named so far
         self._inconsistent = 0
 
     def add(self, block: Block) -> None:
         """Decode one block, a layout at a time."""
-        shape = len(block.offsets), len(self._joints)
-        stamps = np.full(shape[0], UNREAD)
+        size = len(block.offsets)
+        stamps = np.full(size, UNREAD)
         decoded: dict[str, Array] = {}
         for layout, chosen in self._grouper.groups(block):
-            if not _consistent(layout):
+            number = len(layout.names)
+            if len(set(layout.names)) < number or {n for _, n in layout.arrays.values()} - {0, number}:
                 self._inconsistent += len(chosen)
                 continue
             self.found.update(dict.fromkeys(layout.names))
             stamps[chosen] = layout.stamps(block, chosen)
             for name in FIELDS:
                 values = _in_order(layout, block, chosen, name, self._joints)
-                if len(chosen) == shape[0]:  # the usual case: one layout, nothing to merge
+                if len(chosen) == size:  # the usual case: one layout, nothing to merge
                     decoded[name] = values
                     continue
                 if name not in decoded:
-                    decoded[name] = np.full(shape, np.nan)
+                    decoded[name] = np.full((size, len(self._joints)), np.nan)
                 decoded[name][chosen] = values
-        self._parts.add(stamps, block.received, decoded)
+        kept = stamps != UNREAD
+        if kept.any():
+            self._times.append(np.stack((stamps, block.received))[:, kept])
+            for name in FIELDS:
+                self._values[name].append(decoded[name] if kept.all() else decoded[name][kept])
 
     def result(self) -> JointStates:
-        """Everything so far; the decoder is spent then."""
-        stamps, received, position, velocity, effort = self._parts.joined()
+        """Everything so far; the decoder is spent then: its parts are given up field by field."""
+        stamps, received = np.concatenate(self._times, axis=1)
+        position, velocity, effort = (np.concatenate(self._values.pop(name)) for name in FIELDS)
         unstamped = stamps == 0
         stamps[unstamped] = received[unstamped]
         return JointStates(
@@ -359,36 +365,6 @@ class JointStateDecoder:
             dropped=self._grouper.malformed + self._inconsistent,
             unstamped=int(unstamped.sum()),
         )
-
-
-class _Parts:
-    """The arrays of the blocks so far."""
-
-    def __init__(self, joints: int) -> None:
-        self._times: list[Integers] = [np.empty((2, 0), np.int64)]
-        self._values: dict[str, list[Array]] = {name: [np.empty((0, joints))] for name in FIELDS}
-
-    def add(self, stamps: Integers, received: Integers, decoded: dict[str, Array]) -> None:
-        """Keep the messages that were read."""
-        kept = stamps != UNREAD
-        if not kept.any():
-            return
-        self._times.append(np.stack((stamps, received))[:, kept])
-        for name in FIELDS:
-            self._values[name].append(decoded[name] if kept.all() else decoded[name][kept])
-
-    def joined(self) -> tuple[Integers, Integers, Array, Array, Array]:
-        """One array each; the parts are given up field by field, so that little is held twice."""
-        stamps, received = np.concatenate(self._times, axis=1)
-        position, velocity, effort = (np.concatenate(self._values.pop(name)) for name in FIELDS)
-        return stamps, received, position, velocity, effort
-
-
-def _consistent(layout: Layout) -> bool:
-    """Arrays are empty or as long as ``name``, and no name comes twice."""
-    number = len(layout.names)
-    lengths_fit = all(length in (0, number) for _, length in layout.arrays.values())
-    return lengths_fit and len(set(layout.names)) == number
 
 
 def _in_order(layout: Layout, block: Block, chosen: Integers, name: str, joints: tuple[str, ...]) -> Array:

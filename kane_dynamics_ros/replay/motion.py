@@ -2,14 +2,12 @@
 
 A recording is cut where its clock starts again (passes), each quantity of a joint is freed of repeats and of
 samples that are missing (series), the parts without gaps are found (spans), and only then is anything
-sampled, filtered and differentiated (intervals, ``estimate``). ``estimate_recording`` keeps all that a
-verdict needs, at a fraction of the samples' memory.
+sampled, filtered and differentiated (intervals, ``estimate``).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -35,34 +33,25 @@ ORDER = 4  # of the Butterworth filter; run forward and backward it falls by 48 
 LOWEST, HIGHEST = 2.0, 30.0  # [Hz] allowed cut-offs; rigid-body dynamics of arms lie below
 ABOVE_NOISE = 10.0  # the motion ends where its power is less than this many times the noise floor
 MARGIN = 1.5  # of the cut-off over the frequency at which the motion ends
-PER_CUTOFF = 8.0  # analysis rate over cut-off
+PER_CUTOFF = 8.0  # analysis rate over cut-off: so many samples a period of the cut-off remain
 STENCIL = 9  # points of the central difference
 
 
 # Passes
 
 
-@dataclass(frozen=True)
-class Ordered:
-    """One pass through a recording: ``states`` by stamp, and how many messages came out of order."""
-
-    states: JointStates
-    reordered: int
-
-
-def passes(states: JointStates, revolving: Sequence[str] = ()) -> Iterator[Ordered]:
+def passes(states: JointStates, revolving: Sequence[str] = ()) -> Iterator[JointStates]:
     """The recording cut where stamps jump back by over a second, each part sorted by stamp.
 
     The angles of ``revolving`` joints are unwrapped: between two samples none turns by over half a turn.
     """
     columns = [j for j, joint in enumerate(states.joints) if joint in revolving]
     ends = np.flatnonzero(np.diff(states.stamps) < -RESTART) + 1
-    bounds = [0, *ends.tolist(), len(states.stamps)]
-    for start, stop in pairwise(bounds):
-        chosen = slice(start, stop)
-        late = int((np.diff(states.stamps[chosen]) < 0).sum())
-        part = states.part(_order(states.stamps[chosen], start) if late else chosen)
-        yield Ordered(replace(part, position=unwrapped(part.position, columns)), late)
+    for start, stop in pairwise([0, *ends.tolist(), len(states.stamps)]):
+        part = states.part(slice(start, stop))
+        if (np.diff(part.stamps) < 0).any():
+            part = part.part(np.argsort(part.stamps, kind="stable"))
+        yield replace(part, position=unwrapped(part.position, columns))
 
 
 def unwrapped(position: Array, columns: Iterable[int]) -> Array:
@@ -81,10 +70,6 @@ def unwrapped(position: Array, columns: Iterable[int]) -> Array:
             result = position.copy() if result is position else result
             result[known, j] = np.unwrap(position[known, j])
     return result
-
-
-def _order(stamps: Integers, start: int) -> Integers:
-    return start + np.argsort(stamps, kind="stable")
 
 
 # Series
@@ -106,48 +91,29 @@ class Series(NamedTuple):
         inside = np.clip(grid, self.time[span][0], self.time[span][-1])  # the last by rounding behind it
         return np.asarray(Akima1DInterpolator(self.time[span], self.value[span])(inside))
 
+    @property
+    def period(self) -> float:
+        """The usual time between samples [s]: the median, which gaps and jitter do not move."""
+        return float(np.median(np.diff(self.time)))
 
-def series(stamps: Integers, origin: int, values: Array) -> list[Series]:
+
+def series(stamps: Integers, values: Array) -> list[Series]:
     """The finite samples of each column, of repeated stamps the first; ``stamps`` [ns] ascend.
 
-    Columns without missing samples share one time array.
+    Times begin at the first stamp. Columns without missing samples share one time array.
     """
-    time: Array = (stamps - origin).astype(np.float64) * 1e-9
-    ascending = bool((np.diff(stamps) > 0).all())
+    time: Array = (stamps - stamps[0]).astype(np.float64) * 1e-9
+    fresh = np.append(True, np.diff(stamps) > 0)
     found = []
     for column in values.T:
-        known = np.flatnonzero(np.isfinite(column))
-        if ascending and len(known) == len(column):
+        known = np.isfinite(column)
+        if known.all() and fresh.all():
             found.append(Series(time, column))
             continue
-        fresh = np.ones(len(known), bool)
-        fresh[1:] = np.diff(stamps[known]) > 0
-        found.append(Series(time[known[fresh]], column[known[fresh]]))
+        rows = np.flatnonzero(known)
+        rows = rows[np.append(True, np.diff(stamps[rows]) > 0)] if len(rows) else rows
+        found.append(Series(time[rows], column[rows]))
     return found
-
-
-def period(time: Array) -> float:
-    """The usual time between samples [s]: the median, which gaps and jitter do not move."""
-    return float(np.median(np.diff(time))) if len(time) > 1 else np.inf
-
-
-def covered(times: list[Array], longest_gap: float) -> list[tuple[float, float]]:
-    """The spans [s] in which none of several series has a gap longer than ``longest_gap`` [s]."""
-    times = list({id(time): time for time in times}.values())  # most columns share one array
-    start = max(time[0] for time in times)
-    end = min(time[-1] for time in times)
-    gaps = sorted({gap for time in times for gap in _gaps(time, longest_gap)})
-    spans = []
-    for left, right in [*gaps, (end, np.inf)]:
-        if min(left, end) > start:
-            spans.append((float(start), float(min(left, end))))
-        start = max(start, right)
-    return spans
-
-
-def _gaps(time: Array, longest: float) -> list[tuple[float, float]]:
-    wide = np.flatnonzero(np.diff(time) > longest)
-    return list(zip(time[wide].tolist(), time[wide + 1].tolist(), strict=True))
 
 
 # Spans
@@ -175,6 +141,14 @@ class Span:
         """How long it lasts."""
         return self.end - self.start
 
+    @property
+    def step(self) -> float:
+        """The sampling period [s]: the slowest joint's, averaged over the span, so that no grid drifts."""
+        every = (*self.position, *self.effort)
+        counts = [int(np.diff(np.searchsorted(one.time, (self.start, self.end)))[0]) for one in every]
+        usual = round(self.seconds / max(one.period for one in every))
+        return self.seconds / max(1, min(usual, CROWDED * max(counts)))
+
     def grid(self, step: float) -> Array:
         """Uniform times [s] inside the span."""
         return np.asarray(self.start + step * np.arange(int(self.seconds / step * (1 + 1e-12)) + 1))
@@ -187,33 +161,31 @@ def spans(parts: Iterable[JointStates], derived: Sequence[bool]) -> Iterator[Spa
     """
     shift = 0.0
     for states in parts:
-        origin = int(states.stamps[0])
         position, measured, effort = (
-            series(states.stamps, origin, values)
-            for values in (states.position, states.velocity, states.effort)
+            series(states.stamps, values) for values in (states.position, states.velocity, states.effort)
         )
         velocity = [None if skip else one for one, skip in zip(measured, derived, strict=True)]
-        times = [one.time for one in (*position, *velocity, *effort) if one is not None]
-        if min(map(len, times)) < 2:
+        every = [one for one in (*position, *velocity, *effort) if one is not None]
+        if min(len(one.time) for one in every) < 2:
             continue  # too little of this pass to know every joint
-        step = max(map(period, times))
-        for start, end in covered(times, max(GAP_PERIODS * step, GAP_SECONDS)):
-            yield Span(start, end, shift, origin, position, velocity, effort)
-        shift += float(states.stamps[-1] - origin) * 1e-9 + step
+        distinct = list({id(one.time): one for one in every}.values())  # most columns share one array
+        period = max(one.period for one in distinct)
+        for start, end in covered([one.time for one in distinct], max(GAP_PERIODS * period, GAP_SECONDS)):
+            yield Span(start, end, shift, int(states.stamps[0]), position, velocity, effort)
+        shift += float(states.stamps[-1] - states.stamps[0]) * 1e-9 + period
 
 
-def sampling_step(span: Span) -> float:
-    """The sampling period [s]: the slowest joint's, averaged over the span, so that no grid drifts."""
-    every = (*span.position, *span.effort)
-    usual = max(period(one.time) for one in every)
-    samples = (np.diff(np.searchsorted(one.time, (span.start, span.end))) for one in every)
-    most = CROWDED * max(int(number[0]) for number in samples)
-    return span.seconds / max(1, min(round(span.seconds / usual), most))
-
-
-def gap_lengths(found: list[Span]) -> list[float]:
-    """How long the gaps between the spans of a pass last [s]."""
-    return [after.start - before.end for before, after in pairwise(found) if before.shift == after.shift]
+def covered(times: Sequence[Array], longest_gap: float) -> Iterator[tuple[float, float]]:
+    """The spans [s] in which none of several series has a gap longer than ``longest_gap`` [s]."""
+    start, end = max(float(time[0]) for time in times), min(float(time[-1]) for time in times)
+    gaps = {(end, np.inf)}
+    for time in times:
+        wide = np.flatnonzero(np.diff(time) > longest_gap)
+        gaps.update(zip(time[wide].tolist(), time[wide + 1].tolist(), strict=True))
+    for left, right in sorted(gaps):
+        if min(left, end) > start:
+            yield start, min(left, end)
+        start = max(start, right)
 
 
 # Filters: one zero-phase low-pass for every signal, its cut-off chosen from the recording itself
@@ -232,11 +204,6 @@ def derivative(values: Array, rate: float) -> Array:
     its error is 2e-4 at the cut-off and below 1e-6 at half of it.
     """
     return np.asarray(signal.savgol_filter(values, STENCIL, STENCIL - 1, deriv=1, delta=1 / rate, axis=0))
-
-
-def decimation(rate: float, cutoff: float) -> int:
-    """How many samples become one, so that ``PER_CUTOFF`` samples a period of the cut-off remain."""
-    return max(1, int(rate / (PER_CUTOFF * cutoff)))
 
 
 def decimated(values: Array, factor: int) -> Array:
@@ -258,15 +225,11 @@ def choose_cutoff(position: Array, rate: float) -> float:
         position, rate, nperseg=min(len(position), int(4 * rate)), detrend="linear", axis=0
     )
     floor = np.median(power[frequency > rate / 4], axis=0)
-    ends = [_end(frequency, power[:, j], floor[j]) for j in range(position.shape[1])]
+    ends = []
+    for j, peak in enumerate(np.argmax(power, axis=0)):
+        drowned = np.flatnonzero(power[peak:, j] <= ABOVE_NOISE * floor[j])
+        ends.append(frequency[peak + drowned[0]] if len(drowned) else frequency[-1])
     return float(np.clip(MARGIN * max(ends), LOWEST, min(HIGHEST, rate / PER_CUTOFF)))
-
-
-def _end(frequency: Array, power: Array, floor: float) -> float:
-    """The first frequency past the peak at which the motion drowns in the noise."""
-    peak = int(np.argmax(power))
-    below_noise = np.flatnonzero(power[peak:] <= ABOVE_NOISE * floor)
-    return float(frequency[peak + below_noise[0]] if len(below_noise) else frequency[-1])
 
 
 # Intervals
@@ -312,12 +275,13 @@ class Motion:
     @property
     def compared(self) -> tuple[Interval, ...]:
         """The intervals without the ends that the filters distort; each ``stamp`` stays the whole one's."""
-        found = []
-        for interval in self.intervals:
-            inside = slice(self.edge, len(interval.time) - self.edge)
-            arrays = {name: getattr(interval, name)[inside] for name in ("time", "q", "qd", "qdd", "effort")}
-            found.append(replace(interval, **arrays))
-        return tuple(found)
+        inner = slice(self.edge, -self.edge)
+        return tuple(
+            Interval(
+                each.time[inner], each.stamp, *(x[inner] for x in (each.q, each.qd, each.qdd, each.effort))
+            )
+            for each in self.intervals
+        )
 
 
 def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
@@ -325,18 +289,30 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
 
     Raises ``TooShortError`` when no part without gaps is long enough, ``BagError`` ("too_slow", "cutoff").
     """
-    ordered = list(passes(recording.states, recording.revolving))
-    joints = recording.states.joints
-    derived = [_share_of_velocity(recording.states, j) < VELOCITY_SHARE for j in range(len(joints))]
-    found = list(spans((part.states for part in ordered), derived))
+    states, where = recording.states, f"{recording.bag}: topic {recording.topic!r}"
+
+    def too_short(seconds: float, needed: float) -> TooShortError:
+        return TooShortError(
+            f"{where}: the longest interval without a gap lasts {seconds:.3g} s; at least {needed:.3g} s are "
+            "needed to estimate accelerations",
+            "too_short",
+            bag=recording.bag,
+            longest=seconds,
+            needed=needed,
+        )
+
+    parts = list(passes(states, recording.revolving))
+    positions, velocities = (np.isfinite(x).sum(axis=0) for x in (states.position, states.velocity))
+    derived = (velocities < VELOCITY_SHARE * positions).tolist()
+    found = list(spans(parts, derived))
     longest = max(found, key=lambda span: span.seconds, default=None)
     if longest is None or longest.seconds < SHORTEST:
-        raise too_short(recording.bag, recording.topic, longest.seconds if longest else 0.0, SHORTEST)
-    step = sampling_step(longest)
+        raise too_short(longest.seconds if longest else 0.0, SHORTEST)
+    step = longest.step
     if 1 / step < SLOWEST:
         raise BagError(
-            f"{recording.bag}: topic {recording.topic!r}: recorded at {1 / step:.3g} Hz; at least "
-            f"{SLOWEST:g} Hz are needed to estimate accelerations, 100 Hz or more are better",
+            f"{where}: recorded at {1 / step:.3g} Hz; at least {SLOWEST:g} Hz are needed to estimate "
+            "accelerations, 100 Hz or more are better",
             "too_slow",
             bag=recording.bag,
             rate=1 / step,
@@ -344,70 +320,49 @@ def estimate(recording: Recording, cutoff: float | None = None) -> Motion:
     highest = 1 / step / PER_CUTOFF
     if cutoff is not None and cutoff > highest:
         raise BagError(
-            f"{recording.bag}: topic {recording.topic!r}: a cut-off of {cutoff:g} Hz is too high for its "
-            f"rate; at most {highest:.4g} Hz, an eighth of the rate, are allowed; leave --cutoff out to have "
-            "one chosen",
+            f"{where}: a cut-off of {cutoff:g} Hz is too high for its rate; at most {highest:.4g} Hz, an "
+            "eighth of the rate, are allowed; leave --cutoff out to have one chosen",
             "cutoff",
             bag=recording.bag,
             highest=highest,
         )
-    cutoff = cutoff or choose_cutoff(_positions(longest, step), 1 / step)
+    if cutoff is None:
+        grid = longest.grid(step)[: int(LOOKED_AT / step)]
+        cutoff = choose_cutoff(np.stack([one.at(grid) for one in longest.position], axis=1), 1 / step)
     needed = SHORTEST + 2 * EDGE_CYCLES / cutoff
     if longest.seconds < needed:
-        raise too_short(recording.bag, recording.topic, longest.seconds, needed)
-    factor = decimation(1 / step, cutoff)
+        raise too_short(longest.seconds, needed)
+    factor = max(1, int(1 / step / (PER_CUTOFF * cutoff)))
     rate = 1 / (step * factor)
+    steps = np.diff(states.stamps)
     return Motion(
         intervals=tuple(_interval(span, step, factor, cutoff) for span in found if span.seconds >= needed),
         sampled=1 / step,
         rate=rate,
         cutoff=cutoff,
         edge=int(np.ceil(EDGE_CYCLES * rate / cutoff)),
-        derived=tuple(joint for joint, no in zip(joints, derived, strict=True) if no),
-        passes=len(ordered),
-        gaps=tuple(gap_lengths(found)),
-        reordered=sum(part.reordered for part in ordered),
-        repeated=sum(int((np.diff(part.states.stamps) == 0).sum()) for part in ordered),
+        derived=tuple(joint for joint, no in zip(states.joints, derived, strict=True) if no),
+        passes=len(parts),
+        gaps=tuple(
+            after.start - before.end for before, after in pairwise(found) if before.shift == after.shift
+        ),
+        reordered=int(((steps < 0) & (steps >= -RESTART)).sum()),
+        repeated=sum(int((np.diff(part.stamps) == 0).sum()) for part in parts),
     )
-
-
-def too_short(bag: Path, topic: str, longest: float, needed: float) -> TooShortError:
-    """The error of a recording without an interval that is long enough to filter; both in s."""
-    return TooShortError(
-        f"{bag}: topic {topic!r}: the longest interval without a gap lasts {longest:.3g} s; at least "
-        f"{needed:.3g} s are needed to estimate accelerations",
-        "too_short",
-        bag=bag,
-        longest=longest,
-        needed=needed,
-    )
-
-
-def _share_of_velocity(states: JointStates, joint: int) -> float:
-    """How many of a joint's positions come with a velocity, 0 to 1."""
-    positions = np.isfinite(states.position[:, joint]).sum()
-    return float(np.isfinite(states.velocity[:, joint]).sum() / positions)
-
-
-def _positions(span: Span, step: float) -> Array:
-    """The first part of a span at the recorded rate, for choosing the cut-off: (N, n)."""
-    grid = span.grid(step)[: int(LOOKED_AT / step)]
-    return np.stack([one.at(grid) for one in span.position], axis=1)
 
 
 def _interval(span: Span, step: float, factor: int, cutoff: float) -> Interval:
     """Sample, decimate and filter one span."""
-    grid = span.grid(step)
-    rate = 1 / (step * factor)
+    grid, rate = span.grid(step), 1 / (step * factor)
 
     def filtered(one: Series) -> Array:
         return low_pass(decimated(one.at(grid), factor), rate, cutoff)
 
     q = np.stack([filtered(one) for one in span.position], axis=1)
-    qd = np.stack(
-        [derivative(q[:, j], rate) if one is None else filtered(one) for j, one in enumerate(span.velocity)],
-        axis=1,
-    )
+    velocity = [
+        derivative(q[:, j], rate) if one is None else filtered(one) for j, one in enumerate(span.velocity)
+    ]
+    qd = np.stack(velocity, axis=1)
     return Interval(
         time=grid[::factor] + span.shift,
         stamp=span.origin + round(span.start * 1e9),
@@ -425,36 +380,22 @@ def _interval(span: Span, step: float, factor: int, cutoff: float) -> Interval:
 class EstimatedRecording:
     """The estimated motion, and what the recording said beside.
 
-    ``first_received`` [ns] is the receive time of the first message, ``messages_per_second`` the speed of
-    reading.
+    ``recording`` keeps the first of its joint states alone, of ``messages``; ``delay`` is that of the
+    measured effort behind the commands.
     """
 
-    bag: Path
-    topic: str
-    joints: tuple[str, ...]
+    recording: Recording
     motion: Motion
     delay: Delay | None
     messages: int
-    messages_per_second: float
-    first_received: int
-    description: str | None
-    notes: tuple[str, ...]
-    damages: tuple[str, ...]
 
 
 def estimate_recording(recording: Recording, cutoff: float | None = None) -> EstimatedRecording:
     """Estimate the motion; the recording can be dropped then. Raises ``BagError``."""
     states, commands = recording.states, recording.commands
     return EstimatedRecording(
-        bag=recording.bag,
-        topic=recording.topic,
-        joints=states.joints,
+        recording=replace(recording, states=states.part(np.array([0])), commands=None),
         motion=estimate(recording, cutoff),
-        delay=command_delay(commands, states) if commands is not None else None,
+        delay=None if commands is None else command_delay(commands, states),
         messages=len(states.stamps),
-        messages_per_second=recording.rate,
-        first_received=int(states.received[0]),
-        description=recording.description,
-        notes=recording.notes,
-        damages=recording.damages,
     )

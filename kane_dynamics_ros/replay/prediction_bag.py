@@ -37,7 +37,11 @@ def joint_state_messages(
     One message is serialized; the values of the others are laid into copies of it.
     """
     fields = {"position": position, "velocity": velocity, "effort": effort}
-    template = _template(joints, {name for name, values in fields.items() if values is not None})
+    types = STORE.types
+    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](0, 0), "")
+    empty = (np.zeros(0 if values is None else len(joints)) for values in fields.values())
+    message = types[JOINT_STATE_TYPE](header, list(joints), *empty)
+    template = bytes(STORE.serialize_cdr(message, JOINT_STATE_TYPE))
     layout = joint_state_layout(template)
     messages = np.tile(np.frombuffer(template, np.uint8), (len(stamps), 1))
     seconds = np.stack(np.divmod(stamps, 10**9), axis=1).astype("<u4")
@@ -49,15 +53,6 @@ def joint_state_messages(
     return (row.tobytes() for row in messages)
 
 
-def _template(joints: Sequence[str], filled: set[str]) -> bytes:
-    """One message by rosbags, with zeros in the fields that are filled."""
-    types = STORE.types
-    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](0, 0), "")
-    values = (np.zeros(len(joints) if name in filled else 0) for name in ("position", "velocity", "effort"))
-    message = types[JOINT_STATE_TYPE](header, list(joints), *values)
-    return bytes(STORE.serialize_cdr(message, JOINT_STATE_TYPE))
-
-
 def write_prediction_bag(estimated: EstimatedRecording, comparison: Comparison, folder: Path) -> None:
     """Write a rosbag2 folder, which must not be there.
 
@@ -65,9 +60,21 @@ def write_prediction_bag(estimated: EstimatedRecording, comparison: Comparison, 
     each a JointState whose effort is the figure's, stamped like the samples compared. As receive time they
     get the first message's plus the time since then, so that they lie beside the originals.
     """
-    with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        _copy(estimated.bag, writer)
-        received = estimated.first_received + np.rint(comparison.time * 1e9).astype(np.int64)
+    recording, joints = estimated.recording, estimated.recording.states.joints
+    with (
+        Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as writer,
+        open_bag(recording.bag) as bag,
+    ):
+        # the originals, byte for byte; without what an earlier report added
+        copied = {
+            topic.name: writer.add_connection(topic.name, topic.type, typestore=STORE)
+            for topic in bag.topics()
+            if topic.type in COPIED and not topic.name.startswith(PREFIX)
+        }
+        for block in bag.blocks(copied):
+            for i, time in enumerate(block.received.tolist()):
+                writer.write(copied[block.topic], time, block.message(i))
+        received = recording.states.received[0] + np.rint(comparison.time * 1e9).astype(np.int64)
         curves = {
             "measured": comparison.measured,
             "predicted": comparison.predicted,
@@ -76,19 +83,6 @@ def write_prediction_bag(estimated: EstimatedRecording, comparison: Comparison, 
         }
         for name, effort in curves.items():
             connection = writer.add_connection(f"{PREFIX}/{name}", JOINT_STATE_TYPE, typestore=STORE)
-            messages = joint_state_messages(estimated.joints, comparison.stamps, effort)
+            messages = joint_state_messages(joints, comparison.stamps, effort)
             for time, message in zip(received.tolist(), messages, strict=True):
                 writer.write(connection, time, message)
-
-
-def _copy(bag: Path, writer: Writer) -> None:
-    """The originals, byte for byte; without what an earlier report added."""
-    with open_bag(bag) as opened:
-        connections = {
-            topic.name: writer.add_connection(topic.name, topic.type, typestore=STORE)
-            for topic in opened.topics()
-            if topic.type in COPIED and not topic.name.startswith(PREFIX)
-        }
-        for block in opened.blocks(connections):
-            for i, time in enumerate(block.received.tolist()):
-                writer.write(connections[block.topic], time, block.message(i))

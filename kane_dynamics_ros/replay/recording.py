@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,19 +17,10 @@ from rosbags.typesys import Stores, get_typestore
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.replay.bag import Bag, open_bag
+from kane_dynamics_ros.replay import messages
+from kane_dynamics_ros.replay.bag import open_bag
 from kane_dynamics_ros.replay.errors import BagError, joint_mismatch
-from kane_dynamics_ros.replay.messages import (
-    JOINT_STATE_TYPE,
-    Block,
-    CommandDecoder,
-    Commands,
-    Cursor,
-    JointStateDecoder,
-    JointStates,
-    MalformedMessageError,
-    Topic,
-)
+from kane_dynamics_ros.replay.messages import JOINT_STATE_TYPE, Commands, JointStates, Topic
 from kane_dynamics_ros.runtime import JointInfo
 from kane_dynamics_ros.text import listed, named
 
@@ -60,24 +52,23 @@ def joint_state_topic(path: Path, topics: Iterable[Topic], wanted: str | None) -
     every = list(dict.fromkeys(topic.name for topic in topics if topic.type == JOINT_STATE_TYPE))
     own = [name for name in every if is_own_output(name)]
     others = [name for name in every if name not in own]
+    if wanted in own:
+        raise BagError(
+            f"{path}: topic {wanted!r}: its efforts were computed by a model, not measured, and say nothing "
+            "about it; record joint_states and give that topic",
+            "computed",
+            bag=path,
+            topic=wanted,
+        )
+    if wanted is not None and wanted not in others:
+        raise BagError(
+            f"{path}: no topic {wanted!r} of type {JOINT_STATE_TYPE}; allowed for --topic: {listed(others)}",
+            "unknown_topic",
+            bag=path,
+            topic=wanted,
+            allowed=others,
+        )
     if wanted is not None:
-        if wanted in own:
-            raise BagError(
-                f"{path}: topic {wanted!r}: its efforts were computed by a model, not measured, and say "
-                "nothing about it; record joint_states and give that topic",
-                "computed",
-                bag=path,
-                topic=wanted,
-            )
-        if wanted not in others:
-            raise BagError(
-                f"{path}: no topic {wanted!r} of type {JOINT_STATE_TYPE}; allowed for --topic: "
-                f"{listed(others)}",
-                "unknown_topic",
-                bag=path,
-                topic=wanted,
-                allowed=others,
-            )
         return wanted
     if not every:
         raise BagError(
@@ -118,12 +109,6 @@ def is_command(topic: str) -> bool:
     return any(COMMAND_WORD.fullmatch(word) for word in (*parents, *last.split("_")))
 
 
-def _only(topics: Iterable[Topic], kind: str, ending: str) -> str | None:
-    """The topic of a type whose name ends so, if there is exactly one."""
-    names = [topic.name for topic in topics if topic.type == kind and topic.name.endswith(ending)]
-    return names[0] if len(names) == 1 else None
-
-
 # Joints that a bag calls by other names than the model does
 
 
@@ -135,9 +120,9 @@ class Renaming(NamedTuple):
 
     def in_bag(self, joint: str) -> str | None:
         """What the bag calls a joint of the model; None where this renaming is not about it."""
-        if ANY not in self.model:
+        before, any_text, after = self.model.partition(ANY)
+        if not any_text:
             return self.bag if joint == self.model else None
-        before, _, after = self.model.partition(ANY)
         if len(joint) < len(before) + len(after) or not (joint.startswith(before) and joint.endswith(after)):
             return None
         return self.bag.replace(ANY, joint[len(before) : len(joint) - len(after)])
@@ -154,16 +139,14 @@ def read_renamings(texts: Sequence[str]) -> tuple[Renaming, ...]:
 
     Raises ``KaneDynamicsError`` for what is not BAG_NAME=MODEL_NAME.
     """
-    found = []
-    for text in texts:
-        bag, equals, model = text.partition("=")
-        if not equals or not bag or not model or bag.count(ANY) != model.count(ANY) or bag.count(ANY) > 1:
+    found = [Renaming(*text.partition("=")[::2]) for text in texts]
+    for (bag, model), text in zip(found, texts, strict=True):
+        if not bag or not model or bag.count(ANY) != model.count(ANY) or bag.count(ANY) > 1:
             raise KaneDynamicsError(
                 f"--rename {text!r}: write BAG_NAME=MODEL_NAME, as often as needed; one * on each side "
                 "stands for what both names share: --rename 'left_*=*'",
                 "rename",
             )
-        found.append(Renaming(bag, model))
     return tuple(found)
 
 
@@ -176,40 +159,27 @@ def names_in_bag(joints: Sequence[str], renamings: Sequence[Renaming]) -> tuple[
 
 
 def proposal(joints: Sequence[str], found: Sequence[str]) -> Renaming | None:
-    """The one renaming, of a prefix or a suffix, with which a bag that holds ``found`` has all ``joints``."""
-    for candidate in _candidates(joints, found):
-        names = names_in_bag(joints, [candidate])
-        if all(name in found for name in names) and len(set(names)) == len(joints):
+    """The one renaming, of a prefix or a suffix, with which a bag that holds ``found`` has all ``joints``.
+
+    Of those that fit the first joint, the one that changes least.
+    """
+    candidates: list[tuple[int, Renaming]] = []  # with how many characters the names share
+    for joint in joints[:1]:
+        for name in found:
+            ending, beginning = _shared(joint[::-1], name[::-1]), _shared(joint, name)
+            prefixes = name[: len(name) - ending] + ANY, joint[: len(joint) - ending] + ANY
+            suffixes = ANY + name[beginning:], ANY + joint[beginning:]
+            candidates += [(ending, Renaming(*prefixes)), (beginning, Renaming(*suffixes))]
+    for shared, candidate in sorted(candidates, key=lambda each: -each[0]):
+        names = set(names_in_bag(joints, [candidate]))
+        if shared and names <= set(found) and len(names) == len(joints):
             return candidate
     return None
 
 
-def _candidates(joints: Sequence[str], found: Sequence[str]) -> Iterator[Renaming]:
-    """Renamings that fit the first joint, those that change least first."""
-    if not joints:
-        return
-    joint = joints[0]
-    by_length: dict[int, list[Renaming]] = {size: [] for size in range(len(joint), 0, -1)}
-    for name in found:
-        ending = _shared(joint[::-1], name[::-1])
-        beginning = _shared(joint, name)
-        if ending:
-            old, new = name[: len(name) - ending], joint[: len(joint) - ending]
-            by_length[ending].append(Renaming(old + ANY, new + ANY))
-        if beginning:
-            by_length[beginning].append(Renaming(ANY + name[beginning:], ANY + joint[beginning:]))
-    for same in by_length.values():
-        yield from same
-
-
 def _shared(a: str, b: str) -> int:
     """How many characters two texts begin with alike."""
-    count = 0
-    for x, y in zip(a, b, strict=False):
-        if x != y:
-            break
-        count += 1
-    return count
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))))
 
 
 # Values that no robot can have
@@ -243,21 +213,17 @@ def set_aside(states: JointStates) -> tuple[JointStates, list[Impossible]]:
     cleaned: dict[str, Any] = {}
     for field, largest in LARGEST.items():
         values = getattr(states, field)
-        if not (
-            np.fmax.reduce(values, axis=None, initial=0.0) > largest
-            or np.fmin.reduce(values, axis=None, initial=0.0) < -largest
-        ):
-            continue
-        cleaned[field] = values = values.copy()
         for j, joint in enumerate(states.joints):
-            column = values[:, j]
-            chosen = np.flatnonzero(np.abs(column) > largest)
-            if len(chosen):
-                first = int(chosen[0])
-                time = (int(states.stamps[first]) - int(states.stamps[0])) * 1e-9
-                total = len(column) - int(np.isnan(column).sum())
-                found.append(Impossible(joint, field, len(chosen), total, float(column[first]), time))
-                column[chosen] = np.nan
+            chosen = np.flatnonzero(np.abs(values[:, j]) > largest)
+            if not len(chosen):
+                continue
+            first = int(chosen[0])
+            time = (int(states.stamps[first]) - int(states.stamps[0])) * 1e-9
+            total = len(values) - int(np.isnan(values[:, j]).sum())
+            found.append(Impossible(joint, field, len(chosen), total, float(values[first, j]), time))
+            if field not in cleaned:
+                cleaned[field] = values.copy()
+            cleaned[field][chosen, j] = np.nan
     return replace(states, **cleaned), found
 
 
@@ -306,11 +272,6 @@ class Recording:
     seconds: float
     revolving: tuple[str, ...] = ()
 
-    @property
-    def rate(self) -> float:
-        """Joint state messages read a second."""
-        return len(self.states.stamps) / self.seconds
-
 
 def read_recording(
     path: Path,
@@ -329,14 +290,36 @@ def read_recording(
     Raises a ``BagError`` when there is nothing to judge; damage with a readable part is in ``damages``.
     """
     start = time.perf_counter()
+    names = names_in_bag(joints, renamings)
+    state_decoder, command_decoder = messages.JointStateDecoder(names), messages.CommandDecoder(len(joints))
+    description: str | None = None
     with open_bag(path) as bag:
         topics = bag.topics()
         chosen = joint_state_topic(path, topics, topic)
-        names = names_in_bag(joints, renamings)
-        states, commands, description = _read(bag, topics, chosen, names)
+        command_topic = _only(topics, COMMAND_TYPE, "/commands")
+        description_topic = _only(topics, DESCRIPTION_TYPE, "robot_description")
+        wanted = {name for name in (chosen, command_topic, description_topic) if name is not None}
+        for block in bag.blocks(wanted):
+            if block.topic == chosen:
+                state_decoder.add(block)
+            elif block.topic == command_topic:
+                command_decoder.add(block)
+            else:
+                description = messages.string(block.message(len(block.offsets) - 1)) or description
+        states = state_decoder.result()
         if bag.damages and not len(states.stamps):
             raise bag.damages[0]
-    _check(path, chosen, states, joints)
+    if not len(states.stamps):
+        raise empty_topic(path, chosen, states.dropped)
+    missing = [name for name in names if name not in states.found]
+    if missing:
+        raise joint_mismatch(path, chosen, missing, states.found, proposal(joints, states.found))
+    for field in ("position", "effort"):
+        never = np.isnan(getattr(states, field)).all(axis=0)
+        if never.any():
+            raise missing_field(
+                path, chosen, field, [name for name, no in zip(names, never, strict=True) if no]
+            )
     states, impossible = set_aside(replace(states, joints=tuple(joints)))
     for one in impossible:
         if one.count > MOST_IMPOSSIBLE * one.total:
@@ -352,7 +335,7 @@ def read_recording(
         bag=path,
         topic=chosen,
         states=states,
-        commands=commands,
+        commands=command_decoder.result(),
         description=description,
         notes=(*_notes(topics, states, chosen), *map(str, impossible)),
         damages=tuple(map(str, bag.damages)),
@@ -361,61 +344,39 @@ def read_recording(
     )
 
 
+def _only(topics: Iterable[Topic], kind: str, ending: str) -> str | None:
+    """The topic of a type whose name ends so, if there is exactly one."""
+    names = [topic.name for topic in topics if topic.type == kind and topic.name.endswith(ending)]
+    return names[0] if len(names) == 1 else None
+
+
+def _notes(topics: Iterable[Topic], states: JointStates, chosen: str) -> Iterator[str]:
+    if is_command(chosen):
+        yield f"topic {chosen!r} is named like a command; --topic says that it was measured"
+    known = get_typestore(Stores.ROS2_JAZZY).types
+    skipped = [f"{topic.name} ({topic.type})" for topic in topics if topic.type not in known]
+    if skipped:
+        yield f"skipped, of unknown type: {named('topic', skipped)}"
+    if states.dropped:
+        yield f"{states.dropped} joint state messages were malformed and dropped"
+    if states.unstamped:
+        yield f"{states.unstamped} joint states have no stamp; their receive time stands in"
+
+
 def recorded_joints(path: Path, topic: str | None = None, blocks: int = 4) -> tuple[str, tuple[str, ...]]:
     """The topic of the joint states, and the joints named in its first some thousand messages.
 
     Raises a ``BagError`` where there are none.
     """
     with open_bag(path) as bag:
-        topics = bag.topics()
-        chosen = joint_state_topic(path, topics, topic)
-        decoder = JointStateDecoder(())
+        chosen = joint_state_topic(path, bag.topics(), topic)
+        decoder = messages.JointStateDecoder(())
         for _, block in zip(range(blocks), bag.blocks({chosen}), strict=False):
             decoder.add(block)
         states = decoder.result()
     if not len(states.stamps):
         raise empty_topic(path, chosen, states.dropped)
     return chosen, states.found
-
-
-def _read(
-    bag: Bag, topics: Iterable[Topic], state_topic: str, joints: Sequence[str]
-) -> tuple[JointStates, Commands | None, str | None]:
-    """One pass over the bag: states, commands, description."""
-    states, commands = JointStateDecoder(joints), CommandDecoder(len(joints))
-    command_topic = _only(topics, COMMAND_TYPE, "/commands")
-    description_topic = _only(topics, DESCRIPTION_TYPE, "robot_description")
-    description: str | None = None
-    wanted = {name for name in (state_topic, command_topic, description_topic) if name is not None}
-    for block in bag.blocks(wanted):
-        if block.topic == state_topic:
-            states.add(block)
-        elif block.topic == command_topic:
-            commands.add(block)
-        else:
-            description = _text(block) or description
-    return states.result(), commands.result(), description
-
-
-def _text(block: Block) -> str | None:
-    """The last std_msgs/String of a block, if it is one."""
-    try:
-        return Cursor(block.message(len(block.offsets) - 1)).text()
-    except MalformedMessageError:
-        return None
-
-
-def _check(path: Path, topic: str, states: JointStates, joints: Sequence[str]) -> None:
-    if not len(states.stamps):
-        raise empty_topic(path, topic, states.dropped)
-    missing = [joint for joint in states.joints if joint not in states.found]
-    if missing:
-        raise joint_mismatch(path, topic, missing, states.found, proposal(joints, states.found))
-    for field in ("position", "effort"):
-        never = np.isnan(getattr(states, field)).all(axis=0)
-        if never.any():
-            without = [joint for joint, no in zip(states.joints, never, strict=True) if no]
-            raise missing_field(path, topic, field, without)
 
 
 def empty_topic(path: Path, topic: str, dropped: int) -> BagError:
@@ -440,16 +401,3 @@ def missing_field(path: Path, topic: str, field: str, joints: Sequence[str]) -> 
         field=field,
         joints=tuple(joints),
     )
-
-
-def _notes(topics: Iterable[Topic], states: JointStates, chosen: str) -> Iterable[str]:
-    if is_command(chosen):
-        yield f"topic {chosen!r} is named like a command; --topic says that it was measured"
-    known = get_typestore(Stores.ROS2_JAZZY).types
-    skipped = [f"{topic.name} ({topic.type})" for topic in topics if topic.type not in known]
-    if skipped:
-        yield f"skipped, of unknown type: {named('topic', skipped)}"
-    if states.dropped:
-        yield f"{states.dropped} joint state messages were malformed and dropped"
-    if states.unstamped:
-        yield f"{states.unstamped} joint states have no stamp; their receive time stands in"

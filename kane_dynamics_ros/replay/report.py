@@ -1,7 +1,5 @@
 """The report of one bag: ``report.json``, ``report.html``, ``view.html`` and the bag ``predicted``."""
 
-import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -13,13 +11,7 @@ from matplotlib.figure import Figure
 from scipy import signal
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.files import (
-    OutputFileError,
-    list_files,
-    not_written,
-    write_file,
-    written_files,
-)
+from kane_dynamics_ros.files import refuse_foreign, whole_results, write_file
 from kane_dynamics_ros.pages import rendered, svg
 from kane_dynamics_ros.replay.comparison import Comparison
 from kane_dynamics_ros.replay.errors import BagError
@@ -40,15 +32,6 @@ SEGMENT = 4.0  # [s] of Welch's segments: 0.25 Hz between lines
 TERM_COLOURS = {"inertia": "#d1495b", "coriolis": "#8f5db7", "gravity": "#2e8b57", "friction": "#b8860b"}
 MEASURED, PREDICTED, RESIDUAL = "#7a8794", "#1f5fa8", "#c0392b"
 DECADES = 1e8  # that a spectrum shows below its highest value
-
-
-# Plain data, for ``report.json``
-
-
-def write_json(verdict: Verdict, file: Path) -> None:
-    """Write the verdict; figures that are not finite become null."""
-    data = {"format": FORMAT, **{field.name: getattr(verdict, field.name) for field in fields(verdict)}}
-    write_file(file, json_text(data))
 
 
 # Lines for a terminal
@@ -113,9 +96,15 @@ def joint_figure(comparison: Comparison, joint: int, unit: str, rate: float) -> 
     for axes in (efforts, residuals, terms):
         axes.set(xlabel="time since the first stamp [s]", ylabel=f"effort [{unit}]")
         axes.margins(x=0)
-    _spectrum(spectra, measured, rate, "measured", MEASURED)
-    _spectrum(spectra, predicted, rate, "predicted", PREDICTED)
-    _spectrum(spectra, residual, rate, "residual", RESIDUAL)
+    segment = min(len(measured), int(SEGMENT * rate))
+    for label, values, colour in (
+        ("measured", measured, MEASURED),
+        ("predicted", predicted, PREDICTED),
+        ("residual", residual, RESIDUAL),
+    ):
+        frequency, power = signal.welch(values, rate, nperseg=segment)
+        shown = np.flatnonzero(power[1:] > 0) + 1
+        spectra.loglog(frequency[shown], power[shown], color=colour, linewidth=1, label=label)
     spectra.set(xlabel="frequency [Hz]", ylabel=f"density [({unit})²/Hz]")
     spectra.set_ylim(bottom=spectra.get_ylim()[1] / DECADES)
     for axes in (efforts, residuals, terms, spectra):
@@ -126,28 +115,16 @@ def joint_figure(comparison: Comparison, joint: int, unit: str, rate: float) -> 
 
 
 def _curve(axes: Axes, comparison: Comparison, values: Array, label: str, colour: str, width: float) -> None:
-    """A line that breaks where an interval ends."""
-    pieces = np.split(np.arange(len(values)), comparison.joins[1:])
-    for i, piece in enumerate(pieces):
-        time, thinned = _thinned(comparison.time[piece], values[piece])
-        axes.plot(time, thinned, color=colour, linewidth=width, label=label if i == 0 else None)
-
-
-def _thinned(time: Array, values: Array) -> tuple[Array, Array]:
-    """The extremes of each bin, in their order: the eye sees the same line."""
-    size = len(values) // BINS
-    if size < 4:
-        return time, values
-    bins = values[: size * BINS].reshape(BINS, size)
-    extremes = np.sort(np.stack([bins.argmin(axis=1), bins.argmax(axis=1)], axis=1), axis=1)
-    kept = (extremes + size * np.arange(BINS)[:, None]).ravel()
-    return time[kept], values[kept]
-
-
-def _spectrum(axes: Axes, values: Array, rate: float, label: str, colour: str) -> None:
-    frequency, power = signal.welch(values, rate, nperseg=min(len(values), int(SEGMENT * rate)))
-    shown = power[1:] > 0
-    axes.loglog(frequency[1:][shown], power[1:][shown], color=colour, linewidth=1, label=label)
+    """A line through the extremes of each bin, seen as the same, that breaks where an interval ends."""
+    bounds = [*comparison.joins, len(values)]
+    for i, piece in enumerate(map(np.arange, bounds, bounds[1:])):
+        size = len(piece) // BINS
+        if size >= 4:
+            bins = values[piece[: size * BINS]].reshape(BINS, size)
+            extremes = np.sort(np.stack([bins.argmin(axis=1), bins.argmax(axis=1)], axis=1), axis=1)
+            piece = piece[(extremes + size * np.arange(BINS)[:, None]).ravel()]
+        name = label if i == 0 else None
+        axes.plot(comparison.time[piece], values[piece], color=colour, linewidth=width, label=name)
 
 
 # ``report.html``
@@ -177,27 +154,20 @@ def write_page(analysis: Analysis, file: Path, viewed: bool = False) -> None:
 
 
 def check_folder(bag: Path, folder: Path) -> None:
-    """Raise ``BagError`` ("folder") where a report would replace the bag, or what no report wrote."""
-    recorded, target = bag.resolve(), folder.resolve()
-    reason = f"{folder} and the bag lie one in the other"
-    if not (recorded.is_relative_to(target) or target.is_relative_to(recorded)):
-        reason = f"{folder} is no folder" if folder.exists() and not folder.is_dir() else ""
-        written = written_files(folder, COMMAND)
-        for path in [] if reason else _outputs(folder):
-            if path.relative_to(folder).as_posix() not in written:
-                reason = f"{path} is there already, and no earlier report wrote it"
+    """Raise ``BagError`` ("folder") where a report would lie in the bag or hold it, or lies behind a file.
+
+    Raises ``ForeignFileError`` where it would replace what no report wrote.
+    """
+    recorded, target, reason = bag.resolve(), folder.resolve(), ""
+    if recorded.is_relative_to(target) or target.is_relative_to(recorded):
+        reason = f"{folder} and the bag lie one in the other"
+    elif folder.exists() and not folder.is_dir():
+        reason = f"{folder} is no folder"
     if reason:
         raise BagError(f"{bag}: --report: {reason}; give another folder", "folder", bag=bag, folder=folder)
-
-
-def _outputs(folder: Path) -> Iterator[Path]:
-    """What lies where a report goes: pages, and all in the bag of predictions."""
-    yield from (folder / name for name in PAGES if os.path.lexists(folder / name))
     predicted = folder / PREDICTED_BAG
-    if predicted.is_dir() and not predicted.is_symlink():
-        yield from sorted(predicted.iterdir())
-    elif os.path.lexists(predicted):
-        yield predicted
+    replaced = list(predicted.iterdir()) if predicted.is_dir() and not predicted.is_symlink() else [predicted]
+    refuse_foreign(folder, [*PAGES, *(path.relative_to(folder).as_posix() for path in replaced)], COMMAND)
 
 
 def write_report(
@@ -212,33 +182,13 @@ def write_report(
 
     ``model`` is the one that was judged; ``urdf`` stands in for a description that the bag lacks, expanded
     with the arguments ``xacro``; without either there is no ``view.html``.
-    Everything is made beside what was there, and takes its place when all of it is whole.
-    Raises ``BagError`` before anything is written, and ``OutputFileError``.
+    Raises what ``check_folder`` does before anything is written, and ``OutputFileError``.
     """
-    check_folder(estimated.bag, folder)
-    before, made = written_files(folder, COMMAND), not folder.exists()
-    part = folder / f".{COMMAND}.{os.getpid()}.part"
-    try:
-        part.mkdir(parents=True)
-        write_json(analysis.verdict, part / "report.json")
+    check_folder(analysis.verdict.bag, folder)
+    verdict = {field.name: getattr(analysis.verdict, field.name) for field in fields(analysis.verdict)}
+    with whole_results(folder, [*PAGES, PREDICTED_BAG], COMMAND) as part:
+        write_file(part / "report.json", json_text({"format": FORMAT, **verdict}))
         viewed, warnings = write_view(estimated, analysis, model, urdf, part / "view.html", xacro)
         write_page(analysis, part / "report.html", viewed)
         write_prediction_bag(estimated, analysis.comparison, part / PREDICTED_BAG)
-        pages = sorted(path.name for path in part.iterdir() if path.is_file())
-        bag = [f"{PREDICTED_BAG}/{path.name}" for path in sorted((part / PREDICTED_BAG).iterdir())]
-        list_files(folder, before.union(PAGES, bag), COMMAND)
-        for name in PAGES:
-            (folder / name).unlink(missing_ok=True)
-        if (folder / PREDICTED_BAG).is_dir():
-            shutil.rmtree(folder / PREDICTED_BAG)
-        for name in (*pages, PREDICTED_BAG):
-            (part / name).replace(folder / name)
-        list_files(folder, pages + bag, COMMAND)
-    except (OSError, OutputFileError) as error:
-        reason = error if isinstance(error, OSError) else error.__cause__
-        raise not_written(folder, reason if isinstance(reason, OSError) else OSError(str(error))) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        if made and folder.is_dir() and not any(folder.iterdir()):
-            folder.rmdir()
     return warnings

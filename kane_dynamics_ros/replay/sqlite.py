@@ -103,7 +103,6 @@ def _blocks(database: sqlite3.Connection, name: str, number: object) -> Iterator
     received: list[int] = []
     messages: list[bytes] = []
     size = 0
-    failure: sqlite3.Error | None = None
     try:
         for time, data in database.execute(MESSAGES, (number,)):
             received.append(time)
@@ -112,9 +111,9 @@ def _blocks(database: sqlite3.Connection, name: str, number: object) -> Iterator
             if len(received) >= ROWS or size > TOGETHER:
                 yield block_of(name, received, messages)
                 received, messages, size = [], [], 0
-    except sqlite3.Error as error:
-        failure = error
+    except sqlite3.Error:
+        if received:
+            yield block_of(name, received, messages)
+        raise
     if received:
         yield block_of(name, received, messages)
-    if failure is not None:
-        raise failure

@@ -1,15 +1,13 @@
 """The verdict on one bag, in figures and in words: all that the table, the report and the exit code say."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.attribution import (
+    RIGID,
     Attribution,
     EffortScale,
     LinkError,
@@ -23,7 +21,7 @@ from kane_dynamics_ros.replay.comparison import Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.correlation import Delay
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.motion import EstimatedRecording, Motion
-from kane_dynamics_ros.runtime import DynamicsModel, JointInfo
+from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted, listed, named
 
 Cause = TipBody | LinkError | EffortScale
@@ -109,15 +107,33 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
     Raises ``BagError``: "no_effort" where no effort was measured, "no_motion" where no joint moves in what is
     compared, "not_finite" where a figure is not finite.
     """
-    motion = estimated.motion
+    recording, motion = estimated.recording, estimated.motion
     travel = np.max([np.ptp(interval.q, axis=0) for interval in motion.compared], axis=0)
-    moves = travel >= [LEAST_TRAVEL[joint.kind == "prismatic"] for joint in model.joints]
-    _refuse_nothing(estimated, model.joints, travel, moves)
-    comparison = compare(model, motion)
-    fits = [
-        fit(comparison.time, *both)
-        for both in zip(comparison.measured.T, comparison.predicted.T, strict=True)
+    distances = [
+        f"{size:.2g} {'m' if joint.kind == 'prismatic' else 'rad'}"
+        for size, joint in zip(travel, model.joints, strict=True)
     ]
+    moves = travel >= [LEAST_TRAVEL[joint.kind == "prismatic"] for joint in model.joints]
+    where = f"{recording.bag}: topic {recording.topic!r}:"
+    if not moves.any():
+        sizes = [f"{name!r} ({far})" for name, far in zip(model.joint_names, distances, strict=True)]
+        raise BagError(
+            f"{where} hardly any motion of {'joint' if len(sizes) == 1 else 'joints'} "
+            f"{', '.join(sizes[:LISTED])} in what is compared; without motion no term of the model can be "
+            "judged: record a motion of every joint, fast and slow, up and down",
+            "no_motion",
+            bag=recording.bag,
+        )
+    if max(np.abs(interval.effort).max() for interval in motion.compared) <= SMALLEST_EFFORT:
+        raise BagError(
+            f"{where} the measured efforts of all joints are 0: they are not measured at all, and nothing "
+            "can be said of the model; have the driver or joint_state_broadcaster publish them",
+            "no_effort",
+            bag=recording.bag,
+        )
+    comparison = compare(model, motion)
+    both = zip(comparison.measured.T, comparison.predicted.T, strict=True)
+    fits = [fit(comparison.time, measured, predicted) for measured, predicted in both]
     odd = [
         name
         for name, one in zip(model.joint_names, fits, strict=True)
@@ -125,44 +141,42 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
     ]
     if odd:
         raise BagError(
-            f"{estimated.bag}: no verdict: the figures of {named('joint', odd)} are not finite; look for "
+            f"{recording.bag}: no verdict: the figures of {named('joint', odd)} are not finite; look for "
             "values in the bag that the robot cannot have had",
             "not_finite",
-            bag=estimated.bag,
+            bag=recording.bag,
             joints=odd,
         )
-    predicted, measured = np.ptp(comparison.predicted, axis=0), np.ptp(comparison.measured, axis=0)
-    judged = moves | (predicted > np.maximum(LEAST_CHANGE * measured, SMALLEST_EFFORT))
-    cause: Cause | None = effort_scale(comparison, judged, SMALLEST_EFFORT) or whole_arm_cause(
-        model, motion, comparison
-    )
-    scaled = isinstance(cause, EffortScale)
+    change, measured_change = np.ptp(comparison.predicted, axis=0), np.ptp(comparison.measured, axis=0)
+    judged = moves | (change > np.maximum(LEAST_CHANGE * measured_change, SMALLEST_EFFORT))
+    cause: Cause | None = effort_scale(comparison, judged, SMALLEST_EFFORT)
+    cause = cause or whole_arm_cause(model, motion, comparison)
     explained = cause_effort(model, motion, cause) if isinstance(cause, TipBody | LinkError) else None
     independent = len(comparison.time) * 2 * motion.cutoff / motion.rate
     joints = []
     for j, one in enumerate(fits):
         attributions: list[Attribution] = []
-        if judged[j] and not scaled:
+        words: list[str] = []
+        if not judged[j]:
+            words = [f"hardly any motion ({distances[j]}): not judged"]
+        elif not isinstance(cause, EffortScale):
             common = None if explained is None else explained[:, j]
             attributions = attribute_joint(comparison, j, common, one.measured_rms, independent)
-        words = [] if scaled else [_sentence(model, j, each) for each in attributions] or unexplained(one)
-        if not judged[j]:
-            words = [f"hardly any motion ({_distance(travel[j], model.joints[j])}): not judged"]
-        unit = "N" if model.joints[j].kind == "prismatic" else "N m"
+            words = [_sentence(model, j, each) for each in attributions] or unexplained(one)
         joints.append(
             JointVerdict(
-                model.joint_names[j],
-                unit,
-                one,
-                tuple(attributions),
-                tuple(words),
-                float(travel[j]),
-                bool(judged[j]),
+                name=model.joint_names[j],
+                unit=_unit(model, j),
+                fit=one,
+                attributions=tuple(attributions),
+                findings=tuple(words),
+                travel=float(travel[j]),
+                judged=bool(judged[j]),
             )
         )
     verdict = Verdict(
-        bag=estimated.bag,
-        topic=estimated.topic,
+        bag=recording.bag,
+        topic=recording.topic,
         model=model.name,
         joints=tuple(joints),
         cause=cause,
@@ -173,42 +187,13 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
             cutoff=motion.cutoff,
             seconds=len(comparison.time) / motion.rate,
             messages=estimated.messages,
-            messages_per_second=estimated.messages_per_second,
+            messages_per_second=estimated.messages / recording.seconds,
             delay=estimated.delay,
         ),
-        notes=(*estimated.notes, *notes(motion)),
-        damages=estimated.damages,
+        notes=(*recording.notes, *notes(motion)),
+        damages=recording.damages,
     )
     return Analysis(verdict, motion, comparison)
-
-
-def _refuse_nothing(
-    estimated: EstimatedRecording, joints: Sequence[JointInfo], travel: Array, moves: NDArray[np.bool_]
-) -> None:
-    """Raise ``BagError`` where nothing moves, or no effort is measured."""
-    where = f"{estimated.bag}: topic {estimated.topic!r}:"
-    if not moves.any():
-        sizes = [
-            f"{joint.name!r} ({_distance(size, joint)})" for joint, size in zip(joints, travel, strict=True)
-        ]
-        raise BagError(
-            f"{where} hardly any motion of {'joint' if len(sizes) == 1 else 'joints'} "
-            f"{', '.join(sizes[:LISTED])} in what is compared; without motion no term of the model can be "
-            "judged: record a motion of every joint, fast and slow, up and down",
-            "no_motion",
-            bag=estimated.bag,
-        )
-    if max(np.abs(interval.effort).max() for interval in estimated.motion.compared) <= SMALLEST_EFFORT:
-        raise BagError(
-            f"{where} the measured efforts of all joints are 0: they are not measured at all, and nothing "
-            "can be said of the model; have the driver or joint_state_broadcaster publish them",
-            "no_effort",
-            bag=estimated.bag,
-        )
-
-
-def _distance(size: float, joint: JointInfo) -> str:
-    return f"{size:.2g} {'m' if joint.kind == 'prismatic' else 'rad'}"
 
 
 # In words
@@ -247,25 +232,29 @@ def _sentence(model: DynamicsModel, joint: int, one: Attribution) -> str:
 
 def _amount(model: DynamicsModel, joint: int, one: Attribution) -> str:
     size, sign = abs(one.coefficient), "too small" if one.coefficient > 0 else "too large"
-    unit = "N" if model.joints[joint].kind == "prismatic" else "N m"
+    unit = _unit(model, joint)
     if one.term == "gravity" and abs(one.coefficient + 1.0) < max(WHOLE * one.error, 0.02):
         return (
             f"{_percent(size)} % too large: the measured effort lacks it, as that of robots that compensate "
             "gravity themselves (docs/howto/gravity_compensated_robots.md)"
         )
-    if one.term in ("inertia", "coriolis", "gravity"):
+    if one.term in RIGID:
         return f"{_percent(size)} % {sign}"
     if one.term == "offset":
         return f"of {one.coefficient:+.3g} {unit} missing"
-    viscous = one.term == "viscous"
-    modelled = model.parameters.viscous if viscous else model.parameters.coulomb
-    if viscous:
-        unit = "N s/m" if unit == "N" else "N m s/rad"
+    modelled = model.parameters.coulomb
+    if one.term == "viscous":
+        modelled, unit = model.parameters.viscous, "N s/m" if unit == "N" else "N m s/rad"
     if one.coefficient > 0 and not modelled[joint]:
         sign = "missing"
     elif one.coefficient < 0 and not modelled[joint]:
         sign = "negative: the effort helps the motion, which friction never does; check the effort's sign"
     return f"{size:.3g} {unit} {sign}"
+
+
+def _unit(model: DynamicsModel, joint: int) -> str:
+    """Of a joint's effort."""
+    return "N" if model.joints[joint].kind == "prismatic" else "N m"
 
 
 def _percent(part: float) -> str:

@@ -1,8 +1,14 @@
-"""The meshes that a URDF's visuals name: found in the robot's package, read, made small enough for a page."""
+"""The meshes that a URDF's visuals name: found in the robot's package, read, made small enough for a page.
+
+A page carries every mesh as text; manufacturers publish housings of 300,000 triangles. Equal points are
+joined, fast-simplification merges triangles by quadric error metrics [GarlandHeckbert1997], each material's
+part for itself, and coordinates are stored on 16 bits.
+"""
 
 import base64
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import struct
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -20,16 +26,14 @@ from kane_dynamics_ros.viewing.mesh_files import (
     SUFFIXES,
     MeshError,
     Surface,
-    SurfaceColour,
     read_mesh,
 )
-from kane_dynamics_ros.viewing.mesh_reduction import allowances, joined, packed, reduced
 
 PACKAGE = "package://"
 MOST_TRIANGLES = 200_000  # of a page
 LARGEST_MESHES = 2**29  # [bytes] of all files of a robot
-NOT_FOUND = "not found"
-OUTSIDE = "it lies outside of the robot's package; --meshes-from-anywhere shows it"
+SMALLEST = 1e-30  # [m] of a side; below it single precision ends
+FINEST = 65535  # steps of the grid along the longest side of the bounding box: 16 bits
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ class MeshPart:
 
 @dataclass(frozen=True)
 class Mesh:
-    """A mesh in the page: ``base64`` of what ``mesh_reduction.packed`` makes, and its parts in that order."""
+    """A mesh in the page: ``base64`` of what ``packed`` makes, and its parts in that order."""
 
     base64: str
     parts: tuple[MeshPart, ...]
@@ -62,79 +66,81 @@ class Meshes(NamedTuple):
 
 
 def load_meshes(urdf: str, folder: Path, *, anywhere: bool = False, packages: Sequence[Path] = ()) -> Meshes:
-    """The meshes of all visuals.
+    """The meshes of all visuals, all together small enough for a page.
 
     Relative names start at ``folder``; ``package://NAME/...`` is looked up in the parents of ``folder``, in
     ``share`` of every prefix of AMENT_PREFIX_PATH, and where ``find_package`` looks. A description may come
-    from anyone, and what a page
-    embeds travels with it: unless ``anywhere``, a file must lie, links resolved, in the package.
+    from anyone, and what a page embeds travels with it: unless ``anywhere``, a file must lie, links resolved,
+    in the package.
     """
     surfaces: dict[str, Surface] = {}
-    triangles: dict[str, int] = {}  # in the file
+    in_file: dict[str, int] = {}  # triangles
     refused: dict[str, list[str]] = {}  # names by the reason
     left = LARGEST_MESHES
-    for name in mesh_names(urdf):
+    links = parse_xml(urdf).all("link")
+    shapes = [shape for link in links for visual in link.all("visual") for shape in visual.all("geometry")]
+    meshes = [mesh for shape in shapes for mesh in shape.all("mesh")]
+    for name in dict.fromkeys(mesh.attributes.get("filename", "") for mesh in meshes):
         try:
             data, suffix = mesh_data(name, folder, anywhere, packages)
             left -= len(data)
             if left < 0:
                 raise MeshError(f"the robot's meshes have more than {LARGEST_MESHES} bytes")
-            surface = read_mesh(data, suffix)
-            surfaces[name], triangles[name] = joined(surface), len(surface.corners)
-            if not len(surfaces[name].corners):
-                del surfaces[name]
+            whole = read_mesh(data, suffix)
+            surface = joined(whole)
+            if not len(surface.corners):
                 raise MeshError("its triangles have no area")
+            surfaces[name], in_file[name] = surface, len(whole.corners)
         except MeshError as error:
             refused.setdefault(str(error), []).append(name if len(name) <= 100 else f"{name[:100]}...")
-    meshes, note = page_meshes(surfaces, triangles)
-    if INSTALL in refused:
-        note = f"rods stand for links: {INSTALL}"
-    return Meshes(meshes, [not_shown(names, reason) for reason, names in refused.items()], note)
-
-
-def not_shown(names: Sequence[str], reason: str) -> str:
-    """A warning about meshes."""
-    return f"{'mesh' if len(names) == 1 else 'meshes'} not shown: {listed(names)}: {reason}"
-
-
-def page_meshes(surfaces: Mapping[str, Surface], triangles: Mapping[str, int]) -> tuple[dict[str, Mesh], str]:
-    """The surfaces as the page takes them, all together small enough, and a note.
-
-    The note is a sentence about those that are simplified. ``triangles`` says how many each had in its file.
-    """
-    meshes, before, after = {}, [], []
+    shown: dict[str, Mesh] = {}
+    simplified: dict[str, int] = {}  # triangles that are left
     most = allowances([len(surface.corners) for surface in surfaces.values()], MOST_TRIANGLES)
     for (name, surface), allowed in zip(surfaces.items(), most, strict=True):
         small = reduced(surface, allowed)
-        data, counts = packed(small)
-        meshes[name] = Mesh(base64.b64encode(data).decode("ascii"), tuple(map(part, counts, small.materials)))
         if small is not surface:
-            before.append(triangles[name])
-            after.append(len(small.corners))
-    if not before:
-        return meshes, ""
-    which = "1 mesh is" if len(before) == 1 else f"{len(before)} of {len(meshes)} meshes are"
-    return meshes, f"{which} simplified: {sum(before):,} triangles are shown as {sum(after):,}"
+            simplified[name] = len(small.corners)
+        data, counts = packed(small)
+        parts = []
+        for count, material in zip(counts, small.materials, strict=True):
+            colour = material and "#" + "".join(f"{round(255 * x):02x}" for x in material.colour)
+            parts.append(MeshPart(count, colour, material.opacity if material else 1.0))
+        shown[name] = Mesh(base64.b64encode(data).decode("ascii"), tuple(parts))
+    note = ""
+    if INSTALL in refused:
+        note = f"rods stand for links: {INSTALL}"
+    elif simplified:
+        which = "1 mesh is" if len(simplified) == 1 else f"{len(simplified)} of {len(shown)} meshes are"
+        before = sum(in_file[name] for name in simplified)
+        note = f"{which} simplified: {before:,} triangles are shown as {sum(simplified.values()):,}"
+    warnings = [
+        f"{'mesh' if len(names) == 1 else 'meshes'} not shown: {listed(names)}: {reason}"
+        for reason, names in refused.items()
+    ]
+    return Meshes(shown, warnings, note)
 
 
-def part(triangles: int, material: SurfaceColour | None) -> MeshPart:
-    """A part for the page."""
-    if material is None:
-        return MeshPart(triangles, None, 1.0)
-    return MeshPart(
-        triangles, "#" + "".join(f"{round(255 * x):02x}" for x in material.colour), material.opacity
-    )
+def mesh_points(name: str, folder: Path) -> Array | None:
+    """The corners (N, 3) [m] of the triangles of a URDF's mesh; None where its file is not read."""
+    try:
+        surface = read_mesh(*mesh_data(name, folder, anywhere=True))
+    except MeshError:
+        return None
+    return surface.points[np.unique(surface.corners)]
 
 
-def mesh_data(name: str, folder: Path, anywhere: bool, packages: Sequence[Path]) -> tuple[bytes, str]:
+# Files
+
+
+def mesh_data(name: str, folder: Path, anywhere: bool, packages: Sequence[Path] = ()) -> tuple[bytes, str]:
     """A mesh file's content and suffix. Raises ``MeshError``."""
-    reason = NOT_FOUND if name else "its element has no file name"
+    reason = "not found" if name else "its element has no file name"
     for path, package in candidates(name, folder, packages):
         try:
             if not path.is_file():
                 continue
             if not anywhere and package is not None and not path.resolve().is_relative_to(package.resolve()):
-                reason = OUTSIDE
+                reason = "it lies outside of the robot's package; --meshes-from-anywhere shows it"
                 continue
             suffix = path.suffix.lower()
             if suffix not in SUFFIXES:
@@ -149,20 +155,14 @@ def mesh_data(name: str, folder: Path, anywhere: bool, packages: Sequence[Path])
     raise MeshError(reason)
 
 
-def mesh_names(urdf: str) -> list[str]:
-    """The file names of the URDF's visual meshes, each once; "" for a mesh without one."""
-    links = parse_xml(urdf).all("link")
-    shapes = [shape for link in links for visual in link.all("visual") for shape in visual.all("geometry")]
-    meshes = [mesh for shape in shapes for mesh in shape.all("mesh")]
-    return list(dict.fromkeys(mesh.attributes.get("filename", "") for mesh in meshes))
-
-
 def candidates(name: str, folder: Path, packages: Sequence[Path] = ()) -> Iterator[tuple[Path, Path | None]]:
     """Where a mesh of that name may lie, and in which folder it must; None where the user installed it."""
     if not name:
         return
     if not name.startswith(PACKAGE):
-        yield folder / name.removeprefix("file://"), package_of(folder)
+        whole = folder.resolve()
+        packaged = (each for each in (whole, *whole.parents) if (each / "package.xml").is_file())
+        yield folder / name.removeprefix("file://"), next(packaged, whole)
         return
     relative = PurePosixPath(name.removeprefix(PACKAGE))
     if not relative.parts or relative.is_absolute() or relative.parts[0] == "..":
@@ -178,28 +178,83 @@ def candidates(name: str, folder: Path, packages: Sequence[Path] = ()) -> Iterat
         yield package.joinpath(*relative.parts[1:]), package
 
 
-def mesh_points(name: str, folder: Path) -> Array | None:
-    """The corners (N, 3) [m] of the triangles of a URDF's mesh; None where its file is not read."""
-    path = mesh_file(name, folder)
-    if path is None or path.suffix.lower() not in SUFFIXES or path.stat().st_size > LARGEST_MESH:
-        return None
-    try:
-        surface = read_mesh(path.read_bytes(), path.suffix.lower())
-    except MeshError:
-        return None
-    return surface.points[np.unique(surface.corners)]
+# Made small
 
 
-def mesh_file(name: str, folder: Path) -> Path | None:
-    """The first file, of those that a mesh of that name may be, that is there."""
-    for path, _ in candidates(name, folder):
-        with suppress(OSError, ValueError):  # too long a name, a zero byte
-            if path.is_file():
-                return path
-    return None
+def allowances(counts: Sequence[int], most: int) -> list[int]:
+    """How many triangles each mesh may have: all that it has, or an equal share of what the others leave.
+
+    >>> allowances([50, 3, 60], most=23)
+    [10, 3, 10]
+    """
+    shares = dict.fromkeys(range(len(counts)), 0)
+    left = most
+    for done, index in enumerate(sorted(shares, key=lambda index: counts[index])):
+        shares[index] = min(counts[index], left // (len(counts) - done))
+        left -= shares[index]
+    return [shares[index] for index in range(len(counts))]
 
 
-def package_of(folder: Path) -> Path:
-    """The ROS package that a folder lies in, else the folder itself."""
-    whole = folder.resolve()
-    return next((each for each in (whole, *whole.parents) if (each / "package.xml").is_file()), whole)
+def joined(surface: Surface, steps: int = FINEST) -> Surface:
+    """The surface with the points of each cell of a grid joined, and without what has no area then.
+
+    steps: of the grid along the longest side; the page's own resolution by default.
+    """
+    low, size = surface.points.min(axis=0), float(np.ptp(surface.points, axis=0).max())
+    # no cell ends in the middle of a symmetrical body, where equal points differ by rounding
+    places = np.floor((surface.points - low) * (steps / max(size, SMALLEST)) + 0.3)
+    _, first, which = np.unique(places, axis=0, return_index=True, return_inverse=True)
+    corners = which.reshape(-1)[surface.corners]
+    a, b, c = corners.T
+    whole = (a != b) & (b != c) & (a != c)
+    return Surface(surface.points[first], corners[whole], surface.parts[whole], surface.materials)
+
+
+def reduced(surface: Surface, most: int) -> Surface:
+    """The surface with at most ``most`` triangles."""
+    found, steps = surface, FINEST
+    if len(surface.corners) > most:
+        with suppress(ImportError):  # without it, the grid below does it alone, and coarsely
+            found = _simplified(surface, most / len(surface.corners))
+    while len(found.corners) > most:  # loose triangles cannot be merged, but fall together on a coarse grid
+        steps //= 2
+        found = joined(found, steps)
+    return found
+
+
+def _simplified(surface: Surface, share: float) -> Surface:
+    """About that share of each part's triangles. Raises ``ImportError`` without fast-simplification."""
+    from fast_simplification import simplify
+
+    points, corners, parts = [], [], []
+    count = 0
+    for part in range(len(surface.materials)):
+        own = surface.corners[surface.parts == part]
+        used, numbered = np.unique(own, return_inverse=True)
+        some, triangles = surface.points[used], numbered.reshape(-1, 3)
+        if len(triangles) > 1:
+            target = max(1, int(share * len(triangles)))
+            some, triangles = simplify(some, np.ascontiguousarray(triangles, np.int32), target_count=target)
+        points.append(some)
+        corners.append(np.asarray(triangles, np.int64) + count)
+        parts.append(np.full(len(triangles), part))
+        count += len(some)
+    return Surface(np.concatenate(points), np.concatenate(corners), np.concatenate(parts), surface.materials)
+
+
+def packed(surface: Surface) -> tuple[bytes, list[int]]:
+    """What viewer.js reads, and the number of triangles of each of the surface's parts.
+
+    The bytes: counts of points and triangles, origin and step of the grid, points and corners as small
+    integers, the corners in the order of the parts.
+    """
+    points = surface.points
+    low, extent = points.min(axis=0), np.ptp(points, axis=0)
+    step = np.where(extent > SMALLEST, extent / FINEST, 1.0)
+    places = np.clip(np.rint((points - low) / step), 0, FINEST).astype("<u2")
+    order = np.argsort(surface.parts, kind="stable")
+    corners = surface.corners[order].astype("<u2" if len(points) <= FINEST else "<u4")
+    head = struct.pack("<II6f", len(points), len(corners), *low, *step)
+    padding = b"\0" * (-(len(head) + places.nbytes) % 4)
+    counts = np.bincount(surface.parts, minlength=len(surface.materials))
+    return head + places.tobytes() + padding + corners.tobytes(), counts.tolist()

@@ -10,7 +10,7 @@ from kane_dynamics_ros.cli import demo_tracking as tracking
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.view import playback_of_trajectory
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
-from kane_dynamics_ros.viewing.shown_robot import ViewOptions
+from kane_dynamics_ros.viewing.page import ViewOptions
 
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")

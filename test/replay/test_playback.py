@@ -96,6 +96,8 @@ def test_report_plays_the_motion_where_the_bag_has_a_description(tmp_path):
     np.testing.assert_allclose([line[middle] for line in measured["values"]], 10.0 * np.arange(5), atol=1e-3)
     shown = np.array([line[middle] for line in playback["position"]])
     np.testing.assert_allclose(np.diff(shown), 1.0, atol=1e-3)
+    # the motion is shown at the times of the efforts, without the ends that the filters distort
+    assert {len(line) for line in playback["position"]} == {len(playback["times"])}
 
 
 def test_report_plays_the_chain_of_the_model_that_was_judged(tmp_path, capsys):

@@ -59,7 +59,7 @@ def test_states_commands_and_description_are_read_in_one_go(tmp_path: Path) -> N
     np.testing.assert_array_equal(found.commands.effort, [[1, 2, 3]])
     assert found.description == "<robot/>"
     assert found.notes == ()
-    assert found.rate > 0
+    assert found.seconds > 0
 
 
 def test_a_description_recorded_only_at_the_start_is_found(tmp_path: Path) -> None:

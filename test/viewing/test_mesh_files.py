@@ -23,7 +23,7 @@ from mesh_samples import (
 
 from kane_dynamics_ros.viewing import mesh_files
 from kane_dynamics_ros.viewing.mesh_files import SUFFIXES, MeshError, SurfaceColour, read_mesh
-from kane_dynamics_ros.viewing.mesh_reduction import joined, packed, reduced
+from kane_dynamics_ros.viewing.meshes import joined, packed, reduced
 
 
 def shown(data, suffix=".dae"):

@@ -17,8 +17,7 @@ from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
 from kane_dynamics_ros.viewing import meshes
 from kane_dynamics_ros.viewing.mesh_files import Surface, read_mesh
-from kane_dynamics_ros.viewing.mesh_reduction import allowances, joined, packed, reduced
-from kane_dynamics_ros.viewing.meshes import load_meshes
+from kane_dynamics_ros.viewing.meshes import allowances, joined, load_meshes, packed, reduced
 
 JOINTS = ("gamma_1", "alpha_2", "alpha_3", "beta_4", "gamma_4")
 START = np.array([0.0, 0.9, -1.2, 0.3, 0.5])
