@@ -60,6 +60,11 @@ COMMANDS = {  # in the order of their use
         "fill in the efforts of a trajectory, with points dense enough for linear interpolation",
         "annotate models/my_robot.py trajectory.yaml -o annotated.yaml",
     ),
+    "retime": Command(
+        "the fastest timing of a path within limits on velocity, acceleration, jerk and effort",
+        "retime path.yaml --urdf my_robot.urdf -o retimed.yaml",
+        "retime",
+    ),
     "send": Command(
         "send a trajectory to the running controller, and tell what becomes of it",
         "send trajectory.yaml",
