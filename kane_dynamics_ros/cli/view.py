@@ -15,7 +15,7 @@ from kane_dynamics_ros.control.limits import far_outside
 from kane_dynamics_ros.control.plan import hold_at, replan, sample
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import Rules, TrajectoryRequest
-from kane_dynamics_ros.description.packages import searched
+from kane_dynamics_ros.description.xacro_process import searched
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.replay.playback import playback_of_bag

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kane_dynamics_ros.description.attributes import Reader
 from kane_dynamics_ros.description.findings import DescriptionError, Notes
-from kane_dynamics_ros.description.xml_tree import Element
+from kane_dynamics_ros.description.xml_tree import Element, Reader
 
 _INERTIA_TAGS = ("drake:rotor_inertia", "rotorInertia", "rotor_inertia", "motorInertia")
 _DRAKES_RATIO = "drake:gear_ratio"

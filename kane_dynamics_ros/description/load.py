@@ -6,11 +6,12 @@ import shlex
 import stat
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from kane_dynamics_ros.description import xacro_process
 from kane_dynamics_ros.description.findings import (
     DescriptionError,
     Notes,
@@ -20,14 +21,13 @@ from kane_dynamics_ros.description.findings import (
     too_large,
 )
 from kane_dynamics_ros.description.model import Robot
-from kane_dynamics_ros.description.packages import searched
 from kane_dynamics_ros.description.reader import parse_robot
+from kane_dynamics_ros.description.xacro_process import searched
 from kane_dynamics_ros.description.xml_tree import MAX_BYTES, parse_xml
 from kane_dynamics_ros.text import listed, named, shortened
 
 XACRO_SECONDS = 20.0  # [s]
 MOST_MEMORY = 1_000_000_000  # [bytes]
-XACRO_PROCESS = Path(__file__).with_name("xacro_process.py")
 
 
 def load_robot(
@@ -134,12 +134,6 @@ def expanded(
     return None
 
 
-def refuse_arguments(source: str, arguments: Mapping[str, str] | None) -> None:
-    """Raise ``DescriptionError`` where arguments were given to what is not xacro."""
-    if arguments:
-        raise undeclared(source, list(arguments), ())
-
-
 def has_xacro_tags(source: str, data: bytes) -> bool:
     """Whether a tag of xacro stands where a URDF is read; a stray ``${...}`` is no reason to evaluate it."""
     if b"xacro:" not in data.replace(b"\0", b""):  # in UTF-16 and UTF-32 too
@@ -149,6 +143,16 @@ def has_xacro_tags(source: str, data: bytes) -> bool:
     except DescriptionError as error:
         return error.code == "KD106" and bool(getattr(error, "is_tag", False))
     return False
+
+
+def refuse_arguments(source: str, given: Iterable[str] | None, declared: Sequence[str] = ()) -> None:
+    """Raise ``DescriptionError`` where arguments are ``given`` that nothing in the file asks for."""
+    if not given:
+        return
+    names = list(given)
+    known = f"those that are: {listed(declared, most=40)}" if declared else "the file takes none"
+    found = f"the xacro {named('argument', names)} {'is' if len(names) == 1 else 'are'} not declared"
+    raise refusal("KD115", Place(source), found, f"{did_you_mean(names[0], declared)}{known}")
 
 
 def expand_xacro(
@@ -161,67 +165,52 @@ def expand_xacro(
     neither the file nor one that it includes declares or asks for, which xacro itself would ignore.
     """
     parse_xml(data, source)
+    place = Place(source)
+    answer = run_xacro(source, arguments, packages, seconds)
+    if answer["undeclared"]:
+        refuse_arguments(source, answer["undeclared"], sorted(answer["declared"]))
+    if answer["macros"]:
+        found = f"it only defines macros ({listed(answer['macros'])}): xacro makes no link of it"
+        raise refusal("KD120", place, found, "give the file that includes this one and calls a macro")
+    if "error" not in answer:
+        return str(answer["text"])
+    words = [
+        name if default is None else f"{name} (default {shortened(default)})"
+        for name, default in list(answer["declared"].items())[:40]
+    ]
+    taken = f"the file takes {', '.join(words)}"
+    package, argument = answer["missing_package"], answer["missing_argument"]
+    if package is not None:
+        places = ", ".join(searched(Path(source), packages))
+        found = f"it asks for the package {package!r}, which is not in {places}"
+        raise refusal("KD119", place, found, "give the folder that holds it: --packages DIR", package=package)
+    if argument is not None:
+        found = f"it asks for the xacro argument {argument!r}, which was not given and has no default"
+        remedy = f"give it with --xacro {argument}:=VALUE; {taken}"
+        raise refusal("KD118", place, found, remedy, argument=argument)
+    remedy = f"; or give other arguments, --xacro NAME:=VALUE; {taken}" if words else ""
+    found = f"xacro failed: {answer['error'][:500]}"
+    raise refusal("KD105", place, found, f"try the file with the xacro command first{remedy}")
+
+
+def run_xacro(
+    source: str, arguments: Mapping[str, str], packages: Sequence[Path], seconds: float
+) -> dict[str, Any]:
+    """The answer of the process that runs xacro; where it dies, with that as its ``error``."""
     folders = [str(folder.absolute()) for folder in packages]
     task = {"source": source, "arguments": dict(arguments), "packages": folders, "memory": MOST_MEMORY}
     try:
         done = subprocess.run(
-            [sys.executable, str(XACRO_PROCESS)],
+            [sys.executable, xacro_process.__file__],
             input=json.dumps(task).encode(),
             capture_output=True,
             timeout=seconds,
             check=False,
         )
+        if done.returncode == 0:
+            return dict(json.loads(done.stdout))
+        lines = done.stderr.decode(errors="replace").splitlines()
+        reason = lines[-1] if lines else f"exit code {done.returncode}"
     except subprocess.TimeoutExpired:
         reason = f"it did not end within {seconds:g} s; allow it more with --xacro-seconds"
-        raise xacro_failed(source, reason, {}) from None
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").splitlines()
-        raise xacro_failed(source, lines[-1][:500] if lines else f"exit code {done.returncode}", {})
-    answer = json.loads(done.stdout)
-    if "error" in answer:
-        raise refused_by_xacro(source, answer, packages)
-    if answer["undeclared"]:
-        raise undeclared(source, answer["undeclared"], sorted(answer["declared"]))
-    if answer["macros"]:
-        found = f"it only defines macros ({listed(answer['macros'])}): xacro makes no link of it"
-        raise refusal("KD120", Place(source), found, "give the file that includes this one and calls a macro")
-    return str(answer["text"])
-
-
-def refused_by_xacro(source: str, answer: Mapping[str, Any], packages: Sequence[Path]) -> DescriptionError:
-    """Why xacro failed: a package or an argument that is missing, or its own reason."""
-    package, argument, declared = answer["missing_package"], answer["missing_argument"], answer["declared"]
-    if package is not None:
-        places = ", ".join(searched(Path(source), packages))
-        found = f"it asks for the package {package!r}, which is not in {places}"
-        remedy = "give the folder that holds it: --packages DIR"
-        return refusal("KD119", Place(source), found, remedy, package=package)
-    if argument is not None:
-        found = f"it asks for the xacro argument {argument!r}, which was not given and has no default"
-        remedy = f"give it with --xacro {argument}:=VALUE; {taken(declared)}"
-        return refusal("KD118", Place(source), found, remedy, argument=argument)
-    return xacro_failed(source, str(answer["error"])[:500], declared)
-
-
-def xacro_failed(source: str, reason: str, declared: Mapping[str, str | None]) -> DescriptionError:
-    """xacro's own reason; another value of one of the ``declared`` arguments may be the way out."""
-    arguments = f"; or give other arguments, --xacro NAME:=VALUE; {taken(declared)}" if declared else ""
-    remedy = f"try the file with the xacro command first{arguments}"
-    return refusal("KD105", Place(source), f"xacro failed: {reason}", remedy)
-
-
-def taken(declared: Mapping[str, str | None]) -> str:
-    """The arguments that a xacro file takes, in words."""
-    words = [
-        name if default is None else f"{name} (default {shortened(default)})"
-        for name, default in list(declared.items())[:40]
-    ]
-    return f"the file takes {', '.join(words)}"
-
-
-def undeclared(source: str, given: Sequence[str], declared: Sequence[str]) -> DescriptionError:
-    """Arguments that nothing in a xacro file asks for."""
-    known = f"those that are: {listed(declared, most=40)}" if declared else "the file takes none"
-    verb = "is" if len(given) == 1 else "are"
-    found = f"the xacro {named('argument', given)} {verb} not declared"
-    return refusal("KD115", Place(source), found, f"{did_you_mean(given[0], declared)}{known}")
+    return xacro_process.answer(error=reason)

@@ -21,7 +21,6 @@ from urdf_parser_py.xml_reflection import core
 
 from kane_dynamics_ros.algebra import symmetric
 from kane_dynamics_ros.description import checks, geometry
-from kane_dynamics_ros.description.attributes import LARGEST, Reader, unrun_xacro
 from kane_dynamics_ros.description.extras import Extras, joined_rotor_inertia, read_extras, shape_size
 from kane_dynamics_ros.description.findings import DescriptionError, Notes, missing, refusal
 from kane_dynamics_ros.description.geometry import Pose
@@ -40,7 +39,15 @@ from kane_dynamics_ros.description.model import (
     Vector,
 )
 from kane_dynamics_ros.description.tree import check_tree, note_broken_mimics
-from kane_dynamics_ros.description.xml_tree import Element, note_text, parse_xml, strip_namespace
+from kane_dynamics_ros.description.xml_tree import (
+    LARGEST,
+    Element,
+    Reader,
+    note_text,
+    parse_xml,
+    strip_namespace,
+    unrun_xacro,
+)
 from kane_dynamics_ros.text import shortened
 
 T = TypeVar("T")

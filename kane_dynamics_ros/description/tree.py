@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kane_dynamics_ros.algebra import apply, cross, scale, transpose
-from kane_dynamics_ros.description.attributes import LARGEST
 from kane_dynamics_ros.description.findings import (
     DescriptionError,
     Notes,
@@ -27,6 +26,7 @@ from kane_dynamics_ros.description.model import (
     Robot,
     Vector,
 )
+from kane_dynamics_ros.description.xml_tree import LARGEST
 from kane_dynamics_ros.text import listed
 
 LEVEL = 1e-9  # [m/s^2] of gravity: what less it is turned, or sideways, is rounding

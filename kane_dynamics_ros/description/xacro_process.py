@@ -1,28 +1,103 @@
-"""Runs the ``xacro`` package on one file. A program of its own: a xacro file is a program, too.
+"""Runs the ``xacro`` package on one file; finds the packages that files name, with or without a workspace.
 
-Reads ``{"source", "arguments", "packages", "memory"}`` as JSON and writes the URDF's ``text``, or the
-``error`` and what was missing; with it the arguments that the file declares and their defaults, those given
-that nothing in it asks for, and the macros of a file that yields no link. Run by ``load.py``, never imported.
+A program of its own, since a xacro file is a program, too. Reads ``{"source", "arguments", "packages",
+"memory"}`` as JSON and writes an ``answer``. The standard library alone; run by ``load.py``.
 """
 
 import os
 import sys
 
-# no module of this folder or of the working directory; the two above are loaded before any program begins
-HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path = [path for path in sys.path if path and os.path.abspath(path) != HERE]
+if __name__ == "__main__":
+    # no module of this folder or of the working directory; the two above are loaded before any program begins
+    HERE = os.path.dirname(os.path.abspath(__file__))
+    sys.path = [path for path in sys.path if path and os.path.abspath(path) != HERE]
 
-import importlib.util  # noqa: E402
-import json  # noqa: E402
-import re  # noqa: E402
-from collections.abc import Iterator  # noqa: E402
-from pathlib import Path  # noqa: E402
-from typing import Any  # noqa: E402
+import importlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+LEVELS = 3  # how far below a folder of packages they are looked for
+MOST_FOLDERS = 2000  # looked at in one folder
 
 MOST_INCLUDES = 1000  # looked at although they were not read
 ARGUMENT = re.compile(r"""\$\(arg\s+([^)\s]+)|\barg\(\s*["']([^"']+)""")  # $(arg NAME), xacro.arg('NAME')
 EVALUATION = re.compile(r"\$\(eval\s(.*)", re.DOTALL)  # whose names are arguments
 WORD = re.compile(r"\w+")
+
+
+# Packages by their package.xml
+
+
+def find_package(name: str, file: Path, folders: Sequence[Path] = ()) -> Path | None:
+    """The folder of package ``name``, which ``file`` asks for; None where it is not found.
+
+    Looked at are, in this order: ``folders`` (each a package or a folder of packages), the package that holds
+    ``file``, AMENT_PREFIX_PATH, ROS_PACKAGE_PATH, and the packages beside ``file`` and beside each folder
+    above it. There a folder counts that belongs to the user, to root or to the owner of ``file``: in a shared
+    folder anybody may put a package.
+    """
+    return next((folder for folder in _candidates(name, file, folders) if is_package(folder, name)), None)
+
+
+def searched(file: Path, folders: Sequence[Path] = ()) -> list[str]:
+    """What ``find_package`` looks at, in words."""
+    variables = [name for name in ("AMENT_PREFIX_PATH", "ROS_PACKAGE_PATH") if os.environ.get(name)]
+    return [*map(str, folders), *variables, f"the folders above and beside {file.resolve().parent}"]
+
+
+def is_package(folder: Path, name: str) -> bool:
+    """Whether the folder's package.xml has this name."""
+    try:
+        with open(folder / "package.xml", "rb") as file:
+            found = re.search(rb"<name>\s*([^<\s]+)\s*</name>", file.read(100_000))
+    except (OSError, ValueError):
+        return False
+    return found is not None and found[1].decode(errors="replace") == name
+
+
+def _candidates(name: str, file: Path, folders: Sequence[Path]) -> Iterator[Path]:
+    above = file.resolve().parents
+    yield from _packages_in(folders)
+    yield from above
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    yield from (Path(prefix, "share", name) for prefix in prefixes if prefix)
+    paths = os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)
+    yield from _packages_in(Path(path) for path in paths if path)
+    owners = {os.getuid(), 0, _owner(file)}
+    for folder in above:
+        yield from (own for own in (folder / name, *_folders_in(folder)) if _owner(own) in owners)
+
+
+def _packages_in(folders: Iterable[Path]) -> Iterator[Path]:
+    """The folders, and those up to ``LEVELS`` below that hold no package themselves."""
+    level = list(folders)
+    for _ in range(LEVELS + 1):
+        yield from level
+        below = [folder for folder in level if not (folder / "package.xml").is_file()]
+        level = [inner for folder in below for inner in _folders_in(folder)]
+
+
+def _folders_in(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            found = [Path(entry) for entry in itertools.islice(entries, MOST_FOLDERS) if entry.is_dir()]
+    except OSError:
+        return []
+    return sorted(path for path in found if not path.name.startswith("."))
+
+
+def _owner(path: Path) -> int | None:
+    try:
+        return os.stat(path).st_uid
+    except OSError:
+        return None
+
+
+# xacro, watched while it runs
 
 
 class Arguments(dict[str, str]):
@@ -40,12 +115,9 @@ class Arguments(dict[str, str]):
 
 
 class Packages:
-    """``$(find NAME)`` for the packages of ``packages.py``; remembers the one that was not found."""
+    """``$(find NAME)`` as ``find_package`` finds it; remembers the one that was not found."""
 
     def __init__(self, source: str, folders: list[str]) -> None:
-        spec: Any = importlib.util.spec_from_file_location("packages", os.path.join(HERE, "packages.py"))
-        self.packages = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(self.packages)
         self.source, self.folders = Path(source), [Path(folder) for folder in folders]
         self.missing: str | None = None
         substitution: Any = importlib.import_module("xacro.substitution_args")
@@ -53,7 +125,7 @@ class Packages:
 
     def find(self, name: str) -> str:
         """The folder of a package."""
-        folder = self.packages.find_package(name, self.source, self.folders)
+        folder = find_package(name, self.source, self.folders)
         self.missing = None if folder else name
         if folder is None:
             raise LookupError(f"there is no package {name!r}")
@@ -130,10 +202,26 @@ def nodes(node: Any) -> Iterator[Any]:
         waiting.extend(reversed(one.childNodes))
 
 
-def answer_to(source: str, given: dict[str, str], folders: list[str], xacro: Any) -> dict[str, Any]:
+def answer(**found: Any) -> dict[str, Any]:
+    """What becomes of a xacro file; what is not among ``found`` is empty.
+
+    The URDF's ``text``, or the ``error`` with the package or argument that was missing; the arguments that
+    the file declares and their defaults; those given that nothing in it asks for; the macros of a file that
+    yields no link.
+    """
+    empty = {
+        "declared": {},
+        "undeclared": [],
+        "macros": [],
+        "missing_argument": None,
+        "missing_package": None,
+    }
+    return empty | found
+
+
+def expand(source: str, given: dict[str, str], folders: list[str], xacro: Any) -> dict[str, Any]:
     """What xacro makes of a file, or why it fails."""
-    arguments, declarations = Arguments(given), Declarations(xacro)
-    packages = Packages(source, folders)
+    arguments, seen, packages = Arguments(given), Declarations(xacro), Packages(source, folders)
     try:
         document = xacro.process_file(source, mappings=arguments)
         text = document.toprettyxml(indent="  ")
@@ -142,15 +230,19 @@ def answer_to(source: str, given: dict[str, str], folders: list[str], xacro: Any
     except Exception as error:  # xacro raises whatever its expressions raise
         missing = {"missing_argument": arguments.missing, "missing_package": packages.missing}
         reason = " ".join(str(error).split()) or type(error).__name__
-        return {"error": reason, "declared": declarations.declared, **missing}
-    unknown = given.keys() - arguments.asked - declarations.declared.keys() - declarations.evaluated
-    if unknown:
-        declarations.look_at_the_rest()
-        unknown -= declarations.declared.keys() | declarations.evaluated
-    undeclared = sorted(unknown) if declarations.all_read else []
-    linkless = not any(getattr(node, "tagName", "") == "link" for node in document.documentElement.childNodes)
-    macros = declarations.macros if linkless else []
-    return {"text": text, "undeclared": undeclared, "declared": declarations.declared, "macros": macros}
+        return answer(error=reason, declared=seen.declared, **missing)
+    undeclared = given.keys() - arguments.asked - seen.declared.keys() - seen.evaluated
+    if undeclared:
+        seen.look_at_the_rest()
+        undeclared -= seen.declared.keys() | seen.evaluated
+    return answer(
+        text=text,
+        declared=seen.declared,
+        undeclared=sorted(undeclared) if seen.all_read else [],
+        macros=[]
+        if any(node.nodeName == "link" for node in document.documentElement.childNodes)
+        else seen.macros,
+    )
 
 
 def main() -> None:
@@ -167,8 +259,8 @@ def main() -> None:
         import xacro
     except ImportError:
         sys.exit("the Python package xacro is not installed")
-    answer = answer_to(task["source"], task["arguments"], task["packages"], xacro)
-    output.write(json.dumps(answer).encode())
+    found = expand(task["source"], task["arguments"], task["packages"], xacro)
+    output.write(json.dumps(found).encode())
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.description.packages import find_package
+from kane_dynamics_ros.description.xacro_process import find_package
 from kane_dynamics_ros.description.xml_tree import parse_xml
 from kane_dynamics_ros.text import listed
 from kane_dynamics_ros.viewing.mesh_files import (

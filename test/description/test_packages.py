@@ -7,7 +7,7 @@ from small_urdf import two_joints
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.description import DescriptionError, load_robot
-from kane_dynamics_ros.description.packages import find_package
+from kane_dynamics_ros.description.xacro_process import find_package
 
 HEAD = "<robot name='arm' xmlns:xacro='http://www.ros.org/wiki/xacro'>"
 PARTS = two_joints()[two_joints().index(">") + 1 :]
