@@ -18,7 +18,7 @@ from kane_dynamics_ros.description import Chain, ChainJoint, DescriptionError, F
 from kane_dynamics_ros.description.geometry import principal_moments
 from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.description.model import Vector
-from kane_dynamics_ros.description.repair import repair_inertias
+from kane_dynamics_ros.description.text_edits import repair_inertias
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics

@@ -1,26 +1,35 @@
 """The chain from a robot's root to a tip, or the tree to several: moving joints with their bodies."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import cast
+from dataclasses import replace
+from typing import NamedTuple, cast
 
-from kane_dynamics_ros.description import checks, judgement
-from kane_dynamics_ros.description.bodies import Body, note_bodies, placing_joints, take_apart
+from kane_dynamics_ros.description import judgement
 from kane_dynamics_ros.description.findings import Notes, refusal, too_large
-from kane_dynamics_ros.description.model import Chain, ChainJoint, Joint, MovingKind, Robot
+from kane_dynamics_ros.description.geometry import Pose, lump, moved_inertia
+from kane_dynamics_ros.description.model import (
+    Chain,
+    ChainJoint,
+    Inertia,
+    Joint,
+    Link,
+    Mimic,
+    MovingKind,
+    Robot,
+)
 from kane_dynamics_ros.description.tree import (
-    Following,
+    NO_MOVEMENT,
     HeldJoints,
-    assign_coordinates,
     below_root,
     default_tip,
     gravity_at,
     hold,
-    leader_of,
+    moved_pose,
     moving_leaves,
-    no_moving_joint,
     path_to,
     require_connected,
 )
+from kane_dynamics_ros.text import listed
 
 MAX_MOVING_JOINTS = 500
 WHOLE_ROBOT = "all"  # in the place of a tip: every leaf to which a moving joint leads
@@ -56,13 +65,12 @@ def serial_chain(
     ('gamma_1', 'alpha_2', 'alpha_3', 'gamma_4')
     """
     lock = {} if lock is None else {name: float(lock[name]) for name in sorted(lock)}
-    notes = Notes(robot.source, strict=strict)
+    notes = Notes(robot.source)
     held = hold(robot, lock, root)
     carried = robot if root is None else below_root(robot, root)
-    default_tip = tip is None
-    tip, *branches = chosen_tips(carried, tip, held.joints, notes)
-    wanted = [joint for end in (tip, *branches) for joint in path_to(robot, end, root)]
-    moving = moving_joints(carried, tip, wanted, held, notes)
+    ends = chosen_tips(carried, tip, held.joints, notes)
+    wanted = [joint for end in ends for joint in path_to(robot, end, root)]
+    moving = moving_joints(carried, ends[0], wanted, held, notes)
     gravity = gravity_at(robot, carried.root, held, notes)
     still, bodies = take_apart(carried, wanted, moving, held, notes)
     note_held(carried, held, notes)
@@ -70,41 +78,51 @@ def serial_chain(
     moved = [body.joint for body in bodies]
     names = {joint.name for joint in wanted}
     on_paths = [joint for joint in moved if joint.name in names]  # depth first: the order of the coordinates
-    coordinates, followings = assign_coordinates(on_paths, moved, held.mimics, notes)
-    joints = tuple(chain_joint(body, followings[body.joint.name]) for body in bodies)
-    judged = Notes(robot.source, strict=strict)
-    judgement.judge_defects(bodies, placing_joints(still, bodies), carried, judged)
-    lines = {joint.name: joint.line for joint in robot.joints}
-    if not judged.errors:  # else there are no numbers to judge
-        judgement.judge_resistance(joints, default_tip, carried, judged)
-        judgement.note_weak_limits(joints, coordinates, gravity, lines, judged)
-    judgement.judge_inertias(bodies, joints, default_tip, carried, judged)
-    parts = [part for body in bodies for part in body.links]
-    checks.note_joints([body.joint for body in bodies], [p.joint for p in parts if p.joint], judged)
-    checks.note_inertias([part.link for part in parts], carried, judged)
-    judged.findings.sort(key=lambda finding: finding.line or 0)
-    judged.findings = [*carried.findings, *judged.findings, *notes.findings]
-    judged.raise_errors()
+    coordinates, followings = assign_coordinates(on_paths, moved, held, notes)
     tip_body, tip_pose = next(
         (index, part.pose)
         for index, body in enumerate(bodies)
         for part in body.links
-        if part.link.name == tip
+        if part.link.name == ends[0]
     )
-    return Chain(
+    chain = Chain(
         robot=robot.name,
         root=carried.root,
-        tip=tip,
-        joints=joints,
+        tip=ends[0],
+        joints=tuple(
+            ChainJoint(
+                name=body.joint.name,
+                kind=cast(MovingKind, body.joint.kind),
+                R_PJ=body.pose.R,
+                p_PoJo_P=body.pose.p,
+                axis=body.joint.axis,
+                body=body.joint.child,
+                inertia=body.inertia,
+                coordinate=follows.coordinate,
+                parent=body.parent,
+                multiplier=follows.multiplier,
+                offset=follows.offset,
+                limits=body.joint.limits,
+                damping=body.joint.damping,
+                friction=body.joint.friction,
+                rotor_inertia=body.joint.rotor_inertia,
+                initial_position=body.joint.initial_position,
+                lumped=tuple(part.link.name for part in body.links[1:]),
+            )
+            for body, follows in zip(bodies, followings, strict=True)
+        ),
         coordinates=coordinates,
         tip_body=tip_body,
         R_BT=tip_pose.R,
         p_BoTo_B=tip_pose.p,
-        findings=tuple(judged.findings),
         locked=tuple(lock.items()),
         gravity=gravity,
-        branches=tuple(branches),
+        branches=tuple(ends[1:]),
     )
+    judged = judgement.judge(chain, carried, default_tip=tip is None, strict=strict)
+    judged.findings = [*carried.findings, *judged.findings, *notes.findings]
+    judged.raise_errors()
+    return replace(chain, findings=tuple(judged.findings))
 
 
 # What moves, and what is held
@@ -123,30 +141,30 @@ def chosen_tips(
             return tips
         return moving_leaves(robot, still) or [default_tip(robot, still)[0]]
     tip, count = default_tip(robot, still)
-    notes.add(
-        "KD602",
-        f"no tip was asked for: {tip!r} was chosen, to which {count} moving joints lead",
-        None,
-        f"link {tip!r}",
-    )
+    message = f"no tip was asked for: {tip!r} was chosen, to which {count} moving joints lead"
+    notes.add("KD602", message, None, f"link {tip!r}")
     return [tip]
 
 
 def moving_joints(robot: Robot, tip: str, path: Sequence[Joint], held: HeldJoints, notes: Notes) -> set[str]:
     """The joints that move in the chain: those of the path, and their companions.
 
-    Raises ``DescriptionError`` where none moves, or too many, or one cannot follow its leader.
+    A companion follows a joint of the path (URDF ``<mimic>``), or leads one: it moves with it, so that its
+    inertia and effort belong to the same coordinate. Off the path, it is a branch of the chain. Raises
+    ``DescriptionError`` where none moves, or too many, or one cannot follow its leader.
     """
     require_connected(path, held.lock, notes)
-    moving = {joint.name for joint in path if held.moves(joint)}
-    if not moving:
-        raise no_moving_joint(notes.place(), f"between the root {robot.root!r} and the tip {tip!r}")
-    for joint in path:
-        if joint.name in moving and joint.name in held.broken:
-            place = notes.place(joint.line, f"joint {joint.name!r}")
+    on_path = [joint for joint in path if held.moves(joint)]
+    if not on_path:
+        found = f"no joint moves between the root {robot.root!r} and the tip {tip!r}"
+        raise refusal("KD207", notes.place(), found, NO_MOVEMENT)
+    for joint in on_path:
+        if joint.name in held.broken:
+            place = notes.place(*joint.at)
             found = f"its <mimic> cannot be followed: {held.broken[joint.name]}"
             raise refusal("KD213", place, found, "fix or remove the <mimic>")
-    moving |= companions(path, robot.joints, held)
+    leaders = {held.leader(joint) for joint in on_path}
+    moving = {joint.name for joint in robot.joints if held.moves(joint) and held.leader(joint) in leaders}
     if len(moving) > MAX_MOVING_JOINTS:
         raise too_large(notes.place(), MAX_MOVING_JOINTS, "moving joints in the chain")
     return moving
@@ -156,51 +174,148 @@ def note_held(robot: Robot, held: HeldJoints, notes: Notes) -> None:
     """Note locked joints, and followers that stand because of their leader or a multiplier of 0."""
     for joint in robot.joints:
         if joint.name in held.joints:
+            position, lower, upper = held.positions[joint.name], joint.limits.lower, joint.limits.upper
             why = "as asked" if joint.name in held.lock else "as its <mimic> says"
-            message = f"locked at {held.positions[joint.name]!r}, {why}{_beyond(joint, held)}"
-            notes.add("KD607", message, joint.line, f"joint {joint.name!r}")
+            if (lower is not None and position < lower) or (upper is not None and position > upper):
+                why += f", which is outside its limits ({lower} to {upper})"
+            notes.add("KD607", f"locked at {position!r}, {why}", *joint.at)
 
 
-def _beyond(joint: Joint, held: HeldJoints) -> str:
-    """What to say of a joint that is held outside its limits; empty within them."""
-    lower, upper, position = joint.limits.lower, joint.limits.upper, held.positions[joint.name]
-    if (lower is None or position >= lower) and (upper is None or position <= upper):
-        return ""
-    return f", which is outside its limits ({lower} to {upper})"
+# Independent coordinates of a chain, and how each of its joints follows one of them
 
 
-def companions(path: Sequence[Joint], joints: Sequence[Joint], held: HeldJoints) -> set[str]:
-    """The joints off the path that share a leader with a moving joint of the path, the leader included.
+class Following(NamedTuple):
+    """A joint's position is ``multiplier * q[coordinate] + offset``."""
 
-    A companion follows a joint of the path (URDF ``<mimic>``), or leads one: it moves with it, so that its
-    inertia and effort belong to the same coordinate. It is a branch of the chain.
+    coordinate: int
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+def assign_coordinates(
+    path: Sequence[Joint], moving: Sequence[Joint], held: HeldJoints, notes: Notes
+) -> tuple[tuple[str, ...], list[Following]]:
+    """The names of the independent joints in the order of the path, and what each ``moving`` joint follows.
+
+    ``path``: the moving joints on the paths to the tips. Joints that share a leader share a coordinate: the
+    leader's where it is on the path, else that of the first of them on the path.
     """
-    on_path = {joint.name for joint in path}
-    mimics = held.mimics
-    leaders = {leader_of(joint.name, mimics) for joint in path if held.moves(joint)}
-    off_path = (joint for joint in joints if joint.name not in on_path and held.moves(joint))
-    return {joint.name for joint in off_path if leader_of(joint.name, mimics) in leaders}
+    heads: dict[str, str] = {}  # of each leader, the joint whose coordinate stands for it
+    for joint in path:
+        leader = held.leader(joint)
+        if leader == joint.name or leader not in heads:
+            heads[leader] = joint.name
+    independent = tuple(joint.name for joint in path if joint.name in heads.values())
+    followings = []
+    for joint in moving:
+        # q = m q_l + b and q_head = m_h q_l + b_h: q = m / m_h q_head + b - m / m_h b_h
+        leader = held.leader(joint)
+        head, element = heads[leader], f"joint {joint.name!r}"
+        own, other = (held.mimics.get(name, Mimic(name)) for name in (joint.name, head))
+        multiplier = own.multiplier / other.multiplier
+        offset = own.offset - multiplier * other.offset
+        followings.append(Following(independent.index(head), multiplier, offset))
+        if head != joint.name:
+            law = f"q = {multiplier!r} * its position + {offset!r}"
+            message = f"moves with {head!r}: {law}; its inertia and effort go to that coordinate"
+            notes.add("KD609", message, joint.line, element)
+        elif joint.name in held.mimics:
+            place = f"{leader!r}, which is off the path to the tip"
+            message = f"it follows {place}: the coordinate is its own, and {leader!r} moves with it"
+            notes.add("KD608", message, joint.line, element)
+    return independent, followings
 
 
-def chain_joint(body: Body, follows: Following) -> ChainJoint:
-    """A joint of the robot with the body that it carries."""
-    joint = body.joint
-    return ChainJoint(
-        name=joint.name,
-        kind=cast(MovingKind, joint.kind),
-        R_PJ=body.pose.R,
-        p_PoJo_P=body.pose.p,
-        axis=joint.axis,
-        body=joint.child,
-        inertia=body.inertia,
-        coordinate=follows.coordinate,
-        parent=body.parent,
-        multiplier=follows.multiplier,
-        offset=follows.offset,
-        limits=joint.limits,
-        damping=joint.damping,
-        friction=joint.friction,
-        rotor_inertia=joint.rotor_inertia,
-        initial_position=joint.initial_position,
-        lumped=body.lumped,
-    )
+# The robot taken apart at the joints that move: rigid bodies, fixed links lumped into them
+
+
+class Attached(NamedTuple):
+    """A link of a body, the joint that fixes it there (None for the first), and its frame in the body's."""
+
+    link: Link
+    joint: Joint | None
+    pose: Pose
+
+
+class Body(NamedTuple):
+    """A moving joint and the links that move with its child link, that link first.
+
+    ``pose``: the joint's frame at position 0 in body ``parent``, an index; -1 is what stands with the root.
+    ``inertia``: of all links, in the frame of the first; summed in order of names, so that the order of the
+    file's elements changes no bit.
+    """
+
+    joint: Joint
+    parent: int
+    pose: Pose
+    links: tuple[Attached, ...]
+    inertia: Inertia
+
+
+def take_apart(
+    robot: Robot, path: Sequence[Joint], moving: Collection[str], held: HeldJoints, notes: Notes
+) -> tuple[tuple[Attached, ...], list[Body]]:
+    """What stands with the root, and the bodies, parents first: those off the path before it goes on.
+
+    Raises ``DescriptionError`` where a floating or planar joint is inside a body.
+    """
+    links, on_path = robot.link_named, {joint.name for joint in path}
+
+    def attached_to(first: str) -> tuple[Attached, ...]:
+        """The links that move with link ``first``: all below it, up to the moving joints."""
+        found = [Attached(links[first], None, Pose())]
+        for link, _, pose in found:  # grows while it is walked
+            for joint in robot.below.get(link.name, ()):
+                if joint.name not in moving:
+                    place = pose.then(moved_pose(joint, held.positions[joint.name]))
+                    found.append(Attached(links[joint.child], joint, place))
+        return tuple(found)
+
+    def carried_by(parts: Sequence[Attached], index: int) -> list[tuple[Joint, int, Pose]]:
+        """The moving joints on these links, the last to be taken first."""
+        joints = [
+            (joint, index, part.pose.then(Pose(joint.R_PJ, joint.p_PoJo_P)))
+            for part in sorted(parts, key=lambda part: part.link.name)
+            for joint in robot.below.get(part.link.name, ())
+            if joint.name in moving
+        ]
+        of_path = [carried for carried in joints if carried[0].name in on_path]
+        return of_path[::-1] + [carried for carried in joints[::-1] if carried[0].name not in on_path]
+
+    still = attached_to(robot.root)
+    bodies: list[Body] = []
+    waiting = carried_by(still, -1)
+    while waiting:
+        joint, parent, pose = waiting.pop()
+        parts = attached_to(joint.child)
+        require_connected((part.joint for part in parts if part.joint is not None), held.lock, notes)
+        heavy = [part for part in sorted(parts, key=lambda part: part.link.name) if part.link.inertia]
+        inertia = lump(moved_inertia(pose, link.inertia) for link, _, pose in heavy if link.inertia)
+        bodies.append(Body(joint, parent, pose, parts, inertia))
+        waiting += carried_by(parts, len(bodies) - 1)
+    return still, bodies
+
+
+def bodies_of(robot: Robot, chain: Chain) -> list[Body]:
+    """The bodies of ``chain`` in its order, as they are made of the robot's links."""
+    held = hold(robot, dict(chain.locked), chain.root)
+    moving = {joint.name for joint in chain.joints}
+    path = path_to(robot, chain.tip, chain.root)
+    return take_apart(below_root(robot, chain.root), path, moving, held, Notes(robot.source))[1]
+
+
+def note_bodies(still: Sequence[Attached], bodies: Sequence[Body], held: HeldJoints, notes: Notes) -> None:
+    """Note the links that stand, those that are lumped, and the joints between them that could move."""
+    left_out = listed(part.link.name for part in still)
+    notes.add("KD606", f"left out, since they do not move with the chain: {left_out}")
+    for body in bodies:
+        for _, joint, _ in body.links:
+            if joint is not None and held.moves(joint):
+                what = "a follower off the chain" if joint.mimic else "off the chain"
+                at = f"{held.positions[joint.name]!r} {'m' if joint.kind == 'prismatic' else 'rad'}"
+                message = f"{what}: everything from it on is lumped as rigid at {at}"
+                notes.add("KD604", message, *joint.at)
+        first, *lumped = [part.link for part in body.links]
+        if lumped:
+            message = f"lumped into it: {listed(link.name for link in lumped)}"
+            notes.add("KD603", message, *first.at)

@@ -45,7 +45,15 @@ def read_extras(root: Element, notes: Notes) -> Extras:
     extras = Extras(defaultdict(list), {}, defaultdict(list))
     controls = root.all("ros2_control")
     for transmission in (t for place in (root, *controls) for t in place.all("transmission")):
-        read_rotor_inertia(transmission, notes, extras)
+        names = [joint.get("name") or "" for joint in transmission.all("joint")]
+        try:
+            inertia = motor_inertia(transmission, len(names), notes)
+        except DescriptionError as error:
+            for name in names:
+                extras.errors[name].append(error)
+        else:
+            if inertia is not None:
+                extras.motor_inertias[names[0]].append(inertia)
     for joint in (joint for control in controls for joint in control.all("joint")):
         read_initial_position(joint, notes, extras)
     return extras
@@ -54,35 +62,22 @@ def read_extras(root: Element, notes: Notes) -> Extras:
 # Rotor inertias from ``<transmission>``: reflected to the joint, J r^2, once
 
 
-def read_rotor_inertia(transmission: Element, notes: Notes, extras: Extras) -> None:
-    """The motor inertia that a transmission gives its joint.
+def motor_inertia(transmission: Element, joints: int, notes: Notes) -> MotorInertia | None:
+    """The motor inertia of a transmission of so many joints; None where it gives none or is not clear.
 
     Clear is a transmission of one joint and one actuator, with one rotor inertia J on the motor's side and
     one reduction r (motor turns per joint turn), not 0. Beside Drake's elements a ``mechanicalReduction`` of
     1 says nothing, as Drake ignores it, and the ratio is 1 where none is given. What is not clear is noted,
     and not used.
     """
-    reader = Reader(transmission, f"transmission {transmission.attributes.get('name', '')!r}", notes)
-    joints = [joint.attributes.get("name", "") for joint in transmission.all("joint")]
-    try:
-        inertia = motor_inertia(reader, len(joints))
-    except DescriptionError as error:
-        for joint in joints:
-            extras.errors[joint].append(error)
-    else:
-        if inertia is not None:
-            extras.motor_inertias[joints[0]].append(inertia)
-
-
-def motor_inertia(reader: Reader, joints: int) -> MotorInertia | None:
-    """J and r of a transmission of so many joints; None where it gives none or is not clear."""
+    reader = Reader(transmission, f"transmission {transmission.get('name') or ''!r}", notes)
     parts = []
-    for child in reader.element.children:
+    for child in transmission.children:
         parts += [child, *(child.children if child.tag in ("joint", "actuator") else ())]
     inertias = values(reader, parts, _INERTIA_TAGS)
     if not inertias:
         return None
-    actuators = len(reader.element.all("actuator"))
+    actuators = len(transmission.all("actuator"))
     reductions = values(reader, parts, _REDUCTION_TAGS)
     if any(part.tag.startswith("drake:") for part in parts):
         others = [reduction for reduction in reductions if reduction != 1.0]
@@ -91,11 +86,9 @@ def motor_inertia(reader: Reader, joints: int) -> MotorInertia | None:
     if clear and reductions[0] != 0.0:
         elements = tuple(part for part in parts if part.tag in _INERTIA_TAGS)
         return MotorInertia(elements, inertias[0], reductions[0])
-    reader.note(
-        "KD412",
-        f"its rotor inertia is not used: {joints} joints, {actuators} actuators, reductions "
-        f"{reductions or 'none'}; one of each is clear{', other than 0' if clear else ''}",
-    )
+    message = f"{joints} joints, {actuators} actuators, reductions {reductions or 'none'}"
+    only = ", other than 0" if clear else ""
+    reader.note("KD412", f"its rotor inertia is not used: {message}; one of each is clear{only}")
     return None
 
 
@@ -136,7 +129,7 @@ def joined_rotor_inertia(joint: Reader, armature: float, motors: Sequence[MotorI
 
 def read_initial_position(joint: Element, notes: Notes, extras: Extras) -> None:
     """``initial_value`` of the position state interface of a joint, where it has one [rad] or [m]."""
-    name = joint.attributes.get("name", "")
+    name = joint.get("name") or ""
     interfaces = (i for i in joint.all("state_interface") if i.attributes.get("name") == "position")
     for parameter in (parameter for interface in interfaces for parameter in interface.all("param")):
         if parameter.attributes.get("name") == "initial_value":

@@ -209,17 +209,17 @@ class Notes:
         """Refuse the robot, after everything else that is wrong was found too."""
         self.errors.append(error)
 
-    def warn(self, error: DescriptionError, why: str = "") -> None:
-        """Note what is wrong, but does no harm because of ``why``."""
-        message = f"{error.found}; {why or error.remedy}"
-        self.findings.append(Finding(error.code, "warning", message, *error.place))
-
-    def warn_unless_strict(self, error: DescriptionError) -> None:
-        """Refuse where ``strict`` is asked for, else warn."""
-        if self.strict:
-            self.refuse(error)
+    def refuse_unless(self, error: DescriptionError, harmless: str) -> None:
+        """Refuse, or warn where it does no harm because of ``harmless``."""
+        if harmless:
+            message = f"{error.found}; {harmless}"
+            self.findings.append(Finding(error.code, "warning", message, *error.place))
         else:
-            self.warn(error)
+            self.errors.append(error)
+
+    def doubt(self, error: DescriptionError, refused: bool) -> None:
+        """Refuse where that must be, or ``strict`` is asked for; else it is a serious warning."""
+        self.refuse_unless(error, "" if refused or self.strict else error.remedy)
 
     def raise_errors(self) -> None:
         """Raise what was refused: one error as it is, several together under the first one's code."""

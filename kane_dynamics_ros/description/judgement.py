@@ -1,27 +1,38 @@
-"""What the numbers of a chain are worth: which faults matter, whether its bodies can exist, what it can lift.
+"""What the numbers of a chain are worth: which faults matter to it, and what looks like a slip.
 
-Where bodies are, and what holds them, on plain tuples; the equations of motion are formulated elsewhere.
+Names that tools trip over, missing limits, other units than URDF's, bodies that cannot exist, joints that
+nothing resists, efforts that cannot hold the arm up.
 """
 
+import keyword
 import math
 import random
+import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import Array, add, apply, cross, dot, scale, subtract, transpose
-from kane_dynamics_ros.description.bodies import Body
+from kane_dynamics_ros.algebra import Array, apply, cross, dot, transpose
 from kane_dynamics_ros.description.findings import Notes, refusal
 from kane_dynamics_ros.description.geometry import (
     ROUNDING,
-    Pose,
     failed_condition,
     moment_about,
     principal_moments,
-    rotation_about,
 )
-from kane_dynamics_ros.description.model import GRAVITY, ChainJoint, Link, Robot, Vector
+from kane_dynamics_ros.description.model import (
+    MOVING,
+    Chain,
+    ChainJoint,
+    Inertia,
+    Joint,
+    Link,
+    Robot,
+    Vector,
+)
+from kane_dynamics_ros.description.tree import path_to
 from kane_dynamics_ros.text import listed
 
 PARALLEL = 1e-9  # sine of the angle between axes that are taken as parallel
@@ -31,65 +42,147 @@ POSES = 60
 STEPS = 12  # positions tried of each joint, to make the worst pose worse
 SEARCHED = 12  # coordinates up to which that is done
 
+# Masses and inertias
+SMALLEST_SIZE = 0.1  # [m] a link that shows no larger size is taken as this large
+LARGEST_GYRATION = 2.0  # radius of gyration over size: a rod that turns about its end has 0.58
+FARTHEST_CENTRE = 3.0  # centre of mass over size
+HEAVIEST = 1000.0  # [kg] no arm's link is heavier
+DENSEST = 25_000.0  # [kg/m^3] osmium has 22,600
+SHAPED = 0.2  # [kg] lighter links often have placeholders for shapes
+
+# Joints
+MOST_TURNS = 5 * 2 * math.pi  # [rad] a joint limit beyond it is rather written in degrees
+FASTEST = 100.0  # [rad/s] a velocity limit beyond it is rather written in degrees/s
+FARTHEST = 10.0  # [m] an arm's joints are nearer to each other: beyond it rather millimetres
+
 # Effort limits against gravity
 LIFTED = 30  # poses
 SLOW = 0.1  # [rad/s] or [m/s]: no arm's damping takes all of its effort at this speed
 STRONGEST = 2000.0  # [N m] where it is more than
 STRONGER = 200.0  # times what gravity asks of any joint of the arm, a limit is rather written in N mm
 
+_C_KEYWORDS = (
+    "auto break case char const continue default do double else enum extern float for goto if inline int "
+    "long register restrict return short signed sizeof static struct switch typedef union unsigned void "
+    "volatile while"
+)
+
+
+def judge(chain: Chain, robot: Robot, *, default_tip: bool, strict: bool) -> Notes:
+    """The faults and doubts of a chain, by the lines of the file; what cannot be used is in ``errors``.
+
+    ``robot``: the part of the robot that the chain's root carries. ``default_tip``: nobody asked for the tip.
+    """
+    notes = Notes(robot.source, strict=strict)
+    moving = [robot.above[joint.body] for joint in chain.joints]
+    inside = [robot.above[link] for joint in chain.joints for link in joint.lumped]
+    moved_links = [robot.link_named[name] for joint in chain.joints for name in (joint.body, *joint.lumped)]
+    judge_defects(chain, robot, moving, {*inside}, notes)
+    if not notes.errors:  # else there are no numbers to judge
+        judge_resistance(chain.joints, default_tip, robot, notes)
+        note_weak_limits(chain, robot, notes)
+    judge_inertias(chain.joints, default_tip, robot, notes)
+    note_joints(moving, inside, notes)
+    note_inertias(moved_links, robot, notes)
+    notes.findings.sort(key=lambda finding: finding.line or 0)
+    return notes
+
+
+# Names that tools trip over; here they are data, and all of them work
+
+
+def note_names(links: Sequence[Link], joints: Sequence[Joint], notes: Notes) -> None:
+    """Note names that other tools refuse or change, and names that become one after such a change.
+
+    One finding for each reason, at the first such link or joint, so that a file with many says so once.
+    """
+    for things in (links, joints):
+        odd: dict[str, list[Link | Joint]] = {}
+        cleaned: dict[str, list[Link | Joint]] = {}
+        for thing in things:
+            why = unusual(thing.name)
+            if why:
+                odd.setdefault(why, []).append(thing)
+            cleaned.setdefault(clean(thing.name), []).append(thing)
+        for why, found in odd.items():
+            message = f"its name {why}: used as written here, but other tools may refuse it"
+            others = f"; the same holds for {listed(thing.name for thing in found[1:])}" if found[1:] else ""
+            notes.add("KD214", message + others, *found[0].at)
+        for found in cleaned.values():
+            if found[1:]:
+                others = listed(thing.name for thing in found[1:])
+                message = f"its name and {others} become one word in tools that replace special characters"
+                notes.add("KD215", message, *found[0].at)
+
+
+def clean(name: str) -> str:
+    """A name as tools clean it: letters, digits and underscores only."""
+    return re.sub(r"[^0-9A-Za-z_]", "_", name).lower()
+
+
+def unusual(name: str) -> str | None:
+    """What is unusual about a name; None when it is a plain word."""
+    if not name.isascii():
+        return "has characters beyond ASCII"
+    if keyword.iskeyword(name) or name in _C_KEYWORDS.split():
+        return "is a keyword of Python or C"
+    if name[0].isdigit():
+        return "begins with a digit"
+    if clean(name) != name.lower():
+        return "has spaces, hyphens or other special characters"
+    return None
+
+
 # Which faults matter to the chain: those of what moves, and of what places what moves
 
 
-def judge_defects(bodies: Sequence[Body], placing: Collection[str], robot: Robot, notes: Notes) -> None:
+def judge_defects(
+    chain: Chain, robot: Robot, moving: Sequence[Joint], inside: set[Joint], notes: Notes
+) -> None:
     """Refuse faults of links and joints that the chain's motion depends on, and warn of the others.
 
-    ``placing``: the held joints that place what moves.
+    ``inside``: the held joints between the links of one body. They place what moves, and so do those between
+    the root and the first moving joints.
     """
-    moving = {body.joint.name for body in bodies}
-    moved_links = {part.link.name for body in bodies for part in body.links}
+    first = [joint.parent for joint, own in zip(moving, chain.joints, strict=True) if own.parent < 0]
+    placing = inside.union(*(path_to(robot, link) for link in first))
+    moved_links = {name for joint in chain.joints for name in (joint.body, *joint.lumped)}
     for link in robot.links:
         for _, error in link.defects:
-            if link.name in moved_links:
-                notes.refuse(error)
-            else:
-                notes.warn(error, "no harm here: the link does not move with the chain")
+            why = "" if link.name in moved_links else "no harm here: the link does not move with the chain"
+            notes.refuse_unless(error, why)
     for joint in robot.joints:
         for aspect, error in joint.defects:
-            if joint.name in moving or (joint.name in placing and aspect == "placement"):
-                notes.refuse(error)
-            else:
-                notes.warn(error, "no harm here: the joint does not move with the chain")
+            matters = joint in moving or (joint in placing and aspect == "placement")
+            why = "" if matters else "no harm here: the joint does not move with the chain"
+            notes.refuse_unless(error, why)
 
 
 # Whether the bodies can exist, as far as their motion shows it
 
 
-def judge_inertias(
-    bodies: Sequence[Body], joints: Sequence[ChainJoint], default_tip: bool, robot: Robot, notes: Notes
-) -> None:
+def judge_inertias(joints: Sequence[ChainJoint], default_tip: bool, robot: Robot, notes: Notes) -> None:
     """Refuse inertias that make the mass matrix indefinite, and warn of other impossible ones.
 
-    The warning is serious where they act at all.
-
-    Judged are the principal moments of the body that moves: the link with all that is fixed to it.
+    The warning is serious where they act at all. Judged are the principal moments of the body that moves:
+    the link with all that is fixed to it.
     """
     harmless = {link.name: "the link does not move with the chain" for link in robot.links}
     least: float | None = None  # eigenvalue of the mass matrix; costly, so only where it is asked for
-    for body, axes in zip(bodies, turning_axes(joints), strict=True):
-        why = harmless_because(body, axes)
-        harmless |= dict.fromkeys((part.link.name for part in body.links), why or "")
+    for joint, axes in zip(joints, turning_axes(joints), strict=True):
+        harmless |= dict.fromkeys((joint.body, *joint.lumped), harmless_because(joint.inertia, axes))
     for link in robot.links:
-        failed = None if link.inertia is None else failed_condition(link.inertia.tensor)
-        if failed is None:
+        failed = link.inertia and failed_condition(link.inertia.tensor)
+        if link.inertia is None or not failed:
             continue
-        place = notes.place(link.line, f"link {link.name!r}")
+        place = notes.place(*link.at)
         why = harmless[link.name]
         if why:
             message = f"its inertia is physically impossible: {failed}; no harm here: {why}"
             notes.add("KD406", message, *place[1:])
             continue
         least = least_eigenvalue(joints) if least is None else least
-        indefinite = least < 0.0 and has_negative_moment(link)
+        indefinite = least < 0.0 and principal_moments(link.inertia.tensor)[0] < -ROUNDING
         harm = "the mass matrix is indefinite" if indefinite else "torques are those of no real body"
         error = refusal(
             "KD403",
@@ -99,32 +192,24 @@ def judge_inertias(
             "<inertial><origin>), or let --repair write the nearest possible ones"
             f"{another_tip(joints, link.name) if default_tip else ''}",
         )
-        if indefinite:
-            notes.refuse(error)
-        else:
-            notes.warn_unless_strict(error)
+        notes.doubt(error, refused=indefinite)
 
 
-def has_negative_moment(link: Link) -> bool:
-    """Whether the tensor itself is not positive semidefinite."""
-    return link.inertia is not None and principal_moments(link.inertia.tensor)[0] < -ROUNDING
-
-
-def harmless_because(body: Body, axes: Sequence[Vector]) -> str | None:
-    """Why an impossible tensor in this body changes no torque; None where it acts.
+def harmless_because(inertia: Inertia, axes: Sequence[Vector]) -> str:
+    """Why an impossible tensor in a body of this ``inertia`` changes no torque; empty where it acts.
 
     ``axes``: of the revolute joints that turn the body, in its axes, at position 0. Where all are parallel
     the body turns about one direction e, and of its tensor J only e . J e enters the equations of motion.
     """
-    if failed_condition(body.inertia.tensor) is None:
+    if failed_condition(inertia.tensor) is None:
         return "the body that it is part of has a possible one"
     if not axes:
         return "the body only translates"
     e = axes[0]
     parallel = all(math.hypot(*cross(e, axis)) < PARALLEL for axis in axes)
-    if parallel and dot(e, apply(body.inertia.tensor, e)) >= -ROUNDING:
+    if parallel and dot(e, apply(inertia.tensor, e)) >= -ROUNDING:
         return "only its moment about one direction acts, since all axes before it are parallel"
-    return None
+    return ""
 
 
 # Joints that nothing resists: the mass matrix would be singular at every pose
@@ -136,32 +221,28 @@ def judge_resistance(joints: Sequence[ChainJoint], default_tip: bool, robot: Rob
     Only joints that no heavy body is beyond can be such. A follower and its leader are one coordinate, which
     moves when either meets inertia.
     """
-    lines = {link.name: link.line for link in robot.links}
     idle = idle_joints(joints)
     busy = {joint.coordinate for joint in joints if joint not in idle}
     if not busy and len(idle) > 1:
-        place = notes.place(lines.get(joints[0].body), f"link {joints[0].body!r}")
+        place = notes.place(*robot.link_named[joints[0].body].at)
         names = listed(joint.name for joint in joints)
         found = f"no joint of the chain ({names}) moves any inertia: all torques would be 0"
         remedy = "give the links their <inertial>: mass, centre of mass and inertia"
         notes.refuse(refusal("KD404", place, found, f"{remedy}, as from a data sheet or CAD"))
         return
     for joint in idle:
-        if joint.coordinate not in busy:
-            place = notes.place(lines.get(joint.body), f"link {joint.body!r}")
-            bodies = listed((joint.body, *joint.lumped))
-            error = refusal(
-                "KD404",
-                place,
-                f"joint {joint.name!r} moves no inertia: nothing that it carries ({bodies}) resists its "
-                "motion, so the mass matrix is singular: there are torques, but no forward dynamics",
-                "give the link an <inertial>, give the joint a rotor inertia, or lock it "
-                f"(--lock {joint.name}=0){another_tip(joints, joint.body) if default_tip else ''}",
-            )
-            if busy:
-                notes.warn_unless_strict(error)
-            else:
-                notes.refuse(error)
+        if joint.coordinate in busy:
+            continue
+        error = refusal(
+            "KD404",
+            notes.place(*robot.link_named[joint.body].at),
+            f"joint {joint.name!r} moves no inertia: nothing that it carries "
+            f"({listed((joint.body, *joint.lumped))}) resists its motion, so the mass matrix is singular: "
+            "there are torques, but no forward dynamics",
+            "give the link an <inertial>, give the joint a rotor inertia, or lock it "
+            f"(--lock {joint.name}=0){another_tip(joints, joint.body) if default_tip else ''}",
+        )
+        notes.doubt(error, refused=not busy)
 
 
 def idle_joints(joints: Sequence[ChainJoint]) -> list[ChainJoint]:
@@ -170,18 +251,13 @@ def idle_joints(joints: Sequence[ChainJoint]) -> list[ChainJoint]:
     carriers: set[int] = {-1}  # the joints beyond whose body there is a heavy one
     for k in range(len(joints) - 1, -1, -1):
         joint = joints[k]
-        if k not in carriers and joint.rotor_inertia == 0.0 and not resists(joint):
+        inertia, slides = joint.inertia, joint.kind == "prismatic"
+        resists = inertia.mass if slides else moment_about(inertia, joint.axis)
+        if k not in carriers and joint.rotor_inertia == 0.0 and resists <= 0.0:
             idle.append(joint)
         if k in carriers or joint.inertia.mass > 0.0:
             carriers.add(joint.parent)
     return idle
-
-
-def resists(joint: ChainJoint) -> bool:
-    """Whether the joint's own body resists its motion."""
-    if joint.kind == "prismatic":
-        return joint.inertia.mass > 0.0
-    return moment_about(joint.inertia, joint.axis) > 0.0
 
 
 # Where else a chain could end, and whether its mass matrix can be indefinite
@@ -217,10 +293,7 @@ def least_eigenvalue(joints: Sequence[ChainJoint]) -> float:
     leaders = [
         next(j for j in joints if j.coordinate == k) for k in range(1 + max(j.coordinate for j in joints))
     ]
-    generator = random.Random(0)
-    poses = [[0.0] * len(leaders)]
-    poses += [[position(joint, generator.random()) for joint in leaders] for _ in range(POSES)]
-    worst, at = min((relative_least_eigenvalue(joints, q), q) for q in poses)
+    worst, at = min((relative_least_eigenvalue(joints, q), q) for q in poses(leaders, POSES))
     if len(leaders) <= SEARCHED:
         for index, joint in enumerate(leaders):
             for step in range(STEPS + 1):
@@ -230,23 +303,23 @@ def least_eigenvalue(joints: Sequence[ChainJoint]) -> float:
 
 
 def relative_least_eigenvalue(joints: Sequence[ChainJoint], q: Sequence[float]) -> float:
-    """Least eigenvalue of M(q) = sum m Jv^T Jv + Jw^T J Jw over the largest; 0 where it is rounding."""
+    """Least eigenvalue of M(q) = sum m Jv^T Jv + Jw^T J Jw over the largest; 0 where it is rounding.
+
+    Jw, Jv: the Jacobians of a body's angular velocity and of its centre of mass. With v_0, the velocity of
+    the body's point at the root's origin, v_cm = v_0 + omega x c.
+    """
     n = len(q)
-    M = np.zeros((n, n))
-    still = np.zeros((3, n)), np.zeros((3, n)), np.zeros(3)
-    bodies: list[tuple[Array, Array, Array]] = []  # of each omega_r, v_r of its origin, and the origin
-    for joint, (frame, axis) in zip(joints, frames_at(joints, q), strict=True):
-        omega, v, before = bodies[joint.parent] if joint.parent >= 0 else still
-        R, p, e = np.array(frame.R), np.array(frame.p), joint.multiplier * np.array(axis)
-        v = v + np.cross(omega.T, p - before).T
-        own, at = (v, joint.coordinate) if joint.kind == "prismatic" else (omega, joint.coordinate)
-        own = own.copy()
-        own[:, at] += e
-        omega, v = (omega, own) if joint.kind == "prismatic" else (own, v)
-        bodies.append((omega, v, p))
-        v_cm = v + np.cross(omega.T, R @ np.array(joint.inertia.com)).T
+    M, bodies = np.zeros((n, n)), list[Array]()  # of each body omega and v_0, (2, 3, n)
+    for joint, frame in zip(joints, frames_at(joints, [q]), strict=True):
+        R, p, axis = frame.R[0], frame.p[0], joint.multiplier * frame.axis[0]
+        motion = bodies[joint.parent].copy() if joint.parent >= 0 else np.zeros((2, 3, n))
+        slides = joint.kind == "prismatic"
+        motion[:, :, joint.coordinate] += (np.zeros(3), axis) if slides else (axis, np.cross(p, axis))
+        bodies.append(motion)
+        omega, v_0 = motion
+        v_cm = v_0 + np.cross(omega.T, p + R @ joint.inertia.com).T
         M += joint.inertia.mass * v_cm.T @ v_cm + omega.T @ R @ np.array(joint.inertia.tensor) @ R.T @ omega
-        M[at, at] += joint.multiplier**2 * joint.rotor_inertia
+        M[joint.coordinate, joint.coordinate] += joint.multiplier**2 * joint.rotor_inertia
     eigenvalues = np.linalg.eigvalsh(M)
     largest = float(np.max(np.abs(eigenvalues)))
     least = float(eigenvalues[0])
@@ -264,34 +337,147 @@ def turning_axes(joints: Sequence[ChainJoint]) -> list[list[Vector]]:
     return table
 
 
+# Masses and inertias: what a slip of the decimal point, the unit or the frame looks like
+
+
+def note_inertias(links: Iterable[Link], robot: Robot, notes: Notes) -> None:
+    """Note links that move without inertia, and inertias that do not fit their link. ``links`` all move."""
+    carried = {joint.child for joint in robot.joints if joint.kind in MOVING}
+    sizes = link_sizes(robot)
+    for link in links:
+        if link.inertia is None or link.inertia.mass == 0.0:
+            if link.name in carried and not link.defects:  # else its inertia is refused
+                message = "it moves, but has no inertia: taken as massless"
+                notes.add("KD405", message, *link.at)
+            continue
+        for code, message in unusual_inertia(link.inertia, sizes.get(link.name), link.volume):
+            notes.add(code, message, *link.at)
+
+
+def link_sizes(robot: Robot) -> dict[str, float]:
+    """How far from its origin the joints and shapes of each link that shows its size reach [m]."""
+    sizes = {link.name: link.reach for link in robot.links if link.reach is not None}
+    for joint in robot.joints:
+        reach = math.hypot(*joint.p_PoJo_P)
+        if reach > sizes.get(joint.parent, 0.0):
+            sizes[joint.parent] = reach
+    return sizes
+
+
+def unusual_inertia(inertia: Inertia, size: float | None, volume: float | None) -> Iterable[tuple[str, str]]:
+    """Codes and messages about the inertia of a link of ``size`` [m] and ``volume`` [m^3].
+
+    These are None where the URDF does not show them.
+    """
+    if inertia.mass > HEAVIEST:
+        yield "KD410", f"its mass is {inertia.mass:.6g} kg: grams written for kilograms?"
+    largest = principal_moments(inertia.tensor)[2]
+    if largest == 0.0:
+        yield "KD408", f"its mass is {inertia.mass:.6g} kg, its inertia 0: taken as a point mass"
+    extent = max(size or 0.0, SMALLEST_SIZE)
+    centre = math.hypot(*inertia.com)
+    if size is not None and centre > FARTHEST_CENTRE * extent:
+        yield (
+            "KD409",
+            f"its centre of mass is {centre:.4g} m from its origin, but the link reaches {extent:.4g} m",
+        )
+    if volume is not None and inertia.mass > max(SHAPED, DENSEST * volume):
+        density = inertia.mass / volume / 1000.0
+        yield (
+            "KD414",
+            f"its mass is {inertia.mass:.6g} kg, that of its shapes with {density:.4g} g/cm^3: grams written "
+            "for kilograms, or a shape in another unit than metres?",
+        )
+    # No body of volume V has less of the sum of m r^2 about its centre than a sphere of radius R has,
+    # 3/5 m R^2; trace(J)/2 is that sum.
+    R = math.sqrt(5 / 3 * max(sum(inertia.tensor[i][i] for i in range(3)), 0.0) / 2 / inertia.mass)
+    if R > 0.0 and inertia.mass > DENSEST * 4 / 3 * math.pi * R**3:
+        yield (
+            "KD414",
+            f"its moments of inertia are too small: even a sphere of its {inertia.mass:.6g} kg has a "
+            f"radius of {1000 * R:.3g} mm, denser than any material; are they in kg m^2?",
+        )
+    gyration = math.sqrt(max(largest, 0.0) / inertia.mass)
+    reach = max(extent, centre)
+    if gyration > LARGEST_GYRATION * reach:
+        yield (
+            "KD407",
+            f"its radius of gyration is {gyration:.4g} m, but the link reaches {reach:.4g} m: a slip of the "
+            f"decimal point? (mass {inertia.mass:.6g} kg, largest moment {largest:.6g} kg m^2)",
+        )
+
+
+# Joints: limits that are not there, and numbers in other units than URDF's
+
+
+def note_joints(moving: Sequence[Joint], placing: Iterable[Joint], notes: Notes) -> None:
+    """Warn of suspect limits of the ``moving`` joints, and of suspect places of all joints.
+
+    ``placing``: the joints that are fixed or held, whose places count too.
+    """
+    note_unknown_limits(moving, notes)
+    for joint in moving:
+        for message in degrees_for_radians(joint):
+            notes.add("KD506", message, *joint.at)
+    for joint in (*moving, *placing):
+        length = math.hypot(*joint.p_PoJo_P)
+        limits = [abs(limit) for limit in (joint.limits.lower, joint.limits.upper) if limit is not None]
+        if joint.kind == "prismatic" and max(limits, default=0.0) > FARTHEST:
+            message = f"it slides as far as {max(limits):.6g} m: millimetres written for metres?"
+            notes.add("KD508", message, *joint.at)
+        if length > FARTHEST:
+            message = f"its origin is {length:.6g} m from the parent's: millimetres written for metres?"
+            notes.add("KD508", message, *joint.at)
+
+
+def note_unknown_limits(moving: Iterable[Joint], notes: Notes) -> None:
+    """One finding for each kind of limit that joints lack, so that a file without limits says so once."""
+    kinds: tuple[tuple[str, str, Callable[[Joint], bool]], ...] = (
+        (
+            "KD501",
+            "position limits absent or 0",
+            lambda j: j.kind != "continuous" and j.limits.lower is None and j.limits.upper is None,
+        ),
+        ("KD502", "effort limit absent, 0 or negative", lambda j: j.limits.effort is None),
+        ("KD503", "velocity limit absent, 0 or negative", lambda j: j.limits.velocity is None),
+    )
+    for code, what, lacks in kinds:
+        lacking = [joint for joint in moving if lacks(joint) and joint.mimic is None]
+        if lacking:
+            names = listed(joint.name for joint in lacking)
+            message = f"{what}, taken as unknown (nothing is clamped), for {names}"
+            notes.add(code, message, *lacking[0].at)
+
+
+def degrees_for_radians(joint: Joint) -> Iterable[str]:
+    """Messages for limits of a turning joint that look like degrees."""
+    if joint.kind == "prismatic":
+        return
+    for name, limit in (("lower", joint.limits.lower), ("upper", joint.limits.upper)):
+        if limit is not None and abs(limit) > MOST_TURNS and abs(limit) <= 720.0:
+            yield f"its {name} limit is {limit!r} rad: degrees written for radians?"
+    velocity = joint.limits.velocity
+    if velocity is not None and FASTEST < velocity < 1000.0:
+        yield f"its velocity limit is {velocity!r} rad/s: degrees per second written for rad/s?"
+
+
 # Whether the effort limits of a chain can hold it against gravity
 
 
-def note_weak_limits(
-    joints: Sequence[ChainJoint],
-    coordinates: Sequence[str],
-    gravity: Vector,
-    lines: Mapping[str, int | None],
-    notes: Notes,
-) -> None:
-    """Note joints whose effort limit is below what gravity alone asks at some pose within their range.
+def note_weak_limits(chain: Chain, robot: Robot, notes: Notes) -> None:
+    """Note joints whose effort limit does not fit what gravity asks at some pose, and their own friction.
 
-    Tries the zero pose and ``LIFTED`` others, the same in every run.
+    Tries the zero pose and ``LIFTED`` others within the limits, the same in every run.
     """
-    by_name = {joint.name: joint for joint in joints}
-    leaders = [by_name[name] for name in coordinates]
-    generator = random.Random(0)
-    worst = [0.0] * len(leaders)
-    for pose in range(LIFTED + 1):
-        q = [0.0 if pose == 0 else position(joint, generator.random()) for joint in leaders]
-        for index, effort in enumerate(gravity_efforts(joints, q, gravity)):
-            worst[index] = max(worst[index], abs(effort))
-    turning = [worst[joint.coordinate] for joint in leaders if joint.kind != "prismatic"]
-    most = max(turning, default=0.0)
-    for joint in leaders:
-        limit, needed = joint.limits.effort, worst[joint.coordinate]
+    by_name = {joint.name: joint for joint in chain.joints}
+    leaders = [by_name[name] for name in chain.coordinates]
+    efforts = gravity_efforts(chain.joints, poses(leaders, LIFTED), chain.gravity)
+    worst = np.max(np.abs(efforts), axis=0).tolist()
+    most = max((w for w, joint in zip(worst, leaders, strict=True) if joint.kind != "prismatic"), default=0.0)
+    for joint, needed in zip(leaders, worst, strict=True):
+        limit = joint.limits.effort
         unit = "N" if joint.kind == "prismatic" else "N m"
-        place = lines[joint.name], f"joint {joint.name!r}"
+        place = robot.above[joint.body].at
         if limit is None:
             continue
         if joint.kind != "prismatic" and limit > max(STRONGEST, STRONGER * most) and most > 0.0:
@@ -324,46 +510,65 @@ def position(joint: ChainJoint, fraction: float) -> float:
     return lower + fraction * (upper - lower)
 
 
-def gravity_efforts(
-    joints: Sequence[ChainJoint], q: Sequence[float], gravity: Vector = GRAVITY
-) -> list[float]:
-    """Effort of each coordinate that holds the chain at ``q`` [N m] or [N].
+def poses(leaders: Sequence[ChainJoint], count: int) -> list[list[float]]:
+    """The zero pose and ``count`` others within the limits, the same in every run."""
+    generator = random.Random(0)
+    others = [[position(joint, generator.random()) for joint in leaders] for _ in range(count)]
+    return [[0.0] * len(leaders), *others]
+
+
+def gravity_efforts(joints: Sequence[ChainJoint], poses: Sequence[Sequence[float]], gravity: Vector) -> Array:
+    """Effort of each coordinate that holds the chain at each of P poses, (P, n) [N m] or [N].
 
     A joint carries the weight of all bodies beyond it: tau = -a . (c - o) x (m g), or -a . (m g) along its
     axis, for total mass m with centre c, axis a through o, and the free-fall acceleration g, (3,) [m/s^2].
     """
-    frames = frames_at(joints, q)
-    efforts = [0.0] * (1 + max(joint.coordinate for joint in joints))
+    frames, g = frames_at(joints, poses), np.array(gravity)
+    efforts = np.zeros((len(poses), 1 + max(joint.coordinate for joint in joints)))
     masses = [joint.inertia.mass for joint in joints]  # and those of all bodies beyond, once these are met
-    moments = [
-        scale(joint.inertia.mass, add(frame.p, apply(frame.R, joint.inertia.com)))  # about the root's origin
-        for joint, (frame, _) in zip(joints, frames, strict=True)
+    moments = [  # m c about the root's origin
+        joint.inertia.mass * (frame.p + frame.R @ joint.inertia.com)
+        for joint, frame in zip(joints, frames, strict=True)
     ]
     for k in range(len(joints) - 1, -1, -1):
-        joint, (frame, axis), mass, moment = joints[k], frames[k], masses[k], moments[k]
-        weight = scale(-1.0, gravity)
-        if joint.kind == "prismatic":
-            own = mass * dot(axis, weight)
-        else:
-            own = dot(axis, cross(subtract(moment, scale(mass, frame.p)), weight))
-        efforts[joint.coordinate] += joint.multiplier * own
+        joint, frame, mass, moment = joints[k], frames[k], masses[k], moments[k]
+        weight = mass * -g if joint.kind == "prismatic" else np.cross(moment - mass * frame.p, -g)
+        efforts[:, joint.coordinate] += joint.multiplier * np.sum(frame.axis * weight, axis=1)
         if joint.parent >= 0:
             masses[joint.parent] += mass
-            moments[joint.parent] = add(moments[joint.parent], moment)
+            moments[joint.parent] = moments[joint.parent] + moment
     return efforts
 
 
-def frames_at(joints: Sequence[ChainJoint], q: Sequence[float]) -> list[tuple[Pose, Vector]]:
-    """The pose of each body in the root frame at ``q``, and its joint's axis in root axes."""
-    frames: list[tuple[Pose, Vector]] = []
+class Frames(NamedTuple):
+    """Of one body at P poses: its frame in the root's, and its joint's axis in root axes."""
+
+    R: Array  # (P, 3, 3)
+    p: Array  # (P, 3) [m]
+    axis: Array  # (P, 3)
+
+
+def frames_at(joints: Sequence[ChainJoint], poses: Sequence[Sequence[float]]) -> list[Frames]:
+    """The frames of each body at each pose, (n,) coordinates."""
+    q = np.array(poses)
+    frames: list[Frames] = []
+    root = Frames(np.eye(3)[np.newaxis], np.zeros((1, 3)), np.zeros((1, 3)))
     for joint in joints:
-        here = frames[joint.parent][0] if joint.parent >= 0 else Pose()
-        here = here.then(Pose(joint.R_PJ, joint.p_PoJo_P))
-        axis = apply(here.R, joint.axis)
-        value = joint.multiplier * q[joint.coordinate] + joint.offset
+        R, p, _ = frames[joint.parent] if joint.parent >= 0 else root
+        p = p + R @ joint.p_PoJo_P
+        R = R @ np.array(joint.R_PJ)
+        axis = R @ joint.axis
+        value = joint.multiplier * q[:, joint.coordinate, np.newaxis] + joint.offset
         if joint.kind == "prismatic":
-            here = here.then(Pose(p=scale(value, joint.axis)))
+            frames.append(Frames(R, p + value * axis, axis))
         else:
-            here = here.then(Pose(rotation_about(joint.axis, value)))
-        frames.append((here, axis))
+            frames.append(Frames(R @ turns_about(joint.axis, value), p, axis))
     return frames
+
+
+def turns_about(axis: Vector, angles: Array) -> Array:
+    """Rodrigues' formula for P angles (P, 1) [rad]: R = 1 + s [a]x + (1 - c) [a]x^2, (P, 3, 3)."""
+    cross_a = np.cross(np.array(axis), np.eye(3)).T
+    s, c = np.sin(angles)[:, np.newaxis], np.cos(angles)[:, np.newaxis]
+    turns: Array = np.eye(3) + s * cross_a + (1.0 - c) * cross_a @ cross_a
+    return turns

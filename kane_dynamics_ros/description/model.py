@@ -5,8 +5,9 @@ of the joint that carries it. ``R_PJ`` is the orientation of J in the parent lin
 ``p_PoJo_P`` the position of J's origin from P's origin, expressed in P. Units: m, kg, kg m^2, rad, N m.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
 from kane_dynamics_ros.description.findings import DescriptionError, Finding
@@ -20,11 +21,7 @@ MOVING: tuple[JointKind, ...] = get_args(MovingKind)
 
 IDENTITY: Matrix = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 ZERO: Vector = (0.0, 0.0, 0.0)
-GRAVITY: Vector = (
-    0.0,
-    0.0,
-    -9.81,
-)  # free-fall acceleration of a robot that stands upright, root axes [m/s^2]
+GRAVITY: Vector = (0.0, 0.0, -9.81)  # free fall where a robot stands upright, in root axes [m/s^2]
 
 
 @dataclass(frozen=True)
@@ -83,6 +80,11 @@ class Link:
     volume: float | None = None
     defects: tuple[Defect, ...] = ()
 
+    @property
+    def at(self) -> tuple[int | None, str]:
+        """Its line in the file, and what messages call it."""
+        return self.line, f"link {self.name!r}"
+
 
 @dataclass(frozen=True)
 class Joint:
@@ -104,6 +106,19 @@ class Joint:
     line: int | None = None
     defects: tuple[Defect, ...] = ()
 
+    @property
+    def at(self) -> tuple[int | None, str]:
+        """Its line in the file, and what messages call it."""
+        return self.line, f"joint {self.name!r}"
+
+
+def joints_below(joints: Iterable[Joint]) -> dict[str, list[Joint]]:
+    """The joints that each link carries, in file order."""
+    below: dict[str, list[Joint]] = {}
+    for joint in joints:
+        below.setdefault(joint.parent, []).append(joint)
+    return below
+
 
 @dataclass(frozen=True)
 class Robot:
@@ -115,6 +130,21 @@ class Robot:
     joints: tuple[Joint, ...]
     findings: tuple[Finding, ...] = ()
     source: str | None = None  # file name, for messages
+
+    @cached_property
+    def link_named(self) -> dict[str, Link]:
+        """The links by name, in file order."""
+        return {link.name: link for link in self.links}
+
+    @cached_property
+    def above(self) -> dict[str, Joint]:
+        """The joint that carries each link but the root."""
+        return {joint.child: joint for joint in self.joints}
+
+    @cached_property
+    def below(self) -> dict[str, list[Joint]]:
+        """The joints that each link carries, in file order; links without any are not in it."""
+        return joints_below(self.joints)
 
 
 @dataclass(frozen=True)
@@ -168,7 +198,7 @@ class Chain:
     tip_body: int
     R_BT: Matrix = IDENTITY
     p_BoTo_B: Vector = ZERO
-    findings: tuple[Finding, ...] = field(default=())
+    findings: tuple[Finding, ...] = ()
     locked: tuple[tuple[str, float], ...] = ()
     gravity: Vector = GRAVITY
     branches: tuple[str, ...] = ()

@@ -13,17 +13,17 @@ import math
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from urdf_parser_py import urdf
 from urdf_parser_py.xml_reflection import core
 
 from kane_dynamics_ros.algebra import symmetric
-from kane_dynamics_ros.description import checks, geometry
+from kane_dynamics_ros.description import geometry
 from kane_dynamics_ros.description.extras import Extras, joined_rotor_inertia, read_extras, shape_size
 from kane_dynamics_ros.description.findings import DescriptionError, Notes, missing, refusal
 from kane_dynamics_ros.description.geometry import Pose
+from kane_dynamics_ros.description.judgement import note_names
 from kane_dynamics_ros.description.model import (
     MOVING,
     ZERO,
@@ -38,7 +38,7 @@ from kane_dynamics_ros.description.model import (
     Robot,
     Vector,
 )
-from kane_dynamics_ros.description.tree import check_tree, note_broken_mimics
+from kane_dynamics_ros.description.tree import check_tree, trace_mimics
 from kane_dynamics_ros.description.xml_tree import (
     LARGEST,
     Element,
@@ -78,8 +78,8 @@ def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
     note_text(text, notes)
     strip_namespace(root, notes)
     check_is_urdf(root, notes)
-    unread = Unread({})
-    unread.look_at(Reader(root, "robot", notes), ROBOT)
+    unread: Unread = defaultdict(list)
+    note_unread(Reader(root, "robot", notes), ROBOT, unread)
     links = [cleared_part(reader, unread) for reader in named(root.all("link"), "link", notes)]
     joints = [cleared_part(reader, unread) for reader in named(root.all("joint"), "joint", notes)]
     name = Reader(root, "robot", notes).name().strip() if root.get("name") else "robot"
@@ -91,9 +91,13 @@ def parse_robot(text: str | bytes, source: str | None = None) -> Robot:
         read_joint(part, element, extras) for part, element in zip(joints, parsed.joints, strict=True)
     )
     root_link = check_tree(made_links, made_joints, root.line, notes)
-    unread.write(notes)
-    checks.note_names(made_links, made_joints, notes)
-    note_broken_mimics(made_joints, notes)
+    write_unread(unread, notes)
+    note_names(made_links, made_joints, notes)
+    broken = trace_mimics(made_joints).broken
+    for joint in made_joints:
+        if joint.name in broken:
+            message = f"its <mimic> cannot be followed: {broken[joint.name]}"
+            notes.add("KD216", f"{message}; refused where it moves in a chain", *joint.at)
     notes.findings.sort(key=lambda finding: finding.line or 0)
     return Robot(name, root_link, made_links, made_joints, tuple(notes.findings), source)
 
@@ -199,43 +203,41 @@ UNREAD = {
 FOREIGN = "{} is foreign to URDF and not read"
 
 
-class Unread(NamedTuple):
-    """What was met and not read, so that nothing is ignored in silence: by code and message, where."""
+Unread = defaultdict[tuple[str, str], list[Reader]]  # what was met and not read, by code and message
 
-    kinds: dict[tuple[str, str], list[Reader]]
 
-    def look_at(self, reader: Reader, known: Known) -> None:
-        """Sort what one element holds and ``known`` does not."""
-        tag = reader.element.tag
-        for child in reader.element.children:
-            if child.tag in known.children:
-                continue
-            where = Reader(child, reader.label, reader.notes)
-            if child.tag in UNREAD or ":" in child.tag:
-                self._add("KD212", UNREAD.get(child.tag, FOREIGN).format(f"<{child.tag[:60]}>"), where)
-            else:
-                self._add("KD209", f"unknown element <{child.tag[:60]}> in <{tag}> was not read", where)
-        for name in reader.element.attributes:
-            if name in known.attributes or name in known.beside or name.split(":")[0] == "xmlns":
-                continue
-            what = f"{name[:60]!r} of <{tag}>"
-            if ":" in name:
-                self._add("KD212", FOREIGN.format(what), reader)
-            else:
-                self._add("KD210", f"unknown attribute {what} was not read", reader)
+def note_unread(reader: Reader, known: Known, unread: Unread) -> None:
+    """Collect what one element holds and ``known`` does not, so that nothing is ignored in silence."""
+    tag = reader.element.tag
+    for child in reader.element.children:
+        if child.tag in known.children:
+            continue
+        kind = "KD209", f"unknown element <{child.tag[:60]}> in <{tag}> was not read"
+        if child.tag in UNREAD or ":" in child.tag:
+            kind = "KD212", UNREAD.get(child.tag, FOREIGN).format(f"<{child.tag[:60]}>")
+        unread[kind].append(Reader(child, reader.label, reader.notes))
+    for name in reader.element.attributes:
+        if name in known.attributes or name in known.beside or name.split(":")[0] == "xmlns":
+            continue
+        what = f"{name[:60]!r} of <{tag}>"
+        foreign = ":" in name
+        kind = (
+            ("KD212", FOREIGN.format(what))
+            if foreign
+            else ("KD210", f"unknown attribute {what} was not read")
+        )
+        unread[kind].append(reader)
 
-    def _add(self, code: str, message: str, where: Reader) -> None:
-        self.kinds.setdefault((code, message), []).append(where)
 
-    def write(self, notes: Notes) -> None:
-        """Write down each kind once, at the first place; of very many kinds only the first."""
-        for code in ("KD209", "KD210", "KD212"):
-            kinds = [(message, found) for (own, message), found in self.kinds.items() if own == code]
-            for message, (first, *others) in kinds[:MOST_KINDS]:
-                first.note(code, message + (f" ({len(others) + 1} times)" if others else ""))
-            if len(kinds) > MOST_KINDS:
-                line = kinds[MOST_KINDS][1][0].element.line
-                notes.add(code, f"{len(kinds) - MOST_KINDS} other kinds of them were not read either", line)
+def write_unread(unread: Unread, notes: Notes) -> None:
+    """Write down each kind once, at the first place; of very many kinds only the first."""
+    for code in ("KD209", "KD210", "KD212"):
+        kinds = [(message, found) for (own, message), found in unread.items() if own == code]
+        for message, (first, *others) in kinds[:MOST_KINDS]:
+            first.note(code, message + (f" ({len(others) + 1} times)" if others else ""))
+        if len(kinds) > MOST_KINDS:
+            line = kinds[MOST_KINDS][1][0].element.line
+            notes.add(code, f"{len(kinds) - MOST_KINDS} other kinds of them were not read either", line)
 
 
 # Links and joints cleared for ``urdf_parser_py``: what is read of them, in a form that it takes
@@ -294,7 +296,7 @@ def cleared(reader: Reader, known: Known, unread: Unread, defects: Defects, part
     its ``defects``, and replaced; without name, type, parent and child there is no tree: what is wrong with
     these is raised.
     """
-    unread.look_at(reader, known)
+    note_unread(reader, known, unread)
     copy = Element(reader.element.tag, {}, reader.element.line)
     for name, kind in known.attributes.items():
         try:
@@ -312,7 +314,7 @@ def cleared(reader: Reader, known: Known, unread: Unread, defects: Defects, part
             continue
         child, inside = reader.child(element), known.children[element.tag]
         if element.tag in lines:
-            unread.look_at(child, inside)
+            note_unread(child, inside, unread)
             child.note("KD211", f"given again; the first, in line {lines[element.tag]}, is used")
             continue
         lines[element.tag] = element.line
@@ -331,31 +333,23 @@ def read_by_urdf_parser_py(root: Element, notes: Notes) -> Any:
 
     Raises ``DescriptionError`` where it refuses what was checked, as another version of it may.
     """
-    with _remarks() as remarks:
+    thread = threading.get_ident()
+
+    def remark(message: object) -> None:
+        """What is reported in this thread is ours; other threads' reports go where they went."""
+        if threading.get_ident() == thread:
+            notes.add("KD113", " ".join(str(message).split()), root.line, "robot")
+        else:
+            before(message)
+
+    with _LOCK:
+        before, core.on_error = core.on_error, remark
         try:
-            robot = urdf.Robot.from_xml(root, core.Path("robot"))
+            return urdf.Robot.from_xml(root, core.Path("robot"))
         except Exception as error:  # it raises whatever its conversions raise
-            reason = " ".join(str(error).split())[:500]
-            found = f"urdf_parser_py cannot read it: {reason}"
+            found = f"urdf_parser_py cannot read it: {' '.join(str(error).split())[:500]}"
             place = notes.place(root.line, "robot")
             raise refusal("KD112", place, found, "please report it with the URDF") from error
-    for remark in remarks:
-        notes.add("KD113", " ".join(remark.split()), root.line, "robot")
-    return robot
-
-
-@contextmanager
-def _remarks() -> Iterator[list[str]]:
-    """What ``urdf_parser_py`` reports in this thread meanwhile; other threads' reports go where they went."""
-    remarks: list[str] = []
-    thread = threading.get_ident()
-    with _LOCK:
-        before = core.on_error
-        core.on_error = lambda message: (
-            remarks.append(str(message)) if threading.get_ident() == thread else before(message)
-        )
-        try:
-            yield remarks
         finally:
             core.on_error = before
 
@@ -417,15 +411,13 @@ def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
             return default
 
     pose = tried("placement", Pose(), read_pose, joint, parsed.origin)
-    coefficients = tried(
-        "motion", Coefficients(), read_coefficients, joint.first("dynamics"), parsed.dynamics
+    damping, friction, armature = tried(
+        "motion", (0.0, 0.0, 0.0), read_coefficients, joint.first("dynamics"), parsed.dynamics
     )
     defects += [Defect("motion", error) for error in extras.errors.get(parsed.name, ())]
-    motors = extras.motor_inertias.get(parsed.name, ())
-    rotor_inertia = joined_rotor_inertia(joint, coefficients.armature, motors)
-    axis, limits = X, Limits()
-    if parsed.type in AXIAL:
-        axis = tried("axis", X, read_axis, joint, parsed.axis)
+    rotor_inertia = joined_rotor_inertia(joint, armature, extras.motor_inertias.get(parsed.name, ()))
+    axis = tried("axis", X, read_axis, joint, parsed.axis) if parsed.type in AXIAL else X
+    limits = Limits()
     if moving:
         limits = tried("motion", Limits(), read_limits, joint.first("limit"), parsed)
     return Joint(
@@ -437,8 +429,8 @@ def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
         p_PoJo_P=pose.p,
         axis=axis,
         limits=limits,
-        damping=coefficients.damping,
-        friction=coefficients.friction,
+        damping=damping,
+        friction=friction,
         rotor_inertia=rotor_inertia,
         mimic=read_mimic(parsed.mimic) if moving else None,
         initial_position=extras.initial_positions.get(parsed.name),
@@ -447,23 +439,19 @@ def read_joint(part: Part, parsed: Any, extras: Extras) -> Joint:
     )
 
 
-class Coefficients(NamedTuple):
-    """Of ``<dynamics>``; armature is MuJoCo's and Isaac's, which urdf_parser_py does not know."""
+def read_coefficients(dynamics: Reader, parsed: Any) -> tuple[float, float, float]:
+    """Damping, friction and armature from ``<dynamics>``: 0 or more, 0 where absent.
 
-    damping: float = 0.0
-    friction: float = 0.0
-    armature: float = 0.0
-
-
-def read_coefficients(dynamics: Reader, parsed: Any) -> Coefficients:
-    """Damping, friction and armature from ``<dynamics>``: 0 or more, 0 where absent."""
+    Armature is MuJoCo's and Isaac's, which urdf_parser_py does not know.
+    """
     if parsed is None:
-        return Coefficients()
+        return 0.0, 0.0, 0.0
     armature = dynamics.number("armature") if dynamics.has("armature") else 0.0
-    given = Coefficients(parsed.damping or 0.0, parsed.friction or 0.0, armature)
-    for name, value in given._asdict().items():
-        dynamics.not_negative(name, value)
-    return given
+    return (
+        dynamics.not_negative("damping", parsed.damping or 0.0),
+        dynamics.not_negative("friction", parsed.friction or 0.0),
+        dynamics.not_negative("armature", armature),
+    )
 
 
 def read_axis(joint: Reader, parsed: list[float] | None) -> Vector:
@@ -487,23 +475,17 @@ def read_limits(limit: Reader, joint: Any) -> Limits:
     parsed = joint.limit
     if parsed is None:
         return Limits()
-    lower, upper = finite(parsed.lower), finite(parsed.upper)
+    lower, upper, velocity, effort = (
+        value if abs(value) <= LARGEST else None  # a larger one means no limit
+        for value in (parsed.lower, parsed.upper, parsed.velocity, parsed.effort)
+    )
     if joint.type == "continuous" or lower == upper == 0.0:
         lower = upper = None
     if lower is not None and upper is not None and lower > upper:
         found = f"its lower limit {lower!r} is above its upper limit {upper!r}"
         raise limit.refusal("KD504", found, "exchange them")
-    return Limits(lower, upper, positive(finite(parsed.velocity)), positive(finite(parsed.effort)))
-
-
-def finite(value: float) -> float | None:
-    """``value``, or None where it is infinite, which means no limit."""
-    return value if abs(value) <= LARGEST else None
-
-
-def positive(value: float | None) -> float | None:
-    """``value``, or None where it is 0, negative or unknown."""
-    return value if value is not None and value > 0.0 else None
+    velocity, effort = (value if value and value > 0.0 else None for value in (velocity, effort))
+    return Limits(lower, upper, velocity, effort)
 
 
 def read_mimic(parsed: Any) -> Mimic | None:

@@ -209,14 +209,8 @@ def answer(**found: Any) -> dict[str, Any]:
     the file declares and their defaults; those given that nothing in it asks for; the macros of a file that
     yields no link.
     """
-    empty = {
-        "declared": {},
-        "undeclared": [],
-        "macros": [],
-        "missing_argument": None,
-        "missing_package": None,
-    }
-    return empty | found
+    missing = {"missing_argument": None, "missing_package": None}
+    return {"declared": {}, "undeclared": [], "macros": [], **missing, **found}
 
 
 def expand(source: str, given: dict[str, str], folders: list[str], xacro: Any) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array, transpose
 from kane_dynamics_ros.description import Chain, Robot
-from kane_dynamics_ros.description.bodies import bodies_of
+from kane_dynamics_ros.description.chain import bodies_of
 from kane_dynamics_ros.description.extras import MotorInertia, read_extras, stated_rotor_inertias
 from kane_dynamics_ros.description.findings import Notes, Place
 from kane_dynamics_ros.description.geometry import (

@@ -14,7 +14,7 @@ from kane_dynamics_ros.algebra import apply
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
-from kane_dynamics_ros.description import Chain, Inertia, bodies, load_robot, reader, serial_chain
+from kane_dynamics_ros.description import Chain, Inertia, chain, load_robot, reader, serial_chain
 from kane_dynamics_ros.description.geometry import Pose, add_matrices, lump, point_mass_tensor
 from kane_dynamics_ros.description.model import Mimic
 
@@ -100,7 +100,7 @@ PLANTED = {
     "mimic offset": lambda patch: patch(
         reader, "read_mimic", followed(lambda m: Mimic(m.leader, m.multiplier, 0.0))
     ),
-    "Steiner's sign in lumping": lambda patch: patch(bodies, "lump", lumped_with_the_wrong_sign),
+    "Steiner's sign in lumping": lambda patch: patch(chain, "lump", lumped_with_the_wrong_sign),
     "rotor k instead of k^2": lambda patch: patch(Chain, "rotor_inertia", rotors(1)),
     "friction without k": lambda patch: patch(
         Chain, "friction", property(lambda chain: tuple(

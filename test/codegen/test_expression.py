@@ -70,6 +70,24 @@ def test_whole_quarter_turns_are_taken_out_of_an_angle(graph: Graph) -> None:
     assert graph.sine_cosine(q + 1.5707)[0].graph.nodes[-1].kind == "call"  # not a quarter turn
 
 
+@pytest.mark.parametrize("beside", [2e-12, -2e-12, 1e-7])
+def test_an_offset_beside_a_quarter_turn_keeps_its_digits(graph: Graph, beside: float) -> None:
+    """As in a file of twelve digits: at q = 0 the cosine is the sine of what is missing, not 0."""
+    q, quarter = graph.symbol("q"), math.pi / 2
+    sine, cosine = graph.sine_cosine(q + (quarter + beside))
+    assert value(cosine, q=0.0) == pytest.approx(-beside, rel=1e-3, abs=0.0)
+    assert value(sine, q=0.0) == pytest.approx(1.0, rel=1e-15)
+
+
+@pytest.mark.parametrize("beside", [3e-14, -3e-14])
+def test_rounding_of_a_composed_quarter_turn_is_taken_out(graph: Graph, beside: float) -> None:
+    """What products of rotation matrices leave is none of the file's digits."""
+    q = graph.symbol("q")
+    sine, cosine = graph.sine_cosine(q + (math.pi / 2 + beside))
+    assert same(sine, graph.call("cos", q))
+    assert same(cosine, -graph.call("sin", q))
+
+
 def test_dividing_by_the_constant_zero_is_refused(graph: Graph) -> None:
     with pytest.raises(ZeroDivisionError, match=r"^division of an expression by the constant 0$"):
         graph.symbol("x") / 0.0

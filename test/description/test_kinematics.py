@@ -23,8 +23,10 @@ def test_gravity_efforts_are_those_of_kanes_equations_at_rest(name):
     for q in np.random.default_rng(3).uniform(-2.0, 2.0, (10, len(rest))):
         gravity = (0.3, -4.0, -8.0)
         expected = inverse_dynamics(chain, q, rest, rest, gravity=gravity)
-        ours = gravity_efforts(chain.joints, q.tolist(), gravity)
-        np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-12)  # rounding of efforts near 10
+        ours = gravity_efforts(chain.joints, [q.tolist(), q.tolist()], gravity)
+        np.testing.assert_allclose(
+            ours, [expected, expected], rtol=1e-12, atol=1e-12
+        )  # rounding of efforts near 10
 
 
 @pytest.mark.parametrize("name", CHAINS)

@@ -13,7 +13,7 @@ from small_urdf import INERTIA, link, two_joints
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.description import DescriptionError, load_robot, parse_robot, serial_chain
 from kane_dynamics_ros.description.geometry import failed_condition
-from kane_dynamics_ros.description.repair import nearest_possible, repair_inertias
+from kane_dynamics_ros.description.text_edits import nearest_possible, repair_inertias
 
 RANDOM = np.random.default_rng(6)
 

@@ -9,7 +9,7 @@ from whole_robot_witness import PinocchioChain
 
 from kane_dynamics_ros.description import Chain, DescriptionError, Robot, load_robot, serial_chain
 from kane_dynamics_ros.description.model import MOVING
-from kane_dynamics_ros.description.tree import children, path_to
+from kane_dynamics_ros.description.tree import path_to
 
 Torques = Callable[..., np.ndarray]  # of (chain, q, qd, qdd)
 FILES = sorted(path.relative_to(ROBOTS).as_posix() for path in ROBOTS.rglob("*.urdf"))
@@ -25,7 +25,7 @@ class Tried(NamedTuple):
 
 def tips(robot: Robot) -> Iterator[str]:
     """The leaves that moving joints lead to; of several at the end of the same joints only the first."""
-    below = children(robot.joints)
+    below = robot.below
     seen: set[tuple[str, ...]] = set()
     for link in robot.links:
         if link.name not in below:
