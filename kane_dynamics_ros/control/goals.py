@@ -72,27 +72,22 @@ def own_tolerances(goal: Any, joint_names: Sequence[str], defaults: Tolerances) 
     finite, and an acceleration, which nobody measures.
     """
     for each in (*goal.path_tolerance, *goal.goal_tolerance):
+        wrong = None
         if each.name not in joint_names:
-            raise TrajectoryError(
-                f"a tolerance for the unknown joint {each.name!r}; the model's joints are "
-                f"{', '.join(map(repr, joint_names))}",
-                "tolerance",
-                joint=each.name,
-            )
-        if not math.isfinite(each.position + each.velocity + each.acceleration):
-            raise TrajectoryError(
+            known = ", ".join(map(repr, joint_names))
+            wrong = f"a tolerance for the unknown joint {each.name!r}; the model's joints are {known}"
+        elif not math.isfinite(each.position + each.velocity + each.acceleration):
+            wrong = (
                 f"a tolerance of joint {each.name!r} is not finite; give a number, 0 for the parameter's, or "
-                "a negative one for none",
-                "tolerance",
-                joint=each.name,
+                "a negative one for none"
             )
-        if each.acceleration > 0.0:
-            raise TrajectoryError(
+        elif each.acceleration > 0.0:
+            wrong = (
                 f"a tolerance of {each.acceleration:g} for the acceleration of joint {each.name!r}: joint "
-                "states have no accelerations to compare with; give 0 or a negative one",
-                "tolerance",
-                joint=each.name,
+                "states have no accelerations to compare with; give 0 or a negative one"
             )
+        if wrong is not None:
+            raise TrajectoryError(wrong, "tolerance", joint=each.name)
     path = {each.name: each for each in goal.path_tolerance}
     end = {each.name: each for each in goal.goal_tolerance}
     none = np.zeros(len(joint_names))
@@ -203,14 +198,10 @@ class Goals:
         goal = self.open.pop(0)
         self._report(goal.ticket, "finished", HOLDS if goal.stops else REACHED if measured else ENDED)
 
-    def drop_first(self, reason: str, cause: Cause) -> None:
-        """Drop the first goal alone."""
-        self._report(self.open.pop(0).ticket, "dropped", reason, cause)
-
-    def cancel(self, goal: Goal) -> None:
-        """Drop an open goal alone, as its sender asked."""
+    def drop_one(self, goal: Goal, reason: str, cause: Cause) -> None:
+        """Drop one open goal alone."""
         self.open.remove(goal)
-        self._report(goal.ticket, "dropped", "cancelled", "cancelled")
+        self._report(goal.ticket, "dropped", reason, cause)
 
     def shift(self, by_ns: int) -> None:
         """The clock of trajectories was stepped."""

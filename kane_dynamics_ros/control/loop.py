@@ -216,7 +216,7 @@ class ControlLoop:
                 self.state = replace(state, plan=plan)
         if goal.start_ns <= now_ns:
             self.goals.drop("the trajectory before was cancelled", "cancelled", goal.end_ns)
-        self.goals.cancel(goal)
+        self.goals.drop_one(goal, "cancelled", "cancelled")
 
     def stop(self, now_ns: int, longest: float, period: float = 0.0) -> float:
         """Come to rest along the reference; how long that takes [s], 0 where nothing moves by itself.
@@ -349,7 +349,10 @@ class ControlLoop:
         if isinstance(self.state, states.Starting):
             self.state = states.Holding(hold_at(q, now_ns), q)
         elif isinstance(self.state, states.Moving):
-            self.state = self._moved_on(self.state, now_ns)
+            if self.state.waiting is not None:
+                self.state = self._started(self.state, self.state.waiting, now_ns)
+            elif now_ns >= self.state.plan.end_ns:
+                self.state = states.Holding(self.state.plan, self.state.begin)
         return self._tracked(self.state, q, qd, now_ns, time)
 
     def _paused(
@@ -359,22 +362,16 @@ class ControlLoop:
         reaction = "hold" if isinstance(state, states.Suspended) else state.reaction
         if reaction != "comply":
             return self.safe_effort(reaction, time)
-        law = self.settings.law
+        rigid = self.settings.law.rigid
         try:
-            effort = -self.settings.comply_damping * (law.rigid.mass_matrix(q) @ qd)
-            if law.switches.gravity:
-                effort = effort + law.rigid.gravity(q)
+            effort = -self.settings.comply_damping * (rigid.mass_matrix(q) @ qd)
+            if self.settings.law.switches.gravity:
+                effort = effort + rigid.gravity(q)
         except NonFiniteError:
-            return self.safe_effort("hold", time)
+            effort = np.full(len(q), math.nan)
         if not math.isfinite(effort.sum()):
             return self.safe_effort("hold", time)
-        return self._limited(effort, time)[0]
-
-    def _moved_on(self, state: states.Moving, now_ns: int) -> states.Tracking:
-        """The motion at a new state: begun, going on, or at its end."""
-        if state.waiting is not None:
-            return self._started(state, state.waiting, now_ns)
-        return states.Holding(state.plan, state.begin) if now_ns >= state.plan.end_ns else state
+        return self._limited(effort, time).tau
 
     def _tracked(self, state: states.Tracking, q: Array, qd: Array, now_ns: int, time: float) -> Array | None:
         """Follow the reference, and compare the arm with it."""
@@ -446,7 +443,7 @@ class ControlLoop:
         It is reached as fast as the limits allow; ``last_effort`` is what it comes to.
         """
         effort = self.last_effort(reaction)
-        return None if effort is None else self._limited(effort, time)[0]
+        return None if effort is None else self._limited(effort, time).tau
 
     def last_effort(self, reaction: states.Reaction) -> Array | None:
         """The command without the limit on its rate of change: what may stay when nothing follows."""
@@ -513,7 +510,7 @@ class ControlLoop:
         reason = f"tracking_error: {self.lost}"
         if reaction == "ignore":
             if cause == "goal_tolerance":  # the motion is over, and did not succeed
-                self.goals.drop_first(reason, cause)
+                self.goals.drop_one(self.goals.open[0], reason, cause)
             return
         self.goals.drop(reason, cause)
         self._effect.forget()
