@@ -18,6 +18,7 @@ from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
 from kane_dynamics_ros.control.limits import effort_limits, position_limits
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
+from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.errors import KaneDynamicsError, unknown_joint
 from kane_dynamics_ros.files import write_file
@@ -70,6 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="height in the root link that no joint and no tip goes below [m], or none; default: the root "
         "link's origin, or the lowest that the arm is at its start",
     )
+    parser.add_argument(
+        "--fastest",
+        action="store_true",
+        help=f"the same path in the least time that {PART:g} of the limits on velocity and effort allow",
+    )
     cli.add_output_argument(parser, "FILE", "trajectory.yaml", "NAME.yaml or NAME.json")
 
 
@@ -98,12 +104,17 @@ def run(arguments: argparse.Namespace) -> int:
         height = partial(lowest, chain, up=up / (np.linalg.norm(up) or 1.0))
         motion = smooth_motion(model, moving, duration, height, arguments.floor)
         lead = approach_time(model.joints, motion.q[0], speeds(model))
-        states = [values.round(9) for values in motion[1:]]
+        states: Sequence[Array] = [values.round(9) for values in motion[1:]]
+        if arguments.fastest:
+            progress.doing("looking for the fastest timing")
+            motion = fastest_motion(model, motion)
+            states = motion[1:3]  # cubics join them
         request = request_after(lead, model.joint_names, motion.times, states)
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
     print("\n".join(table(model, motion)))
+    seconds = lead + motion.times[-1]
     print(
-        f"\n{arguments.output}: {counted(len(request.points), 'point')}, {lead + duration:.1f} s, of which "
+        f"\n{arguments.output}: {counted(len(request.points), 'point')}, {seconds:.1f} s, of which "
         f"{lead:.1f} s lead to the start"
     )
     print(f"see it: {cli.view_command(arguments)}")
@@ -116,6 +127,18 @@ def derived_model(chain: Chain) -> DynamicsModel:
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_model_") as folder:
         module, *_ = write_module(derive(chain), "derived", Path(folder))
         return load_model(module, backend="python")
+
+
+def fastest_motion(model: DynamicsModel, motion: SampledMotion) -> SampledMotion:
+    """The path of a motion in the least time; see ``control.retiming``. Raises ``TrajectoryError``."""
+    from kane_dynamics_ros.control import joint_path, retiming  # only this needs toppra
+
+    limits = retiming.urdf_limits(model.joints)
+    efforts, velocities = allowed_efforts(model, motion.q[0]), PART * speeds(model)
+    limits = retiming.RetimingLimits(velocities, limits.acceleration, limits.jerk, efforts)
+    path = request_after(0.0, model.joint_names, motion.times, motion[1:])
+    fast = retiming.fastest(joint_path.curves_of(path, model.joints, tolerance=0.0), [model], limits)
+    return SampledMotion(fast.times_ns / SECOND_NS, fast.q, fast.qd, fast.accelerations)
 
 
 def lowest(chain: Chain, q: Array, up: Array) -> Array:
@@ -165,9 +188,7 @@ def smooth_motion(
     for i in np.flatnonzero(moving):
         unit[i] = swing(below[i], above[i], fastest[i], SWINGS[i % len(SWINGS)], times)
     q, qd, qdd = np.moveaxis(unit, 0, -1)  # (3, N, n), in full amplitude
-    limits = effort_limits(model.joints)
-    holding = np.abs(model.gravity(start))
-    allowed = holding + PART * (limits - holding)
+    allowed = allowed_efforts(model, start)
     scale = 1.0
     while scale >= LEAST:
         motion = SampledMotion(times, start + scale * q, scale * qd, scale * qdd)
@@ -181,11 +202,17 @@ def smooth_motion(
     worst = int(np.argmax(efforts / allowed))
     raise MotionError(
         f"joint {model.joint_names[worst]!r}: holding the start alone takes {efforts[worst]:.3g} of the "
-        f"{limits[worst]:.3g} that it has; correct the effort limit, or give another start (initial_value of "
-        "the position's state interface in <ros2_control>)",
+        f"{model.joints[worst].effort:.3g} that it has; correct the effort limit, or give another start "
+        "(initial_value of the position's state interface in <ros2_control>)",
         "too_heavy",
         joint=model.joint_names[worst],
     )
+
+
+def allowed_efforts(model: DynamicsModel, start: Array) -> Array:
+    """What holding the start takes, and ``PART`` of what that leaves of the limits (n,) [N m or N]."""
+    holding = np.abs(model.gravity(start))
+    return np.asarray(holding + PART * (effort_limits(model.joints) - holding))
 
 
 def swing(below: float, above: float, fastest: float, n: int, times: Array) -> Array:

@@ -92,6 +92,12 @@ class Retimed(NamedTuple):
         """How long it lasts [s]."""
         return float(self.times_ns[-1] * NANOSECOND)
 
+    @property
+    def accelerations(self) -> Array:
+        """Just after each point (N, n); 0 at the last, where the arm rests."""
+        states, _ = _between(self)
+        return np.concatenate((states[:, 0, 2], np.zeros_like(self.q[-1:])))
+
     def request(self, model: DynamicsModel) -> TrajectoryRequest:
         """The motion as a trajectory with the model's efforts.
 

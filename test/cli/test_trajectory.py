@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.cli.trajectory import smooth_motion
@@ -167,3 +168,16 @@ def test_an_arm_that_hardly_holds_itself_still_moves_within_its_limits(tmp_path)
 def test_what_it_proposes_to_run_takes_the_same_chain(tmp_path, capsys):
     written(tmp_path, "--tip", "hand", "--lock", "beta_4=0.1")
     assert "--tip hand --lock beta_4=0.1 --trajectory" in capsys.readouterr().out
+
+
+def test_the_fastest_takes_the_same_path_in_less_time(tmp_path):
+    slow, fast = written(tmp_path).points, written(tmp_path, "--fastest").points
+    lead = slow[0].time_ns
+    assert fast[0].time_ns == lead
+    assert fast[-1].time_ns - lead < 0.6 * (slow[-1].time_ns - lead)
+    curve = CubicSpline([point.time_ns for point in slow], [point.positions for point in slow])
+    path = curve(np.linspace(lead, slow[-1].time_ns, 20_000))
+    away = [np.abs(path - point.positions).max(axis=1).min() for point in fast[::10]]
+    assert max(away) < 1e-3  # the spacing of the path's samples
+    speeds = np.abs([point.velocities for point in fast]).max(axis=0)
+    assert (speeds <= 0.8 * np.array([joint.velocity for joint in MODEL.joints]) * (1 + 1e-6)).all()
