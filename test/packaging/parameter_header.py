@@ -37,6 +37,7 @@ public:
   }
   Params get_params() const {return stand_in();}
   void setUserCallback(const std::function<void(const Params &)> & callback) {changed() = callback;}
+  void clearUserCallback() {changed() = {};}
   static std::function<void(const Params &)> & changed()
   {
     static std::function<void(const Params &)> callback;

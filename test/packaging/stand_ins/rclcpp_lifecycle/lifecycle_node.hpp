@@ -22,6 +22,7 @@ struct LifecycleNodeInterface
   enum class CallbackReturn : std::uint8_t {SUCCESS = 97, FAILURE = 98, ERROR = 99};
   virtual ~LifecycleNodeInterface() = default;
   virtual CallbackReturn on_configure(const State &) {return CallbackReturn::SUCCESS;}
+  virtual CallbackReturn on_cleanup(const State &) {return CallbackReturn::SUCCESS;}
   virtual CallbackReturn on_activate(const State &) {return CallbackReturn::SUCCESS;}
   virtual CallbackReturn on_deactivate(const State &) {return CallbackReturn::SUCCESS;}
 };
