@@ -8,6 +8,7 @@ import itertools
 import math
 import re
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -324,5 +325,6 @@ def number(value: float) -> str:
 
 
 def _array(values: Iterable[float]) -> str:
-    """An initializer of a ``std::array``."""
-    return "{" + ", ".join(map(number, values)) + "}"
+    """An initializer of a ``std::array``, in lines of at most 90 characters."""
+    lines = textwrap.wrap(", ".join(map(number, values)), 86)
+    return "{" + "\n     ".join(lines) + "}"

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from example_robots import ROBOTS
-from packages import CPP_COMPILERS, WARNINGS, compile_replay, compiled, hostile_urdf, written
+from packages import CPP_COMPILERS, WARNINGS, compile_check, compile_replay, compiled, hostile_urdf, written
 from recorded_loop import FAULTS, PHASES, Recording, record_loop
+from ur10e import ur10e_urdf
 
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
@@ -84,11 +85,11 @@ def test_the_core_compiles_without_a_warning(package: Path, compiler: str, stand
     compiled([compiler, *flags, package / "src" / "control_core.cpp"])
 
 
-@pytest.mark.parametrize("robot", ["ur10", "panda with its hand", "hostile names"])
+@pytest.mark.parametrize("robot", ["ur10e", "panda with its hand", "hostile names"])
 def test_cores_of_other_robots_answer_as_the_python_loop_does(robot: str, tmp_path: Path) -> None:
     """With the last compiler that there is."""
     urdf, tip = {
-        "ur10": (ROBOTS / "ur_description/urdf/ur10_robot.urdf", None),
+        "ur10e": (ur10e_urdf(tmp_path), None),
         "panda with its hand": (ROBOTS / "panda_description/urdf/panda.urdf", "panda_hand"),
         "hostile names": (hostile_urdf(tmp_path), None),
     }[robot]
@@ -100,3 +101,5 @@ def test_cores_of_other_robots_answer_as_the_python_loop_does(robot: str, tmp_pa
     answered, printed = answers(program, recording, len(other.joints))
     assert_same(recording, answered, len(other.joints))
     assert "in the cycles: 0\n" in printed
+    check = compile_check(package, tmp_path / "check", CPP_COMPILERS[-1])
+    assert subprocess.run([check, urdf], capture_output=True, text=True, check=True).stdout == "\n"

@@ -83,6 +83,14 @@ def test_classes_compile_without_a_warning(
     compiled([compiler, "-fsyntax-only", *flags, *sources])
 
 
+def test_what_crosses_threads_arrives_whole_and_newest(package: Path, tmp_path: Path) -> None:
+    name = package.name
+    robot_of = [f"-DROBOT={name}", f'-DTRIPLE_BUFFER="{name}/triple_buffer.hpp"', "-I", package / "include"]
+    source, program = Path(__file__).with_name("triple_buffer_test.cpp"), tmp_path / "threads"
+    compiled([CPP_COMPILERS[0], "-std=c++17", "-O2", *WARNINGS, *robot_of, "-pthread", source, "-o", program])
+    compiled([program])
+
+
 # What the controller does
 
 
