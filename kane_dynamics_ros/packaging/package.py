@@ -1,26 +1,25 @@
 """Write an ament_cmake package around a robot's generated C: header, control core, solver plugin, controller.
 
-The templates in ``templates`` are the package; what is filled in are the package's name, numbers, and the
-names of joints and links, which only ever become escaped string literals.
+The tree of ``templates`` is the package, with NAME for its name; what is filled in are that name, numbers,
+and the names of joints and links, which only ever become escaped string literals.
 """
 
-import itertools
 import math
 import re
 import tempfile
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from numpy.typing import ArrayLike
 
 from kane_dynamics_ros import __version__
 from kane_dynamics_ros.codegen.derive import Derived
 from kane_dynamics_ros.codegen.module import checked_name, write_module
-from kane_dynamics_ros.description import Chain
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.files import claim_files, write_file
@@ -28,31 +27,8 @@ from kane_dynamics_ros.runtime import DynamicsModel, load_model
 
 COMMAND = "package"  # whose list in the package's folder says what it may replace
 STATES = 8  # random ones, at which the package's own tests know the efforts
-TEMPLATES = {  # and where in the package each goes; NAME is the package's
-    "CMakeLists.txt": "CMakeLists.txt",
-    "README.md": "README.md",
-    "config/controllers.yaml": "config/controllers.yaml",
-    "controller.xml": "NAME_controller.xml",
-    "include/control_core.hpp": "include/NAME/control_core.hpp",
-    "include/description_check.hpp": "include/NAME/description_check.hpp",
-    "include/model.hpp": "include/NAME/NAME.hpp",
-    "include/status.hpp": "include/NAME/status.hpp",
-    "include/triple_buffer.hpp": "include/NAME/triple_buffer.hpp",
-    "launch/launch.py": "launch/NAME.launch.py",
-    "package.xml": "package.xml",
-    "solver.xml": "NAME_solver.xml",
-    "src/control_core.cpp": "src/control_core.cpp",
-    "src/controller.cpp": "src/controller.cpp",
-    "src/controller.hpp": "src/controller.hpp",
-    "src/description_check.cpp": "src/description_check.cpp",
-    "src/settings.cpp": "src/settings.cpp",
-    "src/settings.hpp": "src/settings.hpp",
-    "src/solver.cpp": "src/solver.cpp",
-    "src/status.cpp": "src/status.cpp",
-    "test/test_control_core.cpp": "test/test_control_core.cpp",
-    "test/test_functions.cpp": "test/test_functions.cpp",
-}
 NODE_TABLE = Path(__file__).parents[1] / "nodes" / "feedforward" / "parameters.yaml"
+OWN_TABLE = Path(__file__).with_name("controller_parameters.yaml")
 SHARED = (  # the node's parameters that the controller has too; all of a group where its name ends with a dot
     "mode",
     "feedforward_pd.",
@@ -162,13 +138,14 @@ def package_texts(
         "literal": literal,
         "number": number,
         "array": _array,
+        "about_origin": about_origin,
         "boolean": lambda value: "true" if value else "false",
         "scalar": lambda text: yaml.safe_dump(text, default_style='"', width=math.inf).strip(),
     }
     texts["src/parameters.yaml"] = parameters_yaml(name)
-    for template, path in TEMPLATES.items():
-        text = environment.get_template(f"{template}.j2").render(values)
-        texts[path.replace("NAME", name)] = text
+    for template in environment.list_templates(extensions=["j2"]):
+        path = template.removesuffix(".j2").replace("NAME", name)
+        texts[path] = environment.get_template(template).render(values)
     return texts
 
 
@@ -195,37 +172,9 @@ def _values(derived: Derived, model: DynamicsModel) -> dict[str, Any]:
             for joint in model.joints
         ],
         "defaults": model.parameters,
-        "chain": _chain(derived.chain),
+        "chain": derived.chain,
         "states": _states(model),
         "slots": {name: begin for name, (begin, _) in slots.items()},
-    }
-
-
-def _chain(chain: Chain) -> dict[str, Any]:
-    """What robot_description is compared with."""
-    return {
-        "root": chain.root,
-        "tip": chain.tip,
-        "tip_body": chain.tip_body,
-        "tip_rotation": itertools.chain(*chain.R_BT),
-        "tip_position": chain.p_BoTo_B,
-        "locked": chain.locked,
-        "joints": [
-            {
-                "name": joint.name,
-                "kind": joint.kind,
-                "body": joint.body,
-                "parent": joint.parent,
-                "coordinate": joint.coordinate,
-                "multiplier": joint.multiplier,
-                "offset": joint.offset,
-                "rotation": itertools.chain(*joint.R_PJ),
-                "position": joint.p_PoJo_P,
-                "axis": joint.axis,
-                "inertia": about_origin(joint.inertia),
-            }
-            for joint in chain.joints
-        ],
     }
 
 
@@ -257,7 +206,7 @@ def parameters_yaml(name: str) -> str:
             for group in groups:
                 branch = branch.setdefault(group, {})
             branch[leaf] = _parameter(key, declared)
-    own = yaml.safe_load(_own_parameters())
+    own = yaml.safe_load(OWN_TABLE.read_text(encoding="utf-8"))
     text = yaml.safe_dump(
         {f"{name}_parameters": tree | own}, sort_keys=False, default_flow_style=None, width=110
     )
@@ -294,11 +243,6 @@ def _parameter(key: str, declared: Mapping[str, Any]) -> dict[str, Any]:
     return parameter | ({"validation": validation} if validation else {})
 
 
-def _own_parameters() -> str:
-    """The declarations that the node does not have."""
-    return (Path(__file__).with_name("controller_parameters.yaml")).read_text(encoding="utf-8")
-
-
 # C++ literals
 
 
@@ -324,7 +268,7 @@ def number(value: float) -> str:
     return repr(float(value))
 
 
-def _array(values: Iterable[float]) -> str:
-    """An initializer of a ``std::array``, in lines of at most 90 characters."""
-    lines = textwrap.wrap(", ".join(map(number, values)), 86)
+def _array(values: ArrayLike) -> str:
+    """An initializer of a ``std::array``, in lines of at most 90 characters; matrices row after row."""
+    lines = textwrap.wrap(", ".join(map(number, np.ravel(values))), 86)
     return "{" + "\n     ".join(lines) + "}"
