@@ -1,0 +1,100 @@
+"""A trajectory in a longer time, so that it keeps the limits on velocities and efforts; its path is kept.
+
+In k times its time, a motion q(t) has the velocities qd / k and the accelerations qdd / k^2, so that of its
+efforts
+
+    tau = (M qdd + C(q, qd)) / k^2 + g + f(qd / k)
+
+the rigid bodies' part goes from what it was to gravity alone: what is within the limits at both stays so.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.control.law import Law, efforts_by_term
+from kane_dynamics_ros.control.plan import Prepared
+from kane_dynamics_ros.control.splines import evaluate_many
+from kane_dynamics_ros.control.validation import BLOCK, NANOSECOND, TrajectoryError, TrajectoryRequest
+
+LOOKS, LEAST_LOOKS = 17, 4000  # at each segment, and at the trajectory
+SLOWEST = 1000.0
+ROUNDING = 1e-6  # of the factor: what is between the looks, and the finite digits of a time
+BISECTIONS = 30
+
+
+def needed_factor(prepared: Prepared, law: Law, fastest: Array, limits: Array) -> float:
+    """How many times longer a trajectory must take to keep the limits; 1 where it keeps them as it is.
+
+    Args:
+        prepared: the trajectory.
+        law: whose terms, friction included, make the efforts; its feedback is left out.
+        fastest: largest speeds (n,) [rad/s or m/s].
+        limits: largest efforts (n,) [N m or N].
+
+    Raises:
+        TrajectoryError: ``effort_limit``: gravity alone, or with friction at the lowest speed, is too much.
+    """
+    desired = replace(law, mode="feedforward")
+
+    def excess(states: Array, factor: float) -> Array:
+        """What exceeds a limit (N,), above 0 where one does, in parts of it."""
+        q, qd, qdd = states[:, 0], states[:, 1] / factor, states[:, 2] / factor**2
+        tau = efforts_by_term(desired, np.stack((q, qd, qdd)), q, qd).total
+        return np.asarray(np.maximum(np.abs(qd) / fastest, np.abs(tau) / limits).max(axis=1) - 1.0)
+
+    factor = 1.0
+    looks = list(_looks(prepared))
+    while True:
+        found = [states[excess(states, factor) > 0.0] for states in looks]
+        beyond = np.concatenate(found)
+        if not len(beyond):
+            return factor if factor == 1.0 else factor * (1.0 + ROUNDING)
+        low, factor = factor, 2.0 * factor
+        while (excess(beyond, factor) > 0.0).any():
+            low, factor = factor, 2.0 * factor
+            if factor > SLOWEST:
+                raise _too_heavy(beyond, law, limits)
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + factor)
+            low, factor = (middle, factor) if (excess(beyond, middle) > 0.0).any() else (low, middle)
+
+
+def in_time(request: TrajectoryRequest, factor: float) -> TrajectoryRequest:
+    """The request in ``factor`` times its time, the way to its first point included; without efforts."""
+    points = tuple(
+        replace(
+            point,
+            time_ns=round(point.time_ns * factor),
+            velocities=[each / factor for each in point.velocities],
+            accelerations=[each / factor**2 for each in point.accelerations],
+            effort=(),
+        )
+        for point in request.points
+    )
+    return replace(request, points=points)
+
+
+def _looks(prepared: Prepared) -> list[Array]:
+    """States (N, 3, n) along the segments, by blocks of them."""
+    durations = np.diff(prepared.waypoints.times_ns) * NANOSECOND
+    shares = np.linspace(0.0, 1.0, max(LOOKS, LEAST_LOOKS // max(len(durations), 1)))
+    found = []
+    for i in range(0, len(durations), BLOCK):
+        times = durations[i : i + BLOCK, np.newaxis] * shares
+        states = evaluate_many(prepared.segments[:-1][i : i + BLOCK], times)
+        found.append(states.reshape(-1, *states.shape[2:]))
+    return found
+
+
+def _too_heavy(states: Array, law: Law, limits: Array) -> TrajectoryError:
+    holding = np.abs(law.rigid.gravity(np.ascontiguousarray(states[:, 0])))
+    row, j = (int(i) for i in np.unravel_index(np.argmax(holding / limits), holding.shape))
+    return TrajectoryError(
+        f"joint {law.rigid.joint_names[j]!r}: at {states[row, 0, j]:.3g} holding still takes "
+        f"{holding[row, j]:.4g} of the limit {limits[j]:.4g}: no slower motion keeps it",
+        "effort_limit",
+        joint=law.rigid.joint_names[j],
+        found=float(holding[row, j]),
+    )

@@ -1,0 +1,79 @@
+"""Trajectories that are slowed to their limits: no more than needed, on the same path."""
+
+import numpy as np
+import pytest
+from joints import point, request
+from scipy.optimize import brentq
+
+from kane_dynamics_ros.control.law import TermSwitches, build_law
+from kane_dynamics_ros.control.limits import effort_limits, velocity_limits
+from kane_dynamics_ros.control.plan import Rules, hold_at, prepare, replan, sample
+from kane_dynamics_ros.control.slowing import in_time, needed_factor
+from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError
+from kane_dynamics_ros.runtime import Payload, load_model
+
+ARM = load_model("manipulator_5dof").with_urdf_friction()
+LAW = build_law("computed_torque", ARM, np.full(5, 400.0), np.full(5, 40.0), TermSwitches())
+STILL = (0.0,) * 5
+START, END = np.array([0.0, 0.9, -1.2, 0.3, 0.5]), np.array([1.5, 0.4, -0.8, 0.0, 0.0])
+SPEEDS, EFFORTS = velocity_limits(ARM.joints), effort_limits(ARM.joints)
+
+
+def swing(seconds):
+    return request(
+        point(1.0, START, STILL, STILL), point(1.0 + seconds, END, STILL, STILL), names=ARM.joint_names
+    )
+
+
+def factor(wanted, law=LAW, efforts=EFFORTS, speeds=SPEEDS):
+    return needed_factor(prepare(wanted, ARM.joints, Rules()), law, speeds, efforts)
+
+
+def states(wanted, count=2001):
+    """Along the trajectory, from its first point on."""
+    plan = replan(hold_at(START, 0), wanted, ARM.joints, 0, Rules())
+    begin, end = wanted.points[0].time_ns, wanted.points[-1].time_ns
+    found = np.array([sample(plan, int(t)) for t in np.linspace(begin, end, count)])
+    return [np.ascontiguousarray(found[:, k]) for k in range(3)]
+
+
+def test_a_trajectory_within_its_limits_keeps_its_time():
+    assert factor(swing(4.0)) == 1.0
+
+
+def test_a_velocity_limit_stretches_the_time_in_proportion():
+    """A quintic's peak is 1.875 times its mean: 1.5 rad in 1.25 s against 2 rad/s."""
+    assert factor(swing(1.25)) == pytest.approx(1.875 * 1.5 / 1.25 / SPEEDS[0], rel=1e-5)
+
+
+def test_an_effort_limit_stretches_the_time_until_the_largest_effort_is_at_it():
+    weak = 0.3 * EFFORTS
+    wanted = swing(1.0)
+
+    def excess(k):
+        q, qd, qdd = states(wanted)
+        return (np.abs(ARM.inverse_dynamics(q, qd / k, qdd / k**2)) / weak).max() - 1.0
+
+    assert excess(1.0) > 0.0
+    found = factor(wanted, efforts=weak, speeds=np.full(5, np.inf))
+    assert found == pytest.approx(brentq(excess, 1.0, 10.0), rel=1e-3)
+    q, qd, qdd = states(in_time(wanted, found))
+    assert (np.abs(ARM.inverse_dynamics(q, qd, qdd)) <= weak * (1 + 1e-3)).all()
+
+
+def test_the_slower_trajectory_is_on_the_same_path():
+    wanted = swing(1.0)
+    slower = in_time(wanted, 1.7)
+    assert slower.points[0].time_ns == round(1.7 * SECOND_NS)
+    np.testing.assert_allclose(states(slower)[0], states(wanted)[0], atol=1e-8)
+
+
+def test_a_place_that_cannot_be_held_is_named():
+    heavy = build_law(
+        "feedforward", ARM.with_parameters(payload=Payload(60.0)), np.zeros(5), np.zeros(5), TermSwitches()
+    )
+    with pytest.raises(TrajectoryError) as caught:
+        factor(swing(4.0), law=heavy)
+    assert caught.value.code == "effort_limit"
+    holding = np.abs(heavy.rigid.gravity(np.linspace(START, END, 101)))
+    assert holding.max(axis=0)[ARM.joint_names.index(caught.value.joint)] > caught.value.found * 0.99
