@@ -144,6 +144,7 @@ class Goal:
     """A trajectory that was accepted, with its start and end on the clock of trajectories [ns].
 
     ``tolerances`` are its own; None: those of the settings. ``stops``: it has no points and asks to stop.
+    ``slowed``: how many times longer it takes than asked for.
     """
 
     ticket: Ticket
@@ -151,6 +152,7 @@ class Goal:
     end_ns: int
     tolerances: Tolerances | None = None
     stops: bool = False
+    slowed: float = 1.0
 
 
 HOLDS = "a request to stop: the position is held"
@@ -171,7 +173,10 @@ class Goals:
         self.drop(why, "replaced", goal.start_ns)
         self.open.append(goal)
         duration = (goal.end_ns - goal.start_ns) * 1e-9
-        self._report(goal.ticket, "accepted", HOLDS if goal.stops else f"takes {duration:.3f} s")
+        why = f"takes {duration:.3f} s"
+        if goal.slowed > 1.0:
+            why += f", {goal.slowed:.3f} times as long as asked for: the limits on velocities and efforts"
+        self._report(goal.ticket, "accepted", HOLDS if goal.stops else why)
 
     def start_last(self, start_ns: int, end_ns: int) -> None:
         """The newest goal starts at ``start_ns`` [ns]: later than it was taken, with the next state."""

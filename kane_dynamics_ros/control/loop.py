@@ -16,7 +16,14 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import states
 from kane_dynamics_ros.control.goals import Cause, Goal, Goals, Ticket, Tolerances
 from kane_dynamics_ros.control.law import Law, efforts, efforts_by_term, has_stiffness, position_error
-from kane_dynamics_ros.control.limits import Limited, clamp, clamp_reference, limit_rate, motion_limits
+from kane_dynamics_ros.control.limits import (
+    Limited,
+    clamp,
+    clamp_reference,
+    limit_rate,
+    motion_limits,
+    velocity_limits,
+)
 from kane_dynamics_ros.control.plan import (
     STOP_KNOTS,
     Prepared,
@@ -29,6 +36,7 @@ from kane_dynamics_ros.control.plan import (
     slowed,
     without_motion_from,
 )
+from kane_dynamics_ros.control.slowing import in_time, needed_factor
 from kane_dynamics_ros.control.validation import NANOSECOND, Rules, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.control.watches import (
     NOTICEABLE,
@@ -49,7 +57,7 @@ SLOW_STATES = 5  # in a row: at the turning point of an oscillation an arm is sl
 class LoopSettings:
     """What a step depends on. Limits (n,); ``effort_rate`` (n,) [N m/s or N/s] is None when unlimited.
 
-    ``reference_limits`` says what happens to a reference outside the position limits.
+    ``reference_limits`` says what happens to a reference outside the limits; "retime" gives it more time.
     """
 
     law: Law
@@ -59,7 +67,7 @@ class LoopSettings:
     effort_rate: Array | None
     lower: Array
     upper: Array
-    reference_limits: str  # "reject", "clamp" or "ignore"
+    reference_limits: str  # "reject", "retime", "clamp" or "ignore"
     tolerances: Tolerances | None = None  # None: the arm may be anywhere
     fastest: Array | None = None  # (n,) [rad/s or m/s]
     comply_damping: float = 5.0  # [1/s] of the momentum, in the reaction ``comply``
@@ -79,12 +87,13 @@ class ControlStep(NamedTuple):
 class Candidate:
     """A trajectory that wants to be followed: prepared, refused already, or None: a request to stop.
 
-    ``tolerances`` hold instead of the settings'.
+    ``tolerances`` hold instead of the settings'. ``slowed``: how many times longer it takes than asked for.
     """
 
     ticket: Ticket
     prepared: Prepared | TrajectoryError | None
     tolerances: Tolerances | None = None
+    slowed: float = 1.0
 
 
 class ControlLoop:
@@ -130,13 +139,23 @@ class ControlLoop:
         if not request.points:
             return Candidate(ticket, None)
         joints = settings.law.rigid.joints
-        check = None
-        if settings.reference_limits == "reject":
+        check, begin = None, None
+        if settings.reference_limits in ("reject", "retime"):
             time = request.stamp_ns or now_ns
             begin = sample(state.plan, time)[0] if isinstance(state, states.Tracking) else None
-            check = motion_limits(joints, begin).check
+            limits = motion_limits(joints, begin)
+            if settings.reference_limits == "retime":
+                limits = replace(limits, fastest=np.full(len(joints), math.inf))
+            check = limits.check
         try:
-            return Candidate(ticket, prepare(request, joints, settings.rules, check))
+            prepared = prepare(request, joints, settings.rules, check)
+            if settings.reference_limits != "retime":
+                return Candidate(ticket, prepared)
+            speeds, efforts = velocity_limits(joints), settings.effort_limits
+            factor = needed_factor(prepared, settings.law, speeds, efforts, begin)
+            if factor > 1.0:
+                prepared = prepare(in_time(request, factor), joints, settings.rules)
+            return Candidate(ticket, prepared, slowed=factor)
         except TrajectoryError as error:
             return Candidate(ticket, error)
 
@@ -167,12 +186,14 @@ class ControlLoop:
         joints = self.settings.law.rigid.joints
         found = joined(state.plan, prepared, joints, start_ns, now_ns)
         limits = motion_limits(joints, sample(state.plan, found.begin_ns)[0])
-        limits.check_start(found, start_ns, self.settings.reference_limits == "reject")
+        limits.check_start(found, start_ns, self.settings.reference_limits in ("reject", "retime"))
         if ticket.stamp_ns:
             self.state = states.Moving(found.plan, state.begin, stamped=True)
         else:
             self.state = states.Moving(state.plan, state.begin, prepared, getattr(state, "stamped", False))
-        self.goals.accept(Goal(ticket, start_ns, found.plan.end_ns, candidate.tolerances))
+        self.goals.accept(
+            Goal(ticket, start_ns, found.plan.end_ns, candidate.tolerances, slowed=candidate.slowed)
+        )
 
     def _tracking(self) -> states.Tracking:
         """The state, where trajectories are followed in it. Raises ``TrajectoryError``."""

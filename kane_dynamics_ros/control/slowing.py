@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.control.approach import PEAK_OVER_MEAN
 from kane_dynamics_ros.control.law import Law, efforts_by_term
 from kane_dynamics_ros.control.plan import Prepared
 from kane_dynamics_ros.control.splines import evaluate_many
@@ -24,7 +25,9 @@ ROUNDING = 1e-6  # of the factor: what is between the looks, and the finite digi
 BISECTIONS = 30
 
 
-def needed_factor(prepared: Prepared, law: Law, fastest: Array, limits: Array) -> float:
+def needed_factor(
+    prepared: Prepared, law: Law, fastest: Array, limits: Array, begin: Array | None = None
+) -> float:
     """How many times longer a trajectory must take to keep the limits; 1 where it keeps them as it is.
 
     Args:
@@ -32,6 +35,7 @@ def needed_factor(prepared: Prepared, law: Law, fastest: Array, limits: Array) -
         law: whose terms, friction included, make the efforts; its feedback is left out.
         fastest: largest speeds (n,) [rad/s or m/s].
         limits: largest efforts (n,) [N m or N].
+        begin: where the arm rests before (n,) [rad or m]: the speed of the way to the first point counts too.
 
     Raises:
         TrajectoryError: ``effort_limit``: gravity alone, or with friction at the lowest speed, is too much.
@@ -45,12 +49,16 @@ def needed_factor(prepared: Prepared, law: Law, fastest: Array, limits: Array) -
         return np.asarray(np.maximum(np.abs(qd) / fastest, np.abs(tau) / limits).max(axis=1) - 1.0)
 
     factor = 1.0
+    first = float(prepared.waypoints.times_ns[0]) * NANOSECOND
+    if begin is not None and first > 0.0:
+        way = np.abs(prepared.waypoints.q[0] - begin)
+        factor = max(1.0, (1.0 + ROUNDING) * float((PEAK_OVER_MEAN * way / (first * fastest)).max()))
     looks = list(_looks(prepared))
     while True:
         found = [states[excess(states, factor) > 0.0] for states in looks]
         beyond = np.concatenate(found)
         if not len(beyond):
-            return factor if factor == 1.0 else factor * (1.0 + ROUNDING)
+            return factor
         low, factor = factor, 2.0 * factor
         while (excess(beyond, factor) > 0.0).any():
             low, factor = factor, 2.0 * factor
@@ -59,6 +67,7 @@ def needed_factor(prepared: Prepared, law: Law, fastest: Array, limits: Array) -
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + factor)
             low, factor = (middle, factor) if (excess(beyond, middle) > 0.0).any() else (low, middle)
+        factor *= 1.0 + ROUNDING
 
 
 def in_time(request: TrajectoryRequest, factor: float) -> TrajectoryRequest:
@@ -77,10 +86,10 @@ def in_time(request: TrajectoryRequest, factor: float) -> TrajectoryRequest:
 
 
 def _looks(prepared: Prepared) -> list[Array]:
-    """States (N, 3, n) along the segments, by blocks of them."""
+    """States (N, 3, n) along the segments, by blocks of them, and at the end."""
     durations = np.diff(prepared.waypoints.times_ns) * NANOSECOND
     shares = np.linspace(0.0, 1.0, max(LOOKS, LEAST_LOOKS // max(len(durations), 1)))
-    found = []
+    found = [evaluate_many(prepared.segments[-1], np.zeros(1))]  # the end
     for i in range(0, len(durations), BLOCK):
         times = durations[i : i + BLOCK, np.newaxis] * shares
         states = evaluate_many(prepared.segments[:-1][i : i + BLOCK], times)

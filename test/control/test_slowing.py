@@ -1,14 +1,18 @@
 """Trajectories that are slowed to their limits: no more than needed, on the same path."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from joints import point, request
 from scipy.optimize import brentq
 
 from kane_dynamics_ros.control.law import TermSwitches, build_law
-from kane_dynamics_ros.control.limits import effort_limits, velocity_limits
+from kane_dynamics_ros.control.limits import effort_limits, position_limits, velocity_limits
+from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings
 from kane_dynamics_ros.control.plan import Rules, hold_at, prepare, replan, sample
 from kane_dynamics_ros.control.slowing import in_time, needed_factor
+from kane_dynamics_ros.control.states import FAULT_KINDS, Safety
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError
 from kane_dynamics_ros.runtime import Payload, load_model
 
@@ -77,3 +81,52 @@ def test_a_place_that_cannot_be_held_is_named():
     assert caught.value.code == "effort_limit"
     holding = np.abs(heavy.rigid.gravity(np.linspace(START, END, 101)))
     assert holding.max(axis=0)[ARM.joint_names.index(caught.value.joint)] > caught.value.found * 0.99
+
+
+def loop(**changes):
+    law = build_law("computed_torque", ARM, np.full(5, 100.0), np.full(5, 20.0), TermSwitches())
+    lower, upper = position_limits(ARM.joints)
+    safety = Safety(reactions=dict.fromkeys(FAULT_KINDS, "hold"))
+    made = ControlLoop(LoopSettings(law, Rules(), safety, EFFORTS, None, lower, upper, "retime"))
+    made.settings = replace(made.settings, **changes)
+    made.step(START, np.zeros(5), SECOND_NS, 0.0)
+    return made
+
+
+def accepted(made, wanted, now_ns=2 * SECOND_NS):
+    """What the loop says of a trajectory that it takes."""
+    made.follow(wanted, now_ns)
+    (outcome,) = made.goals.pop_outcomes()
+    return outcome
+
+
+def test_the_loop_slows_what_it_would_reject_and_says_by_how_much():
+    made = loop()
+    with pytest.raises(TrajectoryError) as caught:
+        loop(reference_limits="reject").follow(swing(1.25), 2 * SECOND_NS)
+    assert caught.value.code == "outside_limits"
+    outcome = accepted(made, swing(1.25))
+    slower = 1.875 * 1.5 / 1.25 / SPEEDS[0]
+    assert outcome.state == "accepted"
+    assert f"{slower:.3f} times as long" in outcome.reason
+    (taken,) = made.goals.open
+    assert taken.end_ns - taken.start_ns == pytest.approx(2.25 * slower * SECOND_NS, rel=1e-5)
+
+
+def test_the_loop_keeps_the_time_of_what_is_within_the_limits():
+    outcome = accepted(loop(), swing(4.0))
+    assert "times as long" not in outcome.reason
+
+
+def test_the_way_to_the_first_point_counts_too():
+    wanted = request(point(0.15, END, STILL, STILL), point(5.0, END, STILL, STILL), names=ARM.joint_names)
+    made = loop()
+    accepted(made, wanted)
+    assert made.goals.open[0].slowed == pytest.approx(1.875 * 1.5 / 0.15 / SPEEDS[0], rel=1e-5)
+
+
+def test_a_position_outside_the_limits_is_still_refused():
+    beyond = request(point(4.0, (0.0, 5.0, 0.0, 0.0, 0.0), STILL, STILL), names=ARM.joint_names)
+    with pytest.raises(TrajectoryError) as caught:
+        loop().follow(beyond, 2 * SECOND_NS)
+    assert (caught.value.code, caught.value.quantity) == ("outside_limits", "position")
