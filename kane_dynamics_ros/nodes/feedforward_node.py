@@ -59,7 +59,7 @@ class FeedforwardNode(LifecycleNode):
 
     def __init__(self) -> None:
         super().__init__("feedforward_node")
-        declare(self, TABLE, later=("constraints.",))
+        declare(self, TABLE, but=("constraints.",))
         self._table: tuple[Declaration, ...] = TABLE  # and what each joint has, when the model is known
         self._controller: Controller | None = None
         self._last_model: tuple[str, DynamicsModel] | None = None  # by its parameter; checks values later
@@ -148,7 +148,7 @@ class FeedforwardNode(LifecycleNode):
     def _declare_for_joints(self, joint_names: Sequence[str]) -> None:
         """Declare what each joint has; a name of no joint is warned of."""
         own = joint_table(joint_names)
-        declare(self, own, more=True)
+        declare(self, own, only="constraints.")
         self._table = TABLE + own
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:

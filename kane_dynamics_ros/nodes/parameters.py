@@ -7,10 +7,11 @@ parameter files are read here too, for what has to be known before a node has th
 
 import math
 import re
-import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,9 @@ from kane_dynamics_ros.errors import KaneDynamicsError
 
 ParameterKind = Literal["text", "texts", "switch", "integer", "number", "numbers"]
 Values = Mapping[str, Any]  # checked values by the parameters' names
+
+OF_ROS = ("qos_overrides.", "use_sim_time", "start_type_description_service")  # parameters of every node
+BELOW = "ros__parameters"  # the key of a file below which a node's parameters are
 
 _WORDS: dict[ParameterKind, str] = {
     "text": "a text",
@@ -77,27 +81,31 @@ def declarations(file: Path) -> tuple[Declaration, ...]:
     return tuple(Declaration(name, **each) for name, each in zip(content, fields, strict=True))
 
 
-def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (), more: bool = False) -> None:
+def declare(node: Node, table: Sequence[Declaration], only: str = "", but: tuple[str, ...] = ()) -> None:
     """Declare every parameter of the table, with its descriptor. Raises ``RosParameterError``.
 
-    A parameter that is given but in no table is warned of: it may be a misspelt one. Those whose names begin
-    as one of ``later`` are declared later, by another call with ``more``.
+    A parameter that is given and was never declared is warned of, for it may be a misspelt one: of the names
+    that begin with ``only``, those that begin with one of ``but`` aside.
 
     The value is checked before the descriptor gets its range: rclpy's own refusal names neither the
     value nor what is allowed.
     """
+    any_type = ParameterDescriptor(dynamic_typing=True)
+    changed = []
     for each in table:
-        if node.has_parameter(each.name):
-            continue
-        any_type = ParameterDescriptor(dynamic_typing=True)
-        checked_value(each, node.declare_parameter(each.name, each.default, any_type).value)
-        node.set_descriptor(each.name, _descriptor(each))
-    log_differences(node, table, more)
+        if not node.has_parameter(each.name):
+            node.declare_parameter(each.name, each.default, any_type)
+            checked_value(each, node.get_parameter(each.name).value)
+            node.set_descriptor(each.name, _descriptor(each))
+        value = node.get_parameter(each.name).value
+        if value != each.default:
+            changed.append(f"{each.name}: {value!r:.80}")
+    if changed or not only:  # none, too, is worth a line: so it is when a file's keys match no node
+        node.get_logger().info(f"parameters other than their defaults: {', '.join(changed) or 'none'}")
     known = sorted(each.name for each in table)
-    groups = tuple({name.partition(".")[0] + "." for name in known})
-    for name in unknown_overrides(node):
-        if name.startswith(tuple(later)) or (more and not name.startswith(groups)):
-            continue  # of those the other call says it
+    for name in sorted(node._parameter_overrides):  # what was given; rclpy offers no public way to it
+        if node.has_parameter(name) or not name.startswith(only) or name.startswith((*but, *OF_ROS)):
+            continue
         close = get_close_matches(name, known, n=1)
         advice = f"did you mean {close[0]}?" if close else f"the parameters are {', '.join(known)}"
         if name == "robot_description":
@@ -105,24 +113,6 @@ def declare(node: Node, table: Sequence[Declaration], later: Sequence[str] = (),
         node.get_logger().warning(
             f"parameter {name!r} is given but not known, so that it has no effect; {advice}"
         )
-
-
-def log_differences(node: Node, table: Sequence[Declaration], more: bool) -> None:
-    """Say which parameters differ from their defaults: of a file whose keys match no node, none does."""
-    values = {each.name: node.get_parameter(each.name).value for each in table}
-    texts = [f"{each.name}: {values[each.name]!r:.80}" for each in table if values[each.name] != each.default]
-    if texts or not more:
-        node.get_logger().info(f"parameters other than their defaults: {', '.join(texts) or 'none'}")
-
-
-def unknown_overrides(node: Node) -> list[str]:
-    """Parameters given on the command line or in a file that the node never declared: misspelt ones."""
-    given = node._parameter_overrides  # rclpy offers no public way to them
-    return sorted(name for name in given if not node.has_parameter(name) and not _is_ros_own(name))
-
-
-def _is_ros_own(name: str) -> bool:
-    return name.startswith(("qos_overrides.", "use_sim_time", "start_type_description_service"))
 
 
 def _descriptor(declaration: Declaration) -> ParameterDescriptor:
@@ -159,28 +149,23 @@ def read(
 
 def checked_value(declaration: Declaration, value: Any) -> Any:
     """The value as bool, str, int, float or list. Raises ``RosParameterError``."""
-    if value is False and "off" in declaration.choices:
+    kind, choices = declaration.kind, declaration.choices
+    if value is False and "off" in choices:
         value = "off"  # YAML reads an unquoted off as false
-    if declaration.kind == "switch" and isinstance(value, bool):
+    if kind == "switch" and isinstance(value, bool):
         return value
-    if declaration.kind == "text" and isinstance(value, str) and value in (declaration.choices or (value,)):
+    if kind == "text" and isinstance(value, str) and value in (choices or (value,)):
         return value
-    if declaration.kind == "number" and _is_number(value, declaration):
-        return float(value)
-    if declaration.kind == "integer" and _is_number(value, declaration) and int(value) == value:
-        return int(value)
-    if (
-        declaration.kind == "texts"
-        and isinstance(value, (list, tuple))
-        and all(isinstance(x, str) for x in value)
-    ):
+    if kind == "texts" and isinstance(value, (list, tuple)) and all(isinstance(x, str) for x in value):
         return [each for each in value if each]
-    if declaration.kind == "numbers":
-        values = [] if value is None else [value] if isinstance(value, (int, float)) else value
-        if isinstance(values, Iterable) and not isinstance(values, (str, bytes)):
-            listed = list(values)
-            if all(_is_number(each, declaration) for each in listed):
-                return [float(each) for each in listed]
+    if kind == "number" and _is_number(value, declaration):
+        return float(value)
+    if kind == "integer" and _is_number(value, declaration) and int(value) == value:
+        return int(value)
+    if kind == "numbers" and not isinstance(value, (str, bytes)):
+        values = [] if value is None else list(value) if isinstance(value, Iterable) else [value]
+        if all(_is_number(each, declaration) for each in values):
+            return [float(each) for each in values]
     raise wrong_parameter(declaration.name, value, declaration.allowed)
 
 
@@ -206,44 +191,36 @@ def _is_number(value: Any, declaration: Declaration) -> bool:
 def uniform_arguments(arguments: Sequence[str], folder: Path) -> list[str]:
     """The arguments with mixed lists made uniform; rewritten parameter files go to ``folder``."""
     result = list(arguments)
-    for i, argument in enumerate(result[:-1]):
-        if argument in ("-p", "--param"):
-            result[i + 1] = _uniform_assignment(result[i + 1])
-        elif argument == "--params-file":
-            result[i + 1] = _uniform_file(result[i + 1], folder)
+    for i, (option, value) in enumerate(pairwise(arguments), 1):
+        if option in ("-p", "--param"):
+            name, _, text = value.partition(":=")
+            if (uniform := _uniform(text)) is not None:
+                result[i] = f"{name}:={uniform}"
+        elif option == "--params-file":
+            with suppress(OSError, UnicodeDecodeError):  # rcl says what is wrong with the file
+                if (uniform := _uniform(Path(value).read_text(encoding="utf-8"))) is not None:
+                    copy = folder / f"{i}.yaml"
+                    copy.write_text(uniform, encoding="utf-8")
+                    result[i] = str(copy)
     return result
 
 
-def _uniform_assignment(assignment: str) -> str:
-    """``name:=[0, 1.5]`` as ``name:=[0.0, 1.5]``; anything else unchanged."""
-    name, separator, text = assignment.partition(":=")
+def _uniform(text: str) -> str | None:
+    """A YAML text with mixed lists of numbers made lists of float; None where nothing is to be changed."""
     try:
-        value = _load_yaml(text)
+        content = _load_yaml(text)
     except yaml.YAMLError:
-        return assignment  # rcl says what is wrong with it
-    changed = _uniform(value)
-    return assignment if changed is value else f"{name}{separator}{changed}"
+        return None  # rcl says what is wrong with it
+    before, after = (
+        yaml.safe_dump(each, default_flow_style=True, sort_keys=False, width=math.inf)
+        for each in (content, _with_floats(content))
+    )
+    return None if after == before else str(after).strip()
 
 
-def _uniform_file(name: str, folder: Path) -> str:
-    """The file's name, or that of a rewritten copy when it holds a mixed list."""
-    try:
-        content = _load_yaml(Path(name).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
-        return name  # rcl says what is wrong with it
-    changed = _uniform(content)
-    if changed is content:
-        return name
-    with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".yaml", delete=False, encoding="utf-8") as copy:
-        yaml.safe_dump(changed, copy, sort_keys=False)
-    return copy.name
-
-
-def _uniform(value: Any) -> Any:
-    """The value with mixed lists of numbers made lists of float; the same object when there are none."""
+def _with_floats(value: Any) -> Any:
     if isinstance(value, dict):
-        changed = {key: _uniform(each) for key, each in value.items()}
-        return changed if any(changed[key] is not value[key] for key in value) else value
+        return {key: _with_floats(each) for key, each in value.items()}
     if isinstance(value, list) and {type(each) for each in value} == {int, float}:
         return [float(each) for each in value]
     return value
@@ -281,47 +258,28 @@ def file_parameters(file: Path, node: str, namespace: str) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         why = " ".join(str(error).split())
         raise wrong_parameter("params_file", str(file), f"a readable YAML file: {why}") from None
-    content = {} if content is None else content
-    if not isinstance(content, dict):
+    if not isinstance(content, dict | None):
         raise wrong_parameter("params_file", str(file), "a mapping of /** or node names to ros__parameters")
-    if content and (loose := _outside_nodes(content)):
-        allowed = f"parameters below /**: and ros__parameters:, as ROS reads them; {loose!r} is not"
-        raise wrong_parameter("params_file", str(file), allowed)
-    full = "/".join(("", *namespace.strip("/").split("/"), node)).replace("//", "/")
+    full = "".join(f"/{part}" for part in (*namespace.split("/"), node) if part)
     result: dict[str, Any] = {}
-    for key, entry in _by_node(content, ""):
-        pattern = re.escape(key if key.startswith("/") else f"/{key}")
+    for path, value in _leaves(content or {}):
+        if BELOW not in path:
+            allowed = f"parameters below /**: and {BELOW}:, as ROS reads them; {'.'.join(path)!r} is not"
+            raise wrong_parameter("params_file", str(file), allowed)
+        place = path.index(BELOW)
+        keys = (key.strip("/") for key in path[:place])  # of namespaces and the node
+        pattern = re.escape("".join(f"/{key}" for key in keys if key))
         pattern = pattern.replace(r"/\*\*", "(/[^/]+)*").replace(r"\*", "[^/]+")
         if re.fullmatch(pattern, full):
-            result |= _flat(entry)
+            result[".".join(path[place + 1 :])] = value
     return result
 
 
-def _outside_nodes(tree: Mapping[str, Any]) -> str:
-    """The first key with a value that is not below a node's ros__parameters; empty when there is none."""
+def _leaves(tree: Mapping[Any, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The values of a nested mapping, each with the keys that lead to it."""
     for key, value in tree.items():
-        if key == "ros__parameters":
-            continue
-        if not isinstance(value, dict):
-            return str(key)
-        if loose := _outside_nodes(value):
-            return loose
-    return ""
-
-
-def _by_node(tree: Mapping[str, Any], above: str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Node patterns with their ros__parameters; namespaces may be nested."""
-    found: list[tuple[str, Mapping[str, Any]]] = []
-    for key, value in tree.items():
-        if isinstance(value, dict) and key == "ros__parameters":
-            found.append((above, value))
-        elif isinstance(value, dict):
-            found += _by_node(value, f"{above}/{str(key).lstrip('/')}")
-    return found
-
-
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name, value in tree.items():
-        values |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": value}
-    return values
+        path = (*above, str(key))
+        if isinstance(value, dict):
+            yield from _leaves(value, path)
+        else:
+            yield path, value

@@ -1,6 +1,7 @@
 """Parameters: what is accepted, what is refused with which words, and where they are explained."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -26,7 +27,6 @@ from kane_dynamics_ros.nodes.parameters import (
     per_joint,
     read,
     uniform_arguments,
-    unknown_overrides,
 )
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.share import share_directory
@@ -184,11 +184,19 @@ def test_pd_gains_that_are_not_given_follow_from_each_joints_inertia():
 def test_a_misspelt_parameter_does_not_pass_unnoticed():
     context = rclpy.Context()
     rclpy.init(args=[], context=context, domain_id=own_domain())
-    overrides = ["--ros-args", "-p", "rate:=2.0", "-p", "rat:=3.0", "-p", "use_sim_time:=false"]
+    given = ["rate:=2.0", "rat:=3.0", "of_each.joint:=1.0", "use_sim_time:=false"]
+    overrides = ["--ros-args", *(word for each in given for word in ("-p", each))]
     node = rclpy.create_node("misspelt", context=context, cli_args=overrides)
+    warnings = []
+    node.get_logger = lambda: SimpleNamespace(warning=warnings.append, info=lambda text: None)
     try:
-        declare(node, [NUMBER])
-        assert unknown_overrides(node) == ["rat"]
+        declare(node, [NUMBER], but=("of_each.",))
+        (warning,) = warnings
+        assert "'rat'" in warning
+        assert "did you mean rate?" in warning
+        declare(node, [replace(NUMBER, name="of_each.joints")], only="of_each.")
+        assert "did you mean of_each.joints?" in warnings[-1]
+        assert len(warnings) == 2
     finally:
         node.destroy_node()
         rclpy.shutdown(context=context)
