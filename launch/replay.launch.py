@@ -9,7 +9,7 @@ import importlib.util
 import subprocess
 from pathlib import Path
 
-from launch.actions import DeclareLaunchArgument, ExecuteProcess, OpaqueFunction, RegisterEventHandler
+from launch.actions import ExecuteProcess, OpaqueFunction, RegisterEventHandler
 from launch.event_handlers import OnProcessIO
 from launch_ros.actions import Node
 
@@ -28,14 +28,10 @@ PLAYED = "joint states played to"  # what replay --live says when it has read th
 def generate_launch_description() -> LaunchDescription:
     """The player, whose end ends the launch, and, as soon as it has read the bag, a node on its time."""
     arguments = [
-        DeclareLaunchArgument("bag", description="bag folder or file"),
-        DeclareLaunchArgument(
-            "model",
-            default_value=checks.SHIPPED,
-            description="generated module: a path, or the name of the shipped one",
-        ),
-        DeclareLaunchArgument("mode", default_value="computed_torque", description="mode of the node"),
-        DeclareLaunchArgument("rate", default_value="1", description="times the recorded rate"),
+        checks.argument("bag", None, "bag folder or file"),
+        checks.argument("model", checks.SHIPPED, "generated module: a path, or the name of the shipped one"),
+        checks.argument("mode", "computed_torque", "mode of the node"),
+        checks.argument("rate", "1", "times the recorded rate"),
     ]
 
     def start(context):

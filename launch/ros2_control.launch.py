@@ -14,7 +14,7 @@ file of links, it bends.
 import shlex
 from xml.etree import ElementTree
 
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
+from launch.actions import OpaqueFunction
 from launch_ros.actions import Node
 
 from kane_dynamics_ros.nodes import launch as checks
@@ -34,34 +34,23 @@ def generate_launch_description() -> LaunchDescription:
     """The arguments, then the arm, controller_manager, its controllers and, if wanted, the node."""
     arguments = [
         *checks.robot_arguments(),
-        DeclareLaunchArgument("feedforward", default_value="false", description="start the feedforward node"),
-        DeclareLaunchArgument(
-            "interface",
-            default_value="effort",
-            description="command interface of every joint: effort, position or velocity",
+        checks.argument("feedforward", "false", "start the feedforward node"),
+        checks.argument(
+            "interface", "effort", "command interface of every joint: effort, position or velocity"
         ),
-        DeclareLaunchArgument(
+        checks.argument(
             "controllers_file",
-            default_value="",
-            description="controller_manager's parameters and those of its controllers, under /**:; empty: "
+            "",
+            "controller_manager's parameters and those of its controllers, under /**:; empty: "
             f"config/{TRAJECTORY[1]} for {checks.SHIPPED}, config/{FEEDFORWARD[1]} with feedforward; any "
             "other model needs its own",
         ),
-        DeclareLaunchArgument(
-            "controllers",
-            default_value="",
-            description=f"controllers that are started; empty: {TRAJECTORY[0]}, or {FEEDFORWARD[0]}",
+        checks.argument(
+            "controllers", "", f"controllers that are started; empty: {TRAJECTORY[0]}, or {FEEDFORWARD[0]}"
         ),
-        DeclareLaunchArgument(
-            "hardware_params_file",
-            default_value="",
-            description="more parameters of the simulated hardware, under /**:",
-        ),
-        checks.elastic_argument(),
-        DeclareLaunchArgument(
-            "rate",
-            default_value="",
-            description="seconds of /clock in a second of the wall; empty: no /clock, the wall's time",
+        *checks.hardware_arguments(""),
+        checks.argument(
+            "rate", "", "seconds of /clock in a second of the wall; empty: no /clock, the wall's time"
         ),
     ]
 
@@ -84,17 +73,14 @@ def generate_launch_description() -> LaunchDescription:
             controllers = checks.SHARE / "config" / shipped
         check_controllers(controllers, started, robot.model)
         own = {
-            "model": robot.model_name,
-            "robot_description": robot.description,
             "command.type": "joint_state",
             "command.interface": interface,
             "publish_rate": 1000.0,
             "time.mode": "clock" if simulated else "wall",
+            **({"time.rate": checks.number(values, "rate")} if simulated else {}),
         }
-        if simulated:
-            own["time.rate"] = checks.number(values, "rate")
-        params = checks.file(values, "hardware_params_file")
-        parameters = checks.check_arm(values, params, own, robot.model)
+        topics = [(topic, f"{ARM_TOPICS}/{topic}") for topic in ("joint_commands", "joint_states")]
+        arm = checks.simulated_arm(robot, values, own, topics)
         manager = file_parameters(controllers, "controller_manager", "")
         kinds = {str(manager.get(f"{name}.type", "")).partition("/")[0] for name in started}
         checks.check_installed(
@@ -108,13 +94,6 @@ def generate_launch_description() -> LaunchDescription:
         )
         sim_time = {"use_sim_time": simulated}
         described = with_topic_hardware(robot.description, robot.model, interface)
-        arm = Node(
-            package=checks.PACKAGE,
-            executable="simulated_hardware_node",
-            output="screen",
-            parameters=parameters,
-            remappings=[(topic, f"{ARM_TOPICS}/{topic}") for topic in ("joint_commands", "joint_states")],
-        )
         publisher = Node(
             package="robot_state_publisher",
             executable="robot_state_publisher",
@@ -134,7 +113,7 @@ def generate_launch_description() -> LaunchDescription:
             arguments=[*started, "--param-file", str(controllers)],
         )
         return [
-            *checks.ends_launch(arm, "simulated_hardware_node"),
+            *arm,
             *checks.ends_launch(publisher, "robot_state_publisher"),
             *checks.ends_launch(controller_manager, "ros2_control_node"),
             *checks.ends_launch(spawner, "spawner", success="finished"),

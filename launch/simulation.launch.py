@@ -7,8 +7,7 @@ command and publishes /clock, so that the outcome does not depend on the machine
 read and checked before anything starts; when a node ends, the launch ends.
 """
 
-from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch_ros.actions import Node
+from launch.actions import OpaqueFunction
 
 from kane_dynamics_ros.nodes import launch as checks
 from launch import LaunchDescription
@@ -20,36 +19,19 @@ def generate_launch_description() -> LaunchDescription:
         *checks.robot_arguments(),
         *checks.place_arguments(),
         *checks.view_arguments(),
-        DeclareLaunchArgument(
-            "hardware_params_file",
-            default_value=str(checks.SHARE / "config" / "simulated_hardware.yaml"),
-            description="parameters of the simulated hardware, under /**:",
-        ),
-        checks.elastic_argument(),
+        *checks.hardware_arguments(str(checks.SHARE / "config" / "simulated_hardware.yaml")),
     ]
 
     def start(context):
         values = checks.values_of(context, arguments)
         robot = checks.check_robot(values)
-        own = {
-            "model": robot.model_name,
-            "robot_description": robot.description,
-            "time.mode": "lock_step" if robot.use_sim_time else "wall",
-        }
-        params = checks.file(values, "hardware_params_file")
-        parameters = checks.check_arm(values, params, own, robot.model, robot.namespace)
-        nodes = checks.feedforward_node(robot, values), checks.views(robot, values)
+        commands = [("forward_effort_controller/commands", f"{values['controller']}/commands")]
+        mode = {"time.mode": "lock_step" if robot.use_sim_time else "wall"}
+        arm = checks.simulated_arm(robot, values, mode, commands)
+        nodes = [*arm, *checks.feedforward_node(robot, values), *checks.views(robot, values)]
         checks.check_installed(
             (checks.PACKAGE, "simulated_hardware_node"), (checks.PACKAGE, "feedforward_node")
         )
-        arm = Node(
-            package=checks.PACKAGE,
-            executable="simulated_hardware_node",
-            namespace=robot.namespace,
-            output="screen",
-            parameters=parameters,
-            remappings=[("forward_effort_controller/commands", f"{values['controller']}/commands")],
-        )
-        return [*checks.ends_launch(arm, "simulated_hardware_node"), *nodes[0], *nodes[1]]
+        return nodes
 
     return LaunchDescription([*arguments, OpaqueFunction(function=start)])

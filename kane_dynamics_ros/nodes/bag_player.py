@@ -12,8 +12,8 @@ writes the playlist and reads the answers.
 import argparse
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,6 @@ import numpy as np
 import rclpy
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
-from numpy.typing import NDArray
 from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.parameter import Parameter, parameter_value_to_python
@@ -46,6 +45,7 @@ from kane_dynamics_ros.nodes.messages import (
     request_from,
     set_nanoseconds,
     type_name,
+    values_of,
 )
 from kane_dynamics_ros.nodes.parameters import Values, checked_value
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
@@ -55,8 +55,11 @@ DISCOVERY_TIMEOUT = 15.0  # [s] for the node to appear
 SERVICE_TIMEOUT = 10.0  # [s] for an answer about parameters
 COMMAND_TIMEOUT = 0.5  # [s] for a command; refused states get none
 SETTLING_TIME = 0.2  # [s] that the node gets to take a trajectory, and to find its subscribers
-STATE_TIMEOUT = 60.0  # [s] for safety.state_timeout: a player that waits must not look like a dead robot
+STATE_TIMEOUT = "safety.state_timeout"
+PATIENT = 60.0  # [s] for it: a player that waits must not look like a dead robot
 CLOCK_LEAD = 0.0005  # [s] from /clock to the state that it belongs to
+
+Motion = Sequence[JointState | JointTrajectory]
 
 
 class PlayerError(KaneDynamicsError):
@@ -64,127 +67,79 @@ class PlayerError(KaneDynamicsError):
 
 
 class BagPlayer(Node):
-    """Publishes recorded messages and keeps the node's newest answer."""
+    """Publishes recorded messages and keeps the newest answer of the node of the name ``remote``."""
 
-    def __init__(self, node: str, restamp: bool) -> None:
+    def __init__(self, remote: str, restamp: bool) -> None:
         super().__init__("bag_player")
-        self._remote = node
-        self._restamp = restamp
-        self._command: NDArray[np.float64] | None = None
+        self._remote, self._restamp = remote, restamp
+        self._command: Array | None = None
         self._clock_ns: int | None = None
         self._states = self.create_publisher(JointState, "joint_states", 10)
         self._trajectories = self.create_publisher(JointTrajectory, "joint_trajectory", 10)
-        self._descriptions = self.create_publisher(String, "robot_description", LATCHED_QOS)
+        self.descriptions = self.create_publisher(String, "robot_description", LATCHED_QOS)
         self._clock_publisher = self.create_publisher(Clock, "/clock", 10)
         self.create_subscription(Float64MultiArray, COMMAND_TOPIC, self._on_command, 10)
-        self.create_subscription(JointState, f"{node}/feedforward", self._on_feedforward, 10)
+        self.create_subscription(JointState, f"{remote}/feedforward", self._on_feedforward, 10)
+        self._client = AsyncParameterClient(self, remote)
 
     def connect(self, first: JointState) -> None:
         """Return when the node is connected, and its clock shows the first state's stamp.
 
         Raises ``PlayerError``.
         """
-        end = time.monotonic() + DISCOVERY_TIMEOUT
-        while not (self._states.get_subscription_count() and self.count_publishers(COMMAND_TOPIC)):
-            if time.monotonic() > end:
-                raise PlayerError(
-                    f"no node {self._remote!r} listens to joint_states and publishes {COMMAND_TOPIC} after "
-                    f"{DISCOVERY_TIMEOUT:g} s; start feedforward_node in the same ROS domain and namespace, "
-                    "or name it with --node",
-                    "node_missing",
-                )
+
+        def there() -> bool:
             self._show_time(first)  # a node on simulated time that is starting waits for it
-            rclpy.spin_once(self, timeout_sec=0.05)
-        end = time.monotonic() + SETTLING_TIME
-        while time.monotonic() < end:
+            return self._states.get_subscription_count() > 0 and self.count_publishers(COMMAND_TOPIC) > 0
+
+        if not self._spin_until(there, DISCOVERY_TIMEOUT):
+            raise PlayerError(
+                f"no node {self._remote!r} listens to joint_states and publishes {COMMAND_TOPIC} after "
+                f"{DISCOVERY_TIMEOUT:g} s; start feedforward_node in the same ROS domain and namespace, or "
+                "name it with --node",
+                "node_missing",
+            )
+        for _ in range(5):
             self._show_time(first)
-            self._spin_for(SETTLING_TIME / 5)
-
-    def _show_time(self, state: JointState) -> None:
-        """Let ``/clock`` show a state's stamp, unless states are stamped with the present."""
-        stamp = state.header.stamp
-        if not self._restamp:
-            self._clock_publisher.publish(Clock(clock=Time(sec=stamp.sec, nanosec=stamp.nanosec)))
-
-    def describe(self, description: String) -> None:
-        """Publish a robot description, latched."""
-        self._descriptions.publish(description)
+            self._spin_until(lambda: False, SETTLING_TIME / 5)
 
     def send(self, trajectory: JointTrajectory) -> None:
         """Publish a trajectory and give the node time to take it."""
         self._trajectories.publish(trajectory)
-        self._spin_for(SETTLING_TIME)
+        self._spin_until(lambda: False, SETTLING_TIME)
 
-    def ask(self, state: JointState) -> tuple[int, NDArray[np.float64] | None]:
+    def ask(self, state: JointState) -> tuple[int, Array | None]:
         """Publish a state and wait for the command: what the node's clock said [ns], and the efforts."""
-        stamp = state.header.stamp
         if self._restamp:
-            set_nanoseconds(stamp, time.time_ns())
+            set_nanoseconds(state.header.stamp, time.time_ns())
         else:
             self._show_time(state)
             time.sleep(CLOCK_LEAD)
         self._command = self._clock_ns = None
         self._states.publish(state)
-        end = time.monotonic() + COMMAND_TIMEOUT
-        while (self._command is None or self._clock_ns is None) and time.monotonic() < end:
-            rclpy.spin_once(self, timeout_sec=0.01)
-        told = self._clock_ns if self._clock_ns is not None else nanoseconds_of(stamp)
+        self._spin_until(lambda: self._command is not None and self._clock_ns is not None, COMMAND_TIMEOUT)
+        told = self._clock_ns if self._clock_ns is not None else nanoseconds_of(state.header.stamp)
         return told, self._command
 
-    def _spin_for(self, seconds: float) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            rclpy.spin_once(self, timeout_sec=0.01)
-
-    def _on_command(self, message: Float64MultiArray) -> None:
-        self._command = np.array(message.data)
-
-    def _on_feedforward(self, message: JointState) -> None:
-        self._clock_ns = nanoseconds_of(message.header.stamp)
-
-
-# The parameters of the running node
-
-
-class RemoteParameters:
-    """The parameters of another node. Raises ``PlayerError``."""
-
-    def __init__(self, node: Node, remote: str) -> None:
-        self._node, self._remote = node, remote
-        self._client = AsyncParameterClient(node, remote)
+    def parameters(self) -> dict[str, Any]:
+        """Checked values of the node's whole table. Raises ``PlayerError``."""
         if not self._client.wait_for_services(timeout_sec=SERVICE_TIMEOUT):
             raise self._no_answer()
-
-    def read(self) -> dict[str, Any]:
-        """Checked values of the whole table."""
         values = self._response(self._client.get_parameters([each.name for each in TABLE])).values
         return {
             each.name: checked_value(each, parameter_value_to_python(value))
             for each, value in zip(TABLE, values, strict=True)
         }
 
-    def set(self, name: str, value: float) -> None:
-        """Change one parameter."""
+    def set_parameter(self, name: str, value: float) -> None:
+        """Change a parameter of the node. Raises ``PlayerError``."""
         [result] = self._response(self._client.set_parameters([Parameter(name, value=value)])).results
         if not result.successful:
             message = f"node {self._remote!r} refuses to change its parameter {name!r}: {result.reason}"
             raise PlayerError(message, "refused", name=name)
 
-    @contextmanager
-    def changed(self, name: str, value: float) -> Iterator[None]:
-        """One parameter changed for a while, and set back at the end."""
-        before = self.read()[name]
-        self.set(name, value)
-        try:
-            yield
-        except BaseException:  # Ctrl-C, as a rule: why it ended matters more than that it cannot be set back
-            with suppress(Exception):
-                self.set(name, before)
-            raise
-        self.set(name, before)
-
     def _response(self, future: "Future[Any]") -> Any:
-        rclpy.spin_until_future_complete(self._node, future, timeout_sec=SERVICE_TIMEOUT)
+        rclpy.spin_until_future_complete(self, future, timeout_sec=SERVICE_TIMEOUT)
         response = future.result()
         if response is None:
             raise self._no_answer()
@@ -194,63 +149,69 @@ class RemoteParameters:
         message = f"node {self._remote!r} does not answer for its parameters; name the node with --node"
         return PlayerError(message, "no_parameters")
 
+    def _show_time(self, state: JointState) -> None:
+        """Let ``/clock`` show a state's stamp, unless states are stamped with the present."""
+        stamp = state.header.stamp
+        if not self._restamp:
+            self._clock_publisher.publish(Clock(clock=Time(sec=stamp.sec, nanosec=stamp.nanosec)))
+
+    def _spin_until(self, over: Callable[[], bool], longest: float) -> bool:
+        """Serve callbacks until ``over``, for ``longest`` [s] at most; whether it is over."""
+        end = time.monotonic() + longest
+        while not over():
+            if time.monotonic() > end:
+                return False
+            rclpy.spin_once(self, timeout_sec=0.01)
+        return True
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        self._command = np.array(message.data)
+
+    def _on_feedforward(self, message: JointState) -> None:
+        self._clock_ns = nanoseconds_of(message.header.stamp)
+
 
 # What became of trajectories when the bag was recorded
 
-
-class Decisions:
-    """Which trajectories the recorded node accepted or refused, by ``~/trajectory_status`` in the bag.
-
-    A trajectory is told by its stamp and label, which several may share.
-    """
-
-    def __init__(self, statuses: Iterable[DiagnosticStatus]) -> None:
-        self._states: dict[tuple[int, str], set[str]] = {}
-        for status in statuses:
-            values = {each.key: each.value for each in status.values}
-            seconds, _, fraction = values.get("stamp", "").partition(".")
-            if seconds.isdecimal() and fraction.isdecimal():
-                key = int(seconds) * SECOND_NS + int(fraction), values.get("frame_id", "")
-                self._states.setdefault(key, set()).add(values.get("state", ""))
-
-    def accepted(self, trajectory: JointTrajectory) -> bool:
-        """Whether it was surely accepted."""
-        states = self._of(trajectory)
-        return "accepted" in states and "refused" not in states
-
-    def refused(self, trajectory: JointTrajectory) -> bool:
-        """Whether it was surely refused."""
-        states = self._of(trajectory)
-        return "refused" in states and "accepted" not in states
-
-    def _of(self, trajectory: JointTrajectory) -> set[str]:
-        key = nanoseconds_of(trajectory.header.stamp), trajectory.header.frame_id
-        return self._states.get(key, set())
+Told = dict[tuple[int, str], set[str]]  # the states of trajectories, by stamp [ns] and label
 
 
-def states_first(
-    model: DynamicsModel,
-    values: Values,
-    motion: Sequence[JointState | JointTrajectory],
-    decisions: Decisions,
-) -> list[JointState | JointTrajectory]:
+def told_by(statuses: Iterable[DiagnosticStatus]) -> Told:
+    """What the recorded node said of its trajectories on ``~/trajectory_status``."""
+    told: Told = {}
+    for values in map(values_of, statuses):
+        seconds, _, fraction = values.get("stamp", "").partition(".")
+        if seconds.isdecimal() and fraction.isdecimal():
+            key = int(seconds) * SECOND_NS + int(fraction), values.get("frame_id", "")
+            told.setdefault(key, set()).add(values.get("state", ""))
+    return told
+
+
+def became(told: Told, trajectory: JointTrajectory, state: str) -> bool:
+    """Whether a trajectory surely was "accepted" or "refused"; several may share stamp and label."""
+    key = nanoseconds_of(trajectory.header.stamp), trajectory.header.frame_id
+    return told.get(key, set()) & {"accepted", "refused"} == {state}
+
+
+def states_first(model: DynamicsModel, values: Values, motion: Motion, told: Told) -> Motion:
     """The motion with trajectories that came before the first complete state behind that state.
 
     A node that ran already had states when the recording began, and took such a trajectory; one that has had
     none must refuse it. A trajectory that was refused when it was recorded stays where it is.
     """
-    reader = _reader(model, values)
+    reader = JointStateReader(model, values)
     early: list[JointState | JointTrajectory] = []
     ordered: list[JointState | JointTrajectory] = []
     for i, message in enumerate(motion):
-        if isinstance(message, JointTrajectory):
-            (ordered if decisions.refused(message) else early).append(message)
+        if isinstance(message, JointTrajectory) and not became(told, message, "refused"):
+            early.append(message)
             continue
         ordered.append(message)
-        stamp_ns = nanoseconds_of(message.header.stamp)
-        if reader.take(message, stamp_ns, stamp_ns * 1e-9):
-            return [*ordered, *early, *motion[i + 1 :]]
-    return list(motion)
+        if isinstance(message, JointState):
+            stamp_ns = nanoseconds_of(message.header.stamp)
+            if reader.take(message, stamp_ns, stamp_ns * 1e-9):
+                return [*ordered, *early, *motion[i + 1 :]]
+    return motion
 
 
 # What the node must answer to recorded states, computed without ROS's transport
@@ -268,10 +229,7 @@ class OfflineAnswers(NamedTuple):
 
 
 def offline_answers(
-    model: DynamicsModel,
-    values: Values,
-    played: Sequence[JointState | JointTrajectory],
-    clocks: Iterable[int],
+    model: DynamicsModel, values: Values, played: Motion, clocks: Iterable[int]
 ) -> OfflineAnswers:
     """Efforts for the joint states among the played messages, and the trajectories that are refused.
 
@@ -279,7 +237,7 @@ def offline_answers(
     never steps, which only timeouts use, is taken from the same clocks.
     """
     loop = ControlLoop(build_settings(values, model))
-    reader = _reader(model, values)
+    reader = JointStateReader(model, values)
     rows: list[Array] = []
     refused: list[tuple[JointTrajectory, str]] = []
     nothing = np.full(len(model.joint_names), np.nan)
@@ -299,50 +257,45 @@ def offline_answers(
     return OfflineAnswers(np.array(rows), tuple(refused))
 
 
-def _reader(model: DynamicsModel, values: Values) -> JointStateReader:
-    """Reads states as the node with these parameters does."""
-    reader = JointStateReader(model.joint_names, [joint.kind == "continuous" for joint in model.joints])
-    reader.timeout = values["safety.state_timeout"]
-    reader.missing_velocity = values["velocity.missing"]
-    reader.cutoff = values["velocity.cutoff"]
-    return reader
-
-
 # The process
 
 
 def play(player: BagPlayer, options: argparse.Namespace) -> None:
     """The whole recording, then the comparison's two sides into a NumPy archive."""
     model = load_model(options.model)
-    played = _messages(options.playlist)
-    motion = [message for message in played if isinstance(message, JointState | JointTrajectory)]
-    decisions = Decisions(message for message in played if isinstance(message, DiagnosticStatus))
+    played = messages_of(options.playlist)
+    motion: Motion = [message for message in played if isinstance(message, JointState | JointTrajectory)]
+    told = told_by(message for message in played if isinstance(message, DiagnosticStatus))
     player.connect(next(message for message in motion if isinstance(message, JointState)))
     for message in played:
         if isinstance(message, String):
-            player.describe(message)
-    remote = RemoteParameters(player, options.node)
-    with remote.changed("safety.state_timeout", STATE_TIMEOUT):
-        values = remote.read()
-        motion = states_first(model, values, motion, decisions)
-        told, commands = _play_motion(player, motion, options.rate, len(model.joint_names))
-    expected = offline_answers(model, values, motion, told)
+            player.descriptions.publish(message)
+    before = player.parameters()[STATE_TIMEOUT]
+    player.set_parameter(STATE_TIMEOUT, PATIENT)
+    try:
+        values = player.parameters()
+        motion = states_first(model, values, motion, told)
+        clocks, commands = play_motion(player, motion, options.rate, len(model.joint_names))
+    except BaseException:  # Ctrl-C, as a rule: why it ended matters more than that it cannot be set back
+        with suppress(Exception):
+            player.set_parameter(STATE_TIMEOUT, before)
+        raise
+    player.set_parameter(STATE_TIMEOUT, before)
+    expected = offline_answers(model, values, motion, clocks)
     np.savez(
         options.answers,
-        clock=np.array(told, np.int64),
+        clock=np.array(clocks, np.int64),
         command=np.array(commands),
         expected=expected.efforts,
         refused=np.array([reason for _, reason in expected.refused], np.str_),
-        accepted_before=np.array([decisions.accepted(each) for each, _ in expected.refused], np.bool_),
+        accepted_before=np.array([became(told, each, "accepted") for each, _ in expected.refused], np.bool_),
     )
 
 
-def _play_motion(
-    player: BagPlayer, motion: Sequence[Any], rate: float, joints: int
-) -> tuple[list[int], list[NDArray[np.float64]]]:
+def play_motion(player: BagPlayer, motion: Motion, rate: float, joints: int) -> tuple[list[int], list[Array]]:
     """Clocks and commands, one a joint state; a row of NaN where no command came."""
-    told: list[int] = []
-    commands: list[NDArray[np.float64]] = []
+    clocks: list[int] = []
+    commands: list[Array] = []
     started: tuple[int, float] | None = None
     for message in motion:
         if isinstance(message, JointTrajectory):
@@ -354,12 +307,12 @@ def _play_motion(
             due = started[1] + (stamp - started[0]) / SECOND_NS / rate
             time.sleep(max(0.0, due - time.monotonic()))
         clock, command = player.ask(message)
-        told.append(clock)
+        clocks.append(clock)
         commands.append(np.full(joints, np.nan) if command is None else command)
-    return told, commands
+    return clocks, commands
 
 
-def _messages(playlist: Path) -> list[Any]:
+def messages_of(playlist: Path) -> list[Any]:
     """The playlist's messages, deserialized."""
     with np.load(playlist) as archive:
         data, ends = archive["data"].tobytes(), archive["ends"].tolist()

@@ -9,7 +9,8 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from rclpy.context import Context
 from rclpy.node import Node
@@ -42,10 +43,10 @@ def foreign_nodes(node: Node, namespaces: Sequence[str]) -> list[str]:
 
 def is_empty(domain: int, seconds: float = DISCOVERY_TIME) -> bool:
     """Whether no node of the ROS graph is heard on a domain for a while."""
-    with _Watcher(domain) as watcher:
+    with watcher(domain) as node:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if foreign_nodes(watcher.node, ()):
+            if foreign_nodes(node, ()):
                 return False
             time.sleep(PERIOD)
     return True
@@ -54,39 +55,35 @@ def is_empty(domain: int, seconds: float = DISCOVERY_TIME) -> bool:
 def guard(namespaces: Sequence[str]) -> None:
     """Watch the environment's domain until a signal ends it.
 
-    Raises:
-        DomainError: a node outside the namespaces appeared.
+    Raises ``DomainError`` when a node outside the namespaces has appeared.
     """
     stop = StopRequest()
     domain = int(os.environ.get("ROS_DOMAIN_ID", "0"))
-    with _Watcher(domain) as watcher:
+    with watcher(domain) as node:
         while not stop.made:
-            if found := foreign_nodes(watcher.node, namespaces):
+            if found := foreign_nodes(node, namespaces):
                 raise foreign_nodes_appeared(domain, found)
             time.sleep(PERIOD)
 
 
-class _Watcher:
-    """A hidden node of its own context, which only looks."""
-
-    def __init__(self, domain: int) -> None:
-        os.environ.update(private_variables(domain))
-        self._context = Context()
-        self._context.init(domain_id=domain)
-        self.node = Node(
+@contextmanager
+def watcher(domain: int) -> Iterator[Node]:
+    """A hidden node with a context of its own, which only looks."""
+    os.environ.update(private_variables(domain))
+    context = Context()
+    context.init(domain_id=domain)
+    try:
+        node = Node(
             "_domain_watcher",
-            context=self._context,
+            context=context,
             enable_rosout=False,
             start_parameter_services=False,
             use_global_arguments=False,
         )
-
-    def __enter__(self) -> "_Watcher":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.node.destroy_node()
-        self._context.shutdown()
+        yield node
+        node.destroy_node()
+    finally:
+        context.shutdown()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,27 +8,14 @@ import importlib
 import os
 import signal
 import sys
+from functools import partial
 from types import FrameType
 
 
-def feedforward_node() -> int:
-    """The process of the feedforward node; its exit code."""
-    return _run("feedforward_node")
-
-
-def simulated_hardware_node() -> int:
-    """The process of the simulated arm; its exit code."""
-    return _run("simulated_hardware_node")
-
-
-def trajectory_recorder_node() -> int:
-    """The process of the recorder; its exit code."""
-    return _run("trajectory_recorder_node")
-
-
-def _run(name: str) -> int:
-    """The node's ``main``; 2 where a package that it needs is not installed."""
-    _end_quietly_on_signals()
+def run(name: str) -> int:
+    """The process of the node in the module of that name; its exit code, 2 where a package is missing."""
+    for number in (signal.SIGINT, signal.SIGTERM):  # until the node handles them itself
+        signal.signal(number, _end)
     try:
         module = importlib.import_module(f"kane_dynamics_ros.nodes.{name}")
     except ImportError as error:
@@ -42,11 +29,11 @@ def _run(name: str) -> int:
     return int(module.main())
 
 
-def _end_quietly_on_signals() -> None:
-    """Until the node handles them itself; nothing has been commanded or opened before."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _end)
-
-
 def _end(number: int, frame: FrameType | None) -> None:
+    """At once: nothing has been commanded or opened yet."""
     os._exit(0)
+
+
+feedforward_node = partial(run, "feedforward_node")
+simulated_hardware_node = partial(run, "simulated_hardware_node")
+trajectory_recorder_node = partial(run, "trajectory_recorder_node")

@@ -7,7 +7,7 @@ the output; deactivate leaves the arm with a last safe command.
 import gc
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
@@ -38,7 +38,6 @@ from kane_dynamics_ros.nodes.messages import (
     COMMAND_TOPIC,
     JOINT_STATES_QOS,
     LATCHED_QOS,
-    subscription_events,
 )
 from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
 from kane_dynamics_ros.nodes.process import StateFirstExecutor, run_node, stopping_at_once, take_all
@@ -75,23 +74,11 @@ class FeedforwardNode(LifecycleNode):
         self._condition = Condition(self)
         self._watches = 0
         self._status = TrajectoryStatus(self)
-        self._states = self.create_subscription(
-            JointState,
-            "joint_states",
-            self._on_state,
-            JOINT_STATES_QOS,
-            event_callbacks=subscription_events(self.get_logger(), "joint_states"),
-        )
+        self._states = self.create_subscription(JointState, "joint_states", self._on_state, JOINT_STATES_QOS)
         self._intake = TrajectoryIntake(self, self._prepare)
         self._action = TrajectoryAction(self, self._intake, self._take_trajectories)
         self._annotation = BackgroundAnnotation(self, self._annotate)
-        self.create_subscription(
-            String,
-            "robot_description",
-            self._on_description,
-            LATCHED_QOS,
-            event_callbacks=subscription_events(self.get_logger(), "robot_description"),
-        )
+        self.create_subscription(String, "robot_description", self._on_description, LATCHED_QOS)
         self.create_timer(WATCH_PERIOD, self._watch, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.add_on_set_parameters_callback(self._check_parameters)
         self.add_post_set_parameters_callback(self._apply_parameters)
@@ -112,6 +99,11 @@ class FeedforwardNode(LifecycleNode):
             self._annotation.finish()
         super().destroy_node()
 
+    @property
+    def _commanding(self) -> Controller | None:
+        """The controller, while the node is active."""
+        return self._controller if self._active else None
+
     # Transitions
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -119,7 +111,9 @@ class FeedforwardNode(LifecycleNode):
             values = read(self, TABLE)
             with stopping_at_once():  # it may compile
                 model = self._description.load_model(values)
-            self._declare_for_joints(model.joint_names)
+            own = joint_table(model.joint_names)
+            declare(self, own, only="constraints.")
+            self._table = TABLE + own
             self._controller = Controller(self, self._clock_of_node, model, read(self, self._table))
         except KaneDynamicsError as error:
             self._inactive_because = f"it cannot configure: {error}"
@@ -144,12 +138,6 @@ class FeedforwardNode(LifecycleNode):
             f"joints {', '.join(model.joint_names)}"
         )
         return TransitionCallbackReturn.SUCCESS
-
-    def _declare_for_joints(self, joint_names: Sequence[str]) -> None:
-        """Declare what each joint has; a name of no joint is warned of."""
-        own = joint_table(joint_names)
-        declare(self, own, only="constraints.")
-        self._table = TABLE + own
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         if self._controller is not None:
@@ -206,11 +194,12 @@ class FeedforwardNode(LifecycleNode):
                 time.sleep(STATES_PERIOD)
 
     def _on_states(self, taken: list[tuple[Any, Any]]) -> None:
-        if self._active and self._controller is not None:
+        controller = self._commanding
+        if controller is not None:
             if self._intake.ready:
                 self._take_trajectories()
-            self._controller.on_states(taken)
-            if self._controller.loop.goals.pending:
+            controller.on_states(taken)
+            if controller.loop.goals.pending:
                 self._publish_outcomes()
 
     def _on_obstacle(self, obstacle: str | None) -> None:
@@ -227,8 +216,8 @@ class FeedforwardNode(LifecycleNode):
 
     def _prepare(self, request: TrajectoryRequest, number: int, goal: Any) -> Candidate:
         """In a thread of the intake's."""
-        controller = self._controller
-        if controller is None or not self._active:
+        controller = self._commanding
+        if controller is None:
             return Candidate(Ticket(number, request.stamp_ns, request.label), self._not_active())
         return controller.prepare_trajectory(request, number, goal)
 
@@ -238,16 +227,15 @@ class FeedforwardNode(LifecycleNode):
     def _take_trajectories(self) -> None:
         """Follow or cancel what is ready, if the controller is active."""
         while self._intake.ready:
-            item = self._intake.ready.popleft()
-            if self._active and self._controller is not None:
+            item, controller = self._intake.ready.popleft(), self._commanding
+            if controller is not None:
                 if isinstance(item, Candidate):
-                    self._controller.follow(item)
+                    controller.follow(item)
                 else:
-                    self._controller.cancel(item)
+                    controller.cancel(item)
                 self._publish_outcomes()
             elif isinstance(item, Candidate):
-                found = item.prepared
-                error = found if isinstance(found, TrajectoryError) else self._not_active()
+                error = item.prepared if isinstance(item.prepared, TrajectoryError) else self._not_active()
                 self._publish_outcome(refusal(item.ticket, error))
 
     def _annotate(
@@ -333,16 +321,16 @@ class FeedforwardNode(LifecycleNode):
         if self._controller is not None:
             self._react_to_description(self._controller)
         self._take_trajectories()
-        if self._active and self._controller is not None:
-            self._controller.watch()
-            loop, names = self._controller.loop, self._controller.model.joint_names
+        if (controller := self._commanding) is not None:
+            controller.watch()
+            loop, names = controller.loop, controller.model.joint_names
             self._action.publish_feedback(loop.last, names, self._clock_of_node.now_ns(), loop.goals.open)
-            self._condition.watch(self._controller)
+            self._condition.watch(controller)
             self._publish_outcomes()
         self._watches += 1
         if self._watches % DIAGNOSTICS_EVERY == 0:
-            if self._active and self._controller is not None:
-                self._condition.log_seldom(self._controller)
+            if self._commanding is not None:
+                self._condition.log_seldom(self._commanding)
             self._condition.publish(self._controller, self._active)
             gc.collect()  # of what came since activation: little
 
@@ -365,8 +353,8 @@ class FeedforwardNode(LifecycleNode):
         if controller is not None and -seconds * SECOND_NS < controller.reader.period_ns:
             return  # less than a state's period: a clock that jitters
         self.get_logger().warning(f"time jumped back by {-seconds:.3f} s: the trajectory is dropped")
-        if self._controller is not None:
-            self._controller.forget("time jumped back")
+        if controller is not None:
+            controller.forget("time jumped back")
             self._publish_outcomes()
 
 

@@ -13,6 +13,8 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.filters import Differentiated, differentiate
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.nodes.messages import nanoseconds_of
+from kane_dynamics_ros.nodes.parameters import Values
+from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import listed
 
 PRESUMED_PERIOD_NS = 20_000_000  # of states, until two stamps tell: few robots are controlled more slowly
@@ -43,19 +45,25 @@ class JointStateReader:
     ``q`` and ``qd`` are new arrays after each message, so they may be kept.
     """
 
-    def __init__(self, joint_names: Sequence[str], continuous: Sequence[bool] = ()) -> None:
-        self.timeout = 0.1  # [s]; 0: none
-        self.missing_velocity = "differentiate"  # or "refuse"
-        self.cutoff = 50.0  # of the differentiation [Hz]
+    def __init__(self, model: DynamicsModel, values: Values) -> None:
+        """``values`` are the checked parameters of the node."""
         self.refusals: Counter[str] = Counter()
         self.last_refusal = ""
         self.skipped = 0  # messages that waited behind a newer one of the same joints
         self.wants_effort = False  # keep the measured efforts too
         self.age_ns = 0  # of the last state that was taken
         self.period_ns = PRESUMED_PERIOD_NS  # between the last two stamps of one publisher
-        self._joint_names = list(joint_names)
-        self._continuous = np.array(continuous, dtype=np.bool_) if any(continuous) else None
+        self._joint_names = list(model.joint_names)
+        continuous = np.array([joint.kind == "continuous" for joint in model.joints])
+        self._continuous = continuous if continuous.any() else None
+        self.configure(values)
         self.forget()
+
+    def configure(self, values: Values) -> None:
+        """Take states as other parameter values say."""
+        self.timeout: float = values["safety.state_timeout"]  # [s]; 0: none
+        self._missing_velocity: str = values["velocity.missing"]  # "differentiate" or "refuse"
+        self._cutoff: float = values["velocity.cutoff"]  # of the differentiation [Hz]
 
     def forget(self) -> None:
         """Start anew, as after a jump of the clock."""
@@ -186,13 +194,13 @@ class JointStateReader:
             return self._refuse(
                 "not_finite", f"a position or velocity is not finite: {q.tolist()}, {qd.tolist()}"
             )
-        if self.missing_velocity == "refuse":
+        if self._missing_velocity == "refuse":
             return self._refuse(
                 "no_velocity", "the state has no velocities, and velocity.missing is 'refuse'"
             )
         before = self.qd if order.ours is None else self.qd[order.ours]
         derived = differentiate(
-            order.filter or Differentiated(q, before, time), q, time, self.cutoff, order.continuous
+            order.filter or Differentiated(q, before, time), q, time, self._cutoff, order.continuous
         )
         if not math.isfinite(derived.qd.sum()):  # it would never leave the filter
             return self._refuse("not_finite", f"positions too far apart: {q.tolist()}")

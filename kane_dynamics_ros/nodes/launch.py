@@ -60,63 +60,63 @@ class LaunchError(KaneDynamicsError):
 # Arguments
 
 
-def declare(name: str, default: str | None, description: str) -> Any:
-    """A launch argument; ``default`` None where it has to be given."""
-    return DeclareLaunchArgument(name, default_value=default, description=description)
-
-
 def robot_arguments() -> list[Any]:
-    """The arguments of ``check_robot``."""
+    """The robot, its model and the node's parameters, for ``check_robot``."""
+    xacro = str(SHARE / "urdf" / f"{SHIPPED}.urdf.xacro")
     return [
-        declare("urdf", str(SHARE / "urdf" / f"{SHIPPED}.urdf.xacro"), "URDF or xacro file of the robot"),
-        declare("xacro_arguments", "", "arguments of the xacro file: 'name:=value other:=value'"),
-        declare("model", "", f"generated module: a path; empty: what params_file says, else {SHIPPED}"),
-        declare(
+        argument("urdf", xacro, "URDF or xacro file of the robot"),
+        argument("xacro_arguments", "", "arguments of the xacro file: 'name:=value other:=value'"),
+        argument("model", "", f"generated module: a path; empty: what params_file says, else {SHIPPED}"),
+        argument(
             "mode",
             "",
             "feedforward, feedforward_pd, computed_torque or gravity_compensation; empty: what params_file "
             "says, else computed_torque",
         ),
-        declare(
+        argument(
             "params_file",
             "",
             f"parameters of the node, under /**:; empty: config/feedforward.yaml for {SHIPPED}, for any "
             "other model none: gains then follow from the joints' inertias",
         ),
-        declare("namespace", "", "namespace of every node"),
-        declare("use_sim_time", "false", "take the time from /clock"),
-        declare(
-            "controller", "forward_effort_controller", "controller whose commands topic gets the efforts"
-        ),
     ]
 
 
 def place_arguments() -> list[Any]:
-    """Where the node is in ROS's graph, and whose time it takes: arguments of ``check_robot`` too."""
+    """Where the node is in ROS's graph, and whose time it takes; for ``check_robot`` too."""
+    controller = "controller whose commands topic gets the efforts"
     return [
-        declare("namespace", "", "namespace of every node"),
-        declare("use_sim_time", "false", "take the time from /clock"),
-        declare(
-            "controller", "forward_effort_controller", "controller whose commands topic gets the efforts"
-        ),
+        argument("namespace", "", "namespace of every node"),
+        argument("use_sim_time", "false", "take the time from /clock"),
+        argument("controller", "forward_effort_controller", controller),
     ]
 
 
 def view_arguments() -> list[Any]:
-    """The arguments of ``views``."""
+    """What shows the robot, for ``views``."""
     return [
-        declare("publish_description", "true", "start robot_state_publisher, where it is installed"),
-        declare("rviz", "false", "start RViz, where it is installed"),
-        declare("rviz_config", str(SHARE / "config" / f"{SHIPPED}.rviz"), "RViz configuration"),
+        argument("publish_description", "true", "start robot_state_publisher, where it is installed"),
+        argument("rviz", "false", "start RViz, where it is installed"),
+        argument("rviz_config", str(SHARE / "config" / f"{SHIPPED}.rviz"), "RViz configuration"),
     ]
 
 
-def elastic_argument() -> Any:
-    """Links of the simulated arm that bend."""
-    text = (
-        "links that bend: a YAML file, or urdf for the URDF's <elastic>; empty: as hardware_params_file says"
-    )
-    return declare("elastic", "", text)
+def hardware_arguments(params_file: str) -> list[Any]:
+    """The simulated arm, for ``simulated_arm``; ``params_file`` is the default of its parameters' file."""
+    return [
+        argument("hardware_params_file", params_file, "parameters of the simulated hardware, under /**:"),
+        argument(
+            "elastic",
+            "",
+            "links that bend: a YAML file, or urdf for the URDF's <elastic>; empty: as hardware_params_file "
+            "says",
+        ),
+    ]
+
+
+def argument(name: str, default: str | None, description: str) -> Any:
+    """A launch argument; ``default`` None where it has to be given."""
+    return DeclareLaunchArgument(name, default_value=default, description=description)
 
 
 def values_of(context: Any, declared: Sequence[Any]) -> dict[str, str]:
@@ -180,14 +180,9 @@ class Robot:
     description: str
     model_name: str
     model: DynamicsModel
-    parameters: tuple[Any, ...]
+    parameters: list[Any]
     namespace: str
     use_sim_time: bool
-
-    @property
-    def has_own_gains(self) -> bool:
-        """Whether a parameter file is used."""
-        return len(self.parameters) > 1
 
 
 def check_robot(values: Values) -> Robot:
@@ -206,26 +201,8 @@ def check_robot(values: Values) -> Robot:
     checked = given["description_check"] != "off" and not given["generate_when_stale"]
     model = _model_of(given["model"], description if checked else None, values)
     feedforward.build_settings(given, model)
-    files = () if params is None else (str(params),)
-    own = asked | {"use_sim_time": use_sim_time}
-    return Robot(description, given["model"], model, (*files, typed(own)), namespace, use_sim_time)
-
-
-def check_arm(
-    values: Values, params: Path | None, own: dict[str, Any], model: DynamicsModel, namespace: str = ""
-) -> list[Any]:
-    """Parameters of the simulated hardware: a file's and ``own`` ones, which win.
-
-    Raises ``KaneDynamicsError``.
-    """
-    if values["elastic"]:
-        own = own | {"elastic": values["elastic"]}
-    given = parameters_of(hardware.TABLE, own, params, "simulated_hardware", namespace)
-    if given["elastic"] not in ("", "urdf") and not Path(given["elastic"]).is_file():
-        raise wrong({"elastic": given["elastic"]}, "elastic", "a YAML file, urdf or nothing")
-    if given["engine"] == "own" and not given["elastic"]:  # the others need what is slow to load
-        hardware.build_hardware(model, given)
-    return [*([] if params is None else [str(params)]), typed(own)]
+    parameters = [*([] if params is None else [str(params)]), typed(asked | {"use_sim_time": use_sim_time})]
+    return Robot(description, given["model"], model, parameters, namespace, use_sim_time)
 
 
 def check_installed(*needed: tuple[str, str]) -> None:
@@ -234,7 +211,7 @@ def check_installed(*needed: tuple[str, str]) -> None:
         (package, executable)
         for package, executable in needed
         if not installed(package)
-        or (executable and not (_prefix(package) / "lib" / package / executable).is_file())
+        or (executable and not Path(get_package_prefix(package), "lib", package, executable).is_file())
     ]
     if missing:
         what = [f"executable {e!r} of ROS package {p!r}" if e else f"package {p!r}" for p, e in missing]
@@ -249,13 +226,9 @@ def check_installed(*needed: tuple[str, str]) -> None:
 def installed(package: str) -> bool:
     """Whether a ROS package is installed."""
     try:
-        return bool(_prefix(package))
+        return bool(get_package_prefix(package))
     except LookupError:  # PackageNotFoundError is one
         return False
-
-
-def _prefix(package: str) -> Path:
-    return Path(get_package_prefix(package))
 
 
 def is_shipped(model: str) -> bool:
@@ -309,34 +282,57 @@ def feedforward_node(robot: Robot, values: Values) -> list[Any]:
         executable="feedforward_node",
         namespace=robot.namespace,
         output="screen",
-        parameters=list(robot.parameters),
+        parameters=robot.parameters,
         remappings=[(COMMAND_TOPIC, f"{ros_name(values, 'controller')}/commands")],
     )
     words = "no params_file: every gain follows from the joints' inertias"
-    return [*([] if robot.has_own_gains else [LogInfo(msg=words)]), *ends_launch(node, "feedforward_node")]
+    said = [] if len(robot.parameters) > 1 else [LogInfo(msg=words)]
+    return [*said, *ends_launch(node, "feedforward_node")]
+
+
+def simulated_arm(robot: Robot, values: Values, own: Mapping[str, Any], remappings: list[Any]) -> list[Any]:
+    """The simulated hardware with its handlers; ``own`` parameters win over those of the file.
+
+    Raises ``KaneDynamicsError``.
+    """
+    own = {"model": robot.model_name, "robot_description": robot.description, **own}
+    if values["elastic"]:
+        own["elastic"] = values["elastic"]
+    params = file(values, "hardware_params_file")
+    given = parameters_of(hardware.TABLE, own, params, "simulated_hardware", robot.namespace)
+    if given["elastic"] not in ("", "urdf") and not Path(given["elastic"]).is_file():
+        raise wrong({"elastic": given["elastic"]}, "elastic", "a YAML file, urdf or nothing")
+    if given["engine"] == "own" and not given["elastic"]:  # the others need what is slow to load
+        hardware.build_hardware(robot.model, given)
+    node = Node(
+        package=PACKAGE,
+        executable="simulated_hardware_node",
+        namespace=robot.namespace,
+        output="screen",
+        parameters=[*([] if params is None else [str(params)]), typed(own)],
+        remappings=remappings,
+    )
+    return ends_launch(node, "simulated_hardware_node")
 
 
 def views(robot: Robot, values: Values) -> list[Any]:
     """robot_state_publisher and RViz, where they are wanted and installed."""
     sim_time = {"use_sim_time": robot.use_sim_time}
-    actions: list[Any] = []
+    wanted: dict[str, dict[str, Any]] = {}
     if switch(values, "publish_description"):
-        name = "robot_state_publisher"
         described = typed({"robot_description": robot.description, **sim_time})
-        actions += _if_installed(name, robot.namespace, [described], required=True)
+        wanted["robot_state_publisher"] = {"parameters": [described]}
     if switch(values, "rviz"):
         shown = ["-d", str(file(values, "rviz_config"))]
-        actions += _if_installed("rviz2", robot.namespace, [sim_time], required=False, arguments=shown)
+        wanted["rviz2"] = {"parameters": [sim_time], "arguments": shown}
+    actions: list[Any] = []
+    for name, more in wanted.items():
+        if not installed(name):
+            actions.append(LogInfo(msg=f"{name} is not installed: going on without it"))
+            continue
+        node = Node(package=name, executable=name, namespace=robot.namespace, output="screen", **more)
+        actions += [node] if name == "rviz2" else ends_launch(node, name)  # RViz may be closed
     return actions
-
-
-def _if_installed(name: str, namespace: str, parameters: list[Any], required: bool, **more: Any) -> list[Any]:
-    if not installed(name):
-        return [LogInfo(msg=f"{name} is not installed: going on without it")]
-    node = Node(
-        package=name, executable=name, namespace=namespace, output="screen", parameters=parameters, **more
-    )
-    return ends_launch(node, name) if required else [node]
 
 
 # What the end of a node does

@@ -1,12 +1,11 @@
 """What the nodes share of their topics: qualities of service, times and trajectories as messages."""
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
-from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.impl.rcutils_logger import RcutilsLogger
-from rclpy.qos import DurabilityPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kane_dynamics_ros.control.validation import FIELDS, SECOND_NS, RequestPoint, TrajectoryRequest
@@ -22,31 +21,20 @@ STATUS_QOS = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)  
 LATCHED_QOS = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)  # the newest, for late ones
 
 
-def subscription_events(logger: RcutilsLogger, topic: str) -> SubscriptionEventCallbacks:
-    """Say which policy keeps a publisher's messages from us."""
-    callbacks = SubscriptionEventCallbacks(use_default_callbacks=False)
-    callbacks.incompatible_qos = _reporter(logger, f"a publisher of {topic!r} offers", "no messages from it")
-    return callbacks
-
-
-def publisher_events(logger: RcutilsLogger, topic: str) -> PublisherEventCallbacks:
-    """Say which policy keeps our messages from a subscriber."""
-    callbacks = PublisherEventCallbacks(use_default_callbacks=False)
-    callbacks.incompatible_qos = _reporter(logger, f"a subscriber of {topic!r} asks for", "no messages to it")
-    return callbacks
-
-
-def _reporter(logger: RcutilsLogger, who: str, effect: str) -> Callable[[Any], None]:
-    def report(event: Any) -> None:
-        policy = QoSPolicyKind(event.last_policy_kind).name.lower()
-        logger.warning(f"{who} an incompatible quality of service: {effect}; policy: {policy}")
-
-    return report
-
-
 def type_name(message: Any) -> str:
     """``std_msgs/msg/String`` for the class of that message."""
     return f"{message.__module__.partition('.')[0]}/msg/{message.__name__}"
+
+
+def values_of(status: DiagnosticStatus) -> dict[str, str]:
+    """The values of a status by their keys."""
+    return {each.key: each.value for each in status.values}
+
+
+def status_of(level: bytes, name: str, message: str, values: Mapping[str, str]) -> DiagnosticStatus:
+    """A status with these values; the opposite of ``values_of``."""
+    pairs = [KeyValue(key=key, value=value) for key, value in values.items()]
+    return DiagnosticStatus(level=level, name=name, message=message, values=pairs)
 
 
 # Times
@@ -67,11 +55,12 @@ def set_nanoseconds(time: Any, nanoseconds: int) -> None:
 
 def request_from(message: JointTrajectory) -> TrajectoryRequest:
     """A trajectory message as a request, unchecked."""
-    points = tuple(_point(each) for each in message.points)
-    header = message.header
-    return TrajectoryRequest(
-        tuple(message.joint_names), points, nanoseconds_of(header.stamp), header.frame_id
+    points = tuple(
+        RequestPoint(nanoseconds_of(point.time_from_start), *(getattr(point, field) for field in FIELDS))
+        for point in message.points
     )
+    stamp_ns, label = nanoseconds_of(message.header.stamp), message.header.frame_id
+    return TrajectoryRequest(tuple(message.joint_names), points, stamp_ns, label)
 
 
 def trajectory_from(request: TrajectoryRequest, frame_id: str) -> JointTrajectory:
@@ -79,16 +68,8 @@ def trajectory_from(request: TrajectoryRequest, frame_id: str) -> JointTrajector
     message = JointTrajectory(joint_names=list(request.names))
     message.header.frame_id = frame_id
     set_nanoseconds(message.header.stamp, request.stamp_ns)
-    message.points = [_point_message(point) for point in request.points]
-    return message
-
-
-def _point(message: JointTrajectoryPoint) -> RequestPoint:
-    values = (message.positions, message.velocities, message.accelerations, message.effort)
-    return RequestPoint(nanoseconds_of(message.time_from_start), *values)
-
-
-def _point_message(point: RequestPoint) -> JointTrajectoryPoint:
-    message = JointTrajectoryPoint(**{field: array("d", getattr(point, field)) for field in FIELDS})
-    set_nanoseconds(message.time_from_start, point.time_ns)
+    for each in request.points:
+        point = JointTrajectoryPoint(**{field: array("d", getattr(each, field)) for field in FIELDS})
+        set_nanoseconds(point.time_from_start, each.time_ns)
+        message.points.append(point)
     return message

@@ -56,8 +56,14 @@ MOST_AT_ONCE = 100  # messages that are taken before they are answered
 # Signals
 
 
+class Stopped(BaseException):  # no Exception: nothing on the way may catch it and go on
+    """A signal came while something ran that need not be finished."""
+
+
 class StopRequest:
-    """Becomes true at the first SIGINT or SIGTERM."""
+    """Becomes true at the first SIGINT or SIGTERM; within ``stopping_at_once`` they raise ``Stopped`` too."""
+
+    at_once = False  # of the whole process, as its signals are
 
     def __init__(self) -> None:
         self.made = False
@@ -66,36 +72,21 @@ class StopRequest:
 
     def _make(self, number: int, frame: FrameType | None) -> None:
         self.made = True
-
-
-class Stopped(BaseException):  # no Exception: nothing on the way may catch it and go on
-    """A signal came while something ran that need not be finished."""
+        if StopRequest.at_once:
+            raise Stopped
 
 
 @contextmanager
 def stopping_at_once() -> Iterator[None]:
-    """Within, SIGINT and SIGTERM raise ``Stopped`` too: what takes long is left, as a compilation is.
+    """Within, what takes long is left at a signal, as a compilation is.
 
     Without effect outside of the main thread, which alone can handle signals.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.getsignal(number) for number in STOP_SIGNALS}
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        handler = before[signal.Signals(number)]
-        if callable(handler):
-            handler(number, frame)
-        raise Stopped
-
-    for number in STOP_SIGNALS:
-        signal.signal(number, stop)
+    StopRequest.at_once = threading.current_thread() is threading.main_thread()
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        StopRequest.at_once = False
 
 
 def ignore_signals() -> None:
@@ -161,10 +152,8 @@ class RosLogHandler(logging.Handler):
             logger.error(text)
         elif record.levelno >= logging.WARNING:
             logger.warning(text)
-        elif record.levelno >= logging.INFO:
-            logger.info(text)
         else:
-            logger.debug(text)
+            logger.info(text)
 
 
 # Executors

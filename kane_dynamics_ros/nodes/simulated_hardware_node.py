@@ -2,7 +2,7 @@
 
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,11 +26,10 @@ from kane_dynamics_ros.nodes.hardware.clocks import (
     WallTime,
 )
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_hardware, build_reporter, faults, payload
-from kane_dynamics_ros.nodes.messages import BURST_QOS, subscription_events
+from kane_dynamics_ros.nodes.messages import BURST_QOS
 from kane_dynamics_ros.nodes.parameters import declare, read, wrong_parameter
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import load_model
-from kane_dynamics_ros.simulation.sensors import Report
 from kane_dynamics_ros.text import counted
 
 if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid arms need not wait for
@@ -41,13 +40,6 @@ UNANSWERED = ("nan", "stale", "lost", "freeze")  # faults whose joint states a c
 CLOCK_CHECK_PERIOD = 1.0  # [s] of the wall between looks for /clock
 CLOCK_WARNING_PERIOD = 5.0  # [s] between two warnings that there is none
 LOG_PERIOD = 1.0  # [s] between two log messages of one kind
-
-
-class CommandShapeError(KaneDynamicsError):
-    """A JointState command whose values do not fit its names."""
-
-    def __init__(self, interface: str, found: int, names: int) -> None:
-        super().__init__(f"{interface}: found {found} values for {names} names; as many are needed, or none")
 
 
 class MergedCommand:
@@ -67,13 +59,16 @@ class MergedCommand:
     def take(self, message: JointState, position: Array) -> Array | None:
         """The commands (n,) now; ``position`` (n,) is where the arm stands. None when nothing is commanded.
 
-        Raises ``CommandShapeError``, ``NonFiniteError``; the command before then stays.
+        Raises ``KaneDynamicsError``; the command before then stays.
         """
         values = getattr(message, self._interface)
         if not values:
             return None
         if len(values) != len(message.name):
-            raise CommandShapeError(self._interface, len(values), len(message.name))
+            found = f"found {len(values)} values for {len(message.name)} names"
+            raise KaneDynamicsError(
+                f"{self._interface}: {found}; as many are needed, or none", "wrong_length"
+            )
         merged, ours = self._values.copy(), False
         for name, value in zip(message.name, values, strict=True):
             if name in self._places and not math.isnan(value):
@@ -156,30 +151,28 @@ class SimulatedHardwareNode(Node):
         super().destroy_node()
 
     def _build_time(self) -> SimulationTime:
-        values, hardware, start = self.values, self.hardware, self.values["time.start"]
-        mode, step = values["time.mode"], hardware.engine.time_step
+        values, hardware, mode = self.values, self.hardware, self.values["time.mode"]
+        step = hardware.engine.time_step
 
         def now() -> float:
-            return float(start + hardware.time)
+            return float(values["time.start"] + hardware.time)
 
-        if mode == "wall":
-            if self.get_parameter("use_sim_time").value:
-                self.create_timer(
-                    CLOCK_CHECK_PERIOD, self._check_clock, clock=Clock(clock_type=ClockType.STEADY_TIME)
-                )
-            return WallTime(self, step, self._advance)
+        def faulty() -> bool:
+            return any(fault.kind in UNANSWERED for fault in hardware.faults.active)
+
         if mode == "clock":
             return ScaledTime(self, now, step, self._advance, values["time.rate"])
+        if mode == "wall":
+            if self.get_parameter("use_sim_time").value:
+                steady = Clock(clock_type=ClockType.STEADY_TIME)
+                self.create_timer(CLOCK_CHECK_PERIOD, self._check_clock, clock=steady)
+            return WallTime(self, step, self._advance)
         if values["command.type"] == "joint_state":
             allowed = (
                 "wall or clock with command.type joint_state: controller_manager waits for /clock, and the "
                 "arm would wait for its command"
             )
             raise wrong_parameter("time.mode", mode, allowed)
-
-        def faulty() -> bool:
-            return any(fault.kind in UNANSWERED for fault in hardware.faults.active)
-
         return LockStepTime(self, now, self._advance, self._send, faulty, values["time.timeout"])
 
     def _check_clock(self) -> None:
@@ -192,36 +185,35 @@ class SimulatedHardwareNode(Node):
             )
 
     def _subscribe(self) -> None:
-        interface = self.values["command.interface"]
-        kind: Any = Float64MultiArray
-        take: Callable[[Any], None] = self._on_array
-        self._command_topic = f"forward_{interface}_controller/commands"
-        if self.values["command.type"] == "joint_state":
-            kind, take, self._command_topic = JointState, self._on_joint_state, "joint_commands"
-            self._merged = MergedCommand(self.hardware.joint_names, interface)
-        events = subscription_events(self.get_logger(), self._command_topic)
-        self.create_subscription(kind, self._command_topic, take, 10, event_callbacks=events)
+        interface, hardware = self.values["command.interface"], self.hardware
+        if self.values["command.type"] == "array":
+            topic, kind = f"forward_{interface}_controller/commands", Float64MultiArray
 
-    def _on_array(self, message: Float64MultiArray) -> None:
-        self._command(lambda: np.array(message.data))
+            def read_message(message: Any) -> Array | None:
+                return np.array(message.data)
+        else:
+            topic, kind = "joint_commands", JointState
+            merged = MergedCommand(hardware.joint_names, interface)
 
-    def _on_joint_state(self, message: JointState) -> None:
-        self._command(lambda: self._merged.take(message, self.hardware.engine.q))
+            def read_message(message: Any) -> Array | None:
+                return merged.take(message, hardware.engine.q)
 
-    def _command(self, read_message: Callable[[], Array | None]) -> None:
-        try:
-            command = read_message()
-            if command is None:
-                return
-            self.hardware.write(command)
-        except KaneDynamicsError as error:
-            self.dropped_commands += 1
-            self.get_logger().warning(
-                f"{self._command_topic}: dropped a message ({self.dropped_commands} so far): {error}",
-                throttle_duration_sec=LOG_PERIOD,
-            )
-            return
-        self._time.commanded()
+        def take(message: Any) -> None:
+            try:
+                command = read_message(message)
+                if command is None:
+                    return
+                hardware.write(command)
+            except KaneDynamicsError as error:
+                self.dropped_commands += 1
+                self.get_logger().warning(
+                    f"{topic}: dropped a message ({self.dropped_commands} so far): {error}",
+                    throttle_duration_sec=LOG_PERIOD,
+                )
+            else:
+                self._time.commanded()
+
+        self.create_subscription(kind, topic, take, 10)
 
     def _advance(self) -> StepResult:
         try:
@@ -238,17 +230,14 @@ class SimulatedHardwareNode(Node):
         report = self._reporter.compose(hardware.read(), hardware.faults)
         if report is None:
             return "suppressed"
-        self._fill(report)
+        message = self._message
+        if not report.stale or not message.name:  # the first message has no stamp to repeat
+            message.header.stamp = self._time.stamp()
+        message.name = report.names
+        for name in ("position", "velocity", "effort"):
+            setattr(message, name, array("d", getattr(report, name).tobytes()))
         self._send()
         return "sent"
-
-    def _fill(self, report: Report) -> None:
-        if not report.stale or not self._message.name:  # the first message has no stamp to repeat
-            self._message.header.stamp = self._time.stamp()
-        self._message.name = report.names
-        self._message.position = array("d", report.position.tobytes())
-        self._message.velocity = array("d", report.velocity.tobytes())
-        self._message.effort = array("d", report.effort.tobytes())
 
     def _send(self) -> None:
         self._time.announce()
@@ -258,21 +247,19 @@ class SimulatedHardwareNode(Node):
 
     def _on_parameters(self, parameters: "list[Parameter[Any]]") -> SetParametersResult:
         """Payload and faults may change while running; a wrong value is refused with the reason."""
+        changed = {each.name: each.value for each in parameters}
         try:
-            values = read(self, TABLE, {each.name: each.value for each in parameters})
-            self._change(values, {each.name for each in parameters})
+            values = read(self, TABLE, changed)
+            if any(name.startswith("payload.") for name in changed):
+                self.hardware.engine.set_payload(payload(values))
+            if "time.paused" in changed:
+                self._time.pause(values["time.paused"])
+            if "faults.active" in changed:
+                self.hardware.switch_faults(faults(values, "faults.active"))
         except KaneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         self.values = values
         return SetParametersResult(successful=True)
-
-    def _change(self, values: dict[str, Any], changed: set[str]) -> None:
-        if any(name.startswith("payload.") for name in changed):
-            self.hardware.engine.set_payload(payload(values))
-        if "time.paused" in changed:
-            self._time.pause(values["time.paused"])
-        if "faults.active" in changed:
-            self.hardware.switch_faults(faults(values, "faults.active"))
 
 
 def main() -> int:

@@ -8,12 +8,13 @@ finished; 1, with the reason, for everything else. Whatever waits has a deadline
 """
 
 import hashlib
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree.ElementTree import ParseError, canonicalize
 
 import rclpy
@@ -24,7 +25,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
-from rclpy.qos import QoSDurabilityPolicy, QoSProfile, QoSReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
@@ -43,31 +44,25 @@ from kane_dynamics_ros.nodes.messages import (
     set_nanoseconds,
     trajectory_from,
     type_name,
+    values_of,
 )
-from kane_dynamics_ros.nodes.parameters import Declaration, declare, read
+from kane_dynamics_ros.nodes.parameters import declarations, declare, read
 from kane_dynamics_ros.nodes.process import StopRequest, ignore_signals
 from kane_dynamics_ros.nodes.recording import COMMANDS, STATES, BagWriter, RecordingError, Run
 from kane_dynamics_ros.text import listed
 
-
-class RecordedTopic(NamedTuple):
-    """A topic to record; of ``latched`` ones, the newest message sent before is received too."""
-
-    message: Any  # a message class
-    latched: bool = False
-
-
 DESCRIPTION = "robot_description"
 STATUS = "feedforward_node/trajectory_status"
-TOPICS = {
-    STATES: RecordedTopic(JointState),
-    COMMANDS: RecordedTopic(Float64MultiArray),
-    "joint_trajectory": RecordedTopic(JointTrajectory),
-    "feedforward_node/feedforward": RecordedTopic(JointState),
-    STATUS: RecordedTopic(DiagnosticStatus, latched=True),
-    DESCRIPTION: RecordedTopic(String, latched=True),
-    "/diagnostics": RecordedTopic(DiagnosticArray),
+TOPICS: dict[str, Any] = {  # message classes
+    STATES: JointState,
+    COMMANDS: Float64MultiArray,
+    "joint_trajectory": JointTrajectory,
+    "feedforward_node/feedforward": JointState,
+    STATUS: DiagnosticStatus,
+    DESCRIPTION: String,
+    "/diagnostics": DiagnosticArray,
 }
+LATCHED = (STATUS, DESCRIPTION)  # the newest message sent before is received too
 REQUIRED = ("trajectory", "bag")
 STATUS_GRACE = 0.5  # [s] for the status of a failure to reach the bag too
 LARGEST_OFFSET = 5.0  # [s] between the stamps of states and this node's clock
@@ -78,36 +73,7 @@ DESCRIPTION_GRACE = 1.0  # [s] for a description to come after them
 NODE_NOT_KNOWN_YET = "_NODE_NAME_UNKNOWN_"  # ROS's name for the node of a publisher just discovered
 DISCOVERY_PERIOD = 0.1  # [s] between looks for publishers
 
-PARAMETERS = (
-    Declaration("trajectory", "text", "", "YAML file with a JointTrajectory, as ros2 topic pub takes it"),
-    Declaration("bag", "text", "", "directory of the bag to write; must not exist"),
-    Declaration(
-        "robot_description", "text", "", "URDF or xacro file to publish on robot_description; empty: none"
-    ),
-    Declaration(
-        "xacro_arguments",
-        "text",
-        "",
-        "arguments of robot_description's xacro file: 'name:=value other:=value'",
-    ),
-    Declaration(
-        "without_namespace",
-        "switch",
-        False,
-        "leave the node's namespace out of the names of topics in the bag",
-    ),
-    Declaration("lead_time", "number", 0.5, "from sending the trajectory to its start", "s", 0.0, 60.0),
-    Declaration("settle_time", "number", 0.5, "recorded after the last point", "s", 0.0, 3600.0),
-    Declaration(
-        "timeout",
-        "number",
-        20.0,
-        "how long, by the wall's clock, to wait for the robot and the controller, and for them to go on",
-        "s",
-        0.0,
-        3600.0,
-    ),
-)
+PARAMETERS = declarations(Path(__file__).with_name("trajectory_recorder.yaml"))
 
 
 class Recorder:
@@ -137,14 +103,12 @@ class Recorder:
         A controller that gets another robot's description stops. One that waits for a description sends no
         commands, so they are not waited for here.
         """
-        deadline = time.monotonic() + self._timeout
-        grace = min(time.monotonic() + DISCOVERY_GRACE, deadline)  # states may themselves need a description
-        self._spin_until(lambda: STATES in self._newest or time.monotonic() > grace)
-        grace = min(time.monotonic() + DESCRIPTION_GRACE, deadline)
-        self._spin_until(lambda: DESCRIPTION in self._newest or time.monotonic() > grace)
+        grace = min(DISCOVERY_GRACE, self._timeout)  # states may themselves need a description
+        self._spin_until(lambda: STATES in self._newest, grace)
+        self._spin_until(lambda: DESCRIPTION in self._newest, DESCRIPTION_GRACE)
         offers = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name(DESCRIPTION))
         if offers:
-            self._spin_until(lambda: DESCRIPTION in self._newest or time.monotonic() > deadline)
+            self._spin_until(lambda: DESCRIPTION in self._newest, self._timeout)
         if DESCRIPTION not in self._newest:
             self._node.create_publisher(String, DESCRIPTION, LATCHED_QOS).publish(String(data=text))
         elif not same_description(deserialize_message(self._newest[DESCRIPTION], String).data, text):
@@ -164,19 +128,26 @@ class Recorder:
         """
         run, publisher = self._run, self._node.create_publisher(JointTrajectory, "joint_trajectory", 1)
         self._await_others(publisher)
-        self._open_bag()
+        self.bag.open({self._in_bag(name): (type_name(TOPICS[name]), name in LATCHED) for name in TOPICS})
+        for name in LATCHED:
+            if name in self._newest:
+                self.bag.write(self._in_bag(name), self._now_ns(), self._newest[name])
         with self._paused_robot():
             lead_ns = round(self._options["lead_time"] * SECOND_NS)
             start_ns = max(self._now_ns(), run.states.newest_ns) + lead_ns
             set_nanoseconds(trajectory.header.stamp, start_ns)
-            trajectory.header.frame_id = self._label = label_of(trajectory)
+            digest = hashlib.sha256(repr(trajectory).encode()).hexdigest()
+            trajectory.header.frame_id = self._label = f"recorder_{digest[:12]}"  # the same in each run
             publisher.publish(trajectory)
             publisher.wait_for_all_acked(Duration(seconds=SERVICE_TIMEOUT))
             if self._simulated and self._node.count_publishers(STATUS):  # until it says what it makes of it
                 self._spin_until(lambda: bool(run.outcome), self._timeout)
         duration_ns = nanoseconds_of(trajectory.points[-1].time_from_start) if trajectory.points else 0
         run.begin(start_ns, duration_ns, round(self._options["settle_time"] * SECOND_NS))
-        self._spin_until(lambda: run.over(time.monotonic(), self._publishers()))
+        count = self._node.count_publishers
+        self._spin_until(
+            lambda: run.over(time.monotonic(), {name: count(name) for name in (STATES, COMMANDS)})
+        )
         if run.failed:
             self._spin_until(lambda: False, STATUS_GRACE)
         run.judge()
@@ -186,16 +157,11 @@ class Recorder:
             f"{self.bag.written} messages; {outcome}"
         )
 
-    def _publishers(self) -> dict[str, int]:
-        return {name: self._node.count_publishers(name) for name in (STATES, COMMANDS)}
-
     def _await_others(self, publisher: Any) -> None:
-        def ready() -> bool:
-            if self._missing(publisher):
-                return False
-            return not self._simulated or self._in_time()  # states that wait to be taken are behind /clock
-
-        self._spin_until(ready, self._timeout)
+        # states that wait to be taken are behind /clock
+        self._spin_until(
+            lambda: not self._missing(publisher) and (not self._simulated or self._in_time()), self._timeout
+        )
         if what := self._missing(publisher):
             raise RecordingError(
                 f"{what} after {self._timeout:g} s; start the controller and the robot first, with the same "
@@ -258,33 +224,23 @@ class Recorder:
     def _now_ns(self) -> int:
         return int(self._node.get_clock().now().nanoseconds)
 
-    def _spin_until(self, over: Callable[[], bool], longest: float | None = None) -> None:
+    def _spin_until(self, over: Callable[[], bool], longest: float = math.inf) -> None:
         """Serve callbacks until ``over``, asked at least every 50 ms, says so, or for ``longest`` [s]."""
-        end = None if longest is None else time.monotonic() + longest
-        while not over() and (end is None or time.monotonic() < end):
+        end = time.monotonic() + longest
+        while not over() and time.monotonic() < end:
             if self._stopped():
                 bag = self.bag.path
-                kept = f"the bag {bag} stops there" if bag.exists() else "nothing was recorded"
-                going_on = (
-                    "; the controller follows the trajectory to its end: one without points stops it"
-                    if self._label
-                    else ""
-                )
-                message = f"stopped by a signal before the trajectory ended; {kept}{going_on}"
+                message = "stopped by a signal before the trajectory ended; "
+                message += f"the bag {bag} stops there" if bag.exists() else "nothing was recorded"
+                if self._label:
+                    message += (
+                        "; the controller follows the trajectory to its end: one without points stops it"
+                    )
                 raise RecordingError(message, "stopped")
             self._update_subscriptions()
             self._executor.spin_once(timeout_sec=0.05)
 
     # What comes, and the bag
-
-    def _open_bag(self) -> None:
-        """Create the bag, and write what is latched."""
-        self.bag.open(
-            {self._in_bag(name): (type_name(each.message), each.latched) for name, each in TOPICS.items()}
-        )
-        for name, data in self._newest.items():
-            if TOPICS[name].latched:
-                self.bag.write(self._in_bag(name), self._now_ns(), data)
 
     def _in_bag(self, name: str) -> str:
         return self._node.resolve_topic_name(name).removeprefix(self._prefix)
@@ -294,63 +250,46 @@ class Recorder:
         if time.monotonic() < self._next_update:
             return
         self._next_update = time.monotonic() + DISCOVERY_PERIOD
-        for name, topic in TOPICS.items():
-            best_effort = name in self._unreliable
-            current = self._subscriptions.get(name)
-            if current is not None and best_effort and is_reliable(current.qos_profile):
+        for name in TOPICS:
+            current, reliable = self._subscriptions.get(name), name not in self._unreliable
+            if current is not None:
+                if reliable or current.qos_profile.reliability != ReliabilityPolicy.RELIABLE:
+                    continue
                 self._node.destroy_subscription(current)
-            elif current is not None:
-                continue
-            elif not topic.latched:
+            elif name not in LATCHED:
                 offers = self._node.get_publishers_info_by_topic(self._node.resolve_topic_name(name))
                 if not offers:
                     continue
-                best_effort = not all(is_reliable(each.qos_profile) for each in offers)
-            self._subscriptions[name] = self._subscribe(name, topic, best_effort)
+                reliable = all(o.qos_profile.reliability == ReliabilityPolicy.RELIABLE for o in offers)
+            self._subscriptions[name] = self._subscribe(name, reliable)
 
-    def _subscribe(self, name: str, topic: RecordedTopic, best_effort: bool) -> "Subscription[Any]":
-        durability, reliability = QoSDurabilityPolicy, QoSReliabilityPolicy
+    def _subscribe(self, name: str, reliable: bool) -> "Subscription[Any]":
         callbacks = SubscriptionEventCallbacks(use_default_callbacks=False)
         callbacks.incompatible_qos = lambda _: self._unreliable.add(name)
-        in_bag = self._in_bag(name)
+        latched, in_bag = name in LATCHED, self._in_bag(name)
 
         def receive(data: bytes) -> None:
-            now_ns, recorded = self._now_ns(), self.bag.is_open
+            now_ns = self._now_ns()
             self._newest[name] = data
             self._run.came(name, now_ns, time.monotonic())
             if name == STATES:
                 state = deserialize_message(data, JointState)
                 stamp_ns = nanoseconds_of(state.header.stamp) or now_ns
-                self._run.states.take(state.name, stamp_ns, recorded)
+                self._run.states.take(state.name, stamp_ns, self.bag.is_open)
             elif name == STATUS:
-                status = deserialize_message(data, DiagnosticStatus)
-                values = {each.key: each.value for each in status.values}
+                values = values_of(deserialize_message(data, DiagnosticStatus))
                 if self._label and values.get("frame_id") == self._label:
-                    self._run.outcome = {"reason": status.message, **values}
+                    self._run.outcome = values
             self.bag.write(in_bag, now_ns, data)
 
-        return self._node.create_subscription(
-            topic.message,
-            name,
-            receive,
-            QoSProfile(
-                depth=QUEUE_DEPTH,
-                durability=durability.TRANSIENT_LOCAL if topic.latched else durability.VOLATILE,
-                reliability=reliability.BEST_EFFORT if best_effort else reliability.RELIABLE,
-            ),
-            raw=True,
-            event_callbacks=callbacks,
+        qos = QoSProfile(
+            depth=QUEUE_DEPTH,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
         )
-
-
-def is_reliable(qos: QoSProfile) -> bool:
-    """Whether a quality of service promises that every message arrives."""
-    return bool(qos.reliability == QoSReliabilityPolicy.RELIABLE)
-
-
-def label_of(trajectory: JointTrajectory) -> str:
-    """A label that identifies this trajectory, the same in each run; ``frame_id`` carries it."""
-    return f"recorder_{hashlib.sha256(repr(trajectory).encode()).hexdigest()[:12]}"
+        return self._node.create_subscription(
+            TOPICS[name], name, receive, qos, raw=True, event_callbacks=callbacks
+        )
 
 
 def description_to_publish(path: str, xacro_arguments: str, joint_names: Sequence[str]) -> str:

@@ -25,7 +25,7 @@ from trajectory_msgs.msg import JointTrajectory
 from kane_dynamics_ros.control.trajectory_file import read_trajectory
 from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.messages import STATUS_QOS, TRAJECTORY_QOS, trajectory_from
+from kane_dynamics_ros.nodes.messages import STATUS_QOS, TRAJECTORY_QOS, trajectory_from, values_of
 from kane_dynamics_ros.nodes.process import StopRequest
 
 STATUS = "feedforward_node/trajectory_status"
@@ -45,7 +45,7 @@ class TrajectorySender:
         self._node, self._wait = node, wait
         self._label = f"kane_dynamics send {uuid.uuid4()}"  # by which the controller's reports are ours
         self._message = trajectory_from(request, self._label)
-        self._news: deque[tuple[str, str]] = deque()
+        self._news: deque[dict[str, str]] = deque()
         self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", TRAJECTORY_QOS)
         node.create_subscription(DiagnosticStatus, STATUS, self._take, STATUS_QOS)
 
@@ -68,18 +68,14 @@ class TrajectorySender:
             print(f"sent on {topic}; its subscriber does not tell on {STATUS} what becomes of it")
             return 0
         print(f"sent on {topic}", flush=True)
-        return self._follow(timeout)
-
-    def _follow(self, timeout: float) -> int:
-        """Print what the controller reports until the trajectory has ended."""
         answered = self._until(lambda: bool(self._news), timeout)
         while answered:
             while self._news:
-                state, reason = self._news.popleft()
-                print(f"{state}: {reason}", flush=True)
-                if state != "accepted":
-                    return 0 if state == "finished" else 1
-            if not self._somebody_tells() and not self._until(self._somebody_tells, GRACE):
+                news = self._news.popleft()
+                print(f"{news['state']}: {news['reason']}", flush=True)
+                if news["state"] != "accepted":
+                    return 0 if news["state"] == "finished" else 1
+            if not self._until(self._somebody_tells, GRACE):
                 break
             if not self._wait():
                 return INTERRUPTED
@@ -98,9 +94,9 @@ class TrajectorySender:
         return self._node.count_publishers(STATUS) > 0
 
     def _take(self, message: DiagnosticStatus) -> None:
-        values = {pair.key: pair.value for pair in message.values}
+        values = values_of(message)
         if values.get("frame_id") == self._label:
-            self._news.append((values.get("state", ""), values.get("reason", "")))
+            self._news.append(values)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

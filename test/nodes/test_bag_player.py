@@ -18,9 +18,10 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from kane_dynamics_ros.nodes.bag_player import (
     MESSAGE_TYPES,
-    Decisions,
+    became,
     offline_answers,
     states_first,
+    told_by,
 )
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
 from kane_dynamics_ros.nodes.parameters import checked_value
@@ -129,8 +130,8 @@ def motion_with_early_trajectories() -> list[JointState | JointTrajectory]:
 def test_trajectories_wait_for_the_first_complete_state_unless_they_were_refused_then() -> None:
     values = {each.name: checked_value(each, each.default) for each in TABLE}
     first, second, *states = motion = motion_with_early_trajectories()
-    assert states_first(MODEL, values, motion, Decisions([])) == [*states[:2], first, second, states[2]]
-    refused = Decisions([status("refused", "first"), status("accepted", "second")])
+    assert states_first(MODEL, values, motion, {}) == [*states[:2], first, second, states[2]]
+    refused = told_by([status("refused", "first"), status("accepted", "second")])
     assert states_first(MODEL, values, motion, refused) == [first, *states[:2], second, states[2]]
 
 
@@ -141,8 +142,11 @@ def test_a_trajectory_that_the_node_refuses_is_known_with_what_became_of_it_befo
     refused = offline_answers(MODEL, values, [*states, first, second], clocks).refused
     assert [each.header.frame_id for each, _ in refused] == ["first", "second"]
     both = [status("accepted", "second"), status("refused", "second")]
-    decisions = Decisions([status("accepted", "first"), *both])
-    assert [decisions.accepted(each) for each, _ in refused] == [True, False]  # which of two is not known
+    told = told_by([status("accepted", "first"), *both])
+    assert [became(told, each, "accepted") for each, _ in refused] == [
+        True,
+        False,
+    ]  # which of two is not known
 
 
 def test_every_type_that_replay_writes_can_be_played() -> None:

@@ -34,13 +34,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from kane_dynamics_ros.nodes.feedforward.ros2_control import (
-    Activity,
-    ControllerManagerFollower,
-    controller_of,
-    joints_from,
-    obstacle,
-)
+from kane_dynamics_ros.nodes.feedforward.ros2_control import ControllerManagerFollower, joints_from, obstacle
 
 NAN = float("nan")
 ROUNDING = 1e-9  # [N m]
@@ -211,37 +205,41 @@ def test_gains_that_are_too_high_for_the_rate_are_told_with_some_that_are_not(st
 
 OURS = ("shoulder", "elbow")
 JOINTS_OF = {"arm": frozenset({"shoulder", "elbow"}), "gripper": frozenset({"finger"})}
+
+
+def labelled(states):
+    return [SimpleNamespace(name=name, state=SimpleNamespace(label=label)) for name, label in states.items()]
+
+
+def activity(controllers, hardware):
+    """A ControllerManagerActivity."""
+    return SimpleNamespace(controllers=labelled(controllers), hardware_components=labelled(hardware))
+
+
 CASES = {
-    "all active": (Activity({"effort": "active"}, {"arm": "active"}), None),
+    "all active": ({"effort": "active"}, {"arm": "active"}, None),
     "hardware": (
-        Activity({"effort": "active"}, {"arm": "inactive", "gripper": "active"}),
+        {"effort": "active"},
+        {"arm": "inactive", "gripper": "active"},
         "hardware 'arm' is inactive",
     ),
-    "another's hardware": (Activity({"effort": "active"}, {"arm": "active", "gripper": "inactive"}), None),
-    "hardware whose joints are not known yet": (Activity({"effort": "active"}, {"rail": "inactive"}), None),
-    "controller": (Activity({"effort": "inactive"}, {"arm": "active"}), "controller 'effort' is inactive"),
-    "controller that is gone": (Activity({}, {"arm": "active"}), "controller 'effort' is not loaded"),
+    "another's hardware": ({"effort": "active"}, {"arm": "active", "gripper": "inactive"}, None),
+    "hardware whose joints are not known yet": ({"effort": "active"}, {"rail": "inactive"}, None),
+    "controller": ({"effort": "inactive"}, {"arm": "active"}, "controller 'effort' is inactive"),
+    "controller that is gone": ({}, {"arm": "active"}, "controller 'effort' is not loaded"),
 }
 
 
-@pytest.mark.parametrize(("activity", "expected"), CASES.values(), ids=CASES)
-def test_what_keeps_commands_from_the_arm(activity, expected):
-    assert obstacle(activity, "effort", JOINTS_OF, OURS) == expected
+@pytest.mark.parametrize(("controllers", "hardware", "expected"), CASES.values(), ids=CASES)
+def test_what_keeps_commands_from_the_arm(controllers, hardware, expected):
+    assert obstacle(activity(controllers, hardware), "effort", JOINTS_OF, OURS) == expected
 
 
 def test_the_controller_is_the_one_whose_topic_takes_the_commands():
-    assert controller_of("/left/arm/forward_effort_controller/commands") == "forward_effort_controller"
-
-
-def named(name, label):
-    return SimpleNamespace(name=name, state=SimpleNamespace(label=label))
-
-
-def activity(controller, hardware):
-    """A ControllerManagerActivity."""
-    return SimpleNamespace(
-        controllers=[named("effort", controller)], hardware_components=[named("arm", hardware)]
-    )
+    told = []
+    topic = "/left/arm/forward_effort_controller/commands"
+    ControllerManagerFollower(None, "", topic, OURS, told.append).on_activity(activity({}, {}))
+    assert told == ["controller 'forward_effort_controller' is not loaded"]
 
 
 def test_it_is_known_whether_commands_ever_reached_the_arm():
@@ -251,7 +249,7 @@ def test_it_is_known_whether_commands_ever_reached_the_arm():
         None, "", "/effort/commands", OURS, lambda found: known.append((found, follower.has_been_clear))
     )
     for state in ("unconfigured", "inactive", "active", "inactive"):
-        follower.on_activity(activity(state, "active"))
+        follower.on_activity(activity({"effort": state}, {"arm": "active"}))
     assert [clear for _, clear in known] == [False, False, False, True]
     assert [found is None for found, _ in known] == [False, False, True, False]
 
@@ -262,11 +260,11 @@ def test_changes_are_told_once_also_when_the_hardwares_joints_are_learnt_later()
     interfaces = [SimpleNamespace(name=f"{joint}/effort") for joint in OURS]
     response = SimpleNamespace(component=[SimpleNamespace(name="arm", command_interfaces=interfaces)])
     assert joints_from(response) == {"arm": frozenset(OURS)}
-    follower.on_activity(activity("active", "active"))
-    follower.on_activity(activity("active", "inactive"))
+    follower.on_activity(activity({"effort": "active"}, {"arm": "active"}))
+    follower.on_activity(activity({"effort": "active"}, {"arm": "inactive"}))
     assert told == []  # whose hardware that is nobody knows yet
     follower.on_components(response)
-    follower.on_activity(activity("active", "inactive"))
-    follower.on_activity(activity("inactive", "inactive"))
-    follower.on_activity(activity("active", "active"))
+    follower.on_activity(activity({"effort": "active"}, {"arm": "inactive"}))
+    follower.on_activity(activity({"effort": "inactive"}, {"arm": "inactive"}))
+    follower.on_activity(activity({"effort": "active"}, {"arm": "active"}))
     assert told == ["hardware 'arm' is inactive", "controller 'effort' is inactive", None]

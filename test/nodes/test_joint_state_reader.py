@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
 from kane_dynamics_ros.nodes.joint_states import MOST_ORDERS, JointStateReader
 
 JOINTS = ("shoulder", "elbow", "wrist")
@@ -26,9 +27,16 @@ def state(names=JOINTS, position=(1.0, 2.0, 3.0), velocity=(0.1, 0.2, 0.3), effo
     )
 
 
+def reader_with(kinds=("revolute",) * 3, **changes):
+    """A reader of joints of these kinds; ``changes`` are to the node's default parameters."""
+    model = SimpleNamespace(joint_names=JOINTS, joints=[SimpleNamespace(kind=kind) for kind in kinds])
+    defaults = {each.name: each.default for each in TABLE}
+    return JointStateReader(model, defaults | {name.replace("__", "."): x for name, x in changes.items()})
+
+
 @pytest.fixture
 def reader():
-    return JointStateReader(JOINTS)
+    return reader_with()
 
 
 def test_names_count_and_not_the_order(reader):  # field report 77
@@ -180,14 +188,14 @@ def test_a_position_that_is_not_finite_does_not_stay_in_the_differentiation(read
     np.testing.assert_array_equal(reader.qd, 0.0)
 
 
-def test_without_a_timeout_a_stamp_from_the_future_does_not_hide_what_follows(reader):
-    reader.timeout = 0.0
+def test_without_a_timeout_a_stamp_from_the_future_does_not_hide_what_follows():
+    reader = reader_with(safety__state_timeout=0.0)
     reader.take(state(stamp=NOW + 3600 * SECOND), NOW, 1.0)
     assert reader.take(state(stamp=NOW + 1), NOW + 1, 1.001)
 
 
-def test_missing_velocity_is_refused_when_asked(reader):
-    reader.missing_velocity = "refuse"
+def test_missing_velocity_is_refused_when_asked():
+    reader = reader_with(velocity__missing="refuse")
     assert not reader.take(state(velocity=()), NOW, 1.0)
     assert reader.refusals == {"no_velocity": 1}
 
@@ -219,8 +227,8 @@ def test_velocities_of_nan_are_missing_joint_by_joint(reader):  # joint_state_br
     assert not reader.refusals
 
 
-def test_velocities_of_nan_are_refused_when_missing_ones_are(reader):
-    reader.missing_velocity = "refuse"
+def test_velocities_of_nan_are_refused_when_missing_ones_are():
+    reader = reader_with(velocity__missing="refuse")
     assert not reader.take(state(velocity=(0.1, NAN, 0.3)), NOW, 1.0)
     assert reader.refusals == {"no_velocity": 1}
 
@@ -233,7 +241,7 @@ def test_one_velocity_of_nan_does_not_jump_to_rest(reader):
 
 @pytest.mark.parametrize("velocity", [(), (NAN,) * 3])
 def test_a_continuous_joint_may_wrap_where_velocities_are_missing(velocity):
-    reader = JointStateReader(JOINTS, (True, False, False))
+    reader = reader_with(("continuous", "revolute", "revolute"))
     for i in range(1000):
         time_ns = NOW + i * 1_000_000
         turned = (3.0 + 0.5e-3 * i + np.pi) % (2 * np.pi) - np.pi

@@ -98,14 +98,12 @@ class Handle:
 class Action:
     """The action's types."""
 
-    @staticmethod
-    def Result():
-        return SimpleNamespace()
+    Result = SimpleNamespace
 
     @staticmethod
-    def Feedback():
+    def Feedback(joint_names):
         points = {name: JointTrajectoryPoint() for name in ("desired", "actual", "error")}
-        return SimpleNamespace(header=Header(), joint_names=[], **points)
+        return SimpleNamespace(header=Header(), joint_names=joint_names, **points)
 
 
 class Server:

@@ -1,12 +1,12 @@
 """``~/follow_joint_trajectory``: the action of joint_trajectory_controller, where control_msgs is installed.
 
 A goal is a trajectory like any other, with a number; what becomes of it is the outcome that
-``~/trajectory_status`` reports. The functions here translate goals and outcomes; the server carries them.
+``~/trajectory_status`` reports.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from rclpy.action.server import ActionServer, CancelResponse, GoalResponse
@@ -15,7 +15,7 @@ from rclpy.task import Future
 
 from kane_dynamics_ros.control.goals import Goal, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import ControlStep
-from kane_dynamics_ros.control.validation import TrajectoryRequest
+from kane_dynamics_ros.nodes.feedforward.trajectories import Preparation
 from kane_dynamics_ros.nodes.messages import request_from, set_nanoseconds
 
 try:
@@ -23,17 +23,21 @@ try:
 except ImportError:
     FollowJointTrajectory = None
 
-SUCCESSFUL, INVALID_GOAL, INVALID_JOINTS, OLD_HEADER_TIMESTAMP = 0, -1, -2, -3
-PATH_TOLERANCE_VIOLATED, GOAL_TOLERANCE_VIOLATED = -4, -5
+SUCCESSFUL, INVALID_GOAL = 0, -1
+CODES = {  # the action's, of refusals and causes of a drop; any other is an invalid goal
+    "duplicate_joint": -2,
+    "unknown_joint": -2,
+    "missing_joints": -2,
+    "already_past": -3,
+    "path_tolerance": -4,
+    "goal_tolerance": -5,
+}
 
-Ending = Literal["succeeded", "canceled", "aborted"]
 
-
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """How a goal ends, with joint_trajectory_controller's error code."""
 
-    ending: Ending
+    ending: Literal["succeeded", "canceled", "aborted"]
     code: int
     text: str
 
@@ -46,24 +50,8 @@ def ended_by(outcome: TrajectoryOutcome, cancel_requested: bool) -> Ended | None
         return Ended("succeeded", SUCCESSFUL, outcome.reason)
     if cancel_requested:
         return Ended("canceled", SUCCESSFUL, outcome.reason)
-    return Ended("aborted", _code(outcome), outcome.reason)
-
-
-def _code(outcome: TrajectoryOutcome) -> int:
-    refused = {"duplicate_joint": INVALID_JOINTS, "unknown_joint": INVALID_JOINTS}
-    refused |= {"missing_joints": INVALID_JOINTS, "already_past": OLD_HEADER_TIMESTAMP}
-    if outcome.error is not None:
-        return refused.get(outcome.error.code, INVALID_GOAL)
-    codes = {"path_tolerance": PATH_TOLERANCE_VIOLATED, "goal_tolerance": GOAL_TOLERANCE_VIOLATED}
-    return codes.get(outcome.cause, INVALID_GOAL)
-
-
-class Intake(Protocol):
-    """Prepares trajectories: numbers a request with the goal that it came with, or cancels it."""
-
-    def submit(self, request: TrajectoryRequest, goal: Any = None) -> int: ...
-
-    def cancel(self, number: int) -> None: ...
+    why = outcome.cause if outcome.error is None else outcome.error.code
+    return Ended("aborted", CODES.get(why, INVALID_GOAL), outcome.reason)
 
 
 @dataclass
@@ -88,7 +76,7 @@ class TrajectoryAction:
     def __init__(
         self,
         node: Node,
-        intake: Intake,
+        intake: Preparation,
         take: Callable[[], None],
         action: Any = FollowJointTrajectory,
         server: Any = ActionServer,
@@ -109,12 +97,11 @@ class TrajectoryAction:
 
     def on_outcome(self, outcome: TrajectoryOutcome) -> None:
         """A trajectory's state changed; if it was a goal, that may end."""
-        goal = self._open.get(outcome.ticket.number)
-        if goal is None or goal.ended.done():
+        opened = self._open.get(outcome.ticket.number)
+        if opened is None or opened.ended.done():
             return
-        ended = ended_by(outcome, goal.cancelling)
-        if ended is not None:
-            goal.ended.set_result(ended)
+        if (ended := ended_by(outcome, opened.cancelling)) is not None:
+            opened.ended.set_result(ended)
             if self._node.executor is not None:
                 self._node.executor.wake()  # it resumes the coroutine that waits
 
@@ -126,18 +113,13 @@ class TrajectoryAction:
             opened = self._open.get(goal.ticket.number)
             if step is None or opened is None or opened.handle is None or opened.ended.done():
                 continue
-            q_d, qd_d = step.reference[:2]
-            rows = {
-                "desired": (q_d, qd_d),
-                "actual": (step.q, step.qd),
-                "error": (q_d - step.q, qd_d - step.qd),
-            }
-            feedback = self._action.Feedback()
+            feedback = self._action.Feedback(joint_names=list(joint_names))
             set_nanoseconds(feedback.header.stamp, now_ns)
-            feedback.joint_names = list(joint_names)
+            desired, actual = np.array(step.reference[:2]), np.array((step.q, step.qd))
+            rows = {"desired": desired, "actual": actual, "error": desired - actual}
             for name, (q, qd) in rows.items():
                 point = getattr(feedback, name)
-                point.positions, point.velocities = np.asarray(q).tolist(), np.asarray(qd).tolist()
+                point.positions, point.velocities = q.tolist(), qd.tolist()
                 set_nanoseconds(point.time_from_start, max(now_ns - goal.start_ns, 0))
             opened.handle.publish_feedback(feedback)
 
@@ -157,9 +139,8 @@ class TrajectoryAction:
         return GoalResponse.ACCEPT
 
     def _accept(self, handle: Any) -> None:
-        for opened in self._open.values():
-            if opened.goal is handle.request:
-                opened.handle = handle
+        [opened] = [each for each in self._open.values() if each.goal is handle.request]
+        opened.handle = handle
         handle.execute()
 
     def _cancel(self, handle: Any) -> CancelResponse:
@@ -179,6 +160,4 @@ class TrajectoryAction:
             del self._open[number]
         finish = {"succeeded": handle.succeed, "canceled": handle.canceled, "aborted": handle.abort}
         finish[ended.ending]()
-        result = self._action.Result()
-        result.error_code, result.error_string = ended.code, ended.text
-        return result
+        return self._action.Result(error_code=ended.code, error_string=ended.text)

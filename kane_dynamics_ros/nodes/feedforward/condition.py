@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.node import Node
 
 from kane_dynamics_ros.control import states
@@ -15,7 +15,7 @@ from kane_dynamics_ros.control.law import DELAY, critical_gains, too_stiff
 from kane_dynamics_ros.control.limits import far_outside, overloaded_by_gravity
 from kane_dynamics_ros.control.observer import Collision
 from kane_dynamics_ros.nodes.feedforward.controller import Controller
-from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, OUTPUT_QOS
+from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, OUTPUT_QOS, status_of
 from kane_dynamics_ros.text import named
 
 PUBLISHER_TIMEOUT = 2.0  # [s] after which a publisher of states that is silent does not count
@@ -95,7 +95,7 @@ class Condition:
                 f"far outside the limits: joint {'; joint '.join(outside)}; are the states in radians?",
                 throttle_duration_sec=30.0,
             )
-        settings, rate = controller.loop.settings, controller.rate
+        settings, rate = controller.loop.settings, controller.meter.rate
         self._readings = self._readings + 1 if rate else 0
         if self._judged is settings or self._readings < READINGS:
             return
@@ -124,10 +124,8 @@ class Condition:
                 if conflicts:
                     self._logger.warning(conflicts, throttle_duration_sec=REPEAT)
                 level, message = self._summary(controller, conflicts)
-        values = [KeyValue(key=key, value=value) for key, value in figures.items()]
-        status = DiagnosticStatus(
-            level=level, name=self._name, message=message, hardware_id=hardware, values=values
-        )
+        status = status_of(level, self._name, message, figures)
+        status.hardware_id = hardware
         array = DiagnosticArray(status=[status])
         array.header.stamp = self._node.get_clock().now().to_msg()
         self._publisher.publish(array)
@@ -183,13 +181,12 @@ def _name(info: Any) -> str:
 
 def _figures(controller: Controller) -> dict[str, str]:
     loop, reader, external = controller.loop, controller.reader, controller.external
-    reading = controller.meter.read(time.monotonic())
-    controller.rate = reading.rate
+    mean, largest = controller.meter.read(time.monotonic())
     figures = {
         "mode": loop.settings.law.mode,
-        "rate [Hz]": f"{reading.rate:.1f}",
-        "mean latency [us]": f"{reading.mean_latency * 1e6:.0f}",
-        "largest latency [us]": f"{reading.largest_latency * 1e6:.0f}",
+        "rate [Hz]": f"{controller.meter.rate:.1f}",
+        "mean latency [us]": f"{mean * 1e6:.0f}",
+        "largest latency [us]": f"{largest * 1e6:.0f}",
         "commands": str(controller.meter.total),
         "age of the state [ms]": f"{reader.age_ns * 1e-6:.3f}",
         "model": controller.model.name,

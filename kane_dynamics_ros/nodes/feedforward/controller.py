@@ -37,7 +37,6 @@ from kane_dynamics_ros.nodes.messages import (
     COMMANDS_QOS,
     OUTPUT_QOS,
     nanoseconds_of,
-    publisher_events,
     set_nanoseconds,
 )
 from kane_dynamics_ros.nodes.parameters import Values, wrong_parameter
@@ -102,10 +101,7 @@ class CommandOutput:
     """Efforts (n,) in model order on the controller's command topic."""
 
     def __init__(self, node: Node, joints: int) -> None:
-        events = publisher_events(node.get_logger(), COMMAND_TOPIC)
-        self.publisher = node.create_publisher(
-            Float64MultiArray, COMMAND_TOPIC, COMMANDS_QOS, event_callbacks=events
-        )
+        self.publisher = node.create_publisher(Float64MultiArray, COMMAND_TOPIC, COMMANDS_QOS)
         self._message = Float64MultiArray(data=array("d", bytes(8 * joints)))
         self._values = np.frombuffer(self._message.data)  # shares the message's memory
 
@@ -131,38 +127,31 @@ class StepOutput:
     def __init__(self, node: Node, joint_names: Sequence[str]) -> None:
         self._names = list(joint_names)
         self._feedforward = node.create_publisher(JointState, "~/feedforward", BURST_QOS)
-        self._terms: dict[str, Publisher[JointState]] = {
-            name: node.create_publisher(JointState, f"~/terms/{name}", OUTPUT_QOS) for name in TERM_NAMES
-        }
-        self.heard = False
-        self._feedforward_heard = False
-        self._terms_heard = False
-
-    @property
-    def publishers(self) -> "list[Publisher[JointState]]":
-        return [self._feedforward, *self._terms.values()]
+        self._terms = [
+            node.create_publisher(JointState, f"~/terms/{name}", OUTPUT_QOS) for name in TERM_NAMES
+        ]
+        self.publishers: list[Publisher[JointState]] = [self._feedforward, *self._terms]
+        self._feedforward_heard = self._terms_heard = False
 
     def look_for_subscribers(self, publish_terms: bool) -> None:
         """Ask the middleware for subscribers; too slow to ask for every state."""
         self._feedforward_heard = self._feedforward.get_subscription_count() > 0
-        self._terms_heard = publish_terms and any(
-            publisher.get_subscription_count() for publisher in self._terms.values()
-        )
-        self.heard = self._feedforward_heard or self._terms_heard
+        self._terms_heard = publish_terms and any(each.get_subscription_count() for each in self._terms)
 
     def publish(self, step: ControlStep, law: Law, now_ns: int) -> None:
         if self._feedforward_heard:
-            self._feedforward.publish(self._message(now_ns, step.tau, step.reference))
+            q_d, qd_d, _ = step.reference
+            message = self._message(now_ns, step.tau)
+            message.position, message.velocity = array("d", q_d.tobytes()), array("d", qd_d.tobytes())
+            self._feedforward.publish(message)
         if self._terms_heard:
             terms = efforts_by_term(law, step.reference, step.q, step.qd)
-            for name, tau in zip(TERM_NAMES, (*terms, step.tau - terms.total), strict=True):
-                self._terms[name].publish(self._message(now_ns, tau))
+            for publisher, tau in zip(self._terms, (*terms, step.tau - terms.total), strict=True):
+                publisher.publish(self._message(now_ns, tau))
 
-    def _message(self, now_ns: int, effort: Array, reference: Array | None = None) -> JointState:
+    def _message(self, now_ns: int, effort: Array) -> JointState:
         message = JointState(name=self._names, effort=array("d", effort.tobytes()))
         set_nanoseconds(message.header.stamp, now_ns)
-        if reference is not None:
-            message.position, message.velocity = (array("d", row.tobytes()) for row in reference[:2])
         return message
 
 
@@ -174,19 +163,12 @@ class Source(NamedTuple):
     number: int | None
 
 
-class MeterReading(NamedTuple):
-    """Rate [Hz], mean and largest time from a state's arrival in the node to its command [s]."""
-
-    rate: float
-    mean_latency: float
-    largest_latency: float
-
-
 class Meter:
-    """Counts one command after another."""
+    """Counts commands, and the time from a state's arrival in the node to its command."""
 
     def __init__(self, time: float) -> None:
         self.total = 0
+        self.rate = 0.0  # [Hz], as it was read last
         self._since = time
         self._count, self._sum, self._largest = 0, 0.0, 0.0
 
@@ -196,15 +178,13 @@ class Meter:
         if latency > self._largest:
             self._largest = latency
 
-    def read(self, time: float) -> MeterReading:
-        """The figures since the last reading, and start anew."""
-        count, elapsed = self._count, time - self._since
-        reading = MeterReading(
-            count / elapsed if elapsed > 0.0 else 0.0, self._sum / count if count else 0.0, self._largest
-        )
-        self.total += count
+    def read(self, time: float) -> tuple[float, float]:
+        """Mean and largest latency [s] since the last reading, and start anew."""
+        elapsed, mean, largest = time - self._since, self._sum / max(self._count, 1), self._largest
+        self.rate = self._count / elapsed if elapsed > 0.0 else 0.0
+        self.total += self._count
         self._since, self._count, self._sum, self._largest = time, 0, 0.0, 0.0
-        return reading
+        return mean, largest
 
 
 class Controller:
@@ -217,19 +197,15 @@ class Controller:
         self.model = model
         self.values = values
         self.loop = ControlLoop(build_settings(values, model))
-        self.reader = JointStateReader(
-            model.joint_names, [joint.kind == "continuous" for joint in model.joints]
-        )
+        self.reader = JointStateReader(model, values)
         self.sources: dict[bytes, Source] = {}
         self.lost: int | None = None  # states between two that came from one publisher; None: not known
-        self.rate = 0.0  # of commands [Hz], as it was measured last
         self.created = time.monotonic()
         self.meter = Meter(self.created)
         self._clock = clock
         self._commands = CommandOutput(node, len(model.joint_names))
         self._steps = StepOutput(node, model.joint_names)
         self.external = ObserverOutput(node, self.loop, values)
-        self._configure_reader(values)
 
     def prepare(self, values: Values) -> LoopSettings:
         """LoopSettings for other parameter values. Raises ``KaneDynamicsError``."""
@@ -242,9 +218,9 @@ class Controller:
         """Refuse gains that become larger than the measured rate can bear by far. Raises on them."""
         before = self.loop.settings.law
         stiffer = law.mode != before.mode or (law.kp > before.kp).any() or (law.kd > before.kd).any()
-        if not self.rate or not stiffer:
+        if not self.meter.rate or not stiffer:
             return
-        period = min(1.0 / self.rate, self.reader.period_ns / SECOND_NS)
+        period = min(1.0 / self.meter.rate, self.reader.period_ns / SECOND_NS)
         found = too_stiff(law, self.reader.q, period, UNBEARABLE, delay=1)
         if found is not None:
             name = "computed_torque.kp" if law.mode == "computed_torque" else "feedforward_pd.kp"
@@ -260,7 +236,7 @@ class Controller:
         """Use other parameter values from the next state on."""
         self.values, self.loop.settings = values, settings
         self.external.configure(values)
-        self._configure_reader(values)
+        self.reader.configure(values)
 
     def on_states(self, taken: Sequence[tuple[Any, Any]]) -> None:
         """Answer joint states that came together with one command, if the state is complete and fresh.
@@ -284,7 +260,7 @@ class Controller:
         if tau is not None:
             self._commands.publish(tau)
             self.meter.count(time.monotonic() - arrival)
-            if self._steps.heard and loop.last is not None:
+            if loop.last is not None:
                 self._steps.publish(loop.last, loop.settings.law, now_ns)
         if self.external.running:  # after the command, which must not wait for it
             effort = reader.effort if self.external.measured else tau
@@ -340,7 +316,9 @@ class Controller:
 
     def watch(self) -> None:
         """Between states: react to missing ones, and look for subscribers."""
-        self._publish(self.loop.watch(self._clock.steady()))
+        tau = self.loop.watch(self._clock.steady())
+        if tau is not None:
+            self._commands.publish(tau)
         self._steps.look_for_subscribers(self.values["terms.publish"])
         self.external.look_for_subscribers()
         self.reader.wants_effort = self.external.running and self.external.measured
@@ -390,6 +368,7 @@ class Controller:
         reaction: Reaction = "hold" if asked == "stop_and_hold" else asked
         last, end = self.loop.last_effort(reaction), time.monotonic() + RAMP_TIME
         ahead = self._clock.steady() - time.monotonic()  # simulated time may stand still meanwhile
+        self.reader.configure(self.values)
         if last is None:
             return
         while (now := time.monotonic()) < end:
@@ -399,19 +378,8 @@ class Controller:
             self._commands.publish(tau)
             time.sleep(0.1 * LAST_PERIOD)
         self._commands.leave(last)
-        self._configure_reader(self.values)
 
     def destroy(self, node: Node) -> None:
         for publisher in (self._commands.publisher, *self._steps.publishers):
             node.destroy_publisher(publisher)
         self.external.destroy()
-
-    def _publish(self, tau: Array | None) -> None:
-        if tau is not None:
-            self._commands.publish(tau)
-
-    def _configure_reader(self, values: Values) -> None:
-        self.reader.timeout = values["safety.state_timeout"]
-        self.reader.missing_velocity = values["velocity.missing"]
-        self.reader.cutoff = values["velocity.cutoff"]
-        self.reader.wants_effort = self.external.running and self.external.measured

@@ -1,7 +1,6 @@
 """The model that the node uses: loaded, checked against ``robot_description``, generated anew when asked."""
 
 import hashlib
-import os
 import subprocess
 import threading
 import traceback
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from platformdirs import user_cache_path
 
 from kane_dynamics_ros import __version__
 from kane_dynamics_ros.description import Chain, DescriptionError, check_origin, parse_robot
@@ -100,7 +100,8 @@ def checked_model(
     except ModelCheckError as error:
         if not generate or error.code != "stale":
             raise
-        model = load_model(_generated(model, description, _cache_folder(cache)), backend=backend)
+        folder = Path(cache).expanduser() if cache else user_cache_path("kane_dynamics_ros")
+        model = load_model(_generated(model, description, folder), backend=backend)
         check_model(model, description)
     return model
 
@@ -125,7 +126,14 @@ def check_model(model: DynamicsModel, description: str) -> None:
             "foreign",
         ) from error
     if not origin.matches:
-        differences = tuple(_differences(model, origin.chain))
+        ours, theirs = model.joint_names, origin.chain.coordinates
+        if ours == theirs:
+            elsewhere = "the placement or axis of a joint, the tip's frame, or a mimic differs"
+            differences = tuple(_differences(model, origin.chain)) or (elsewhere,)
+        else:
+            another = "it is a model of another robot: " if set(ours).isdisjoint(theirs) else ""
+            names = f"its joints are {', '.join(ours)}, the description's {', '.join(theirs)}"
+            differences = (another + names,)
         raise ModelCheckError(
             f"model {model.name!r} was not generated from this robot_description: {'; '.join(differences)}; "
             "generate it again (kane_dynamics generate), or set generate_when_stale to true",
@@ -135,18 +143,7 @@ def check_model(model: DynamicsModel, description: str) -> None:
 
 
 def _differences(model: DynamicsModel, chain: Chain) -> Iterator[str]:
-    """What differs, one phrase each; never empty."""
-    if chain.coordinates != model.joint_names:
-        ours, theirs = ", ".join(model.joint_names), ", ".join(chain.coordinates)
-        another = set(model.joint_names).isdisjoint(chain.coordinates)
-        prefix = "it is a model of another robot: " if another else ""
-        yield f"{prefix}its joints are {ours}, the description's {theirs}"
-        return
-    found = [*_joint_differences(model, chain), *_body_differences(model, chain)]
-    yield from found or ["the placement or axis of a joint, the tip's frame, or a mimic differs"]
-
-
-def _joint_differences(model: DynamicsModel, chain: Chain) -> Iterator[str]:
+    """What differs of joints with the same names, and of their bodies; one phrase each."""
     kinds = {joint.name: joint.kind for joint in chain.joints}
     described = {
         "kind": [kinds[name] for name in chain.coordinates],
@@ -159,14 +156,11 @@ def _joint_differences(model: DynamicsModel, chain: Chain) -> Iterator[str]:
             ours = getattr(info, what)
             if ours != theirs:
                 yield f"{what.replace('_', ' ')} of joint {info.name!r} is {ours}, the description's {theirs}"
-
-
-def _body_differences(model: DynamicsModel, chain: Chain) -> Iterator[str]:
-    ours = model.inertial_parameters.reshape(-1, len(PER_BODY))
-    for joint, row in zip(chain.joints, ours, strict=False):
-        theirs = np.array(about_origin(joint.inertia))
-        scale = max(np.abs(row).max(), np.abs(theirs).max())
-        for what, a, b in zip(PER_BODY, row, theirs, strict=True):
+    rows = model.inertial_parameters.reshape(-1, len(PER_BODY))
+    for joint, row in zip(chain.joints, rows, strict=False):
+        described_row = np.array(about_origin(joint.inertia))
+        scale = max(np.abs(row).max(), np.abs(described_row).max())
+        for what, a, b in zip(PER_BODY, row, described_row, strict=True):
             if abs(a - b) > ROUNDING * scale:
                 yield f"{what} of body {joint.body!r} is {a:g}, the description's {b:g}"
                 break
@@ -218,10 +212,3 @@ def _not_generated(why: str) -> ModelCheckError:
 def _inertial(model: DynamicsModel) -> str:
     """The option --inertial that the model was generated with."""
     return "fixed" if model.parameters.inertial is None else "runtime"
-
-
-def _cache_folder(asked: str) -> Path:
-    if asked:
-        return Path(asked).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "kane_dynamics_ros"

@@ -48,7 +48,9 @@ class ObserverOutput:
         self._values = values
         self.observer = MomentumObserver(build_observer(values, self._loop.settings))
         self.measured = values["observer.effort"] == "measured"
-        self._weights = _weights(self._loop.settings.effort_limits)
+        limits = self._loop.settings.effort_limits
+        known = limits[np.isfinite(limits)]  # a joint without a limit weighs as the one with the largest
+        self._weights = 1.0 / np.where(np.isfinite(limits), limits, known.max() if len(known) else 1.0)
         self.look_for_subscribers()
 
     @property
@@ -151,9 +153,3 @@ class ObserverOutput:
         for publisher in (self._torque, self._wrench, self._collision):
             self._node.destroy_publisher(publisher)
         self._node.destroy_service(self._service)
-
-
-def _weights(limits: Array) -> Array:
-    """1 over each joint's effort limit; of joints without one, of the largest there is."""
-    known = limits[np.isfinite(limits)]
-    return 1.0 / np.where(np.isfinite(limits), limits, known.max() if len(known) else 1.0)

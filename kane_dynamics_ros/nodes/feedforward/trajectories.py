@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.guard_condition import GuardCondition
 from rclpy.impl.rcutils_logger import RcutilsLogger
 from rclpy.node import Node
@@ -23,7 +23,12 @@ from kane_dynamics_ros.control.goals import Ticket, TrajectoryOutcome
 from kane_dynamics_ros.control.loop import Candidate
 from kane_dynamics_ros.control.validation import BLOCK, SECOND_NS, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.nodes.messages import OUTPUT_QOS, STATUS_QOS, TRAJECTORY_QOS, subscription_events
+from kane_dynamics_ros.nodes.messages import (
+    OUTPUT_QOS,
+    STATUS_QOS,
+    TRAJECTORY_QOS,
+    status_of,
+)
 from kane_dynamics_ros.nodes.process import OwnThread, new_wait_set
 from kane_dynamics_ros.nodes.serialized import bytes_from_request, request_from_bytes, take
 
@@ -56,7 +61,7 @@ class Preparation:
     def __init__(self, prepare: Prepare, logger: RcutilsLogger) -> None:
         self.ready: deque[Candidate | int] = deque()
         self._prepare, self._logger = prepare, logger
-        self._changed = threading.Condition()  # guards what follows
+        self._changed = threading.Condition()  # guards all that follows
         self._waiting: list[Waiting] = []
         self._current: int | None = None  # the number that is being prepared
         self._refused: str = ""  # why the current one is not followed
@@ -76,7 +81,9 @@ class Preparation:
                 self._refused = why
             elif self._waiting or self._current is not None or len(request.points) > BLOCK:
                 self._waiting.append(item)
-                while len(self._waiting) > 1 and self._points_waiting() > MOST_POINTS:
+                points = sum(len(each.request.points) for each in self._waiting)
+                while len(self._waiting) > 1 and points > MOST_POINTS:
+                    points -= len(self._waiting[0].request.points)
                     self._refuse_before(self._waiting[1].number, "too many trajectories wait")
                 self._changed.notify()
                 return item.number
@@ -123,9 +130,6 @@ class Preparation:
                     self.ready.append(candidate)
                 self._current = None
 
-    def _points_waiting(self) -> int:
-        return sum(len(item.request.points) for item in self._waiting)
-
     def _refuse_before(self, number: int, why: str) -> None:
         older = [item for item in self._waiting if item.number < number]
         self._waiting = self._waiting[len(older) :]
@@ -160,7 +164,6 @@ class TrajectoryIntake(Preparation):
             TRAJECTORY_QOS,
             callback_group=OwnThread(),
             raw=True,
-            event_callbacks=subscription_events(node.get_logger(), "joint_trajectory"),
         )
         self._wake = GuardCondition(None, None, context=node.context)
         self._wait_set = new_wait_set(node.context, [1, 1, 0, 0, 0])
@@ -209,7 +212,7 @@ class TrajectoryStatus:
     """
 
     def __init__(self, node: Node) -> None:
-        self._name = node.get_fully_qualified_name().lstrip("/")
+        self._name = f"{node.get_fully_qualified_name().lstrip('/')}: trajectory"
         self._logger = node.get_logger()
         self._publisher = node.create_publisher(DiagnosticStatus, "~/trajectory_status", STATUS_QOS)
         self._refusals: deque[float] = deque([-math.inf] * MOST_REFUSALS, MOST_REFUSALS)  # [s] of log lines
@@ -233,10 +236,9 @@ class TrajectoryStatus:
             "stamp": f"{seconds}.{nanoseconds:09d}",
             "frame_id": ticket.label,
         }
-        values = [KeyValue(key=key, value=value) for key, value in figures.items()]
         bad = DiagnosticStatus.WARN if outcome.by_sender else DiagnosticStatus.ERROR
-        level, name = DiagnosticStatus.OK if good else bad, f"{self._name}: trajectory"
-        self._publisher.publish(DiagnosticStatus(level=level, name=name, message=message, values=values))
+        level = DiagnosticStatus.OK if good else bad
+        self._publisher.publish(status_of(level, self._name, message, figures))
 
 
 Annotate = Callable[[TrajectoryRequest, Callable[[], bool]], TrajectoryRequest | None]
@@ -256,14 +258,7 @@ class BackgroundAnnotation:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="annotate")
         self._waiting = threading.BoundedSemaphore(MOST_ANNOTATIONS)
         self._ended = False
-        node.create_subscription(
-            JointTrajectory,
-            "~/annotate",
-            self._begin,
-            TRAJECTORY_QOS,
-            raw=True,
-            event_callbacks=subscription_events(node.get_logger(), "~/annotate"),
-        )
+        node.create_subscription(JointTrajectory, "~/annotate", self._begin, TRAJECTORY_QOS, raw=True)
 
     def finish(self) -> None:
         """Drop what waits, and give up what is being annotated."""

@@ -22,12 +22,7 @@ from kane_dynamics_ros.simulation.faults import Fault, parse_fault
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHardware
 from kane_dynamics_ros.simulation.mujoco_engine import MujocoEngine
-from kane_dynamics_ros.simulation.plant import (
-    Plant,
-    PlantOptions,
-    drawn_factors,
-    with_factors,
-)
+from kane_dynamics_ros.simulation.plant import Plant, PlantOptions, drawn_factors, with_factors
 from kane_dynamics_ros.simulation.sensors import Reporter, ReportOptions, SensorOptions
 
 TABLE = declarations(Path(__file__).with_name("parameters.yaml"))
@@ -75,9 +70,29 @@ def faults(values: Values, name: str) -> tuple[Fault, ...]:
 
 def build_engine(arm: DynamicsModel, values: Values) -> Engine:
     """The engine at its initial position. Raises ``KaneDynamicsError``."""
-    engine = _engine(arm, values)
+    n = len(arm.joints)
+    friction = Friction.none(n)
+    if values["plant.friction"]:
+        shape = values["plant.stribeck_velocity"], values["plant.static_ratio"]
+        friction = Friction.from_urdf(arm.joints, *shape)
+    options = PlantOptions(
+        time_step=1.0 / values["update_rate"],
+        friction=friction,
+        hard_stops=values["plant.hard_stops"],
+        restitution=values["plant.restitution"],
+        locked=tuple(values["plant.locked"]),
+    )
+    factors = drawn_factors(arm, values["mismatch.spread"], values["mismatch.seed"])  # of each body
+    factors |= _named_numbers("mismatch.factors", values["mismatch.factors"], arm.bodies)
+    engine: Engine
+    if values["elastic"]:
+        engine = _elastic_engine(arm, values, options, factors)
+    elif values["engine"] == "own":
+        engine = Plant(with_factors(arm, factors), options)
+    else:
+        engine = MujocoEngine(_urdf(values), arm, options, factors)
     start = _by_joint(arm, "plant.initial_positions", values, initial_positions(arm.joints))
-    engine.reset(start, np.zeros(len(start)))
+    engine.reset(start, np.zeros(n))
     return engine
 
 
@@ -97,16 +112,6 @@ def payload(values: Values) -> Payload:
         if len(found) != length:
             raise wrong_parameter(name, found, f"{length} numbers")
     return Payload(values["payload.mass"], tuple(com), tuple(inertia))
-
-
-def _engine(arm: DynamicsModel, values: Values) -> Engine:
-    options = _plant_options(arm, values)
-    factors = _factors(arm, values)
-    if values["elastic"]:
-        return _elastic_engine(arm, values, options, factors)
-    if values["engine"] == "own":
-        return Plant(with_factors(arm, factors), options)
-    return MujocoEngine(_urdf(values), arm, options, factors)
 
 
 def _elastic_engine(
@@ -131,28 +136,6 @@ def _urdf(values: Values) -> str:
             "urdf", "", "the URDF that the model was generated from, for engine mujoco and elastic links"
         )
     return urdf_text(name)
-
-
-def _plant_options(model: DynamicsModel, values: Values) -> PlantOptions:
-    n = len(model.joints)
-    friction = Friction.none(n)
-    if values["plant.friction"]:
-        friction = Friction.from_urdf(
-            model.joints, values["plant.stribeck_velocity"], values["plant.static_ratio"]
-        )
-    return PlantOptions(
-        time_step=1.0 / values["update_rate"],
-        friction=friction,
-        hard_stops=values["plant.hard_stops"],
-        restitution=values["plant.restitution"],
-        locked=tuple(values["plant.locked"]),
-    )
-
-
-def _factors(model: DynamicsModel, values: Values) -> dict[str, float]:
-    """The mismatch of each body."""
-    drawn = drawn_factors(model, values["mismatch.spread"], values["mismatch.seed"])
-    return drawn | _named_numbers("mismatch.factors", values["mismatch.factors"], model.bodies)
 
 
 def _by_joint(model: DynamicsModel, name: str, values: Values, default: ArrayLike) -> Array:
