@@ -11,7 +11,6 @@ from pathlib import Path
 
 from launch.actions import ExecuteProcess, OpaqueFunction, RegisterEventHandler
 from launch.event_handlers import OnProcessIO
-from launch_ros.actions import Node
 
 from kane_dynamics_ros.errors import missing_package
 from kane_dynamics_ros.nodes import launch as checks
@@ -40,12 +39,7 @@ def generate_launch_description() -> LaunchDescription:
         check_bag(values)
         checks.check_installed((checks.PACKAGE, "feedforward_node"))
         own = {"model": values["model"], "mode": values["mode"], "use_sim_time": True}
-        node = Node(
-            package=checks.PACKAGE,
-            executable="feedforward_node",
-            output="screen",
-            parameters=[checks.typed(own)],
-        )
+        node = checks.our_node("feedforward_node", parameters=[checks.typed(own)])
         command = module_command(
             checks.PACKAGE, "replay", values["bag"], "--model", values["model"], "--live"
         )

@@ -350,12 +350,11 @@ class FeedforwardNode(LifecycleNode):
 
     def _on_clock_jump(self, seconds: float) -> None:
         controller = self._controller
-        if controller is not None and -seconds * SECOND_NS < controller.reader.period_ns:
+        if controller is None or -seconds * SECOND_NS < controller.reader.period_ns:
             return  # less than a state's period: a clock that jitters
         self.get_logger().warning(f"time jumped back by {-seconds:.3f} s: the trajectory is dropped")
-        if controller is not None:
-            controller.forget("time jumped back")
-            self._publish_outcomes()
+        controller.forget("time jumped back")
+        self._publish_outcomes()
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ controller that runs on beside a failed launch could move a robot.
 """
 
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from kane_dynamics_ros.nodes.feedforward import parameters as feedforward
 from kane_dynamics_ros.nodes.hardware import parameters as hardware
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC
 from kane_dynamics_ros.nodes.parameters import Declaration, checked_value, file_parameters
+from kane_dynamics_ros.nodes.process import LAUNCHED_BY
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.load import find_module
 from kane_dynamics_ros.share import share_directory
@@ -275,13 +277,17 @@ def typed(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def our_node(executable: str, **more: Any) -> Any:
+    """A node of this package's, which ends with this launch, however that ends."""
+    environment = {LAUNCHED_BY: str(os.getpid())}
+    return Node(package=PACKAGE, executable=executable, output="screen", additional_env=environment, **more)
+
+
 def feedforward_node(robot: Robot, values: Values) -> list[Any]:
     """The node with its handlers, and a word where every gain follows from the joints' inertias."""
-    node = Node(
-        package=PACKAGE,
-        executable="feedforward_node",
+    node = our_node(
+        "feedforward_node",
         namespace=robot.namespace,
-        output="screen",
         parameters=robot.parameters,
         remappings=[(COMMAND_TOPIC, f"{ros_name(values, 'controller')}/commands")],
     )
@@ -304,11 +310,9 @@ def simulated_arm(robot: Robot, values: Values, own: Mapping[str, Any], remappin
         raise wrong({"elastic": given["elastic"]}, "elastic", "a YAML file, urdf or nothing")
     if given["engine"] == "own" and not given["elastic"]:  # the others need what is slow to load
         hardware.build_hardware(robot.model, given)
-    node = Node(
-        package=PACKAGE,
-        executable="simulated_hardware_node",
+    node = our_node(
+        "simulated_hardware_node",
         namespace=robot.namespace,
-        output="screen",
         parameters=[*([] if params is None else [str(params)]), typed(own)],
         remappings=remappings,
     )

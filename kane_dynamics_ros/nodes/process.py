@@ -12,6 +12,7 @@ times, this one 0.88 times (medians; allowed is 1.15).
 """
 
 import logging
+import os
 import signal
 import sys
 import tempfile
@@ -28,6 +29,8 @@ from typing import Any
 import rclpy
 import rclpy.logging
 from rclpy.callback_groups import CallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
 from rclpy.context import Context
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import (
@@ -48,6 +51,8 @@ from kane_dynamics_ros.nodes.parameters import uniform_arguments
 from kane_dynamics_ros.runtime.compilation import BuildInterruptedError
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+LAUNCHED_BY = "KANE_DYNAMICS_ROS_LAUNCHED_BY"  # environment: the id of the process with which a node ends
+LAUNCH_PERIOD = 0.5  # [s] between looks for it
 STOP_PERIOD = 0.1  # [s] between looks whether to stop, while nothing else happens
 OTHERS_PERIOD = 0.01  # [s] between looks at trajectories, services and parameters
 MOST_AT_ONCE = 100  # messages that are taken before they are answered
@@ -117,6 +122,7 @@ def run_node(build: Callable[[], Node], executor_of: Callable[[Any], Executor] |
         try:
             executor = (executor_of or GuardedExecutor)(node)
             executor.add_node(node)
+            end_with_launch(node, stop)
             while node.context.ok() and not stop.made:
                 executor.spin_once(timeout_sec=STOP_PERIOD)
         finally:
@@ -132,6 +138,27 @@ def run_node(build: Callable[[], Node], executor_of: Callable[[Any], Executor] |
         ignore_signals()
         rclpy.try_shutdown()
     return 0
+
+
+def end_with_launch(node: Node, stop: StopRequest) -> None:
+    """Make ``stop`` when the launch that started this process is gone; nothing where no launch did.
+
+    ``ros2 launch`` ends its nodes on Ctrl-C; on SIGTERM or SIGKILL it ends alone, and they would go on.
+    """
+    launch = os.environ.get(LAUNCHED_BY, "")
+
+    def check() -> None:
+        try:
+            os.kill(int(launch), 0)  # sends nothing
+        except ProcessLookupError:
+            if not stop.made:
+                node.get_logger().error("the launch that started this node is gone: ending too")
+            stop.made = True
+        except PermissionError:  # it is there, and another user's
+            pass
+
+    if launch.isdecimal():
+        node.create_timer(LAUNCH_PERIOD, check, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
 
 def log_to_ros() -> None:

@@ -1,7 +1,10 @@
 """An action of FollowJointTrajectory's shape, made with the generators of the ROS wheels: no wheel has one.
 
 ``build`` writes the Python package ``motion_test`` from ``motion_test_idl``, and compiles its type support
-into one extension; it takes some seconds of a C and a C++ compiler.
+into one library; it takes some seconds of a C and a C++ compiler. There are two implementations: the one by
+which messages are serialized, and the one by which Jazzy's middleware describes a type to other participants.
+Where there are several, ROS opens a library of each one's name: these are empty, depend on the one library,
+and are loaded with the package.
 """
 
 import subprocess
@@ -24,12 +27,20 @@ USED = (
     "unique_identifier_msgs",
     "service_msgs",
 )
-KINDS = ("rosidl_generator_c", "rosidl_generator_py", "rosidl_typesupport_c", "rosidl_typesupport_fastrtps_c")
+IMPLEMENTATIONS = ("rosidl_typesupport_fastrtps_c", "rosidl_typesupport_introspection_c")
+INTROSPECTION = f"introspection/{PACKAGE}"
+KINDS = ("rosidl_generator_c", "rosidl_generator_py", "rosidl_typesupport_c", *IMPLEMENTATIONS)
 LIBRARIES = (
     *(f"{package}__{kind}" for package in USED for kind in KINDS),
-    *("rosidl_runtime_c", "rosidl_typesupport_c", "rosidl_typesupport_fastrtps_c"),
+    *("rosidl_runtime_c", "rosidl_typesupport_c", *IMPLEMENTATIONS),
     *("rosidl_typesupport_fastrtps_cpp", "rmw", "rcutils", "fastcdr"),
 )
+LOAD = """from ctypes import CDLL, RTLD_GLOBAL
+from pathlib import Path
+
+for library in sorted(Path(__file__).parent.glob("lib*.so")):
+    CDLL(str(library), RTLD_GLOBAL)
+"""
 
 
 def build(folder):
@@ -46,36 +57,53 @@ def _generate(output):
     from rosidl_generator_py.cli import GeneratePython
     from rosidl_typesupport_c.cli import GenerateCTypesupport
     from rosidl_typesupport_fastrtps_c.cli import GenerateFastRTPSCTypesupport
+    from rosidl_typesupport_introspection_c.cli import GenerateIntrospectionCTypesupport
 
     files = [f"{INTERFACES}:{name}" for name in FILES]
-    for generator in (
-        GenerateC("c"),
-        GenerateFastRTPSCTypesupport("fastrtps_c"),
-        GenerateCTypesupport("c", typesupport_implementations=["rosidl_typesupport_fastrtps_c"]),
-        GeneratePython("py", typesupport_implementations=["rosidl_typesupport_c"]),
+    for generator, where in (
+        (GenerateC("c"), output),
+        (GenerateFastRTPSCTypesupport("fastrtps_c"), output),
+        (
+            GenerateIntrospectionCTypesupport("introspection_c"),
+            output / INTROSPECTION,
+        ),  # names as GenerateC's
+        (GenerateCTypesupport("c", typesupport_implementations=list(IMPLEMENTATIONS)), output),
+        (GeneratePython("py", typesupport_implementations=["rosidl_typesupport_c"]), output),
     ):
-        generator.generate(PACKAGE, files, [str(Path(sys.prefix) / "share")], output)
-    (output / "__init__.py").touch()
+        generator.generate(PACKAGE, files, [str(Path(sys.prefix) / "share")], where)
+    (output / "__init__.py").write_text(LOAD)
 
 
 def _compile(folder):
     """Its type support, as one extension; the folder."""
     output, prefix = folder / PACKAGE, Path(sys.prefix)
     include = prefix / "include"
-    folders = [folder, include, *(each for each in include.iterdir() if each.is_dir())]
+    folders = [
+        folder,
+        (output / INTROSPECTION).parent,
+        include,
+        *(each for each in include.iterdir() if each.is_dir()),
+    ]
     folders += [np.get_include(), sysconfig.get_paths()["include"]]
     flags = ["-O0", "-fPIC", "-w", *(f"-I{each}" for each in folders)]
 
     def compiled(source):
-        target = output / f"{source.stem}{source.suffix[1:]}_{source.parent.name}.o"
+        target = output / f"{'_'.join(source.relative_to(output).parts)}.o"
         compiler = "gcc" if source.suffix == ".c" else "g++"
         subprocess.run([compiler, *flags, "-c", str(source), "-o", str(target)], check=True)
         return str(target)
 
     with ThreadPoolExecutor(2) as workers:
         objects = list(workers.map(compiled, sorted([*output.rglob("*.c"), *output.rglob("*.cpp")])))
-    extension = output / f"{PACKAGE}_s__rosidl_typesupport_c.so"
-    libraries = [f"-l{name}" for name in LIBRARIES]
-    folders = [f"-L{prefix / 'lib'}", f"-Wl,-rpath,{prefix / 'lib'}"]
-    subprocess.run(["g++", "-shared", *objects, "-o", str(extension), *folders, *libraries], check=True)
+    folders = [f"-L{each}" for each in (output, prefix / "lib")]
+    folders += [f"-Wl,-rpath,{each}" for each in (output, prefix / "lib")]
+
+    def linked(name, *words):
+        words = "-shared", *words, "-o", str(output / name), f"-Wl,-soname,{name}", *folders
+        subprocess.run(["g++", "-Wl,--no-as-needed", *words], check=True)
+
+    linked(f"lib{PACKAGE}.so", *objects, *(f"-l{name}" for name in LIBRARIES))
+    for name in IMPLEMENTATIONS:
+        linked(f"lib{PACKAGE}__{name}.so", f"-l{PACKAGE}")
+    linked(f"{PACKAGE}_s__rosidl_typesupport_c.so", f"-l{PACKAGE}")
     return folder

@@ -123,7 +123,8 @@ def test_the_result_comes_at_the_end_as_a_bare_servers_does(running):
             result = client.result(handle)
             took[client].append(time.monotonic() - begin)
             assert result.status == GoalStatus.STATUS_SUCCEEDED
-    assert statistics.median(took[ours]) < 1.25 * statistics.median(took[bare])  # 0.1 s of 0.4 s
+    print("TOOK", {("ours" if k is ours else "bare"): sorted(v) for k, v in took.items()})
+    assert statistics.median(took[ours]) < 1.125 * statistics.median(took[bare])  # 0.05 s of 0.4 s
     moved = [each for each in ours.feedback if each.desired.time_from_start.nanosec > 0]
     assert moved
     assert all(each.header.stamp.sec > 0 for each in moved)

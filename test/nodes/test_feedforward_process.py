@@ -274,3 +274,30 @@ def test_it_ends_with_code_0_before_any_state_came(tmp_path):
         assert "Traceback" not in node.log
     finally:
         node.kill()
+
+
+def wave(points):
+    """Positions alone, slow enough for every limit: an annotation of them takes long."""
+    times = 0.01 * np.arange(1, points + 1)
+    swing = 0.1 * (1.0 - np.cos(0.5 * times))
+    return trajectory(
+        *((t, Q + np.array([s, 0.0, 0.0, 0.0, 0.0])) for t, s in zip(times, swing, strict=True))
+    )
+
+
+def test_a_signal_during_a_long_annotation_ends_the_node_at_once(start):
+    """Field report: 20,000 points kept a node that was asked to end for more than 90 s."""
+    took = {}
+    for points in (2, 20_000):
+        node, lab = start("-p", "annotate.max_points:=1000000", *STILL)
+        annotated = lab.listen(JointTrajectory, "feedforward_node/annotated")
+        publisher = lab.node.create_publisher(JointTrajectory, "feedforward_node/annotate", RELIABLE)
+        lab.wait_until_commanding()
+        lab.wait_for(publisher.get_subscription_count)
+        publisher.publish(wave(points))
+        lab.hold(1.0)  # an annotation of 2 points is over by then
+        assert bool(annotated) == (points == 2)
+        begin = time.monotonic()
+        assert node.end() == 0
+        took[points] = time.monotonic() - begin
+    assert took[20_000] < 2.0 * took[2]  # what it takes to leave the arm safe, and to end

@@ -11,6 +11,8 @@ from own_domain import own_environment
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
+from kane_dynamics_ros.nodes.process import LAUNCH_PERIOD, LAUNCHED_BY
+
 PATIENCE = 60.0  # [s] on a busy machine
 
 NODE = """
@@ -98,3 +100,30 @@ def test_what_other_rooms_log_is_in_the_ros_log(process):
     wait_for(log, "[kane_dynamics_ros.runtime]: compiling")
     started.send_signal(signal.SIGINT)
     assert started.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_node_that_a_launch_started_ends_with_it(tmp_path, number):
+    """``ros2 launch`` has no handler for SIGTERM: it ends at once, and its nodes would go on."""
+    launch = subprocess.Popen(["sleep", "600"])
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        node = subprocess.Popen(
+            [sys.executable, "-m", "kane_dynamics_ros.nodes.simulated_hardware_node"],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=own_environment() | {LAUNCHED_BY: str(launch.pid)},
+        )
+    try:
+        wait_for(log, "simulating")
+        time.sleep(3.0 * LAUNCH_PERIOD)
+        assert node.poll() is None  # as long as it is there
+        launch.send_signal(number)
+        launch.wait()
+        assert node.wait(PATIENCE) == 0
+        assert "Traceback" not in log.read_text()
+    finally:
+        for process in (launch, node):
+            process.kill()
+            process.wait()
