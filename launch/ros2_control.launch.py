@@ -48,7 +48,8 @@ def generate_launch_description() -> LaunchDescription:
         checks.argument(
             "controllers", "", f"controllers that are started; empty: {TRAJECTORY[0]}, or {FEEDFORWARD[0]}"
         ),
-        *checks.hardware_arguments(""),
+        checks.argument("hardware_params_file", "", "more parameters of the simulated hardware, under /**:"),
+        checks.elastic_argument(),
         checks.argument(
             "rate", "", "seconds of /clock in a second of the wall; empty: no /clock, the wall's time"
         ),

@@ -19,7 +19,12 @@ def generate_launch_description() -> LaunchDescription:
         *checks.robot_arguments(),
         *checks.place_arguments(),
         *checks.view_arguments(),
-        *checks.hardware_arguments(str(checks.SHARE / "config" / "simulated_hardware.yaml")),
+        checks.argument(
+            "hardware_params_file",
+            str(checks.SHARE / "config" / "simulated_hardware.yaml"),
+            "parameters of the simulated hardware, under /**:",
+        ),
+        checks.elastic_argument(),
     ]
 
     def start(context):

@@ -103,17 +103,12 @@ def view_arguments() -> list[Any]:
     ]
 
 
-def hardware_arguments(params_file: str) -> list[Any]:
-    """The simulated arm, for ``simulated_arm``; ``params_file`` is the default of its parameters' file."""
-    return [
-        argument("hardware_params_file", params_file, "parameters of the simulated hardware, under /**:"),
-        argument(
-            "elastic",
-            "",
-            "links that bend: a YAML file, or urdf for the URDF's <elastic>; empty: as hardware_params_file "
-            "says",
-        ),
-    ]
+def elastic_argument() -> Any:
+    """Links of the simulated arm that bend, for ``simulated_arm``."""
+    text = (
+        "links that bend: a YAML file, or urdf for the URDF's <elastic>; empty: as the parameters' file says"
+    )
+    return argument("elastic", "", text)
 
 
 def argument(name: str, default: str | None, description: str) -> Any:

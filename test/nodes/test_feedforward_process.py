@@ -285,19 +285,24 @@ def wave(points):
     )
 
 
+def ended_after_annotating(start, points):
+    """How long a node takes to end [s] while it annotates; 2 points are done by then."""
+    node, lab = start("-p", "annotate.max_points:=1000000", *STILL)
+    annotated = lab.listen(JointTrajectory, "feedforward_node/annotated")
+    publisher = lab.node.create_publisher(JointTrajectory, "feedforward_node/annotate", RELIABLE)
+    lab.wait_until_commanding()
+    lab.wait_for(publisher.get_subscription_count)
+    publisher.publish(wave(points))
+    lab.wait_for(lambda: points > 2 or annotated, lab.send)
+    lab.hold(1.0)
+    assert len(annotated) == (points == 2)
+    assert "not annotated" not in node.log
+    begin = time.monotonic()
+    assert node.end() == 0
+    return time.monotonic() - begin
+
+
 def test_a_signal_during_a_long_annotation_ends_the_node_at_once(start):
-    """Field report: 20,000 points kept a node that was asked to end for more than 90 s."""
-    took = {}
-    for points in (2, 20_000):
-        node, lab = start("-p", "annotate.max_points:=1000000", *STILL)
-        annotated = lab.listen(JointTrajectory, "feedforward_node/annotated")
-        publisher = lab.node.create_publisher(JointTrajectory, "feedforward_node/annotate", RELIABLE)
-        lab.wait_until_commanding()
-        lab.wait_for(publisher.get_subscription_count)
-        publisher.publish(wave(points))
-        lab.hold(1.0)  # an annotation of 2 points is over by then
-        assert bool(annotated) == (points == 2)
-        begin = time.monotonic()
-        assert node.end() == 0
-        took[points] = time.monotonic() - begin
-    assert took[20_000] < 2.0 * took[2]  # what it takes to leave the arm safe, and to end
+    """Twenty thousand points once kept a node that was asked to end for more than 90 s."""
+    took = {points: ended_after_annotating(start, points) for points in (2, 20_000)}
+    assert took[20_000] < 3.0 * took[2]  # what it takes to leave the arm safe, and to end
