@@ -6,9 +6,9 @@ itself jumps, because acceleration or velocity do at a point, a second point ``J
 the effort after the jump. The last effort is the one that holds the arm at rest.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ FIRST_INTERVALS = 8  # of each segment, so that no bulge is overlooked
 SHORTEST_NS = 2 * JUMP_NS  # intervals are not split further
 OF_PEAK, OF_LIMIT = 1e-2, 1e-3  # see Accuracy
 FLOOR = 0.1  # of the error that the limit allows, or the most loaded joint: joints at rest need no less
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -98,16 +100,23 @@ def annotate(
         end = pieces[-1]
         motion.check(Spline(np.array([end.end_ns, end.end_ns + JUMP_NS]), end.coefficients[np.newaxis]))
     desired = replace(law, mode="feedforward")
-    errors = _allowed(pieces, desired, limits, accuracy.error)
+    errors = _allowed(_unless(abandoned, pieces), desired, limits, accuracy.error)
     rows: list[Row] = []
-    for piece in pieces:
-        if abandoned():
-            raise TrajectoryError("the node ends", "abandoned")
+    for piece in _unless(abandoned, pieces):
         _extend(rows, piece, desired, errors, accuracy)
-    _check_efforts(rows, limits, law)
+    _check_efforts(_unless(abandoned, rows), limits, law)
     order = [law.rigid.joint_names.index(name) for name in request.names]
     given = {point.time_ns: point for point in request.points}
-    return replace(request, points=tuple(_point(row, given.get(row.time_ns), order) for row in rows))
+    points = (_point(row, given.get(row.time_ns), order) for row in _unless(abandoned, rows))
+    return replace(request, points=tuple(points))
+
+
+def _unless(abandoned: Callable[[], bool], items: Iterable[Item]) -> Iterator[Item]:
+    """The items, as long as the work is not abandoned. Raises ``TrajectoryError``."""
+    for item in items:
+        if abandoned():
+            raise TrajectoryError("the node ends", "abandoned")
+        yield item
 
 
 def _too_many(accuracy: Accuracy) -> TrajectoryError:
@@ -129,7 +138,7 @@ def _pieces(prepared: Prepared) -> list[SplinePiece]:
     return [SplinePiece(*end, c, int(k)) for end, c, k in zip(ends, prepared.segments, both, strict=True)]
 
 
-def _allowed(pieces: Sequence[SplinePiece], law: Law, limits: Array, error: float | None) -> Array:
+def _allowed(pieces: Iterable[SplinePiece], law: Law, limits: Array, error: float | None) -> Array:
     """The largest error of each joint (n,)."""
     if error is not None:
         return np.full(len(limits), error)
@@ -204,7 +213,7 @@ def _efforts(law: Law, states: Array) -> Array:
     return efforts_by_term(law, reference, reference[0], reference[1]).total
 
 
-def _check_efforts(rows: Sequence[Row], limits: Array, law: Law) -> None:
+def _check_efforts(rows: Iterable[Row], limits: Array, law: Law) -> None:
     for row in rows:
         for name, effort, limit in zip(law.rigid.joint_names, row.tau, limits, strict=True):
             if abs(effort) > limit:

@@ -92,6 +92,7 @@ class FeedforwardNode(LifecycleNode):
         """Leave the arm safe, then end the node; rclpy calls it for nodes half made, and more than once."""
         if self._running:
             self._running = False
+            self._annotation.ended = True  # at once: its thread must not slow down the arm's stop
             if self._active and self.context.ok():
                 self.trigger_deactivate()
             self._intake.finish()

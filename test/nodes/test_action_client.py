@@ -1,7 +1,6 @@
 """FollowJointTrajectory with rclpy's own client, the node and the simulated arm as processes, over DDS."""
 
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -123,8 +122,8 @@ def test_the_result_comes_at_the_end_as_a_bare_servers_does(running):
             result = client.result(handle)
             took[client].append(time.monotonic() - begin)
             assert result.status == GoalStatus.STATUS_SUCCEEDED
-    print("TOOK", {("ours" if k is ours else "bare"): sorted(v) for k, v in took.items()})
-    assert statistics.median(took[ours]) < 1.125 * statistics.median(took[bare])  # 0.05 s of 0.4 s
+    # the best of each, for a busy machine adds to single ones: 50 ms of 0.4 s
+    assert min(took[ours]) < (1.0 + 0.05 / DURATION) * min(took[bare])
     moved = [each for each in ours.feedback if each.desired.time_from_start.nanosec > 0]
     assert moved
     assert all(each.header.stamp.sec > 0 for each in moved)

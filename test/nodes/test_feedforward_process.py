@@ -287,7 +287,7 @@ def wave(points):
 
 def ended_after_annotating(start, points):
     """How long a node takes to end [s] while it annotates; 2 points are done by then."""
-    node, lab = start("-p", "annotate.max_points:=1000000", *STILL)
+    node, lab = start("-p", "annotate.max_points:=1000000", *STILL, namespace=f"/annotating_{points}")
     annotated = lab.listen(JointTrajectory, "feedforward_node/annotated")
     publisher = lab.node.create_publisher(JointTrajectory, "feedforward_node/annotate", RELIABLE)
     lab.wait_until_commanding()

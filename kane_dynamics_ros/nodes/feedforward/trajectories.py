@@ -257,12 +257,12 @@ class BackgroundAnnotation:
         self._publisher = node.create_publisher(JointTrajectory, "~/annotated", OUTPUT_QOS)
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="annotate")
         self._waiting = threading.BoundedSemaphore(MOST_ANNOTATIONS)
-        self._ended = False
+        self.ended = False  # give up what is being annotated
         node.create_subscription(JointTrajectory, "~/annotate", self._begin, TRAJECTORY_QOS, raw=True)
 
     def finish(self) -> None:
         """Drop what waits, and give up what is being annotated."""
-        self._ended = True
+        self.ended = True
         self._worker.shutdown(cancel_futures=True)
 
     def _begin(self, data: bytes) -> None:
@@ -276,7 +276,7 @@ class BackgroundAnnotation:
 
     def _answer(self, data: bytes) -> None:
         try:
-            annotated = self._annotate(request_from_bytes(data), lambda: self._ended)
+            annotated = self._annotate(request_from_bytes(data), lambda: self.ended)
             if annotated is None:
                 self._logger.warning("trajectory not annotated: the node is not configured")
             else:
