@@ -216,17 +216,22 @@ def parameters_yaml(name: str) -> str:
 def _parameter(key: str, declared: Mapping[str, Any]) -> dict[str, Any]:
     """One declaration of the node in the words of generate_parameter_library.
 
-    A controller ends between two cycles: its last command cannot be the end of a deceleration.
+    A controller ends between two cycles: its last command cannot be the end of a deceleration. References
+    come to it one by one: it has no trajectory to retime.
     """
     choices, default = declared.get("choices", []), declared["default"]
     if key == "safety.on_deactivate":
         choices = [choice for choice in choices if choice != default]
         default = "hold"
+    description = declared["description"]
+    if key == "trajectory.limits":
+        choices = [choice for choice in choices if choice != "retime"]
+        description = "A reference outside the URDF's limits: reject it, clamp its position, or ignore it"
     unit = f" [{declared['unit']}]" if "unit" in declared else ""
     parameter = {
         "type": TYPES[declared["kind"]],
         "default_value": default,
-        "description": f"{declared['description']}{unit}",
+        "description": f"{description}{unit}",
     }
     if key == "safety.on_deactivate":
         parameter["description"] = "Last command when deactivated"

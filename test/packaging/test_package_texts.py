@@ -186,14 +186,19 @@ def leaves(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def test_shared_parameters_are_the_nodes(package: Path) -> None:
-    """Name, default, description, bounds and choices; on_deactivate alone has one choice less."""
+    """Name, default, description, bounds and choices; two have one choice less."""
     ours = leaves(
         yaml.safe_load((package / "src" / "parameters.yaml").read_text())["arm_dynamics_parameters"]
     )
     nodes = yaml.safe_load(NODE_TABLE.read_text(encoding="utf-8"))
     shared = ours.keys() & nodes.keys()
     assert len(shared) > 40
-    for name in shared - {"safety.on_deactivate"}:
+    fewer = {"safety.on_deactivate": "stop_and_hold", "trajectory.limits": "retime"}
+    for name, left_out in fewer.items():
+        assert ours[name]["validation"]["one_of<>"][0] == [
+            each for each in nodes[name]["choices"] if each != left_out
+        ]
+    for name in shared - fewer.keys():
         declared, validation = nodes[name], ours[name].get("validation", {})
         assert ours[name]["default_value"] == declared["default"], name
         assert ours[name]["description"].startswith(declared["description"]), name
