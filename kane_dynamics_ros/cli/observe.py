@@ -61,7 +61,10 @@ def run(arguments: argparse.Namespace) -> int:
         lines = []
         with Progress() as progress:
             progress.doing("reading the bag")
-            recording = read_recording(bag, model.joint_names, arguments.topic, renamings=renamings)
+            turning = [joint.name for joint in model.joints if joint.kind != "prismatic"]
+            recording = read_recording(
+                bag, model.joint_names, arguments.topic, renamings=renamings, revolving=turning
+            )
             states = recording.states
             check_units(bag, recording.topic, states.position, model.joints)
             progress.doing("looking for contacts")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.contact.events import force_jacobians
 from kane_dynamics_ros.contact.extremes import Tail, fit_tail, interval
 from kane_dynamics_ros.contact.residual import clusters, quantile_fit
 from kane_dynamics_ros.control.filters import differentiate
@@ -20,7 +21,6 @@ from kane_dynamics_ros.control.observer import (
     MomentumObserver,
     ObserverSettings,
     Thresholds,
-    root_jacobian,
 )
 from kane_dynamics_ros.replay.messages import JointStates
 from kane_dynamics_ros.replay.motion import passes
@@ -123,7 +123,7 @@ class Calibration:
     intervals: tuple[tuple[float, float], ...]
     rate: float
     hours: float
-    least_force: tuple[float, float, float]
+    least_force: dict[str, tuple[float, float, float]]
 
 
 def calibrated(runs: Sequence[Observed], settings: ObserverSettings, rate: float) -> Calibration:
@@ -159,21 +159,26 @@ def calibrated(runs: Sequence[Observed], settings: ObserverSettings, rate: float
     return Calibration(thresholds, tuple(tails), tuple(intervals), rate, hours, least)
 
 
-def least_forces(model: DynamicsModel, q: Array, thresholds: Thresholds) -> tuple[float, float, float]:
-    """The force at the tip that is found in the best, the middle and 90 % of directions and postures [N].
+def least_forces(
+    model: DynamicsModel, q: Array, thresholds: Thresholds
+) -> dict[str, tuple[float, float, float]]:
+    """By tip, the force that is found in the best, the middle and 90 % of directions and postures [N].
 
     The arm is at rest at the postures q (N, n); a force is found when one joint's threshold is exceeded.
     """
     directions = np.random.default_rng(0).normal(size=(DIRECTIONS, 3))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     at_rest = thresholds.constant + thresholds.rest
-    forces = []
+    forces: dict[str, list[Array]] = {}
     for posture in q:
-        per_newton = np.abs(directions @ root_jacobian(model, posture)[:3])
-        with np.errstate(divide="ignore"):
-            forces.append((at_rest / per_newton).min(axis=1))
-    best, middle, most = np.quantile(np.concatenate(forces), (0.0, 0.5, 0.9))
-    return float(best), float(middle), float(most)
+        for tip, J in force_jacobians(model, posture).items():
+            with np.errstate(divide="ignore"):
+                found = (at_rest / np.abs(directions @ J)).min(axis=1)
+            forces.setdefault(tip, []).append(found)
+    return {
+        tip: tuple(np.quantile(np.concatenate(found), (0.0, 0.5, 0.9)).tolist())
+        for tip, found in forces.items()
+    }
 
 
 def parameters_text(calibration: Calibration, settings: ObserverSettings, bags: Sequence[str]) -> str:

@@ -1,12 +1,15 @@
 """The contacts of a recording: when, how strong, in which joints."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.contact.extremes import Tail, fit_tail
 from kane_dynamics_ros.contact.residual import Mask, Residual, clusters, external_efforts
 from kane_dynamics_ros.control.observer import TipWrench, root_jacobian, tip_wrench
+from kane_dynamics_ros.replay.attribution import carriers
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 
@@ -21,13 +24,29 @@ MERGED = 0.5  # [s] a shorter pause does not end a contact
 SHORTEST = 0.02  # [s] of a contact
 
 
+class TipForce(NamedTuple):
+    """The force at a tip that would explain the peak of a contact, and the share of the efforts that it does.
+
+    In tip axes where the model has one tip, in root axes at several.
+    """
+
+    tip: str
+    wrench: TipWrench
+    explained: float
+
+    @property
+    def size(self) -> float:
+        """Its magnitude [N]."""
+        return float(np.linalg.norm(self.wrench.value[:3]))
+
+
 @dataclass(frozen=True)
 class Contact:
     """One contact from ``start`` to ``end`` [s]; ``peak`` [s] is when it stood out most.
 
     ``efforts`` (n,) are the external efforts at the peak [N m or N], ``ratios`` (n,) these over their
-    spread; ``joints`` those above the threshold, the clearest first. ``wrench`` is the force at the tip
-    that would explain the peak, in tip axes.
+    spread; ``joints`` those above the threshold, the clearest first. ``forces``: one for each tip, the one
+    that explains most first.
     """
 
     start: float
@@ -36,12 +55,7 @@ class Contact:
     joints: tuple[str, ...]
     efforts: tuple[float, ...]
     ratios: tuple[float, ...]
-    wrench: TipWrench
-
-    @property
-    def force(self) -> float:
-        """Magnitude of the force at the tip that would explain it [N]."""
-        return float(np.linalg.norm(self.wrench.value[:3]))
+    forces: tuple[TipForce, ...]
 
 
 @dataclass(frozen=True)
@@ -117,7 +131,13 @@ def _contact(residual: Residual, model: DynamicsModel, start: int, stop: int, th
     joints = tuple(model.joint_names[j] for j in np.argsort(-best) if best[j] > threshold)
     q, efforts = residual.q[at], residual.external[at]
     weights = 1.0 / np.maximum(residual.spread[at], residual.floor)
-    wrench = tip_wrench(root_jacobian(model, q), efforts, model.tip_pose(q)[:3, :3], weights, assume="force")
+    jacobians = force_jacobians(model, q)
+    axes = model.tip_pose(q)[:3, :3] if len(jacobians) == 1 else np.eye(3)
+    forces = []
+    for tip, J in jacobians.items():
+        wrench = tip_wrench(J, efforts, axes, weights, assume="force")
+        left = weights * (efforts - axes @ wrench.value[:3] @ J)
+        forces.append(TipForce(tip, wrench, 1.0 - float(left @ left / np.sum((weights * efforts) ** 2))))
     return Contact(
         start=float(residual.time[start]),
         end=float(residual.time[stop - 1]),
@@ -125,5 +145,23 @@ def _contact(residual: Residual, model: DynamicsModel, start: int, stop: int, th
         joints=joints,
         efforts=tuple(efforts.tolist()),
         ratios=tuple(residual.ratio[at].tolist()),
-        wrench=wrench,
+        forces=tuple(sorted(forces, key=lambda one: -one.explained)),
     )
+
+
+def force_jacobians(model: DynamicsModel, q: Array) -> dict[str, Array]:
+    """By tip (3, n): the joint efforts of unit forces along the root's axes that act there, at (n,) ``q``.
+
+    At a further tip of a tree they act at the origin of the link that carries it: a unit mass there, at rest
+    in a field g, needs the efforts -J^T g.
+    """
+    found = {model.tip: root_jacobian(model, q)[:3]}
+    further = [(link, body) for link, body in carriers(model).items() if link != model.tip]
+    if further:
+        still = np.zeros_like(q)
+        fields = [
+            model.with_parameters(gravity=tuple(axis)).regressor(q, still, still)
+            for axis in np.eye(3).tolist()
+        ]
+        found |= {link: -np.stack([Y[:, 10 * body] for Y in fields]) for link, body in further}
+    return found

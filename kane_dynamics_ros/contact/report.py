@@ -9,7 +9,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from kane_dynamics_ros.contact.calibration import Calibration
-from kane_dynamics_ros.contact.events import Contact, Contacts
+from kane_dynamics_ros.contact.events import Contacts, TipForce
 from kane_dynamics_ros.contact.residual import FLOOR, Residual
 from kane_dynamics_ros.control.observer import Collision
 from kane_dynamics_ros.files import claim_files, write_file
@@ -68,8 +68,8 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
         if share[j] > NOISY * usual and share[j] > FLOOR:
             warning = (
                 f"without contact, effort of {left[j]:.3g} {unit(model, j)} RMS is unexplained, "
-                f"{share[j] / usual:.0f} times what is usual for this arm beside its limits: contacts may "
-                "hide in it"
+                f"{share[j] / usual:.0f} times what is usual for this arm: contact in a recording, or effort "
+                "that the model does not explain; contacts will hide in it"
             )
         found.append(
             Bound(
@@ -111,17 +111,22 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
             f"contact {number}: {contact.start:.3f} s to {contact.end:.3f} s, "
             f"strongest at {contact.peak:.3f} s",
             f"  joints: {', '.join(efforts)}",
-            f"  as a force at {model.tip!r}, if that is where it acts: {contact.force:.3g} N "
-            f"({force_text(contact)}; tip axes)",
         ]
+        for force in contact.forces:
+            where, several = f"  as a force at {force.tip!r}", len(contact.forces) > 1
+            share = f", which explains {100 * force.explained:.0f} % of the efforts" if several else ""
+            lines.append(
+                f"{where}, if that is where it acts: {force.size:.3g} N ({force_text(force)}; "
+                f"{'root' if several else 'tip'} axes){share}"
+            )
     return lines
 
 
-def force_text(contact: Contact) -> str:
-    """The force at the tip that would explain a contact, by axis."""
+def force_text(force: TipForce) -> str:
+    """The force at a tip that would explain a contact, by axis."""
     return ", ".join(
         f"{axis} {value:+.3g}" if known else f"{axis} not determined in this posture"
-        for axis, value, known in zip("xyz", contact.wrench.value, contact.wrench.determined, strict=False)
+        for axis, value, known in zip("xyz", force.wrench.value, force.wrench.determined, strict=False)
     )
 
 
@@ -140,7 +145,6 @@ def collision_lines(bag: Path, collisions: Sequence[Collision], model: DynamicsM
 def calibration_lines(calibration: Calibration, model: DynamicsModel) -> list[str]:
     """The thresholds, how sure they are, and the force that they amount to."""
     thresholds = calibration.thresholds
-    best, middle, most = calibration.least_force
     lines = [
         f"{calibration.hours * 60.0:.3g} min without contact, thresholds for "
         f"{counted(calibration.rate, 'false alarm')} an hour"
@@ -151,6 +155,9 @@ def calibration_lines(calibration: Calibration, model: DynamicsModel) -> list[st
             f"  one such alarm takes {longer:.3g} times as long as was recorded: "
             "the thresholds are extrapolated; record for longer to narrow their ranges"
         )
+    limits = np.array([joint.effort or np.nan for joint in model.joints])
+    share = (thresholds.constant + thresholds.rest) / limits
+    usual = float(np.nanmedian(share)) if np.isfinite(share).any() else np.inf
     for j, name in enumerate(model.joint_names):
         low, high = calibration.intervals[j]
         lines.append(
@@ -158,11 +165,17 @@ def calibration_lines(calibration: Calibration, model: DynamicsModel) -> list[st
             f"rest + {thresholds.speed[j]:.3g} |q'| + {thresholds.acceleration[j]:.3g} |q''|; "
             f"right within {low:.2f} to {high:.2f} times that"
         )
-    lines.append(
-        f"  at rest that finds a force at {model.tip!r} of {best:.3g} N in the best direction and posture, "
+        if share[j] > NOISY * usual:
+            lines.append(
+                f"  warning: joint {name!r}: at rest that is {100 * share[j]:.0f} % of its effort limit, "
+                f"{share[j] / usual:.0f} times what is usual for this arm: contact in a recording, or effort "
+                "that the model does not explain; contacts will hide in it"
+            )
+    return lines + [
+        f"  at rest that finds a force at {tip!r} of {best:.3g} N in the best direction and posture, "
         f"{middle:.3g} N in the middle, {most:.3g} N in nine of ten"
-    )
-    return lines
+        for tip, (best, middle, most) in calibration.least_force.items()
+    ]
 
 
 def write_report(
@@ -187,8 +200,17 @@ def write_report(
                 "joints": list(each.joints),
                 "efforts": list(each.efforts),
                 "ratios": list(each.ratios),
-                "tip_force": each.wrench.value[:3].tolist(),
-                "tip_force_determined": each.wrench.determined[:3].tolist(),
+                "tip_force": each.forces[0].wrench.value[:3].tolist(),
+                "tip_force_determined": each.forces[0].wrench.determined[:3].tolist(),
+                "forces": [
+                    {
+                        "tip": force.tip,
+                        "force": force.wrench.value[:3].tolist(),
+                        "determined": force.wrench.determined[:3].tolist(),
+                        "explained": force.explained,
+                    }
+                    for force in each.forces
+                ],
             }
             for each in contacts.found
         ],
@@ -201,6 +223,7 @@ def write_report(
         model=model,
         seconds=len(residual.time) / residual.rate,
         contacts=contacts,
+        several=len(model.tips) > 1,
         rate=counted(contacts.rate, "false alarm"),
         joints=joints,
         units={each.joint: each.unit for each in joints},

@@ -5,7 +5,9 @@ The residual r of a joint is regressed on what each term contributes to its effo
     r = c_I inertia + c_C coriolis + c_G gravity + b speed + f direction + o
 
 c_I, c_C and c_G are by how much the model's terms are too small, b and f viscous and Coulomb friction
-that it lacks, o a constant. All six at once would share an error out among terms that resemble each other;
+that it lacks, o a constant. What these leave is searched for the other terms of a joint's friction: by the
+load, Stribeck's, by direction, by the root of the speed; they come second, for most resemble the first six.
+All at once would share an error out among terms that resemble each other;
 so terms are taken one by one, each time the one that explains most of what is left (forward
 selection, all coefficients fitted anew), and only as long as the gain is worth reporting.
 
@@ -21,7 +23,7 @@ out before, for they hide what the bodies do; and each joint counts in units of 
 that a wrist that does not fit weighs as much as a shoulder.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -95,15 +97,17 @@ def attribute_joint(
         "Coulomb": comparison.direction[:, joint],
         "offset": np.ones(len(residual)),
     }
+    second = {name: values[:, joint] for name, values in comparison.friction.items()}
     if common is None:
-        return attribute(residual, {**rigid, **other}, measured_rms, independent)
+        return attribute(residual, {**rigid, **other}, measured_rms, independent, second=second)
+    rest = residual - common
     found = []
-    for part, terms, bounded in ((common, rigid, False), (residual - common, other, True)):
+    for part, attributed in (
+        (common, attribute(common, rigid, measured_rms, independent, bounded=False)),
+        (rest, attribute(rest, other, measured_rms, independent, second=second)),
+    ):
         weight = float(np.mean(part**2) / np.mean(residual**2))
-        found += [
-            replace(one, share=min(1.0, weight * one.share))
-            for one in attribute(part, terms, measured_rms, independent, bounded=bounded)
-        ]
+        found += [replace(one, share=min(1.0, weight * one.share)) for one in attributed]
     return sorted(found, key=lambda one: -one.effort)
 
 
@@ -113,23 +117,38 @@ def attribute(
     measured_rms: float,
     independent: float,
     bounded: bool = True,
+    second: Mapping[str, Array] | None = None,
 ) -> list[Attribution]:
     """The terms to which a residual (N,) is attributed, greatest first; empty when none is worth reporting.
 
     contributions: (N,) each, by term; independent: how many of the N samples count as independent
     (a low-passed signal has fewer than samples); bounded: whether the size of a term must be one that an arm
-    can have, as it must unless a cause is known.
+    can have, as it must unless a cause is known; second: terms that explain what the others leave.
     """
-    problem = _Problem(residual, contributions, max(1, round(len(residual) / max(independent, 1.0))))
+    every = {**contributions, **(second or {})}
+    problem = _Problem(residual, every, max(1, round(len(residual) / max(independent, 1.0))))
+    stages = [
+        ([i for i, name in enumerate(problem.names) if (name in contributions) == first], rest)
+        for first, rest in ((True, SMALLEST_REST), (False, 1.0), (True, SMALLEST_REST))
+    ]
     refused: set[int] = set()
     while True:
-        selected = _selected(problem, measured_rms, refused)
+        selected: dict[int, tuple[float, tuple[str, ...]]] = {}
+        for candidates, smallest_rest in stages:
+            _select(selected, problem, candidates, refused, measured_rms, smallest_rest)
         values, errors = problem.solved(list(selected))
         found = {
             i: Attribution(problem.names[i], value / problem.rms[i], error / problem.rms[i], abs(value), *how)
             for (i, how), value, error in zip(selected.items(), values.tolist(), errors.tolist(), strict=True)
         }
         impossible = {i for i, one in found.items() if bounded and not _possible(one)}
+        if any(one.term not in contributions for one in found.values()):
+            # what passed for an offset may have been an asymmetry
+            impossible |= {
+                i
+                for i, value, error in zip(selected, values, errors, strict=True)
+                if not abs(value) > max(SMALLEST_EFFORT * measured_rms, STANDARD_ERRORS * error)
+            }
         if not impossible:
             return sorted(found.values(), key=lambda one: -one.effort)
         refused |= impossible  # the others must explain the residual without it
@@ -139,26 +158,36 @@ def _possible(one: Attribution) -> bool:
     """Whether an arm can differ so much from its model; noise may take a coefficient beyond a bound."""
     noise = NOISE * one.error
     possible = -MOST_TOO_LARGE - noise <= one.coefficient <= MOST_TOO_SMALL + noise
+    if one.term == "load":
+        return one.coefficient > 0.0 and possible
     return one.term not in RIGID or possible or abs(one.coefficient + 2.0) < REVERSED
 
 
-def _selected(
-    problem: "_Problem", measured_rms: float, refused: set[int]
-) -> dict[int, tuple[float, tuple[str, ...]]]:
-    """Columns one after another, each with the share that it adds and the columns that do as well."""
-    found: dict[int, tuple[float, tuple[str, ...]]] = {}
+def _select(
+    found: dict[int, tuple[float, tuple[str, ...]]],
+    problem: "_Problem",
+    candidates: Sequence[int],
+    refused: set[int],
+    measured_rms: float,
+    smallest_rest: float,
+) -> None:
+    """Add columns one after another, each with the share that it adds and the columns that do as well.
+
+    ``smallest_rest``: the part of what is left that a column must explain, or else ``SMALLEST_SHARE``.
+    """
+    among = [*found, *candidates]
     out = set(refused)
-    while rest := [i for i in range(len(problem.names)) if i not in out and i not in found]:
+    while rest := [i for i in candidates if i not in out and i not in found]:
         before = problem.explained(list(found))
         gains = {i: problem.explained([*found, i]) - before for i in rest}
         best = max(gains, key=lambda i: gains[i])
-        if not gains[best] > min(SMALLEST_SHARE, SMALLEST_REST * (1 - before)):
+        if not gains[best] > min(SMALLEST_SHARE, smallest_rest * (1 - before)):
             break
         twins = [i for i in rest if i != best and abs(problem.products[i, best]) > ALIKE]
         values, errors = problem.solved([*found, best])
         least = max(SMALLEST_EFFORT * measured_rms, STANDARD_ERRORS * errors[-1])
         if (
-            problem.imitated(best, twins) > IMITATED
+            problem.imitated(best, [i for i in among if i != best and i not in twins]) > IMITATED
             or not abs(values[-1]) > least
             or not problem.holds(list(found), best)
         ):
@@ -166,7 +195,6 @@ def _selected(
             continue
         alike = tuple(problem.names[i] for i in twins if gains[i] > AS_GOOD * gains[best])
         found[best] = gains[best], alike
-    return found
 
 
 class _Problem:
@@ -192,9 +220,8 @@ class _Problem:
         power = float(self.products[-1, -1])
         return float(_fitted(self.products, chosen) @ self.products[chosen, -1] / power) if power else 0.0
 
-    def imitated(self, column: int, twins: Sequence[int]) -> float:
-        """The part of a column's power that all others make up together, its twins apart, 0 to 1."""
-        others = [i for i in range(len(self.names)) if i != column and i not in twins]
+    def imitated(self, column: int, others: Sequence[int]) -> float:
+        """The part of a column's power that others make up together, 0 to 1."""
         gram, towards = self.products[np.ix_(others, others)], self.products[others, column]
         return float(np.linalg.lstsq(gram, towards, rcond=1e-9)[0] @ towards) if others else 0.0
 
@@ -266,14 +293,16 @@ def effort_scale(comparison: Comparison, judged: NDArray[np.bool_], smallest: fl
 
 @dataclass(frozen=True)
 class TipBody:
-    """A body fixed to the tip: mass [kg], centre of mass in the tip frame [m], and how much it explains.
+    """A body fixed to a tip: mass [kg], centre of mass in the ``frame`` of that link [m], what it explains.
 
-    A negative mass is a tip that is lighter than the model says; ``share`` is 0 to 1.
+    A negative mass is a tip that is lighter than the model says; ``share`` is 0 to 1. The frame is the tip's,
+    of the further tips of a tree that of the link with a joint that carries the tip.
     """
 
     mass: float
     com: tuple[float, float, float]
     share: float
+    frame: str
 
 
 @dataclass(frozen=True)
@@ -289,7 +318,7 @@ def whole_arm_cause(
     model: DynamicsModel, motion: Motion, comparison: Comparison
 ) -> TipBody | LinkError | None:
     """The cause that explains the residuals of all joints best, if one explains nearly all of them."""
-    columns = _columns_of_causes(model, motion)  # 4 of the tip, 1 of each body
+    columns = _columns_of_causes(model, motion)  # 4 of each tip, 1 of each body
     samples = np.arange(columns.shape[1])
     stacked, residual = _stacked(columns, comparison, samples)
     if not len(residual):
@@ -298,16 +327,18 @@ def whole_arm_cause(
     if everything * float(np.sqrt(np.mean(residual**2))) < SMALLEST_EFFORT:
         return None
     causes: list[tuple[TipBody | LinkError, Sequence[int]]] = []
-    for k, link in enumerate(model.bodies):
-        excess, share = _solved(stacked[:, [4 + k]], residual)
+    tips, masses = carriers(model), model.inertial_parameters[::10]
+    for k, link in enumerate(model.bodies, 4 * len(tips)):
+        excess, share = _solved(stacked[:, [k]], residual)
         if 0 < 1 + excess[0] < HEAVIEST_LINK:
-            causes.append((LinkError(link, 1 + float(excess[0]), share), [4 + k]))
-    moments, share = _solved(stacked[:, :4], residual)
-    mass = float(moments[0])
-    x, y, z = (moments[1:] / mass if mass else moments[1:]).tolist()
-    lightest, heaviest = -model.inertial_parameters[-10], float(model.inertial_parameters[::10].sum())
-    if lightest < mass < heaviest and float(np.linalg.norm((x, y, z))) < FARTHEST_TIP:
-        causes.append((TipBody(mass, (x, y, z), share), range(4)))
+            causes.append((LinkError(link, 1 + float(excess[0]), share), [k]))
+    for k, (frame, body) in enumerate(tips.items()):
+        own = range(4 * k, 4 * k + 4)
+        moments, share = _solved(stacked[:, own], residual)
+        mass = float(moments[0])
+        x, y, z = (moments[1:] / mass if mass else moments[1:]).tolist()
+        if -masses[body] < mass < masses.sum() and float(np.linalg.norm((x, y, z))) < FARTHEST_TIP:
+            causes.append((TipBody(mass, (x, y, z), share, frame), own))
     if not causes:
         return None
     best, used = max(causes, key=lambda one: one[0].share - SIMPLER * isinstance(one[0], TipBody))
@@ -324,16 +355,34 @@ def whole_arm_cause(
     return best
 
 
+def carriers(model: DynamicsModel) -> dict[str, int]:
+    """The body that carries each tip, by the link in whose frame places on it are stated.
+
+    That is the tip itself, but of a further tip without a joint of its own the link that carries it.
+    """
+    lumped = model.source.module.facts["lumped"]
+    found = {model.tip: model.tip_body}
+    for tip in model.tips[1:]:
+        link = next((body for body, links in lumped.items() if tip in links), tip)
+        found[link] = model.bodies.index(link)
+    return found
+
+
 def cause_effort(model: DynamicsModel, motion: Motion, cause: TipBody | LinkError) -> Array:
     """What a cause adds to the effort of every joint along the whole motion, filtered: (N, n)."""
     parts = []
     for interval in motion.intervals:
         states = interval.q, interval.qd, interval.qdd
-        if isinstance(cause, TipBody):
+        if isinstance(cause, LinkError):
+            added = (cause.factor - 1) * _body_columns(model, *states)[model.bodies.index(cause.link)]
+        elif cause.frame == model.tip:
             body = _with_payload(model, abs(cause.mass), cause.com).inverse_dynamics(*states)
             added = np.sign(cause.mass) * (body - _with_payload(model, 0.0).inverse_dynamics(*states))
         else:
-            added = (cause.factor - 1) * _body_columns(model, *states)[model.bodies.index(cause.link)]
+            c, carrier = np.array(cause.com), carriers(model)[cause.frame]
+            J = c @ c * np.eye(3) - np.outer(c, c)
+            pi = cause.mass * np.array([1.0, *c, *J[np.triu_indices(3)]])
+            added = np.concatenate([Y[:, :, carrier] @ pi for Y in _regressors(model, *states)])
         parts.append(smoothed(added, motion))
     return np.concatenate(parts)
 
@@ -370,13 +419,18 @@ def _stacked(columns: Array, comparison: Comparison, part: NDArray[np.intp]) -> 
 
 
 def _columns_of_causes(model: DynamicsModel, motion: Motion) -> Array:
-    """The columns of all causes over the first ``SAMPLES`` samples, filtered: (4 + bodies, N, n)."""
+    """The columns of all causes over the first ``SAMPLES`` samples, filtered: (4 tips + bodies, N, n)."""
     parts: list[Array] = []
+    further = list(carriers(model).values())[1:]
     for interval in motion.intervals:
         missing = SAMPLES - sum(part.shape[1] for part in parts)
         if missing > 0:
             states = [x[: missing + 2 * motion.edge] for x in (interval.q, interval.qd, interval.qdd)]
-            columns = [*_tip_columns(model, *states), *_body_columns(model, *states)]
+            columns = _tip_columns(model, *states)
+            if further:  # mass and first moment of a point-like body, in the frame of the link
+                Y = np.concatenate([Y[:, :, further, :4] for Y in _regressors(model, *states)])
+                columns += [Y[:, :, k, i] for k in range(len(further)) for i in range(4)]
+            columns += _body_columns(model, *states)
             parts.append(np.stack([smoothed(column, motion) for column in columns]))
     return np.concatenate(parts, axis=1)
 
@@ -404,9 +458,13 @@ def _with_payload(model: DynamicsModel, mass: float, com: Vector = ZERO) -> Dyna
 def _body_columns(model: DynamicsModel, q: Array, qd: Array, qdd: Array) -> list[Array]:
     """What each body's mass and inertia contribute: its ten columns of the regressor times its parameters."""
     parameters = model.inertial_parameters.reshape(-1, 10)
-    pieces = []
+    pieces = [np.einsum("tjbk,bk->btj", Y, parameters) for Y in _regressors(model, q, qd, qdd)]
+    return list(np.concatenate(pieces, axis=1))
+
+
+def _regressors(model: DynamicsModel, q: Array, qd: Array, qdd: Array) -> Iterator[Array]:
+    """The regressor of some samples at a time, by joint and body: (samples, n, bodies, 10)."""
     for i in range(0, len(q), PIECE):
         some = slice(i, i + PIECE)
-        regressor = model.regressor(q[some], qd[some], qdd[some]).reshape(-1, q.shape[1], *parameters.shape)
-        pieces.append(np.einsum("tjbk,bk->btj", regressor, parameters))
-    return list(np.concatenate(pieces, axis=1))
+        Y = model.regressor(q[some], qd[some], qdd[some])
+        yield Y.reshape(-1, q.shape[1], len(model.bodies), 10)

@@ -1,17 +1,20 @@
 """Measured effort beside the model's, term by term, through the same filter; and how well they fit."""
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from kane_dynamics_ros import friction
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.messages import Integers
 from kane_dynamics_ros.replay.motion import Motion, low_pass
 from kane_dynamics_ros.runtime import DynamicsModel
 
 MODEL_TERMS = ("inertia", "coriolis", "gravity", "friction")
+FRICTION_TERMS = ("load", "stribeck", "coulomb_asymmetry", "viscous_asymmetry", "square_root")
+STRIBECK = 0.15  # of a joint's largest speed, at which Stribeck's rise has fallen to 37 %
 
 
 class Fit(NamedTuple):
@@ -59,9 +62,11 @@ class Comparison:
     """All intervals one after another: ``time`` [s] and header ``stamps`` [ns] (N,), efforts (N, n).
 
     ``terms`` are the model's, and add up to ``predicted``. ``speed`` is the joint velocity and
-    ``direction`` its smooth sign: what unit viscous and Coulomb friction would add. Everything went
-    through one low-pass, so that what the filter takes from the measurement it takes from the model.
-    ``joins`` are the indices at which an interval begins.
+    ``direction`` its smooth sign: what unit viscous and Coulomb friction would add. ``friction`` is what the
+    other terms of a joint's friction (``kane_dynamics_ros.friction``) would add with unit coefficients, of
+    which Stribeck's rise is that of ``stribeck_velocity`` (n,) [rad/s] or [m/s]. Everything went through one
+    low-pass, so that what the filter takes from the measurement it takes from the model. ``joins`` are the
+    indices at which an interval begins.
     """
 
     time: Array
@@ -72,6 +77,8 @@ class Comparison:
     speed: Array
     direction: Array
     joins: tuple[int, ...]
+    friction: dict[str, Array] = field(default_factory=dict)
+    stribeck_velocity: Array = field(default_factory=lambda: np.zeros(0))
 
     @property
     def residual(self) -> Array:
@@ -82,11 +89,19 @@ class Comparison:
 def compare(model: DynamicsModel, motion: Motion) -> Comparison:
     """The model's efforts along a motion."""
     parts: dict[str, list[Any]] = defaultdict(list)
+    fastest = np.max([np.abs(interval.qd).max(axis=0) for interval in motion.compared], axis=0)
+    stribeck_velocity = np.maximum(STRIBECK * fastest, model.parameters.coulomb_velocity)
     for interval in motion.intervals:
         terms = model.terms(interval.q, interval.qd, interval.qdd)
         unfiltered = dict(zip(MODEL_TERMS, terms, strict=True))
         unfiltered["speed"] = interval.qd
-        unfiltered["direction"] = np.tanh(interval.qd / model.parameters.coulomb_velocity)
+        direction = friction.smooth_sign(interval.qd, model.parameters.coulomb_velocity)
+        unfiltered["direction"] = direction
+        unfiltered["load"] = np.abs(terms.inertia + terms.coriolis + terms.gravity) * direction
+        unfiltered["stribeck"] = friction.rise(interval.qd, stribeck_velocity) * direction
+        unfiltered["coulomb_asymmetry"] = np.abs(direction)
+        unfiltered["viscous_asymmetry"] = np.abs(interval.qd)
+        unfiltered["square_root"] = friction.signed_root(interval.qd)
         for name, values in unfiltered.items():
             parts[name].append(smoothed(values, motion))
         inner = slice(motion.edge, -motion.edge)
@@ -97,10 +112,13 @@ def compare(model: DynamicsModel, motion: Motion) -> Comparison:
     lengths = [len(time) for time in parts["time"]]
     joined = {name: np.concatenate(parts.pop(name)) for name in list(parts)}
     by_term = {name: joined.pop(name) for name in MODEL_TERMS}
+    further = {name: joined.pop(name) for name in FRICTION_TERMS}
     return Comparison(
         predicted=sum(by_term.values(), np.zeros(())),
         terms=by_term,
         joins=tuple(np.cumsum([0, *lengths[:-1]]).tolist()),
+        friction=further,
+        stribeck_velocity=stribeck_velocity,
         **joined,
     )
 

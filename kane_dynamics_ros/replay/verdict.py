@@ -1,6 +1,7 @@
 """The verdict on one bag, in figures and in words: all that the table, the report and the exit code say."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from kane_dynamics_ros.replay.attribution import (
     effort_scale,
     whole_arm_cause,
 )
-from kane_dynamics_ros.replay.comparison import Comparison, Fit, compare, fit
+from kane_dynamics_ros.replay.comparison import FRICTION_TERMS, Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.correlation import Delay
 from kane_dynamics_ros.replay.errors import BagError
 from kane_dynamics_ros.replay.motion import EstimatedRecording, Motion
@@ -36,7 +37,13 @@ TERM_NAMES = {
     "viscous": "viscous friction",
     "Coulomb": "Coulomb friction",
     "offset": "constant offset",
+    "load": "friction by the load",
+    "stribeck": "rise of friction towards rest (Stribeck)",
+    "coulomb_asymmetry": "half difference of Coulomb friction between the directions",
+    "viscous_asymmetry": "half difference of viscous friction between the directions",
+    "square_root": "friction by the root of the speed",
 }
+FRICTION_UNITS = {"viscous_asymmetry": " s/{m}", "square_root": " (s/{m})^1/2"}  # behind the effort's
 UNEXPLAINED = 0.1  # of a joint's measured effort (RMS) that must have a cause, known or not
 LEAST_EXPLAINED = 0.9  # R^2 below which a model does not explain an effort
 LISTED = 20  # joints that a message lists
@@ -180,7 +187,7 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
         model=model.name,
         joints=tuple(joints),
         cause=cause,
-        findings=() if cause is None else (arm_finding(cause, model.tip),),
+        findings=() if cause is None else (arm_finding(cause, model.tips),),
         processing=Processing(
             recorded_rate=motion.sampled,
             analysis_rate=motion.rate,
@@ -242,6 +249,11 @@ def _amount(model: DynamicsModel, joint: int, one: Attribution) -> str:
         return f"{_percent(size)} % {sign}"
     if one.term == "offset":
         return f"of {one.coefficient:+.3g} {unit} missing"
+    if one.term == "load":
+        return f"of {size:.3g} of the rigid bodies' effort missing"
+    if one.term in FRICTION_TERMS:
+        per = FRICTION_UNITS.get(one.term, "").format(m="m" if unit == "N" else "rad")
+        return f"of {one.coefficient:+.3g} {unit}{per} missing"
     modelled = model.parameters.coulomb
     if one.term == "viscous":
         modelled, unit = model.parameters.viscous, "N s/m" if unit == "N" else "N m s/rad"
@@ -261,7 +273,7 @@ def _percent(part: float) -> str:
     return f"{100 * part:.0f}" if part > 0.095 else f"{100 * part:.1f}"
 
 
-def arm_finding(cause: Cause, tip: str) -> str:
+def arm_finding(cause: Cause, tips: Sequence[str]) -> str:
     """What the residuals of all joints together say."""
     if isinstance(cause, EffortScale):
         low, high = min(cause.factors), max(cause.factors)
@@ -273,9 +285,10 @@ def arm_finding(cause: Cause, tip: str) -> str:
         return f"link {cause.link!r} is {_percent(abs(cause.factor - 1))} % {more} than in the model: {share}"
     x, y, z = (round(each, 3) + 0.0 for each in cause.com)  # no minus before a zero
     more = "more" if cause.mass > 0 else "less"
+    carrier = "the tip" if len(tips) == 1 else repr(cause.frame)
     return (
-        f"as if the tip carried {abs(cause.mass):.3g} kg {more} than the model knows of, centred at "
-        f"({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of {tip!r}: {share}"
+        f"as if {carrier} carried {abs(cause.mass):.3g} kg {more} than the model knows of, centred at "
+        f"({x:.3f}, {y:.3f}, {z:.3f}) m in the frame of {cause.frame!r}: {share}"
     )
 
 

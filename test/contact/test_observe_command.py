@@ -44,6 +44,26 @@ def test_both_pushes_are_found_and_none_else_though_the_model_is_wrong(tmp_path:
     assert page.count("<svg") == 1
 
 
+def test_angles_that_jump_by_whole_turns_are_no_contacts(tmp_path: Path) -> None:
+    """The first joint turns about the vertical through pi, which its driver publishes as -pi."""
+    record = pushed(24.0, 125.0)
+    record.position[:, 0] = (record.position[:, 0] + 2.0 * np.pi) % (2.0 * np.pi) - np.pi
+    assert np.abs(np.diff(record.position[:, 0])).max() > 6.0
+    assert contacts_in(write_bag(tmp_path / "bag", record), tmp_path / "report") == []
+
+
+def test_calibration_says_which_threshold_is_far_larger_than_usual(tmp_path: Path, capsys: Any) -> None:
+    """Contact that the user forgot: a joint pushed for a tenth of the time with four fifths of its limit."""
+    push = Push(10.0, 12.4, (0.0, 0.0, 0.0, 12.0, 0.0))
+    words = ["--model", MODEL, "--calibrate", "-o", str(tmp_path / "thresholds.yaml")]
+    for pushes, expected in (((), 0), ((push,), 1)):
+        bag = write_bag(tmp_path / f"bag_{expected}", pushed(24.0, 100.0, pushes))
+        assert main(["observe", str(bag), *words]) == 0
+        warned = [line for line in capsys.readouterr().out.splitlines() if "warning" in line]
+        assert len(warned) == expected
+        assert all("'beta_4'" in line for line in warned)
+
+
 def test_page_of_contacts_shows_names_as_text(tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "<script>alert(1)</script>" / "bag", pushed(24.0, 125.0))
     contacts_in(bag, tmp_path / "report")

@@ -94,6 +94,22 @@ def test_missing_viscous_friction_and_an_offset_are_told_apart(tmp_path: Path) -
     assert found.joints[2].attributions[0].coefficient == pytest.approx(3.0, rel=0.02)
 
 
+def test_friction_by_the_load_and_by_direction_is_named_as_the_node_takes_it(tmp_path: Path) -> None:
+    tau = effort(pinocchio_arm(), Q, QD, QDD)
+    direction = np.tanh(QD / 0.01)
+    tau[:, 1] += (4.0 + 0.15 * np.abs(tau[:, 1])) * direction[:, 1]
+    tau[:, 2] += 3.0 * direction[:, 2] + 5.0 * QD[:, 2] + 4.0 * np.abs(QD[:, 2])
+    found = verdict(tmp_path, tau)
+    assert {joint: set(terms) for joint, terms in attributed(found).items()} == {
+        "alpha_2": {"load", "Coulomb"},
+        "alpha_3": {"Coulomb", "viscous", "viscous_asymmetry"},
+    }
+    sizes = [{one.term: one.coefficient for one in joint.attributions} for joint in found.joints]
+    assert sizes[1] == pytest.approx({"load": 0.15, "Coulomb": 4.0}, rel=0.05)
+    assert sizes[2] == pytest.approx({"Coulomb": 3.0, "viscous": 5.0, "viscous_asymmetry": 4.0}, rel=0.05)
+    assert "friction by the load of 0.15 of the rigid bodies' effort missing" in found.joints[1].findings
+
+
 def test_friction_that_the_model_has_too_much_of_is_found(tmp_path: Path) -> None:
     """The arm has none; the model believes in the URDF's."""
     tau = effort(pinocchio_arm(), Q, QD, QDD)
