@@ -68,8 +68,8 @@ def bounds(residual: Residual, contacts: Contacts, model: DynamicsModel) -> list
         if share[j] > NOISY * usual and share[j] > FLOOR:
             warning = (
                 f"without contact, effort of {left[j]:.3g} {unit(model, j)} RMS is unexplained, "
-                f"{share[j] / usual:.0f} times what is usual for this arm: contact in a recording, or effort "
-                "that the model does not explain; contacts will hide in it"
+                f"{share[j] / usual:.0f} times what is usual for this arm beside its limits: contacts may "
+                "hide in it"
             )
         found.append(
             Bound(
