@@ -75,6 +75,7 @@ CODES: dict[str, tuple[Severity, str]] = {
     "KD412": ("warning", "rotor inertia not clear"),
     "KD413": ("warning", "inertial element without mass and inertia"),
     "KD414": ("warning", "denser than any material"),
+    "KD415": ("warning", "inertia about the link's origin"),
     # 5xx: limits
     "KD501": ("warning", "position limits absent"),
     "KD502": ("warning", "effort limit absent or zero"),

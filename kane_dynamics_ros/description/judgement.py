@@ -8,6 +8,7 @@ import keyword
 import math
 import random
 import re
+import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -18,8 +19,10 @@ from kane_dynamics_ros.algebra import Array, apply, cross, dot, transpose
 from kane_dynamics_ros.description.findings import Notes, refusal
 from kane_dynamics_ros.description.geometry import (
     ROUNDING,
+    add_matrices,
     failed_condition,
     moment_about,
+    point_mass_tensor,
     principal_moments,
 )
 from kane_dynamics_ros.description.model import (
@@ -49,6 +52,9 @@ FARTHEST_CENTRE = 3.0  # centre of mass over size
 HEAVIEST = 1000.0  # [kg] no arm's link is heavier
 DENSEST = 25_000.0  # [kg/m^3] osmium has 22,600
 SHAPED = 0.2  # [kg] lighter links often have placeholders for shapes
+OFF_CENTRE = 0.5  # of the largest moment: what the mass at the centre of mass would have about the origin
+AWAY = 2  # different links that are so far off centre, or more, before their origins are suspected
+POSSIBLE = 0.75  # of them have, as if taken about their origins, tensors that bodies can have
 
 # Joints
 MOST_TURNS = 5 * 2 * math.pi  # [rad] a joint limit beyond it is rather written in degrees
@@ -60,6 +66,9 @@ LIFTED = 30  # poses
 SLOW = 0.1  # [rad/s] or [m/s]: no arm's damping takes all of its effort at this speed
 STRONGEST = 2000.0  # [N m] where it is more than
 STRONGER = 200.0  # times what gravity asks of any joint of the arm, a limit is rather written in N mm
+WEAK = 3  # joints or more whose median limit is ``FAR_STRONGER`` times that: N mm, of however weak an arm
+FAR_STRONGER = 500.0
+PLACEHOLDERS = (1.0, 10.0, 100.0, 1000.0)  # [N m] of all joints: nobody's limit, in whatever unit
 
 _C_KEYWORDS = (
     "auto break case char const continue default do double else enum extern float for goto if inline int "
@@ -84,6 +93,7 @@ def judge(chain: Chain, robot: Robot, *, default_tip: bool, strict: bool) -> Not
     judge_inertias(chain.joints, default_tip, robot, notes)
     note_joints(moving, inside, notes)
     note_inertias(moved_links, robot, notes)
+    note_inertias_about_origins(moved_links, notes)
     notes.findings.sort(key=lambda finding: finding.line or 0)
     return notes
 
@@ -407,6 +417,35 @@ def unusual_inertia(inertia: Inertia, size: float | None, volume: float | None) 
         )
 
 
+def note_inertias_about_origins(links: Iterable[Link], notes: Notes) -> None:
+    """Note a file whose tensors are about the links' origins, where URDF has them about the centres of mass.
+
+    About its origin a body has J + S, with S = m (c . c 1 - c c^T) of its mass at the centre of mass c. Where
+    S is large beside a tensor T that is written, T - S is a possible tensor for hardly any body if T is
+    central (of a rod that begins at its origin J = m l^2 / 12 and S = m l^2 / 4), and for every body if T is
+    about the origin. One body may be odd: several different ones are asked for.
+    """
+    away: dict[tuple[float, ...], tuple[Link, bool]] = {}  # by what they are: four equal legs are one
+    for link in links:
+        inertia = link.inertia
+        if inertia is None or inertia.mass == 0.0 or failed_condition(inertia.tensor):
+            continue
+        shift = point_mass_tensor(-inertia.mass, inertia.com)
+        moments = principal_moments(inertia.tensor)
+        if -principal_moments(shift)[0] > OFF_CENTRE * moments[2] > 0.0:
+            key = tuple(float(f"{value:.6g}") for value in (inertia.mass, *moments))
+            away.setdefault(key, (link, failed_condition(add_matrices(inertia.tensor, shift)) is None))
+    suspect = [link for link, possible in away.values() if possible]
+    if len(away) >= AWAY and len(suspect) >= POSSIBLE * len(away):
+        others = listed(link.name for link in suspect[1:])
+        message = (
+            f"its inertia, and that of {others}, look as if taken about the links' origins: less what the "
+            "mass has there they are possible still, which moments about so distant centres of mass hardly "
+            "are; <inertia> is about the centre of mass"
+        )
+        notes.add("KD415", message, *suspect[0].at)
+
+
 # Joints: limits that are not there, and numbers in other units than URDF's
 
 
@@ -473,14 +512,21 @@ def note_weak_limits(chain: Chain, robot: Robot, notes: Notes) -> None:
     leaders = [by_name[name] for name in chain.coordinates]
     efforts = gravity_efforts(chain.joints, poses(leaders, LIFTED), chain.gravity)
     worst = np.max(np.abs(efforts), axis=0).tolist()
-    most = max((w for w, joint in zip(worst, leaders, strict=True) if joint.kind != "prismatic"), default=0.0)
+    turning = [
+        (joint.limits.effort, w) for joint, w in zip(leaders, worst, strict=True) if joint.kind != "prismatic"
+    ]
+    most = max((needed for _, needed in turning), default=0.0)
+    limits = [limit for limit, _ in turning if limit is not None]
+    placeholder = len(set(limits)) == 1 and limits[0] in PLACEHOLDERS
+    weak = len(limits) >= WEAK and not placeholder and statistics.median(limits) > FAR_STRONGER * most
+    strongest = STRONGER * most if weak else max(STRONGEST, STRONGER * most)
     for joint, needed in zip(leaders, worst, strict=True):
         limit = joint.limits.effort
         unit = "N" if joint.kind == "prismatic" else "N m"
         place = robot.above[joint.body].at
         if limit is None:
             continue
-        if joint.kind != "prismatic" and limit > max(STRONGEST, STRONGER * most) and most > 0.0:
+        if joint.kind != "prismatic" and limit > strongest and most > 0.0:
             message = (
                 f"its effort limit is {limit:.6g} N m, but gravity asks at most {most:.4g} N m of any joint"
             )

@@ -279,3 +279,57 @@ def test_names_that_need_care_are_one_finding_for_each_reason():
     ]
     (links, *_) = (f.message for f in parse_robot(text).findings)
     assert "'link-two'" in links
+
+
+# Inertias about the links' origins, and efforts of weak arms in N mm
+
+
+def arm_of_rods(share, lengths=(0.3, 0.4, 0.5), effort="20", mass=1.0):
+    """Rods along x, ``share`` m l^2 across them: 1/12 about the centres of mass, 1/3 about the origins."""
+    parts, parent = [link("base")], "base"
+    for k, length in enumerate(lengths):
+        across, along = share * mass * length**2, mass * 0.02**2 / 2
+        parts += [
+            link(
+                f"rod{k}",
+                f'<inertial><origin xyz="{length / 2} 0 0"/><mass value="{mass}"/>'
+                f'<inertia ixx="{along}" iyy="{across}" izz="{across}" ixy="0" ixz="0" iyz="0"/></inertial>',
+            ),
+            joint(
+                f"j{k}", parent, f"rod{k}", xyz=f"{lengths[k - 1] if k else 0} 0 0",
+                inside=f'<axis xyz="0 1 0"/><limit lower="-1" upper="1" velocity="1" effort="{effort}"/>',
+            ),
+        ]  # fmt: skip
+        parent = f"rod{k}"
+    return robot(*parts)
+
+
+def test_tensors_about_the_origins_of_several_links_are_noted_at_the_first():
+    found = warnings(arm_of_rods(1 / 3), "rod2")
+    assert [(code, line) for code, line, _ in found] == [("KD415", 3)]
+    assert "'rod1', 'rod2'" in found[0][2]
+
+
+@pytest.mark.parametrize(
+    ("share", "lengths"),
+    [
+        (1 / 12, (0.3, 0.4, 0.5)),
+        (1 / 3, (0.3,)),  # one may be odd
+        (1 / 3, (0.4, 0.4, 0.4, 0.4)),  # the same one, four times
+    ],
+)
+def test_central_tensors_and_one_odd_link_are_not_called_about_the_origin(share, lengths):
+    assert warnings(arm_of_rods(share, lengths, effort="100"), f"rod{len(lengths) - 1}") == []
+
+
+def test_one_central_tensor_among_three_acquits_the_others():
+    text = arm_of_rods(1 / 3).replace(f'iyy="{1 / 3 * 0.25}" izz="{1 / 3 * 0.25}"', 'iyy="0.021" izz="0.021"')
+    assert text != arm_of_rods(1 / 3)
+    assert warnings(text, "rod2") == []
+
+
+@pytest.mark.parametrize(("effort", "count"), [("0.5", 0), ("500", 3), ("100", 0), ("1000", 0)])
+def test_efforts_of_a_weak_arm_in_millimetres_are_noted(effort, count):
+    """Rods of 20 g: gravity asks for at most 0.2 N m; 100 and 1000 of all joints are placeholders."""
+    text = arm_of_rods(1 / 12, effort=effort, mass=0.02)
+    assert [code for code, *_ in warnings(text, "rod2")] == ["KD510"] * count
