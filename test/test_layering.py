@@ -27,7 +27,7 @@ ROOMS = {
     "viewing": {"description", "runtime"},
     "identification": {"replay", "viewing", "runtime", "description"},
     "contact": {"control", "replay", "runtime"},
-    "elastic": {"description", "codegen", "runtime"},
+    "elastic": {"description", "runtime"},
     "nodes": {"control", "simulation", "runtime", "description", "elastic"},
     "cli": {
         "description",
@@ -85,7 +85,6 @@ EVERYWHERE = {
 }
 SYMPY_ROOMS = {"formulation", "papers"}
 SYMPY_MODULES = {"kane_dynamics_ros.systems.symbolic"}  # read by people, imported by name
-SYMPY_FOLDERS = {"kane_dynamics_ros.elastic.derivation"}  # offline parts of other rooms
 RUN_TIME_ROOMS = ["runtime", "control", "simulation", "replay", "contact", "nodes", "description"]
 
 
@@ -146,8 +145,7 @@ def test_there_are_no_import_cycles():
 
 def test_sympy_is_imported_only_where_equations_are_derived():
     users = {module for module, path in FILES.items() if "sympy" in top_levels(path)}
-    offline = {m for m in users if m in SYMPY_MODULES or m.rpartition(".")[0] in SYMPY_FOLDERS}
-    assert {module for module in users - offline if room(module) not in SYMPY_ROOMS} == set()
+    assert {module for module in users - SYMPY_MODULES if room(module) not in SYMPY_ROOMS} == set()
 
 
 def test_rclpy_and_messages_are_imported_only_by_nodes():

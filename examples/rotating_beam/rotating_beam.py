@@ -22,7 +22,7 @@ from kane_dynamics_ros.elastic.equations import (
     natural_frequencies,
 )
 from kane_dynamics_ros.elastic.link import BeamRates
-from kane_dynamics_ros.papers.planar_beam import PlanarMotion, at_rest, planar_beam, sample_time, step
+from kane_dynamics_ros.elastic.stepping import State, beam_step, sample_time
 
 PUBLISHED = {0: 3.5160, 1: 3.6816, 2: 4.1373, 3: 4.7973, 4: 5.5850}  # Wright et al. 1982, no hub
 UNIT = BeamRates(m=1.0, my=1e-8, mz=1e-8, ry=0.0, rz=0.0, EA=1e6, GJ=1.0, EIy=1.0, EIz=1.0)
@@ -42,16 +42,20 @@ def flapping_frequency(speed: float, stiffened: bool) -> float:
 
 def spin_up(stiffened: bool, h: float = 0.01) -> tuple[np.ndarray, np.ndarray]:
     """Time [s] and the tip's displacement across the beam [m]; it ends where it passes half the length."""
-    beam = planar_beam(SPUN, LENGTH, 10, (0, 1, 2), stiffened=stiffened)
-    state, times, tip = at_rest(beam), [0.0], [0.0]
+    body = clamped(straight_beam("plane", SPUN, LENGTH, 10))
+    state, times, tip = State(*np.zeros((3, len(body.free)))), [0.0], [0.0]
     for i in range(round(UNTIL / h)):
         t = sample_time(i * h, h, 0.9)
         turn = 2 * math.pi * min(t, RISE) / RISE
         omega = SPEED / RISE * (min(t, RISE) - RISE / (2 * math.pi) * math.sin(turn))
         epsilon = SPEED / RISE * (1 - math.cos(turn))
-        state = step(beam, state, PlanarMotion(0.0, 0.0, omega, epsilon), h, 0.9)
+        motion = RigidMotion(np.zeros(3), np.array([0.0, 0.0, omega]), np.array([0.0, 0.0, epsilon]))
+        system = coefficients(body, motion)
+        if stiffened:
+            system = system._replace(k=system.k + geometric_stiffness(body, axial_load(body, motion)))
+        state = beam_step(state, system, h, 0.9)
         times.append((i + 1) * h)
-        tip.append(state.d[-2])
+        tip.append(state.x[-2])
         if abs(tip[-1]) > LENGTH / 2:
             break
     return np.array(times), np.array(tip)

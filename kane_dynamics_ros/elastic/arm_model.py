@@ -12,11 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array, symmetric
-from kane_dynamics_ros.description.geometry import Pose, about_origin, inverse, moved_inertia
+from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.model import Chain, ChainJoint, Inertia
 from kane_dynamics_ros.elastic.body import ElasticBody, clamped, straight_beam
 from kane_dynamics_ros.elastic.equations import mass, natural_frequencies, proportional_damping, skew
-from kane_dynamics_ros.elastic.link import ElasticLink, ElasticValueError, UnknownElasticLinkError, beam_rates
+from kane_dynamics_ros.elastic.link import ElasticLink, beam_rates, wrong_property
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime import Payload
 
 E3 = np.eye(3)
@@ -95,12 +96,6 @@ def spatial_inertia(inertia: Inertia) -> Array:
     """(6, 6) of a rigid body from its centre of mass and central tensor, about its frame's origin."""
     mass, x, y, z, *J = about_origin(inertia)
     return rigid_inertia(mass, np.array([x, y, z]), np.array(symmetric(J)))
-
-
-def pose(R: Array, p: Array) -> Pose:
-    """The pose of a frame given by arrays, (3, 3) and (3,) [m]."""
-    x, y, z = ((row[0], row[1], row[2]) for row in R.tolist())
-    return Pose((x, y, z), (float(p[0]), float(p[1]), float(p[2])))
 
 
 def rigid_bias(spatial: Array, omega: Array, acceleration: Array) -> Array:
@@ -192,7 +187,7 @@ def beam_of_link(inertia: Inertia, link: ElasticLink, after: Array, place: int) 
         place: of the beam's first coordinate among all generalized coordinates.
 
     Raises:
-        ElasticValueError: no beam of that length, or one that is more than the link.
+        KaneDynamicsError: ``elastic_value``, no beam of that length, or one that is more than the link.
     """
     start = np.array(link.start)
     end = after if link.end is None else np.array(link.end)
@@ -200,7 +195,7 @@ def beam_of_link(inertia: Inertia, link: ElasticLink, after: Array, place: int) 
     span = end - start
     length = float(np.linalg.norm(span))
     if length == 0.0:
-        raise ElasticValueError(
+        raise wrong_property(
             where, "end", tuple(map(float, end)), "must be away from start: the beam has no length"
         )
     R_LB = frame_along(span, _z_axis(link, span / length, where))
@@ -218,7 +213,7 @@ def _z_axis(link: ElasticLink, direction: Array, where: str) -> Array:
         return z if np.linalg.norm(np.cross(z, direction)) > 1e-3 else np.array([1.0, 0.0, 0.0])
     z = np.array(link.z_axis, dtype=float)
     if np.linalg.norm(np.cross(z / np.linalg.norm(z), direction)) < 1e-3:
-        raise ElasticValueError(where, "z_axis", link.z_axis, "must not lie along the beam")
+        raise wrong_property(where, "z_axis", link.z_axis, "must not lie along the beam")
     return z
 
 
@@ -236,9 +231,10 @@ def _damping(body: ElasticBody, m: Array, link: ElasticLink) -> Array:
 
 def _rest(inertia: Inertia, body: ElasticBody, R_LB: Array, start: Array, where: str) -> Array:
     """What remains of the URDF's inertia when the beam is taken away, in B."""
-    whole = spatial_inertia(moved_inertia(inverse(pose(R_LB, start)), inertia))
+    X = np.linalg.inv(transform(R_LB, start))  # from B to the link's frame
+    whole = X.T @ spatial_inertia(inertia) @ X
     if body.mass > inertia.mass * (1 + 1e-9):
-        raise ElasticValueError(
+        raise wrong_property(
             where,
             "mass of the beam [kg]",
             round(body.mass, 6),
@@ -248,7 +244,7 @@ def _rest(inertia: Inertia, body: ElasticBody, R_LB: Array, start: Array, where:
     J = np.trace(body.R2) * np.eye(3) - body.R2
     rest: Array = whole - rigid_inertia(body.mass, body.S, J)
     if not _physical(rest, 0.01 * np.trace(whole[:3, :3])):
-        raise ElasticValueError(
+        raise wrong_property(
             where,
             "inertia that the beam leaves of the link's",
             rest[:3, :3].round(6).tolist(),
@@ -313,31 +309,35 @@ def arm_model(chain: Chain, links: Sequence[ElasticLink] = (), payload: Payload 
     """The model of a chain whose ``links`` bend, with a body fixed to its tip frame.
 
     Raises:
-        UnknownElasticLinkError: a link that is no moving body of the chain.
-        ElasticValueError: a link that is given twice, or whose beam and inertia do not go together.
+        KaneDynamicsError: ``unknown_elastic_link``, a link that is no moving body of the chain;
+            ``elastic_value``, a link that is given twice, or whose beam and inertia do not go together.
     """
     by_name = _by_name(chain, links)
     bodies: list[ArmBody] = []
-    place = len(chain.coordinates)
+    size = len(chain.coordinates)
     ends: list[Array] = []  # where each body's frame has its origin for what it carries: at the end of a beam
-    for k, joint in enumerate(chain.joints):
-        after = next((other.p_PoJo_P for other in chain.joints if other.parent == k), chain.p_BoTo_B)
+    for number, joint in enumerate(chain.joints):
+        after = next((other.p_PoJo_P for other in chain.joints if other.parent == number), chain.p_BoTo_B)
         flexure, end, spatial = None, np.zeros(3), spatial_inertia(joint.inertia)
         if joint.body in by_name:
-            flexure, end = beam_of_link(joint.inertia, by_name[joint.body], np.array(after), place)
-            place, spatial = flexure.place.stop, np.zeros((6, 6))
+            flexure, end = beam_of_link(joint.inertia, by_name[joint.body], np.array(after), size)
+            size, spatial = flexure.place.stop, np.zeros((6, 6))
         p_PJ = np.array(joint.p_PoJo_P) - (ends[joint.parent] if joint.parent >= 0 else 0.0)
         R_PJ, K = np.array(joint.R_PJ), skew(np.array(joint.axis))
         turning = (R_PJ, R_PJ @ K, R_PJ @ K @ K)
         bodies.append(ArmBody(joint, turning, p_PJ, np.array(joint.axis), spatial, flexure))
         ends.append(end)
+    k, c = np.zeros((2, size, size))
+    for flexure in (body.flexure for body in bodies):
+        if flexure is not None:
+            k[flexure.place, flexure.place], c[flexure.place, flexure.place] = flexure.body.k, flexure.c
     model = ArmModel(
         chain.robot,
         chain.coordinates,
         tuple(bodies),
-        place,
-        _block(place, bodies, "k"),
-        _block(place, bodies, "c"),
+        size,
+        k,
+        c,
         np.array(chain.rotor_inertia),
         np.array(chain.R_BT),
         np.array(chain.p_BoTo_B) - ends[chain.tip_body],
@@ -351,29 +351,23 @@ def _by_name(chain: Chain, links: Sequence[ElasticLink]) -> dict[str, ElasticLin
     found: dict[str, ElasticLink] = {}
     for link in links:
         if link.link not in known:
-            raise UnknownElasticLinkError(f"robot {chain.robot!r}", link.link, known)
+            raise KaneDynamicsError(
+                f"robot {chain.robot!r}: elastic link {link.link!r}: no moving body of the chain has this "
+                f"name; the bodies are {', '.join(map(repr, known))}",
+                "unknown_elastic_link",
+                found=link.link,
+                known=known,
+            )
         if link.link in found:
-            raise ElasticValueError(f"elastic link {link.link!r}", "link", link.link, "must be given once")
+            raise wrong_property(f"elastic link {link.link!r}", "link", link.link, "must be given once")
         found[link.link] = link
     return found
 
 
 def with_payload(model: ArmModel, payload: Payload) -> ArmModel:
     """The arm with a body fixed to its tip frame."""
-    bodies, tip = list(model.bodies), pose(model.R_BT, model.p_BoTo_B)
-    added = spatial_inertia(
-        moved_inertia(tip, Inertia(payload.mass, payload.com, symmetric(payload.inertia)))
-    )
+    bodies, X = list(model.bodies), transform(model.R_BT, model.p_BoTo_B)
+    held = spatial_inertia(Inertia(payload.mass, payload.com, symmetric(payload.inertia)))
     last = bodies[model.tip_body]
-    bodies[model.tip_body] = replace(last, spatial=last.spatial + added)
+    bodies[model.tip_body] = replace(last, spatial=last.spatial + X.T @ held @ X)
     return replace(model, bodies=tuple(bodies))
-
-
-def _block(size: int, bodies: Sequence[ArmBody], name: str) -> Array:
-    """Place the beams' stiffness ("k") or damping ("c") among all coordinates."""
-    total = np.zeros((size, size))
-    for body in bodies:
-        if body.flexure is not None:
-            part = body.flexure.body.k if name == "k" else body.flexure.c
-            total[body.flexure.place, body.flexure.place] = part
-    return total

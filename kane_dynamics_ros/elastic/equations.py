@@ -15,7 +15,7 @@ import scipy.linalg
 from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.elastic.body import DOFS, ElasticBody
+from kane_dynamics_ros.elastic.body import DOFS, ElasticBody, assembled
 
 # [e_x], [e_y], [e_z] along the last axis
 _SKEW = np.array(
@@ -54,12 +54,13 @@ def skew(v: ArrayLike) -> Array:
 
 
 def integral_NWN(body: ElasticBody, W: Array) -> Array:
-    """int N^T W N dm for a 3 x 3 matrix W."""
-    return np.asarray(np.tensordot(W, body.D, 2))
+    """int N^T W N dm for a 3 x 3 matrix W: m, c, k(epsilon) and k(omega) of eq. (18), (n, n)."""
+    blocks = (W[a, b] * body.D[a, b] for a, b in zip(*np.nonzero(W), strict=True))  # few of nine
+    return np.asarray(sum(blocks, np.zeros_like(body.k)))
 
 
 def integral_NWr(body: ElasticBody, W: Array) -> Array:
-    """int N^T W r dm for a 3 x 3 matrix W."""
+    """int N^T W r dm for a 3 x 3 matrix W: Q(epsilon) and Q(omega) of eq. (18), (n,)."""
     return np.asarray(np.tensordot(W, body.E, 2))
 
 
@@ -68,39 +69,14 @@ def mass(body: ElasticBody) -> Array:
     return integral_NWN(body, np.eye(3))
 
 
-def c_omega(body: ElasticBody, omega: ArrayLike) -> Array:
-    """[c] of eq. (18), (n, n), skew-symmetric; ``omega`` (3,) [rad/s]."""
-    return integral_NWN(body, 2 * skew(omega))
-
-
-def k_epsilon(body: ElasticBody, epsilon: ArrayLike) -> Array:
-    """[k(epsilon)] of eq. (18), (n, n), skew-symmetric; ``epsilon`` (3,) [rad/s^2]."""
-    return integral_NWN(body, skew(epsilon))
-
-
-def k_omega(body: ElasticBody, omega: ArrayLike) -> Array:
-    """[k(omega)] of eq. (18), (n, n), symmetric and never positive; ``omega`` (3,) [rad/s]."""
-    return integral_NWN(body, skew(omega) @ skew(omega))
-
-
-def Q_epsilon(body: ElasticBody, epsilon: ArrayLike) -> Array:
-    """{Q(epsilon)} of eq. (18), (n,); ``epsilon`` (3,) [rad/s^2]."""
-    return integral_NWr(body, skew(epsilon))
-
-
-def Q_omega(body: ElasticBody, omega: ArrayLike) -> Array:
-    """{Q(omega)} of eq. (18), (n,); ``omega`` (3,) [rad/s]."""
-    return integral_NWr(body, skew(omega) @ skew(omega))
-
-
 def coefficients(body: ElasticBody, motion: RigidMotion) -> Coefficients:
     """The equations of motion, eq. (20), without external and liaison forces, stiffening and damping."""
     W = skew(motion.epsilon) + skew(motion.omega) @ skew(motion.omega)  # R^T R'', eq. (12)
     return Coefficients(
         mass(body),
-        c_omega(body, motion.omega),
-        body.k + integral_NWN(body, W),
-        -(body.m_O.T @ motion.a_O) - integral_NWr(body, W),
+        integral_NWN(body, 2 * skew(motion.omega)),  # c
+        body.k + integral_NWN(body, W),  # k + k(epsilon) + k(omega)
+        -(body.m_O.T @ motion.a_O) - integral_NWr(body, W),  # -(m_O^T a_O + Q(epsilon) + Q(omega))
     )
 
 
@@ -120,12 +96,7 @@ def axial_load(body: ElasticBody, motion: RigidMotion, end_load: float = 0.0) ->
 
 def geometric_stiffness(body: ElasticBody, load: Array) -> Array:
     """k_G (n, n) over the free coordinates for the ``axial_load`` (elements, 3) [N]."""
-    dofs = DOFS[body.kind]
-    parts = np.tensordot(load, body.element.k_G, 1)
-    n = (body.elements + 1) * dofs
-    total = np.zeros((n, n))
-    for j, part in enumerate(parts):
-        total[j * dofs : (j + 2) * dofs, j * dofs : (j + 2) * dofs] += part
+    total = assembled(np.tensordot(load, body.element.k_G, 1), DOFS[body.kind])
     return total[np.ix_(body.free, body.free)]
 
 

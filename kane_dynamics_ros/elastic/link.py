@@ -1,54 +1,16 @@
-"""What a user says of an elastic link: its beam, the beam's material and section; the room's errors."""
+"""What a user says of an elastic link: its beam, the beam's material and section."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime import Vector
 
 
-class ElasticValueError(KaneDynamicsError):
-    """A property of an elastic link is missing or out of range."""
-
-    def __init__(self, where: str, name: str, found: object, allowed: str) -> None:
-        self.where, self.name, self.found, self.allowed = where, name, found, allowed
-        super().__init__(f"{where}: {name}: found {found!r}; {allowed}")
-
-
-class UnknownElasticLinkError(KaneDynamicsError):
-    """An elastic description names a link that no moving body of the chain has."""
-
-    def __init__(self, where: str, found: str, known: Sequence[str]) -> None:
-        self.where, self.found, self.known = where, found, tuple(known)
-        super().__init__(
-            f"{where}: elastic link {found!r}: no moving body of the chain has this name; "
-            f"the bodies are {', '.join(map(repr, known))}"
-        )
-
-
-class NoElasticLinkError(KaneDynamicsError):
-    """An elastic arm was asked for, and nothing says which link bends."""
-
-    def __init__(self, robot: str, file: str | None) -> None:
-        self.robot, self.file = robot, file
-        where = "the URDF has no <elastic> element" if file is None else f"{file} names no link"
-        super().__init__(
-            f"robot {robot!r}: no elastic link: {where}; "
-            "add <elastic> to a link, or name a YAML file of links"
-        )
-
-
-class OtherRobotError(KaneDynamicsError):
-    """The URDF and the generated model are of different robots, or of different joints of one."""
-
-    def __init__(self, model: str, expected: str, found: str) -> None:
-        self.model, self.expected, self.found = model, expected, found
-        super().__init__(
-            f"the URDF is not the one that model {model!r} was generated from: found physics hash {found}, "
-            f"the model's is {expected}; give that URDF, or generate the model again (locked joints are not "
-            "supported with elastic links)"
-        )
+def wrong_property(where: str, name: str, found: object, allowed: str) -> KaneDynamicsError:
+    """A property of an elastic link is missing or out of range: code ``elastic_value``."""
+    message = f"{where}: {name}: found {found!r}; {allowed}"
+    return KaneDynamicsError(message, "elastic_value", where=where, name=name, found=found, allowed=allowed)
 
 
 @dataclass(frozen=True)
@@ -83,18 +45,18 @@ def _require_positive(where: str, instance: object, names: tuple[str, ...]) -> N
     for name in names:
         value = getattr(instance, name)
         if not (math.isfinite(value) and value > 0):
-            raise ElasticValueError(where, name, value, "must be a positive number")
+            raise wrong_property(where, name, value, "must be a positive number")
 
 
 def rectangle(width: float, height: float) -> Section:
     """A solid rectangle, ``width`` along y and ``height`` along z [m]; J after Timoshenko, 0.5 %.
 
     Raises:
-        ElasticValueError: a side that is not positive.
+        KaneDynamicsError: ``elastic_value``, a side that is not positive.
     """
     a, b = max(width, height), min(width, height)
     if not b > 0:
-        raise ElasticValueError("rectangle", "width, height", (width, height), "must be positive numbers")
+        raise wrong_property("rectangle", "width, height", (width, height), "must be positive numbers")
     J = a * b**3 * (1 / 3 - 0.21 * b / a * (1 - (b / a) ** 4 / 12))
     return Section(width * height, width * height**3 / 12, height * width**3 / 12, J)
 
@@ -103,17 +65,17 @@ def tube(outer: float, inner: float = 0.0) -> Section:
     """A round tube of the given diameters [m]; ``inner`` = 0 is a solid bar.
 
     Raises:
-        ElasticValueError: no such tube.
+        KaneDynamicsError: ``elastic_value``, no such tube.
     """
     if not 0 <= inner < outer:
-        raise ElasticValueError("tube", "outer, inner", (outer, inner), "must satisfy 0 <= inner < outer")
+        raise wrong_property("tube", "outer, inner", (outer, inner), "must satisfy 0 <= inner < outer")
     second = math.pi * (outer**4 - inner**4) / 64
     return Section(math.pi * (outer**2 - inner**2) / 4, second, second, 2 * second)
 
 
 @dataclass(frozen=True)
 class BeamRates:
-    """Mass and stiffness per length, the arguments of the generated element functions.
+    """Mass and stiffness per length, what the integrals of an element need.
 
     ``m`` [kg/m]; ``my``, ``mz`` its second moments [kg m]; ``ry``, ``rz`` the same where the section turns
     in bending, 0 without rotary inertia; EA [N]; GJ, EIy, EIz [N m^2].
@@ -128,14 +90,6 @@ class BeamRates:
     GJ: float
     EIy: float
     EIz: float
-
-    @property
-    def inertia(self) -> tuple[float, float, float, float, float]:
-        return self.m, self.my, self.mz, self.ry, self.rz
-
-    @property
-    def stiffness(self) -> tuple[float, float, float, float]:
-        return self.EA, self.GJ, self.EIy, self.EIz
 
 
 def beam_rates(material: Material, section: Section, rotary_inertia: bool = False) -> BeamRates:
@@ -180,13 +134,13 @@ class ElasticLink:
 
     def __post_init__(self) -> None:
         where = f"elastic link {self.link!r}"
-        if not 1 <= self.elements <= 100:
-            raise ElasticValueError(where, "elements", self.elements, "must be a whole number from 1 to 100")
+        if self.elements not in range(1, 101):
+            raise wrong_property(where, "elements", self.elements, "must be a whole number from 1 to 100")
         if not 0.0 <= self.damping < 1.0:
-            raise ElasticValueError(where, "damping", self.damping, "must be a ratio, at least 0 and under 1")
+            raise wrong_property(where, "damping", self.damping, "must be a ratio, at least 0 and under 1")
         for name in ("start", "end", "z_axis"):
             vector = getattr(self, name)
             if vector is not None and not all(map(math.isfinite, vector)):
-                raise ElasticValueError(where, name, vector, "must be three finite numbers")
+                raise wrong_property(where, name, vector, "must be three finite numbers")
         if self.z_axis is not None and not any(self.z_axis):
-            raise ElasticValueError(where, "z_axis", self.z_axis, "must not be the zero vector")
+            raise wrong_property(where, "z_axis", self.z_axis, "must not be the zero vector")

@@ -14,7 +14,7 @@ The section is one of ``tube`` (outer and inner diameter), ``rectangle`` (width 
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,31 +22,27 @@ from typing import Any
 import numpy as np
 import yaml
 
-from kane_dynamics_ros.description import Chain, Inertia, check_origin, parse_robot
+from kane_dynamics_ros.description import Inertia, check_origin, parse_robot
 from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.description.xml_tree import parse_xml
 from kane_dynamics_ros.elastic.arm_model import ArmModel, arm_model
-from kane_dynamics_ros.elastic.link import (
-    ElasticLink,
-    ElasticValueError,
-    Material,
-    NoElasticLinkError,
-    OtherRobotError,
-    Section,
-    rectangle,
-    tube,
-)
-from kane_dynamics_ros.errors import path_error
+from kane_dynamics_ros.elastic.link import ElasticLink, Material, Section, rectangle, tube, wrong_property
+from kane_dynamics_ros.errors import KaneDynamicsError, path_error
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted
 
+MATERIAL = ("E", "G", "density")
 COUNTS = {
-    **dict.fromkeys(("E", "G", "density", "damping", "area", "Iy", "Iz", "J", "elements"), 1),
+    **dict.fromkeys((*MATERIAL, "damping", "area", "Iy", "Iz", "J", "elements"), 1),
     **dict.fromkeys(("tube", "rectangle"), 2),
     **dict.fromkeys(("start", "end", "z_axis"), 3),
 }
 FLAGS = ("rotary_inertia", "stiffened")
-SECTIONS = (("tube",), ("rectangle",), ("area", "Iy", "Iz", "J"))
+SECTIONS: dict[tuple[str, ...], Callable[..., Section]] = {
+    ("tube",): tube,
+    ("rectangle",): rectangle,
+    ("area", "Iy", "Iz", "J"): Section,
+}
 
 
 def elastic_links_from_urdf(
@@ -54,7 +50,7 @@ def elastic_links_from_urdf(
 ) -> tuple[ElasticLink, ...]:
     """The ``<elastic>`` elements of a URDF or xacro file.
 
-    Raises ``DescriptionError``, ``ElasticValueError``.
+    Raises ``DescriptionError``, ``KaneDynamicsError`` (``elastic_value``).
     """
     return elastic_links_from_text(urdf_content(path, xacro_arguments), os.fspath(path))
 
@@ -62,7 +58,7 @@ def elastic_links_from_urdf(
 def elastic_links_from_text(text: str | bytes, source: str = "<text>") -> tuple[ElasticLink, ...]:
     """The ``<elastic>`` elements of a URDF's text; ``source`` is the file name for messages.
 
-    Raises ``DescriptionError``, ``ElasticValueError``.
+    Raises ``DescriptionError``, ``KaneDynamicsError`` (``elastic_value``).
     """
     links = []
     for link in parse_xml(text, source).all("link"):
@@ -73,60 +69,57 @@ def elastic_links_from_text(text: str | bytes, source: str = "<text>") -> tuple[
 
 
 def elastic_links_from_yaml(path: str | os.PathLike[str]) -> tuple[ElasticLink, ...]:
-    """A YAML file: a mapping from link names to properties. Raises ``ElasticValueError``, ``PathError``."""
+    """A YAML file: a mapping from link names to properties.
+
+    Raises ``KaneDynamicsError`` (``elastic_value``), ``PathError``.
+    """
     source = os.fspath(path)
     try:
         content = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
     except OSError as error:
         raise path_error(error) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ElasticValueError(source, "file", type(error).__name__, f"cannot be read: {error}") from None
+        raise wrong_property(source, "file", type(error).__name__, f"cannot be read: {error}") from None
     if not isinstance(content, Mapping):
-        raise ElasticValueError(source, "content", type(content).__name__, "must be a mapping of link names")
+        raise wrong_property(source, "content", type(content).__name__, "must be a mapping of link names")
     links = []
     for name, properties in content.items():
         if not isinstance(properties, Mapping):
-            raise ElasticValueError(source, str(name), properties, "must be a mapping of properties")
+            raise wrong_property(source, str(name), properties, "must be a mapping of properties")
         links.append(_link(f"{source}: elastic link {name!r}", str(name), properties))
     return tuple(links)
 
 
 def _link(where: str, name: str, properties: Mapping[str, Any]) -> ElasticLink:
-    for key in properties:
-        if key not in COUNTS and key not in FLAGS:
-            raise ElasticValueError(
-                where, str(key), properties[key], f"allowed are {', '.join((*COUNTS, *FLAGS))}"
-            )
-    values = {key: _numbers(where, key, properties[key]) for key in properties if key not in FLAGS}
-    for key in ("E", "G", "density"):
+    values = {str(key): _value(where, str(key), found) for key, found in properties.items()}
+    for key in MATERIAL:
         if key not in values:
-            raise ElasticValueError(where, key, None, "must be given")
-    options: dict[str, Any] = {key: values[key] for key in ("start", "end", "z_axis") if key in values}
-    if "damping" in values:
-        options["damping"] = values["damping"][0]
-    if "elements" in values:
-        options["elements"] = _whole(where, values["elements"][0])
-    options |= {key: _flag(where, key, properties[key]) for key in FLAGS if key in properties}
-    material = Material(*(values[key][0] for key in ("E", "G", "density")))
-    return ElasticLink(name, material, _section(where, values), **options)
+            raise wrong_property(where, key, None, "must be given")
+    material = Material(*(values.pop(key) for key in MATERIAL))
+    section = _section(where, values)
+    options = {key: value for key, value in values.items() if not any(key in keys for keys in SECTIONS)}
+    return ElasticLink(name, material, section, **options)
 
 
-def _section(where: str, values: Mapping[str, tuple[float, ...]]) -> Section:
+def _section(where: str, values: Mapping[str, Any]) -> Section:
     given = [keys for keys in SECTIONS if any(key in values for key in keys)]
     if len(given) != 1 or any(key not in values for key in given[0]):
         found = ", ".join(key for keys in given for key in keys if key in values) or None
-        raise ElasticValueError(
-            where, "section", found, "must be one of: tube; rectangle; area, Iy, Iz and J"
-        )
-    if given[0] == ("tube",):
-        return tube(*values["tube"])
-    if given[0] == ("rectangle",):
-        return rectangle(*values["rectangle"])
-    return Section(*(values[key][0] for key in given[0]))
+        raise wrong_property(where, "section", found, "must be one of: tube; rectangle; area, Iy, Iz and J")
+    keys = given[0]
+    numbers = values[keys[0]] if len(keys) == 1 else [values[key] for key in keys]
+    return SECTIONS[keys](*numbers)
 
 
-def _numbers(where: str, key: str, found: object) -> tuple[float, ...]:
-    """A number, a list of numbers, or their text as in XML."""
+def _value(where: str, key: str, found: object) -> Any:
+    """A flag, a number or a tuple of numbers; in XML as text."""
+    if key in FLAGS:
+        truth = {"true": True, "false": False}.get(str(found).lower())
+        if truth is None:
+            raise wrong_property(where, key, found, "must be true or false")
+        return truth
+    if key not in COUNTS:
+        raise wrong_property(where, key, found, f"allowed are {', '.join((*COUNTS, *FLAGS))}")
     words: list[Any] = (
         found.split() if isinstance(found, str) else found if isinstance(found, list) else [found]
     )
@@ -135,21 +128,10 @@ def _numbers(where: str, key: str, found: object) -> tuple[float, ...]:
     except (TypeError, ValueError):
         numbers = ()
     if len(numbers) != COUNTS[key]:
-        raise ElasticValueError(where, key, found, f"must be {counted(COUNTS[key], 'number')}")
-    return numbers
-
-
-def _whole(where: str, found: float) -> int:
-    if not found.is_integer():
-        raise ElasticValueError(where, "elements", found, "must be a whole number from 1 to 100")
-    return int(found)
-
-
-def _flag(where: str, key: str, found: object) -> bool:
-    truth = {"true": True, "false": False}.get(str(found).lower())
-    if truth is None:
-        raise ElasticValueError(where, key, found, "must be true or false")
-    return truth
+        raise wrong_property(where, key, found, f"must be {counted(COUNTS[key], 'number')}")
+    if len(numbers) > 1:
+        return numbers
+    return int(numbers[0]) if key == "elements" and numbers[0].is_integer() else numbers[0]
 
 
 def elastic_arm(
@@ -170,26 +152,38 @@ def elastic_arm(
 
     Raises:
         DescriptionError: the text is no URDF of a robot.
-        ElasticValueError: a property of a link.
-        NoElasticLinkError: no link bends.
-        OtherRobotError: ``model`` was generated from another robot.
+        KaneDynamicsError: ``elastic_value``, a property of a link; ``no_elastic_link``, no link bends;
+            ``other_robot``, ``model`` was generated from another robot.
     """
     origin = check_origin(model, parse_robot(urdf))
     chain = origin.chain
     if not origin.matches:
-        raise OtherRobotError(model.name, model.urdf_hash, origin.hash)
+        raise KaneDynamicsError(
+            f"the URDF is not the one that model {model.name!r} was generated from: found physics hash "
+            f"{origin.hash}, the model's is {model.urdf_hash}; give that URDF, or generate the model again "
+            "(locked joints are not supported with elastic links)",
+            "other_robot",
+            model=model.name,
+            expected=model.urdf_hash,
+            found=origin.hash,
+        )
     found = elastic_links_from_text(urdf) if links is None else elastic_links_from_yaml(links)
     if not found:
-        raise NoElasticLinkError(chain.robot, None if links is None else os.fspath(links))
+        where = "the URDF has no <elastic> element" if links is None else f"{links} names no link"
+        raise KaneDynamicsError(
+            f"robot {chain.robot!r}: no elastic link: {where}; "
+            "add <elastic> to a link, or name a YAML file of links",
+            "no_elastic_link",
+            robot=chain.robot,
+            file=links,
+        )
     given = factors or {}
-    return arm_model(_heavier(chain, given), [_denser(link, given.get(link.link, 1.0)) for link in found])
-
-
-def _heavier(chain: Chain, factors: Mapping[str, float]) -> Chain:
-    joints = (
-        replace(joint, inertia=_scaled(joint.inertia, factors.get(joint.body, 1.0))) for joint in chain.joints
+    joints = tuple(
+        replace(joint, inertia=_scaled(joint.inertia, given.get(joint.body, 1.0))) for joint in chain.joints
     )
-    return replace(chain, joints=tuple(joints))
+    return arm_model(
+        replace(chain, joints=joints), [_denser(link, given.get(link.link, 1.0)) for link in found]
+    )
 
 
 def _scaled(inertia: Inertia, factor: float) -> Inertia:

@@ -1,11 +1,12 @@
-"""One linearly implicit step of an elastic arm, in two halves so that joint friction can act in between.
+"""Implicit steps by the generalized-alpha method [ChungHulbert1993], of second order.
 
-The generalized-alpha method [ChungHulbert1993] with stiffness and damping implicit and all other
-inertia terms at a prediction of the same order, so that a step costs one assembly and one solve:
+A step of an elastic arm is in two halves, so that joint friction can act in between. Stiffness and damping
+are implicit, all other inertia terms are taken at a prediction of the same order, so that a step costs one
+assembly and one solve:
 
     (1 - alpha_m) M a1 + (1 - alpha_f) (gamma h c + beta h^2 k) a1 = known terms
 
-It is of second order, and stable for any stiffness of the beams.
+It is stable for any stiffness of the beams.
 """
 
 from typing import NamedTuple
@@ -17,10 +18,11 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.arm import equations
 from kane_dynamics_ros.elastic.arm_model import ArmModel
 from kane_dynamics_ros.elastic.compiled_pass import CompiledPass, compiled_pass
+from kane_dynamics_ros.elastic.equations import Coefficients
 
 
-class ArmState(NamedTuple):
-    """Generalized coordinates, speeds and accelerations, each (size,): joints first, then the beams."""
+class State(NamedTuple):
+    """Coordinates, speeds and accelerations, each (size,); of an arm the joints' first, then the beams'."""
 
     x: Array
     u: Array
@@ -42,6 +44,33 @@ def generalized_alpha(radius: float) -> GeneralizedAlpha:
     return GeneralizedAlpha(alpha_m, alpha_f, 0.5 - alpha_m + alpha_f, (1 - alpha_m + alpha_f) ** 2 / 4)
 
 
+# A beam whose frame moves as given
+
+
+def sample_time(t: float, h: float, radius: float = 1.0) -> float:
+    """The time within a step from ``t`` to ``t + h`` [s] at which ``beam_step`` wants its coefficients."""
+    return t + h * (1 - generalized_alpha(radius).alpha_f)
+
+
+def beam_step(state: State, system: Coefficients, h: float, radius: float = 1.0) -> State:
+    """One step of m x'' + c x' + k x = Q, [WindPump] eq. (20), whose coefficients hold at ``sample_time``.
+
+    ``radius`` as in ``generalized_alpha``: 1 keeps the energy, less damps what the step does not resolve.
+    """
+    alpha_m, alpha_f, gamma, beta = generalized_alpha(radius)
+    x, u, a = state
+    x_star, u_star = x + h * u + h**2 * (0.5 - beta) * a, u + h * (1 - gamma) * a
+    load = system.Q - alpha_m * (system.m @ a)
+    load -= system.c @ ((1 - alpha_f) * u_star + alpha_f * u)
+    load -= system.k @ ((1 - alpha_f) * x_star + alpha_f * x)
+    matrix = (1 - alpha_m) * system.m + (1 - alpha_f) * (gamma * h * system.c + beta * h**2 * system.k)
+    a = np.asarray(np.linalg.solve(matrix, load), dtype=float)
+    return State(x_star + h**2 * beta * a, u_star + h * gamma * a, a)
+
+
+# An arm
+
+
 class Method(NamedTuple):
     """The method for one arm and one step length ``h`` [s].
 
@@ -50,10 +79,7 @@ class Method(NamedTuple):
     """
 
     h: float
-    alpha_m: float
-    alpha_f: float
-    gamma: float
-    beta: float
+    alpha: GeneralizedAlpha
     resisting: Array
     implicit: Array
     compiled: CompiledPass | None
@@ -74,15 +100,14 @@ class BegunStep(NamedTuple):
 
 def method(model: ArmModel, h: float, radius: float = 0.8) -> Method:
     """The method for steps of ``h`` [s]; ``radius`` as in ``generalized_alpha``."""
-    alpha_m, alpha_f, gamma, beta = generalized_alpha(radius)
-    implicit = (1 - alpha_f) * (gamma * h * model.c + beta * h**2 * model.k)
-    resisting = np.hstack([model.c, model.k])
-    return Method(h, alpha_m, alpha_f, gamma, beta, resisting, implicit, compiled_pass(model))
+    alpha = generalized_alpha(radius)
+    implicit = (1 - alpha.alpha_f) * (alpha.gamma * h * model.c + alpha.beta * h**2 * model.k)
+    return Method(h, alpha, np.hstack([model.c, model.k]), implicit, compiled_pass(model))
 
 
 def start(
     model: ArmModel, x: Array, u: Array, effort: Array, gravity: Array, viscous: Array, held: Array
-) -> ArmState:
+) -> State:
     """A state whose accelerations satisfy the equations of motion, which the method needs to begin with.
 
     Args:
@@ -98,24 +123,24 @@ def start(
     free = np.flatnonzero(~np.concatenate([held, np.zeros(model.size - model.n, dtype=bool)]))
     a = np.zeros(model.size)
     a[free] = np.linalg.solve(found.M[np.ix_(free, free)], load[free])
-    return ArmState(x, u, a)
+    return State(x, u, a)
 
 
 def begin_step(
-    model: ArmModel, state: ArmState, effort: Array, gravity: Array, viscous: Array, how: Method
+    model: ArmModel, state: State, effort: Array, gravity: Array, viscous: Array, how: Method
 ) -> BegunStep:
     """Everything but dry friction, brakes and stops; arguments as of ``start``."""
-    h, n, rest = how.h, model.n, 1 - how.alpha_f
+    h, n, (alpha_m, alpha_f, gamma, beta) = how.h, model.n, how.alpha
+    rest = 1 - alpha_f
     x, u, a = state
     x_m, u_m = x + rest * h * (u + 0.5 * h * rest * a), u + rest * h * a
     middle = how.compiled(x_m, u_m, gravity) if how.compiled else equations(model, x_m, u_m, gravity, a)
-    u_star = u + h * (1 - how.gamma) * a
-    x_star = x + h * u + h**2 * (0.5 - how.beta) * a
-    u_f, x_f = rest * u_star + how.alpha_f * u, rest * x_star + how.alpha_f * x
-    load = -middle.h - how.alpha_m * (middle.M @ a) - how.resisting @ np.concatenate([u_f, x_f])
+    x_star, u_star = x + h * u + h**2 * (0.5 - beta) * a, u + h * (1 - gamma) * a
+    u_f, x_f = rest * u_star + alpha_f * u, rest * x_star + alpha_f * x
+    load = -middle.h - alpha_m * (middle.M @ a) - how.resisting @ np.concatenate([u_f, x_f])
     load[:n] += effort - viscous * u_f[:n]
-    system = (1 - how.alpha_m) * middle.M + how.implicit
-    system[range(n), range(n)] += rest * how.gamma * h * viscous
+    system = (1 - alpha_m) * middle.M + how.implicit
+    system[range(n), range(n)] += rest * gamma * h * viscous
     right = np.zeros((model.size, n + 1), order="F")
     right[:, 0] = load
     right[range(n), range(1, n + 1)] = 1.0
@@ -128,18 +153,13 @@ def joint_speeds(begun: BegunStep) -> tuple[Array, Array]:
 
     Then their change per unit of joint impulse (n, n) [effort times h].
     """
-    n = begun.response.shape[1]
-    how = begun.method
-    free = begun.u_star[:n] + how.h * how.gamma * begun.a[:n]
-    return free, how.gamma * begun.response[:n]
+    n, how = begun.response.shape[1], begun.method
+    free = begun.u_star[:n] + how.h * how.alpha.gamma * begun.a[:n]
+    return free, how.alpha.gamma * begun.response[:n]
 
 
-def end_step(begun: BegunStep, joint_effort: Array | None = None) -> ArmState:
+def end_step(begun: BegunStep, joint_effort: Array | None = None) -> State:
     """The state after the step; ``joint_effort`` (n,) [N m or N] acts in addition during it."""
-    how = begun.method
+    h, alpha = begun.method.h, begun.method.alpha
     a = begun.a if joint_effort is None else begun.a + begun.response @ joint_effort
-    return ArmState(
-        begun.x_star + how.h**2 * how.beta * a,
-        begun.u_star + how.h * how.gamma * a,
-        a,
-    )
+    return State(begun.x_star + h**2 * alpha.beta * a, begun.u_star + h * alpha.gamma * a, a)

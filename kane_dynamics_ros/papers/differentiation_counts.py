@@ -14,19 +14,8 @@ from typing import NamedTuple
 
 import sympy as sp
 
-from kane_dynamics_ros.elastic.derivation.integrals import (
-    EA,
-    GJ,
-    SHAPES,
-    EIy,
-    EIz,
-    L,
-    Shape,
-    stiffness,
-    x,
-    y,
-    z,
-)
+from kane_dynamics_ros.elastic.body import Kind, element_arrays, shape_functions
+from kane_dynamics_ros.elastic.link import BeamRates
 
 t = sp.Symbol("t")
 
@@ -76,19 +65,17 @@ class Differentiator:
 class FiniteElement:
     """One element: coordinates, their velocity field, and the strain energy."""
 
-    def __init__(self, shape: Shape) -> None:
-        n = shape.u.cols
-        self.delta = sp.Matrix([sp.Function(f"delta_{i}")(t) for i in range(n)])
-        axis = shape.N_rest.subs({y: 0, z: 0, L: 1})
-        self.N = tuple(
-            axis.applyfunc(lambda f, n=power: sp.Poly(f, x).coeff_monomial(x**n)) for power in range(4)
-        )
+    def __init__(self, kind: Kind) -> None:
+        unit = BeamRates(m=1, my=0, mz=0, ry=0, rz=0, EA=1, GJ=1, EIy=1, EIz=1)
+        k = sp.Matrix(element_arrays(kind, 1.0, unit).k.round().astype(int).tolist())
+        on_axis = shape_functions(kind, 1.0)[:, 0].astype(int)  # coefficients of 1, x, x^2, x^3
+        self.N = tuple(sp.Matrix(on_axis[:, :, power].tolist()) for power in range(4))
+        self.delta = sp.Matrix([sp.Function(f"delta_{i}")(t) for i in range(k.cols)])
         omega = [sp.Function(f"omega_{i}")(t) for i in "xyz"]
-        if n == 6:  # the plane element turns about z only
+        if kind == "plane":  # it turns about z only
             omega[:2] = [sp.Integer(0)] * 2
         self.omega = sp.Matrix(omega)
         self.v_O = sp.Matrix([sp.Function(f"v_{i}")(t) for i in "xyz"])
-        k = sp.Matrix(stiffness(shape)).subs({L: 1, EA: 1, GJ: 1, EIy: 1, EIz: 1})
         self.strain_energy = (self.delta.T * k * self.delta)[0] / 2
         self.elastic_forces = k * self.delta
 
@@ -149,12 +136,12 @@ METHODS: dict[str, Callable[[FiniteElement, Differentiator], sp.Matrix]] = {
 
 
 @cache
-def count_differentiations(kind: str) -> dict[str, Differentiator]:
+def count_differentiations(kind: Kind) -> dict[str, Differentiator]:
     """Derive one element's equations, "plane" or "space", by every method; what each one needed."""
     counts = {}
     for name, derive in METHODS.items():
         counts[name] = Differentiator()
-        derive(FiniteElement(SHAPES[kind]()), counts[name])
+        derive(FiniteElement(kind), counts[name])
     return counts
 
 
@@ -164,16 +151,16 @@ def count_differentiations(kind: str) -> dict[str, Differentiator]:
 class Timing(NamedTuple):
     """One element's equations of motion by each method, over Kane's time in the same run."""
 
-    kind: str
+    kind: Kind
     ratios: dict[str, float]
 
 
-def assembly_times(kind: str, repeats: int = 2, clock: Callable[[], float] = time.process_time) -> Timing:
+def assembly_times(kind: Kind, repeats: int = 2, clock: Callable[[], float] = time.process_time) -> Timing:
     """Derive one element, "plane" or "space", by each method in turn; the least of ``repeats`` counts."""
     best = dict.fromkeys(METHODS, math.inf)
     for _ in range(repeats):
         for name, derive in METHODS.items():
-            element = FiniteElement(SHAPES[kind]())
+            element = FiniteElement(kind)
             begin = clock()
             derive(element, Differentiator())
             best[name] = min(best[name], clock() - begin)

@@ -22,26 +22,21 @@ from scipy.integrate import solve_ivp
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.arm_model import floating_inertia
 from kane_dynamics_ros.elastic.body import DOFS, ElasticBody, restrict, straight_beam
-from kane_dynamics_ros.elastic.equations import geometric_stiffness, proportional_damping
+from kane_dynamics_ros.elastic.equations import coefficients, geometric_stiffness, mass, proportional_damping
 from kane_dynamics_ros.elastic.link import beam_rates
-from kane_dynamics_ros.papers.planar_beam import PlanarMotion, at_rest, planar_beam, sample_time, step
+from kane_dynamics_ros.elastic.stepping import State, beam_step, sample_time
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     CRANK_SPEED,
     Lever,
-    Loads,
     Mechanism,
     MechanismState,
-    accelerations,
-    close_loop,
+    PumpMotion,
     driven,
-    equations_of_motion,
     external_forces,
     liaison_matrix,
     mass_matrix,
-    slide_acceleration,
-    speed_ratios,
 )
-from kane_dynamics_ros.papers.wind_pump_turn import axes, lever_motion
+from kane_dynamics_ros.papers.wind_pump_turn import end_pull, lever_body, lever_motion
 
 DAMPING = 0.02  # ratio of the lever's first two modes
 MODES = 3
@@ -107,22 +102,26 @@ def coupled_run(
 ) -> CoupledMotion:
     """The slide and the lever's modes as one system, the crank turning steadily; the lever starts straight.
 
-    The mechanism's other bodies contribute as in eq. (A46), by their partial velocities.
+    The mechanism's other bodies contribute as in eq. (A46), by their partial velocities. Without ``modes``
+    the lever is rigid.
     """
     pump = with_lever(pump, lever)
     shape = bending_modes(pump, lever, modes)
     rest = replace(pump, m2=0.0, J2=0.0)
     c = np.diag(2 * DAMPING * shape.frequencies)
 
+    def state_at(t: float, y: Array) -> MechanismState:
+        return MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, y[0], y[modes + 1])
+
     def second(t: float, y: Array) -> Array:
-        x_D, eta, v_D, rate = y[0], y[1 : modes + 1], y[modes + 1], y[modes + 2 :]
-        motion = MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, x_D, v_D)
-        frame = lever_motion(pump, motion, Loads(np.zeros(2), 0.0, np.zeros(8)))  # at x_D'' = 0
+        eta, rate = y[1 : modes + 1], y[modes + 2 :]
+        motion = PumpMotion(rest, state_at(t, y))
+        frame = lever_motion(motion, np.zeros(2))  # at x_D'' = 0
         inertia = floating_inertia(
             shape.body, eta, rate, frame.omega, np.concatenate([frame.epsilon, frame.a_O])
         )
-        turning = speed_ratios(pump, close_loop(pump, motion.phi_1, x_D))[0, 1] / pump.l2  # by x_D'
-        matrix, load = equations_of_motion(rest, motion, 0.0)
+        turning = motion.reduced.T[1, 1]  # of the lever, by x_D'
+        matrix, load = motion.equations(0.0)
         M = np.eye(modes + 1)
         M[0, 0] = matrix[1, 1] + turning**2 * inertia.spatial[2, 2]
         M[0, 1:] = M[1:, 0] = turning * inertia.coupling[2]
@@ -140,44 +139,18 @@ def coupled_run(
     y = solve_ivp(rate_of, (0.0, duration), y0, "DOP853", moments, rtol=1e-8, atol=1e-10).y.T
     eta = y[:, 1 : modes + 1]
     liaison = [
-        forces_at_C_and_D(
-            pump,
-            MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, state[0], state[modes + 1]),
-            float(second(t, state)[0]),
-        )
+        forces_at_C_and_D(pump, state_at(t, state), float(second(t, state)[0]))
         for t, state in zip(moments, y, strict=True)
     ]
     shortening = np.einsum("ni,ij,nj->n", eta, shape.shortening, eta)
     return CoupledMotion(moments, y[:, 0], eta @ shape.middle, shortening, np.array(liaison))
 
 
-def rigid_run(
-    pump: Mechanism, lever: Lever, start: MechanismState, duration: float, samples: int
-) -> CoupledMotion:
-    """The motion with a rigid lever, by eq. (A46)."""
-    pump = with_lever(pump, lever)
-
-    def at(t: float, x_D: float, v_D: float) -> MechanismState:
-        return MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, x_D, v_D)
-
-    def rate_of(t: float, y: Array) -> list[float]:
-        return [y[1], slide_acceleration(pump, at(t, *y))]
-
-    moments = np.linspace(0.0, duration, samples)
-    y = solve_ivp(
-        rate_of, (0.0, duration), [start.x_D, start.v_D], "DOP853", moments, rtol=1e-8, atol=1e-10
-    ).y.T
-    liaison = [driven(pump, at(t, *state)).liaison[4:8] for t, state in zip(moments, y, strict=True)]
-    return CoupledMotion(moments, y[:, 0], np.zeros(samples), np.zeros(samples), np.array(liaison))
-
-
-def forces_at_C_and_D(pump: Mechanism, motion: MechanismState, slide: float) -> Array:
+def forces_at_C_and_D(pump: Mechanism, state: MechanismState, slide: float) -> Array:
     """X_C, Y_C, X_D, Y_D [N] from the pendulum's and the slide's rows of (A43) at x_D'' = ``slide``."""
-    angles = close_loop(pump, motion.phi_1, motion.x_D)
-    A, B = accelerations(pump, angles)
-    products = np.array([motion.omega_1**2, motion.omega_1 * motion.v_D, motion.v_D**2])
-    left = mass_matrix(pump) @ (A @ [0.0, slide] + B @ products) - external_forces(pump, motion, 0.0)
-    rows = liaison_matrix(pump, angles)[PENDULUM_AND_SLIDE, FORCES_AT_C_AND_D]
+    a = PumpMotion(pump, state).accelerations(np.array([0.0, slide]))
+    left = mass_matrix(pump) @ a - external_forces(pump, state, 0.0)
+    rows = liaison_matrix(pump, state.phi_1, state.x_D)[PENDULUM_AND_SLIDE, FORCES_AT_C_AND_D]
     return np.asarray(np.linalg.solve(rows, left[PENDULUM_AND_SLIDE]))
 
 
@@ -189,46 +162,47 @@ def lever_under_liaison_forces(
     ``steps`` between two samples. The pull's share across the lever goes into the guide at C'.
     """
     pump = with_lever(pump, lever)
-    n, last = steps * (samples - 1) + 1, lever.elements * DOFS["plane"]
-    h = duration / (n - 1)
-    frequencies = bending_modes(pump, lever, 2).frequencies
-    damping = proportional_damping((DAMPING, DAMPING), (float(frequencies[0]), float(frequencies[1])))
-    rates = beam_rates(lever.material, lever.section)
-    beam = planar_beam(rates, pump.l2, lever.elements, (0, 1, last + 1), damping)
+    h = duration / (steps * (samples - 1))
+    body = lever_body(pump, lever)
+    first, second = bending_modes(pump, lever, 2).frequencies
+    a, b = proportional_damping((DAMPING, DAMPING), (float(first), float(second)))
+    damping = a * mass(body) + b * body.k
+    stretch, middle = (
+        body.free.index(lever.elements * k * DOFS["plane"] // 2 + i) for k, i in ((2, 0), (1, 1))
+    )
     radius = 0.8  # the stretch's frequencies are far above what the steps resolve
 
-    def rate_of(t: float, y: Array) -> list[float]:
-        return [
-            y[1],
-            slide_acceleration(pump, MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, *y)),
-        ]
+    def state_at(t: float, y: Array) -> MechanismState:
+        return MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, *y)
 
-    tolerances = {"rtol": 1e-8, "atol": 1e-10}
+    def rate_of(t: float, y: Array) -> list[float]:
+        return [y[1], PumpMotion(pump, state_at(t, y)).slide_acceleration()]
+
     slide = solve_ivp(
-        rate_of, (0.0, duration + h), [start.x_D, start.v_D], "DOP853", dense_output=True, **tolerances
+        rate_of,
+        (0.0, duration + h),
+        [start.x_D, start.v_D],
+        "DOP853",
+        dense_output=True,
+        rtol=1e-8,
+        atol=1e-10,
     ).sol
-    state, found, force = at_rest(beam), [at_rest(beam).d], np.zeros(last + 3)
-    for i in range(n - 1):
+    state = State(*np.zeros((3, len(body.free))))
+    found = [state.x]
+    for i in range(steps * (samples - 1)):
         t = sample_time(i * h, h, radius)
-        motion = MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, *slide(t))
-        loads = driven(pump, motion)
-        frame = lever_motion(pump, motion, loads)
-        along, _ = axes(close_loop(pump, motion.phi_1, motion.x_D))
-        force[last] = np.array([loads.liaison[4], -loads.liaison[5]]) @ along
-        plane = PlanarMotion(
-            float(frame.a_O[0]), float(frame.a_O[1]), float(frame.omega[2]), float(frame.epsilon[2])
-        )
-        state = step(beam, state, plane, h, radius, force)
+        now = state_at(t, slide(t))
+        motion, loads = PumpMotion(pump, now), driven(pump, now)
+        system = coefficients(body, lever_motion(motion, loads.accelerations))
+        force = np.zeros(len(body.free))
+        force[stretch] = end_pull(motion, loads)
+        state = beam_step(state, system._replace(c=system.c + damping, Q=system.Q + force), h, radius)
         if (i + 1) % steps == 0:
-            found.append(state.d)
+            found.append(state.x)
     d = np.array(found)
     moments = np.linspace(0.0, duration, samples)
-    liaison = [
-        driven(pump, MechanismState(start.phi_1 + start.omega_1 * t, start.omega_1, *slide(t))).liaison[4:8]
-        for t in moments
-    ]
-    middle = d[:, lever.elements // 2 * DOFS["plane"] + 1]
-    return CoupledMotion(moments, slide(moments)[0], middle, -d[:, last], np.array(liaison))
+    liaison = [driven(pump, state_at(t, slide(t))).liaison[4:8] for t in moments]
+    return CoupledMotion(moments, slide(moments)[0], d[:, middle], -d[:, stretch], np.array(liaison))
 
 
 def hypothesis(
@@ -236,7 +210,7 @@ def hypothesis(
 ) -> list[str]:
     """What elasticity changes over the last of ``turns`` turns of the crank, a line each."""
     duration = turns * 2 * math.pi / CRANK_SPEED
-    rigid = rigid_run(pump, lever, start, duration, samples)
+    rigid = coupled_run(pump, lever, start, duration, samples, modes=0)
     both = coupled_run(pump, lever, start, duration, samples)
     one = lever_under_liaison_forces(pump, lever, start, duration, samples)
     last = slice(-samples // turns, None)

@@ -21,19 +21,19 @@ from kane_dynamics_ros.papers.wind_pump_coupled import hypothesis
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     CRANK_SPEED,
     GRAVITY,
+    JOINTS,
     LIAISON_FORCES,
     Lever,
     Loads,
     Mechanism,
     MechanismState,
-    close_loop,
-    direction,
-    external_forces,
-    mass_centres,
+    points,
+    slide_force,
 )
 from kane_dynamics_ros.papers.wind_pump_turn import CrankTurn, lever_frequencies, steady_turn
 
 BLUE, ORANGE, GREEN, GREY = "#1f5fa8", "#d9731a", "#3a8f4d", "#7a7a7a"
+BODIES = ("crank AB", "lever BC'", "pendulum DCC'", "slide D")
 POSITIONS = 8  # of the crank that the mechanism is drawn in
 WALL = 0.12  # [m] beyond the slide, where the drawing anchors its spring
 DRAWN = 16  # a part of the turn, at which no force happens to vanish
@@ -49,29 +49,6 @@ TABLE_1 = (
 )
 
 
-class MechanismPoints(NamedTuple):
-    """Joints, the pendulum's corner C and mass centres of one position, (2,) each [m]."""
-
-    A: Array
-    B: Array
-    C: Array  # the pendulum's right angle
-    C_prime: Array
-    D: Array
-    centres: Array  # (3, 2), of crank, lever and pendulum
-
-
-def points(pump: Mechanism, motion: MechanismState) -> MechanismPoints:
-    """Where everything is that the figures draw."""
-    angles = close_loop(pump, motion.phi_1, motion.x_D)
-    B = pump.l1 * direction(angles.phi_1)
-    C_prime = B + pump.l2 * direction(angles.phi_2)
-    to_D = angles.phi_3 - pump.psi
-    # C'C = f and CD = g at a right angle: C'C turns from C'D by the angle whose tangent is g / f
-    C = C_prime + pump.f * direction(to_D - math.atan2(pump.g, pump.f))
-    D = C_prime + pump.h * direction(to_D)
-    return MechanismPoints(np.zeros(2), B, C, C_prime, D, mass_centres(pump, angles))
-
-
 def draw_mechanism(pump: Mechanism, turn: CrankTurn) -> Figure:
     """The mechanism at eight crank angles, with slide and spring (figures 2 and A1)."""
     figure = Figure(figsize=(8, 4.9), layout="constrained")
@@ -79,14 +56,14 @@ def draw_mechanism(pump: Mechanism, turn: CrankTurn) -> Figure:
     chosen = [turn.motions[k * (len(turn.motions) - 1) // POSITIONS] for k in range(POSITIONS)]
     for motion in reversed(chosen):
         shade: dict[str, Any] = {"alpha": 1.0 if motion is chosen[0] else 0.22, "solid_capstyle": "round"}
-        at = points(pump, motion)
+        at = points(pump, motion.phi_1, motion.x_D)
         _line(axes, "crank", at.A, at.B, color=GREEN, lw=4, **shade)
         _line(axes, "lever", at.B, at.C_prime, color=BLUE, lw=2.5, **shade)
         _line(axes, "pendulum", at.C_prime, at.C, at.D, color=ORANGE, lw=4, **shade)
         _line(
             axes, "weight", at.C_prime, at.centres[2], color=ORANGE, lw=2, marker="o", markevery=[1], **shade
         )
-    at = points(pump, chosen[0])
+    at = points(pump, chosen[0].phi_1, chosen[0].x_D)
     anchor, up = at.D + np.array([WALL, 0.0]), np.array([0.0, 0.025])
     _line(axes, "spring", *_coil(at.D, anchor), color=GREY, lw=1.2)
     _line(axes, "wall", anchor - up, anchor + up, color=GREY, lw=3)
@@ -132,44 +109,24 @@ def free_bodies(pump: Mechanism, motion: MechanismState, loads: Loads) -> dict[s
     Body 2 bears (-X_B, -Y_B) and (X_C, -Y_C), body 3 (-X_C, Y_C) and (X_D, -Y_D), the slide (-X_D, Y_D),
     the spring, the pump's resistance F_r, and its guide's reaction N, which (A42) has no row for.
     """
-    at, X = points(pump, motion), dict(zip(LIAISON_FORCES, loads.liaison, strict=True))
-
-    def joint(letter: str, place: Array, signs: tuple[int, int]) -> list[Force]:
-        return [
-            Force(f"{axis}_{{{letter}}}", place, sign * X[f"{axis}_{letter}"] * unit)
-            for axis, sign, unit in zip("XY", signs, np.eye(2), strict=True)
+    at, X = points(pump, motion.phi_1, motion.x_D), dict(zip(LIAISON_FORCES, loads.liaison, strict=True))
+    places = dict(zip("ABCD", (at.A, at.B, at.C_prime, at.D), strict=True))
+    masses = {"1": pump.m1, "2": pump.m2, "3": pump.m3, "D": pump.mD}
+    found = {}
+    for body, (name, weight) in enumerate(zip(BODIES, masses.items(), strict=True)):
+        forces = [
+            Force(f"{axis}_{{{joint}}}", places[joint], sign * X[f"{axis}_{joint}"] * unit)
+            for joint, bodies in JOINTS.items()
+            for axis, sign, unit in zip("XY", bodies.get(body, ()), np.eye(2), strict=False)
         ]
-
-    def weight(body: str, place: Array, mass: float) -> Force:
-        return Force(f"G_{{{body}}}", place, np.array([0.0, -GRAVITY * mass]))
-
-    row = external_forces(pump, motion, loads.torque)[9]
+        centre = at.D if body == 3 else at.centres[body]
+        forces.append(Force(f"G_{{{weight[0]}}}", centre, np.array([0.0, -GRAVITY * weight[1]])))
+        found[name] = forces
     spring = -pump.k * (motion.x_D - pump.x0)
-    guide = GRAVITY * pump.mD - X["Y_D"]
-    slide = [("F_s", [spring, 0.0]), ("F_r", [row - spring, 0.0]), ("N", [0.0, guide])]
-    bodies = {
-        "crank AB": [
-            *joint("A", at.A, (1, 1)),
-            *joint("B", at.B, (1, 1)),
-            weight("1", at.centres[0], pump.m1),
-        ],
-        "lever BC'": [
-            *joint("B", at.B, (-1, -1)),
-            *joint("C", at.C_prime, (1, -1)),
-            weight("2", at.centres[1], pump.m2),
-        ],
-        "pendulum DCC'": [
-            *joint("C", at.C_prime, (-1, 1)),
-            *joint("D", at.D, (1, -1)),
-            weight("3", at.centres[2], pump.m3),
-        ],
-        "slide D": [
-            *joint("D", at.D, (-1, 1)),
-            weight("D", at.D, pump.mD),
-            *(Force(name, at.D, np.array(vector)) for name, vector in slide),
-        ],
-    }
-    return {name: tuple(forces) for name, forces in bodies.items()}
+    slide = {"F_s": (spring, 0.0), "F_r": (slide_force(pump, motion) - spring, 0.0)}
+    slide["N"] = (0.0, GRAVITY * pump.mD - X["Y_D"])
+    found[BODIES[3]] += [Force(name, at.D, np.array(vector)) for name, vector in slide.items()]
+    return {name: tuple(forces) for name, forces in found.items()}
 
 
 def draw_free_bodies(pump: Mechanism, turn: CrankTurn) -> Figure:
@@ -181,7 +138,7 @@ def draw_free_bodies(pump: Mechanism, turn: CrankTurn) -> Figure:
     figure = Figure(figsize=(10, 8), layout="constrained")
     k = len(turn.motions) // DRAWN
     motion, loads = turn.motions[k], turn.loads[k]
-    at = points(pump, motion)
+    at = points(pump, motion.phi_1, motion.x_D)
     outlines = ((at.A, at.B), (at.B, at.C_prime), (at.C_prime, at.C, at.D), (at.D,))
     colours = {"X": BLUE, "Y": BLUE, "G": GREY, "F": GREEN, "N": ORANGE}
     bodies = free_bodies(pump, motion, loads)

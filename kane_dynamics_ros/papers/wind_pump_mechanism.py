@@ -1,19 +1,39 @@
-"""The wind water pump of [WindPump] section 5 and appendix B: dimensions, kinematics, dynamics."""
+"""The wind water pump of [WindPump] section 5 and appendix B: dimensions, system of bodies, liaison forces.
 
+The bodies' motion is that of a ``systems.System`` whose loop the pendulum's pin at D closes; the closed forms
+of its closure are the paper's. The free bodies and the liaison forces between them are eqs. (A32) to (A46).
+"""
+
+import functools
 import math
 from dataclasses import dataclass, field, fields
 from typing import NamedTuple
 
 import numpy as np
 
-from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.algebra import Array, Vector, add, apply, cross
 from kane_dynamics_ros.elastic.link import Material, Section, rectangle
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.systems import (
+    Body,
+    Coincident,
+    Point,
+    System,
+    complete_speeds,
+    equations,
+    kinematics,
+)
+from kane_dynamics_ros.systems.model import GROUND, ZERO, X, Y
 
 GRAVITY = 9.81  # [m/s^2], along -y
 CRANK_SPEED = 140.0 * 2.0 * math.pi / 60.0  # [rad/s], 140 rpm as printed
 LIAISON_FORCES = ("X_A", "Y_A", "X_B", "Y_B", "X_C", "Y_C", "X_D", "Y_D")
-CRANK_ROW = 2  # the crank's moment equation, where the motor's torque stands
+JOINTS = {  # the bodies on which a joint's force (X, Y) acts, and with which signs; 3 is the slide
+    "A": {0: (1, 1)},
+    "B": {0: (1, 1), 1: (-1, -1)},
+    "C": {1: (1, -1), 2: (-1, 1)},
+    "D": {2: (1, -1), 3: (-1, 1)},
+}
 
 
 # Dimensions and masses: the paper prints none of them, all values are ours
@@ -91,7 +111,7 @@ class Lever:
     elements: int = 10
 
 
-# Loop closure, speeds and accelerations: eqs. (A6) to (A31)
+# Posture: eqs. (A6) to (A16)
 
 
 class Angles(NamedTuple):
@@ -102,20 +122,10 @@ class Angles(NamedTuple):
     phi_3: float
 
 
-class Accelerations(NamedTuple):
-    """{a} = A (epsilon_1, x_D'') + B (omega_1^2, omega_1 x_D', x_D'^2), eq. (A31); A (10, 2), B (10, 3).
-
-    Rows: x and y of mass centre 1 and epsilon_1, the same of bodies 2 and 3, and x_D.
-    """
-
-    A: Array
-    B: Array
-
-
 def close_loop(pump: Mechanism, phi_1: float, x_D: float) -> Angles:
-    """Angles of the lever and the pendulum by the triangles ABD and BC'D, eqs. (A7) to (A16).
+    """The angles that close the loop, eqs. (A7) to (A16), of the branch that the paper draws.
 
-    The angle at B is taken by atan2 where eq. (A12) prints atan: it exceeds a right angle on a part of the
+    With atan2 in place of (A12)'s arctangent, which loses a right angle on a part of the
     turn. Raises ``PaperError``.
     """
     AD, beta_AD = math.hypot(x_D, pump.e), math.atan2(pump.e, x_D)
@@ -135,73 +145,34 @@ def close_loop(pump: Mechanism, phi_1: float, x_D: float) -> Angles:
     return Angles(phi_1, at_D + beta_AD - gamma, at_D + beta_AD + delta + pump.psi)  # eq. (A16)
 
 
-def speed_ratios(pump: Mechanism, angles: Angles) -> Array:
-    """[a_11 a_12; a_21 a_22] with (l2 omega_2, h omega_3) = a (l1 omega_1, x_D'), eqs. (A19), (A20)."""
-    c1, s1, c2, s2, c3, s3 = _cosines(pump, angles)
-    return np.array([[-c3 * s1 + s3 * c1, -c3], [c2 * s1 - c1 * s2, c2]]) / (s2 * c3 - s3 * c2)
+# The system of bodies, and its motion: eqs. (A17) to (A31)
 
 
-def acceleration_terms(pump: Mechanism, angles: Angles, a: Array) -> Array:
-    """[b_11 .. b_23] of eq. (A24), eq. (A23) with h for l_2 under a_21^2 in b_11."""
-    c1, s1, c2, s2, c3, s3 = _cosines(pump, angles)
-    squares = np.array([a[:, 0] ** 2, 2 * a[:, 0] * a[:, 1], a[:, 1] ** 2]).T  # of l2 omega_2, h omega_3
-    from_2, from_3 = squares[0] / pump.l2, squares[1] / pump.h
-    from_1 = np.array([1 / pump.l1, 0.0, 0.0])
-    first = -(c3 * c1 + s3 * s1) * from_1 - (c3 * c2 + s3 * s2) * from_2 - from_3
-    second = (c2 * c1 + s2 * s1) * from_1 + from_2 + (c3 * c2 + s3 * s2) * from_3
-    return np.stack([first, second]) / (s2 * c3 - s3 * c2)
+@functools.lru_cache(maxsize=8)
+def pump_system(pump: Mechanism) -> System:
+    """Crank, lever, pendulum and slide, each joint's coordinate relative to the body before; u = q'.
+
+    The pendulum's x axis points from C' to D. Independent are phi_1 and x_D, as in eq. (A46).
+    """
+
+    def turning(name: str, parent: str, at: float, mass: float, com: tuple[float, float], J: float) -> Body:
+        return Body(name, parent, at=(at, 0, 0), mass=mass, com=(*com, 0), inertia=(0, 0, 0, 0, 0, J))
+
+    weight = (pump.hg * math.cos(pump.xi), -pump.hg * math.sin(pump.xi))
+    bodies = (
+        turning("crank", GROUND, 0.0, pump.m1, (pump.a1 * pump.l1, 0), pump.J1),
+        turning("lever", "crank", pump.l1, pump.m2, (pump.a2 * pump.l2, 0), pump.J2),
+        turning("pendulum", "lever", pump.l2, pump.m3, weight, pump.J3),
+        Body("slide", joint="prismatic", axis=X, at=(0, pump.e, 0), mass=pump.mD),
+    )
+    loop = Coincident(Point("pendulum", (pump.h, 0, 0)), Point("slide"), along=(X, Y))  # eq. (A6)
+    return System("wind_pump", bodies, (loop,), gravity=(0, -GRAVITY, 0), independent=("crank", "slide"))
 
 
-def accelerations(pump: Mechanism, angles: Angles) -> Accelerations:
-    """The matrices [A] and [B] of eq. (A31)."""
-    a = speed_ratios(pump, angles)
-    b = acceleration_terms(pump, angles, a)
-    lengths = np.array([pump.l2, pump.h])
-    omega = np.vstack([[1.0, 0.0], a * [pump.l1, 1.0] / lengths[:, None]])  # eq. (A29), rows 1, 2, 3
-    scale = np.array([pump.l1**2, pump.l1, 1.0])
-    rest = np.vstack([np.zeros(3), b * scale / lengths[:, None]])  # eq. (A30)
-    squares = np.array([omega[:, 0] ** 2, 2 * omega[:, 0] * omega[:, 1], omega[:, 1] ** 2]).T
-    A, B = np.zeros((10, 2)), np.zeros((10, 3))
-    for body, arms in enumerate(_arms(pump, angles)):
-        for turned, (dx, dy) in arms:  # an arm (dx, dy) that turns with a body
-            A[3 * body : 3 * body + 2] += np.outer([-dy, dx], omega[turned])
-            B[3 * body : 3 * body + 2] += np.outer([-dy, dx], rest[turned]) - np.outer(
-                [dx, dy], squares[turned]
-            )
-        A[3 * body + 2], B[3 * body + 2] = omega[body], rest[body]
-    A[9, 1] = 1.0
-    return Accelerations(A, B)
-
-
-def mass_centres(pump: Mechanism, angles: Angles) -> Array:
-    """Positions (3, 2) of the bodies' mass centres, eqs. (A25) to (A27)."""
-    return np.array([np.sum([arm for _, arm in arms], axis=0) for arms in _arms(pump, angles)])
-
-
-def _arms(pump: Mechanism, angles: Angles) -> list[list[tuple[int, Array]]]:
-    """Each mass centre as a chain of arms from A: (body that turns the arm, arm)."""
-    crank, lever = direction(angles.phi_1), direction(angles.phi_2)
-    centre = direction(angles.phi_3 - pump.psi - pump.xi)
-    return [
-        [(0, pump.a1 * pump.l1 * crank)],
-        [(0, pump.l1 * crank), (1, pump.a2 * pump.l2 * lever)],
-        [(0, pump.l1 * crank), (1, pump.l2 * lever), (2, pump.hg * centre)],
-    ]
-
-
-def direction(angle: float) -> Array:
-    """(cos, sin) of an angle."""
-    return np.array([math.cos(angle), math.sin(angle)])
-
-
-def _cosines(pump: Mechanism, angles: Angles) -> tuple[float, float, float, float, float, float]:
-    """c1, s1, c2, s2, c_(3-psi), s_(3-psi)."""
-    values = [direction(angle) for angle in (angles.phi_1, angles.phi_2, angles.phi_3 - pump.psi)]
-    (c1, s1), (c2, s2), (c3, s3) = (map(float, value) for value in values)
-    return c1, s1, c2, s2, c3, s3
-
-
-# Free bodies; the liaison forces eliminated by projection, and recovered: eqs. (A32) to (A46)
+def coordinates(pump: Mechanism, phi_1: float, x_D: float) -> list[float]:
+    """q (4,) of the system, its loop closed."""
+    _, phi_2, phi_3 = close_loop(pump, phi_1, x_D)
+    return [phi_1, phi_2 - phi_1, phi_3 - pump.psi - phi_2, x_D]
 
 
 class MechanismState(NamedTuple):
@@ -211,6 +182,73 @@ class MechanismState(NamedTuple):
     omega_1: float
     x_D: float
     v_D: float
+
+
+class PumpMotion:
+    """The system at a state, its dependent speeds from the independent ones, eqs. (A17) to (A20)."""
+
+    def __init__(self, pump: Mechanism, state: MechanismState) -> None:
+        self.pump, self.state, self.system = pump, state, pump_system(pump)
+        self.q = coordinates(pump, state.phi_1, state.x_D)
+        u = complete_speeds(self.system, self.q, [state.omega_1, 0.0, 0.0, state.v_D])
+        self.terms = equations.state_terms(self.system, self.q, u)
+        self.reduced = equations.reduction(self.system, self.terms)
+
+    def bodies(self, independent: Array) -> dict[str, kinematics.Motion]:
+        """How every body moves, in its own axes, at (epsilon_1, x_D''): eqs. (A24) and (A29), (A30)."""
+        second = self.reduced.T @ independent + self.reduced.e
+        return kinematics.motions(self.system, self.q, self.terms.qd.tolist(), second.tolist())
+
+    def accelerations(self, independent: Array) -> Array:
+        """{a} (10,) of eq. (A31) at (epsilon_1, x_D'').
+
+        x and y of mass centre 1 and epsilon_1, the same of bodies 2 and 3, and x_D''.
+        """
+        moving, at = self.bodies(independent), kinematics.frames(self.system, self.q)
+        rows = []
+        for body in self.system.bodies[:3]:
+            m = moving[body.name]
+            own = add(m.a, cross(m.alpha, body.com), cross(m.omega, cross(m.omega, body.com)))
+            rows += [*apply(at[body.name].R_NB, own)[:2], m.alpha[2]]
+        return np.array([*rows, independent[1]], dtype=float)
+
+    def equations(self, torque: float) -> tuple[Array, Array]:
+        """Eq. (A46): (2, 2) matrix and (2,) right side for (epsilon_1, x_D''), without liaison forces."""
+        effort = np.array([torque, 0.0, 0.0, slide_force(self.pump, self.state)])
+        return equations.projected(self.terms, self.reduced, effort)
+
+    def slide_acceleration(self) -> float:
+        """x_D'' [m/s^2] while the crank turns steadily: the second row of eq. (A46)."""
+        inertia, load = self.equations(0.0)
+        return float(load[1] / inertia[1, 1])
+
+
+class MechanismPoints(NamedTuple):
+    """Joints, the pendulum's corner C and mass centres of one position, (2,) each [m]."""
+
+    A: Array
+    B: Array
+    C: Array  # the pendulum's right angle
+    C_prime: Array
+    D: Array
+    centres: Array  # (3, 2), of crank, lever and pendulum, eqs. (A25) to (A27)
+
+
+def points(pump: Mechanism, phi_1: float, x_D: float) -> MechanismPoints:
+    """Where joints and mass centres are."""
+    system = pump_system(pump)
+    at = kinematics.frames(system, coordinates(pump, phi_1, x_D))
+
+    def place(body: str, at_body: Vector = ZERO) -> Array:
+        return np.array(kinematics.position_of(Point(body, at_body), at)[:2], dtype=float)
+
+    # C'C = f and CD = g at a right angle: C'C turns from C'D by the angle whose tangent is g / f
+    corner = place("pendulum", (pump.f**2 / pump.h, -pump.f * pump.g / pump.h, 0.0))
+    centres = np.array([place(body.name, body.com) for body in system.bodies[:3]])
+    return MechanismPoints(place("crank"), place("lever"), corner, place("pendulum"), place("slide"), centres)
+
+
+# Free bodies; the liaison forces eliminated by projection, and recovered: eqs. (A32) to (A46)
 
 
 class Loads(NamedTuple):
@@ -227,75 +265,51 @@ def mass_matrix(pump: Mechanism) -> Array:
     return np.diag([m1, m1, pump.J1, m2, m2, pump.J2, m3, m3, pump.J3, pump.mD])
 
 
-def external_forces(pump: Mechanism, motion: MechanismState, torque: float) -> Array:
+def slide_force(pump: Mechanism, state: MechanismState) -> float:
+    """What the pump and the spring exert on the slide [N]."""
+    return -pump.Fr * math.tanh(state.v_D / pump.v_Fr) - pump.k * (state.x_D - pump.x0)
+
+
+def external_forces(pump: Mechanism, state: MechanismState, torque: float) -> Array:
     """{Q_ext} of eq. (A42), (10,).
 
     The mass centre of body 3 is that of pendulum and weight together, so that gravity has no moment about it.
     """
-    Q = np.zeros(10)
-    Q[[1, 4, 7]] = -GRAVITY * np.array([pump.m1, pump.m2, pump.m3])
-    Q[CRANK_ROW] = torque
-    Q[9] = -pump.Fr * np.tanh(motion.v_D / pump.v_Fr) - pump.k * (motion.x_D - pump.x0)
-    return Q
+    weights = -GRAVITY * np.array([pump.m1, pump.m2, pump.m3])
+    return np.array(
+        [0.0, weights[0], torque, 0.0, weights[1], 0.0, 0.0, weights[2], 0.0, slide_force(pump, state)]
+    )
 
 
-def liaison_matrix(pump: Mechanism, angles: Angles) -> Array:
+def liaison_matrix(pump: Mechanism, phi_1: float, x_D: float) -> Array:
     """{Q_liaison} = L (X_A .. Y_D), eqs. (A32) to (A41) with the signs of the moments corrected; (10, 8).
 
     Body 2 bears (-X_B, -Y_B) and (X_C, -Y_C), body 3 (-X_C, Y_C) and (X_D, -Y_D), the slide -X_D.
     """
-    crank, lever = pump.l1 * direction(angles.phi_1), pump.l2 * direction(angles.phi_2)
-    C = -pump.hg * direction(angles.phi_3 - pump.psi - pump.xi)  # from mass centre 3, eqs. (A39), (A40)
-    D = C + pump.h * direction(angles.phi_3 - pump.psi)  # eqs. (A37), (A38)
+    at = points(pump, phi_1, x_D)
     L = np.zeros((10, 8))
-    _apply(L, 0, 0, -pump.a1 * crank, (1, 1))
-    _apply(L, 0, 2, (1 - pump.a1) * crank, (1, 1))
-    _apply(L, 1, 2, -pump.a2 * lever, (-1, -1))
-    _apply(L, 1, 4, (1 - pump.a2) * lever, (1, -1))
-    _apply(L, 2, 4, C, (-1, 1))
-    _apply(L, 2, 6, D, (1, -1))
-    L[9, 6] = -1.0
+    places = (at.A, at.B, at.C_prime, at.D)
+    for joint, (place, bodies) in enumerate(zip(places, JOINTS.values(), strict=True)):
+        for body, (sign_x, sign_y) in bodies.items():
+            if body == 3:
+                L[9, 2 * joint] = sign_x
+                continue
+            x, y = place - at.centres[body]  # eqs. (A37) to (A40) for body 3
+            L[3 * body : 3 * body + 3, 2 * joint] = sign_x, 0.0, -y * sign_x
+            L[3 * body : 3 * body + 3, 2 * joint + 1] = 0.0, sign_y, x * sign_y
     return L
 
 
-def _apply(L: Array, body: int, column: int, at: Array, signs: tuple[int, int]) -> None:
-    """The force (signs[0] X, signs[1] Y) on a body, ``at`` from its mass centre."""
-    row = 3 * body
-    L[row, column] += signs[0]
-    L[row + 1, column + 1] += signs[1]
-    L[row + 2, column] -= at[1] * signs[0]
-    L[row + 2, column + 1] += at[0] * signs[1]
-
-
-def equations_of_motion(pump: Mechanism, motion: MechanismState, torque: float) -> tuple[Array, Array]:
-    """Eq. (A46): (2, 2) matrix and (2,) right side for (epsilon_1, x_D''), without liaison forces."""
-    angles = close_loop(pump, motion.phi_1, motion.x_D)
-    A, B = accelerations(pump, angles)
-    m = mass_matrix(pump)
-    products = np.array([motion.omega_1**2, motion.omega_1 * motion.v_D, motion.v_D**2])
-    return A.T @ m @ A, A.T @ (external_forces(pump, motion, torque) - m @ B @ products)
-
-
-def slide_acceleration(pump: Mechanism, motion: MechanismState) -> float:
-    """x_D'' [m/s^2] while the crank turns steadily: the second row of eq. (A46)."""
-    inertia, load = equations_of_motion(pump, motion, 0.0)
-    return float(load[1] / inertia[1, 1])
-
-
-def driven(pump: Mechanism, motion: MechanismState) -> Loads:
+def driven(pump: Mechanism, state: MechanismState) -> Loads:
     """What a crank that turns steadily needs and bears.
 
     Eq. (A46) for x_D'' and the torque, then eq. (A43) for the liaison forces.
     """
-    angles = close_loop(pump, motion.phi_1, motion.x_D)
-    A, B = accelerations(pump, angles)
-    m = mass_matrix(pump)
-    products = np.array([motion.omega_1**2, motion.omega_1 * motion.v_D, motion.v_D**2])
-    inertia, load = equations_of_motion(pump, motion, 0.0)
-    slide = slide_acceleration(pump, motion)
-    torque = float(inertia[0, 1] * slide - load[0])
-    second = np.array([0.0, slide])
-    left = m @ (A @ second + B @ products) - external_forces(pump, motion, torque)
-    L = liaison_matrix(pump, angles)
+    motion = PumpMotion(pump, state)
+    inertia, load = motion.equations(0.0)
+    second = np.array([0.0, load[1] / inertia[1, 1]])
+    torque = float(inertia[0, 1] * second[1] - load[0])
+    left = mass_matrix(pump) @ motion.accelerations(second) - external_forces(pump, state, torque)
+    L = liaison_matrix(pump, state.phi_1, state.x_D)
     liaison, *_ = np.linalg.lstsq(L, left, rcond=None)  # 10 equations, 8 unknowns, consistent by eq. (A45)
-    return Loads(second, torque, liaison)
+    return Loads(second, torque, np.asarray(liaison, dtype=float))

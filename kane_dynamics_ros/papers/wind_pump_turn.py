@@ -27,17 +27,12 @@ from kane_dynamics_ros.elastic.link import beam_rates
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     CRANK_SPEED,
     GRAVITY,
-    Angles,
     Lever,
     Loads,
     Mechanism,
     MechanismState,
-    acceleration_terms,
-    close_loop,
-    direction,
+    PumpMotion,
     driven,
-    slide_acceleration,
-    speed_ratios,
 )
 
 SETTLING_TURNS = 6
@@ -60,7 +55,7 @@ def steady_turn(pump: Mechanism, samples: int = 181, speed: float = CRANK_SPEED)
     start = SETTLING_TURNS * period
 
     def rate(t: float, y: Array) -> list[float]:
-        return [y[1], slide_acceleration(pump, MechanismState(speed * t, speed, y[0], y[1]))]
+        return [y[1], PumpMotion(pump, MechanismState(speed * t, speed, y[0], y[1])).slide_acceleration()]
 
     time = np.linspace(start, start + period, samples)
     solution = solve_ivp(rate, (0.0, time[-1]), [pump.x0, 0.0], "LSODA", time, rtol=1e-7, atol=1e-9)
@@ -78,24 +73,24 @@ def lever_body(pump: Mechanism, lever: Lever) -> ElasticBody:
     return restrict(body, (0, 1, lever.elements * DOFS["plane"] + 1))
 
 
-def lever_motion(pump: Mechanism, motion: MechanismState, loads: Loads) -> RigidMotion:
-    """Acceleration of B less free fall, omega_2 and epsilon_2, in the lever's frame."""
-    angles = close_loop(pump, motion.phi_1, motion.x_D)
-    a = speed_ratios(pump, angles)
-    b = acceleration_terms(pump, angles, a)
-    speeds = np.array([pump.l1 * motion.omega_1, motion.v_D])
-    epsilon_1, slide = loads.accelerations
-    products = np.array([speeds[0] ** 2, speeds[0] * speeds[1], speeds[1] ** 2])
-    omega_2 = float(a[0] @ speeds) / pump.l2  # eq. (A20)
-    epsilon_2 = float(a[0] @ [pump.l1 * epsilon_1, slide] + b[0] @ products) / pump.l2  # eq. (A24)
-    crank = pump.l1 * direction(motion.phi_1)
-    a_B = epsilon_1 * np.array([-crank[1], crank[0]]) - motion.omega_1**2 * crank + [0.0, GRAVITY]
-    along, across = axes(angles)
-    return RigidMotion(
-        np.array([a_B @ along, a_B @ across, 0.0]),
-        np.array([0.0, 0.0, omega_2]),
-        np.array([0.0, 0.0, epsilon_2]),
-    )
+def lever_motion(motion: PumpMotion, independent: Array) -> RigidMotion:
+    """Acceleration of B less free fall, omega_2, epsilon_2, in the lever's frame, at (epsilon_1, x_D'')."""
+    lever = motion.bodies(independent)["lever"]
+    along, across = axes(motion)
+    up = GRAVITY * np.array([along[1], across[1], 0.0])
+    return RigidMotion(np.array(lever.a) + up, np.array(lever.omega), np.array(lever.alpha))
+
+
+def axes(motion: PumpMotion) -> tuple[Array, Array]:
+    """Unit vectors along the lever and across it."""
+    angle = motion.q[0] + motion.q[1]
+    return np.array([math.cos(angle), math.sin(angle)]), np.array([-math.sin(angle), math.cos(angle)])
+
+
+def end_pull(motion: PumpMotion, loads: Loads) -> float:
+    """What C' pulls the lever with along its axis, eq. (A34) [N]."""
+    X_C, Y_C = loads.liaison[4:6]
+    return float(np.array([X_C, -Y_C]) @ axes(motion)[0])
 
 
 def lever_frequencies(
@@ -104,23 +99,15 @@ def lever_frequencies(
     """The lever's first natural frequencies [rad/s] at each sample, (N, modes): eq. (20), figure 6."""
     body = lever_body(pump, lever)
     rows = []
-    for motion, loads in zip(turn.motions, turn.loads, strict=True):
-        rigid = lever_motion(pump, motion, loads)
+    for state, loads in zip(turn.motions, turn.loads, strict=True):
+        motion = PumpMotion(pump, state)
+        rigid = lever_motion(motion, loads.accelerations)
         system = coefficients(body, rigid)
         if stiffened:
-            along, _ = axes(close_loop(pump, motion.phi_1, motion.x_D))
-            X_C, Y_C = loads.liaison[4:6]
-            end_load = float(np.array([X_C, -Y_C]) @ along)  # what C' pulls with, eq. (A34)
-            k_G = geometric_stiffness(body, axial_load(body, rigid, end_load))
+            k_G = geometric_stiffness(body, axial_load(body, rigid, end_pull(motion, loads)))
             system = system._replace(k=system.k + k_G)
         rows.append(gyroscopic_frequencies(system)[:modes])
     return np.array(rows)
-
-
-def axes(angles: Angles) -> tuple[Array, Array]:
-    """Unit vectors along the lever and across it."""
-    along = direction(angles.phi_2)
-    return along, np.array([-along[1], along[0]])
 
 
 # Liaison forces at the nodes of an elastic body

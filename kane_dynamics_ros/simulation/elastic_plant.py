@@ -13,8 +13,8 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.arm_model import ArmModel, with_payload
 from kane_dynamics_ros.elastic.posture import FrameInRoot, arm_frames, sag
 from kane_dynamics_ros.elastic.stepping import (
-    ArmState,
     BegunStep,
+    State,
     begin_step,
     end_step,
     joint_speeds,
@@ -64,7 +64,7 @@ class ElasticPlant:
         return self._arm
 
     @property
-    def state(self) -> ArmState:
+    def state(self) -> State:
         """All coordinates, the beams' included."""
         return self._state
 
@@ -85,7 +85,7 @@ class ElasticPlant:
         x = sag(self._arm, np.array(q, dtype=float), self._gravity)
         u = np.zeros(self._arm.size)
         u[: self._arm.n] = qd
-        self._state, self._fresh = ArmState(x, u, np.zeros(self._arm.size)), True
+        self._state, self._fresh = State(x, u, np.zeros(self._arm.size)), True
 
     def set_payload(self, payload: Payload) -> None:
         self._arm = with_payload(self._bare, payload)
@@ -135,7 +135,7 @@ class ElasticPlant:
         v_end = solve_velocity(A, b, h * dry, lower, upper, self.qd)
         return v_end, (A @ v_end - b) / h
 
-    def _settled(self, after: ArmState, v_end: Array) -> ArmState:
+    def _settled(self, after: State, v_end: Array) -> State:
         """Joints that rest have no speed and no acceleration left, and stay within their stops."""
         n = self._arm.n
         q, u = settle(self._resistances, self.q, self.qd, after.x[:n], after.u[:n], v_end)

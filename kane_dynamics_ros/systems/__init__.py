@@ -1,6 +1,7 @@
 """Kane's method for systems of bodies: trees, loops, rolling, couplings, generalized speeds of one's own."""
 
 from kane_dynamics_ros.systems.equations import (
+    close,
     constraint_efforts,
     energy,
     forward_dynamics,
@@ -21,7 +22,7 @@ from kane_dynamics_ros.systems.model import (
     Point,
     System,
 )
-from kane_dynamics_ros.systems.motion import Simulation, close, complete_speeds, simulate
+from kane_dynamics_ros.systems.motion import Simulation, complete_speeds, simulate
 from kane_dynamics_ros.systems.read import load_system, system_of_robot
 from kane_dynamics_ros.systems.witnesses import Agreement, verify
 

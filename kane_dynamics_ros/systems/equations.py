@@ -12,14 +12,13 @@ velocities of the independent speeds then include those of the dependent ones, v
 
 Forces of ideal constraints have no part in it. With T = [1; D] and tau the efforts at the coordinates:
 
-    T^T (M u' + V - W^T tau) = 0,   A W u' = c - A W' u,   c = -d/dt(A) q' + b'.
+    T^T (M u' + V - W^T tau) = 0,   u' = T u_I' + e,   A W u' = c - A W' u,   c = -d/dt(A) q' + b'.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import UnionType
 from typing import Any
 
 import numpy as np
@@ -66,6 +65,7 @@ GRID = 0.25  # [rad or m]: postures that share what is found beside them
 POSTURES = 4  # beside one: at least one of them is regular
 CLOSED = 1e-13  # [m, rad or 1] by which a closed loop may gape: rounding
 CLOSING_STEPS = 50  # of Newton's method, far more than it needs where the loop can be closed
+LONGEST_STEP = 0.5  # [rad or m] of Newton's method, so that it stays near its guess
 CONSISTENT = 1e-7  # [m, rad or per second] by which a redundant constraint may disagree with the others
 
 Row = Sequence[Scalar]
@@ -85,31 +85,34 @@ def kane_terms(system: System, q: Row, qd: Row) -> tuple[list[list[Scalar]], lis
     n = len(system.coordinates)
     M: list[list[Scalar]] = [[0] * n for _ in range(n)]
     V: list[Scalar] = [0] * n
-    still: list[Scalar] = [0] * n
+    still = [0] * n
     at = kinematics.frames(system, q)
     moving = kinematics.motions(system, q, qd, still)
-    partials = kinematics.partial_velocities(system, q)
+    partials = [kinematics.motions(system, q, unit, still) for unit in _units(n)]  # u_r = 1 alone
     for body in system.bodies:
         if body.mass == 0 and not any(entry != 0 for entry in body.inertia):
             continue
         J, c, motion = symmetric(body.inertia), body.com, moving[body.name]
-        v = {r: add(part.v, cross(part.omega, c)) for r, part in partials[body.name].items()}
-        omega = {r: part.omega for r, part in partials[body.name].items()}
+        omega = [part[body.name].omega for part in partials]
+        v = [add(part[body.name].v, cross(part[body.name].omega, c)) for part in partials]
         gravity = apply(transposed(at[body.name].R_NB), system.gravity)
         swing = cross(motion.omega, cross(motion.omega, c))
         a = add(motion.a, cross(motion.alpha, c), swing)
         force = scale(body.mass, subtract(a, gravity))  # -R* with q'' = 0
         torque = add(apply(J, motion.alpha), cross(motion.omega, apply(J, motion.omega)))  # -T*
-        for r in v:
+        for r in range(n):
             V[r] = V[r] + dot(v[r], force) + dot(omega[r], torque)
             push, turn = scale(body.mass, v[r]), apply(J, omega[r])
-            for s in v:
-                if s <= r:
-                    M[r][s] = M[r][s] + dot(v[s], push) + dot(omega[s], turn)
+            for s in range(r + 1):
+                M[r][s] = M[r][s] + dot(v[s], push) + dot(omega[s], turn)
     for r in range(n):
         for s in range(r):
             M[s][r] = M[r][s]
     return M, V
+
+
+def _units(n: int) -> list[list[int]]:
+    return [[int(r == s) for s in range(n)] for r in range(n)]
 
 
 # Constraints as functions of q and q'
@@ -167,14 +170,13 @@ def constraint_terms(
 ) -> tuple[list[list[Scalar]], list[Scalar], list[Scalar]]:
     """A (m, n), b (m,) and c (m,) of A q' = b and A q'' = c, [Malvezzi2017] eqs. (13), (14)."""
     n = len(system.coordinates)
-    units = [[int(r == s) for s in range(n)] for r in range(n)]
     A: list[list[Scalar]] = []
     b: list[Scalar] = []
     c: list[Scalar] = []
     for constraint in system.constraints:
         form = velocity_form(system, constraint)
         still = form(q, [0] * n)
-        columns = [form(q, unit) for unit in units]
+        columns = [form(q, unit) for unit in _units(n)]
         A += [[column[k] - still[k] for column in columns] for k in range(len(still))]
         b += [-value for value in still]
         c += [-_slope(value) for value in form(*_along(q, qd))]
@@ -184,9 +186,8 @@ def constraint_terms(
 def speed_terms(system: System, q: Row, qd: Row) -> tuple[list[list[Scalar]], list[Scalar]]:
     """Y (n, n) of u = Y q', and Y' q' (n,)."""
     n = len(system.coordinates)
-    units = [[int(r == s) for s in range(n)] for r in range(n)]
     if system.speeds is None:
-        return [list(unit) for unit in units], [0] * n
+        return [list(unit) for unit in _units(n)], [0] * n
     names, define = system.coordinates, system.speeds
 
     def speeds(q: Row, qd: Row) -> list[Scalar]:
@@ -198,7 +199,7 @@ def speed_terms(system: System, q: Row, qd: Row) -> tuple[list[list[Scalar]], li
             f"{', '.join(names)}",
             "speeds",
         )
-    columns = [speeds(q, unit) for unit in units]
+    columns = [speeds(q, unit) for unit in _units(n)]
     Y = [[column[r] for column in columns] for r in range(n)]
     return Y, [_slope(value) for value in speeds(*_along(q, qd))]
 
@@ -237,15 +238,15 @@ class StateTerms:
 
 @dataclass(frozen=True)
 class Reduction:
-    """Which speeds are independent, and u = T u_I + t.
+    """Which speeds are independent, u = T u_I + t and u' = T u_I' + e.
 
     ``redundant`` names constraints that follow from the others.
     """
 
     independent: tuple[int, ...]
-    dependent: tuple[int, ...]
     T: Array
     t: Array
+    e: Array
     redundant: tuple[str, ...]
 
 
@@ -272,24 +273,17 @@ def program(system: System) -> Callable[[Row, Row], list[float]]:
 def _evaluated(system: System, q: Row, qd: Row) -> list[Array]:
     """The parts of ``program``: M, V, A, b, c, Y, Y' q' and h."""
     flat = np.array(program(system)(q, qd), dtype=float)
-    n = len(q)
-    closures = len(holonomic_names(system))
-    m = (len(flat) - closures - 2 * n * n - 2 * n) // (n + 2)
+    n, m = len(q), len(equation_names(system))
     sizes = np.cumsum([n * n, n, m * n, m, m, n * n, n])
     M, V, A, b, c, Y, Y_rate_qd, h = np.split(flat, sizes)
     return [M.reshape(n, n), V, A.reshape(m, n), b, c, Y.reshape(n, n), Y_rate_qd, h]
 
 
-def residuals(system: System, q: ArrayLike) -> Array:
-    """h(q) of the holonomic constraints, one value for each of ``holonomic_names`` [m, rad or 1]."""
+def closures(system: System, q: ArrayLike) -> tuple[Array, Array]:
+    """h(q) of the holonomic constraints [m, rad or 1], and their rows of A(q), (len(h), n)."""
     positions = as_state(system, q)
-    return _evaluated(system, positions, [0.0] * len(positions))[-1]
-
-
-def constraint_matrix(system: System, q: ArrayLike) -> Array:
-    """A(q), (m, n), of A q' = b."""
-    positions = as_state(system, q)
-    return _evaluated(system, positions, [0.0] * len(positions))[2]
+    parts = _evaluated(system, positions, [0.0] * len(positions))
+    return parts[-1], parts[2][holonomic_rows(system)]
 
 
 def state_terms(system: System, q: ArrayLike, u: ArrayLike) -> StateTerms:
@@ -322,9 +316,11 @@ def reduction(system: System, terms: StateTerms) -> Reduction:
         MultibodyError: ``contradictory``, where no speeds satisfy the constraints; ``singular``, where the
             speeds that are named do not determine the others.
     """
-    n = len(system.coordinates)
-    AW, b = terms.A @ terms.W, terms.b
-    rows, redundant = _consistent_rows(system, AW, b)
+    n = len(terms.q)
+    AW = terms.A @ terms.W
+    rows, others = independent_rows(AW)
+    redundant = tuple(equation_names(system)[row] for row in others)
+    _refuse_contradiction(system, AW, terms.b, rows, others)
     if redundant and len(rows) < _usual_rank(system, tuple(np.round(terms.q / GRID) * GRID)):
         raise MultibodyError(
             f"{system.name!r} is at a singular posture: {', '.join(redundant)} depends on the other "
@@ -353,12 +349,90 @@ def reduction(system: System, terms: StateTerms) -> Reduction:
             "other independent speeds, or keep away from the posture",
             "singular",
         )
-    T, t = np.zeros((n, len(independent))), np.zeros(n)
+    T, t, e = np.zeros((n, len(independent))), np.zeros(n), np.zeros(n)
     T[independent, range(len(independent))] = 1.0
     if rows:
-        T[dependent] = -np.linalg.solve(square, AW[np.ix_(rows, independent)])  # D
-        t[dependent] = np.linalg.solve(square, b[rows])  # d
-    return Reduction(tuple(independent), tuple(dependent), T, t, redundant)
+        second = terms.c - terms.A @ terms.W_rate_u
+        right = np.column_stack([-AW[np.ix_(rows, independent)], terms.b[rows], second[rows]])
+        solved = np.linalg.solve(square, right)
+        T[dependent], t[dependent], e[dependent] = solved[:, :-2], solved[:, -2], solved[:, -1]  # D and d
+    return Reduction(tuple(independent), T, t, e, redundant)
+
+
+def _refuse_contradiction(
+    system: System, A: Array, b: Array, chosen: Sequence[int], others: Sequence[int]
+) -> None:
+    """Raise where b (m,) of rows that the chosen ones span contradicts theirs."""
+    for row in others:
+        share = np.linalg.lstsq(A[chosen].T, A[row], rcond=None)[0] if chosen else np.zeros(0)
+        if abs(share @ b[chosen] - b[row]) > CONSISTENT:
+            name = equation_names(system)[row]
+            raise MultibodyError(
+                f"{name} of {system.name!r} contradicts the constraints before it: no velocity "
+                "satisfies them all; take one away",
+                "contradictory",
+                constraint=name,
+            )
+
+
+@lru_cache(maxsize=32)
+def _usual_rank(system: System, near: tuple[float, ...]) -> int:
+    """The rank of the constraints at postures near one, which satisfy the holonomic ones as well as it does.
+
+    Constraints that are redundant everywhere lower the rank here and there; at a singular posture it is lower
+    than beside it.
+    """
+    random = np.random.default_rng(0)
+    best = 0
+    for _ in range(POSTURES):
+        try:
+            q = close(system, np.array(near) + random.normal(scale=NEAR, size=len(near)))
+        except MultibodyError:
+            continue
+        A = _evaluated(system, q.tolist(), [0.0] * len(near))[2]
+        best = max(best, len(independent_rows(A, NEAR**2)[0]))
+    return best
+
+
+def close(system: System, guess: ArrayLike, fixed: Collection[str] = ()) -> Array:
+    """Coordinates (n,) near a guess (n,) that satisfy the holonomic constraints, by Newton's method.
+
+    Args:
+        system: the system.
+        guess: [rad or m].
+        fixed: names of coordinates that keep the guess's value.
+
+    Raises:
+        MultibodyError: ``not_closed``, with the constraint that gapes most and by how much.
+
+    Example:
+        >>> from kane_dynamics_ros.systems import Body, Coupling, System, close
+        >>> gears = System("gears", (Body("a"), Body("b")), (Coupling("b", "a", ratio=-2.0),))
+        >>> close(gears, [0.5, 0.0], fixed=["a"])
+        array([ 0.5, -1. ])
+    """
+    q = np.array(as_state(system, guess))
+    free = [r for r, name in enumerate(system.coordinates) if name not in fixed]
+    for _ in range(CLOSING_STEPS):
+        h, A = closures(system, q)
+        if np.abs(h).max(initial=0.0) <= CLOSED * (1 + np.abs(q).max(initial=0.0)):
+            return q
+        step = np.linalg.lstsq(A[:, free], h, rcond=RANK)[0]
+        q[free] -= step * min(1.0, LONGEST_STEP / np.abs(step).max(initial=1e-300))
+    name, gap = widest_gap(system, h)
+    raise MultibodyError(
+        f"{name} of {system.name!r} cannot be closed near this posture: "
+        f"it gapes by {gap:.3g}; check the lengths, or begin nearer to a closed posture",
+        "not_closed",
+        constraint=name,
+        gap=gap,
+    )
+
+
+def widest_gap(system: System, h: Array) -> tuple[str, float]:
+    """The constraint whose value of h(q) is the largest, and that value."""
+    worst = int(np.argmax(np.abs(h)))
+    return equation_names(system)[holonomic_rows(system)[worst]], float(abs(h[worst]))
 
 
 def forward_dynamics(system: System, q: ArrayLike, u: ArrayLike, tau: ArrayLike) -> Array:
@@ -383,13 +457,16 @@ def forward_dynamics(system: System, q: ArrayLike, u: ArrayLike, tau: ArrayLike)
     return accelerations(system, terms, reduced, np.asarray(tau, dtype=float))
 
 
+def projected(terms: StateTerms, reduced: Reduction, tau: Array) -> tuple[Array, Array]:
+    """M (p, p) and F (p,) of M u_I' = F, free of constraint forces: T^T (M u' + V - W^T tau) = 0."""
+    WT = terms.W @ reduced.T
+    rest = terms.M @ (terms.W @ reduced.e + terms.W_rate_u) + terms.V
+    return WT.T @ terms.M @ WT, WT.T @ (tau - rest)
+
+
 def accelerations(system: System, terms: StateTerms, reduced: Reduction, tau: Array) -> Array:
-    """u' (n,) at known terms: u' = T u_I' + e, then T^T (M u' + V - W^T tau) = 0."""
-    W, T = terms.W, reduced.T
-    M = W.T @ terms.M @ W
-    V = W.T @ (terms.V + terms.M @ terms.W_rate_u)
-    e = _dependent_rest(terms, reduced)
-    inertia = T.T @ M @ T
+    """u' (n,) at known terms: u' = T u_I' + e."""
+    inertia, force = projected(terms, reduced, tau)
     size = np.sqrt(np.maximum(np.diag(inertia), 0.0))
     if not size.all() or np.linalg.eigvalsh(inertia / np.outer(size, size)).min(initial=1.0) <= SINGULAR:
         raise MultibodyError(
@@ -397,18 +474,7 @@ def accelerations(system: System, terms: StateTerms, reduced: Reduction, tau: Ar
             "move freely a mass or an inertia",
             "no_inertia",
         )
-    free = np.linalg.solve(inertia, T.T @ (W.T @ tau - V - M @ e))
-    return np.asarray(T @ free + e)
-
-
-def _dependent_rest(terms: StateTerms, reduced: Reduction) -> Array:
-    """e (n,): the dependent u' that the constraints ask for while u_I' = 0."""
-    e = np.zeros(len(terms.V))
-    if reduced.dependent:
-        AW = (terms.A @ terms.W)[:, list(reduced.dependent)]
-        right = terms.c - terms.A @ terms.W_rate_u
-        e[list(reduced.dependent)] = np.linalg.lstsq(AW, right, rcond=None)[0]
-    return e
+    return np.asarray(reduced.T @ np.linalg.solve(inertia, force) + reduced.e)
 
 
 def inverse_dynamics(
@@ -428,12 +494,11 @@ def inverse_dynamics(
     """
     terms = state_terms(system, q, u)
     reduced = reduction(system, terms)
-    W, T = terms.W, reduced.T
-    rates = T @ np.asarray(u_rates, dtype=float) + _dependent_rest(terms, reduced)
-    needed = T.T @ W.T @ (terms.M @ (W @ rates + terms.W_rate_u) + terms.V)
+    inertia, force = projected(terms, reduced, np.zeros(len(terms.V)))
+    needed = inertia @ np.asarray(u_rates, dtype=float) - force
     names = actuated if actuated is not None else [system.coordinates[r] for r in reduced.independent]
     columns = [system.coordinates.index(name) for name in names]
-    effect = (W @ T)[columns].T
+    effect = (terms.W @ reduced.T)[columns].T
     if effect.shape[0] != effect.shape[1] or np.linalg.cond(effect) > 1 / SINGULAR:
         raise MultibodyError(
             f"efforts at {', '.join(names)} do not determine the motion of {system.name!r}, which has "
@@ -469,24 +534,31 @@ def energy(system: System, q: ArrayLike, u: ArrayLike) -> tuple[float, float]:
     return float(terms.qd @ terms.M @ terms.qd) / 2, potential
 
 
-def equation_names(system: System, kinds: type | UnionType = Constraint) -> list[str]:
+def _owners(system: System) -> list[int]:
+    """The index of the constraint that each row of A belongs to."""
+    counts = [len(c.along) if isinstance(c, (Coincident, NoSlip)) else 1 for c in system.constraints]
+    return [k for k, count in enumerate(counts) for _ in range(count)]
+
+
+def equation_names(system: System) -> list[str]:
     """A name for each row of A."""
-    names = []
-    for k, constraint in enumerate(system.constraints):
-        rows = len(constraint.along) if isinstance(constraint, (Coincident, NoSlip)) else 1
-        if isinstance(constraint, kinds):
-            names += [f"constraint {k + 1} ({type(constraint).__name__})"] * rows
-    return names
+    kinds = [type(constraint).__name__ for constraint in system.constraints]
+    return [f"constraint {k + 1} ({kinds[k]})" for k in _owners(system)]
 
 
-def holonomic_names(system: System) -> list[str]:
-    """A name for each value of h(q)."""
-    return equation_names(system, HolonomicConstraint)
+def holonomic_rows(system: System) -> list[int]:
+    """The rows of A that belong to holonomic constraints, in the order of h(q)."""
+    owners = enumerate(_owners(system))
+    return [row for row, k in owners if isinstance(system.constraints[k], HolonomicConstraint)]
 
 
 def independent_rows(A: Array, least: float = RANK) -> tuple[list[int], list[int]]:
     """Rows of A (m, n) that span it, and the others; ``least``: what a row of unit length must add."""
+    m, n = A.shape
     size = np.linalg.norm(A, axis=1)
+    usual = 0 < m <= n and size.min() > SINGULAR * size.max()
+    if usual and np.linalg.svd(A / size[:, None], compute_uv=False)[-1] > least:
+        return list(range(m)), []  # no row is nearer to the span of others than the smallest singular value
     chosen, others = list[int](), list[int]()
     basis = np.zeros((0, A.shape[1]))
     for row in range(len(A)):
@@ -499,50 +571,6 @@ def independent_rows(A: Array, least: float = RANK) -> tuple[list[int], list[int
         else:
             others.append(row)
     return chosen, others
-
-
-def _consistent_rows(system: System, A: Array, b: Array) -> tuple[list[int], tuple[str, ...]]:
-    """Rows of A that span it, and the names of the others. Raises where b (m,) of those contradicts."""
-    chosen, others = independent_rows(A)
-    names = equation_names(system)
-    for row in others:
-        share = np.linalg.lstsq(A[chosen].T, A[row], rcond=None)[0] if chosen else np.zeros(0)
-        if abs(share @ b[chosen] - b[row]) > CONSISTENT:
-            raise MultibodyError(
-                f"{names[row]} of {system.name!r} contradicts the constraints before it: no velocity "
-                "satisfies them all; take one away",
-                "contradictory",
-                constraint=names[row],
-            )
-    return chosen, tuple(names[row] for row in others)
-
-
-@lru_cache(maxsize=32)
-def _usual_rank(system: System, near: tuple[float, ...]) -> int:
-    """The rank of the constraints at postures near one, which satisfy the holonomic ones as well as it does.
-
-    Constraints that are redundant everywhere lower the rank here and there; at a singular posture it is lower
-    than beside it.
-    """
-    random = np.random.default_rng(0)
-    rows = holonomic_rows(system)
-    best = 0
-    for _ in range(POSTURES):
-        q = np.array(near) + random.normal(scale=NEAR, size=len(near))
-        for _ in range(CLOSING_STEPS):
-            h = residuals(system, q)
-            A = constraint_matrix(system, q)
-            if np.abs(h).max(initial=0.0) < CLOSED:
-                best = max(best, len(independent_rows(A, NEAR**2)[0]))
-                break
-            q -= np.linalg.lstsq(A[rows], h, rcond=RANK)[0]
-    return best
-
-
-def holonomic_rows(system: System) -> list[int]:
-    """The rows of A that belong to holonomic constraints."""
-    holonomic = set(holonomic_names(system))
-    return [row for row, name in enumerate(equation_names(system)) if name in holonomic]
 
 
 def spanning_columns(A: Array) -> list[int]:

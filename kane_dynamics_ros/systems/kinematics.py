@@ -24,7 +24,7 @@ from kane_dynamics_ros.algebra import (
 from kane_dynamics_ros.codegen.graph import Expression
 from kane_dynamics_ros.formulation import dual
 from kane_dynamics_ros.formulation.dual import Dual
-from kane_dynamics_ros.systems.model import GROUND, IDENTITY, ZERO, Body, NoSlip, Point, System, X, Y, Z
+from kane_dynamics_ros.systems.model import GROUND, IDENTITY, ZERO, NoSlip, Point, System, X, Y, Z
 
 
 def sin(x: Scalar) -> Scalar:
@@ -66,14 +66,6 @@ class Motion:
 AT_REST = Motion(ZERO, ZERO, ZERO, ZERO)
 
 
-@dataclass(frozen=True)
-class PartialVelocity:
-    """What u_r = q'_r = 1 alone gives a body: ``omega_r`` and ``v_r`` of its origin, in its own axes."""
-
-    omega: Vector
-    v: Vector
-
-
 def frames(system: System, q: Sequence[Scalar]) -> dict[str, Frame]:
     """Every body's frame at the coordinates q (n,), by name; the ground's too."""
     found = {GROUND: Frame(IDENTITY, ZERO)}
@@ -106,11 +98,14 @@ def motions(
     found = {GROUND: AT_REST}
     values = zip(*(_by_body(system, x).values() for x in (q, qd, qdd)), strict=True)
     for body, (s, sd, sdd) in zip(system.bodies, values, strict=True):
-        P, step = found[body.parent], _Step(body, s)
-        r = step.p_PoBo_P
+        P, r, R_BP = found[body.parent], body.at, transpose(body.rotation)
+        if body.joint == "prismatic":
+            r = add(r, apply(body.rotation, scale(s, body.axis)))
+        elif body.joint == "revolute":
+            R_BP = multiply(transpose(_rotation(body.axis, s)), R_BP)
         v = add(P.v, cross(P.omega, r))
         a = add(P.a, cross(P.alpha, r), cross(P.omega, cross(P.omega, r)))
-        omega, alpha, v, a = (step.to_body(vector) for vector in (P.omega, P.alpha, v, a))
+        omega, alpha, v, a = (apply(R_BP, vector) for vector in (P.omega, P.alpha, v, a))
         along, along_rate = scale(sd, body.axis), scale(sdd, body.axis)
         if body.joint == "revolute":
             alpha = add(alpha, along_rate, cross(omega, along))
@@ -120,30 +115,6 @@ def motions(
             coriolis = cross(omega, along)
             a = add(a, along_rate, coriolis, coriolis)
         found[body.name] = Motion(omega, v, alpha, a)
-    return found
-
-
-def partial_velocities(system: System, q: Sequence[Scalar]) -> dict[str, dict[int, PartialVelocity]]:
-    """omega_r and v_r of every body for the speeds u_r = q'_r that move it, by the index r.
-
-    [Malvezzi2017] eqs. (2), (3): the coefficients of q'_r in omega and v.
-    """
-    found: dict[str, dict[int, PartialVelocity]] = {GROUND: {}}
-    positions = _by_body(system, q)
-    index = {name: r for r, name in enumerate(system.coordinates)}
-    for body in system.bodies:
-        step = _Step(body, positions[body.name])
-        carried = {
-            r: PartialVelocity(
-                step.to_body(part.omega), step.to_body(add(part.v, cross(part.omega, step.p_PoBo_P)))
-            )
-            for r, part in found[body.parent].items()
-        }
-        if body.joint == "revolute":
-            carried[index[body.name]] = PartialVelocity(body.axis, ZERO)
-        elif body.joint == "prismatic":
-            carried[index[body.name]] = PartialVelocity(ZERO, body.axis)
-        found[body.name] = carried
     return found
 
 
@@ -168,25 +139,6 @@ def _particle_velocity(body: str, place_N: Vector, at: dict[str, Frame], moving:
     frame, motion = at[body], moving[body]
     r = subtract(place_N, frame.p_NoBo_N)
     return add(apply(frame.R_NB, motion.v), cross(apply(frame.R_NB, motion.omega), r))
-
-
-class _Step:
-    """The way from a body's parent P to the body at the joint's position: p_PoBo_P, and vectors into B."""
-
-    def __init__(self, body: Body, position: Scalar) -> None:
-        self._body, self._turn = body, None
-        self.p_PoBo_P = body.at
-        if body.joint == "prismatic":
-            self.p_PoBo_P = add(body.at, apply(body.rotation, scale(position, body.axis)))
-        elif body.joint == "revolute":
-            self._turn = sine_cosine(position)
-
-    def to_body(self, v_P: Vector) -> Vector:
-        v = apply(transpose(self._body.rotation), v_P)
-        if self._turn is None:
-            return v
-        sine, cosine = self._turn
-        return rotate_about(self._body.axis, -sine, cosine, v)
 
 
 def _rotation(axis: Vector, angle: Scalar) -> Matrix:

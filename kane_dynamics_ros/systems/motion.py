@@ -1,7 +1,7 @@
-"""Motions of a system in time: postures that close its loops, speeds that fit, integration without drift."""
+"""Motions of a system in time: speeds that fit its constraints, integration without drift."""
 
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,50 +10,11 @@ from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.systems import equations
-from kane_dynamics_ros.systems.equations import CLOSED, CLOSING_STEPS
 from kane_dynamics_ros.systems.model import MultibodyError, System
 
-LONGEST_STEP = 0.5  # [rad or m] of Newton's method, so that it stays near its guess
 DRIFT = 1e-4  # [m, rad or 1] between two samples: more says that the integration went wrong
 
 Efforts = Callable[[float, Array, Array], ArrayLike]  # of t [s], q and u: tau (n,) [N m or N]
-
-
-def close(system: System, guess: ArrayLike, fixed: Collection[str] = ()) -> Array:
-    """Coordinates (n,) near a guess (n,) that satisfy the holonomic constraints, by Newton's method.
-
-    Args:
-        system: the system.
-        guess: [rad or m].
-        fixed: names of coordinates that keep the guess's value.
-
-    Raises:
-        MultibodyError: ``not_closed``, with the constraint that gapes most and by how much.
-
-    Example:
-        >>> from kane_dynamics_ros.systems import Body, Coupling, System, close
-        >>> gears = System("gears", (Body("a"), Body("b")), (Coupling("b", "a", ratio=-2.0),))
-        >>> close(gears, [0.5, 0.0], fixed=["a"])
-        array([ 0.5, -1. ])
-    """
-    q = np.array(equations.as_state(system, guess))
-    free = [r for r, name in enumerate(system.coordinates) if name not in fixed]
-    rows = equations.holonomic_rows(system)
-    for _ in range(CLOSING_STEPS):
-        h = equations.residuals(system, q)
-        if np.abs(h).max(initial=0.0) <= CLOSED * (1 + np.abs(q).max()):
-            return q
-        A = equations.constraint_matrix(system, q)[rows]
-        step = np.linalg.lstsq(A[:, free], h, rcond=equations.RANK)[0]
-        q[free] -= step * min(1.0, LONGEST_STEP / np.abs(step).max(initial=1e-300))
-    worst = int(np.argmax(np.abs(h)))
-    raise MultibodyError(
-        f"{equations.holonomic_names(system)[worst]} of {system.name!r} cannot be closed near this posture: "
-        f"it gapes by {abs(h[worst]):.3g}; check the lengths, or begin nearer to a closed posture",
-        "not_closed",
-        constraint=equations.holonomic_names(system)[worst],
-        gap=float(abs(h[worst])),
-    )
 
 
 def complete_speeds(system: System, q: ArrayLike, u: ArrayLike) -> Array:
@@ -133,7 +94,7 @@ def simulate(
                 f"the motion of {system.name!r} could not be integrated beyond {begin:.6g} s", "drift"
             )
         reached = step.y[:, -1]
-        gap = np.abs(equations.residuals(system, reached[:n])).max(initial=0.0)
+        gap = np.abs(equations.closures(system, reached[:n])[0]).max(initial=0.0)
         if gap > DRIFT:
             raise MultibodyError(
                 f"a constraint of {system.name!r} gapes by {gap:.3g} after {end:.6g} s; ask for more samples "
@@ -141,7 +102,7 @@ def simulate(
                 "drift",
                 gap=float(gap),
             )
-        closed = close(system, reached[:n])
+        closed = equations.close(system, reached[:n])
         state = np.concatenate([closed, complete_speeds(system, closed, reached[n:])])
         drift = max(drift, float(np.abs(reached - state).max()))
         states.append(state)
@@ -152,15 +113,15 @@ def simulate(
 
 def _check_start(system: System, q: Array, u: Array) -> None:
     """Refuse a start that the constraints forbid."""
-    gaps = np.abs(equations.residuals(system, q))
-    if gaps.max(initial=0.0) > equations.CONSISTENT:
-        worst = equations.holonomic_names(system)[int(np.argmax(gaps))]
+    h, _ = equations.closures(system, q)
+    if np.abs(h).max(initial=0.0) > equations.CONSISTENT:
+        worst, gap = equations.widest_gap(system, h)
         raise MultibodyError(
-            f"{worst} of {system.name!r} gapes by {gaps.max():.3g} at the start; close() gives a posture "
+            f"{worst} of {system.name!r} gapes by {gap:.3g} at the start; close() gives a posture "
             "that satisfies the constraints",
             "not_closed",
             constraint=worst,
-            gap=float(gaps.max()),
+            gap=gap,
         )
     off = np.abs(complete_speeds(system, q, u) - u).max(initial=0.0)
     if off > equations.CONSISTENT:

@@ -25,7 +25,7 @@ from kane_dynamics_ros.algebra import Array, symmetric
 from kane_dynamics_ros.formulation.dual import Dual
 from kane_dynamics_ros.systems import equations, kinematics
 from kane_dynamics_ros.systems.model import MultibodyError, Point, System
-from kane_dynamics_ros.systems.motion import close, complete_speeds
+from kane_dynamics_ros.systems.motion import complete_speeds
 
 STATES = 10
 SPREAD = 0.5  # [rad, m or per second] of the states that ``verify`` draws
@@ -142,7 +142,7 @@ def verify(system: System, q: ArrayLike, states: int = STATES, seed: int = 0) ->
     worst = np.zeros(3)
     n = len(system.coordinates)
     for _ in range(states):
-        posture = close(system, np.asarray(q, dtype=float) + random.uniform(-SPREAD, SPREAD, n) / 2)
+        posture = equations.close(system, np.asarray(q, dtype=float) + random.uniform(-SPREAD, SPREAD, n) / 2)
         u = complete_speeds(system, posture, random.uniform(-SPREAD, SPREAD, n))
         tau = random.uniform(-1.0, 1.0, n)
         terms = equations.state_terms(system, posture, u)

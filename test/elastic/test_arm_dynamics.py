@@ -4,14 +4,12 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
-import sympy as sp
 from elastic_arms import GRAVITY, URDF, pendulum, reference_arm, sliding_arm
 from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.elastic.arm import equations, kinetic_energy
-from kane_dynamics_ros.elastic.derivation import integrals
 from kane_dynamics_ros.elastic.posture import arm_frames, potential_energy
-from kane_dynamics_ros.elastic.stepping import ArmState, begin_step, end_step, method
+from kane_dynamics_ros.elastic.stepping import State, begin_step, end_step, method
 
 ARMS = {"reference": reference_arm(E=7e4, elements=2), "sliding": sliding_arm()}
 
@@ -83,8 +81,22 @@ def _rigid_points(spatial, frame, points, masses):
     masses.append(spatial[3, 3] - values.sum())
 
 
-_N = integrals.space()
-shape = sp.lambdify((integrals.x, integrals.y, integrals.z, integrals.L), _N.N_rest)
+def shape(x, y, z, L):
+    """Displacement (3, 12) of the point (x, y, z) per nodal coordinate, sections not turned in bending."""
+    a, b = 1 - x / L, x / L
+    h1, h2, h3, h4 = (
+        1 - 3 * b**2 + 2 * b**3,
+        L * (b - 2 * b**2 + b**3),
+        3 * b**2 - 2 * b**3,
+        L * (b**3 - b**2),
+    )
+    return np.array(
+        [
+            [a, 0, 0, 0, 0, 0, b, 0, 0, 0, 0, 0],
+            [0, h1, 0, -z * a, 0, h2, 0, h3, 0, -z * b, 0, h4],
+            [0, 0, h1, y * a, -h2, 0, 0, 0, h3, y * b, -h4, 0],
+        ]
+    )
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -190,7 +202,7 @@ def test_a_falling_elastic_pendulum_agrees_with_a_chain_of_rigid_segments():
 
 
 def swing(model, until, h):
-    state, how = ArmState(*np.zeros((3, model.size))), method(model, h, 0.9)
+    state, how = State(*np.zeros((3, model.size))), method(model, h, 0.9)
     state = state._replace(a=derivative(model, state.x, state.u))
     for _ in range(round(until / h)):
         state = end_step(begin_step(model, state, np.zeros(1), GRAVITY, np.zeros(1), how))

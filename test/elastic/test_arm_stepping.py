@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from kane_dynamics_ros.elastic import compiled_pass
 from kane_dynamics_ros.elastic.arm import equations
 from kane_dynamics_ros.elastic.posture import compensate_sag, rigid_tip_position, sag, tip_position
-from kane_dynamics_ros.elastic.stepping import ArmState, begin_step, end_step, method, start
+from kane_dynamics_ros.elastic.stepping import State, begin_step, end_step, method, start
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.compilation import compiler
 
@@ -107,7 +107,7 @@ def test_a_step_costs_some_times_one_solution_of_its_linear_system(compiled, mon
         monkeypatch.setattr(compiled_pass, "shared_function", lambda *_: None)
     model = reference_arm()
     x = sag(model, Q, GRAVITY)
-    state, how = ArmState(x, np.zeros(model.size), np.zeros(model.size)), method(model, 1e-3)
+    state, how = State(x, np.zeros(model.size), np.zeros(model.size)), method(model, 1e-3)
     A, b = np.eye(model.size) + 0.01, np.ones(model.size)
     steps, solutions = [], []
     for _ in range(200):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from elastic_arms import URDF
 
-from kane_dynamics_ros.elastic.link import ElasticValueError, NoElasticLinkError, OtherRobotError
 from kane_dynamics_ros.elastic.posture import rigid_tip_position
 from kane_dynamics_ros.elastic.reader import elastic_arm
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.simulation.elastic_plant import ElasticPlant
 from kane_dynamics_ros.simulation.engine import SimulationDivergedError
@@ -131,24 +131,24 @@ def test_factors_scale_the_bodies(model):
 
 
 def test_a_urdf_without_elastic_links_or_of_another_robot_is_refused(model, tmp_path):
-    with pytest.raises(NoElasticLinkError) as caught:
+    with pytest.raises(KaneDynamicsError) as caught:
         elastic_arm(TEXT, model)
-    assert str(caught.value) == (
-        "robot 'manipulator_5dof': no elastic link: the URDF has no <elastic> element; add <elastic> to a "
-        "link, or name a YAML file of links"
+    assert (caught.value.code, caught.value.robot, caught.value.file) == (
+        "no_elastic_link",
+        "manipulator_5dof",
+        None,
     )
     other = bent().replace('<mass value="0.6"/>', '<mass value="0.7"/>')
-    with pytest.raises(OtherRobotError) as refused:
+    with pytest.raises(KaneDynamicsError) as refused:
         elastic_arm(other, model)
-    assert str(refused.value) == (
-        "the URDF is not the one that model 'manipulator_5dof' was generated from: found physics hash "
-        f"{refused.value.found}, the model's is {model.urdf_hash}; give that URDF, or generate the model "
-        "again (locked joints are not supported with elastic links)"
-    )
+    assert (refused.value.code, refused.value.expected) == ("other_robot", model.urdf_hash)
+    assert refused.value.found != model.urdf_hash
     empty = tmp_path / "none.yaml"
     empty.write_text("{}")
-    with pytest.raises(NoElasticLinkError):
+    with pytest.raises(KaneDynamicsError) as caught:
         elastic_arm(TEXT, model, empty)
+    assert (caught.value.code, caught.value.file) == ("no_elastic_link", empty)
     heavy = bent().replace('density="1500"', 'density="15000"')
-    with pytest.raises(ElasticValueError):
+    with pytest.raises(KaneDynamicsError) as caught:
         elastic_arm(heavy, model)
+    assert caught.value.code == "elastic_value"

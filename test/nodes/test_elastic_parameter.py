@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
-from kane_dynamics_ros.elastic.link import NoElasticLinkError
+from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_engine, parametrised
 from kane_dynamics_ros.nodes.parameters import RosParameterError
 from kane_dynamics_ros.runtime import load_model
@@ -50,5 +50,6 @@ def test_it_needs_the_own_engine_and_links(tmp_path: Path) -> None:
     assert str(refused.value) == (
         f"parameter 'elastic': found {str(LINKS)!r}; allowed is empty with engine mujoco"
     )
-    with pytest.raises(NoElasticLinkError):
+    with pytest.raises(KaneDynamicsError) as caught:
         engine(elastic="urdf")
+    assert caught.value.code == "no_elastic_link"

@@ -14,12 +14,10 @@ import sympy as sp
 from kane_dynamics_ros.elastic import equations as ours
 from kane_dynamics_ros.elastic.arm_model import floating_inertia, turn
 from kane_dynamics_ros.elastic.body import ElasticBody, element_arrays
-from kane_dynamics_ros.elastic.derivation.integrals import L, mass_rows, over_element, space, x, y, z
-from kane_dynamics_ros.elastic.derivation.integrals import m as mass_per_length
-from kane_dynamics_ros.elastic.link import Material, beam_rates, tube
+from kane_dynamics_ros.elastic.link import BeamRates, Material, beam_rates, tube
 from kane_dynamics_ros.papers import differentiation_counts as symbolic
 
-t, s = sp.symbols("t s")
+t, s, x = sp.symbols("t s x")
 E3 = sp.eye(3)
 
 
@@ -210,9 +208,19 @@ def code_inertia(field):
 
 def symbolic_element():
     """The element whose differentiations are counted, its N on the axis, and r + N delta."""
-    element = symbolic.FiniteElement(space())
-    N = space().N_rest.subs({y: 0, z: 0, L: 1})
+    element, N = symbolic.FiniteElement("space"), axis_of_space_element()
     return element, N, sp.Matrix([x, 0, 0]) + N * element.delta
+
+
+def axis_of_space_element():
+    """u, v, w of the axis by linear and cubic interpolation over an element of length 1, (3, 12)."""
+    linear = (1 - x, x)
+    h1, h2, h3, h4 = 1 - 3 * x**2 + 2 * x**3, x - 2 * x**2 + x**3, 3 * x**2 - 2 * x**3, x**3 - x**2
+    N = sp.zeros(3, 12)
+    N[0, 0], N[0, 6] = linear
+    N[1, 1], N[1, 5], N[1, 7], N[1, 11] = h1, h2, h3, h4
+    N[2, 2], N[2, 4], N[2, 8], N[2, 10] = h1, -h2, h3, -h4
+    return N
 
 
 def along_axis(field):
@@ -288,11 +296,15 @@ def test_eqs_17_and_18_with_plus_signs_are_the_generalized_inertia_force(field):
     assert generalized_inertia(field) == expand(inertia_terms(field, 1))
     body, (_, omega, epsilon), terms = field.body(), field.rigid_motion(), field.definitions()
     np.testing.assert_allclose(ours.mass(body), numbers(terms["m"]), **ROUNDING)
-    np.testing.assert_allclose(ours.c_omega(body, omega), numbers(terms["c"]), **ROUNDING)
-    np.testing.assert_allclose(ours.k_epsilon(body, epsilon), numbers(terms["k_epsilon"]), **ROUNDING)
-    np.testing.assert_allclose(ours.k_omega(body, omega), numbers(terms["k_omega"]), **ROUNDING)
-    np.testing.assert_allclose(ours.Q_epsilon(body, epsilon), numbers(terms["Q_epsilon"]), **ROUNDING)
-    np.testing.assert_allclose(ours.Q_omega(body, omega), numbers(terms["Q_omega"]), **ROUNDING)
+    w, e = ours.skew(omega), ours.skew(epsilon)
+    for integral, W, name in (
+        (ours.integral_NWN, 2 * w, "c"),
+        (ours.integral_NWN, e, "k_epsilon"),
+        (ours.integral_NWN, w @ w, "k_omega"),
+        (ours.integral_NWr, e, "Q_epsilon"),
+        (ours.integral_NWr, w @ w, "Q_omega"),
+    ):
+        np.testing.assert_allclose(integral(body, W), numbers(terms[name]), **ROUNDING)
     np.testing.assert_allclose(code_inertia(field), numbers(generalized_inertia(field)), **ROUNDING)
 
 
@@ -321,9 +333,9 @@ def test_eq_18_m_O_is_printed_untransposed(field):
     m_O = field.definitions()["m_O"]
     assert m_O.shape == (3, 4)
     assert field.integral(field.N.T) == m_O.T
-    shape = space()
-    on_axis = shape.N_rest.subs({y: 0, z: 0}) * mass_per_length  # moments of first order in y and z vanish
-    assert sp.Matrix(mass_rows(shape)) == on_axis.applyfunc(over_element)
+    unit = BeamRates(m=3.0, my=0.0, mz=0.0, ry=0.0, rz=0.0, EA=1.0, GJ=1.0, EIy=1.0, EIz=1.0)
+    expected = 3 * axis_of_space_element().applyfunc(lambda f: sp.integrate(f, (x, 0, 1)))
+    np.testing.assert_allclose(element_arrays("space", 1.0, unit).m_O, numbers(expected), **ROUNDING)
 
 
 def test_eqs_19_and_20_the_balance_has_the_same_signs_to_mend(field):

@@ -8,7 +8,6 @@ from small_urdf import joint, link, robot
 from kane_dynamics_ros.description import parse_robot, serial_chain
 from kane_dynamics_ros.elastic.arm import equations
 from kane_dynamics_ros.elastic.arm_model import arm_model
-from kane_dynamics_ros.elastic.derivation.integrals import plane
 from kane_dynamics_ros.elastic.link import beam_rates
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import body_poses, placements_at
@@ -22,9 +21,9 @@ from kane_dynamics_ros.papers.differentiation_counts import (
 )
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     Lever,
-    Loads,
     Mechanism,
     MechanismState,
+    PumpMotion,
     close_loop,
 )
 from kane_dynamics_ros.papers.wind_pump_turn import lever_frequencies, lever_motion, steady_turn
@@ -114,7 +113,7 @@ def test_eqs_13_A1_A3_to_A5_give_a_double_pendulum_the_equations_of_lagrange():
 def derived():
     """The plane element's equations by each method, and what each one differentiated."""
     counts = {name: Differentiator() for name in METHODS}
-    return {name: (METHODS[name](FiniteElement(plane()), counts[name]), counts[name]) for name in METHODS}
+    return {name: (METHODS[name](FiniteElement("plane"), counts[name]), counts[name]) for name in METHODS}
 
 
 def test_eq_14_all_three_methods_give_one_element_the_same_equations(derived):
@@ -169,8 +168,8 @@ def test_figure_6_the_paper_s_terms_hardly_move_the_frequencies():
     still = np.square(np.pi * np.array([1, 2])) * np.sqrt(rates.EIz / (rates.m * pump.l2**4))
     still *= 1 + np.array([1, 2]) ** 4 * (np.pi / lever.elements) ** 4 / 1440  # the mesh: order 4
     fastest = max(
-        abs(lever_motion(pump, motion, loads).omega[2])
-        for motion, loads in zip(turn.motions, turn.loads, strict=True)
+        abs(lever_motion(PumpMotion(pump, state), loads.accelerations).omega[2])
+        for state, loads in zip(turn.motions, turn.loads, strict=True)
     )
     fall = still - found
     assert np.all(fall > -1e-4 * still)  # the mesh's error is known to its leading term
@@ -193,7 +192,7 @@ def test_the_levers_frame_moves_as_differences_of_its_positions_say():
     acceleration = (after - 2 * now + before) / step**2
     c, s = np.cos(now[2]), np.sin(now[2])
     free = acceleration[:2] + np.array([0.0, 9.81])
-    found = lever_motion(pump, motion, Loads(second, 0.0, np.zeros(8)))
+    found = lever_motion(PumpMotion(pump, motion), second)
     # differences with a step of 1e-4 s: errors of 1e-6 relative and 1e-16 / 1e-8
     np.testing.assert_allclose(
         found.a_O[:2], [c * free[0] + s * free[1], c * free[1] - s * free[0]], rtol=1e-4

@@ -18,17 +18,13 @@ from kane_dynamics_ros.papers.wind_pump_mechanism import (
     Mechanism,
     MechanismState,
     PaperError,
-    acceleration_terms,
-    accelerations,
+    PumpMotion,
     close_loop,
-    direction,
     driven,
-    equations_of_motion,
     external_forces,
     liaison_matrix,
-    mass_centres,
     mass_matrix,
-    speed_ratios,
+    points,
 )
 from kane_dynamics_ros.papers.wind_pump_turn import steady_turn
 
@@ -44,7 +40,40 @@ PRODUCTS = np.array([MOTION.omega_1**2, MOTION.omega_1 * MOTION.v_D, MOTION.v_D*
 FORCES = np.array([3.0, -5.0, 7.0, 11.0, -13.0, 17.0, 19.0, -23.0])
 TORQUE = 29.0
 ANGLES = close_loop(SAMPLE, MOTION.phi_1, MOTION.x_D)
+LIAISON = liaison_matrix(SAMPLE, MOTION.phi_1, MOTION.x_D)
 ROUNDING = {"rtol": 1e-11, "atol": 1e-11}
+
+
+def direction(angle):
+    return np.array([math.cos(angle), math.sin(angle)])
+
+
+def matrices(pump, phi_1, x_D):
+    """A (10, 2) and B (10, 3) of (A31): the accelerations are linear in (epsilon_1, x_D'') and quadratic in
+    (omega_1, x_D').
+    """
+
+    def accelerations(omega_1, v_D, *second):
+        motion = PumpMotion(pump, MechanismState(phi_1, omega_1, x_D, v_D))
+        return motion.accelerations(np.array(second))
+
+    crank, slide = accelerations(1.0, 0.0, 0.0, 0.0), accelerations(0.0, 1.0, 0.0, 0.0)
+    both = accelerations(1.0, 1.0, 0.0, 0.0) - crank - slide
+    A = np.stack([accelerations(0.0, 0.0, 1.0, 0.0), accelerations(0.0, 0.0, 0.0, 1.0)], axis=1)
+    return A, np.stack([crank, both, slide], axis=1)
+
+
+def speed_ratios():
+    """a of (A19) as (A29) has it in A."""
+    return (
+        matrices(SAMPLE, MOTION.phi_1, MOTION.x_D)[0][[5, 8]] * [[SAMPLE.l2], [SAMPLE.h]] / [SAMPLE.l1, 1.0]
+    )
+
+
+def acceleration_terms():
+    """b of (A24) as (A30) has it in B."""
+    B = matrices(SAMPLE, MOTION.phi_1, MOTION.x_D)[1]
+    return B[[5, 8]] * [[SAMPLE.l2], [SAMPLE.h]] / [SAMPLE.l1**2, SAMPLE.l1, 1.0]
 
 
 def simplified(value):
@@ -57,14 +86,14 @@ def unit(angle):
 
 def in_numbers(formula):
     """A formula of the print, (rows, columns), at the state above; angles and rates are the code's."""
-    A, B = accelerations(SAMPLE, ANGLES)
+    A, B = matrices(SAMPLE, MOTION.phi_1, MOTION.x_D)
     speeds = (A @ [MOTION.omega_1, MOTION.v_D])[[2, 5, 8, 9]]
     seconds = (A @ SECOND + B @ PRODUCTS)[[2, 5, 8, 9]]
     functions = (phi_1, phi_2, phi_3, p.x_D)
     values = list(zip([f.diff(t, 2) for f in functions], seconds, strict=True))
     values += list(zip([f.diff(t) for f in functions], speeds, strict=True))
     values += list(zip(functions, (*ANGLES, MOTION.x_D), strict=True))
-    values += list(zip(p.A_SYMBOLS, speed_ratios(SAMPLE, ANGLES).ravel(), strict=True))
+    values += list(zip(p.A_SYMBOLS, speed_ratios().ravel(), strict=True))
     values += list(zip(p.FORCES, FORCES, strict=True))
     for name in ("l1", "l2", "h", "hg", "e", "psi", "xi", "a1", "a2", "k", "x0", "Fr"):
         values.append((getattr(p, name), getattr(SAMPLE, name)))
@@ -132,14 +161,14 @@ def test_eqs_24_and_A31_the_accelerations_are_second_differences_of_the_position
         angle = 0.7 + omega_1 * time + epsilon_1 * time**2 / 2
         slide = 0.5 + v_D * time + a_D * time**2 / 2
         angles = close_loop(SAMPLE, angle, slide)
-        centres = mass_centres(SAMPLE, angles)
+        centres = points(SAMPLE, angle, slide).centres
         return np.array(
             [*(v for row, angle in zip(centres, angles, strict=True) for v in (*row, angle)), slide]
         )
 
     step = 1e-4
     second = (everything(step) - 2 * everything(0.0) + everything(-step)) / step**2
-    A, B = accelerations(SAMPLE, close_loop(SAMPLE, 0.7, 0.5))
+    A, B = matrices(SAMPLE, 0.7, 0.5)
     found = A @ [epsilon_1, a_D] + B @ [omega_1**2, omega_1 * v_D, v_D**2]
     np.testing.assert_allclose(found, second, rtol=1e-5, atol=1e-5)
 
@@ -262,7 +291,7 @@ def test_eqs_A18_to_A20_solve_the_speeds():
     rows = sp.Matrix([-p.A17[0], p.A17[1]])
     assert sp.expand(p.A18_LEFT * unknown - p.A18_RIGHT * given - rows) == ZERO2
     assert sp.simplify(p.A18_LEFT * p.A19 - p.A18_RIGHT) == sp.zeros(2)
-    np.testing.assert_allclose(speed_ratios(SAMPLE, ANGLES), in_numbers(p.A19), **ROUNDING)
+    np.testing.assert_allclose(speed_ratios(), in_numbers(p.A19), **ROUNDING)
 
 
 def test_eqs_A22_to_A24_b11_has_l2_for_h():
@@ -293,7 +322,7 @@ def test_eqs_A22_to_A24_b11_has_l2_for_h():
         values = {f: v for pair in pairs for f, v in zip(pair, rational_direction(circles), strict=True)}
         values[-p.s3] = -values[p.s3]  # SymPy writes sin(phi_3 - psi) as -sin(psi - phi_3)
         assert sp.expand(difference.subs(values)) == sp.zeros(2, 3)
-    found = acceleration_terms(SAMPLE, ANGLES, speed_ratios(SAMPLE, ANGLES))
+    found = acceleration_terms()
     np.testing.assert_allclose(found, in_numbers(p.A23 - expected), **ROUNDING)
 
 
@@ -304,8 +333,10 @@ def test_eqs_A25_to_A28_mass_centres():
     assert sp.expand(p.A27_POSITION.diff(t) - p.A27_SPEED) == ZERO2
     assert sp.expand(p.A27_SPEED.diff(t) - p.A28) == ZERO2
     centres = sp.Matrix.hstack(p.a1 * l1 * unit(phi_1), p.A26_POSITION, p.A27_POSITION)
-    np.testing.assert_allclose(mass_centres(SAMPLE, ANGLES), in_numbers(centres).T, **ROUNDING)
-    A, B = accelerations(SAMPLE, ANGLES)
+    np.testing.assert_allclose(
+        points(SAMPLE, MOTION.phi_1, MOTION.x_D).centres, in_numbers(centres).T, **ROUNDING
+    )
+    A, B = matrices(SAMPLE, MOTION.phi_1, MOTION.x_D)
     found = (A @ SECOND + B @ PRODUCTS)[[3, 4, 6, 7]]
     np.testing.assert_allclose(found, in_numbers([*p.A26_ACCELERATION, *p.A28])[:, 0], **ROUNDING)
 
@@ -315,10 +346,12 @@ def test_eqs_A29_and_A30_angular_speeds_and_accelerations():
     a = sp.Matrix(2, 2, p.A_SYMBOLS)
     by_A20 = sp.diag(1 / l2, 1 / h) * a * sp.diag(l1, 1)
     assert sp.simplify(p.A29 - by_A20) == sp.zeros(2)
-    A, B = accelerations(SAMPLE, ANGLES)
+    A, B = matrices(SAMPLE, MOTION.phi_1, MOTION.x_D)
     np.testing.assert_allclose(A[[5, 8]], in_numbers(p.A29), **ROUNDING)
-    a = speed_ratios(SAMPLE, ANGLES)
-    by_A24 = acceleration_terms(SAMPLE, ANGLES, a) * [SAMPLE.l1**2, SAMPLE.l1, 1.0]
+    values = dict(zip(p.A_SYMBOLS, speed_ratios().ravel(), strict=True))
+    mended = p.A23.copy()
+    mended[0, 0] -= p.A_SYMBOLS[2] ** 2 * (1 / h - 1 / l2) / p.det
+    by_A24 = in_numbers(mended.subs(values)) * [SAMPLE.l1**2, SAMPLE.l1, 1.0]
     np.testing.assert_allclose(B[[5, 8]], by_A24 / [[SAMPLE.l2], [SAMPLE.h]], **ROUNDING)
 
 
@@ -331,7 +364,7 @@ def test_eqs_A32_and_A33_the_cranks_moment_lacks_a_length():
     right = p.Mm + moment(-p.a1 * arm, (p.XA, p.YA)) + moment((1 - p.a1) * arm, (p.XB, p.YB))
     assert sp.simplify(sp.expand_trig(p.A32_MOMENT - right)) == 0
     assert sp.expand(p.A33 - right - (1 - l1) * (1 - p.a1) * p.c1 * p.YB) == 0
-    found = (liaison_matrix(SAMPLE, ANGLES) @ FORCES + external_forces(SAMPLE, MOTION, TORQUE))[:3]
+    found = (LIAISON @ FORCES + external_forces(SAMPLE, MOTION, TORQUE))[:3]
     weight = GRAVITY * SAMPLE.m1
     expected = in_numbers([p.XA + p.XB, p.YA + p.YB - weight, p.A32_MOMENT])[:, 0]
     np.testing.assert_allclose(found, expected, **ROUNDING)
@@ -343,7 +376,7 @@ def test_eqs_A34_and_A35_the_levers_moment():
     right = moment(-p.a2 * arm, (-p.XB, -p.YB)) + moment((1 - p.a2) * arm, (p.XC, -p.YC))
     assert sp.expand(p.A35 - right) == 0
     assert sp.simplify(sp.expand_trig(p.A34_MOMENT - right - 2 * (1 - p.a2) * l2 * p.c2 * p.YC)) == 0
-    found = (liaison_matrix(SAMPLE, ANGLES) @ FORCES)[3:6]
+    found = (LIAISON @ FORCES)[3:6]
     np.testing.assert_allclose(found, in_numbers([-p.XB + p.XC, -p.YB - p.YC, p.A35])[:, 0], **ROUNDING)
 
 
@@ -351,7 +384,7 @@ def test_eqs_A37_to_A40_joints_as_seen_from_mass_centre_3():
     C = -hg * unit(phi_3 - psi - xi)
     assert simplified(sp.Matrix([p.A39, p.A40]) - C) == ZERO2
     assert simplified(sp.Matrix([p.A37, p.A38]) - C - h * unit(phi_3 - psi)) == ZERO2
-    arms = liaison_matrix(SAMPLE, ANGLES)[8]  # of -X_C, Y_C, X_D and -Y_D about mass centre 3
+    arms = LIAISON[8]  # of -X_C, Y_C, X_D and -Y_D about mass centre 3
     found = [-arms[7], -arms[6], arms[5], arms[4]]
     np.testing.assert_allclose(found, in_numbers([p.A37, p.A38, p.A39, p.A40])[:, 0], **ROUNDING)
 
@@ -361,7 +394,7 @@ def test_eq_A36_the_pendulums_moment_has_one_wrong_sign():
     right = moment((p.A37, p.A38), (p.XD, -p.YD)) + moment((p.A39, p.A40), (-p.XC, p.YC))
     printed = p.A36_MOMENT.subs(p.G, 0)
     assert sp.expand(printed - right + 2 * p.A39 * p.YC) == 0
-    found = (liaison_matrix(SAMPLE, ANGLES) @ FORCES)[6:9]
+    found = (LIAISON @ FORCES)[6:9]
     np.testing.assert_allclose(found, in_numbers([p.XD - p.XC, -p.YD + p.YC, right])[:, 0], **ROUNDING)
 
 
@@ -396,7 +429,7 @@ def test_eq_A42_the_sixth_row_has_Y_B_for_X_B():
     weights = -GRAVITY * np.array([SAMPLE.m1, SAMPLE.m2, SAMPLE.m3])
     expected = [0.0, weights[0], TORQUE, 0.0, weights[1], 0.0, 0.0, weights[2], 0.0, 0.0]
     np.testing.assert_allclose(external, expected, **ROUNDING)
-    found = (liaison_matrix(SAMPLE, ANGLES) @ FORCES + external)[5]
+    found = (LIAISON @ FORCES + external)[5]
     np.testing.assert_allclose(found, in_numbers([p.A35])[0, 0], **ROUNDING)
 
 
@@ -451,7 +484,7 @@ def test_eq_A46_the_liaison_forces_do_no_work_once_the_signs_are_mended(exact):
     A, mended, printed = exact
     assert sp.expand(A.T * mended) == ZERO2
     assert sp.expand(A.T * printed) != ZERO2  # with (A33) and (A36) as printed they would
-    lost = accelerations(SAMPLE, ANGLES).A.T @ liaison_matrix(SAMPLE, ANGLES)
+    lost = matrices(SAMPLE, MOTION.phi_1, MOTION.x_D)[0].T @ LIAISON
     np.testing.assert_allclose(lost, 0.0, **ROUNDING)
 
 
@@ -474,12 +507,12 @@ def test_eqs_A43_to_A46_the_projection():
     printed_A45, printed_A46 = sp.Matrix([e1, xd]), sp.Matrix([w1 * xd, xd**2, xd])
     assert printed_A45 - second == sp.Matrix([0, xd - xdd])
     assert printed_A46 - products == sp.Matrix([w1 * xd - w1**2, xd**2 - w1 * xd, xd - xd**2])
-    M, load = equations_of_motion(SAMPLE, MOTION, TORQUE)
-    ours = accelerations(SAMPLE, ANGLES)
-    weighed = ours.A.T @ mass_matrix(SAMPLE)
-    forces = ours.A.T @ external_forces(SAMPLE, MOTION, TORQUE)
-    np.testing.assert_allclose(M, weighed @ ours.A, **ROUNDING)
-    np.testing.assert_allclose(load, forces - weighed @ ours.B @ PRODUCTS, **ROUNDING)
+    M, load = PumpMotion(SAMPLE, MOTION).equations(TORQUE)
+    A, B = matrices(SAMPLE, MOTION.phi_1, MOTION.x_D)
+    weighed = A.T @ mass_matrix(SAMPLE)
+    forces = A.T @ external_forces(SAMPLE, MOTION, TORQUE)
+    np.testing.assert_allclose(M, weighed @ A, **ROUNDING)
+    np.testing.assert_allclose(load, forces - weighed @ B @ PRODUCTS, **ROUNDING)
 
 
 # --- what the mechanism does --------------------------------------------------------------------------
@@ -489,11 +522,9 @@ def test_liaison_forces_over_a_turn_satisfy_every_free_body():
     """All ten equations (A43), not only the projected two; forces are of the order of 100 N."""
     turn = steady_turn(PUMP, samples=13)
     for motion, loads in zip(turn.motions, turn.loads, strict=True):
-        angles = close_loop(PUMP, motion.phi_1, motion.x_D)
-        A, B = accelerations(PUMP, angles)
-        products = np.array([motion.omega_1**2, motion.omega_1 * motion.v_D, motion.v_D**2])
-        left = mass_matrix(PUMP) @ (A @ loads.accelerations + B @ products)
-        right = external_forces(PUMP, motion, loads.torque) + liaison_matrix(PUMP, angles) @ loads.liaison
+        left = mass_matrix(PUMP) @ PumpMotion(PUMP, motion).accelerations(loads.accelerations)
+        L = liaison_matrix(PUMP, motion.phi_1, motion.x_D)
+        right = external_forces(PUMP, motion, loads.torque) + L @ loads.liaison
         np.testing.assert_allclose(left, right, atol=1e-9)
 
 
@@ -517,14 +548,14 @@ def test_without_resistance_and_torque_the_energy_stays():
     pump = Mechanism(Fr=0.0)
 
     def energy(y):
-        angles = close_loop(pump, y[0], y[1])
-        A, _ = accelerations(pump, angles)
-        speeds = A @ y[2:]
-        weight = GRAVITY * np.array([pump.m1, pump.m2, pump.m3]) @ mass_centres(pump, angles)[:, 1]
+        speeds = PumpMotion(pump, MechanismState(y[0], 0.0, y[1], 0.0)).accelerations(
+            y[2:]
+        )  # A (omega_1, x_D')
+        weight = GRAVITY * np.array([pump.m1, pump.m2, pump.m3]) @ points(pump, y[0], y[1]).centres[:, 1]
         return 0.5 * speeds @ mass_matrix(pump) @ speeds + weight + 0.5 * pump.k * (y[1] - pump.x0) ** 2
 
     def rate(y):
-        M, load = equations_of_motion(pump, MechanismState(y[0], y[2], y[1], y[3]), 0.0)
+        M, load = PumpMotion(pump, MechanismState(y[0], y[2], y[1], y[3])).equations(0.0)
         return np.concatenate([y[2:], np.linalg.solve(M, load)])
 
     y, step = np.array([0.4, 0.5, 14.0, 0.1]), 2e-4
@@ -540,7 +571,7 @@ def test_without_resistance_and_torque_the_energy_stays():
 
 def test_a_driven_crank_keeps_its_speed():
     loads = driven(PUMP, MechanismState(1.0, 14.0, 0.5, 0.2))
-    M, load = equations_of_motion(PUMP, MechanismState(1.0, 14.0, 0.5, 0.2), loads.torque)
+    M, load = PumpMotion(PUMP, MechanismState(1.0, 14.0, 0.5, 0.2)).equations(loads.torque)
     np.testing.assert_allclose(np.linalg.solve(M, load), loads.accelerations, atol=1e-9)
     assert loads.accelerations[0] == 0.0
     assert isinstance(close_loop(PUMP, 1.0, 0.5), Angles)

@@ -12,13 +12,11 @@ from kane_dynamics_ros.papers.wind_pump_figures import (
     draw_frequencies,
     draw_mechanism,
     free_bodies,
-    points,
 )
 from kane_dynamics_ros.papers.wind_pump_mechanism import (
     Mechanism,
-    MechanismState,
     close_loop,
-    mass_centres,
+    points,
 )
 from kane_dynamics_ros.papers.wind_pump_turn import steady_turn
 
@@ -31,7 +29,7 @@ def turn():
 
 
 def test_points_close_and_the_pendulum_has_its_right_angle():
-    at = points(PUMP, MechanismState(0.7, 9.0, 0.5, 0.3))
+    at = points(PUMP, 0.7, 0.5)
     np.testing.assert_allclose(at.D, [0.5, PUMP.e], atol=1e-14)
     np.testing.assert_allclose(np.linalg.norm(at.C - at.C_prime), PUMP.f, rtol=1e-13)
     np.testing.assert_allclose(np.linalg.norm(at.D - at.C), PUMP.g, rtol=1e-12)
@@ -65,8 +63,9 @@ def test_the_drawn_forces_add_up_to_mass_times_acceleration_of_every_body(turn, 
 
     def everything(t):
         x = motion.x_D + motion.v_D * t + slide * t**2 / 2
-        angles = close_loop(PUMP, motion.phi_1 + motion.omega_1 * t, x)
-        return np.array([*mass_centres(PUMP, angles).ravel(), x, PUMP.e, *angles])
+        phi_1 = motion.phi_1 + motion.omega_1 * t
+        centres = points(PUMP, phi_1, x).centres
+        return np.array([*centres.ravel(), x, PUMP.e, *close_loop(PUMP, phi_1, x)])
 
     second = (everything(step) - 2 * everything(0.0) + everything(-step)) / step**2
     places = everything(0.0)[:8].reshape(4, 2)

@@ -1,1 +1,0 @@
-"""Offline: the element matrices integrated symbolically once, and written as a module. Needs SymPy."""

@@ -1,1 +1,0 @@
-"""The element matrices, written by elastic/derivation. Nobody edits them."""
