@@ -7,7 +7,7 @@ forces are then sums of P^T times inertia forces, as in [WindPump] eqs. (A43) to
 drop out, because P^T maps them to 0.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -50,37 +50,18 @@ class _Frame:
         self.omega = self.omega @ R
 
 
-class _Stretched(NamedTuple):
-    """What a beam's axial load needs: its frame's partials, motion at u' = 0, and its own inertia."""
+class _Beam(NamedTuple):
+    """A beam in its frame: the partials, the motion at u' = 0, and its own inertia."""
 
     flexure: Flexure
     P: Array
     motion: RigidMotion
     inertia: FloatingInertia
 
-
-@dataclass
-class _Sum:
-    """Generalized inertia forces while they are summed; ``stretched``: the beams that their load stiffens."""
-
-    M: Array
-    h: Array
-    stretched: list[_Stretched] = field(default_factory=list)
-    partials: list[Array] = field(default_factory=list)
-    inertias: list[Array] = field(default_factory=list)
-    forces: list[Array] = field(default_factory=list)
-
-    def add(self, P: Array, spatial: Array, bias: Array) -> None:
-        self.partials.append(P)
-        self.inertias.append(spatial)
-        self.forces.append(bias)
-
-    def total(self) -> ArmEquations:
-        P, spatial = np.stack(self.partials), np.stack(self.inertias)
-        size = P.shape[2]
-        flat = P.reshape(-1, size)
-        M = self.M + flat.T @ (spatial @ P).reshape(-1, size)  # [WindPump] eqs. (A43) to (A46)
-        return ArmEquations(M, self.h + np.concatenate(self.forces) @ flat)
+    @property
+    def acceleration(self) -> Array:
+        """(alpha, a_O) at u' = 0."""
+        return np.concatenate([self.motion.epsilon, self.motion.a_O])
 
 
 def equations(
@@ -97,23 +78,32 @@ def equations(
     """
     root = _Frame(np.zeros((6, model.size)), np.zeros(3), np.concatenate([np.zeros(3), -gravity]))
     frames: list[_Frame] = []
-    total = _Sum(np.zeros((model.size, model.size)), np.zeros(model.size))
+    found = ArmEquations(np.zeros((model.size, model.size)), np.zeros(model.size))
+    parts: list[tuple[Array, Array, Array]] = []  # of each rigid or floating body: P, inertia, inertia force
+    stretched: list[_Beam] = []
     for body in model.bodies:
         frame = replace(frames[body.joint.parent] if body.joint.parent >= 0 else root)
         frames.append(frame)
         _pass_joint(frame, body, x, u)
-        if body.flexure is not None:
-            _pass_beam(frame, total, body.flexure, x, u)
+        if (flexure := body.flexure) is not None:
+            beam = _pass_beam(frame, found, flexure, x, u)
+            force = beam.inertia.bias + rigid_bias(flexure.rest, beam.motion.omega, beam.acceleration)
+            parts.append((beam.P, beam.inertia.spatial + flexure.rest, force))
+            stretched += [beam] if flexure.stiffened else []
         if body.spatial.any():
-            total.add(frame.P, body.spatial, rigid_bias(body.spatial, frame.omega, frame.acceleration))
-    total.M[range(model.n), range(model.n)] += model.rotor
-    found = total.total()
-    for stretched in total.stretched:
-        _stiffen(found, stretched, x, np.zeros(model.size) if acceleration is None else acceleration)
+            force = rigid_bias(body.spatial, frame.omega, frame.acceleration)
+            parts.append((frame.P, body.spatial, force))
+    P, spatial, forces = (np.stack(arrays) for arrays in zip(*parts, strict=True))
+    flat = P.reshape(-1, model.size)
+    M = found.M + flat.T @ (spatial @ P).reshape(-1, model.size)  # [WindPump] eqs. (A43) to (A46)
+    M[range(model.n), range(model.n)] += model.rotor
+    found = ArmEquations(M, found.h + forces.ravel() @ flat)
+    for beam in stretched:
+        _stiffen(found, beam, x, np.zeros(model.size) if acceleration is None else acceleration)
     return found
 
 
-def _stiffen(found: ArmEquations, beam: _Stretched, x: Array, a: Array) -> None:
+def _stiffen(found: ArmEquations, beam: _Beam, x: Array, a: Array) -> None:
     """Add k_G delta, with the axial load of the beam's own inertia and of all that its end carries."""
     place, end = beam.flexure.place, beam.flexure.tip_place.start
     frame = beam.P @ a
@@ -142,24 +132,20 @@ def _pass_joint(frame: _Frame, body: ArmBody, x: Array, u: Array) -> None:
     frame.P[:3, column] += joint.multiplier * body.axis
 
 
-def _pass_beam(frame: _Frame, total: _Sum, flexure: Flexure, x: Array, u: Array) -> None:
-    """Sum the beam's inertia forces and go on to its tip frame."""
+def _pass_beam(frame: _Frame, found: ArmEquations, flexure: Flexure, x: Array, u: Array) -> _Beam:
+    """Add the inertia forces of the beam's own coordinates and go on to its tip frame."""
     frame.move(flexure.R_LB, flexure.p_LoBo_L)
-    place, body = flexure.place, flexure.body
-    inertia = floating_inertia(body, x[place], u[place], frame.omega, frame.acceleration)
-    bias = inertia.bias
-    if flexure.rest.any():
-        bias = bias + rigid_bias(flexure.rest, frame.omega, frame.acceleration)
-    total.add(frame.P, inertia.spatial + flexure.rest, bias)
+    place = flexure.place
+    inertia = floating_inertia(flexure.body, x[place], u[place], frame.omega, frame.acceleration)
     cross = frame.P.T @ inertia.coupling
-    total.M[:, place] += cross
-    total.M[place, :] += cross.T
-    total.M[place, place] += flexure.m
-    total.h[place] += inertia.bias_delta
-    if flexure.stiffened:
-        motion = RigidMotion(frame.acceleration[3:], frame.omega, frame.acceleration[:3])
-        total.stretched.append(_Stretched(flexure, frame.P, motion, inertia))
+    found.M[:, place] += cross
+    found.M[place, :] += cross.T
+    found.M[place, place] += flexure.m
+    found.h[place] += inertia.bias_delta
+    motion = RigidMotion(frame.acceleration[3:], frame.omega, frame.acceleration[:3])
+    beam = _Beam(flexure, frame.P, motion, inertia)
     _pass_tip(frame, flexure, x[flexure.tip_place], u[flexure.tip_place])
+    return beam
 
 
 def _pass_tip(frame: _Frame, flexure: Flexure, node: Array, rate: Array) -> None:

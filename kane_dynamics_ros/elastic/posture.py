@@ -99,11 +99,16 @@ def tip_position(model: ArmModel, x: Array) -> Array:
     return arm_frames(model, x).tip.p
 
 
-def rigid_tip_position(model: ArmModel, q: ArrayLike) -> Array:
-    """Where the tip would be without bending, (3,) [m]."""
+def rigid_tip(model: ArmModel, q: ArrayLike) -> FrameInRoot:
+    """The tip's frame without bending."""
     x = np.zeros(model.size)
     x[: model.n] = q
-    return tip_position(model, x)
+    return arm_frames(model, x).tip
+
+
+def rigid_tip_position(model: ArmModel, q: ArrayLike) -> Array:
+    """Where the tip would be without bending, (3,) [m]."""
+    return rigid_tip(model, q).p
 
 
 def compensate_sag(model: ArmModel, q: ArrayLike, gravity: Array) -> Array:

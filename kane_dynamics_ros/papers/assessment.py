@@ -8,13 +8,13 @@ Derivatives are counted by taking each of them through a ``Differentiator``.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import sympy
 
 from kane_dynamics_ros.description import Chain, ChainJoint, Inertia, load_robot, serial_chain
-from kane_dynamics_ros.description.model import IDENTITY, Vector
+from kane_dynamics_ros.description.model import IDENTITY
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane import dynamics
 from kane_dynamics_ros.formulation.kane.kinematics import motion, placements_at
@@ -44,13 +44,6 @@ def _of_time(chain: Chain) -> tuple[list[Any], list[Any]]:
     return q, [coordinate.diff(t) for coordinate in q]
 
 
-def kane_differentiated(chain: Chain, count: Differentiator) -> Any:
-    """Partial velocities are read off the velocities, accelerations composed: nothing is differentiated."""
-    q, u = _of_time(chain)
-    du = coordinate_symbols(len(q))[2]
-    return dynamics.inverse_dynamics(chain, q, u, du, GRAVITY)
-
-
 def kane_by_body(chain: Chain, q: Any, u: Any, du: Any, gravity: Any, end_effector: Any = None) -> list[Any]:
     """Kane's equations as the papers state them: [Malvezzi2017] eqs. (2), (3), a plain sum over bodies.
 
@@ -60,10 +53,14 @@ def kane_by_body(chain: Chain, q: Any, u: Any, du: Any, gravity: Any, end_effect
     return list(generalized_forces_by_body(placements, motion(placements, u, du, gravity), len(q)))
 
 
-def kane_by_body_differentiated(chain: Chain, count: Differentiator) -> Any:
-    """As ``kane_differentiated``: no derivative is taken."""
-    q, u = _of_time(chain)
-    return kane_by_body(chain, q, u, coordinate_symbols(len(q))[2], GRAVITY)
+def _undifferentiated(derive: Callable[..., Any]) -> Callable[[Chain, Differentiator], Any]:
+    """Kane's way: partial velocities are read off the velocities, accelerations composed."""
+
+    def derived(chain: Chain, count: Differentiator) -> Any:
+        q, u = _of_time(chain)
+        return derive(chain, q, u, coordinate_symbols(len(q))[2], GRAVITY)
+
+    return derived
 
 
 def lagrange_differentiated(chain: Chain, count: Differentiator) -> Any:
@@ -103,8 +100,8 @@ def gibbs_appell_differentiated(chain: Chain, count: Differentiator) -> Any:
 
 
 FORMULATIONS = {
-    "Kane": Formulation(dynamics.inverse_dynamics, kane_differentiated),
-    "Kane, body by body": Formulation(kane_by_body, kane_by_body_differentiated),
+    "Kane": Formulation(dynamics.inverse_dynamics, _undifferentiated(dynamics.inverse_dynamics)),
+    "Kane, body by body": Formulation(kane_by_body, _undifferentiated(kane_by_body)),
     "Lagrange": Formulation(lagrange.inverse_dynamics, lagrange_differentiated),
     "Maggi": Formulation(maggi.inverse_dynamics, maggi_differentiated),
     "Gibbs-Appell": Formulation(gibbs_appell.inverse_dynamics, gibbs_appell_differentiated),
@@ -196,16 +193,13 @@ def _own_cost(name: str, whole: Iterable[Any], bare: Iterable[Any], count: Diffe
 
 def own_table(costs: Iterable[OwnCost]) -> str:
     """The manipulator's costs as a Markdown table."""
-    lines = [
-        "| formulation | written out | shared | differentiations | added by m_4 | kept |",
-        "|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {c.formulation} | {c.written_out} | {c.shared} | {c.differentiations} | {c.added} "
-        f"| {c.kept:.0%} |"
-        for c in costs
-    ]
-    return "\n".join(lines)
+    heads = ("formulation", "written out", "shared", "differentiations", "added by m_4", "kept")
+    return _markdown(heads, ([*cost[:-1], f"{cost.kept:.0%}"] for cost in costs))
+
+
+def _markdown(heads: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in (heads, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(heads), *lines[1:]])
 
 
 def manipulator_in_symbols() -> tuple[Chain, Inertia]:
@@ -223,14 +217,20 @@ def assessed_chain(n: int) -> Chain:
     body = Inertia(3.0, (0.0, 0.5, 0.0), ((0.36, 0.0, 0.0), (0.0, 0.07, 0.0), (0.0, 0.0, 0.36)))
     names = tuple(f"joint_{i + 1}" for i in range(n))
     joints = tuple(
-        ChainJoint(name, "revolute", IDENTITY, _place(i), _AXES[i], f"limb_{i + 1}", body, i, i - 1)
+        ChainJoint(
+            name,
+            "revolute",
+            IDENTITY,
+            (0.0, 1.0 if i > 1 else 0.0, 0.0),
+            _AXES[i],
+            f"limb_{i + 1}",
+            body,
+            i,
+            i - 1,
+        )
         for i, name in enumerate(names)
     )
     return Chain("assessed", "base", joints[-1].body, joints, names, len(joints) - 1)
-
-
-def _place(index: int) -> Vector:
-    return (0.0, 1.0, 0.0) if index > 1 else (0.0, 0.0, 0.0)
 
 
 def count_operations(expressions: Iterable[Any]) -> tuple[int, dict[Any, int]]:
@@ -260,13 +260,17 @@ def _own(node: Any) -> int:
 
 def as_table(costs: Iterable[FormulationCost]) -> str:
     """The costs as a Markdown table."""
-    lines = [
-        "| joints | formulation | derivation [s] | as derived | shared | kept | differentiations |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    lines += [
-        f"| {c.joints} | {c.formulation} | {c.seconds:.2f} | {c.as_derived} | {c.shared} | {c.kept:.0%} "
-        f"| {c.differentiations} |"
+    derived = ("derivation [s]", "as derived", "shared", "kept", "differentiations")
+    rows = (
+        [
+            c.joints,
+            c.formulation,
+            f"{c.seconds:.2f}",
+            c.as_derived,
+            c.shared,
+            f"{c.kept:.0%}",
+            c.differentiations,
+        ]
         for c in costs
-    ]
-    return "\n".join(lines)
+    )
+    return _markdown(("joints", "formulation", *derived), rows)

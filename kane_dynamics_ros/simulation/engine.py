@@ -56,10 +56,9 @@ class Engine(Protocol):
     the engine's own arrays: read them, do not write to them.
     """
 
-    @property
-    def joints(self) -> tuple[JointInfo, ...]: ...
-    @property
-    def time_step(self) -> float: ...  # [s]
+    joints: tuple[JointInfo, ...]
+    time_step: float  # [s]
+
     @property
     def q(self) -> Array: ...
     @property

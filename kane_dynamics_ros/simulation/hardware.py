@@ -10,12 +10,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import non_finite
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, Actuators, InnerLoop
-from kane_dynamics_ros.simulation.engine import (
-    Engine,
-    SimulationError,
-    option_error,
-    require,
-)
+from kane_dynamics_ros.simulation.engine import Engine, SimulationError, option_error, require
 from kane_dynamics_ros.simulation.faults import Fault, Faults
 from kane_dynamics_ros.simulation.sensors import Reading, SensorOptions, Sensors
 
@@ -23,8 +18,6 @@ STATE_INTERFACES = ("position", "velocity", "effort")
 
 Silence = Literal["hold", "release", "gravity", "brake"]
 SILENCES: tuple[Silence, ...] = get_args(Silence)
-Drive = Literal["on", "off", "gravity", "braked"]
-DRIVES: dict[Silence, Drive] = {"hold": "on", "release": "off", "gravity": "gravity", "brake": "braked"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +70,7 @@ class SimulatedHardware:
         self._command = self._effort = self._zeros
         self.steps = 0
         self._commanded_at: int | None = None  # step
-        self._drive: Drive = "braked"
+        self._drive: Silence = "brake"  # what the drives do: "hold" is the command
         self._loaded = False
         self._update_faults()
 
@@ -111,7 +104,7 @@ class SimulatedHardware:
             raise non_finite("command")
         if not (self.faults.active and self.faults.find("blackout")):
             self._command, self._commanded_at = values, self.steps
-            self._set_drive("on")
+            self._set_drive("hold")
 
     def step(self) -> None:
         """Advance the arm one time step. Raises ``SimulationDivergedError``."""
@@ -131,7 +124,7 @@ class SimulatedHardware:
         """Bring the arm to rest where it is, brakes on, until the next command."""
         self._commanded_at = None
         self.engine.reset(self.engine.q, self._zeros)
-        self._set_drive("braked")
+        self._set_drive("brake")
 
     def switch_faults(self, faults: Iterable[Fault]) -> None:
         """Replace the faults that were switched by hand, from now on. Raises ``UnknownJointError``."""
@@ -152,7 +145,7 @@ class SimulatedHardware:
     def _wanted_effort(self) -> Array:
         if self._drive == "gravity" and self._gravity is not None:
             return self._gravity(self.engine.q)
-        if self._drive != "on":
+        if self._drive != "hold":
             return self._zeros
         if self._inner_loop is None:
             return self._command
@@ -163,14 +156,14 @@ class SimulatedHardware:
         if timeout and on_silence != "hold" and self._commanded_at is not None:
             silence = (self.steps - self._commanded_at) * self._time_step
             if silence >= timeout:
-                self._set_drive(DRIVES[on_silence])
+                self._set_drive(on_silence)
 
-    def _set_drive(self, drive: Drive) -> None:
+    def _set_drive(self, drive: Silence) -> None:
         if drive != self._drive:
             self._drive = drive
             self._set_brakes()
 
     def _set_brakes(self) -> None:
-        brake = np.full(len(self._command), np.inf if self._drive == "braked" else 0.0)
+        brake = np.full(len(self._command), np.inf if self._drive == "brake" else 0.0)
         brake[self.faults.joints("lock")] = np.inf
         self.engine.set_brake(brake)

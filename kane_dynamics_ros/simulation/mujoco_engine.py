@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, Payload, initial_positions
+from kane_dynamics_ros.runtime import DynamicsModel, Payload, initial_positions
 from kane_dynamics_ros.simulation.engine import (
     SimulationDivergedError,
     SimulationError,
@@ -52,7 +52,7 @@ class MujocoEngine:
         """
         self.options = options or PlantOptions()
         self._mujoco = _import_mujoco()
-        self.joints: tuple[JointInfo, ...] = model.joints
+        self.joints, self.time_step = model.joints, self.options.time_step
         self._model = _compile(self._mujoco, urdf, model)
         self._data = self._mujoco.MjData(self._model)
         joints = [self._model.joint(name) for name in model.joint_names]
@@ -66,10 +66,6 @@ class MujocoEngine:
         self.set_payload(model.parameters.payload)
         self.set_brake(np.zeros(len(joints)))
         self.reset(initial_positions(model.joints), np.zeros(len(joints)))
-
-    @property
-    def time_step(self) -> float:
-        return self.options.time_step
 
     @property
     def q(self) -> Array:

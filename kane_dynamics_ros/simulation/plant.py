@@ -17,7 +17,7 @@ from kane_dynamics_ros.simulation.engine import (
     refuse_singular,
 )
 from kane_dynamics_ros.simulation.friction import LOCKED, Friction
-from kane_dynamics_ros.simulation.plant_step import CompiledStep, Resistances, compiled_step, step_in_parts
+from kane_dynamics_ros.simulation.plant_step import Resistances, compiled_step, step_in_parts
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,7 @@ class Plant:
 
     def __init__(self, model: DynamicsModel, options: PlantOptions | None = None) -> None:
         self.options = options or PlantOptions()
+        self.joints, self.time_step = model.joints, self.options.time_step
         n = len(model.joint_names)
         self._model = model.with_parameters(viscous=(0.0,) * n, coulomb=(0.0,) * n)
         self._resistances = self.options.resistances(model.joints)
@@ -80,21 +81,13 @@ class Plant:
         self._q, self._qd = initial_positions(model.joints), np.zeros(n)
         self._time = 0.0
         self._load: TipLoad | None = None
-        self._compiled = self._compile()
+        self._compile()
         refuse_singular(self._model.mass_matrix(self._q), model.joint_names, self._always_locked)
-
-    @property
-    def joints(self) -> tuple[JointInfo, ...]:
-        return self._model.joints
 
     @property
     def model(self) -> DynamicsModel:
         """The rigid-body model with the present payload, without friction."""
         return self._model
-
-    @property
-    def time_step(self) -> float:
-        return self.options.time_step
 
     @property
     def q(self) -> Array:
@@ -109,7 +102,7 @@ class Plant:
 
     def set_payload(self, payload: Payload) -> None:
         self._model = self._model.with_parameters(payload=payload)
-        self._compiled = self._compile()
+        self._compile()
 
     def set_brake(self, effort: Array) -> None:
         self._resistances.brake[:] = np.where(self._always_locked, LOCKED, np.minimum(effort, LOCKED))
@@ -123,7 +116,7 @@ class Plant:
         return float(energy.kinetic + energy.potential)
 
     def step(self, effort: Array) -> None:
-        self._time += self.options.time_step
+        self._time += self.time_step
         if self._load is not None:
             effort = effort + self._contact_effort(self._load)
         if self._compiled is not None and self._compiled(effort):
@@ -154,8 +147,8 @@ class Plant:
             fastest = np.argmax(np.abs(qd) + np.abs(effort) / np.diag(model.mass_matrix(q)))
             return q, np.where(np.arange(len(qd)) == fastest, np.nan, qd)
 
-    def _compile(self) -> CompiledStep | None:
-        return compiled_step(self._model, self._resistances, self._q, self._qd, self.time_step)
+    def _compile(self) -> None:
+        self._compiled = compiled_step(self._model, self._resistances, self._q, self._qd, self.time_step)
 
 
 # Mismatch: a plant whose links weigh something else than the controller's model believes. A factor multiplies

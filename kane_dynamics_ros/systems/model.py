@@ -176,32 +176,29 @@ class System:
     independent: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        known = {GROUND}
+        known = [GROUND]
         for body in self.bodies:
-            if body.name in known:
-                raise MultibodyError(
-                    f"body {body.name!r}: the name is used twice; each body needs its own",
-                    "bad_body",
-                    body=body.name,
-                )
-            if body.parent not in known:
-                raise MultibodyError(
-                    f"body {body.name!r}: its parent {body.parent!r} is not among the bodies before it",
-                    "bad_body",
-                    body=body.name,
-                )
-            if body.joint not in JOINTS:
-                raise MultibodyError(
-                    f"body {body.name!r}: joint {body.joint!r}; allowed are {', '.join(JOINTS)}",
-                    "bad_body",
-                    body=body.name,
-                )
-            self._check_numbers(body)
-            known.add(body.name)
+            _check_body(body, known)
+            known.append(body.name)
+        coordinates = self.coordinates
         for constraint in self.constraints:
-            self._check_names(constraint, known)
-        if self.independent is not None:
-            self._check_independent(self.independent)
+            bodies, joints = _names(constraint)
+            unknown = [name for name in bodies if name not in known]
+            unknown += [name for name in joints if name not in coordinates]
+            if unknown:
+                raise MultibodyError(
+                    f"{constraint}: there is no {unknown[0]!r}; the bodies are {', '.join(sorted(known))}",
+                    "bad_constraint",
+                    name=unknown[0],
+                )
+        for name, count in Counter(self.independent or ()).items():
+            if name not in self.speed_names or count > 1:
+                raise MultibodyError(
+                    f"independent speed {name!r} is named twice or unknown; "
+                    f"the speeds are {', '.join(self.speed_names)}",
+                    "speeds",
+                    name=name,
+                )
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -215,52 +212,36 @@ class System:
             return self.coordinates
         return tuple(f"u_{r + 1}" for r in range(len(self.coordinates)))
 
-    @staticmethod
-    def _check_numbers(body: Body) -> None:
-        """Refuse an axis that is no unit vector, and a mass or moment of inertia below 0, where known."""
-        length = sum(component * component for component in body.axis)
-        if isinstance(length, (int, float)) and abs(length - 1) > 1e-9:
-            raise MultibodyError(
-                f"body {body.name!r}: axis {body.axis} has length {length**0.5:g}; a unit vector is needed",
-                "bad_body",
-                body=body.name,
-            )
-        for value in (body.mass, *(body.inertia[k] for k in (0, 3, 5))):
-            if isinstance(value, (int, float)) and not 0 <= value < float("inf"):
-                raise MultibodyError(
-                    f"body {body.name!r}: found a mass or moment of inertia of {value}; 0 or more is allowed",
-                    "bad_body",
-                    body=body.name,
-                )
 
-    def _check_names(self, constraint: Constraint, known: set[str]) -> None:
-        """Refuse a constraint that speaks of bodies or coordinates that are not there."""
-        match constraint:
-            case Coincident(a, b):
-                bodies, coordinates = [a.body, b.body], list[str]()
-            case Perpendicular():
-                bodies, coordinates = [constraint.a, constraint.b], []
-            case NoSlip():
-                bodies, coordinates = [constraint.body, constraint.at, constraint.on], []
-            case Coupling():
-                bodies, coordinates = [], [constraint.follower, constraint.leader]
-            case _:
-                return
-        unknown = [name for name in bodies if name not in known]
-        unknown += [name for name in coordinates if name not in self.coordinates]
-        if unknown:
-            raise MultibodyError(
-                f"{constraint}: there is no {unknown[0]!r}; the bodies are {', '.join(sorted(known))}",
-                "bad_constraint",
-                name=unknown[0],
-            )
+def _check_body(body: Body, known: Sequence[str]) -> None:
+    """Refuse what no body can be, where its numbers are known."""
+    length = sum(component * component for component in body.axis)
+    moments = (body.mass, *(body.inertia[k] for k in (0, 3, 5)))
+    negative = [x for x in moments if isinstance(x, (int, float)) and not 0 <= x < float("inf")]
+    if body.name in known:
+        wrong = "the name is used twice; each body needs its own"
+    elif body.parent not in known:
+        wrong = f"its parent {body.parent!r} is not among the bodies before it"
+    elif body.joint not in JOINTS:
+        wrong = f"joint {body.joint!r}; allowed are {', '.join(JOINTS)}"
+    elif isinstance(length, (int, float)) and not abs(length - 1) <= 1e-9:
+        wrong = f"axis {body.axis} has length {length**0.5:g}; a unit vector is needed"
+    elif negative:
+        wrong = f"found a mass or moment of inertia of {negative[0]}; 0 or more is allowed"
+    else:
+        return
+    raise MultibodyError(f"body {body.name!r}: {wrong}", "bad_body", body=body.name)
 
-    def _check_independent(self, names: tuple[str, ...]) -> None:
-        for name, count in Counter(names).items():
-            if name not in self.speed_names or count > 1:
-                raise MultibodyError(
-                    f"independent speed {name!r} is named twice or unknown; "
-                    f"the speeds are {', '.join(self.speed_names)}",
-                    "speeds",
-                    name=name,
-                )
+
+def _names(constraint: Constraint) -> tuple[list[str], list[str]]:
+    """The bodies and the coordinates that a constraint speaks of."""
+    match constraint:
+        case Coincident(a, b):
+            return [a.body, b.body], []
+        case Perpendicular():
+            return [constraint.a, constraint.b], []
+        case NoSlip():
+            return [constraint.body, constraint.at, constraint.on], []
+        case Coupling():
+            return [], [constraint.follower, constraint.leader]
+    return [], []

@@ -1,8 +1,9 @@
 """A system of a URDF, and of a YAML file beside it that closes its loops, which URDF cannot say."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 
@@ -22,12 +23,7 @@ from kane_dynamics_ros.systems.model import (
     Z,
 )
 
-KINDS: Mapping[str, Literal["revolute", "prismatic", "fixed"]] = {
-    "revolute": "revolute",
-    "continuous": "revolute",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-}
+KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
 KEYS = {  # what each entry of a file may hold, and must
     "loops": ({"link_a", "at_a", "link_b", "at_b", "along"}, {"link_a", "link_b"}),
     "couplings": ({"follower", "leader", "ratio", "offset"}, {"follower", "leader"}),
@@ -71,22 +67,16 @@ def system_of_robot(robot: Robot) -> System:
                 "bad_body",
                 body=joint.name,
             )
-        inertia = links[joint.child].inertia
-        own: dict[str, Any] = {}
-        if inertia is not None:
+        own: dict[str, Any] = {
+            "joint": kind,
+            "axis": joint.axis,
+            "at": joint.p_PoJo_P,
+            "rotation": joint.R_PJ,
+        }
+        if (inertia := links[joint.child].inertia) is not None:
             (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia.tensor
-            own = {"mass": inertia.mass, "com": inertia.com, "inertia": (xx, xy, xz, yy, yz, zz)}
-        bodies.append(
-            Body(
-                joint.name,
-                carried_by[joint.parent],
-                kind,
-                joint.axis,
-                joint.p_PoJo_P,
-                joint.R_PJ,
-                **own,
-            )
-        )
+            own |= {"mass": inertia.mass, "com": inertia.com, "inertia": (xx, xy, xz, yy, yz, zz)}
+        bodies.append(Body(joint.name, carried_by[joint.parent], **own))
         carried_by[joint.child] = joint.name
         waiting += [child for child in reversed(robot.joints) if child.parent == joint.child]
     couplings = tuple(
@@ -112,17 +102,14 @@ def _with_loops(system: System, robot: Robot, path: Path) -> System:
         along = tuple(_vector(path, direction) for direction in entry.get("along", (X, Y, Z)))
         constraints.append(Coincident(points[0], points[1], along))
     for entry in _entries(path, given, "couplings"):
-        ratio, offset = (
-            _number(path, entry.get(key, default)) for key, default in (("ratio", 1), ("offset", 0))
-        )
-        constraints.append(Coupling(entry["follower"], entry["leader"], ratio, offset))
-    independent = given.get("independent")
-    if independent is not None and not (
-        isinstance(independent, list) and all(isinstance(name, str) for name in independent)
-    ):
-        raise _wrong(path, f"independent: found {independent!r}; a list of joints is needed")
-    chosen = None if independent is None else tuple(independent)
-    return System(system.name, system.bodies, tuple(constraints), None, system.gravity, chosen)
+        numbers = {key: _number(path, entry[key]) for key in ("ratio", "offset") if key in entry}
+        constraints.append(Coupling(entry["follower"], entry["leader"], **numbers))
+    chosen = given.get("independent")
+    if chosen is not None:
+        if not (isinstance(chosen, list) and all(isinstance(name, str) for name in chosen)):
+            raise _wrong(path, f"independent: found {chosen!r}; a list of joints is needed")
+        chosen = tuple(chosen)
+    return replace(system, constraints=tuple(constraints), independent=chosen)
 
 
 def _read(path: Path) -> Mapping[str, Any]:
