@@ -43,6 +43,7 @@ ROOMS = {
         "elastic",
         "identification",
         "papers",
+        "systems",
     },
     "papers": {
         "systems",

@@ -22,6 +22,8 @@ from kane_dynamics_ros.formulation.witnesses.loads import Actuation
 from kane_dynamics_ros.runtime.casadi_functions import casadi_source
 from kane_dynamics_ros.runtime.compilation import CompileError
 from kane_dynamics_ros.runtime.load import compile_model, load_model
+from kane_dynamics_ros.systems.closed_chain import ClosedChain, closed_chain
+from kane_dynamics_ros.systems.closed_functions import derive_closed
 
 STATES = 4
 LARGEST_DIFFERENCE = 1e-10  # of an effort, relative to the largest joint reaction of the state
@@ -44,6 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--no-compile", action="store_true", help="do not call the C compiler")
     add(
+        "--loops",
+        type=Path,
+        metavar="FILE",
+        help="a YAML file with loops between links, which URDF cannot say: the module's joints are the "
+        "independent ones, the others follow",
+    )
+    add(
         "--inertial",
         choices=("fixed", "runtime"),
         default="fixed",
@@ -58,16 +67,22 @@ def run(arguments: argparse.Namespace) -> int:
     folder: Path = arguments.output
     with Progress() as progress:
         progress.doing("reading the URDF")
-        chain = cli.chain_of(arguments)
+        closed = closed_of(arguments)
+        chain = cli.chain_of(arguments) if closed is None else closed.reduced
         name = module_name(chain.robot) if arguments.name is None else checked_name(arguments.name)
         progress.doing("deriving the equations")
-        derived = derive(chain, inertial=arguments.inertial)
-        progress.doing("writing the module and comparing it with the unfactored equations")
-        files = write_module(derived, name, folder, accept=lambda text: check_module(text, name, chain))
+        if closed is None:
+            derived = derive(chain, inertial=arguments.inertial)
+            progress.doing("writing the module and comparing it with the unfactored equations")
+            files = write_module(derived, name, folder, accept=lambda text: check_module(text, name, chain))
+        else:
+            derived = derive_closed(closed, inertial=arguments.inertial)
+            files = write_module(derived, name, folder)
         seconds = time.perf_counter() - start
         lines = [
             *warning_lines(chain),
             f"joints (root to tip): {', '.join(chain.coordinates)}",
+            *([] if closed is None else [f"joints that follow by loops: {', '.join(closed.followers)}"]),
             f"{'function':<30}{'+ -':>8}{'*':>8}{'/':>6}{'total':>8}{'calls':>7}",
             *(
                 f"{function:<30}{count.additions:>8}{count.multiplications:>8}{count.divisions:>6}"
@@ -88,6 +103,26 @@ def run(arguments: argparse.Namespace) -> int:
             lines.append(compilation(files[0]))
     print("\n".join(lines))
     return 0
+
+
+def closed_of(arguments: argparse.Namespace) -> ClosedChain | None:
+    """The robot with the loops of ``--loops``; None without.
+
+    Raises ``KaneDynamicsError``: "with_loops" for an option that does not go with it.
+    """
+    if arguments.loops is None:
+        return None
+    others = {
+        "--root": arguments.root is not None,
+        "--lock": bool(arguments.lock),
+        "a second --tip": len(arguments.tip or ()) > 1,
+        "--precision single": arguments.precision == "single",
+    }
+    for option, given in others.items():
+        if given:
+            raise KaneDynamicsError(f"{option} does not go with --loops; leave one out", "with_loops")
+    tip = arguments.tip[0] if arguments.tip else None
+    return closed_chain(cli.robot_of(arguments), arguments.loops, tip)
 
 
 def check_module(text: str, name: str, chain: Chain) -> None:

@@ -19,7 +19,7 @@ from kane_dynamics_ros.description import Chain, DescriptionError, Inertia
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.description.model import Vector
-from kane_dynamics_ros.description.physics_hash import compare_origin
+from kane_dynamics_ros.description.physics_hash import compare_origin, physics_hash
 from kane_dynamics_ros.errors import KaneDynamicsError, SingularMassMatrixError
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.formulation.dual import lanes
@@ -28,6 +28,7 @@ from kane_dynamics_ros.formulation.witnesses import gibbs_appell, lagrange, magg
 from kane_dynamics_ros.formulation.witnesses.loads import Actuation
 from kane_dynamics_ros.runtime import DynamicsModel, Payload
 from kane_dynamics_ros.runtime.load import find_module, load_model
+from kane_dynamics_ros.systems.closed_chain import closed_chain, sample, trials
 
 LARGEST_DIFFERENCE = 1e-9  # relative; rounding stays well below it
 SMALL = 1e-3  # of the largest entry, the least by which a difference is measured
@@ -56,6 +57,9 @@ def run(arguments: argparse.Namespace) -> int:
     with Progress() as progress:
         progress.doing("loading the module")
         model = load_model(module, backend=arguments.backend)
+        if "loops" in model.source.module.facts:
+            progress.doing("comparing with the system of bodies and its loops")
+            return verify_loops(arguments, module, model)
         progress.doing("reading the URDF")
         chain = own_chain(arguments, module, model)
         urdf, said = None, f"{PINOCCHIO}, on the whole robot with its rotors and friction"
@@ -111,6 +115,32 @@ def own_chain(arguments: argparse.Namespace, module: str, model: DynamicsModel) 
             expected=expected,
         )
     return chain
+
+
+def verify_loops(arguments: argparse.Namespace, module: str, model: DynamicsModel) -> int:
+    """A module with closed loops against ``systems``: a sum over bodies, loops closed by Newton's method."""
+    closed = closed_chain(cli.robot_of(arguments), model.source.module.facts["loops"], model.tip)
+    found = physics_hash(closed.origin)
+    if found != model.urdf_hash:
+        message = f"{module}: it was generated from another robot than {arguments.urdf}; generate it again"
+        found_hash = {"found": model.urdf_hash, "expected": found}
+        raise KaneDynamicsError(message, "another_robot", module=module, **found_hash)
+    largest = {"inverse_dynamics": 0.0, "forward_dynamics": 0.0}
+    for q, qd, qdd, tau in trials(closed, sample(closed), arguments.states, arguments.seed):
+        effort, back = model.inverse_dynamics(q, qd, qdd), model.forward_dynamics(q, qd, tau)
+        for name, one, other in (("inverse_dynamics", effort, tau), ("forward_dynamics", back, qdd)):
+            difference = float(np.abs(one - other).max() / (1.0 + np.abs(other).max()))
+            largest[name] = max(largest[name], difference)
+    print(f"{model.name}, backend {model.backend}: largest relative difference at {arguments.states} states")
+    for name, difference in largest.items():
+        print(f"  {name:<26}{difference:.1e}{'' if difference < LARGEST_DIFFERENCE else '  TOO LARGE'}")
+    if not max(largest.values()) < LARGEST_DIFFERENCE:
+        print(f"NOT verified: the limit is {LARGEST_DIFFERENCE:.0e}")
+        return 1
+    if arguments.record:
+        write_record(find_module(module), largest, arguments.states, arguments.seed)
+    print("verified")
+    return 0
 
 
 # The line of a generated module that says when it was verified, and how well

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from kane_dynamics_ros.codegen.functions import RobotFunctions, build
 from kane_dynamics_ros.codegen.graph import OperationCount
@@ -25,6 +26,7 @@ class Derived:
     prepare: Listing
     urdf_hash: str
     seconds: float
+    loops: Mapping[str, Any] | None = None  # what closes the chain's loops, where it has any
 
     @cached_property
     def _operations(self) -> dict[str, OperationCount]:
@@ -65,7 +67,8 @@ def derive(chain: Chain, *, inertial: str = "fixed") -> Derived:
     """
     start = time.perf_counter()
     with _collecting_later():
-        equations, listings, prepare = _listed(chain, inertial)
+        equations = build(chain, reframe(chain), inertial=inertial)
+        listings, prepare = listed(equations)
     return Derived(chain, equations, listings, prepare, physics_hash(chain), time.perf_counter() - start)
 
 
@@ -81,9 +84,8 @@ def _collecting_later() -> Iterator[None]:
             gc.enable()
 
 
-def _listed(chain: Chain, inertial: str) -> tuple[RobotFunctions, dict[str, Listing], Listing]:
-    """The equations, the statements of each function that has its own, and those of ``prepare``."""
-    equations = build(chain, reframe(chain), inertial=inertial)
+def listed(equations: RobotFunctions) -> tuple[dict[str, Listing], Listing]:
+    """The statements of each function that has its own, and those of ``prepare``."""
     graph = equations.graph
     outputs = [o for f in equations.functions if not f.nominal for o in f.outputs]
     once = hoisted(graph, outputs)
@@ -92,4 +94,4 @@ def _listed(chain: Chain, inertial: str) -> tuple[RobotFunctions, dict[str, List
         f.name: list_statements(graph, f.outputs, prepared) for f in equations.functions if not f.composed
     }
     prepare = list_statements(graph, [graph.reference(index) for index in once], {})
-    return equations, listings, prepare
+    return listings, prepare

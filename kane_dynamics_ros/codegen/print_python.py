@@ -151,6 +151,7 @@ def description(name: str, derived: Derived, version: str, c_sha256: str) -> dic
         "parameters": {key: (s.start, s.stop) for key, s in layout.slices().items()},
         "defaults": default_parameters(layout, chain),
         "inertial_parameters": inertial_parameters(chain),
+        **({} if derived.loops is None else {"loops": derived.loops}),
         "tip_body": chain.tip_body,
         "tip_in_body": (chain.R_BT, chain.p_BoTo_B),
         "functions": {

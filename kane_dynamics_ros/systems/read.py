@@ -36,14 +36,15 @@ def load_system(urdf: str | Path, loops: str | Path | None = None) -> System:
 
     The file holds lists: ``loops`` (``link_a``, ``at_a``, ``link_b``, ``at_b``: two points of links that
     coincide, each in its link's axes [m]; ``along``: in which directions of the root link, all by default),
-    ``couplings`` (``follower``, ``leader``, ``ratio``, ``offset`` of joints), ``independent`` (joints).
+    ``couplings`` (``follower``, ``leader``, ``ratio``, ``offset`` of joints), ``independent`` (joints), and a
+    mapping ``posture`` (joints to positions from which a generated module closes the loops).
 
     Raises:
         MultibodyError: ``bad_file``, with the file's name and the entry. DescriptionError: of the URDF.
     """
     robot = load_robot(urdf)
     system = system_of_robot(robot)
-    return system if loops is None else _with_loops(system, robot, Path(loops))
+    return system if loops is None else with_loops(system, robot, Path(loops), read_loops(Path(loops)))
 
 
 def system_of_robot(robot: Robot) -> System:
@@ -87,9 +88,8 @@ def system_of_robot(robot: Robot) -> System:
     return System(robot.name, tuple(bodies), couplings)
 
 
-def _with_loops(system: System, robot: Robot, path: Path) -> System:
-    """The system with the constraints of a file."""
-    given = _read(path)
+def with_loops(system: System, robot: Robot, path: Path, given: Mapping[str, Any]) -> System:
+    """The system with the constraints that a file gave."""
     carried_by = {robot.root: GROUND} | {joint.child: joint.name for joint in robot.joints}
     constraints: list[Constraint] = list(system.constraints)
     for entry in _entries(path, given, "loops"):
@@ -112,7 +112,8 @@ def _with_loops(system: System, robot: Robot, path: Path) -> System:
     return replace(system, constraints=tuple(constraints), independent=chosen)
 
 
-def _read(path: Path) -> Mapping[str, Any]:
+def read_loops(path: Path) -> Mapping[str, Any]:
+    """What a file of loops says. Raises ``MultibodyError``: ``bad_file``."""
     try:
         with path.open("rb") as file:
             text = file.read(LARGEST + 1)
@@ -121,9 +122,14 @@ def _read(path: Path) -> Mapping[str, Any]:
         given = yaml.safe_load(text)
     except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise _wrong(path, f"cannot be read as YAML ({str(error).splitlines()[0]})") from error
-    allowed = (*KEYS, "independent")
+    allowed = (*KEYS, "independent", "posture")
     if not isinstance(given, dict) or any(key not in allowed for key in given):
         raise _wrong(path, f"a mapping with some of {', '.join(allowed)} is needed")
+    posture = given.get("posture", {})
+    if not isinstance(posture, dict):
+        raise _wrong(path, f"posture: found {posture!r}; a mapping from joints to positions is needed")
+    for value in posture.values():
+        _number(path, value)
     return given
 
 
