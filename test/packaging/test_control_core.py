@@ -9,6 +9,7 @@ import pytest
 from example_robots import ROBOTS
 from packages import CPP_COMPILERS, WARNINGS, compile_check, compile_replay, compiled, hostile_urdf, written
 from recorded_loop import FAULTS, PHASES, Recording, record_loop
+from small_urdf import joint, link, robot
 from ur10e import ur10e_urdf
 
 from kane_dynamics_ros.codegen.derive import derive
@@ -85,14 +86,33 @@ def test_the_core_compiles_without_a_warning(package: Path, compiler: str, stand
     compiled([compiler, *flags, package / "src" / "control_core.cpp"])
 
 
-@pytest.mark.parametrize("robot", ["ur10e", "panda with its hand", "hostile names"])
-def test_cores_of_other_robots_answer_as_the_python_loop_does(robot: str, tmp_path: Path) -> None:
+def all_kinds(folder: Path) -> Path:
+    """The URDF of a continuous, a prismatic and a revolute joint, the first without a velocity limit."""
+    axis, slide = (
+        '<axis xyz="0 1 0"/>',
+        '<axis xyz="1 0 0"/><limit lower="-1" upper="1" velocity="1" effort="90"/>',
+    )
+    urdf = folder / "kinds.urdf"
+    joints = (
+        joint("turn", "base", "one", "continuous", f'{axis}<limit effort="80" velocity="0"/>'),
+        joint("slide", "one", "two", "prismatic", slide),
+        joint("bend", "two", "three"),
+    )
+    urdf.write_text(robot(*map(link, ("base", "one", "two", "three")), *joints), encoding="utf-8")
+    return urdf
+
+
+@pytest.mark.parametrize(
+    "robot_name", ["ur10e", "panda with its hand", "hostile names", "joints of all kinds"]
+)
+def test_cores_of_other_robots_answer_as_the_python_loop_does(robot_name: str, tmp_path: Path) -> None:
     """With the last compiler that there is."""
     urdf, tip = {
         "ur10e": (ur10e_urdf(tmp_path), None),
         "panda with its hand": (ROBOTS / "panda_description/urdf/panda.urdf", "panda_hand"),
         "hostile names": (hostile_urdf(tmp_path), None),
-    }[robot]
+        "joints of all kinds": (all_kinds(tmp_path), None),
+    }[robot_name]
     package = written(urdf, tip, "robot_dynamics", tmp_path)
     module = write_module(derive(serial_chain(load_robot(urdf), tip)), "robot_dynamics", tmp_path / "module")
     other = load_model(module[0])

@@ -268,8 +268,10 @@ def test_the_library_builds_without_ros_and_other_packages_find_it(package: Path
         "add_executable(user main.cpp)\ntarget_link_libraries(user arm_dynamics::arm_dynamics)\n"
     )
     example = (package / "README.md").read_text(encoding="utf-8")
-    include, code = re.search(r'    (#include ".+")\n\n((?:    .+\n)+)', example).groups()
-    (user / "main.cpp").write_text(f"{include}\nint main() {{\n{code}  return tau[0] != tau[0];\n}}\n")
+    include, code = re.search(r'    (#include ".+")\n\n((?:    .+\n|\n)+)', example).groups()
+    (user / "main.cpp").write_text(
+        f"{include}\nint main() {{\n{code}  return !(command.given && tau[0] == tau[0]);\n}}\n"
+    )
     compiled(["cmake", "-S", user, "-B", user / "build", f"-DCMAKE_PREFIX_PATH={prefix}"])
     compiled(["cmake", "--build", user / "build"])
     compiled([user / "build" / "user"])
