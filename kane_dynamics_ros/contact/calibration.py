@@ -13,8 +13,8 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.contact.events import force_jacobians
-from kane_dynamics_ros.contact.extremes import Tail, fit_tail, interval
-from kane_dynamics_ros.contact.residual import clusters, quantile_fit
+from kane_dynamics_ros.contact.extremes import fit_tail, interval
+from kane_dynamics_ros.contact.residual import Mask, clusters, quantile_fit
 from kane_dynamics_ros.control.filters import differentiate
 from kane_dynamics_ros.control.observer import (
     Collision,
@@ -53,13 +53,13 @@ class Observed:
     slow: Array
     speed: Array
     acceleration: Array
-    settled: Array
+    settled: Mask
 
     @property
     def seconds(self) -> float:
         """How long it was observed, pauses left out [s]."""
         steps = np.diff(self.time)
-        return float(steps[(steps > 0.0) & self.settled[1:].astype(bool)].sum())
+        return float(steps[(steps > 0.0) & self.settled[1:]].sum())
 
 
 def observed(states: JointStates, settings: ObserverSettings) -> tuple[Observed, tuple[Collision, ...]]:
@@ -84,8 +84,7 @@ def observed(states: JointStates, settings: ObserverSettings) -> tuple[Observed,
             if (np.abs(observer.contact) < RESET_BELOW * observer.threshold).all():
                 observer.reset()
         rows.append((time, q, observer.contact, *observer.threshold_parts, time - began >= wait))
-    columns = [np.array(column, dtype=float) for column in zip(*rows, strict=True)]
-    return Observed(*columns), tuple(collisions)
+    return Observed(*map(np.array, zip(*rows, strict=True))), tuple(collisions)
 
 
 def _samples(states: JointStates) -> Iterator[tuple[float, Array, Array, Array]]:
@@ -114,12 +113,11 @@ def _samples(states: JointStates) -> Iterator[tuple[float, Array, Array, Array]]
 class Calibration:
     """Thresholds, and how they came about.
 
-    ``tails`` are each joint's, of the residual over the threshold's shape; ``intervals`` the range (5 %,
-    95 %) of the threshold relative to the one given. ``least_force`` [N] is what ``least_forces`` says.
+    ``intervals``: each joint's range (5 %, 95 %) of the threshold, relative to the one given;
+    ``least_force`` [N]: what ``least_forces`` says.
     """
 
     thresholds: Thresholds
-    tails: tuple[Tail, ...]
     intervals: tuple[tuple[float, float], ...]
     rate: float
     hours: float
@@ -128,15 +126,14 @@ class Calibration:
 
 def calibrated(runs: Sequence[Observed], settings: ObserverSettings, rate: float) -> Calibration:
     """Thresholds that runs without contact exceed ``rate`` times an hour."""
-    settled = [run.settled.astype(bool) for run in runs]
     pooled = {
-        name: np.concatenate([getattr(run, name)[chosen] for run, chosen in zip(runs, settled, strict=True)])
+        name: np.concatenate([getattr(run, name)[run.settled] for run in runs])
         for name in ("contact", "slow", "speed", "acceleration", "q")
     }
     hours = sum(run.seconds for run in runs) / 3600.0
     n = pooled["contact"].shape[1]
     period = 3600.0 * hours / len(pooled["contact"])
-    shapes, tails, intervals, heights = [], [], [], []
+    shapes, intervals = [], []
     for j in range(n):
         features = np.stack([np.ones(len(pooled["q"])), *(pooled[k][:, j] for k in PARTS)], axis=1)
         size = np.abs(pooled["contact"][:, j])
@@ -149,14 +146,12 @@ def calibrated(runs: Sequence[Observed], settings: ObserverSettings, rate: float
         height = tail.threshold(rate / n)
         low, high = interval(tail, rate / n)
         shapes.append(shape * height)
-        tails.append(tail)
-        heights.append(height)
         intervals.append((low / height, high / height))
     constant, rest, speed, acceleration = np.array(shapes).T
     thresholds = Thresholds(constant, speed, acceleration, rest)
     step = max(1, len(pooled["q"]) // RECORDED_POSTURES)
     least = least_forces(settings.rigid, pooled["q"][::step], thresholds)
-    return Calibration(thresholds, tuple(tails), tuple(intervals), rate, hours, least)
+    return Calibration(thresholds, tuple(intervals), rate, hours, least)
 
 
 def least_forces(

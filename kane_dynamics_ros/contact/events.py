@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.contact.extremes import Tail, fit_tail
+from kane_dynamics_ros.contact.extremes import fit_tail
 from kane_dynamics_ros.contact.residual import Mask, Residual, clusters, external_efforts
 from kane_dynamics_ros.control.observer import TipWrench, root_jacobian, tip_wrench
 from kane_dynamics_ros.replay.attribution import carriers
@@ -65,7 +65,6 @@ class Contacts:
     found: tuple[Contact, ...]
     threshold: float
     rate: float
-    tail: Tail
 
 
 def find_contacts(
@@ -99,8 +98,7 @@ def _judged(residual: Residual, model: DynamicsModel, rate: float, outliers: flo
     peaks = clusters(np.where(residual.free, size, np.nan), gap, residual.joins)
     peaks = peaks[np.isfinite(peaks)]
     hours = len(peaks) * gap / residual.rate / 3600.0
-    tail = fit_tail(peaks, hours, share=TAIL_SHARE, outliers=outliers)
-    threshold = tail.threshold(rate)
+    threshold = fit_tail(peaks, hours, share=TAIL_SHARE, outliers=outliers).threshold(rate)
     # from where the ratio is half of the threshold, if it exceeds the threshold; short pauses are bridged
     spans: list[tuple[int, int]] = []
     edges = np.flatnonzero(np.diff(ratio > END_SHARE * threshold, prepend=False, append=False))
@@ -112,7 +110,7 @@ def _judged(residual: Residual, model: DynamicsModel, rate: float, outliers: flo
         spans.append((start, stop))
     least = max(1, round(SHORTEST * residual.rate))
     found = [_contact(residual, model, *span, threshold) for span in spans if span[1] - span[0] >= least]
-    return Contacts(tuple(found), threshold, rate, tail)
+    return Contacts(tuple(found), threshold, rate)
 
 
 def _touched(residual: Residual, contacts: Contacts) -> Mask:

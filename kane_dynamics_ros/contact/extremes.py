@@ -44,13 +44,6 @@ class Tail:
             return self.level + self.scale * float(np.log(ratio))
         return self.level + self.scale * float(ratio**self.shape - 1.0) / self.shape
 
-    def rate(self, threshold: float) -> float:
-        """Exceedances of ``threshold`` an hour."""
-        excess = max(threshold - self.level, 0.0) / self.scale
-        if self.shape < 1e-6:
-            return self.per_hour * float(np.exp(-excess))
-        return float(self.per_hour * (1.0 + self.shape * excess) ** (-1.0 / self.shape))
-
 
 def fit_tail(peaks: Array, hours: float, share: float = 0.1, outliers: float = 0.0) -> Tail:
     """The tail of peaks (N,) seen in ``hours``.

@@ -52,8 +52,10 @@ def test_contacts_among_the_peaks_raise_the_threshold_by_no_more_than_their_numb
     assert np.mean(dirty) < 1.4 * np.mean(clean)
 
 
-def test_rate_and_threshold_are_inverse() -> None:
+def test_the_threshold_of_a_rate_is_exceeded_at_that_rate() -> None:
     for shape in (0.0, 0.3):
         tail = Tail(2.0, 0.7, shape, 50.0, 30)
-        assert tail.rate(tail.threshold(0.5)) == pytest.approx(0.5, rel=1e-9)
+        excess = (tail.threshold(0.5) - 2.0) / 0.7
+        rate = 50.0 * (np.exp(-excess) if shape == 0.0 else (1.0 + shape * excess) ** (-1.0 / shape))
+        assert rate == pytest.approx(0.5, rel=1e-9)
         assert tail.threshold(80.0) == 2.0  # more often than the level itself is exceeded

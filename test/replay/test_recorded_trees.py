@@ -100,6 +100,10 @@ def test_pushes_are_told_by_the_hand_that_is_pushed(tmp_path, module, capsys):
     printed = capsys.readouterr().out
     assert "as a force at 'right_hand'" in printed
     assert "root axes" in printed
+    words = ["observe", str(bag), "--model", str(module), "--calibrate", "-o", str(tmp_path / "limits.yaml")]
+    assert main(words) == 0
+    calibrated = capsys.readouterr().out
+    assert all(f"finds a force at {hand!r}" in calibrated for hand in HANDS)
     page = tmp_path / "view.html"
     words = ["view", str(bag), "--urdf", str(URDF), "--tip", "left_hand", "--tip", "right_hand"]
     assert main([*words, "-o", str(page)]) == 0
