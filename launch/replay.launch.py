@@ -43,7 +43,7 @@ def generate_launch_description() -> LaunchDescription:
         command = module_command(
             checks.PACKAGE, "replay", values["bag"], "--model", values["model"], "--live"
         )
-        player = ExecuteProcess(cmd=[*command, "--rate", values["rate"]], output="screen")
+        player = ExecuteProcess(cmd=[*command, "--rate", values["rate"]], name="replay", output="screen")
         return [
             *checks.ends_launch(player, "replay", success="end"),
             when_said(player, PLAYED, lambda: checks.ends_launch(node, "feedforward_node")),
