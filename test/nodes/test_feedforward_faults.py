@@ -9,12 +9,13 @@ import pytest
 pytest.importorskip("rclpy", reason="needs the ROS 2 wheels")
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from feedforward_lab import (
     MODEL,
     NAMES,
     PATIENT,
     RELIABLE,
+    SPACE,
     STILL,
     TOLD,
     Q,
@@ -174,6 +175,24 @@ def test_a_clock_that_jitters_by_less_than_the_states_period_drops_nothing(start
     messages = [each.message for each in statuses]
     assert [text.partition(":")[0] for text in messages] == ["accepted", "finished"], messages
     assert "time jumped back" not in node.log
+
+
+def test_gains_are_judged_by_the_rate_of_simulated_time(start):
+    """A simulation that a slow machine runs at a tenth of the wall's pace is no slow controller."""
+    node, lab = start("-p", "use_sim_time:=true", "-p", "safety.state_timeout:=2.0", *STILL)
+    clock = lab.node.create_publisher(Clock, "/clock", 10)
+    now = [100.0]
+
+    def tick():
+        now[0] += 0.002
+        clock.publish(Clock(clock=stamp_of(now[0])))
+        lab.send(stamp=stamp_of(now[0]))
+        lab.spin(0.02)
+
+    lab.wait_for(lambda: lab.commands, tick)
+    reports = lab.listen(DiagnosticArray, f"{SPACE}/diagnostics")
+    lab.wait_for(lambda: len(reports) > 5, tick)  # one a second; the gains are judged at the third
+    assert "the gains of joint" not in node.log
 
 
 def stamp_of(seconds):

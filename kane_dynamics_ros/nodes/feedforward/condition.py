@@ -95,7 +95,7 @@ class Condition:
                 f"far outside the limits: joint {'; joint '.join(outside)}; are the states in radians?",
                 throttle_duration_sec=30.0,
             )
-        settings, rate = controller.loop.settings, controller.meter.rate
+        settings, rate = controller.loop.settings, controller.rate
         self._readings = self._readings + 1 if rate else 0
         if self._judged is settings or self._readings < READINGS:
             return

@@ -208,6 +208,13 @@ class Controller:
         self.external = ObserverOutput(node, self.loop, values)
         self._read_what_is_observed()
 
+    @property
+    def rate(self) -> float:
+        """How often a state is answered [Hz], by simulated time where that passes; 0: not known."""
+        if self._clock.simulated and self.meter.rate:
+            return SECOND_NS / self.reader.period_ns
+        return self.meter.rate
+
     def prepare(self, values: Values) -> LoopSettings:
         """LoopSettings for other parameter values. Raises ``KaneDynamicsError``."""
         settings = build_settings(values, self.model)
@@ -219,9 +226,9 @@ class Controller:
         """Refuse gains that become larger than the measured rate can bear by far. Raises on them."""
         before = self.loop.settings.law
         stiffer = law.mode != before.mode or (law.kp > before.kp).any() or (law.kd > before.kd).any()
-        if not self.meter.rate or not stiffer:
+        if not self.rate or not stiffer:
             return
-        period = min(1.0 / self.meter.rate, self.reader.period_ns / SECOND_NS)
+        period = min(1.0 / self.rate, self.reader.period_ns / SECOND_NS)
         found = too_stiff(law, self.reader.q, period, UNBEARABLE, delay=1)
         if found is not None:
             name = "computed_torque.kp" if law.mode == "computed_torque" else "feedforward_pd.kp"
