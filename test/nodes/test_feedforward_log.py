@@ -58,7 +58,7 @@ def seldom(q, names=MODEL.joint_names):
         loop=SimpleNamespace(settings=settings),
         model=MODEL,
         reader=reader,
-        rate=500.0,
+        rate=500.0,  # [Hz]
         missing=list,  # no joint
     )
     for _ in range(5):
