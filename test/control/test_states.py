@@ -1,7 +1,10 @@
 """What the loop is doing: each transition in one line."""
 
+import importlib.resources
+
 import numpy as np
 import pytest
+import yaml
 
 from kane_dynamics_ros.control.plan import hold_at
 from kane_dynamics_ros.control.states import (
@@ -136,3 +139,14 @@ TRANSITIONS = {
 @pytest.mark.parametrize(("found", "expected"), TRANSITIONS.values(), ids=TRANSITIONS)
 def test_transition(found, expected):
     assert found == expected
+
+
+def test_safety_begins_as_the_node_declares_it():
+    """One default, wherever it is read: in the node's parameters, and in a loop without a node."""
+    file = importlib.resources.files("kane_dynamics_ros.nodes.feedforward") / "parameters.yaml"
+    declared = {name: value["default"] for name, value in yaml.safe_load(file.read_text()).items()}
+    safety = Safety()
+    assert safety.reactions == {fault: declared[f"safety.on_{fault}"] for fault in FAULT_KINDS}
+    times = ("state_timeout", "saturation_time", "overrun_period", "recovery_time", "no_effect_time")
+    for name in (*times, "position_jump"):
+        assert getattr(safety, name) == declared[f"safety.{name}"], name

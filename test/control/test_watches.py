@@ -138,7 +138,7 @@ def test_clamping_without_a_pause_lasts_and_is_counted_by_joint():
 def test_a_pause_of_clamping_and_forgetting_begin_anew_and_zero_is_for_ever():
     watch = SaturationWatch()
     watch.lasts(BOTH, NAMES, 5.0, 0.5)
-    watch.lasts(NONE, NAMES, 5.4, 0.5)
+    assert not watch.lasts(NONE, NAMES, 5.4, 0.5)
     assert not watch.lasts(BOTH, NAMES, 5.6, 0.5)
     watch.forget()
     assert not watch.lasts(BOTH, NAMES, 6.2, 0.5)
@@ -159,4 +159,5 @@ def test_faults_soon_after_a_recovery_are_relapses_in_a_row():
     watch.recovered(11.0)
     watch.count(Starting(), "saturation", 11.1, 1.0)
     watch.forget()
+    assert watch.count(Starting(), "stale_state", 11.15, 1.0) == 0
     assert watch.count(Starting(), "saturation", 11.2, 1.0) == 0
