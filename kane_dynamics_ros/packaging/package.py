@@ -58,6 +58,13 @@ SHARED = (  # the node's parameters that the controller has too; all of a group 
     "safety.on_deactivate",
     "description_check",
 )
+PLANNED = {  # what needs a plan, which a controller does not have: such a choice, and what the others are
+    "safety.on_deactivate": ("stop_and_hold", "Last command when deactivated"),
+    "trajectory.limits": (
+        "retime",
+        "A reference outside the URDF's limits: refuse it, clamp its positions, or ignore the limits",
+    ),
+}
 TYPES = {"text": "string", "switch": "bool", "number": "double", "numbers": "double_array"}
 CPP_WORDS = (  # what no namespace may be called: words of C++, and libraries that the package uses
     "alignas alignof asm auto bool catch char char8_t char16_t char32_t concept const consteval constexpr "
@@ -214,27 +221,15 @@ def parameters_yaml(name: str) -> str:
 
 
 def _parameter(key: str, declared: Mapping[str, Any]) -> dict[str, Any]:
-    """One declaration of the node in the words of generate_parameter_library.
-
-    A controller ends between two cycles: its last command cannot be the end of a deceleration. References
-    come to it one by one: it has no trajectory to retime.
-    """
-    choices, default = declared.get("choices", []), declared["default"]
-    if key == "safety.on_deactivate":
-        choices = [choice for choice in choices if choice != default]
-        default = "hold"
-    description = declared["description"]
-    if key == "trajectory.limits":
-        choices = [choice for choice in choices if choice != "retime"]
-        description = "A reference outside the URDF's limits: reject it, clamp its position, or ignore it"
+    """One declaration of the node in the words of generate_parameter_library."""
+    planned, description = PLANNED.get(key, (None, declared["description"]))
+    choices = [choice for choice in declared.get("choices", []) if choice != planned]
     unit = f" [{declared['unit']}]" if "unit" in declared else ""
     parameter = {
         "type": TYPES[declared["kind"]],
-        "default_value": default,
+        "default_value": "hold" if declared["default"] == planned else declared["default"],
         "description": f"{description}{unit}",
     }
-    if key == "safety.on_deactivate":
-        parameter["description"] = "Last command when deactivated"
     if declared.get("read_only"):
         parameter["read_only"] = True
     validation: dict[str, Any] = {}

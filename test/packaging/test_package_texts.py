@@ -17,7 +17,12 @@ from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import OutputError
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.files import ForeignFileError
-from kane_dynamics_ros.packaging.package import NODE_TABLE, PackageNameError, package_name, package_texts
+from kane_dynamics_ros.packaging.package import (
+    NODE_TABLE,
+    PackageNameError,
+    package_name,
+    package_texts,
+)
 from kane_dynamics_ros.share import share_directory
 
 URDF = share_directory() / "urdf" / "manipulator_5dof.urdf"
@@ -206,6 +211,22 @@ def test_shared_parameters_are_the_nodes(package: Path) -> None:
         assert validation.get("one_of<>", [[]])[0] == declared.get("choices", []), name
         bounds = validation.get("bounds<>") or validation.get("lower_element_bounds<>") or []
         assert bounds == [declared[key] for key in ("minimum", "maximum") if key in declared], name
+
+
+def test_every_parameter_and_every_choice_is_known_to_the_code(package: Path) -> None:
+    """A parameter that the node gains is not declared by a controller that does nothing with it."""
+    ours = leaves(
+        yaml.safe_load((package / "src" / "parameters.yaml").read_text())["arm_dynamics_parameters"]
+    )
+    code = "".join((package / "src" / f"{part}.cpp").read_text() for part in ("settings", "controller"))
+    words = (package / "include" / "arm_dynamics" / "control_core.hpp").read_text() + code
+    for name, declared in ours.items():
+        assert re.search(rf"[.>]{name.rpartition('.')[2]}\b", code), name
+        for choice in declared.get("validation", {}).get("one_of<>", [[]])[0]:
+            assert f'"{choice}"' in words or (name, choice) == ("description_check", "required"), (
+                name,
+                choice,
+            )
 
 
 def test_the_tolerance_of_a_joint_is_the_nodes(package: Path) -> None:
