@@ -99,6 +99,14 @@ def closed_chain(robot: Robot, loops: str | Path | Mapping[str, Any], tip: str |
     Raises:
         MultibodyError: ``bad_file``, and what ``close`` and ``forward_dynamics`` raise of the posture.
         DescriptionError: of the URDF.
+
+    Example:
+        >>> from kane_dynamics_ros.description import load_robot
+        >>> from kane_dynamics_ros.share import share_directory
+        >>> robot = load_robot(share_directory() / "urdf" / "three_link_chain.urdf")
+        >>> belt = {"couplings": [{"follower": "q_3", "leader": "q_2", "ratio": -1.0}]}
+        >>> closed_chain(robot, belt).names
+        ('q_1', 'q_2')
     """
     path = Path("loops") if isinstance(loops, Mapping) else Path(loops)
     given = loops if isinstance(loops, Mapping) else read_loops(path)
@@ -109,10 +117,12 @@ def closed_chain(robot: Robot, loops: str | Path | Mapping[str, Any], tip: str |
     tree = _coupled(replace(whole, branches=()), system)
     posture = {joint.name: joint.initial_position for joint in tree.joints} | given.get("posture", {})
     guess = [posture.get(name) or 0.0 for name in system.coordinates]
-    if system.independent is None:
+    names = system.independent
+    if names is None:
+        tied = any(isinstance(constraint, Coincident) for constraint in system.constraints)
         start = equations.close(system, guess)
-        system = replace(system, independent=equations.independent_speeds(system, start))
-    names = system.independent or ()
+        names = equations.independent_speeds(system, start) if tied else tree.coordinates
+        system = replace(system, independent=names)
     foreign = [name for name in names if name not in tree.coordinates]
     if foreign:
         raise MultibodyError(

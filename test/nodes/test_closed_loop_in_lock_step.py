@@ -23,6 +23,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from kane_dynamics_ros.cli.main import main
+
 HOME = np.array([0.0, 0.9, -1.2, 0.3, 0.5])  # [rad] the URDF's initial values
 AMPLITUDE = np.array([0.3, 0.2, 0.3, 0.3, 0.3])  # [rad]
 PERIOD = 1.0  # [s]
@@ -38,6 +40,7 @@ SPACE = f"/run_{uuid.uuid4().hex}"  # apart from other runs of these tests on th
 
 COMMANDS, GATED = "forward_effort_controller/commands", "gated/commands"
 Run = dict[int, Any]  # position, velocity, effort by time
+Motion = Callable[[float], np.ndarray]
 Start = Callable[[str, list[str], list[str]], "subprocess.Popen[bytes]"]
 
 
@@ -48,16 +51,23 @@ def swing(moment: float) -> np.ndarray:
     return np.array([HOME + AMPLITUDE * (1.0 - c), AMPLITUDE * w * s, AMPLITUDE * w * w * c])
 
 
-def trajectory(names: list[str], start: int) -> JointTrajectory:
+def turn_of_the_crank(moment: float) -> np.ndarray:
+    """Position, velocity, acceleration of a four-bar's drive, (3, 1): a swing from 0 to -1 rad and back."""
+    w = 2.0 * np.pi / PERIOD
+    c, s = np.cos(w * moment), np.sin(w * moment)
+    return np.array([[(c - 1.0) / 2], [-w * s / 2], [-w * w * c / 2]])
+
+
+def trajectory(names: list[str], start: int, motion: Motion) -> JointTrajectory:
     message = JointTrajectory(joint_names=names)
     message.header.stamp = Time(sec=start // SECOND, nanosec=start % SECOND)
     for moment in np.linspace(0.0, PERIOD, 51):
-        q, qd, qdd = swing(moment).tolist()
+        q, qd, qdd = motion(moment).tolist()
         after = Duration(sec=int(moment), nanosec=round(moment % 1.0 * 1e9))
         message.points.append(
             JointTrajectoryPoint(positions=q, velocities=qd, accelerations=qdd, time_from_start=after)
         )
-    message.points[-1].velocities = [0.0] * 5
+    message.points[-1].velocities = [0.0] * len(names)
     return message
 
 
@@ -123,7 +133,12 @@ class Gate:
 
 
 def follow(
-    start: Start, arm: list[str], control: tuple[str, ...] = (), rate: int = 250, duration: float = PERIOD
+    start: Start,
+    arm: list[str],
+    control: tuple[str, ...] = (),
+    rate: int = 250,
+    duration: float = PERIOD,
+    motion: Motion = swing,
 ) -> Run:
     probe = rclpy.create_node("probe", namespace=SPACE)
     states: dict[int, JointState] = {}
@@ -154,7 +169,7 @@ def follow(
     until(lambda: sender.get_subscription_count() > 0 and gate.onward.get_subscription_count() > 0)
     until(lambda: gate.kept is not None and len(states) > 0)  # the controller has a state to start from
     begin = max(states) + LEAD
-    sender.publish(trajectory(states[max(states)].name, begin))
+    sender.publish(trajectory(states[max(states)].name, begin, motion))
     assert sender.wait_for_all_acked(Patience(seconds=10))
     gate.open()
     until(lambda: max(states) > begin + duration * SECOND)
@@ -167,8 +182,8 @@ def follow(
     return {moment: values for moment, values in measured.items() if 0 <= moment < duration * SECOND}
 
 
-def rms_error(states: Run) -> np.ndarray:
-    errors = [swing(moment / SECOND)[0] - np.array(values[0]) for moment, values in states.items()]
+def rms_error(states: Run, motion: Motion = swing) -> np.ndarray:
+    errors = [motion(moment / SECOND)[0] - np.array(values[0]) for moment, values in states.items()]
     return np.sqrt(np.mean(np.square(errors), axis=0))
 
 
@@ -179,6 +194,18 @@ def test_runs_repeat_bit_for_bit(own_run: Run) -> None:
 
 def test_the_arm_follows(own_run: Run) -> None:
     assert (rms_error(own_run) < 2e-3).all()  # [rad] the model is exact, the control sampled at 250 Hz
+
+
+def test_a_four_bar_follows_through_its_crank(tmp_path: Path) -> None:
+    """Both nodes on a module with a closed loop, made from the example's URDF and its file of loops."""
+    example = ROOT / "examples" / "four_bar"
+    made = ["generate", str(example / "four_bar.urdf"), "--loops", str(example / "loops.yaml")]
+    assert main([*made, "-o", str(tmp_path)]) == 0
+    model = f"model:={tmp_path / 'four_bar.py'}"
+    with processes() as start:
+        run = follow(start, [model], (model,), motion=turn_of_the_crank)
+    assert len(run) == 250
+    assert (rms_error(run, turn_of_the_crank) < 2e-3).all()  # [rad]
 
 
 def test_mujoco_is_followed_as_well_as_our_plant(own_run: Run) -> None:

@@ -92,7 +92,16 @@ PALLETISER_LOOPS = {
     "independent": ["turret", "shoulder", "motor"],
     "posture": {"shoulder": -1.2, "elbow": 1.0, "motor": -0.2, "knuckle": -1.0},
 }
+GEARS = [
+    BASE,
+    bar("wheel", 0.1, 2.0),
+    bar("arm", 0.2, 1.0, 0.05),
+    joint("motor", "base", "wheel", "0 0 0", ANY),
+    joint("belt", "wheel", "arm", "0.3 0 0", ANY),
+]
+GEARS_LOOPS = {"couplings": [{"follower": "belt", "leader": "motor", "ratio": -2.0, "offset": 0.3}]}
 ROBOTS = {
+    "gears": (GEARS, GEARS_LOOPS),
     "four_bar": (FOUR_BAR, FOUR_BAR_LOOPS),
     "slider_crank": (SLIDER_CRANK, SLIDER_CRANK_LOOPS),
     "palletiser": (PALLETISER, PALLETISER_LOOPS),
