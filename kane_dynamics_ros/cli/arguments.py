@@ -122,8 +122,8 @@ def add_chain_arguments(
         "--tip",
         metavar="LINK",
         action="append",
-        help="last link; several times for a tree, of which the first bears payload and wrench, or once "
-        f'"all" for every leaf that moves; default: {tip}',
+        help="last link; several times for a tree, the first of which is meant where only one can be, or "
+        f'once "all" for every leaf that moves; default: {tip}',
     )
     add(
         "--lock",
