@@ -12,7 +12,7 @@ from kane_dynamics_ros.contact.calibration import Calibration
 from kane_dynamics_ros.contact.events import Contacts, TipForce
 from kane_dynamics_ros.contact.residual import FLOOR, Residual
 from kane_dynamics_ros.control.observer import Collision
-from kane_dynamics_ros.files import claim_files, write_file
+from kane_dynamics_ros.files import refuse_foreign, whole_results, write_file
 from kane_dynamics_ros.pages import rendered, svg
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted, json_text
@@ -182,7 +182,6 @@ def write_report(
     folder: Path, bag: Path, residual: Residual, contacts: Contacts, model: DynamicsModel
 ) -> None:
     """``contacts.json`` and ``contacts.html`` into the folder, which is made where it is absent."""
-    claim_files(folder, ("contacts.json", "contacts.html"), "observe")
     joints = bounds(residual, contacts, model)
     data = {
         "format": FORMAT,
@@ -215,7 +214,6 @@ def write_report(
             for each in contacts.found
         ],
     }
-    write_file(folder / "contacts.json", json_text(data))
     page = rendered(
         "kane_dynamics_ros.contact",
         "report.html.j2",
@@ -230,7 +228,11 @@ def write_report(
         force_text=force_text,
         figure=Markup(contacts_figure(residual, contacts, model)),
     )
-    write_file(folder / "contacts.html", page)
+    names = ("contacts.json", "contacts.html")
+    refuse_foreign(folder, names, "observe")
+    with whole_results(folder, names, "observe") as part:
+        write_file(part / "contacts.json", json_text(data))
+        write_file(part / "contacts.html", page)
 
 
 def contacts_figure(residual: Residual, contacts: Contacts, model: DynamicsModel) -> str:
