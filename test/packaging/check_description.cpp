@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include CHECK_HEADER
+#include "description_check.hpp"
 
 int main(int count, char ** arguments)
 {

@@ -120,7 +120,7 @@ def compile_solver(package: Path, target: Path, compiler: str = "g++", standard:
 def compile_check(package: Path, target: Path, compiler: str = "g++") -> Path:
     """``check_description.cpp`` with a package's check."""
     name = package.name
-    robot = [f"-DROBOT={name}", f'-DCHECK_HEADER="{name}/description_check.hpp"']
+    robot = [f"-DROBOT={name}", "-I", package / "src"]
     sources = [package / "src" / "description_check.cpp", HERE / "check_description.cpp"]
     flags = ["-std=c++17", "-O0", *WARNINGS, "-I", package / "include", *other_headers()]
     compiled([compiler, *flags, *robot, *sources, *urdfdom(), "-o", target])

@@ -10,7 +10,17 @@ from typing import Any
 
 import pytest
 import yaml
-from packages import CMEEL, CPP_COMPILERS, HOSTILE, compile_check, compiled, hostile_urdf, written
+from packages import (
+    CMEEL,
+    CPP_COMPILERS,
+    HOSTILE,
+    STAND_INS,
+    compile_check,
+    compiled,
+    hostile_urdf,
+    own_headers,
+    written,
+)
 
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.codegen.derive import derive
@@ -318,3 +328,41 @@ def test_the_packages_own_tests_pass(package: Path, tmp_path: Path) -> None:
 def test_eigen_and_urdfdom_of_the_stand_ins_are_the_real_ones() -> None:
     assert (CMEEL / "include" / "eigen3" / "Eigen" / "Core").is_file()
     assert (CMEEL / "include" / "urdfdom" / "urdf_parser" / "urdf_parser.h").is_file()
+
+
+@needs_a_compiler
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="no CMake on this machine")
+def test_cmake_knows_every_target_of_the_ros_package(package: Path, tmp_path: Path) -> None:
+    """Between stand-ins of ament and of the packages that it needs."""
+    stand_in = STAND_INS / "ament_cmake" / "ament_cmakeConfig.cmake"
+    text = (package / "CMakeLists.txt").read_text(encoding="utf-8")
+    wanted = text.partition("set(DEPENDENCIES")[2].partition(")")[0].split()
+    for name in ("ament_cmake", "ament_cmake_gtest", "inverse_dynamics_solver", "Eigen3", *wanted):
+        folder = tmp_path / "share" / name
+        folder.mkdir(parents=True)
+        shutil.copy(stand_in, folder / f"{name}Config.cmake")
+    own_headers(package, tmp_path / "made")
+    given = {
+        "STAND_INS": STAND_INS,
+        "CMEEL": CMEEL,
+        "PARAMETER_HEADERS": tmp_path / "made",
+        "BUILD_TESTING": "ON",
+    }
+    words = [f"-D{key}={value}" for key, value in given.items()]
+    compiled(
+        [
+            "cmake",
+            "-S",
+            package,
+            "-B",
+            tmp_path / "build",
+            f"-DCMAKE_PREFIX_PATH={tmp_path}",
+            *words,
+            "-DBUILD_TESTING=ON",
+        ]
+    )
+    run = ["cmake", "--build", tmp_path / "build", "--target", "help"]
+    listed = subprocess.run([str(word) for word in run], capture_output=True, text=True, check=True).stdout
+    for target in ("", "_controller", "_solver"):
+        assert f"arm_dynamics{target}\n" in listed
+    assert "test_functions\n" in listed
