@@ -34,7 +34,7 @@ from kane_dynamics_ros.control.plan import hold_at, sample
 from kane_dynamics_ros.nodes.domain import foreign_nodes
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
 from kane_dynamics_ros.nodes.messages import COMMAND_TOPIC, JOINT_STATES_QOS
-from kane_dynamics_ros.ros_domain import foreign_nodes_appeared, free_domain, private_variables
+from kane_dynamics_ros.ros_domain import DomainError, free_domain, private_variables
 from kane_dynamics_ros.runtime import load_model
 
 MODEL = "manipulator_5dof"
@@ -145,7 +145,7 @@ def _measure(domain: int, seconds: float) -> tuple[RoundTrips, RoundTrips, Round
             for client in clients:
                 client.run(RATE)
         if found := foreign_nodes(node, tuple(f"/{name}{RUN}" for name in ("ours", "observing", "echo"))):
-            raise foreign_nodes_appeared(domain, found)
+            raise DomainError(f"ROS domain {domain} is not ours alone: {', '.join(found)}", "foreign")
     return ours.trips, observing.trips, echo.trips
 
 

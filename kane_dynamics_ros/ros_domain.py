@@ -4,13 +4,12 @@ Two runs on one machine must not hear each other's ``joint_states``. ``free_doma
 other run of this package holds (each holds one TCP port of its domain's range, which the system frees with
 the process) and on which no DDS participant of this machine listens (the UDP ports that the RTPS standard,
 9.6.1.1, derives from the domain's number are free). With ``ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST``, as in
-``private_environment``, no other machine's nodes are on it. ``kane_dynamics_ros.nodes.domain`` asks the ROS
-graph too.
+``private_environment``, no other machine's nodes are on it. ``kane_dynamics_ros.nodes.domain`` watches it.
 """
 
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from kane_dynamics_ros.errors import KaneDynamicsError
@@ -27,36 +26,16 @@ class DomainError(KaneDynamicsError):
     """
 
 
-def foreign_nodes_appeared(domain: int, names: Iterable[str]) -> DomainError:
-    """Foreign nodes are on a domain that should be private."""
-    names = tuple(names)
-    return DomainError(
-        f"ROS domain {domain} is not ours alone: {', '.join(names)} appeared on it; "
-        "nothing more is commanded; end it, or give it another ROS_DOMAIN_ID",
-        "foreign",
-        domain=domain,
-        names=names,
-    )
-
-
 @contextmanager
-def free_domain(
-    domains: Sequence[int] = DOMAINS, empty: Callable[[int], bool] | None = None
-) -> Iterator[int]:
-    """A domain that no other process uses, held until the context ends.
-
-    Args:
-        domains: the numbers to choose from, in order.
-        empty: a further question, asked of a domain that is locked and whose ports are free.
+def free_domain(domains: Sequence[int] = DOMAINS) -> Iterator[int]:
+    """A domain that no other process uses, one of ``domains``, held until the context ends.
 
     Raises ``DomainError``.
     """
     for domain in domains:
         last = FIRST_PORT + PORTS_A_DOMAIN * (domain + 1) - 1  # of a participant that no machine has
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as lock:
-            if not _bound(lock, "127.0.0.1", last) or not all(map(_is_free, ports(domain))):
-                continue
-            if empty is None or empty(domain):
+            if _bound(lock, "127.0.0.1", last) and all(map(_is_free, ports(domain))):
                 yield domain
                 return
     raise DomainError(

@@ -15,7 +15,7 @@ from rclpy.node import Node
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.process import StopRequest
-from kane_dynamics_ros.ros_domain import foreign_nodes_appeared, private_variables
+from kane_dynamics_ros.ros_domain import DomainError, private_variables
 
 PERIOD = 0.1  # [s] between two looks at the graph
 
@@ -55,7 +55,13 @@ def guard(namespaces: Sequence[str]) -> None:
         )
         while not stop.made:
             if found := foreign_nodes(node, namespaces):
-                raise foreign_nodes_appeared(domain, found)
+                raise DomainError(
+                    f"ROS domain {domain} is not ours alone: {', '.join(found)} appeared on it; nothing "
+                    "more is commanded; end it, or give it another ROS_DOMAIN_ID",
+                    "foreign",
+                    domain=domain,
+                    names=tuple(found),
+                )
             time.sleep(PERIOD)
         node.destroy_node()
     finally:
