@@ -16,7 +16,7 @@ from kane_dynamics_ros.codegen.arrangement import (
 from kane_dynamics_ros.codegen.graph import Expression, Graph, operations
 from kane_dynamics_ros.codegen.parameters import ParameterLayout
 from kane_dynamics_ros.codegen.passes import inner, inverted, jacobian, solve_symmetric
-from kane_dynamics_ros.description.model import Chain
+from kane_dynamics_ros.description.model import Chain, TipFrame
 from kane_dynamics_ros.formulation.kane import energy
 from kane_dynamics_ros.formulation.kane.dynamics import (
     carried_wrenches,
@@ -34,6 +34,7 @@ from kane_dynamics_ros.formulation.kane.energy import momentum_and_drift
 from kane_dynamics_ros.formulation.kane.forward_dynamics import forward_dynamics
 from kane_dynamics_ros.formulation.kane.frames import Reframed
 from kane_dynamics_ros.formulation.kane.kinematics import (
+    ROOT,
     Placement,
     body_poses,
     jacobian_of_point,
@@ -405,95 +406,106 @@ def link_functions(state: State, segments: Sequence[Segment], gravity: Vector) -
 
 
 def pose_functions(state: State, segments: Sequence[Segment], chain: Chain) -> list[Function]:
-    """Where the tip and the centre of mass are, in the root frame."""
+    """Where the tips and the centre of mass are, in the root frame."""
     graph, n = state.graph, len(state.q)
     placements = state.placements(segments)
     poses = body_poses(placements)
-    body = chain.tip_body
-    tip = placed_in_root(poses[body], chain.R_BT, chain.p_BoTo_B)
-    J = [[graph.lift(x) for x in row] for row in jacobian_of_point(placements, poses, body, tip.p_RoBo_R, n)]
-    center, JC = energy.center_of_mass_jacobian(placements, poses, n)
-    JC = [[graph.lift(x) for x in row] for row in JC]
-    pose = [[*row, p] for row, p in zip(tip.R_RB, tip.p_RoBo_R, strict=True)] + [[0.0, 0.0, 0.0, 1.0]]
-    return [
-        Function(
-            "tip_pose",
-            "homogeneous transform of the tip in the root frame",
-            ("q",),
-            (4, 4),
-            flat(graph, pose),
-        ),
-        Function("tip_jacobian", "angular, then linear velocity of the tip", ("q",), (6, n), flat(graph, J)),
-        Function("tip_velocity", "J qd", ("q", "qd"), (6,), _times(J, state.qd)),
-        Function(
-            "center_of_mass",
-            "of all that moves, in the root frame",
-            ("q",),
-            (3,),
-            flat(graph, [center]),
-        ),
-        Function("center_of_mass_jacobian", "its linear velocity", ("q",), (3, n), flat(graph, JC)),
-        Function("center_of_mass_velocity", "JC qd", ("q", "qd"), (3,), _times(JC, state.qd)),
+    T: list[list[Scalar]] = []  # rows of every tip's transform, and of its Jacobian
+    J: list[list[Expression]] = []
+    for tip in chain.tip_frames:
+        pose = placed_in_root(poses[tip.body] if tip.body >= 0 else ROOT, tip.R_BT, tip.p_BoTo_B)
+        rows = jacobian_of_point(placements, poses, tip.body, pose.p_RoBo_R, n)
+        T += [[*row, p] for row, p in zip(pose.R_RB, pose.p_RoBo_R, strict=True)]
+        T += [[0.0, 0.0, 0.0, 1.0]]
+        J += [[graph.lift(x) for x in row] for row in rows]
+    center, by_q = energy.center_of_mass_jacobian(placements, poses, n)
+    JC = [[graph.lift(x) for x in row] for row in by_q]
+    q, speed, tips = ("q",), ("q", "qd"), len(chain.tips)
+    transform = "homogeneous transform of the tip in the root frame"
+    velocity = "angular, then linear velocity of the tip"
+    found = [
+        Function("tip_pose", transform, q, (4, 4), flat(graph, T[:4])),
+        Function("tip_jacobian", velocity, q, (6, n), flat(graph, J[:6])),
+        Function("tip_velocity", "J qd", speed, (6,), _times(J[:6], state.qd)),
+        Function("center_of_mass", "of all that moves, in the root frame", q, (3,), flat(graph, [center])),
+        Function("center_of_mass_jacobian", "its linear velocity", q, (3, n), flat(graph, JC)),
+        Function("center_of_mass_velocity", "JC qd", speed, (3,), _times(JC, state.qd)),
     ]
+    if tips > 1:
+        found.append(Function("tip_poses", "tip_pose of every tip", q, (tips, 4, 4), flat(graph, T)))
+        found.append(Function("tip_jacobians", "tip_jacobian of every tip", q, (tips, 6, n), flat(graph, J)))
+    return found
 
 
 def _times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Expression]) -> tuple[Expression, ...]:
     return tuple(_dot([vector[0].graph.lift(entry) for entry in row], vector) for row in matrix)
 
 
-# The environment's wrench at the tip, and the momentum by which an observer finds it.
+# The environment's wrenches at the tips, and the momentum by which an observer finds them.
+
+
+def wrench_symbols(graph: Graph, tips: int) -> list[tuple[Vector, Vector]]:
+    """Force and torque on each tip: the symbols wrench[i], six a tip."""
+    w = [graph.symbol(f"wrench[{i}]") for i in range(6 * tips)]
+    return [((w[i], w[i + 1], w[i + 2]), (w[i + 3], w[i + 4], w[i + 5])) for i in range(0, 6 * tips, 6)]
 
 
 def external_functions(
     state: State, regrouped: Sequence[Segment], reframed: Reframed, chain: Chain
 ) -> list[Function]:
-    """J^T w of a wrench in tip axes, how it changes with q, and what of it passes each joint."""
-    graph, n, bodies = state.graph, len(state.q), len(regrouped)
-    wrench = [graph.symbol(f"wrench[{i}]") for i in range(6)]
-    force, torque = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
-    R_BL, p_BoLo_B = reframed.links[chain.tip_body]
-    R_BT, p_BoTo_B = multiply(R_BL, chain.R_BT), add(p_BoLo_B, apply(R_BL, chain.p_BoTo_B))
+    """J^T w of wrenches in tip axes, how it changes with q, and what of them passes each joint."""
+    graph, n, bodies, tips = state.graph, len(state.q), len(regrouped), chain.tip_frames
+    wrenches = wrench_symbols(graph, len(tips))
+    in_bodies = [_in_body_axes(tip, reframed) for tip in tips]
     placements = state.placements(regrouped)
-    carried = carried_wrenches(placements, chain.tip_body, R_BT, p_BoTo_B, force, torque)
+    carried = carried_wrenches(placements, in_bodies, wrenches)
     effort = flat(graph, [joint_efforts(placements, carried, n)])
     in_links = state.placements(segments_of(chain))
-    passing = carried_wrenches(in_links, chain.tip_body, chain.R_BT, chain.p_BoTo_B, force, torque)
+    passing = [(*force, *torque) for force, torque in carried_wrenches(in_links, tips, wrenches)]
+    by_q = flat(graph, jacobian(effort, state.q))
     inputs = ("q", "wrench")
     summary = "force, then torque about each joint, that a wrench at the tip brings there, in link axes"
+    fixed = "d (J^T w) / d q, the wrench fixed in tip axes"
     return [
         Function("external_effort", "J^T w of a wrench in tip axes", inputs, (n,), effort),
-        Function(
-            "external_effort_derivatives",
-            "d (J^T w) / d q, the wrench fixed in tip axes",
-            inputs,
-            (n, n),
-            flat(graph, jacobian(effort, state.q)),
-        ),
-        Function(
-            "external_wrenches", summary, inputs, (bodies, 6), flat(graph, [(*f, *t) for f, t in passing])
-        ),
+        Function("external_effort_derivatives", fixed, inputs, (n, n), by_q),
+        Function("external_wrenches", summary, inputs, (bodies, 6), flat(graph, passing)),
     ]
 
 
+def _in_body_axes(tip: TipFrame, reframed: Reframed) -> TipFrame:
+    """The tip's frame in the body's own, which is on the common normal."""
+    if tip.body < 0:
+        return tip
+    R_BL, p_BoLo_B = reframed.links[tip.body]
+    place = add(p_BoLo_B, apply(R_BL, tip.p_BoTo_B))
+    return TipFrame(tip.body, multiply(R_BL, tip.R_BT), place)
+
+
 def external_functions_in_root(state: State, segments: Sequence[Segment], chain: Chain) -> list[Function]:
-    """What a wrench in root axes brings, by the tip's partial velocities."""
-    graph, n = state.graph, len(state.q)
-    wrench = [graph.symbol(f"wrench[{i}]") for i in range(6)]
-    force, torque = (wrench[0], wrench[1], wrench[2]), (wrench[3], wrench[4], wrench[5])
+    """What wrenches in root axes bring, by the tips' partial velocities."""
+    graph, n, tips = state.graph, len(state.q), chain.tip_frames
     placements = state.placements(segments)
     poses = body_poses(placements)
-    body = chain.tip_body
-    tip = placed_in_root(poses[body], chain.R_BT, chain.p_BoTo_B).p_RoBo_R
-    partials = partial_velocities_of_point(placements, poses, body, tip)
-    J = jacobian_of_point(placements, poses, body, tip, n)
-    columns = [[graph.lift(row[i]) for row in (*J[3:], *J[:3])] for i in range(n)]
-    effort = tuple(_dot(column, wrench) for column in columns)
-    slopes = external_effort_derivatives_in_root(placements, partials, force, torque, n)
+    efforts: list[Scalar] = [0] * n
+    slopes: list[list[Scalar]] = [[0] * n for _ in range(n)]
+    for tip, (force, torque) in zip(tips, wrench_symbols(graph, len(tips)), strict=True):
+        if tip.body < 0:
+            continue
+        place = placed_in_root(poses[tip.body], tip.R_BT, tip.p_BoTo_B).p_RoBo_R
+        partials = partial_velocities_of_point(placements, poses, tip.body, place)
+        J = jacobian_of_point(placements, poses, tip.body, place, n)
+        columns = [[graph.lift(row[i]) for row in (*J[3:], *J[:3])] for i in range(n)]
+        wrench = [graph.lift(x) for x in (*force, *torque)]
+        efforts = [effort + _dot(column, wrench) for effort, column in zip(efforts, columns, strict=True)]
+        found = external_effort_derivatives_in_root(placements, partials, force, torque, n)
+        slopes = [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(slopes, found, strict=True)]
     inputs = ("q", "wrench")
+    effort, by_q = flat(graph, [efforts]), flat(graph, slopes)
     summary = "d (J^T w) / d q, the wrench fixed in root axes"
     return [
         Function("external_effort_in_root", "J^T w of a wrench in root axes", inputs, (n,), effort),
-        Function("external_effort_in_root_derivatives", summary, inputs, (n, n), flat(graph, slopes)),
+        Function("external_effort_in_root_derivatives", summary, inputs, (n, n), by_q),
     ]
 
 
@@ -531,6 +543,10 @@ class RobotFunctions:
     layout: ParameterLayout
     functions: tuple[Function, ...]
 
+    def width(self, argument: str) -> int:
+        """How many numbers an input array has for one state."""
+        return 6 * self.layout.tips if argument == "wrench" else self.n
+
 
 def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> RobotFunctions:
     """All functions of a chain.
@@ -542,7 +558,7 @@ def build(chain: Chain, reframed: Reframed, *, inertial: str = "fixed") -> Robot
     """
     graph, n = Graph(), len(chain.coordinates)
     state = state_symbols(graph, n)
-    layout = ParameterLayout(n, len(chain.joints), inertial == "runtime")
+    layout = ParameterLayout(n, len(chain.joints), inertial == "runtime", len(chain.tips))
     given = layout.bind(graph, chain, reframed)
     nominal = reframed.segments, apply(reframed.R_0R, chain.gravity), chain.rotor_inertia
     loaded = given.common_normal_segments, apply(reframed.R_0R, given.gravity), given.rotor_inertia

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from kane_dynamics_ros.algebra import Matrix, Scalar, Vector
+from kane_dynamics_ros.algebra import Matrix, Scalar, Vector, symmetric
 from kane_dynamics_ros.codegen.graph import Expression, Graph
 from kane_dynamics_ros.description.model import Chain, Inertia
 from kane_dynamics_ros.formulation.kane.frames import Reframed
@@ -29,21 +29,23 @@ class ParameterLayout:
     """Slices of the ``parameters`` array, in the order in which they are named here.
 
     Gravity (3), payload mass (1), its centre (3) and central inertia xx xy xz yy yz zz (6) in the tip frame,
-    rotor inertia (n), viscous (n), coulomb (n), coulomb velocity (1) and, when ``inertial``, m h_x h_y h_z
-    J_xx J_xy J_xz J_yy J_yz J_zz of each body about its link frame's origin (10 a body).
+    of each all tips' in turn, rotor inertia (n), viscous (n), coulomb (n), coulomb velocity (1) and, when
+    ``inertial``, m h_x h_y h_z J_xx J_xy J_xz J_yy J_yz J_zz of each body about its link frame's origin (10 a
+    body).
     """
 
     n: int
     bodies: int
     inertial: bool
+    tips: int = 1
 
     def slices(self) -> dict[str, slice]:
         """Where each parameter sits."""
         sizes = {
             "gravity": 3,
-            "payload_mass": 1,
-            "payload_com": 3,
-            "payload_inertia": 6,
+            "payload_mass": self.tips,
+            "payload_com": 3 * self.tips,
+            "payload_inertia": 6 * self.tips,
             "rotor_inertia": self.n,
             "viscous": self.n,
             "coulomb": self.n,
@@ -71,14 +73,13 @@ class ParameterLayout:
                 body = _from_inertial_parameters(part["inertial"][10 * k : 10 * k + 10])
                 link[k] = replace(link[k], body=body)
                 common_normal[k] = replace(common_normal[k], body=moved(body, R_BL, p_BL))
-        payload = _payload(part)
-        tip = chain.tip_body
-        R_BL, p_BL = reframed.links[tip]
-        in_link = moved(payload, chain.R_BT, chain.p_BoTo_B)
-        link[tip] = replace(link[tip], body=link[tip].body + in_link)
-        common_normal[tip] = replace(
-            common_normal[tip], body=common_normal[tip].body + moved(in_link, R_BL, p_BL)
-        )
+        for t, tip in enumerate(chain.tip_frames):
+            if tip.body < 0:
+                continue
+            payload = moved(_payload(part, t), tip.R_BT, tip.p_BoTo_B)
+            link[tip.body] = _loaded(link[tip.body], payload)
+            payload = moved(payload, *reframed.links[tip.body])
+            common_normal[tip.body] = _loaded(common_normal[tip.body], payload)
         x, y, z = part["gravity"]
         return BoundParameters(
             (x, y, z),
@@ -91,11 +92,15 @@ class ParameterLayout:
         )
 
 
-def _payload(part: dict[str, list[Expression]]) -> BodyInertia:
-    xx, xy, xz, yy, yz, zz = part["payload_inertia"]
-    tensor: Matrix = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
-    mass: Scalar = part["payload_mass"][0]
-    return body_inertia(Inertia(mass, tuple(part["payload_com"]), tensor))  # type: ignore[arg-type]
+def _loaded(segment: Segment, payload: BodyInertia) -> Segment:
+    return replace(segment, body=segment.body + payload)
+
+
+def _payload(part: dict[str, list[Expression]], t: int) -> BodyInertia:
+    """That of tip number ``t``."""
+    tensor: Matrix = symmetric(part["payload_inertia"][6 * t : 6 * t + 6])
+    com = tuple(part["payload_com"][3 * t : 3 * t + 3])
+    return body_inertia(Inertia(part["payload_mass"][t], com, tensor))  # type: ignore[arg-type]
 
 
 def _from_inertial_parameters(values: Sequence[Scalar]) -> BodyInertia:

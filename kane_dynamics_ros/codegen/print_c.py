@@ -14,7 +14,7 @@ import numpy as np
 
 from kane_dynamics_ros.codegen.c_text import c_text, sections
 from kane_dynamics_ros.codegen.derive import Derived
-from kane_dynamics_ros.codegen.functions import Function
+from kane_dynamics_ros.codegen.functions import Function, RobotFunctions
 from kane_dynamics_ros.codegen.graph import CALL, CONSTANT
 from kane_dynamics_ros.codegen.parameters import default_parameters
 from kane_dynamics_ros.codegen.parts import LARGE, cut_in_parts
@@ -175,7 +175,7 @@ class _Printer:
     """
 
     prefix: str
-    n: int  # joints
+    equations: RobotFunctions
     function: Function
     listing: Listing | None
     sines: Sines | None
@@ -187,7 +187,7 @@ class _Printer:
         if self.listing is None:
             own = "defaults" if function.composed == "defaults" else function.name
             given = ", ".join(["kd_defaults", *function.inputs, "out"])
-            texts = [self.filled(own, n=self.n, zero=self.precision.number(0.0), given=given)]
+            texts = [self.filled(own, n=self.equations.n, zero=self.precision.number(0.0), given=given)]
         else:
             given = ", ".join([*self.arrays, *(["1"] if self.laned else [])])
             texts = [*self._body(self.listing), self.filled("one_state", given=given)]
@@ -273,7 +273,7 @@ class _Printer:
     def _in_lanes(self, size: int) -> str:
         """The form for many states, KD_LANES at a time."""
         inputs = self.function.inputs
-        widths = {a: _width(a, self.n) for a in inputs} | {"out": size}
+        widths = {a: self.equations.width(a) for a in inputs} | {"out": size}
         if self.sines:
             widths |= {"s": self.sines.slots, "c": self.sines.slots}
         if self.function.pivots:
@@ -290,8 +290,10 @@ class _Printer:
 
     def _shifted(self, index: str) -> str:
         """The arguments of the state number ``index``."""
-        arguments = self.function.arguments
-        return ", ".join(a if a == "prepared" else f"{a} + {index} * {_width(a, self.n)}" for a in arguments)
+        width = self.equations.width
+        return ", ".join(
+            a if a == "prepared" else f"{a} + {index} * {width(a)}" for a in self.function.arguments
+        )
 
     def _at(self, i: int) -> str:
         """The subscript of element i of an array."""
@@ -301,10 +303,6 @@ class _Printer:
         """Where output k belongs: results first, then what singularity is told by."""
         size = math.prod(self.function.shape)
         return f"out[{self._at(k)}]" if k < size else f"checks[{self._at(k - size)}]"
-
-
-def _width(argument: str, n: int) -> int:
-    return 6 if argument == "wrench" else n
 
 
 def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
@@ -322,7 +320,7 @@ def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
             listing = cut.after
             if cut.angles:
                 sines = passes.setdefault(cut.key, Sines(len(passes), cut, precision))
-        printer = _Printer(name, derived.equations.n, function, listing, sines, precision)
+        printer = _Printer(name, derived.equations, function, listing, sines, precision)
         texts += [f"#ifndef KD_WITHOUT_{function.name}", "\n".join(printer.texts()) + "#endif\n"]
     return [text for each in passes.values() for text in each.texts()] + texts
 
@@ -375,6 +373,7 @@ def c_header(
     return c_text(
         HEADER["header"],
         *precision.kept(),
+        *(["tips"] if equations.layout.tips > 1 else []),
         banner=banner(name, derived, version).rstrip("\n"),
         name=name,
         upper=name.upper(),
@@ -382,6 +381,7 @@ def c_header(
         legend=legend,
         joints=equations.n,
         bodies=equations.layout.bodies,
+        tips=equations.layout.tips,
         size=equations.layout.size,
         prepared=len(derived.prepare.outputs),
         places="\n".join(f"   [{s.start} .. {s.stop - 1}] {key}" for key, s in slices if s.stop > s.start),

@@ -32,22 +32,25 @@ def _numbers(values, function):
 """
 
 
-def python_function(name: str, arguments: Sequence[str], n: int, listing: Listing, summary: str) -> str:
+def python_function(
+    name: str, arguments: Sequence[str], n: int, listing: Listing, summary: str, tips: int = 1
+) -> str:
     """One function: unpacks its arrays, computes, returns a flat list.
 
     Args:
         name: a Python identifier.
         arguments: ``prepared`` or ``parameters`` first where used, then inputs among q, qd, qdd, tau, wrench.
-        n: length of each input but the wrench, which has six.
+        n: length of each input but the wrench, which has six a tip.
         listing: its statements.
         summary: one line, ours: never text from a URDF.
+        tips: how many.
     """
     calls = [call for call in CALLS if any(listing.node(i).label == call for i in listing.statements)]
     signature = ", ".join([*arguments, *(f"{call}={call}" for call in calls)])
     lines = [f"def {name}({signature}):", f'    """{summary}."""']
     for argument in arguments:
         if argument in UNPACKED:
-            length = 6 if argument == "wrench" else n
+            length = 6 * tips if argument == "wrench" else n
             lines.append(f"    ({', '.join(f'{argument}{i}' for i in range(length))},) = {argument}")
     array = next((name for name in ("q", "qd") if name in arguments), "")  # of sines, or of friction's tanh
     if calls and array:
@@ -116,10 +119,10 @@ def python_source(name: str, derived: Derived, version: str, c_sha256: str) -> s
         _NUMBERS,
         python_function("prepare", ("parameters",), equations.n, derived.prepare, "What parameters imply"),
     ]
-    for function in filter(written_in_python, equations.functions):
-        listing = derived.listings[function.name]
-        arguments = function.arguments
-        parts.append(python_function(function.name, arguments, equations.n, listing, function.summary))
+    n, tips = equations.n, equations.layout.tips
+    for each in filter(written_in_python, equations.functions):
+        listing = derived.listings[each.name]
+        parts.append(python_function(each.name, each.arguments, n, listing, each.summary, tips))
     return with_checksum("\n\n".join(parts))
 
 
@@ -153,7 +156,7 @@ def description(name: str, derived: Derived, version: str, c_sha256: str) -> dic
         "inertial_parameters": inertial_parameters(chain),
         **({} if derived.loops is None else {"loops": derived.loops}),
         "tip_body": chain.tip_body,
-        "tip_in_body": (chain.R_BT, chain.p_BoTo_B),
+        "tip_frames": tuple(tuple(frame) for frame in chain.tip_frames),
         "functions": {
             f.name: {
                 "arguments": f.arguments,

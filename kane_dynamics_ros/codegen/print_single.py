@@ -47,11 +47,9 @@ class SingleCost:
 def single_costs(derived: Derived) -> dict[str, SingleCost]:
     """The cost of every function that has statements of its own."""
     equations, counts = derived.equations, derived.operations()
-    n = equations.n
     rng = np.random.default_rng(0)
-    width = {"wrench": 6}
     state = {
-        name: rng.uniform(-largest, largest, (width.get(name, n), STATES)).astype(np.float32)
+        name: rng.uniform(-largest, largest, (equations.width(name), STATES)).astype(np.float32)
         for name, largest in LARGEST.items()
     }
     parameters = np.array(default_parameters(equations.layout, derived.chain))

@@ -16,6 +16,7 @@ from kane_dynamics_ros.description.model import (
     Mimic,
     MovingKind,
     Robot,
+    TipFrame,
 )
 from kane_dynamics_ros.description.tree import (
     NO_MOVEMENT,
@@ -48,10 +49,10 @@ def serial_chain(
     ``root``: a link, by default the robot's root. What it does not carry is held still and left out, as the
     mobile base of an arm; gravity is turned into its axes where fixed joints lead to it. ``tip``: a link, by
     default the leaf that the most moving joints lead to; or several, of which the first bears payload and
-    wrench; "all" is every leaf that moves, that of the most joints first. ``lock``: joints held at the given
-    position [rad] or [m]. Links that do not move are left out; branches off the chain are lumped as rigid,
-    their joints at 0 or the limit nearest to 0. What was chosen, lumped, left out or deserves a warning is a
-    finding.
+    wrench where no tip is named; "all" is every leaf that moves, that of the most joints first. ``lock``:
+    joints held at the given position [rad] or [m]. Links that do not move are left out; branches off the
+    chain are lumped as rigid, their joints at 0 or the limit nearest to 0. What was chosen, lumped, left out
+    or deserves a warning is a finding.
 
     Raises ``DescriptionError`` for unknown names, a chain without moving joints, a floating or planar joint
     that is not locked, and, all together, for what is wrong with the numbers that the chain's motion depends
@@ -79,12 +80,11 @@ def serial_chain(
     names = {joint.name for joint in wanted}
     on_paths = [joint for joint in moved if joint.name in names]  # depth first: the order of the coordinates
     coordinates, followings = assign_coordinates(on_paths, moved, held, notes)
-    tip_body, tip_pose = next(
-        (index, part.pose)
-        for index, body in enumerate(bodies)
-        for part in body.links
-        if part.link.name == ends[0]
-    )
+    frames = {
+        part.link.name: TipFrame(index, part.pose.R, part.pose.p)
+        for index, parts in enumerate([still, *(body.links for body in bodies)], -1)
+        for part in parts
+    }
     chain = Chain(
         robot=robot.name,
         root=carried.root,
@@ -112,12 +112,13 @@ def serial_chain(
             for body, follows in zip(bodies, followings, strict=True)
         ),
         coordinates=coordinates,
-        tip_body=tip_body,
-        R_BT=tip_pose.R,
-        p_BoTo_B=tip_pose.p,
+        tip_body=frames[ends[0]].body,
+        R_BT=frames[ends[0]].R_BT,
+        p_BoTo_B=frames[ends[0]].p_BoTo_B,
         locked=tuple(lock.items()),
         gravity=gravity,
         branches=tuple(ends[1:]),
+        branch_frames=tuple(frames[end] for end in ends[1:]),
     )
     judged = judgement.judge(chain, carried, default_tip=tip is None, strict=strict)
     judged.findings = [*carried.findings, *judged.findings, *notes.findings]

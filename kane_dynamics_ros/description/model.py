@@ -180,12 +180,24 @@ class ChainJoint:
     lumped: tuple[str, ...] = ()  # names of the links fixed into this body
 
 
+class TipFrame(NamedTuple):
+    """The frame of a tip T in the frame of the body that it is fixed in: that of joint ``body``, an index.
+
+    -1: the root link, where no joint moves the tip.
+    """
+
+    body: int
+    R_BT: Matrix = IDENTITY
+    p_BoTo_B: Vector = ZERO
+
+
 @dataclass(frozen=True)
 class Chain:
     """The moving joints from a root to its tips, and those that follow them: what the formulations take.
 
     ``coordinates`` names the independent joints in order, root to tip: the model's joint order.
     ``tip`` is the first of the tips, ``branches`` are the others: with them the chain is a tree.
+    ``branch_frames``: the frames of the latter.
     ``R_BT``, ``p_BoTo_B``: the tip frame in the frame of the body of joint ``tip_body``, an index.
     ``gravity``: free-fall acceleration in the axes of ``root`` [m/s^2]; the generated module's default.
     """
@@ -202,6 +214,12 @@ class Chain:
     locked: tuple[tuple[str, float], ...] = ()
     gravity: Vector = GRAVITY
     branches: tuple[str, ...] = ()
+    branch_frames: tuple[TipFrame, ...] = ()
+
+    @property
+    def tip_frames(self) -> tuple[TipFrame, ...]:
+        """The frames of all tips, in the order of ``tips``."""
+        return TipFrame(self.tip_body, self.R_BT, self.p_BoTo_B), *self.branch_frames
 
     @property
     def tips(self) -> tuple[str, ...]:

@@ -6,15 +6,15 @@ from numbers import Real
 
 
 # `kane_dynamics verify --record` writes here what it found:
-VERIFIED = {'date': '2026-11-28', 'states': 20, 'seed': 0, 'largest': 9.249218449476205e-13, 'of': 'mass matrix, by columns'}
+VERIFIED = None
 
 
 MODEL = {'name': 'manipulator_5dof',
  'generator': '0.1.0',
- 'format': 1,
+ 'format': 2,
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': 'f86c5fdace8a8647d7a40d684b7096e40a2821f7ad9cb86e9cb843094397fbbd',
+ 'c_sha256': 'd8ee7ab51606c3b58f541f9b4f686ea47b50cc66701315c00941c49fec30e568',
  'root': 'base',
  'tips': ('tool',),
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -125,7 +125,7 @@ MODEL = {'name': 'manipulator_5dof',
                          -0.0,
                          0.001),
  'tip_body': 4,
- 'tip_in_body': (((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), (0.0, 0.0, 0.0)),
+ 'tip_frames': ((4, ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)), (0.0, 0.0, 0.0)),),
  'functions': {'inverse_dynamics': {'arguments': ('q', 'qd', 'qdd'),
                                     'shape': (5,),
                                     'singular': False,
@@ -2736,4 +2736,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "1ae2f9a6e987a7a59daf0f02773cc0532fce6862ff4a4f5ad061a72c5f62cefc"
+CONTENT_SHA256 = "d911cb61df8ba55dbe4f77659837f38a30619cdb1d5822cc17a8337d48aeefcf"

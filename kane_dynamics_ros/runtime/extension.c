@@ -47,7 +47,7 @@ static const char *const names_q_wrench[] = {"q", "wrench"};
 #define KD_WIDTHS_q_qd {JOINTS, JOINTS}
 #define KD_WIDTHS_q_qd_qdd {JOINTS, JOINTS, JOINTS}
 #define KD_WIDTHS_q_qd_tau {JOINTS, JOINTS, JOINTS}
-#define KD_WIDTHS_q_wrench {JOINTS, 6}
+#define KD_WIDTHS_q_wrench {JOINTS, 6 * KD_SIZE(TIPS)}
 #define KD_IN_1 in[0]
 #define KD_IN_2 in[0], in[1]
 #define KD_IN_3 in[0], in[1], in[2]

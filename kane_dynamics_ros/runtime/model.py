@@ -19,13 +19,15 @@ from kane_dynamics_ros.runtime.parameters import (
     Payload,
     changed,
     find_base_parameters,
+    known_tip,
     packed,
     wrong_parameter,
 )
-from kane_dynamics_ros.runtime.python_kernel import checked_arrays
+from kane_dynamics_ros.runtime.python_kernel import checked_arrays, copied_into
 
 WrenchFrame = Literal["tip", "root"]  # whose axes a wrench at the tip's origin is given in
 WRENCH_FRAMES = {"tip": "", "root": "_in_root"}  # and the suffix of the generated functions
+Wrench = ArrayLike | Mapping[str, ArrayLike]  # at the first tip, or by tip
 
 
 class JointInfo(NamedTuple):
@@ -209,10 +211,13 @@ class DynamicsModel:
     def with_parameters(self, **changes: Any) -> DynamicsModel:
         """A model of the robot with some fields of ``Parameters`` replaced.
 
+        ``payload`` is a ``Payload`` at the first tip, or a mapping from tips to payloads; tips that it does
+        not name keep theirs.
+
         Raises:
             ParameterError: an unknown field, or a value that makes no sense.
         """
-        parameters = changed(self.parameters, len(self.joint_names), len(self.bodies), changes)
+        parameters = changed(self.parameters, len(self.joint_names), len(self.bodies), self.tips, changes)
         return model_at(parameters, self.source)
 
     def with_urdf_friction(self) -> DynamicsModel:
@@ -231,7 +236,7 @@ class DynamicsModel:
         qdd: ArrayLike,
         out: Array | None = None,
         *,
-        wrench: ArrayLike | None = None,
+        wrench: Wrench | None = None,
         frame: WrenchFrame = "tip",
     ) -> Array:
         """tau = M(q) qdd + V(q, qd) - J^T w [N m or N], (n,) or (N, n): what causes the accelerations.
@@ -242,7 +247,7 @@ class DynamicsModel:
         Args:
             q, qd, qdd: position [rad or m], velocity and acceleration of each joint, (n,) or (N, n).
             out: array for the result.
-            wrench, frame: what the environment exerts on the tip, as in ``external_effort``.
+            wrench, frame: what the environment exerts on the tips, as in ``external_effort``.
 
         Raises:
             ShapeError, NonFiniteError: naming the argument.
@@ -262,7 +267,7 @@ class DynamicsModel:
         qd: ArrayLike,
         qdd: ArrayLike,
         *,
-        wrench: ArrayLike | None = None,
+        wrench: Wrench | None = None,
         frame: WrenchFrame = "tip",
     ) -> tuple[Array, Array]:
         """d tau / d q and d tau / d qd, each (n, n) or (N, n, n), row i of effort i, friction included.
@@ -290,7 +295,7 @@ class DynamicsModel:
         tau: ArrayLike,
         out: Array | None = None,
         *,
-        wrench: ArrayLike | None = None,
+        wrench: Wrench | None = None,
         frame: WrenchFrame = "tip",
     ) -> Array:
         """qdd [rad/s^2 or m/s^2], (n,) or (N, n): the accelerations that the efforts cause.
@@ -298,7 +303,7 @@ class DynamicsModel:
         Args:
             q, qd, tau: position [rad or m], velocity and effort [N m or N] of each joint, (n,) or (N, n).
             out: array for the result.
-            wrench, frame: what the environment exerts on the tip, as in ``external_effort``.
+            wrench, frame: what the environment exerts on the tips, as in ``external_effort``.
 
         Raises:
             ShapeError, NonFiniteError: naming the argument.
@@ -313,7 +318,7 @@ class DynamicsModel:
         qd: ArrayLike,
         tau: ArrayLike,
         *,
-        wrench: ArrayLike | None = None,
+        wrench: Wrench | None = None,
         frame: WrenchFrame = "tip",
     ) -> tuple[Array, Array]:
         """d qdd / d q and d qdd / d qd at fixed tau, each (n, n) or (N, n, n), friction included.
@@ -480,20 +485,17 @@ class DynamicsModel:
         For each body m [kg], h_x, h_y, h_z [kg m], J_xx, J_xy, J_xz, J_yy, J_yz, J_zz [kg m^2] about its link
         frame's origin.
         """
-        own, payload = self.parameters.inertial, self.parameters.payload
-        values = np.array(
-            self.source.module.facts["inertial_parameters"] if own is None else own, dtype=float
-        )
-        R, p = (np.array(part, dtype=float) for part in self.source.module.facts["tip_in_body"])
-        xx, xy, xz, yy, yz, zz = payload.inertia
-        c = p + R @ np.array(payload.com)
-        J = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
-        J += payload.mass * (c @ c * np.eye(3) - np.outer(c, c))
-        values[10 * self.tip_body : 10 * self.tip_body + 10] += [
-            payload.mass,
-            *(payload.mass * c),
-            *J[np.triu_indices(3)],
-        ]
+        facts, own = self.source.module.facts, self.parameters.inertial
+        values = np.array(facts["inertial_parameters"] if own is None else own, dtype=float)
+        for (body, *frame), payload in zip(facts["tip_frames"], self.parameters.payloads, strict=True):
+            R, p = (np.array(part, dtype=float) for part in frame)
+            xx, xy, xz, yy, yz, zz = payload.inertia
+            c = p + R @ np.array(payload.com)
+            J = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
+            J += payload.mass * (c @ c * np.eye(3) - np.outer(c, c))
+            if body >= 0:  # else the tip does not move
+                own_ten = values[10 * body : 10 * body + 10]
+                own_ten += [payload.mass, *(payload.mass * c), *J[np.triu_indices(3)]]
         return values
 
     def base_parameters(self) -> BaseParameters:
@@ -509,7 +511,7 @@ class DynamicsModel:
         qdd: ArrayLike,
         out: Array | None = None,
         *,
-        wrench: ArrayLike | None = None,
+        wrench: Wrench | None = None,
         frame: WrenchFrame = "tip",
     ) -> Array:
         """The joint reactions (liaison forces), (bodies, 6) or (N, bodies, 6).
@@ -534,7 +536,7 @@ class DynamicsModel:
         found -= supplied
         return found
 
-    def external_effort(self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip") -> Array:
+    def external_effort(self, q: ArrayLike, wrench: Wrench, *, frame: WrenchFrame = "tip") -> Array:
         """J^T w, (n,) or (N, n) [N m or N]: what a wrench on the tip adds to tau in M qdd + V = tau + J^T w.
 
         E of [Hussain2016] eq. (6).
@@ -542,17 +544,17 @@ class DynamicsModel:
         Args:
             q: position of each joint [rad or m], (n,) or (N, n).
             wrench: the force [N], then the torque about the tip's origin [N m], that the environment exerts
-                on the arm, (6,) or (N, 6).
-            frame: whose axes the wrench is given in, "tip" or "root".
+                on the arm at the first tip, (6,) or (N, 6); a mapping from tips to such wrenches for others.
+            frame: whose axes each wrench is given in, its "tip" or the "root".
 
         Raises:
             ShapeError, NonFiniteError: naming the argument.
-            ParameterError: another frame than "tip" and "root".
+            ParameterError: another frame than "tip" and "root", or an unknown tip.
         """
-        return self._of_frame("external_effort{}", frame)(q, wrench)
+        return self._of_frame("external_effort{}", frame)(q, self._at_tips(q, wrench))
 
     def external_effort_derivatives(
-        self, q: ArrayLike, wrench: ArrayLike, *, frame: WrenchFrame = "tip"
+        self, q: ArrayLike, wrench: Wrench, *, frame: WrenchFrame = "tip"
     ) -> Array:
         """d (J^T w) / d q, (n, n) or (N, n, n), of a wrench that is constant in the axes of ``frame``.
 
@@ -563,33 +565,37 @@ class DynamicsModel:
             ShapeError, NonFiniteError: naming the argument.
             ParameterError: another frame than "tip" and "root".
         """
-        return self._of_frame("external_effort{}_derivatives", frame)(q, wrench)
+        return self._of_frame("external_effort{}_derivatives", frame)(q, self._at_tips(q, wrench))
 
     # Tip and centre of mass
 
-    def tip_pose(self, q: ArrayLike, out: Array | None = None) -> Array:
+    def tip_pose(self, q: ArrayLike, out: Array | None = None, *, tip: str | None = None) -> Array:
         """Homogeneous transform of the tip in the root link's frame [m], (4, 4) or (N, 4, 4).
 
         Args:
             q: position of each joint [rad or m], (n,) or (N, n).
             out: array for the result.
+            tip: which of ``tips``; by default the first.
 
         Raises:
             ShapeError, NonFiniteError: naming the argument.
+            ParameterError: an unknown tip.
         """
-        return self._kernel.tip_pose(q, out)
+        return self._of_tip("tip_pose", q, out, tip)
 
-    def tip_jacobian(self, q: ArrayLike, out: Array | None = None) -> Array:
+    def tip_jacobian(self, q: ArrayLike, out: Array | None = None, *, tip: str | None = None) -> Array:
         """J, (6, n) or (N, 6, n): J qd is the tip's angular, then linear velocity in the root link's axes.
 
         Args:
             q: position of each joint [rad or m], (n,) or (N, n).
             out: array for the result.
+            tip: which of ``tips``; by default the first.
 
         Raises:
             ShapeError, NonFiniteError: naming the argument.
+            ParameterError: an unknown tip.
         """
-        return self._kernel.tip_jacobian(q, out)
+        return self._of_tip("tip_jacobian", q, out, tip)
 
     def tip_velocity(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
         """The tip's angular [rad/s], then linear velocity [m/s] in the root link's axes, (6,) or (N, 6).
@@ -654,7 +660,7 @@ class DynamicsModel:
         return int(mass_matrix), int(bias), int(prepared)
 
     def _rigid_effort(
-        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, wrench: ArrayLike | None, frame: WrenchFrame
+        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, wrench: Wrench | None, frame: WrenchFrame
     ) -> ArrayLike:
         """tau - friction + J^T w: what moves the rigid bodies."""
         if not self._has_friction and wrench is None:
@@ -681,18 +687,44 @@ class DynamicsModel:
         chosen: Callable[..., Array] = getattr(self._kernel, function.format(WRENCH_FRAMES[frame]))
         return chosen
 
-    def _in_tip_axes(self, q: ArrayLike, wrench: ArrayLike, frame: str) -> Array:
-        """A wrench (6,) or (N, 6) given in the axes of ``frame``, in those of the tip."""
+    def _at_tips(self, q: ArrayLike, wrench: Wrench) -> ArrayLike:
+        """The wrenches as the kernel takes them: six numbers for each tip, 0 where none is given."""
+        if not isinstance(wrench, Mapping):
+            if len(self.tips) == 1:
+                return wrench
+            wrench = {self.tip: wrench}
+        states = np.shape(q)[:-1]
+        all_six = np.zeros((*states, len(self.tips), 6))
+        for tip, value in wrench.items():
+            index = self.tips.index(known_tip("wrench", tip, self.tips))
+            (six,) = checked_arrays(len(self.joint_names), wrench=value)
+            if six.shape[:-1] != states:
+                raise batch_error("wrench", six.shape, (*states, 6))
+            all_six[..., index, :] = six
+        return all_six.reshape(*states, -1)
+
+    def _in_tip_axes(self, q: ArrayLike, wrench: Wrench, frame: str) -> ArrayLike:
+        """What ``_at_tips`` makes of wrenches in the axes of ``frame``, in those of the tips."""
         self._of_frame("external_effort{}", frame)
-        given: Array = np.asarray(wrench)
+        given = self._at_tips(q, wrench)
         if frame == "tip":
             return given
-        pose = self.tip_pose(q)
-        (given,) = checked_arrays(len(self.joint_names), wrench=given)
-        if given.shape[:-1] != pose.shape[:-2]:
-            raise batch_error("wrench", given.shape, (*pose.shape[:-2], 6))
-        rows = given.reshape(*given.shape[:-1], 2, 3)  # force, torque: (R_RT^T f)^T = f^T R_RT
-        return np.asarray((rows @ pose[..., :3, :3]).reshape(given.shape), dtype=np.float64)
+        tips = len(self.tips)
+        poses = self._kernel.tip_poses(q) if tips > 1 else self.tip_pose(q)[..., None, :, :]
+        (given,) = checked_arrays(len(self.joint_names), tips, wrench=given)
+        if given.shape[:-1] != poses.shape[:-3]:
+            raise batch_error("wrench", given.shape, (*poses.shape[:-3], 6 * tips))
+        rows = given.reshape(*given.shape[:-1], tips, 2, 3)  # force, torque: (R_RT^T f)^T = f^T R_RT
+        return np.asarray((rows @ poses[..., :3, :3]).reshape(given.shape), dtype=np.float64)
+
+    def _of_tip(self, one: str, q: ArrayLike, out: Array | None, tip: str | None) -> Array:
+        """A kernel's function of the first tip, or another tip's part of the function of all."""
+        if tip is None or known_tip("tip", tip, self.tips) == self.tip:
+            found: Array = getattr(self._kernel, one)(q, out)
+            return found
+        everyone = self._kernel.tip_poses(q) if one == "tip_pose" else self._kernel.tip_jacobians(q)
+        found = np.ascontiguousarray(everyone[..., self.tips.index(tip), :, :])
+        return found if out is None else copied_into(out, found, checked_arrays(len(self.joint_names), q=q))
 
     def _of_mass(self, function: Callable[..., Array]) -> Callable[..., Array]:
         """The function, which divides by the mass. Raises ``ModelError``."""
@@ -765,7 +797,7 @@ def has_friction(parameters: Parameters) -> bool:
 def has_mass(parameters: Parameters, facts: Mapping[str, Any]) -> bool:
     """Whether anything that the joints move has mass, the payload included."""
     own = facts["inertial_parameters"] if parameters.inertial is None else parameters.inertial
-    return bool(sum(own[::10]) + parameters.payload.mass)
+    return bool(sum(own[::10]) + sum(payload.mass for payload in parameters.payloads))
 
 
 def default_parameters(facts: Mapping[str, Any]) -> Parameters:
@@ -781,4 +813,5 @@ def default_parameters(facts: Mapping[str, Any]) -> Parameters:
         part["coulomb_velocity"][0],
         Payload(),
         part["inertial"] or None,
+        (Payload(),) * (len(facts["tips"]) - 1),
     )

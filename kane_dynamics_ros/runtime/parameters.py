@@ -4,7 +4,7 @@ And the base parameters, the combinations of inertial parameters that torques ca
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -47,7 +47,8 @@ class Parameters:
     ``gravity`` is the free-fall acceleration in the root link's frame [m/s^2]. ``rotor_inertia`` is
     reflected to the joint side (gear ratio squared included) and adds to M's diagonal.
     Friction effort: viscous * qd + coulomb * tanh(qd / coulomb_velocity). ``inertial`` holds, for each body,
-    m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz about its link frame's origin.
+    m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz about its link frame's origin. ``payload`` is that of
+    the first tip, ``branch_payloads`` are those of the others, in the order of ``model.tips``.
 
     >>> from kane_dynamics_ros.runtime import load_model
     >>> moon = load_model("manipulator_5dof").with_parameters(gravity=(0.0, 0.0, -1.62))
@@ -62,6 +63,12 @@ class Parameters:
     coulomb_velocity: float = 0.01  # [rad/s] or [m/s]
     payload: Payload = Payload()
     inertial: tuple[float, ...] | None = None  # of modules generated with --inertial runtime
+    branch_payloads: tuple[Payload, ...] = ()
+
+    @property
+    def payloads(self) -> tuple[Payload, ...]:
+        """Of all tips."""
+        return self.payload, *self.branch_payloads
 
 
 class ParameterError(KaneDynamicsError):
@@ -82,8 +89,12 @@ def wrong_parameter(name: str, found: object, allowed: str) -> ParameterError:
     return ParameterError(message, name=name, found=found, allowed=allowed)
 
 
-def changed(parameters: Parameters, n: int, bodies: int, changes: Mapping[str, Any]) -> Parameters:
+def changed(
+    parameters: Parameters, n: int, bodies: int, tips: Sequence[str], changes: Mapping[str, Any]
+) -> Parameters:
     """``parameters`` of a model of ``n`` joints and ``bodies`` bodies, some fields replaced; all is checked.
+
+    ``payload`` may be a mapping from tips to payloads: the tips that it does not name keep theirs.
 
     Raises:
         ParameterError: an unknown name, or a value that makes no sense.
@@ -102,33 +113,46 @@ def changed(parameters: Parameters, n: int, bodies: int, changes: Mapping[str, A
             fields[name] = _positive(name, value)
         elif name == "inertial":
             fields[name] = _numbers(name, value, 10 * bodies)
+        elif isinstance(value, Mapping):
+            payloads = dict(zip(tips, parameters.payloads, strict=True))
+            for tip, payload in value.items():
+                payloads[known_tip("payload", tip, tips)] = checked_payload(payload, f"payload[{tip!r}]")
+            fields[name], *others = payloads.values()
+            fields["branch_payloads"] = tuple(others)
         else:
             fields[name] = checked_payload(value)
     return replace(parameters, **fields)
 
 
-def checked_payload(value: Any) -> Payload:
+def known_tip(name: str, tip: Any, tips: Sequence[str]) -> str:
+    """The tip as it is. Raises ``ParameterError`` where the model has none of that name."""
+    if tip not in tips:
+        raise wrong_parameter(name, tip, f"the model's tips, {', '.join(map(repr, tips))}")
+    return str(tip)
+
+
+def checked_payload(value: Any, name: str = "payload") -> Payload:
     """A payload whose numbers are finite and whose inertia a body can have.
 
     Raises:
         ParameterError: naming the part that is wrong.
     """
     if not isinstance(value, Payload):
-        raise wrong_parameter("payload", value, "a Payload")
-    mass = _numbers("payload.mass", [value.mass], 1, least=0.0)[0]
-    com = _numbers("payload.com", value.com, 3)
-    inertia = _numbers("payload.inertia", value.inertia, 6)
+        raise wrong_parameter(name, value, "a Payload, or a mapping from tips to Payloads")
+    mass = _numbers(f"{name}.mass", [value.mass], 1, least=0.0)[0]
+    com = _numbers(f"{name}.com", value.com, 3)
+    inertia = _numbers(f"{name}.inertia", value.inertia, 6)
     xx, xy, xz, yy, yz, zz = inertia
     moments = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
     slack = TRIANGLE * max(abs(moments))
     if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
         raise wrong_parameter(
-            "payload.inertia",
+            f"{name}.inertia",
             inertia,
             "principal moments that are not negative and of which no one exceeds the sum of the others",
         )
     if mass == 0.0 and any(inertia):
-        raise wrong_parameter("payload.inertia", inertia, "zero when payload.mass is zero")
+        raise wrong_parameter(f"{name}.inertia", inertia, f"zero when {name}.mass is zero")
     return Payload(mass, (com[0], com[1], com[2]), (xx, xy, xz, yy, yz, zz))
 
 
@@ -157,12 +181,12 @@ def _positive(name: str, value: Any) -> float:
 
 def packed(parameters: Parameters) -> tuple[float, ...]:
     """The ``parameters`` array of the generated code, in its documented order."""
-    payload = parameters.payload
+    payloads = parameters.payloads
     return (
         *parameters.gravity,
-        payload.mass,
-        *payload.com,
-        *payload.inertia,
+        *(payload.mass for payload in payloads),
+        *(x for payload in payloads for x in payload.com),
+        *(x for payload in payloads for x in payload.inertia),
         *parameters.rotor_inertia,
         *parameters.viscous,
         *parameters.coulomb,

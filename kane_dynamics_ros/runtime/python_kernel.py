@@ -18,7 +18,6 @@ from kane_dynamics_ros.errors import (
 
 SINGULAR = 1e-12  # least pivot over diagonal entry of the mass matrix, as in the C code
 TRIGONOMETRY = {"sin": np.sin, "cos": np.cos, "tanh": np.tanh}
-WIDTHS = {"wrench": 6}  # of the arguments that do not have one value a joint
 
 
 def checked_array(name: str, value: ArrayLike) -> Array:
@@ -39,8 +38,8 @@ def checked_array(name: str, value: ArrayLike) -> Array:
     return np.ascontiguousarray(array, np.float64) if array.ndim else array.astype(np.float64)
 
 
-def checked_arrays(n: int, **arrays: ArrayLike) -> list[Array]:
-    """The arguments as float64 arrays, all (n,) or all (N, n), a wrench (6,) or (N, 6); all finite.
+def checked_arrays(n: int, tips: int = 1, /, **arrays: ArrayLike) -> list[Array]:
+    """The arguments as float64 arrays, all (n,) or all (N, n), a wrench of six numbers a tip; all finite.
 
     Raises:
         ShapeError, NonFiniteError: naming the argument. TypeError: no real numbers.
@@ -48,7 +47,7 @@ def checked_arrays(n: int, **arrays: ArrayLike) -> list[Array]:
     checked: list[Array] = []
     for name, value in arrays.items():
         array = checked_array(name, value)
-        width = WIDTHS.get(name, n)
+        width = 6 * tips if name == "wrench" else n
         if array.ndim not in (1, 2) or array.shape[-1] != width:
             raise shape_error(name, array.shape, width)
         if checked and array.shape[:-1] != checked[0].shape[:-1]:
@@ -67,7 +66,7 @@ class PythonKernel:
 
     def __init__(self, module: ModuleType, parameters: Sequence[float]) -> None:
         model = module.MODEL
-        self._n = len(model["joint_names"])
+        self._n, self._tips = len(model["joint_names"]), len(model["tips"])
         self._names: tuple[str, ...] = tuple(model["joint_names"])
         with np.errstate(all="ignore"):  # one over a mass of 0 is infinite, as in C, and no error
             prepared = [float(value) for value in module.prepare(np.array(parameters))]
@@ -95,7 +94,7 @@ class PythonKernel:
         def method(*arguments: Any) -> Array:
             if len(arguments) > len(inputs) and arguments[-1] is None:
                 arguments = arguments[:-1]
-            arrays = checked_arrays(self._n, **dict(zip(inputs, arguments, strict=False)))
+            arrays = checked_arrays(self._n, self._tips, **dict(zip(inputs, arguments, strict=False)))
             if len(arguments) not in (len(inputs), len(inputs) + 1):
                 raise TypeError(f"{len(inputs)} arrays are needed, {len(arguments)} were given")
             with np.errstate(all="ignore"):  # a singular M is found by its pivots
@@ -111,7 +110,7 @@ class PythonKernel:
                 flat = self._regular(flat)
             flat = _finite(flat)
             result = flat.reshape(arrays[0].shape[:-1] + shape)
-            return result if len(arguments) == len(inputs) else _into(arguments[-1], result, arrays)
+            return result if len(arguments) == len(inputs) else copied_into(arguments[-1], result, arrays)
 
         return method
 
@@ -121,7 +120,7 @@ class PythonKernel:
         rest = np.zeros_like(q)
         self.forward_dynamics(q, rest, rest)
         result: Array = np.linalg.inv(self.mass_matrix(q)).astype(np.float64, copy=False)
-        return _finite(result) if out is None else _into(out, _finite(result), [q])
+        return _finite(result) if out is None else copied_into(out, _finite(result), [q])
 
     def _forward_dynamics_derivatives(self, q: Any, qd: Any, tau: Any, out: Array | None = None) -> Array:
         """d qdd / d q, d qdd / d qd and M^-1: tau(q, qd, qdd) stays, hence d qdd = -M^-1 d tau."""
@@ -129,7 +128,7 @@ class PythonKernel:
         qdd = self.forward_dynamics(q, qd, tau)
         inverse = self._inverse_mass_matrix(q)[..., None, :, :]
         result = np.concatenate([-inverse @ self.inverse_dynamics_derivatives(q, qd, qdd), inverse], axis=-3)
-        return _finite(result) if out is None else _into(out, _finite(result), [q, qd, tau])
+        return _finite(result) if out is None else copied_into(out, _finite(result), [q, qd, tau])
 
     def _regular(self, flat: Array) -> Array:
         """The accelerations alone, once the pivots behind them are found to be positive."""
@@ -155,7 +154,7 @@ def _finite(result: Array) -> Array:
     return result
 
 
-def _into(out: Any, result: Array, inputs: Sequence[Array]) -> Array:
+def copied_into(out: Any, result: Array, inputs: Sequence[Array]) -> Array:
     """Copy the result into the caller's array, with the same demands on it as in the C code."""
     if not (isinstance(out, np.ndarray) and out.dtype == np.float64 and out.flags.carray):
         raise TypeError("out: a writable float64 array in C order is needed")

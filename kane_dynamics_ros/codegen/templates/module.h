@@ -16,12 +16,15 @@ $banner
    parameters. Friction is not part of any function but ${name}_friction: add it. No function allocates,
    keeps state or fails, but those that return int: 0, or the one-based number of a joint at which the
    mass matrix is singular. Arrays must not overlap. Any number of threads may call at once.
+   There are $tips tips, in the order that NAME.py states: wrench has six numbers for each, and their efforts //? tips
+   add up; tip_pose, tip_jacobian and tip_velocity are those of the first. //? tips
    Each function has a form for count states, row after row: ${name}_..._batch. //? batches
 $legend
 */
 
 #define ${upper}_JOINTS $joints
 #define ${upper}_BODIES $bodies
+#define ${upper}_TIPS $tips
 #define ${upper}_PARAMETERS $size
 #define ${upper}_PREPARED $prepared
 
@@ -31,7 +34,8 @@ extern "C" {
 
 /* The parameters array, SI units:
 $places
-   payload in the tip frame, inertia xx xy xz yy yz zz about its centre of mass. */
+   payload in the tip frame, inertia xx xy xz yy yz zz about its centre of mass. */ //! tips
+   of each tip, one after the other: its payload in its frame, inertia xx xy xz yy yz zz about its centre. */ //? tips
 void ${name}_default_parameters($real *out);
 void ${name}_prepare(const $real *parameters, $real *out);
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from kane_dynamics_ros.algebra import Matrix, Scalar, Vector, add, apply, cross, dot, scale, symmetric
+from kane_dynamics_ros.algebra import Scalar, Vector, add, apply, cross, dot, scale, symmetric
 from kane_dynamics_ros.description.geometry import Pose, moved_inertia
-from kane_dynamics_ros.description.model import Chain, Inertia
+from kane_dynamics_ros.description.model import Chain, Inertia, TipFrame
 from kane_dynamics_ros.formulation.dual import sine_cosine
 from kane_dynamics_ros.formulation.kane.kinematics import (
     BodyMotion,
@@ -156,14 +156,9 @@ def generalized_forces(
 
 
 def carried_wrenches(
-    placements: Sequence[Placement],
-    body: int,
-    R_BT: Matrix,
-    p_BoTo_B: Vector,
-    force_T: Vector,
-    torque_T: Vector,
+    placements: Sequence[Placement], tips: Sequence[TipFrame], wrenches_T: Sequence[Wrench]
 ) -> list[Wrench]:
-    """A wrench on a tip as force and torque about Bo, in body axes, at every body [N], [N m].
+    """Wrenches on tips as force and torque about Bo, in body axes, at every body [N], [N m].
 
     What the environment exerts, E of [Hussain2016] eq. (6): a force f and a torque m at the tip's origin add
     f . v_r + m . omega_r, with the partial velocities of the tip, to the generalized active force F_r.
@@ -174,17 +169,20 @@ def carried_wrenches(
 
     Args:
         placements: geometry at the present q.
-        body: the index of the body that the tip is fixed in; bodies that do not carry it feel nothing.
-        R_BT, p_BoTo_B: the tip frame T in that body.
-        force_T, torque_T: on the arm, at the tip's origin, in tip axes.
+        tips: where they are fixed; bodies that carry none feel nothing.
+        wrenches_T: of each tip, force and torque on the arm, at the tip's origin, in tip axes.
     """
-    force = apply(R_BT, force_T)
-    torque = add(apply(R_BT, torque_T), cross(p_BoTo_B, force))
+    parts: list[list[Wrench]] = [[] for _ in placements]  # of each body: its tips', and its children's
+    for tip, (force_T, torque_T) in zip(tips, wrenches_T, strict=True):
+        if tip.body >= 0:
+            force = apply(tip.R_BT, force_T)
+            parts[tip.body].append((force, add(apply(tip.R_BT, torque_T), cross(tip.p_BoTo_B, force))))
     wrenches = unloaded(placements)
-    for k in inwards(placements, body):
-        wrenches[k] = force, torque
-        if placements[k].parent >= 0:
-            force, torque = placements[k].wrench_to_previous(force, torque)
+    for k in range(len(placements) - 1, -1, -1):
+        if parts[k]:
+            wrenches[k] = add(*(f for f, _ in parts[k])), add(*(t for _, t in parts[k]))
+            if placements[k].parent >= 0:
+                parts[placements[k].parent].append(placements[k].wrench_to_previous(*wrenches[k]))
     return wrenches
 
 

@@ -129,12 +129,14 @@ class BodyPose:
     p_RoBo_R: Vector
 
 
+ROOT = BodyPose(((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0, 0, 0))  # the root frame itself
+
+
 def body_poses(placements: Sequence[Placement]) -> list[BodyPose]:
     """Poses of all body frames in the root frame."""
-    root = BodyPose(((1, 0, 0), (0, 1, 0), (0, 0, 1)), (0, 0, 0))
     poses: list[BodyPose] = []
     for placement in placements:
-        before = poses[placement.parent] if placement.parent >= 0 else root
+        before = poses[placement.parent] if placement.parent >= 0 else ROOT
         p = add(before.p_RoBo_R, apply(before.R_RB, placement.p_PoBo_P))
         x, y, z = (placement.to_body(row) for row in before.R_RB)  # row by row: R_RB = R_RP R_PB
         poses.append(BodyPose((x, y, z), p))
