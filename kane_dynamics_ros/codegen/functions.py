@@ -52,6 +52,14 @@ STATE = ("q", "qd", "qdd")
 WORTH_SUMS = 0.94  # of the operations: sums of angles lengthen the chain of dependent operations
 MAY_BE_SINGULAR = ("inverse_mass_matrix", "forward_dynamics", "forward_dynamics_derivatives")
 FROM_FUNCTIONS = ("inverse_mass_matrix", "forward_dynamics_derivatives")  # with parameters
+NEEDS = {  # of those
+    "inverse_mass_matrix_with": ("mass_matrix_with",),
+    "forward_dynamics_derivatives_with": (
+        "inverse_mass_matrix_with",
+        "bias_with",
+        "inverse_dynamics_derivatives_with",
+    ),
+}
 
 # One generated function, and the symbols of the state that functions take.
 
@@ -74,6 +82,13 @@ class Function:
     nominal: bool = False
     pivots: int = 0
     composed: Composed = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The functions that it calls, where it is composed of others."""
+        if self.composed == "defaults":
+            return (f"{self.name}_with",)
+        return NEEDS[self.name] if self.composed else ()
 
     @property
     def arguments(self) -> tuple[str, ...]:

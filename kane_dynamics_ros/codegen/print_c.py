@@ -191,10 +191,9 @@ class _Printer:
         else:
             given = ", ".join([*self.arrays, *(["1"] if self.laned else [])])
             texts = [*self._body(self.listing), self.filled("one_state", given=given)]
-        if self.laned:
-            texts.append(self._in_lanes(size))
-        elif self.precision.batches:
-            texts.append(self.filled("states_one_by_one", at_state=self._shifted("k"), size=size))
+        if self.precision.batches:
+            batch = self._in_lanes(size) if self.laned else self._one_by_one(size)
+            texts.append(f"#ifndef KD_WITHOUT_BATCHES\n{batch}#endif\n")
         return texts
 
     def filled(self, template: str, **values: object) -> str:
@@ -288,6 +287,9 @@ class _Printer:
             at_first=self._shifted("first"),
         )
 
+    def _one_by_one(self, size: int) -> str:
+        return self.filled("states_one_by_one", at_state=self._shifted("k"), size=size)
+
     def _shifted(self, index: str) -> str:
         """The arguments of the state number ``index``."""
         width = self.equations.width
@@ -309,7 +311,8 @@ def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
     """The text of every function, after the passes of sines that they share.
 
     With ``-DKD_WITHOUT_inverse_dynamics`` a compiler leaves that function out, likewise for the others and
-    ``parameters``: so the file can be compiled in several units.
+    ``parameters``, and with ``-DKD_WITHOUT_BATCHES`` all forms for many states: so the file can be compiled
+    in several units.
     """
     passes: dict[tuple[int, ...], Sines] = {}
     texts = []
@@ -330,7 +333,7 @@ def support(n: int, precision: Precision = DOUBLE) -> list[str]:
     number = precision.number
     values = {"real": precision.real, "zero": number(0.0), "one": number(1.0), "n": n}
     wanted = ("support", "lanes", "linear_algebra") if precision.batches else ("support", "linear_algebra")
-    return [c_text(MODULE[each], **values) + "\n" * (each == "support") for each in wanted]
+    return [c_text(MODULE[each], **values) for each in wanted]
 
 
 # NAME.h: what a C or C++ program includes

@@ -164,6 +164,7 @@ def description(name: str, derived: Derived, version: str, c_sha256: str) -> dic
                 "singular": f.pivots > 0,
                 "operations": counts[f.name].total,
                 "calls": counts[f.name].calls,
+                "needs": f.needs,
             }
             for f in equations.functions
         },

@@ -195,7 +195,6 @@ static inline int kd_singular(const double *checks, const int n, const int lane)
     return 0;
 }
 
-
 static inline int kd_singular_lane(const double *checks, const int n, const int used)
 {
     int joint = 0;
@@ -706,6 +705,7 @@ void manipulator_5dof_inverse_dynamics(const double *q, const double *qd, const 
     kd_inverse_dynamics(q, qd, qdd, s, c, out, 1);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 static void kd_inverse_dynamics_block(const double *q, const double *qd, const double *qdd, double *out, const int used)
 {
     double Q[5 * KD_LANES], QD[5 * KD_LANES], QDD[5 * KD_LANES], OUT[5 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES];
@@ -725,6 +725,7 @@ void manipulator_5dof_inverse_dynamics_batch(const double *q, const double *qd, 
         kd_inverse_dynamics_block(q + first * 5, qd + first * 5, qdd + first * 5, out + first * 5, some);
     }
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_bias
@@ -859,6 +860,7 @@ void manipulator_5dof_bias(const double *q, const double *qd, double *out)
     kd_bias(q, qd, s, c, out, 1);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 static void kd_bias_block(const double *q, const double *qd, double *out, const int used)
 {
     double Q[5 * KD_LANES], QD[5 * KD_LANES], OUT[5 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES];
@@ -877,6 +879,7 @@ void manipulator_5dof_bias_batch(const double *q, const double *qd, double *out,
         kd_bias_block(q + first * 5, qd + first * 5, out + first * 5, some);
     }
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_gravity
@@ -905,6 +908,7 @@ void manipulator_5dof_gravity(const double *q, double *out)
     kd_gravity(q, s, c, out, 1);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 static void kd_gravity_block(const double *q, double *out, const int used)
 {
     double Q[5 * KD_LANES], OUT[5 * KD_LANES], S[2 * KD_LANES], C[2 * KD_LANES];
@@ -922,6 +926,7 @@ void manipulator_5dof_gravity_batch(const double *q, double *out, size_t count)
         kd_gravity_block(q + first * 5, out + first * 5, some);
     }
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_mass_matrix
@@ -998,6 +1003,7 @@ void manipulator_5dof_mass_matrix(const double *q, double *out)
     kd_mass_matrix(q, s, c, out, 1);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 static void kd_mass_matrix_block(const double *q, double *out, const int used)
 {
     double Q[5 * KD_LANES], OUT[25 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES];
@@ -1015,6 +1021,7 @@ void manipulator_5dof_mass_matrix_batch(const double *q, double *out, size_t cou
         kd_mass_matrix_block(q + first * 5, out + first * 25, some);
     }
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_inverse_mass_matrix
@@ -1170,6 +1177,7 @@ int manipulator_5dof_inverse_mass_matrix(const double *q, double *out)
     return kd_singular(checks, 5, 1);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 static inline int kd_inverse_mass_matrix_block(const double *q, double *out, const int used)
 {
     double Q[5 * KD_LANES], OUT[25 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES], CHECKS[10 * KD_LANES];
@@ -1191,6 +1199,7 @@ int manipulator_5dof_inverse_mass_matrix_batch(const double *q, double *out, siz
     }
     return 0;
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_forward_dynamics
@@ -1420,6 +1429,7 @@ int manipulator_5dof_forward_dynamics(const double *q, const double *qd, const d
     return kd_singular(checks, 5, 1);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 static inline int kd_forward_dynamics_block(const double *q, const double *qd, const double *tau, double *out, const int used)
 {
     double Q[5 * KD_LANES], QD[5 * KD_LANES], TAU[5 * KD_LANES], OUT[5 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES], CHECKS[10 * KD_LANES];
@@ -1443,6 +1453,7 @@ int manipulator_5dof_forward_dynamics_batch(const double *q, const double *qd, c
     }
     return 0;
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_inverse_dynamics_derivatives
@@ -1875,6 +1886,7 @@ void manipulator_5dof_inverse_dynamics_derivatives(const double *q, const double
     kd_inverse_dynamics_derivatives(q, qd, qdd, s, c, out, 1);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 static void kd_inverse_dynamics_derivatives_block(const double *q, const double *qd, const double *qdd, double *out, const int used)
 {
     double Q[5 * KD_LANES], QD[5 * KD_LANES], QDD[5 * KD_LANES], OUT[50 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES];
@@ -1894,6 +1906,7 @@ void manipulator_5dof_inverse_dynamics_derivatives_batch(const double *q, const 
         kd_inverse_dynamics_derivatives_block(q + first * 5, qd + first * 5, qdd + first * 5, out + first * 50, some);
     }
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_forward_dynamics_derivatives
@@ -2880,6 +2893,7 @@ int manipulator_5dof_forward_dynamics_derivatives(const double *q, const double 
     return kd_singular(checks, 5, 1);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 static inline int kd_forward_dynamics_derivatives_block(const double *q, const double *qd, const double *tau, double *out, const int used)
 {
     double Q[5 * KD_LANES], QD[5 * KD_LANES], TAU[5 * KD_LANES], OUT[75 * KD_LANES], S[3 * KD_LANES], C[3 * KD_LANES], CHECKS[10 * KD_LANES];
@@ -2903,6 +2917,7 @@ int manipulator_5dof_forward_dynamics_derivatives_batch(const double *q, const d
     }
     return 0;
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_inverse_dynamics_with
@@ -3187,6 +3202,7 @@ void manipulator_5dof_inverse_dynamics_with(const double *prepared, const double
     kd_inverse_dynamics_with(prepared, q, qd, qdd, s, c, out, 1);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 static void kd_inverse_dynamics_with_block(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, const int used)
 {
     double Q[5 * KD_LANES], QD[5 * KD_LANES], QDD[5 * KD_LANES], OUT[5 * KD_LANES], S[5 * KD_LANES], C[5 * KD_LANES];
@@ -3206,6 +3222,7 @@ void manipulator_5dof_inverse_dynamics_with_batch(const double *prepared, const 
         kd_inverse_dynamics_with_block(prepared, q + first * 5, qd + first * 5, qdd + first * 5, out + first * 5, some);
     }
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_bias_with
@@ -3456,11 +3473,13 @@ void manipulator_5dof_bias_with(const double *prepared, const double *q, const d
     kd_bias_with(prepared, q, qd, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_bias_with_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_bias_with(prepared, q + k * 5, qd + k * 5, out + k * 5);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_gravity_with
@@ -3543,11 +3562,13 @@ void manipulator_5dof_gravity_with(const double *prepared, const double *q, doub
     kd_gravity_with(prepared, q, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_gravity_with_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_gravity_with(prepared, q + k * 5, out + k * 5);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_mass_matrix_with
@@ -3740,11 +3761,13 @@ void manipulator_5dof_mass_matrix_with(const double *prepared, const double *q, 
     kd_mass_matrix_with(prepared, q, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_mass_matrix_with_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_mass_matrix_with(prepared, q + k * 5, out + k * 25);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_inverse_mass_matrix_with
@@ -3754,6 +3777,7 @@ int manipulator_5dof_inverse_mass_matrix_with(const double *prepared, const doub
     return kd_invert(out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 int manipulator_5dof_inverse_mass_matrix_with_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     int joint = 0;
@@ -3761,6 +3785,7 @@ int manipulator_5dof_inverse_mass_matrix_with_batch(const double *prepared, cons
         joint = manipulator_5dof_inverse_mass_matrix_with(prepared, q + k * 5, out + k * 25);
     return joint;
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_forward_dynamics_with
@@ -4253,6 +4278,7 @@ int manipulator_5dof_forward_dynamics_with(const double *prepared, const double 
     return kd_singular(checks, 5, 1);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 int manipulator_5dof_forward_dynamics_with_batch(const double *prepared, const double *q, const double *qd, const double *tau, double *out, size_t count)
 {
     int joint = 0;
@@ -4260,6 +4286,7 @@ int manipulator_5dof_forward_dynamics_with_batch(const double *prepared, const d
         joint = manipulator_5dof_forward_dynamics_with(prepared, q + k * 5, qd + k * 5, tau + k * 5, out + k * 5);
     return joint;
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_inverse_dynamics_derivatives_with
@@ -5354,11 +5381,13 @@ void manipulator_5dof_inverse_dynamics_derivatives_with(const double *prepared, 
     kd_inverse_dynamics_derivatives_with(prepared, q, qd, qdd, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_inverse_dynamics_derivatives_with_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_inverse_dynamics_derivatives_with(prepared, q + k * 5, qd + k * 5, qdd + k * 5, out + k * 50);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_forward_dynamics_derivatives_with
@@ -5389,6 +5418,7 @@ int manipulator_5dof_forward_dynamics_derivatives_with(const double *prepared, c
     return 0;
 }
 
+#ifndef KD_WITHOUT_BATCHES
 int manipulator_5dof_forward_dynamics_derivatives_with_batch(const double *prepared, const double *q, const double *qd, const double *tau, double *out, size_t count)
 {
     int joint = 0;
@@ -5396,6 +5426,7 @@ int manipulator_5dof_forward_dynamics_derivatives_with_batch(const double *prepa
         joint = manipulator_5dof_forward_dynamics_derivatives_with(prepared, q + k * 5, qd + k * 5, tau + k * 5, out + k * 75);
     return joint;
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_coriolis
@@ -5899,11 +5930,13 @@ void manipulator_5dof_coriolis(const double *prepared, const double *q, const do
     kd_coriolis(prepared, q, qd, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_coriolis_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_coriolis(prepared, q + k * 5, qd + k * 5, out + k * 25);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_regressor
@@ -6685,11 +6718,13 @@ void manipulator_5dof_regressor(const double *prepared, const double *q, const d
     kd_regressor(prepared, q, qd, qdd, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_regressor_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_regressor(prepared, q + k * 5, qd + k * 5, qdd + k * 5, out + k * 250);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_reaction_wrenches
@@ -7076,11 +7111,13 @@ void manipulator_5dof_reaction_wrenches(const double *prepared, const double *q,
     kd_reaction_wrenches(prepared, q, qd, qdd, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_reaction_wrenches_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_reaction_wrenches(prepared, q + k * 5, qd + k * 5, qdd + k * 5, out + k * 30);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_energy
@@ -7332,11 +7369,13 @@ void manipulator_5dof_energy(const double *prepared, const double *q, const doub
     kd_energy(prepared, q, qd, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_energy_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_energy(prepared, q + k * 5, qd + k * 5, out + k * 2);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_tip_pose
@@ -7426,11 +7465,13 @@ void manipulator_5dof_tip_pose(const double *prepared, const double *q, double *
     kd_tip_pose(prepared, q, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_tip_pose_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_tip_pose(prepared, q + k * 5, out + k * 16);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_tip_jacobian
@@ -7522,11 +7563,13 @@ void manipulator_5dof_tip_jacobian(const double *prepared, const double *q, doub
     kd_tip_jacobian(prepared, q, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_tip_jacobian_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_tip_jacobian(prepared, q + k * 5, out + k * 30);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_tip_velocity
@@ -7625,11 +7668,13 @@ void manipulator_5dof_tip_velocity(const double *prepared, const double *q, cons
     kd_tip_velocity(prepared, q, qd, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_tip_velocity_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_tip_velocity(prepared, q + k * 5, qd + k * 5, out + k * 6);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_center_of_mass
@@ -7750,11 +7795,13 @@ void manipulator_5dof_center_of_mass(const double *prepared, const double *q, do
     kd_center_of_mass(prepared, q, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_center_of_mass_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_center_of_mass(prepared, q + k * 5, out + k * 3);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_center_of_mass_jacobian
@@ -7944,11 +7991,13 @@ void manipulator_5dof_center_of_mass_jacobian(const double *prepared, const doub
     kd_center_of_mass_jacobian(prepared, q, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_center_of_mass_jacobian_batch(const double *prepared, const double *q, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_center_of_mass_jacobian(prepared, q + k * 5, out + k * 15);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_center_of_mass_velocity
@@ -8151,11 +8200,13 @@ void manipulator_5dof_center_of_mass_velocity(const double *prepared, const doub
     kd_center_of_mass_velocity(prepared, q, qd, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_center_of_mass_velocity_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_center_of_mass_velocity(prepared, q + k * 5, qd + k * 5, out + k * 3);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_external_effort
@@ -8217,11 +8268,13 @@ void manipulator_5dof_external_effort(const double *prepared, const double *q, c
     kd_external_effort(prepared, q, wrench, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_external_effort_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort(prepared, q + k * 5, wrench + k * 6, out + k * 5);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_external_effort_derivatives
@@ -8332,11 +8385,13 @@ void manipulator_5dof_external_effort_derivatives(const double *prepared, const 
     kd_external_effort_derivatives(prepared, q, wrench, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_external_effort_derivatives_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort_derivatives(prepared, q + k * 5, wrench + k * 6, out + k * 25);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_external_wrenches
@@ -8435,11 +8490,13 @@ void manipulator_5dof_external_wrenches(const double *prepared, const double *q,
     kd_external_wrenches(prepared, q, wrench, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_external_wrenches_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_wrenches(prepared, q + k * 5, wrench + k * 6, out + k * 30);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_external_effort_in_root
@@ -8536,11 +8593,13 @@ void manipulator_5dof_external_effort_in_root(const double *prepared, const doub
     kd_external_effort_in_root(prepared, q, wrench, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_external_effort_in_root_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort_in_root(prepared, q + k * 5, wrench + k * 6, out + k * 5);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_external_effort_in_root_derivatives
@@ -8695,11 +8754,13 @@ void manipulator_5dof_external_effort_in_root_derivatives(const double *prepared
     kd_external_effort_in_root_derivatives(prepared, q, wrench, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_external_effort_in_root_derivatives_batch(const double *prepared, const double *q, const double *wrench, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_external_effort_in_root_derivatives(prepared, q + k * 5, wrench + k * 6, out + k * 25);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_momentum
@@ -8968,11 +9029,13 @@ void manipulator_5dof_momentum(const double *prepared, const double *q, const do
     kd_momentum(prepared, q, qd, s, c, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_momentum_batch(const double *prepared, const double *q, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_momentum(prepared, q + k * 5, qd + k * 5, out + k * 10);
 }
+#endif
 #endif
 
 #ifndef KD_WITHOUT_friction
@@ -9015,9 +9078,11 @@ void manipulator_5dof_friction(const double *prepared, const double *qd, double 
     kd_friction(prepared, qd, out);
 }
 
+#ifndef KD_WITHOUT_BATCHES
 void manipulator_5dof_friction_batch(const double *prepared, const double *qd, double *out, size_t count)
 {
     for (size_t k = 0; k < count; k++)
         manipulator_5dof_friction(prepared, qd + k * 5, out + k * 5);
 }
+#endif
 #endif

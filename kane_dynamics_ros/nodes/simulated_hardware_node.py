@@ -29,7 +29,7 @@ from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_hardware, b
 from kane_dynamics_ros.nodes.messages import BURST_QOS
 from kane_dynamics_ros.nodes.parameters import declare, read, wrong_parameter
 from kane_dynamics_ros.nodes.process import run_node
-from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime import CONTROL, load_model
 from kane_dynamics_ros.text import counted
 
 if TYPE_CHECKING:  # they bring SciPy, which takes a second to import that rigid arms need not wait for
@@ -115,7 +115,7 @@ class SimulatedHardwareNode(Node):
         super().__init__("simulated_hardware")
         declare(self, TABLE)
         self.values = read(self, TABLE)
-        model = load_model(self.values["model"], backend=self.values["backend"])
+        model = load_model(self.values["model"], backend=self.values["backend"], ready=CONTROL)
         self.hardware = build_hardware(model, self.values)
         self._tip: TipPoses | None = None
         if self.values["elastic"]:

@@ -12,8 +12,10 @@ from kane_dynamics_ros.runtime.model import (
     initial_positions,
 )
 from kane_dynamics_ros.runtime.parameters import BaseParameters, ParameterError, Parameters, Payload, Vector
+from kane_dynamics_ros.runtime.units import CONTROL
 
 __all__ = [
+    "CONTROL",
     "Backend",
     "BaseParameters",
     "CompileError",

@@ -46,7 +46,8 @@ MOST_SECONDS = 900  # for a compiler that hangs
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SUPERVISOR = Path(__file__).with_name("supervised.py")
 BINDING = Path(__file__).with_name("extension.c")
-BATCHES = BINDING.with_name("run-batches.h")
+UNIT = BINDING.with_name("unit.c")
+HEADERS = (BINDING.with_name("run-batches.h"), BINDING.with_name("wrappers.h"))
 # Python enters extensions in sys.modules: a bare `json` would hide its own.
 PACKAGE = "kane_dynamics_ros.compiled"
 # What a compiler uses of the flags in /proc/cpuinfo; the others come and go with the kernel.
@@ -99,30 +100,53 @@ class Wanted:
 # What is wanted: the extension of a generated module, or a C file of this package for ctypes.
 
 
-def extension(source: Path, c_sha256: str) -> tuple[Path, ModuleType]:
+def extension(source: Path, c_sha256: str, functions: Mapping[str, bool]) -> tuple[Path, ModuleType]:
     """The extension for NAME.c, imported, and where it is; compiled where it is absent.
 
     Args:
         source: NAME.c, with NAME.h beside it.
         c_sha256: the hash of both texts, as NAME.py states it.
+        functions: all, and which of them are compiled into it, as ``wrappers.h`` tells; the batch forms too
+            where that is every one.
 
     Raises:
         CompileError: it cannot be compiled, or what was compiled cannot be imported.
     """
-    name = source.stem
+    texts, arguments = _with_wrappers(source, c_sha256, functions, BINDING, all(functions.values()))
+    arguments.append(f"-DKD_INIT=PyInit_{source.stem}")
+    includes = [f"-I{sysconfig.get_path('include')}", f"-I{np.get_include()}"]
+    wanted = Wanted(source, texts, arguments, includes, str(sysconfig.get_config_var("EXT_SUFFIX")))
+    return _obtain(wanted, lambda path: _import(source.stem, path))
+
+
+def unit(source: Path, c_sha256: str, functions: Mapping[str, bool]) -> ctypes.CDLL:
+    """The library of some functions of NAME.c, ``run_NAME`` and ``batch_NAME``, as ``extension`` calls them.
+
+    Arguments as there. Raises ``CompileError``.
+    """
+    texts, arguments = _with_wrappers(source, c_sha256, functions, UNIT, True)
+    return _obtain(Wanted(source, texts, arguments), lambda path: ctypes.CDLL(str(path)))[1]
+
+
+def _with_wrappers(
+    source: Path, c_sha256: str, functions: Mapping[str, bool], ours: Path, batches: bool
+) -> tuple[dict[str, bytes], list[str]]:
+    """The files to compile and the compiler's arguments for NAME.c with ``ours``, which calls it."""
+    name, own = source.stem, f"kd-{ours.name}"  # a hyphen, which no NAME has
     arguments = [
         f"-DKD(function)={name}_##function",
         f"-DKD_SIZE(size)={name.upper()}_##size",
-        f"-DKD_INIT=PyInit_{name}",
         f'-DKD_TITLE="{name}"',
         f'-DKD_HEADER="{name}.h"',
-        *("kd-extension.c", source.name),  # hyphens, which no NAME has
+        f"-DKD_BATCHES={int(batches)}",
+        *(f"-DKD_HERE_{function}={int(here)}" for function, here in functions.items()),
+        *(f"-DKD_WITHOUT_{function}" for function, here in functions.items() if not here),
+        *([] if batches else ["-DKD_WITHOUT_BATCHES"]),
+        *(["-DKD_WITHOUT_parameters"] if ours == UNIT else []),
+        *(own, source.name),
     ]
-    texts = {"kd-extension.c": BINDING.read_bytes(), BATCHES.name: BATCHES.read_bytes()}
-    texts |= _generated_texts(source, c_sha256)
-    includes = [f"-I{sysconfig.get_path('include')}", f"-I{np.get_include()}"]
-    wanted = Wanted(source, texts, arguments, includes, str(sysconfig.get_config_var("EXT_SUFFIX")))
-    return _obtain(wanted, lambda path: _import(name, path))
+    texts = {own: ours.read_bytes(), **{path.name: path.read_bytes() for path in HEADERS}}
+    return texts | _generated_texts(source, c_sha256), arguments
 
 
 def surrounded_library(source: Path, c_sha256: str, name: str, text: str) -> Path:

@@ -9,7 +9,8 @@
 
    The command line defines, by pasting, so that a name which is a macro somewhere (errno, NULL) stays whole:
    -DKD(function)=name_##function -DKD_SIZE(size)=NAME_##size -DKD_INIT=PyInit_name -DKD_TITLE="name"
-   -DKD_HEADER="name.h". */
+   -DKD_HEADER="name.h"; and which functions are compiled with it (wrappers.h): those that are called first. The
+   others' libraries are made from unit.c, and found, when they are called first. */
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
@@ -25,17 +26,14 @@ typedef struct {
 } Kernel;
 
 /* From configure(): */
+static PyObject *find_forms; /* find_forms(function): the addresses of its wrappers */
 static PyObject *to_array;   /* to_array(name, value): a float64 array of what is none */
 static PyObject *shape_error, *batch_error, *finite_error, *singular_error; /* make errors of their values */
 static PyObject *model_class; /* whose Python methods take keywords */
 
-/* What the words of the table KD_FUNCTIONS in NAME.h stand for. */
-#define KD_COUNT_q 1
-#define KD_COUNT_qd 1
-#define KD_COUNT_q_qd 2
-#define KD_COUNT_q_qd_qdd 3
-#define KD_COUNT_q_qd_tau 3
-#define KD_COUNT_q_wrench 2
+#define KD_LINKAGE static
+#include "wrappers.h"
+
 static const char *const names_q[] = {"q"};
 static const char *const names_qd[] = {"qd"};
 static const char *const names_q_qd[] = {"q", "qd"};
@@ -48,37 +46,17 @@ static const char *const names_q_wrench[] = {"q", "wrench"};
 #define KD_WIDTHS_q_qd_qdd {JOINTS, JOINTS, JOINTS}
 #define KD_WIDTHS_q_qd_tau {JOINTS, JOINTS, JOINTS}
 #define KD_WIDTHS_q_wrench {JOINTS, 6 * KD_SIZE(TIPS)}
-#define KD_IN_1 in[0]
-#define KD_IN_2 in[0], in[1]
-#define KD_IN_3 in[0], in[1], in[2]
-#define KD_IN_(count) KD_IN_##count
-#define KD_IN(count) KD_IN_(count)
-#define KD_PREPARED_no
-#define KD_PREPARED_yes prepared,
-#define KD_PREPARED_defaults
-#define KD_RETURN_0(call) call; return 0
-#define KD_RETURN_1(call) return call
 #define KD_OTHER_no(name) name
 #define KD_OTHER_yes(name) name
 #define KD_OTHER_defaults(name) name##_with
-#define KD_RUN_(name) run_##name
-#define KD_RUN(name) KD_RUN_(name)
-#define KD_BATCH_(name) batch_##name
-#define KD_BATCH(name) KD_BATCH_(name)
 
-/* Two wrappers a function: the same signatures for all. */
-#define KD_WRAPPER(name, inputs, prep, singular, rank, d0, d1, d2)                                 \
-    static int run_##name(const double *prepared, const double *const *in, double *out)            \
-    {                                                                                              \
-        (void)prepared;                                                                            \
-        KD_RETURN_##singular(KD(name)(KD_PREPARED_##prep KD_IN(KD_COUNT_##inputs), out));          \
-    }                                                                                              \
-    static int batch_##name(const double *prepared, const double *const *in, double *out, size_t count) \
-    {                                                                                              \
-        (void)prepared;                                                                            \
-        KD_RETURN_##singular(KD(name##_batch)(KD_PREPARED_##prep KD_IN(KD_COUNT_##inputs), out, count)); \
-    }
-KD_SIZE(FUNCTIONS)(KD_WRAPPER)
+/* The wrappers of a function, or NULL until its library is loaded. */
+#define KD_RUN_(name) KD_PICK(KD_HERE_##name, run_##name, NULL)
+#define KD_RUN(name) KD_RUN_(name)
+#define KD_BATCH_(name) KD_PICK(KD_BATCHES, KD_PICK(KD_HERE_##name, batch_##name, NULL), NULL)
+#define KD_BATCH(name) KD_BATCH_(name)
+#define KD_TEXT_(name) #name
+#define KD_TEXT(name) KD_TEXT_(name)
 
 static PyArrayObject *as_input(PyObject *object, const char *name)
 {
@@ -176,7 +154,26 @@ static PyArrayObject *new_result(const Function *function, PyArrayObject **spare
     return made;
 }
 
-static PyObject *evaluate(Kernel *self, const Function *function, const char *const *names,
+/* Whether the function's wrappers are there, for one state or for many; else its library is asked for, which
+   compiles it where it is absent: an exception is set where it cannot be had. */
+static int forms_are_there(Function *function, int many)
+{
+    if (function->run && (!many || function->batch))
+        return 1;
+    PyObject *found = PyObject_CallFunction(find_forms, "s", function->code);
+    size_t run = 0, batch = 0;
+    const int read = found && PyArg_ParseTuple(found, "nn", (Py_ssize_t *)&run, (Py_ssize_t *)&batch);
+    Py_XDECREF(found);
+    if (!read)
+        return 0;
+    if (!function->run)
+        function->run = (int (*)(const double *, const double *const *, double *))run;
+    function->batch = (int (*)(const double *, const double *const *, double *, size_t))batch;
+    return 1;
+}
+
+__attribute__((noinline)) /* its copies, one a function, would take the compiler longer than all the rest */
+static PyObject *evaluate(Kernel *self, Function *function, const char *const *names,
                           PyObject *const *args, Py_ssize_t nargs, PyArrayObject **spare)
 {
     PyArrayObject *arrays[MOST_INPUTS] = {NULL, NULL, NULL}, *result = NULL;
@@ -193,8 +190,8 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
         if (ready)
             in[k] = (const double *)PyArray_DATA(arrays[k]);
     }
-    if (ready) {
-        const int many = PyArray_NDIM(arrays[0]) == 2;
+    const int many = ready && PyArray_NDIM(arrays[0]) == 2;
+    if (ready && forms_are_there(function, many)) {
         npy_intp dims[4] = {many ? PyArray_DIM(arrays[0], 0) : 0, 0, 0, 0};
         for (int i = 0; i < function->rank; i++)
             dims[many + i] = function->extent[i];
@@ -207,7 +204,7 @@ static PyObject *evaluate(Kernel *self, const Function *function, const char *co
     }
     if (result) {
         double *out = (double *)PyArray_DATA(result);
-        if (PyArray_NDIM(arrays[0]) == 1) {
+        if (!many) {
             outcome = run_some(function, self->prepared, in, out, 1);
         } else {
             Py_BEGIN_ALLOW_THREADS
@@ -248,8 +245,8 @@ static PyObject *evaluate_generally(PyObject *model, const char *name, PyObject 
     return result;
 }
 
-#define KD_FUNCTION(name, inputs, rank, d0, d1, d2, run, batch)                                    \
-    {#name, KD_COUNT_##inputs, KD_WIDTHS_##inputs, rank, {d0, d1, d2}, (npy_intp)(d0) * (d1) * (d2), run, batch}
+#define KD_FUNCTION(name, code, inputs, rank, d0, d1, d2, run, batch)                                    \
+    {#name, code, KD_COUNT_##inputs, KD_WIDTHS_##inputs, rank, {d0, d1, d2}, (npy_intp)(d0) * (d1) * (d2), run, batch}
 
 /* A method for each function, at the kernel's parameters: where they are not those that a function has built
    in, the one that takes them serves. */
@@ -257,10 +254,10 @@ static PyObject *evaluate_generally(PyObject *model, const char *name, PyObject 
     static PyObject *method_##name(PyObject *self, PyObject *const *args, Py_ssize_t n,            \
                                    PyObject *keywords)                                             \
     {                                                                                              \
-        static const Function forms[2] = {                                                         \
-            KD_FUNCTION(name, inputs, rank, d0, d1, d2, KD_RUN(KD_OTHER_##prep(name)),             \
-                        KD_BATCH(KD_OTHER_##prep(name))),                                          \
-            KD_FUNCTION(name, inputs, rank, d0, d1, d2, run_##name, batch_##name)};                \
+        static Function forms[2] = {                                                               \
+            KD_FUNCTION(name, KD_TEXT(KD_OTHER_##prep(name)), inputs, rank, d0, d1, d2,            \
+                        KD_RUN(KD_OTHER_##prep(name)), KD_BATCH(KD_OTHER_##prep(name))),           \
+            KD_FUNCTION(name, #name, inputs, rank, d0, d1, d2, KD_RUN(name), KD_BATCH(name))};     \
         static PyArrayObject *spare[2];                                                            \
         Kernel *kernel = (Kernel *)self;                                                           \
         if (keywords)                                                                              \
@@ -269,20 +266,18 @@ static PyObject *evaluate_generally(PyObject *model, const char *name, PyObject 
     }
 KD_SIZE(FUNCTIONS)(KD_METHOD)
 
-/* addresses(): of NAME_mass_matrix_with, NAME_bias_with and the prepared parameters, for C code that calls them
-   without Python between. They are good as long as the kernel lives. */
-static PyObject *kernel_addresses(PyObject *self, PyObject *none)
+/* prepared(): the address of the prepared parameters, for C code that calls the functions without Python between.
+   It is good as long as the kernel lives. */
+static PyObject *kernel_prepared(PyObject *self, PyObject *none)
 {
     (void)none;
-    return Py_BuildValue("(NNN)", PyLong_FromVoidPtr((void *)(size_t)KD(mass_matrix_with)),
-                         PyLong_FromVoidPtr((void *)(size_t)KD(bias_with)),
-                         PyLong_FromVoidPtr(((Kernel *)self)->prepared));
+    return PyLong_FromVoidPtr(((Kernel *)self)->prepared);
 }
 
 #define KD_ENTRY(name, inputs, prep, singular, rank, d0, d1, d2)                                  \
     {#name, (PyCFunction)(void (*)(void))method_##name, METH_FASTCALL | METH_KEYWORDS, NULL},
 static PyMethodDef kernel_methods[] = {KD_SIZE(FUNCTIONS)(KD_ENTRY)
-    {"addresses", kernel_addresses, METH_NOARGS, NULL},
+    {"prepared", kernel_prepared, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* Kernel(parameters, ...): as many numbers as NAME.h says. Further arguments are those of a derived class. */
@@ -339,18 +334,19 @@ static void document(PyObject *documents)
     kept = documents;
 }
 
-/* configure(to_array, shape, batch, finite, singular, processors, documents, class): the objects above, how many
-   processors a large batch may use, and what help() says. */
+/* configure(forms, to_array, shape, batch, finite, singular, processors, documents, class): the objects above, how
+   many processors a large batch may use, and what help() says. */
 static PyObject *configure(PyObject *module, PyObject *args)
 {
-    PyObject *array, *shape, *batch, *finite, *singular, *documents, *class;
+    PyObject *forms, *array, *shape, *batch, *finite, *singular, *documents, *class;
     int allowed;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOiO!O", &array, &shape, &batch, &finite, &singular, &allowed, &PyDict_Type,
+    if (!PyArg_ParseTuple(args, "OOOOOOiO!O", &forms, &array, &shape, &batch, &finite, &singular, &allowed, &PyDict_Type,
                           &documents, &class))
         return NULL;
     document(documents);
     processors = allowed < 1 ? 1 : allowed > 16 ? 16 : allowed;
+    replace(&find_forms, forms);
     replace(&to_array, array);
     replace(&shape_error, shape);
     replace(&batch_error, batch);

@@ -10,14 +10,14 @@ import functools
 import logging
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Literal, get_args
 
 from kane_dynamics_ros.checksum import FORMAT, content_hash, stated_checksum
 from kane_dynamics_ros.errors import batch_error, non_finite, path_error, shape_error, singular_mass_matrix
-from kane_dynamics_ros.runtime.compilation import CompileError, extension
+from kane_dynamics_ros.runtime.compilation import CompileError
 from kane_dynamics_ros.runtime.model import (
     DynamicsModel,
     GeneratedModule,
@@ -30,6 +30,7 @@ from kane_dynamics_ros.runtime.model import (
 )
 from kane_dynamics_ros.runtime.parameters import Parameters
 from kane_dynamics_ros.runtime.python_kernel import PythonKernel, checked_array
+from kane_dynamics_ros.runtime.units import Units
 
 Backend = Literal["auto", "c", "python"]
 SHIPPED = Path(__file__).resolve().parent.parent / "generated"
@@ -37,7 +38,9 @@ AGAIN = "generate it again with kane_dynamics generate"
 log = logging.getLogger(__name__)
 
 
-def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> DynamicsModel:
+def load_model(
+    source: str | os.PathLike[str], *, backend: Backend = "auto", ready: Collection[str] = ()
+) -> DynamicsModel:
     """The model in a generated module.
 
     >>> model = load_model("manipulator_5dof")
@@ -49,6 +52,8 @@ def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> 
         source: path of a NAME.py that ``kane_dynamics generate`` wrote, or a shipped model's name.
         backend: "c" for the compiled form, which is built when it is absent; "python" for pure Python;
             "auto" takes the compiled form where it can be had and says in the log why when it cannot.
+        ready: functions of NAME.h that are to be compiled now, as ``CONTROL``; others are when they are
+            called first, and that call takes as long.
 
     Raises:
         ModelError: no such file or name; not a generated module, or changed since; another user's, in a
@@ -59,7 +64,7 @@ def load_model(source: str | os.PathLike[str], *, backend: Backend = "auto") -> 
     if backend not in get_args(Backend):
         allowed = ", ".join(map(repr, get_args(Backend)))
         raise ModelError(f"backend {backend!r}; allowed are {allowed}", "backend", found=backend)
-    return _model(read_module(find_module(source)), backend)
+    return _model(read_module(find_module(source)), backend, ready=ready)
 
 
 @functools.lru_cache(maxsize=8)  # a pool sends the model anew with each task
@@ -72,40 +77,49 @@ def _load_again(path: Path, backend: Backend, checksum: str, parameters: Paramet
     return _model(module, backend, parameters)
 
 
-def _model(module: GeneratedModule, backend: Backend, parameters: Parameters | None = None) -> DynamicsModel:
+def _model(
+    module: GeneratedModule,
+    backend: Backend,
+    parameters: Parameters | None = None,
+    ready: Collection[str] = (),
+) -> DynamicsModel:
     """A module's model at these parameters, or at those that it was generated with."""
-    make, used = _kernel_maker(module, backend)
-    return model_at(parameters or default_parameters(module.facts), Source(module, used, make, _load_again))
+    return model_at(parameters or default_parameters(module.facts), _source(module, backend, ready))
 
 
-def compile_model(source: str | os.PathLike[str]) -> Path:
-    """Build the compiled form of a module now, where it is absent; returns the library's path.
+def compile_model(source: str | os.PathLike[str], ready: Collection[str] = ()) -> Path:
+    """Build the compiled form of a module now, where it is absent; returns the path of the first library.
+
+    It holds what makes a torque; ``ready``: as for ``load_model``.
 
     Raises:
         CompileError: it cannot be compiled.
     """
-    module = read_module(find_module(source))
-    return extension(module.path.with_suffix(".c"), module.facts["c_sha256"])[0]
+    units = Units(read_module(find_module(source)))
+    path, _ = units.extension()
+    units.make_ready(ready)
+    return path
 
 
-def _kernel_maker(
-    module: GeneratedModule, backend: Backend
-) -> tuple[Callable[[Sequence[float]], Kernel], str]:
-    """What makes a kernel from packed parameters, and which backend it is."""
+def _source(module: GeneratedModule, backend: Backend, ready: Collection[str]) -> Source:
+    """The module with what evaluates it."""
     if backend != "python":
         try:
-            return _compiled(module), "c"
+            units = Units(module)
+            units.make_ready(ready)
+            return Source(module, "c", _compiled(module, units), _load_again, units.address)
         except CompileError as error:
             if backend == "c":
                 raise
             log.warning("%s; pure Python gives the same answers, slower", error)
-    return functools.partial(PythonKernel, run(module)), "python"
+    return Source(module, "python", functools.partial(PythonKernel, run(module)), _load_again)
 
 
-def _compiled(module: GeneratedModule) -> Callable[[Sequence[float]], Kernel]:
-    library = extension(module.path.with_suffix(".c"), module.facts["c_sha256"])[1]
+def _compiled(module: GeneratedModule, units: Units) -> Callable[[Sequence[float]], Kernel]:
+    library = units.extension()[1]
     names = module.facts["joint_names"]
     library.configure(
+        units.forms,
         checked_array,
         shape_error,
         batch_error,

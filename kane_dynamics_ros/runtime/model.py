@@ -135,6 +135,7 @@ class Source(NamedTuple):
     backend: str  # "c" or "python"
     make_kernel: Callable[[Sequence[float]], Kernel]  # of packed parameters; the compiled type for "c"
     load: Callable[..., DynamicsModel]  # (path, backend, checksum, parameters), in another process
+    address: Callable[[str], int] | None = None  # of a C function
 
 
 class DynamicsModel:
@@ -654,10 +655,10 @@ class DynamicsModel:
 
         mass_matrix(prepared, q, M) and bias(prepared, q, qd, V), without friction: see NAME.h.
         """
-        if self.backend != "c":
+        address = self.source.address
+        if address is None:
             return None
-        mass_matrix, bias, prepared = self._kernel.addresses()
-        return int(mass_matrix), int(bias), int(prepared)
+        return address("mass_matrix_with"), address("bias_with"), int(self._kernel.prepared())
 
     def _rigid_effort(
         self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, wrench: Wrench | None, frame: WrenchFrame

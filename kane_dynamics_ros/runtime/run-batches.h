@@ -6,7 +6,7 @@
 enum { JOINTS = KD_SIZE(JOINTS), MOST_INPUTS = 3 };
 
 typedef struct {
-    const char *name;
+    const char *name, *code; /* the method's, and the C function's */
     int inputs, width[MOST_INPUTS], rank;
     npy_intp extent[3], size;
     int (*run)(const double *prepared, const double *const *in, double *out);

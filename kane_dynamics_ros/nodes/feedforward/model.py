@@ -16,7 +16,7 @@ from kane_dynamics_ros.description import Chain, DescriptionError, check_origin,
 from kane_dynamics_ros.description.geometry import about_origin
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.nodes.parameters import Values
-from kane_dynamics_ros.runtime import Backend, DynamicsModel, load_model
+from kane_dynamics_ros.runtime import CONTROL, Backend, DynamicsModel, load_model
 from kane_dynamics_ros.text import shortened
 from kane_dynamics_ros.this_python import module_command
 
@@ -86,7 +86,7 @@ def checked_model(
 
     ``description`` is the URDF's text; None leaves the check out. Raises ``KaneDynamicsError``.
     """
-    model = load_model(name, backend=backend)
+    model = load_model(name, backend=backend, ready=CONTROL)
     if description is None:
         return model
     if "<" not in description:
@@ -101,7 +101,7 @@ def checked_model(
         if not generate or error.code != "stale":
             raise
         folder = Path(cache).expanduser() if cache else user_cache_path("kane_dynamics_ros")
-        model = load_model(_generated(model, description, folder), backend=backend)
+        model = load_model(_generated(model, description, folder), backend=backend, ready=CONTROL)
         check_model(model, description)
     return model
 
