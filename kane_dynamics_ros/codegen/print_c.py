@@ -119,7 +119,7 @@ class Sines:
 
     @property
     def padded(self) -> int:
-        """Room for whole vectors of angles, the last one repeated; a single one needs none."""
+        """Room for whole vectors of angles, filled up with the first ones; a single one needs none."""
         together = self.precision.together
         return self.slots if self.slots == 1 else -(-self.slots // together) * together
 
@@ -127,7 +127,7 @@ class Sines:
         """The pass for one state, and for KD_LANES states; joint positions are read where they are."""
         text = _Text(self.cut.before, self.precision)
         values = [text.names[i] for i in self.cut.angles]
-        values += values[-1:] * (self.padded - self.slots)
+        values = (values * self.precision.together)[: self.padded]
         whole = len(values) // 4 * 4
         stores = [f"    kd_four(x + {i}, {', '.join(values[i : i + 4])});" for i in range(0, whole, 4)]
         stores += [f"    x[{i}] = {values[i]};" for i in range(whole, len(values))]

@@ -29,12 +29,12 @@ the compiler's choice, so that GCC's and clang's results differ then. Under ``-f
 library, which keeps the result right for every double. sin(-0.0) is -0.0. Largest error, measured
 against mpmath and long double over two million angles: 0.83 ulp.
 
-The pass wants ``x`` where the caller has it, or in whole vectors: a processor cannot forward several narrow
-stores to one wide load. So the last vector of one to three angles is put together from them, and results go
-to places of their own, never over those of another vector: ``s`` and ``c`` have room for whole fours. A
-vector that holds a single angle four times, the second of five angles, GCC computes as one double. ``n`` is
-the number of angles, a constant at each call. In a batch, the block form takes one joint's angles of
-``KD_SINCOS_BLOCK`` states. Nothing is allocated, nothing is global: any number of threads may call.
+The last vector of four overlaps the one before: five angles are 1 to 4 and 2 to 5, with the same bits twice.
+A vector that held the fifth angle four times GCC would compute as one double. The pass wants ``x`` where the
+caller has it, or in whole vectors, which a processor can forward from its stores to its loads; ``s`` and
+``c`` have room for four. ``n`` is the number of angles, a constant at each call. In a batch, the block form
+takes one joint's angles of ``KD_SINCOS_BLOCK`` states. Nothing is allocated, nothing is global: any number of
+threads may call.
 """
 
 from kane_dynamics_ros.codegen.c_text import c_text, sections

@@ -17,6 +17,7 @@ No clock and no ROS: times are passed in. All arrays are (n,) in model order, ef
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -109,8 +110,8 @@ class MomentumObserver:
     """The residual, its threshold, and whether it was exceeded; ``update`` once per state.
 
     ``residual``, ``threshold`` and ``offset`` (the adapted part, 0 without adaptation) are (n,). ``jacobian``
-    (6, n), if the settings want it, is the tip's in root axes through the residual's low pass: of a constant
-    wrench w in root axes the residual is jacobian^T w, also while the arm moves.
+    (6 tips, n), if the settings want it, is the tips' in root axes through the residual's low pass: of a
+    constant wrench w in root axes the residual is jacobian^T w, also while the arm moves.
     ``settings`` is immutable and may be replaced between two states.
     """
 
@@ -139,7 +140,7 @@ class MomentumObserver:
         """Take a state and its effort at ``time`` [s]; whether the residual is new."""
         settings = self.settings
         p, drift = settings.rigid.momentum(q, qd)
-        J = root_jacobian(settings.rigid, q) if settings.wrench else None
+        J = root_jacobian(settings.rigid, q, settings.rigid.tips) if settings.wrench else None
         drift = drift - settings.friction.friction(qd)
         if settings.beyond is not None:
             width = settings.friction.parameters.coulomb_velocity
@@ -234,7 +235,7 @@ def _speed_parts(settings: ObserverSettings, qd: Array) -> Array:
     return parts
 
 
-# The wrench at the tip
+# The wrench at a tip, or at each of several
 
 
 class TipWrench(NamedTuple):
@@ -262,33 +263,57 @@ def tip_wrench(
     damping: float = 0.02,
     assume: Assumption = "wrench",
 ) -> TipWrench:
-    """The smallest wrench at the tip that explains external efforts (n,), by damped least squares.
+    """The smallest wrench at the tip that explains external efforts (n,): ``tip_wrenches`` of one tip.
+
+    ``jacobian`` (6, n), ``R_RT`` (3, 3).
+    """
+    (found,) = tip_wrenches(jacobian, effort, R_RT[None], weights, damping=damping, assume=assume)
+    return found
+
+
+def tip_wrenches(
+    jacobian: Array,
+    effort: Array,
+    R_RT: Array,
+    weights: Array | None = None,
+    *,
+    damping: float = 0.02,
+    assume: Assumption = "wrench",
+) -> list[TipWrench]:
+    """The smallest wrenches at the tips that explain external efforts (n,), by damped least squares.
 
     Minimises |W (J^T w - effort)|; directions whose singular value is less than ``damping`` times the
     largest are damped [Nakamura1986], the others are solved exactly.
 
     Args:
-        jacobian: (6, n), the efforts of unit forces and torques at the tip in root axes: ``root_jacobian``,
-            or the observer's, which is late by as much as the efforts are.
+        jacobian: (6 tips, n), the efforts of unit forces and torques at each tip in root axes:
+            ``root_jacobian``, or the observer's, which is late by as much as the efforts are.
         effort: (n,) [N m or N].
-        R_RT: (3, 3), the tip frame in the root frame.
+        R_RT: (tips, 3, 3), the tip frames in the root frame.
         weights: (n,), 1 over each joint's uncertainty.
         assume: "force" when the torque is known to be zero; three joints are then enough.
     """
-    size = 6 if assume == "wrench" else 3
-    scale = np.array([1.0, 1.0, 1.0, LEVER, LEVER, LEVER])[:size]  # w = scale * what is solved for
+    tips, size = len(R_RT), 6 if assume == "wrench" else 3
+    scale = np.tile([1.0, 1.0, 1.0, LEVER, LEVER, LEVER][:size], tips)  # w = scale * what is solved for
+    unknown = jacobian.reshape(tips, 6, -1)[:, :size].reshape(tips * size, -1)
     W = np.ones(len(effort)) if weights is None else weights
-    U, s, Vt = np.linalg.svd((scale[:, None] * jacobian[:size]).T * W[:, None], full_matrices=False)
+    U, s, Vt = np.linalg.svd((scale[:, None] * unknown).T * W[:, None], full_matrices=False)
     inverse = s / np.maximum(np.maximum(s, damping * s[0]), np.finfo(float).tiny) ** 2
-    value, resolution = np.zeros(6), np.ones(6)
     solved = scale * (Vt.T @ (inverse * (U.T @ (W * effort))))
-    for part in range(0, size, 3):  # force, torque: from root to tip axes
-        own = slice(part, part + 3)
-        value[own] = R_RT.T @ solved[own]
-        resolution[own] = np.square(Vt[:, own] @ R_RT).T @ (s * inverse)
-    return TipWrench(value, resolution)
+    found = []
+    for tip, R in enumerate(R_RT):
+        value, resolution = np.zeros(6), np.ones(6)
+        for part in range(0, size, 3):  # force, torque: from root to tip axes
+            own, there = slice(part, part + 3), slice(tip * size + part, tip * size + part + 3)
+            value[own] = R.T @ solved[there]
+            resolution[own] = np.square(Vt[:, there] @ R).T @ (s * inverse)
+        found.append(TipWrench(value, resolution))
+    return found
 
 
-def root_jacobian(model: DynamicsModel, q: Array) -> Array:
-    """(6, n): the joint efforts of unit forces and torques at the tip, in root axes."""
-    return model.external_effort(np.tile(q, (6, 1)), np.eye(6), frame="root")
+def root_jacobian(model: DynamicsModel, q: Array, tips: Sequence[str] = ()) -> Array:
+    """(6 tips, n): the joint efforts of unit forces and torques in root axes, by default at the first tip."""
+    states, units = np.tile(q, (6, 1)), np.eye(6)
+    if not tips:
+        return model.external_effort(states, units, frame="root")
+    return np.concatenate([model.external_effort(states, {tip: units}, frame="root") for tip in tips])

@@ -20,6 +20,7 @@ from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.node import Node
 
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.runtime import Payload
 
 ParameterKind = Literal["text", "texts", "switch", "integer", "number", "numbers"]
 Values = Mapping[str, Any]  # checked values by the parameters' names
@@ -176,6 +177,16 @@ def per_joint(name: str, values: Sequence[float], joints: int) -> list[float]:
     if len(values) != joints:
         raise wrong_parameter(name, list(values), f"1 value, or {joints}: one for each joint of the model")
     return list(values)
+
+
+def branch_payloads(name: str, values: Sequence[float], tips: Sequence[str]) -> dict[str, Payload]:
+    """The bodies at all tips but the first: mass, centre and central inertia, ten numbers a tip."""
+    if values and len(values) != 10 * (len(tips) - 1):
+        allowed = f"ten numbers for each tip after the first: {', '.join(tips[1:]) or 'there is none'}"
+        raise wrong_parameter(name, values, allowed)
+    bodies = (values[k : k + 10] for k in range(0, len(values), 10))
+    loaded = zip(tips[1:], bodies, strict=False)
+    return {tip: Payload(b[0], (b[1], b[2], b[3]), (b[4], b[5], b[6], b[7], b[8], b[9])) for tip, b in loaded}
 
 
 def _is_number(value: Any, declaration: Declaration) -> bool:

@@ -1,11 +1,14 @@
 """The momentum observer: closed forms on one joint, the reference robot's plant, and its decisions."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.control.observer import (
     MomentumObserver,
     ObserverSettings,
@@ -13,7 +16,9 @@ from kane_dynamics_ros.control.observer import (
     default_thresholds,
     root_jacobian,
     tip_wrench,
+    tip_wrenches,
 )
+from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
@@ -267,3 +272,21 @@ def test_a_constant_force_is_told_while_the_arm_moves(model: DynamicsModel) -> N
     now = R_RT @ tip_wrench(root_jacobian(model, q), observer.residual, R_RT, assume="force").value[:3]
     alike = R_RT @ tip_wrench(observer.jacobian, observer.residual, R_RT, assume="force").value[:3]
     assert np.linalg.norm(alike - force) < 0.1 * np.linalg.norm(now - force)
+
+
+def test_forces_at_both_hands_of_a_tree_are_told_apart(tmp_path: Path) -> None:
+    """In the plane that the arms move in; across it only the waist feels them, both alike."""
+    urdf = Path(__file__).parents[2] / "urdf/two_arms.urdf"
+    chain = serial_chain(load_robot(urdf), "all")
+    model = load_model(write_module(derive(chain), "two_arms", tmp_path)[0], backend="python")
+    q = np.array([0.3, 0.4, 0.7, -1.1, 0.5, -0.6, -0.9, 0.8])
+    along, up = np.array([math.cos(q[0]), math.sin(q[0]), 0.0]), np.array([0.0, 0.0, 1.0])
+    forces = {"left_hand": 4.0 * along + 9.0 * up, "right_hand": -7.0 * along + 5.0 * up}
+    wrenches = {tip: [*force, 0.0, 0.0, 0.0] for tip, force in forces.items()}
+    effort = model.external_effort(q, wrenches, frame="root")
+    J = root_jacobian(model, q, model.tips)
+    R_RT = np.stack([model.tip_pose(q, tip=tip)[:3, :3] for tip in model.tips])
+    found = tip_wrenches(J, effort, R_RT, assume="force", damping=1e-9)
+    for tip, each, R in zip(model.tips, found, R_RT, strict=True):
+        np.testing.assert_allclose(R @ each.value[:3], forces[tip], atol=1e-9)
+        assert not each.determined[:3].all()

@@ -65,8 +65,8 @@ static inline void kd_sincos_far(const double *restrict x, double *restrict s, d
     }
 }
 
-/* x[n] [rad] -> s = sin(x), c = cos(x), n a constant where it is called. For more than one angle s and c have
-   room for whole fours: the last four repeats the last angle. */
+/* x[n] [rad] -> s = sin(x), c = cos(x), n a constant where it is called. The last vector of four overlaps the one
+   before; two or three angles are one vector: then s and c have room for four. */
 static inline void kd_sincos(const double *restrict x, double *restrict s, double *restrict c, const int n)
 {
     uint64_t any = 0;
@@ -76,14 +76,14 @@ static inline void kd_sincos(const double *restrict x, double *restrict s, doubl
     }
 #if KD_VECTORS
     if (n > 1) {
-        const int whole = n / 4 * 4;
         kd_bits_4 far = {0};
-        for (int i = 0; i < whole; i += 4)
+        for (int i = 0; i + 4 <= n; i += 4)
             kd_sincos_4(x + i, s + i, c + i, &far);
-        if (whole < n) {
-            const int second = whole + 1 < n ? whole + 1 : n - 1, third = whole + 2 < n ? whole + 2 : n - 1;
-            const kd_double_4 last = {x[whole], x[second], x[third], x[n - 1]};
-            kd_sincos_4((const double *)&last, s + whole, c + whole, &far);
+        if (n < 4) {
+            const kd_double_4 all = {x[0], x[1], x[n - 1], x[0]};
+            kd_sincos_4((const double *)&all, s, c, &far);
+        } else if (n % 4) {
+            kd_sincos_4(x + n - 4, s + n - 4, c + n - 4, &far);
         }
         any = (far[0] | far[1] | far[2] | far[3]) >> 63;
     } else

@@ -1,7 +1,9 @@
 """What the environment does to the arm: external efforts, the tip's wrench, and collisions, on topics."""
 
 import math
+import re
 from array import array
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +16,7 @@ from std_srvs.srv import Trigger
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.loop import ControlLoop
-from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrench
+from kane_dynamics_ros.control.observer import Collision, MomentumObserver, TipWrench, tip_wrenches
 from kane_dynamics_ros.control.validation import SECOND_NS
 from kane_dynamics_ros.low_pass import low_pass_step
 from kane_dynamics_ros.nodes.feedforward.parameters import build_observer
@@ -33,7 +35,10 @@ class ObserverOutput:
     def __init__(self, node: Node, loop: ControlLoop, values: Values) -> None:
         self._node, self._loop = node, loop
         self._torque = node.create_publisher(JointState, "~/external_torque", OUTPUT_QOS)
-        self._wrench = node.create_publisher(WrenchStamped, "~/external_wrench", OUTPUT_QOS)
+        self._wrenches = [
+            node.create_publisher(WrenchStamped, topic, OUTPUT_QOS)
+            for topic in wrench_topics(loop.settings.law.rigid.tips)
+        ]
         self._collision = node.create_publisher(Bool, "~/collision", LATCHED_QOS)
         self._service = node.create_service(Trigger, "~/reset_collision", self._reset)
         self._torque_heard = self._wrench_heard = self._collision_heard = False
@@ -66,7 +71,7 @@ class ObserverOutput:
     def look_for_subscribers(self) -> None:
         """Ask the middleware for subscribers; too slow to ask for every state."""
         self._torque_heard = self._torque.get_subscription_count() > 0
-        self._wrench_heard = self._wrench.get_subscription_count() > 0
+        self._wrench_heard = any(each.get_subscription_count() > 0 for each in self._wrenches)
         self._collision_heard = self._collision.get_subscription_count() > 0
         heard = self._torque_heard or self._wrench_heard or self._collision_heard
         run = self._values["observer.run"]
@@ -119,22 +124,27 @@ class ObserverOutput:
             set_nanoseconds(message.header.stamp, stamp_ns)
             self._torque.publish(message)
         if self._wrench_heard and self.observer.jacobian is not None:
-            R_RT = self.observer.settings.rigid.tip_pose(q)[:3, :3]
+            rigid = self.observer.settings.rigid
+            R_RT = np.stack([rigid.tip_pose(q, tip=tip)[:3, :3] for tip in rigid.tips])
             assume = self._values["observer.wrench"]
-            found = tip_wrench(self.observer.jacobian, effort, R_RT, self._weights, assume=assume)
-            self._wrench.publish(self._message(found, stamp_ns))
+            found = tip_wrenches(self.observer.jacobian, effort, R_RT, self._weights, assume=assume)
+            self._undetermined = tuple(
+                name if len(found) == 1 else f"{name} at {tip!r}"
+                for tip, each in zip(rigid.tips, found, strict=True)
+                for name, known in zip(COMPONENTS, each.determined, strict=True)
+                if not known
+            )
+            for publisher, tip, each in zip(self._wrenches, rigid.tips, found, strict=True):
+                publisher.publish(self._message(tip, each, stamp_ns))
 
-    def _message(self, found: TipWrench, stamp_ns: int) -> WrenchStamped:
+    def _message(self, tip: str, found: TipWrench, stamp_ns: int) -> WrenchStamped:
         """What the posture does not determine is NaN, unless the least wrench is asked for."""
-        determined, value = found.determined, found.value
-        self._undetermined = tuple(
-            name for name, known in zip(COMPONENTS, determined, strict=True) if not known
-        )
-        if self._undetermined and self._values["observer.undetermined"] == "nan":
-            value = np.where(determined, value, math.nan)
+        value = found.value
+        if self._values["observer.undetermined"] == "nan":
+            value = np.where(found.determined, value, math.nan)
         message = WrenchStamped()
         set_nanoseconds(message.header.stamp, stamp_ns)
-        message.header.frame_id = self.observer.settings.rigid.tip
+        message.header.frame_id = tip
         force, torque = message.wrench.force, message.wrench.torque
         force.x, force.y, force.z, torque.x, torque.y, torque.z = value.tolist()
         return message
@@ -150,6 +160,23 @@ class ObserverOutput:
         return response
 
     def destroy(self) -> None:
-        for publisher in (self._torque, self._wrench, self._collision):
+        for publisher in (self._torque, *self._wrenches, self._collision):
             self._node.destroy_publisher(publisher)
         self._node.destroy_service(self._service)
+
+
+def wrench_topics(tips: Sequence[str]) -> list[str]:
+    """``~/external_wrench`` of one tip, ``~/external_wrench/TIP`` of each of several.
+
+    >>> wrench_topics(["left_hand", "3-finger gripper"])
+    ['~/external_wrench/left_hand', '~/external_wrench/_3_finger_gripper']
+
+    What a topic's name cannot hold becomes an underscore; names that are then the same are numbered.
+    """
+    if len(tips) == 1:
+        return ["~/external_wrench"]
+    names: list[str] = []
+    for tip in tips:
+        name = re.sub(r"^(?=\d)|\W", "_", tip, flags=re.ASCII)
+        names.append(name if name not in names else f"{name}_{len(names)}")
+    return [f"~/external_wrench/{name}" for name in names]

@@ -18,7 +18,14 @@ from kane_dynamics_ros.control.observer import ObserverSettings, Thresholds, def
 from kane_dynamics_ros.control.states import FAULT_KINDS, Safety
 from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.friction import BEYOND, Beyond
-from kane_dynamics_ros.nodes.parameters import Declaration, Values, declarations, per_joint, wrong_parameter
+from kane_dynamics_ros.nodes.parameters import (
+    Declaration,
+    Values,
+    branch_payloads,
+    declarations,
+    per_joint,
+    wrong_parameter,
+)
 from kane_dynamics_ros.runtime import DynamicsModel, Payload
 
 TABLE = declarations(Path(__file__).with_name("parameters.yaml"))
@@ -120,12 +127,15 @@ def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsMod
     joints, n = loaded_model.joints, len(loaded_model.joints)
     damping = np.array([joint.damping for joint in joints]) * values["friction.urdf_damping"]
     friction = np.array([joint.friction for joint in joints]) * values["friction.urdf_friction"]
+    tips = loaded_model.tips
+    payload = Payload(
+        values["payload.mass"],
+        _of_length("payload.com", values["payload.com"], 3),
+        _of_length("payload.inertia", values["payload.inertia"], 6),
+    )
+    others = branch_payloads("payload.branches", values["payload.branches"], tips)
     changes: dict[str, Any] = {
-        "payload": Payload(
-            values["payload.mass"],
-            _of_length("payload.com", values["payload.com"], 3),
-            _of_length("payload.inertia", values["payload.inertia"], 6),
-        ),
+        "payload": {tips[0]: payload, **others} if others else payload,
         "viscous": tuple(_given(values, "friction.viscous", n, damping).tolist()),
         "coulomb": tuple(_given(values, "friction.coulomb", n, friction).tolist()),
         "coulomb_velocity": values["friction.coulomb_velocity"],

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description.load import urdf_text
-from kane_dynamics_ros.nodes.parameters import Values, declarations, wrong_parameter
+from kane_dynamics_ros.nodes.parameters import Values, branch_payloads, declarations, wrong_parameter
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, initial_positions
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, InnerLoop
@@ -102,7 +102,9 @@ def parametrised(model: DynamicsModel, values: Values) -> DynamicsModel:
     if len(gravity) != 3:
         raise wrong_parameter("plant.gravity", gravity, "3 numbers")
     rotors = _by_joint(model, "plant.rotor_inertia", values, model.parameters.rotor_inertia)
-    return model.with_parameters(gravity=tuple(gravity), rotor_inertia=tuple(rotors), payload=payload(values))
+    others = branch_payloads("payload.branches", values["payload.branches"], model.tips)
+    bodies = {model.tip: payload(values), **others} if others else payload(values)
+    return model.with_parameters(gravity=tuple(gravity), rotor_inertia=tuple(rotors), payload=bodies)
 
 
 def payload(values: Values) -> Payload:
