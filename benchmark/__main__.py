@@ -7,11 +7,13 @@ Exit code 1 when a required line is not met or a section could not be measured.
 
 import argparse
 import importlib
+import statistics
 import sys
 import time
 from collections.abc import Sequence
 
-from benchmark.history import append_history, processor
+from benchmark import timing
+from benchmark.history import append_history, compiler, processor
 from benchmark.line import Line, table
 from benchmark.page import write_page
 
@@ -24,6 +26,7 @@ SECTIONS = (
     "sines",
     "generated_size",
     "generation",
+    "first_torque",
     "growth",
     "simulated_hardware",
     "replay_speed",
@@ -43,10 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     lines, failed = measured_sections(options.only)
     print(
-        f"{processor()}; processor time, medians of interleaved repeats; ratio: rival over ours\n",
+        f"{processor()}; {compiler()}",
+        "processor time, medians of interleaved repeats; ratio: rival over ours\n",
         table(lines),
         sep="\n",
     )
+    if timing.spreads:
+        usual, most = statistics.median(timing.spreads), max(timing.spreads)
+        print(f"\nhalf of all rounds lie within +-{usual:.1%} of their median, at worst +-{most:.1%}")
     missed = [line.work for line in lines if line.met is False]
     asked = sum(line.met is not None for line in lines)
     print(f"\n{asked - len(missed)} of {asked} required lines met")

@@ -7,6 +7,7 @@ from benchmark.measured import BUILD, Measured, measured_arms
 from benchmark.mujoco_model import save_model
 from benchmark.native_build import link_program, run
 from benchmark.operations import count_operations
+from benchmark.timing import one_core, spreads
 
 REPEATS = 101
 AGREEMENT = 1e-9  # relative: rivals that compute something else are not compared
@@ -67,8 +68,11 @@ def call_times(measured: Measured, folder: Path = BUILD) -> Times:
     casadi = [measured.casadi_urdf, measured.casadi_ours, *measured.casadi_derived.values()]
     program = link_program(folder, name, adapters, [measured.source, *casadi])
     times: Times = {}
-    for row in run([program, measured.urdf, model, REPEATS]).splitlines():
-        work, rival, nanoseconds, difference = row.split()
+    with one_core():
+        said = run([program, measured.urdf, model, REPEATS])
+    for row in said.splitlines():
+        work, rival, nanoseconds, difference, spread = row.split()
+        spreads.append(float(spread))
         if float(difference) > AGREEMENT:
             raise RuntimeError(f"{name}: {work} of {rival} differs from Pinocchio's by {difference} relative")
         times[work, rival] = float(nanoseconds)

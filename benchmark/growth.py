@@ -28,7 +28,6 @@ from kane_dynamics_ros.codegen.arrangement import SEARCHED
 from kane_dynamics_ros.codegen.derive import Derived, derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.codegen.parts import LARGE, LONGEST
-from kane_dynamics_ros.codegen.print_c import LANES, c_function
 from kane_dynamics_ros.runtime.compilation import FLAGS, NATIVE, compiler
 
 sys.path.insert(0, str(REPOSITORY / "test"))  # the random chains of the tests
@@ -84,11 +83,12 @@ def compile_seconds(source: Path) -> float:
 
 def _operations(derived: Derived) -> int:
     """Of inverse dynamics, printed as C alone: a parser takes minutes for all functions of 30 joints."""
-    function = next(f for f in derived.equations.functions if f.name == "inverse_dynamics")
+    left_out = [f.name for f in derived.equations.functions if f.name != "inverse_dynamics"]
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "chain.c")
-        text = c_function("chain", derived.equations.n, function, derived.listings[function.name], {})
-        source.write_text("\n".join(["#define KD_ALWAYS", f"#define KD_LANES {LANES}", *text]))
+        write_module(derived, "chain", Path(folder))
+        source = Path(folder, "inverse_dynamics.c")
+        defined = (f"#define KD_WITHOUT_{name}\n" for name in (*left_out, "parameters", "BATCHES"))
+        source.write_text("".join([*defined, '#include "chain.c"\n']))
         return count_operations(source, "chain_inverse_dynamics").binary
 
 

@@ -1,24 +1,32 @@
 """What each run measured, one JSON object a line, so that a slow change can be found later."""
 
 import json
+import os
 import platform
+import statistics
+import subprocess
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmark import timing
 from benchmark.line import Line
 from kane_dynamics_ros import __version__
+from kane_dynamics_ros.runtime import compilation
 
 HISTORY = Path(__file__).parent / "history.jsonl"
 PACKAGES = ("numpy", "pin", "mujoco", "casadi", "sympy")
 
 
 def append_history(lines: Sequence[Line], path: Path = HISTORY) -> None:
-    """Add a run: date, processor, versions, and both figures of every line."""
+    """Add a run: date, machine, compiler, versions, how much rounds differed, both figures of every line."""
     record = {
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "machine": machine(),
         "processor": processor(),
+        "compiler": compiler(),
+        "spread": round(statistics.median(timing.spreads), 4) if timing.spreads else None,
         "python": platform.python_version(),
         "versions": {"kane_dynamics_ros": __version__} | {name: _version(name) for name in PACKAGES},
         "figures": [
@@ -28,6 +36,27 @@ def append_history(lines: Sequence[Line], path: Path = HISTORY) -> None:
     }
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(record) + "\n")
+
+
+def machine() -> str:
+    """Kind of processor, system, cores, and whether the processor shares them with other systems.
+
+    The name of the computer is left out: the file is public.
+    """
+    information = Path("/proc/cpuinfo")
+    virtual = information.exists() and " hypervisor" in information.read_text()
+    return (
+        f"{platform.machine()}, {platform.system()}, {os.cpu_count()} cores{', virtual' if virtual else ''}"
+    )
+
+
+def compiler() -> str:
+    """The first line of what the compiler of generated modules says of itself."""
+    found = compilation.compiler()
+    if found is None:
+        return "no compiler"
+    said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
+    return said.partition("\n")[0]
 
 
 def processor() -> str:

@@ -2,8 +2,9 @@
 //
 //     call_speed URDF MODEL.mjb REPEATS
 //
-// Prints "work name nanoseconds difference" lines: the median over repeats, and the largest difference of the
-// result from Pinocchio's, relative to the largest element. Compiled without -march=native, because the
+// Prints "work name nanoseconds difference spread" lines: the median over repeats, the largest difference of the
+// result from Pinocchio's, relative to the largest element, and half the distance of the rounds' quartiles over
+// their median. Compiled without -march=native, because the
 // alignment of Eigen's types must be that of the library; the C functions are compiled with it, apart.
 
 #include <mujoco/mujoco.h>
@@ -97,9 +98,10 @@ void compare(Rival& rival, const Work& work, int size) {
   }
 }
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
+double quantile(std::vector<double> values, double share) {
+  const auto place = values.begin() + static_cast<std::ptrdiff_t>(share * (values.size() - 1));
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
 }
 
 Evaluate mujoco_inverse(const mjModel* model, mjData* data, const States& states) {
@@ -172,9 +174,12 @@ int main(int count, char** arguments) {
       if (work.name == rival.work && rival.name != "pinocchio") compare(rival, work, work.size(n));
   for (int repeat = 0; repeat < std::atoi(arguments[3]); ++repeat)
     for (Rival& rival : rivals) rival.nanoseconds.push_back(timed(rival.evaluate, out.data()));
-  for (const Rival& rival : rivals)
-    std::printf("%s %s %.2f %.2e\n", rival.work.c_str(), rival.name.c_str(), median(rival.nanoseconds),
-                rival.difference);
+  for (const Rival& rival : rivals) {
+    const std::vector<double>& rounds = rival.nanoseconds;
+    const double median = quantile(rounds, 0.5);
+    std::printf("%s %s %.2f %.2e %.4f\n", rival.work.c_str(), rival.name.c_str(), median, rival.difference,
+                (quantile(rounds, 0.75) - quantile(rounds, 0.25)) / 2 / median);
+  }
   std::fprintf(stderr, "sum of results %g\n", sink);
   return 0;
 }

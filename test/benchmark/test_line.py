@@ -46,7 +46,8 @@ def test_history_gains_one_json_line_a_run(tmp_path: Path) -> None:
         == second["figures"]
         == [{"work": "a call", "unit": "ns", "ours": 50.0, "rival": 700.0}]
     )
-    assert {"date", "processor", "python", "versions"} <= first.keys()
+    assert {"date", "machine", "processor", "compiler", "spread", "python", "versions"} <= first.keys()
+    assert all(isinstance(first[key], str) and first[key] for key in ("machine", "processor", "compiler"))
 
 
 def test_nothing_lost_is_no_division_by_zero() -> None:
