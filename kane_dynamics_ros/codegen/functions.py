@@ -51,8 +51,7 @@ Composed = Literal["", "functions", "defaults"]
 STATE = ("q", "qd", "qdd")
 WORTH_SUMS = 0.94  # of the operations: sums of angles lengthen the chain of dependent operations
 MAY_BE_SINGULAR = ("inverse_mass_matrix", "forward_dynamics", "forward_dynamics_derivatives")
-FROM_FUNCTIONS = ("inverse_mass_matrix", "forward_dynamics_derivatives")  # with parameters
-NEEDS = {  # of those
+NEEDS = {  # what those call that are computed from other functions
     "inverse_mass_matrix_with": ("mass_matrix_with",),
     "forward_dynamics_derivatives_with": (
         "inverse_mass_matrix_with",
@@ -120,21 +119,6 @@ def state_symbols(graph: Graph, n: int) -> State:
 def flat(graph: Graph, rows: Sequence[Sequence[Scalar]]) -> tuple[Expression, ...]:
     """Rows of scalars as a flat tuple of expressions."""
     return tuple(graph.lift(x) for row in rows for x in row)
-
-
-# Forward dynamics as expressions, whichever way costs fewer operations.
-
-
-@dataclass(frozen=True)
-class ForwardDynamics:
-    """u', the pivots met on the way, and the diagonal of M that they are to be compared with."""
-
-    qdd: tuple[Expression, ...]
-    pivots: tuple[Expression, ...]
-    diagonal: tuple[Expression, ...]
-
-    def outputs(self) -> tuple[Expression, ...]:
-        return (*self.qdd, *self.pivots, *self.diagonal)
 
 
 # A chain at a state: what Kane's equations give, as expressions.
@@ -212,7 +196,7 @@ class ArrangedChain:
     def bias_by_qd(self) -> list[list[Expression]]:
         """d V / d qd = 2 C, because V is a quadratic form in qd: C is that of Christoffel symbols."""
         motions = motion(self.placements, self.state.qd, self._rest, (0, 0, 0))
-        by_qd = effort_derivatives(self.placements, motions, None, self.composite, self.state.qd).by_u
+        _, by_qd = effort_derivatives(self.placements, motions, None, self.composite, self.state.qd)
         return [[self.graph.lift(entry) for entry in row] for row in by_qd]
 
     def derivatives(self, qdd: Sequence[Scalar]) -> tuple[list[list[Expression]], list[list[Expression]]]:
@@ -220,24 +204,27 @@ class ArrangedChain:
         motions = motion(self.placements, self.state.qd, qdd, self.gravity)
         wrenches = resultants(self.placements, motions)
         found = effort_derivatives(self.placements, motions, wrenches, self.composite, self.state.qd)
-        by_q, by_qd = ([[self.graph.lift(x) for x in row] for row in t] for t in (found.by_q, found.by_u))
+        by_q, by_qd = ([[self.graph.lift(x) for x in row] for row in table] for table in found)
         return by_q, by_qd
 
     @cached_property
-    def forward_dynamics(self) -> ForwardDynamics:
-        """By the mass matrix, or joint by joint: the former wins on short arms, the latter on long ones."""
-        diagonal = tuple(self.M[i][i] for i in range(self.n))
+    def forward_dynamics(self) -> tuple[Expression, ...]:
+        """u', then the pivots met on the way and the diagonal of M that they are to be compared with.
+
+        By the mass matrix, or joint by joint: the former wins on short arms, the latter on long ones.
+        """
+        diagonal = [self.M[i][i] for i in range(self.n)]
         spare = [t - b for t, b in zip(self.state.tau, self.bias, strict=True)]
         qdd, pivots = solve_symmetric(self.M, spare)
-        by_matrix = ForwardDynamics(tuple(qdd), tuple(pivots), diagonal)
+        by_matrix = flat(self.graph, [qdd, pivots, diagonal])
         segments = [placement.segment for placement in self.placements]
         if any(s.coordinate != k or s.multiplier != 1 for k, s in enumerate(segments)):
             return by_matrix  # joints that follow others share a coordinate: only M knows of it
         rates, divisors = forward_dynamics(
             self.placements, self.state.qd, self.state.tau, self.rotor_inertia, self.gravity
         )
-        by_joint = ForwardDynamics(flat(self.graph, [rates]), flat(self.graph, [divisors]), diagonal)
-        return min(by_matrix, by_joint, key=lambda way: operations(way.outputs()).total)
+        by_joint = flat(self.graph, [rates, divisors, diagonal])
+        return min(by_matrix, by_joint, key=lambda way: operations(way).total)
 
     def inverse_mass_matrix(self) -> tuple[Expression, ...]:
         """M^-1, then pivots and diagonal."""
@@ -299,7 +286,7 @@ def dynamic_functions(suffix: str, inverse: ArrangedChain, forward: ArrangedChai
     n = inverse.n
     functions = []
     for row in _dynamics(inverse, forward):
-        composed: Composed = "functions" if suffix and row.name in FROM_FUNCTIONS else ""
+        composed: Composed = "functions" if row.name + suffix in NEEDS else ""
         if not suffix and n > SEARCHED and row.name != "inverse_dynamics":
             composed = "defaults"
         written: tuple[Expression, ...] = ()
@@ -352,7 +339,7 @@ def _dynamics(inverse: ArrangedChain, forward: ArrangedChain) -> list[_Dynamics]
             "qdd that the efforts tau cause, without friction",
             push,
             (n,),
-            lambda: forward.forward_dynamics.outputs(),
+            lambda: forward.forward_dynamics,
         ),
         _Dynamics(
             "inverse_dynamics_derivatives",

@@ -276,11 +276,6 @@ class TrigonometricPass:
     place: tuple[int, ...]
     window: tuple[int, int] | None
 
-    @property
-    def key(self) -> tuple[int, ...]:
-        """Equal for functions that can share a pass."""
-        return self.angles
-
 
 def cut_at_angles(listing: Listing) -> TrigonometricPass:
     """Cut a listing at its sines and cosines, which become ``s[place]`` and ``c[place]``.

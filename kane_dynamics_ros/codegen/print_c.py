@@ -322,7 +322,7 @@ def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
             cut = cut_at_angles(derived.listings[function.name])
             listing = cut.after
             if cut.angles:
-                sines = passes.setdefault(cut.key, Sines(len(passes), cut, precision))
+                sines = passes.setdefault(cut.angles, Sines(len(passes), cut, precision))
         printer = _Printer(name, derived.equations, function, listing, sines, precision)
         texts += [f"#ifndef KD_WITHOUT_{function.name}", "\n".join(printer.texts()) + "#endif\n"]
     return [text for each in passes.values() for text in each.texts()] + texts

@@ -57,10 +57,9 @@ def test_derivatives_are_the_slopes_of_the_efforts(seed: int, prismatic: float) 
             efforts.append(segment_efforts(segments, *moved, qdd, GRAVITY, sine_cosine))
         return (np.array(efforts[0]) - np.array(efforts[1])) / (2 * STEP)
 
-    for which, table in enumerate((found.by_q, found.by_u)):
+    for which, table in enumerate(found):
         expected = np.array([slope(which, j) for j in range(6)]).T
         np.testing.assert_allclose(np.array(table), expected, atol=1e-7 * np.abs(expected).max())
-    np.testing.assert_allclose(found.M, mass_matrix(placements, 6), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -21,10 +21,10 @@ the composite body, L = integral 2 (v - v_Bo) dm and Q = integral r 2 (v - v_Bo)
 
 Entry (i, j) of a derivative is the partial velocity of joint i dotted into that answer. Where joint i is the
 outer one, the answer of the bodies beyond i is linear in the three vectors at any inner joint j: its
-coefficients are carried inwards, once for all j and for M_ij, which shares them. Where joint i is the inner
-one, the answer itself is carried inwards, and it includes the change of direction of the forces that act
-beyond joint j. Where neither joint carries the other, the entry is 0. The cost is quadratic in the joints, as
-the number of entries is.
+coefficients are carried inwards, once for all j, as for M_ij. Where joint i is the inner one, the answer
+itself is carried inwards, and it includes the change of direction of the forces that act beyond joint j.
+Where neither joint carries the other, the entry is 0. The cost is quadratic in the joints, as the number of
+entries is.
 """
 
 from collections.abc import Sequence
@@ -49,13 +49,7 @@ from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment
 ZERO: Vector = (0, 0, 0)
 
 
-@dataclass(frozen=True)
-class EffortDerivatives:
-    """d tau / d q, d tau / d u and, for nothing more, M without rotors: each (n, n), row i of effort i."""
-
-    by_q: list[list[Scalar]]
-    by_u: list[list[Scalar]]
-    M: list[list[Scalar]]
+Table = list[list[Scalar]]  # (n, n)
 
 
 @dataclass(frozen=True)
@@ -73,13 +67,13 @@ def effort_derivatives(
     wrenches: Sequence[Wrench] | None,
     composite: Sequence[BodyInertia],
     u: Sequence[Scalar],
-) -> EffortDerivatives:
-    """d tau / d q and d tau / d u at the state that the motions describe, and M.
+) -> tuple[Table, Table]:
+    """d tau / d q and d tau / d u at the state that the motions describe, each (n, n), row i of effort i.
 
     Args:
         placements: geometry at the present q.
         motions: motions of the bodies, weight included (``kinematics.motion``).
-        wrenches: what each joint passes on (``dynamics.resultants``); ``None`` where only ``by_u`` is wanted.
+        wrenches: what each joint passes on (``dynamics.resultants``); ``None`` where only d / d u is wanted.
         composite: inertias of each body with all that it carries (``dynamics.composite_bodies``).
         u: generalized speeds, (n,) [rad/s or m/s].
 
@@ -87,9 +81,8 @@ def effort_derivatives(
         Efforts [N m or N] by positions [rad or m] and by speeds, friction and rotors not included.
     """
     n = len(u)
-    zeros: list[list[list[Scalar]]] = [[[0] * n for _ in range(n)] for _ in range(3)]
-    found = EffortDerivatives(*zeros)
-    tables = (found.by_q, found.by_u)
+    by_q: Table = [[0] * n for _ in range(n)]
+    by_u: Table = [[0] * n for _ in range(n)]
     omegas = [scale(2, at.omega) for at in motions]
     steps = _steps(placements, omegas, u)
     L, Q = _momenta(placements, composite, omegas, steps)
@@ -114,16 +107,12 @@ def effort_derivatives(
                 answers = [outer.wrench_to_previous(*answer) for answer in answers]
                 last = j
             r, s, both = inner.coordinate, segment.coordinate, inner.multiplier * segment.multiplier
-            coupled = both * inner.effort_of(force, torque)
-            _gain(found.M, s, r, coupled)
-            if j != i:
-                _gain(found.M, r, s, coupled)
-            for table, answer, change in zip(tables, answers, changes[j], strict=True):
+            for table, answer, change in zip((by_q, by_u), answers, changes[j], strict=True):
                 _gain(table, r, s, both * inner.effort_of(*answer))
                 if j != i:
                     entry = dot(force, change.a) + dot(torque, change.beta) + dot(spin, change.omega)
                     _gain(table, s, r, both * entry)
-    return found
+    return by_q, by_u
 
 
 def _steps(placements: Sequence[Placement], omegas: Sequence[Vector], u: Sequence[Scalar]) -> list[Vector]:
@@ -194,7 +183,7 @@ def _turned_along(segment: Segment, answer: Wrench, passed: Wrench) -> Wrench:
     return add(force, cross(segment.axis, passed[0])), add(torque, cross(segment.axis, passed[1]))
 
 
-def _gain(table: list[list[Scalar]], i: int, j: int, value: Scalar) -> None:
+def _gain(table: Table, i: int, j: int, value: Scalar) -> None:
     table[i][j] = table[i][j] + value
 
 
