@@ -718,14 +718,14 @@ class DynamicsModel:
         rows = given.reshape(*given.shape[:-1], tips, 2, 3)  # force, torque: (R_RT^T f)^T = f^T R_RT
         return np.asarray((rows @ poses[..., :3, :3]).reshape(given.shape), dtype=np.float64)
 
-    def _of_tip(self, one: str, q: ArrayLike, out: Array | None, tip: str | None) -> Array:
+    def _of_tip(self, one: str, q: ArrayLike, into: Array | None, tip: str | None) -> Array:
         """A kernel's function of the first tip, or another tip's part of the function of all."""
         if tip is None or known_tip("tip", tip, self.tips) == self.tip:
-            found: Array = getattr(self._kernel, one)(q, out)
+            found: Array = getattr(self._kernel, one)(q, into)
             return found
         everyone = self._kernel.tip_poses(q) if one == "tip_pose" else self._kernel.tip_jacobians(q)
         found = np.ascontiguousarray(everyone[..., self.tips.index(tip), :, :])
-        return found if out is None else copied_into(out, found, checked_arrays(len(self.joint_names), q=q))
+        return found if into is None else copied_into(into, found, checked_arrays(len(self.joint_names), q=q))
 
     def _of_mass(self, function: Callable[..., Array]) -> Callable[..., Array]:
         """The function, which divides by the mass. Raises ``ModelError``."""
