@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from kane_dynamics_ros.algebra import Scalar, Vector, add, apply, dot, scale, su
 from kane_dynamics_ros.codegen.derive import Derived, listed
 from kane_dynamics_ros.codegen.functions import (
     ArrangedChain,
-    ForwardDynamics,
     Function,
     RobotFunctions,
     State,
@@ -33,6 +32,7 @@ from kane_dynamics_ros.codegen.functions import (
     flat,
     friction_function,
     state_symbols,
+    wrench_symbols,
 )
 from kane_dynamics_ros.codegen.graph import (
     ADD,
@@ -47,6 +47,7 @@ from kane_dynamics_ros.codegen.graph import (
 from kane_dynamics_ros.codegen.parameters import ParameterLayout
 from kane_dynamics_ros.codegen.passes import OPERATORS, inner, jacobian, list_statements, solve_symmetric
 from kane_dynamics_ros.description import physics_hash
+from kane_dynamics_ros.description.model import TipFrame
 from kane_dynamics_ros.formulation.kane import energy
 from kane_dynamics_ros.formulation.kane.dynamics import (
     Wrench,
@@ -58,6 +59,7 @@ from kane_dynamics_ros.formulation.kane.dynamics import (
 )
 from kane_dynamics_ros.formulation.kane.frames import reframe
 from kane_dynamics_ros.formulation.kane.kinematics import (
+    ROOT,
     body_poses,
     jacobian_of_point,
     motion,
@@ -67,7 +69,7 @@ from kane_dynamics_ros.formulation.kane.kinematics import (
 from kane_dynamics_ros.formulation.kane.partial_velocities import regressor
 from kane_dynamics_ros.formulation.kane.segments import Segment, segments_of
 from kane_dynamics_ros.systems.closed_chain import GRID, SEED, ClosedChain, Samples, sample, trials
-from kane_dynamics_ros.systems.model import IDENTITY, MultibodyError
+from kane_dynamics_ros.systems.model import MultibodyError
 
 STEPS = 3  # of Newton's method: from NEAR they leave rounding
 NEAR = 1e-3  # [rad or m] that the fitted series may be off
@@ -323,10 +325,10 @@ class ReducedChain(ArrangedChain):
         return self.slope(tau), jacobian(tau, self.state.qd)
 
     @cached_property
-    def forward_dynamics(self) -> ForwardDynamics:
+    def forward_dynamics(self) -> tuple[Expression, ...]:
         spare = [t - b for t, b in zip(self.state.tau, self.bias, strict=True)]
         qdd, pivots = solve_symmetric(self.M, spare)
-        return ForwardDynamics(tuple(qdd), tuple(pivots), tuple(self.M[i][i] for i in range(self.n)))
+        return flat(self.graph, [qdd, pivots, [self.M[i][i] for i in range(self.n)]])
 
     def slope(self, outputs: Sequence[Expression]) -> Matrix:
         """d outputs / d q, through the dependent coordinates too."""
@@ -358,7 +360,8 @@ class ReducedChain(ArrangedChain):
             for body, at, sign in zip(loop.bodies, loop.points, (1, -1), strict=True):
                 if body >= 0:
                     own = scale(sign, apply(transpose(geometry.poses[body].R_RB), pull))
-                    found.append(carried_wrenches(self.placements, body, IDENTITY, at, own, (0, 0, 0)))
+                    end = TipFrame(body, p_BoTo_B=cast(Any, at))  # of numbers
+                    found.append(carried_wrenches(self.placements, [end], [(own, (0, 0, 0))]))
         return found
 
 
@@ -428,10 +431,10 @@ def body_functions(chain: ReducedChain) -> list[Function]:
 
 
 def tip_functions(chain: ReducedChain) -> list[Function]:
-    """Where tip and centre of mass are, and what a wrench on the tip brings."""
+    """Where tips and centre of mass are, and what wrenches on the tips bring."""
     graph, n, qd, placements = chain.graph, chain.n, chain.state.qd, chain.placements
     geometry, tree, size = chain.geometry, chain.geometry.closed.tree, chain.geometry.size
-    tip = placed_in_root(geometry.poses[tree.tip_body], tree.R_BT, tree.p_BoTo_B)
+    tips, bodies_at = tree.tip_frames, geometry.poses
 
     def by_q(rows: Sequence[Sequence[Scalar]]) -> Matrix:
         return [[graph.lift(inner(row, column)) for column in chain.columns] for row in rows]
@@ -441,24 +444,33 @@ def tip_functions(chain: ReducedChain) -> list[Function]:
     ) -> Function:
         return Function(name, summary, inputs, shape, flat(graph, rows))
 
-    J = by_q(jacobian_of_point(placements, geometry.poses, tree.tip_body, tip.p_RoBo_R, size))
-    pose = [[*row, p] for row, p in zip(tip.R_RB, tip.p_RoBo_R, strict=True)] + [[0.0, 0.0, 0.0, 1.0]]
+    poses: list[list[Scalar]] = []  # rows of every tip's transform, and of its Jacobian
+    J: Matrix = []
+    for tip in tips:
+        pose = placed_in_root(bodies_at[tip.body] if tip.body >= 0 else ROOT, tip.R_BT, tip.p_BoTo_B)
+        J += by_q(jacobian_of_point(placements, bodies_at, tip.body, pose.p_RoBo_R, size))
+        poses += [[*row, p] for row, p in zip(pose.R_RB, pose.p_RoBo_R, strict=True)]
+        poses.append([0.0, 0.0, 0.0, 1.0])
     center, of_tree = energy.center_of_mass_jacobian(placements, geometry.poses, size)
     JC = by_q(of_tree)
-    w = [graph.symbol(f"wrench[{i}]") for i in range(6)]
-    force, torque = (w[0], w[1], w[2]), (w[3], w[4], w[5])
-    carried = carried_wrenches(placements, tree.tip_body, tree.R_BT, tree.p_BoTo_B, force, torque)
+    wrenches = wrench_symbols(graph, len(tips))
+    turned = [x for force, torque in wrenches for x in (*torque, *force)]  # as the rows of J
+    carried = carried_wrenches(placements, tips, wrenches)
     at_joints = joint_efforts(placements, carried, size)
     in_tip = chain.projected(at_joints)
-    in_root = [graph.lift(inner([*column[3:], *column[:3]], w)) for column in zip(*J, strict=True)]
+    in_root = [graph.lift(inner(column, turned)) for column in zip(*J, strict=True)]
     passing = together(carried, chain.loop_wrenches([-1 * effort for effort in at_joints]), 1)
     q, speed, pushed, bodies = ("q",), ("q", "qd"), ("q", "wrench"), len(placements)
-    velocity, of_center = ([[inner(row, qd) for row in rows]] for rows in (J, JC))
+    velocity, of_center = ([[inner(row, qd) for row in rows]] for rows in (J[:6], JC))
     fixed = "d (J^T w) / d q, the wrench fixed in {} axes"
     brought = "force, then torque about each joint, that a wrench at the tip brings there, in link axes"
+    every = [
+        function("tip_poses", "tip_pose of every tip", q, (len(tips), 4, 4), poses),
+        function("tip_jacobians", "tip_jacobian of every tip", q, (len(tips), 6, n), J),
+    ]
     return [
-        function("tip_pose", "homogeneous transform of the tip in the root frame", q, (4, 4), pose),
-        function("tip_jacobian", "angular, then linear velocity of the tip", q, (6, n), J),
+        function("tip_pose", "homogeneous transform of the tip in the root frame", q, (4, 4), poses[:4]),
+        function("tip_jacobian", "angular, then linear velocity of the tip", q, (6, n), J[:6]),
         function("tip_velocity", "J qd", speed, (6,), velocity),
         function("center_of_mass", "of all that moves, in the root frame", q, (3,), [center]),
         function("center_of_mass_jacobian", "its linear velocity", q, (3, n), JC),
@@ -470,6 +482,7 @@ def tip_functions(chain: ReducedChain) -> list[Function]:
         function(
             "external_effort_in_root_derivatives", fixed.format("root"), pushed, (n, n), chain.slope(in_root)
         ),
+        *(every if len(tips) > 1 else ()),
     ]
 
 
@@ -477,7 +490,7 @@ def build(closed: ClosedChain, samples: Sequence[Samples], degree: int, inertial
     """All functions of the module, the dependent coordinates by a series of this degree and Newton steps."""
     graph, n = Graph(), len(closed.independent)
     state, segments = state_symbols(graph, n), segments_of(closed.tree)
-    layout = ParameterLayout(n, len(closed.tree.joints), inertial == "runtime")
+    layout = ParameterLayout(n, len(closed.tree.joints), inertial == "runtime", len(closed.tree.tips))
     given = layout.bind(graph, closed.tree, reframe(closed.tree))
     dependents = [
         Dependent((graph.symbol(f"slide of {r}"),))
