@@ -114,7 +114,7 @@ def closed_chain(robot: Robot, loops: str | Path | Mapping[str, Any], tip: str |
     origin = serial_chain(robot, tip)
     leaves = serial_chain(robot, "all").tips
     whole = serial_chain(robot, [origin.tip, *(leaf for leaf in leaves if leaf != origin.tip)])
-    tree = _coupled(replace(whole, branches=()), system)
+    tree = _coupled(replace(whole, branches=(), branch_frames=()), system)
     posture = {joint.name: joint.initial_position for joint in tree.joints} | given.get("posture", {})
     guess = [posture.get(name) or 0.0 for name in system.coordinates]
     names = system.independent
