@@ -265,7 +265,7 @@ def tip_wrench(
 ) -> TipWrench:
     """The smallest wrench at the tip that explains external efforts (n,): ``tip_wrenches`` of one tip.
 
-    ``jacobian`` (6, n), ``R_RT`` (3, 3).
+    ``jacobian`` (6, n), of a force (3, n) will do; ``R_RT`` (3, 3).
     """
     (found,) = tip_wrenches(jacobian, effort, R_RT[None], weights, damping=damping, assume=assume)
     return found
@@ -295,7 +295,8 @@ def tip_wrenches(
     """
     tips, size = len(R_RT), 6 if assume == "wrench" else 3
     scale = np.tile([1.0, 1.0, 1.0, LEVER, LEVER, LEVER][:size], tips)  # w = scale * what is solved for
-    unknown = jacobian.reshape(tips, 6, -1)[:, :size].reshape(tips * size, -1)
+    each = jacobian.reshape(tips, -1, len(effort))[:, :size]
+    unknown = each.reshape(tips * size, -1)
     W = np.ones(len(effort)) if weights is None else weights
     U, s, Vt = np.linalg.svd((scale[:, None] * unknown).T * W[:, None], full_matrices=False)
     inverse = s / np.maximum(np.maximum(s, damping * s[0]), np.finfo(float).tiny) ** 2
