@@ -60,8 +60,9 @@ class ObserverSettings:
     what joins them, under the load of gravity. ``gain`` is K [1/s]. ``held``: an effort that comes with a
     state acts until the next (a command); otherwise it is a measurement at the time of the state.
     ``wrench``: keep the tip's Jacobian for ``tip_wrench``. Over a gap longer than ``longest_gap`` [s]
-    nothing is concluded. ``adaptation`` [s] is the time constant with which a lasting residual is taken for
-    an error of the model, 0 for never; ``confirmation`` [s] how long the threshold must be exceeded.
+    nothing is concluded, and the residual starts anew. ``adaptation`` [s] is the time constant with which a
+    lasting residual is taken for an error of the model, 0 for never; ``confirmation`` [s] how long the
+    threshold must be exceeded.
     """
 
     rigid: DynamicsModel
@@ -147,9 +148,13 @@ class MomentumObserver:
             drift = drift - settings.beyond.effort(qd, settings.rigid.gravity(q), width)
         now = _Sample(time, p, drift, effort, qd, _speed_parts(settings, qd), J)
         before, self._before = self._before, now
-        if before is None or not 0.0 < time - before.time <= settings.longest_gap:
-            if before is not None and time <= before.time:
-                self._before = before  # a state that was seen already
+        if before is not None and time <= before.time:
+            self._before = before  # a state that was seen already
+            return False
+        if before is None or time - before.time > settings.longest_gap:
+            self.residual = self.offset.copy()  # a contact of before the gap is none of after it
+            self._filtered = self.jacobian = None
+            self._above_since[:] = math.inf
             return False
         self._follow(before, now)
         self._compare(time, time - before.time)

@@ -127,6 +127,20 @@ def test_a_gap_or_a_repeated_time_concludes_nothing() -> None:
     assert observer.residual[0] == 0.0
 
 
+def test_a_contact_of_before_a_gap_is_no_collision_after_it() -> None:
+    """States pause, as in an emergency stop, the collision is reset, and the arm is free again."""
+    observer = one_joint(gain=100.0, constant=1.0, longest_gap=0.05)
+    rest = np.zeros(1)
+    for k in range(100):
+        observer.update(rest, rest, np.array([-2.0]), k * 1e-3)
+    assert observer.collision is not None
+    observer.reset()
+    for k in range(100):
+        observer.update(rest, rest, rest, 0.5 + k * 1e-3)
+    assert observer.collision is None
+    assert observer.residual[0] == 0.0
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_collision_is_latched_with_its_joint_until_it_is_reset(sign: float) -> None:
     observer = one_joint(gain=100.0, constant=1.0)
