@@ -17,7 +17,7 @@ from kane_dynamics_ros.systems.model import GROUND, Coincident, Coupling, Multib
 from kane_dynamics_ros.systems.motion import complete_speeds
 from kane_dynamics_ros.systems.read import read_loops, system_of_robot, with_loops
 
-GRID = {0: 1, 1: 241, 2: 31, 3: 11}  # postures along each coordinate, by the number of coordinates of a loop
+GRID = {0: 1, 1: 161, 2: 21, 3: 9}  # postures along each coordinate, by the number of coordinates of a loop
 JUMP = 0.8  # [rad or m] between neighbouring postures: more is another branch, or a dead point
 SEED = 0
 

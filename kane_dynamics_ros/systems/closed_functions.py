@@ -604,17 +604,21 @@ def _fitted(
     table = np.stack([ones * term for term in powers], axis=1)
     graph = q[0].graph
     terms = products([q[k] for k in place], graph.sine_cosine)
-    found = {}
-    for r, column in zip(samples.dependent, samples.y.T, strict=True):
-        series = []
-        for wanted in [column] if r in closed.slides else [np.sin(column), np.cos(column)]:
-            factors = np.linalg.lstsq(table, wanted, rcond=None)[0]
-            factors[np.abs(factors) < 0.1 * NEAR / len(factors)] = 0.0
-            if np.abs(table @ factors - wanted).max() > NEAR:
-                raise _TooFarError
-            series.append(graph.lift(inner(factors.tolist(), terms)))
-        found[r] = Dependent(tuple(series if r in closed.slides else _of_unit_length(*series)))
-    return found
+    columns = [
+        values
+        for r, y in zip(samples.dependent, samples.y.T, strict=True)
+        for values in ([y] if r in closed.slides else [np.sin(y), np.cos(y)])
+    ]
+    wanted = np.stack(columns, axis=1)
+    factors = np.linalg.lstsq(table, wanted, rcond=None)[0]
+    factors[np.abs(factors) < 0.1 * NEAR / len(factors)] = 0.0
+    if np.abs(table @ factors - wanted).max() > NEAR:
+        raise _TooFarError
+    series = iter([graph.lift(inner(column, terms)) for column in factors.T.tolist()])
+    return {
+        r: Dependent((next(series),) if r in closed.slides else _of_unit_length(next(series), next(series)))
+        for r in samples.dependent
+    }
 
 
 def _of_unit_length(sine: Expression, cosine: Expression) -> tuple[Expression, Expression]:
