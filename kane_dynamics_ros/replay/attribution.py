@@ -82,13 +82,20 @@ class Attribution:
 
 
 def attribute_joint(
-    comparison: Comparison, joint: int, common: Array | None, measured_rms: float, independent: float
+    comparison: Comparison,
+    joint: int,
+    common: Array | None,
+    measured_rms: float,
+    independent: float,
+    *,
+    coulomb: float,
 ) -> list[Attribution]:
     """The terms to which a joint's residual is attributed, greatest first.
 
     ``common`` (N,) is the part of the residual that a payload or a link's mass explains: it is reported as
     what it changes in inertia, Coriolis and gravity, and only the rest is searched for friction
     and offsets. Else an offset would pass for the weight of a payload, and friction for its inertia.
+    ``coulomb``: the model's Coulomb friction [N m] or [N].
     """
     residual = comparison.residual[:, joint]
     rigid = {name: comparison.terms[name][:, joint] for name in RIGID}
@@ -97,14 +104,23 @@ def attribute_joint(
         "Coulomb": comparison.direction[:, joint],
         "offset": np.ones(len(residual)),
     }
-    second = {name: values[:, joint] for name, values in comparison.friction.items()}
+
+    def with_friction(part: Array, first: Mapping[str, Array]) -> list[Attribution]:
+        second = {name: values[:, joint] for name, values in comparison.friction.items()}
+        attributed = attribute(part, first, measured_rms, independent, second=second)
+        terms = {one.term for one in attributed}
+        if "Coulomb" in terms or "stribeck" not in terms or coulomb:
+            return attributed
+        del second["stribeck"]  # it changes Coulomb friction, of which there is none
+        return attribute(part, first, measured_rms, independent, second=second)
+
     if common is None:
-        return attribute(residual, {**rigid, **other}, measured_rms, independent, second=second)
+        return with_friction(residual, {**rigid, **other})
     rest = residual - common
     found = []
     for part, attributed in (
         (common, attribute(common, rigid, measured_rms, independent, bounded=False)),
-        (rest, attribute(rest, other, measured_rms, independent, second=second)),
+        (rest, with_friction(rest, other)),
     ):
         weight = float(np.mean(part**2) / np.mean(residual**2))
         found += [replace(one, share=min(1.0, weight * one.share)) for one in attributed]

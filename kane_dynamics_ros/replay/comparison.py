@@ -1,6 +1,7 @@
 """Measured effort beside the model's, term by term, through the same filter; and how well they fit."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 from kane_dynamics_ros import friction
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.replay.messages import Integers
-from kane_dynamics_ros.replay.motion import Motion, low_pass
+from kane_dynamics_ros.replay.motion import Interval, Motion, low_pass
 from kane_dynamics_ros.runtime import DynamicsModel
 
 MODEL_TERMS = ("inertia", "coriolis", "gravity", "friction")
@@ -92,17 +93,7 @@ def compare(model: DynamicsModel, motion: Motion) -> Comparison:
     fastest = np.max([np.abs(interval.qd).max(axis=0) for interval in motion.compared], axis=0)
     stribeck_velocity = np.maximum(STRIBECK * fastest, model.parameters.coulomb_velocity)
     for interval in motion.intervals:
-        terms = model.terms(interval.q, interval.qd, interval.qdd)
-        unfiltered = dict(zip(MODEL_TERMS, terms, strict=True))
-        unfiltered["speed"] = interval.qd
-        direction = friction.smooth_sign(interval.qd, model.parameters.coulomb_velocity)
-        unfiltered["direction"] = direction
-        unfiltered["load"] = np.abs(terms.inertia + terms.coriolis + terms.gravity) * direction
-        unfiltered["stribeck"] = friction.rise(interval.qd, stribeck_velocity) * direction
-        unfiltered["coulomb_asymmetry"] = np.abs(direction)
-        unfiltered["viscous_asymmetry"] = np.abs(interval.qd)
-        unfiltered["square_root"] = friction.signed_root(interval.qd)
-        for name, values in unfiltered.items():
+        for name, values in _signals(model, interval, stribeck_velocity):
             parts[name].append(smoothed(values, motion))
         inner = slice(motion.edge, -motion.edge)
         since = np.rint(np.arange(len(interval.time))[inner] * (1e9 / motion.rate)).astype(np.int64)
@@ -121,6 +112,22 @@ def compare(model: DynamicsModel, motion: Motion) -> Comparison:
         stribeck_velocity=stribeck_velocity,
         **joined,
     )
+
+
+def _signals(
+    model: DynamicsModel, interval: Interval, stribeck_velocity: Array
+) -> Iterator[tuple[str, Array]]:
+    """What is compared with the measured effort, unfiltered, one after another: an hour of all takes a GB."""
+    terms = model.terms(interval.q, interval.qd, interval.qdd)
+    yield from zip(MODEL_TERMS, terms, strict=True)
+    direction = friction.smooth_sign(interval.qd, model.parameters.coulomb_velocity)
+    yield "speed", interval.qd
+    yield "direction", direction
+    yield "load", np.abs(terms.inertia + terms.coriolis + terms.gravity) * direction
+    yield "stribeck", friction.rise(interval.qd, stribeck_velocity) * direction
+    yield "coulomb_asymmetry", np.abs(direction)
+    yield "viscous_asymmetry", np.abs(interval.qd)
+    yield "square_root", friction.signed_root(interval.qd)
 
 
 def smoothed(values: Array, motion: Motion) -> Array:

@@ -168,7 +168,10 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
             words = [f"hardly any motion ({distances[j]}): not judged"]
         elif not isinstance(cause, EffortScale):
             common = None if explained is None else explained[:, j]
-            attributions = attribute_joint(comparison, j, common, one.measured_rms, independent)
+            coulomb = model.parameters.coulomb[j]
+            attributions = attribute_joint(
+                comparison, j, common, one.measured_rms, independent, coulomb=coulomb
+            )
             words = [_sentence(model, j, each) for each in attributions] or unexplained(one)
         joints.append(
             JointVerdict(
