@@ -225,6 +225,11 @@ static PyObject *evaluate(Kernel *self, Function *function, const char *const *n
     return (PyObject *)result;
 }
 
+/* What follows only passes on what it is given: optimising it more would take the compiler half a second. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O1")
+#endif
+
 static PyObject *evaluate_generally(PyObject *model, const char *name, PyObject *const *args, Py_ssize_t nargs,
                                     PyObject *keywords)
 {

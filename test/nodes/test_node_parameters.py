@@ -16,8 +16,13 @@ import yaml
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 
-from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings
+from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import write_module
+from kane_dynamics_ros.description import load_robot, serial_chain
+from kane_dynamics_ros.nodes.feedforward.observer import wrench_topics
+from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings, configured_model
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
+from kane_dynamics_ros.nodes.hardware.parameters import parametrised
 from kane_dynamics_ros.nodes.parameters import (
     Declaration,
     RosParameterError,
@@ -28,7 +33,7 @@ from kane_dynamics_ros.nodes.parameters import (
     read,
     uniform_arguments,
 )
-from kane_dynamics_ros.runtime import load_model
+from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import COMMAND_INTERFACES
 from kane_dynamics_ros.simulation.hardware import SILENCES
@@ -274,3 +279,22 @@ def test_the_arm_offers_what_the_simulation_has():
     assert choices["command.interface"] == COMMAND_INTERFACES
     assert choices["command.on_silence"] == SILENCES
     assert choices["sensor.velocity"] == VELOCITY_SOURCES
+
+
+def test_a_trees_other_tips_have_payloads_in_both_nodes_and_topics_of_their_own(tmp_path):
+    chain = serial_chain(load_robot(share_directory() / "urdf/two_arms.urdf"), "all")
+    tree = load_model(write_module(derive(chain), "two_arms", tmp_path)[0], backend="python")
+    bodies = (Payload(1.0), Payload(2.0, (0.0, 0.0, 0.1), (0.1, 0.0, 0.0, 0.1, 0.0, 0.1)))
+    given = {
+        "payload.mass": bodies[0].mass,
+        "payload.branches": [bodies[1].mass, *bodies[1].com, *bodies[1].inertia],
+    }
+    hardware = {each.name: each.default for each in HARDWARE_TABLE} | {"plant.rotor_inertia": []}
+    assert configured_model({**DEFAULTS, **given}, tree).parameters.payloads == bodies
+    assert parametrised(tree, {**hardware, **given}).parameters.payloads == bodies
+    with pytest.raises(RosParameterError) as raised:
+        configured_model({**DEFAULTS, **given}, MODEL)  # which has one tip
+    assert "payload.branches" in str(raised.value)
+    assert wrench_topics(tree.tips) == ["~/external_wrench/left_hand", "~/external_wrench/right_hand"]
+    assert wrench_topics(MODEL.tips) == ["~/external_wrench"]
+    assert len(set(wrench_topics(["a b", "a-b", "a_b"]))) == 3
