@@ -91,16 +91,6 @@ def numbers_of(option: str, text: str, names: Sequence[str]) -> list[float]:
     return values
 
 
-def positive_number(option: str, text: str, allowed: str, least: float = 0.0) -> float:
-    """The number in ``text``; above 0, and ``least`` at least. Raises ``ArgumentError``."""
-    return positive(option, allowed, least)(text)
-
-
-def optional_number(option: str, text: str | None, allowed: str) -> float | None:
-    """The positive number in ``text``; None where the option is not given. Raises ``ArgumentError``."""
-    return None if text is None else positive(option, allowed)(text)
-
-
 # A chain out of a URDF
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.cli import arguments as cli
 from kane_dynamics_ros.cli.generate import warning_lines
-from kane_dynamics_ros.cli.identify import nominal_model, urdf_bytes, vector
+from kane_dynamics_ros.cli.identify import nominal_model, urdf_bytes
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.approach import POINT_SPACING, approach_time, request_after
 from kane_dynamics_ros.control.trajectory_file import trajectory_text
@@ -21,11 +21,9 @@ from kane_dynamics_ros.control.validation import TrajectoryRequest
 from kane_dynamics_ros.description import Chain, Joint, Robot, serial_chain
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.identification import excitation
-from kane_dynamics_ros.identification.excitation import Excitation, GuardedPoints, TrajectoryLimits, excite
+from kane_dynamics_ros.identification.excitation import Arm, Excitation, GuardedPoints, excite
 from kane_dynamics_ros.identification.link_boxes import link_boxes
 from kane_dynamics_ros.pages import svg
-from kane_dynamics_ros.runtime import DynamicsModel
-from kane_dynamics_ros.runtime.parameters import find_base_parameters
 
 FINGER = 2  # moving joints that a finger has at most
 NOT_GOOD = 1  # exit code
@@ -44,30 +42,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="default: %(default)s",
     )
-    add("--period", default="20", metavar="S", help="length of the motion [s]; default: %(default)s")
+    add(
+        "--period",
+        type=cli.positive("--period", "s"),
+        default=20.0,
+        metavar="S",
+        help="length of the motion [s]; default: %(default)g",
+    )
     add("--harmonics", type=int, default=6, metavar="N", help="per joint; default: %(default)s")
     add("--repeat", type=int, default=1, metavar="N", help="periods one after another; default: %(default)s")
-    add("--part", default="0.9", metavar="X", help="fraction of every limit to use; default: %(default)s")
+    add(
+        "--part",
+        type=cli.positive("--part", "a part of the limits"),
+        default=0.9,
+        metavar="X",
+        help="fraction of every limit to use; default: %(default)g",
+    )
     add(
         "--range",
-        default=f"{excitation.UNLIMITED_RANGE:g}",
+        type=cli.positive("--range", "rad or m"),
+        default=excitation.UNLIMITED_RANGE,
         metavar="X",
-        help="widest motion to each side of a joint's middle [rad or m]; default: %(default)s",
+        help="widest motion to each side of a joint's middle [rad or m]; default: %(default)g",
     )
-    add("--acceleration", metavar="X", help="limit of every joint; default: the velocity limit within 0.25 s")
-    add_floor_arguments(parser)
-    add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
     add(
-        "--seed",
-        type=int,
-        default=0,
-        help="another seed gives another trajectory, for validation; default: %(default)s",
+        "--acceleration",
+        type=cli.positive("--acceleration", "rad/s^2 or m/s^2"),
+        metavar="X",
+        help="limit of every joint; default: the velocity limit within 0.25 s",
     )
-
-
-def add_floor_arguments(parser: argparse.ArgumentParser) -> None:
-    """``--floor`` and ``--clearance``: see ``floor_points``."""
-    add = parser.add_argument
     add(
         "--floor",
         metavar="Z",
@@ -79,6 +82,13 @@ def add_floor_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="M",
         help="least height over the floor of everything that moves [m]; default: %(default)s",
     )
+    add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
+    add(
+        "--seed",
+        type=int,
+        default=0,
+        help="another seed gives another trajectory, for validation; default: %(default)s",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -89,41 +99,31 @@ def run(arguments: argparse.Namespace) -> int:
     notes: list[str] = []
     if arguments.tip is None:
         chain, notes = without_gripper(robot, chain)
-    part = cli.positive_number("--part", arguments.part, "a part of the limits")
-    if part > 1.0:
-        message = f"--part {arguments.part!r}: give the part of all limits to use, above 0 and at most 1"
+    if arguments.part > 1.0:
+        message = f"--part {arguments.part:g}: give the part of all limits to use, above 0 and at most 1"
         raise cli.ArgumentError(message, "part", found=arguments.part)
-    acceleration = cli.optional_number("--acceleration", arguments.acceleration, "rad/s^2 or m/s^2")
-    widest = cli.positive_number("--range", arguments.range, "rad or m")
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_excite_") as folder, Progress() as progress:
         progress.doing("deriving the equations")
         model = nominal_model(chain, arguments.gravity, Path(folder))
-        limits = excitation.limits_of(model, widest, acceleration, part)
-        found = excite(
-            model,
-            chain,
-            find_base_parameters(model.regressor, len(model.joint_names)),
-            limits,
-            floor_points(arguments, chain),
-            cli.positive_number("--period", arguments.period, "s"),
-            max(2, arguments.harmonics),
-            seed=arguments.seed,
-            progress=progress.doing,
-        )
-        request = trajectory(model, limits, found, max(1, arguments.repeat))
+        limits = excitation.limits_of(model, arguments.range, arguments.acceleration, arguments.part)
+        arm = Arm(model, chain, limits, floor_points(arguments, chain, np.array(model.parameters.gravity)))
+        harmonics = max(2, arguments.harmonics)
+        found = excite(arm, arguments.period, harmonics, seed=arguments.seed, progress=progress.doing)
+        request = trajectory(arm, found, max(1, arguments.repeat))
         figure = arguments.output.with_suffix(".svg")
         write_file(arguments.output, trajectory_text(request, arguments.output.suffix.lower() == ".json"))
-        write_file(figure, excitation_figure(model, limits, found))
+        write_file(figure, excitation_figure(arm, found))
     print("".join(f"{line}\n" for line in warning_lines(chain)), end="")
     print("\n".join([*notes, *lines(chain, found, request)]))
     print(f"found in {time.perf_counter() - began:.1f} s; written: {arguments.output}, {figure}")
-    if found.condition > excitation.GOOD:
+    good = found.condition <= excitation.GOOD
+    if not good:
         print(
             f"not good: the condition is above {excitation.GOOD:g} after {excitation.RESTARTS} attempts. "
             "Give the arm more room (--floor, --clearance, --range) or time (--period), or another --seed"
         )
     print(f"see it: {cli.view_command(arguments, chain.tip if notes else None)}")
-    return NOT_GOOD if found.condition > excitation.GOOD else 0
+    return 0 if good else NOT_GOOD
 
 
 def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
@@ -132,7 +132,6 @@ def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
     A gripper is where several joints leave one rigid body, each with at most ``FINGER`` moving joints.
     """
     below: dict[str, list[Joint]] = {}
-    above = {joint.child: joint for joint in robot.joints}
     for joint in robot.joints:
         below.setdefault(joint.parent, []).append(joint)
 
@@ -145,6 +144,7 @@ def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
             found += leaving(joint.child) if joint.kind == "fixed" else [joint]
         return found
 
+    above = {joint.child: joint for joint in robot.joints}
     joints = {joint.name: joint for joint in robot.joints}
     for name in chain.coordinates[1:]:
         link = joints[name].parent
@@ -159,53 +159,38 @@ def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
     return chain, []
 
 
-def floor_points(arguments: argparse.Namespace, chain: Chain) -> GuardedPoints | None:
+def floor_points(arguments: argparse.Namespace, chain: Chain, gravity: Array) -> GuardedPoints | None:
     """What stays above the floor; None where there is none."""
     if arguments.floor == "none":
         return None
-    clearance = number("--clearance", arguments.clearance)
-    given = getattr(arguments, "gravity", None)
-    gravity = np.array(chain.gravity if given is None else vector("--gravity", given))
+    clearance = height("--clearance", arguments.clearance)
     up = -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, 1.0])
     boxes = link_boxes(urdf_bytes(arguments), Path(arguments.urdf).parent)
-    floor = (
-        standing_height(boxes.get(chain.root), up)
-        if arguments.floor is None
-        else number("--floor", arguments.floor)
-    )
+    if arguments.floor is not None:
+        floor = height("--floor", arguments.floor)
+    else:  # the lowest corner of the root link, where that is below it
+        corners = excitation.box_corners(boxes[chain.root]) if chain.root in boxes else []
+        floor = min(0.0, *(float(corner @ up) for corner in corners), 0.0)
     return excitation.body_points(chain, boxes, clearance, floor, up)
 
 
-def standing_height(box: Array | None, up: Array) -> float:
-    """The lowest corner of the root link's box, 0 where that is higher or where it has none [m]."""
-    if box is None:
-        return 0.0
-    x, y, z = box.T
-    return min(0.0, min(float(np.array([a, b, c]) @ up) for a in x for b in y for c in z))
-
-
-def number(option: str, text: str) -> float:
+def height(option: str, text: str) -> float:
     """A finite number of an option. Raises ``ArgumentError``."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = cli.number_in(text)
+    if math.isnan(value):
         message = f"{option} {text!r}: give a height in m, or --floor none"
         raise cli.ArgumentError(message, option.removeprefix("--"), found=text)
     return value
 
 
-def trajectory(
-    model: DynamicsModel, limits: TrajectoryLimits, found: Excitation, repeat: int
-) -> TrajectoryRequest:
+def trajectory(arm: Arm, found: Excitation, repeat: int) -> TrajectoryRequest:
     """Points of the series, after the approach to its first one."""
     period = found.series.period
     steps = round(period / POINT_SPACING)
     times: Array = np.arange(repeat * steps + 1, dtype=np.float64) * (period / steps)
     states = found.series.at(times)
-    approach = approach_time(model.joints, states[0][0], limits.velocity)
-    return request_after(approach, model.joint_names, times, states)
+    approach = approach_time(arm.model.joints, states[0][0], arm.limits.velocity)
+    return request_after(approach, arm.model.joint_names, times, states)
 
 
 def lines(chain: Chain, found: Excitation, request: TrajectoryRequest) -> Sequence[str]:
@@ -226,22 +211,21 @@ def lines(chain: Chain, found: Excitation, request: TrajectoryRequest) -> Sequen
     ]
 
 
-def excitation_figure(model: DynamicsModel, limits: TrajectoryLimits, found: Excitation) -> str:
+def excitation_figure(arm: Arm, found: Excitation) -> str:
     """Positions, velocities and efforts over one period in parts of their limits, and the singular values."""
     figure = Figure(figsize=(10, 10))
     figure.subplots_adjust(left=0.08, right=0.995, bottom=0.05, top=0.98, hspace=0.35)
     axes = figure.subplots(4, 1)
     time: Array = np.arange(401, dtype=np.float64) * (found.series.period / 400)
     q, qd, qdd = found.series.at(time)
-    middle, half = (limits.upper + limits.lower) / 2, (limits.upper - limits.lower) / 2
-    effort = np.where(np.isfinite(limits.effort), limits.effort, 1.0)
-    curves: list[tuple[str, Array]] = [
-        ("position", (q - middle) / half),
-        ("velocity", qd / limits.velocity),
-        ("effort", model.inverse_dynamics(q, qd, qdd) / effort),
-    ]
-    for axis, (name, values) in zip(axes, curves, strict=False):
-        axis.plot(time, values, linewidth=1.0, label=model.joint_names)
+    limits, tau = arm.limits, arm.model.inverse_dynamics(q, qd, qdd)
+    curves = {
+        "position": (q - limits.middle) / limits.half,
+        "velocity": qd / limits.velocity,
+        "effort": tau / np.where(np.isfinite(limits.effort), limits.effort, 1.0),
+    }
+    for axis, (name, values) in zip(axes, curves.items(), strict=False):
+        axis.plot(time, values, linewidth=1.0, label=arm.model.joint_names)
         axis.set(xlabel="time [s]", ylabel=f"{name}, part of its limit")
         axis.margins(x=0)
         axis.grid(alpha=0.25)

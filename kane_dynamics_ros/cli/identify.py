@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -53,14 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
     add("--urdf", required=True, metavar="FILE", help="the URDF or xacro file to correct")
     cli.add_chain_arguments(parser, tip="the last link that the bag's joints lead to")
-    _add_bag_arguments(parser)
-    _add_knowledge_arguments(parser)
-    _add_result_arguments(parser)
-
-
-def _add_bag_arguments(parser: argparse.ArgumentParser) -> None:
-    """How the bags are read, and which part of them judges."""
-    add = parser.add_argument
+    # how the bags are read, and which part of them judges
     add(
         "--validate",
         nargs="+",
@@ -85,14 +78,21 @@ def _add_bag_arguments(parser: argparse.ArgumentParser) -> None:
         help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
     )
     add("--topic", help="the joint states, when a bag has several topics of them")
-    add("--cutoff", metavar="HZ", help="of the low-pass; chosen from the recording by default")
-    add("--jobs", default=str(os.cpu_count() or 1), metavar="N", help="bags read at once; default: all cores")
+    add(
+        "--cutoff",
+        type=cli.positive("--cutoff", "Hz"),
+        metavar="HZ",
+        help="of the low-pass; chosen from the recording by default",
+    )
+    add(
+        "--jobs",
+        type=cli.whole("--jobs", 1),
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="bags read at once; default: all cores",
+    )
     add("--dask", metavar="ADDRESS", help="read the bags on this Dask cluster")
-
-
-def _add_knowledge_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is known of the arm and its efforts."""
-    add = parser.add_argument
+    # what is known of the arm and its efforts
     add(
         "--effort-scale",
         action="append",
@@ -114,19 +114,21 @@ def _add_knowledge_arguments(parser: argparse.ArgumentParser) -> None:
         help="the arm is as the URDF says: find the body at its tip, for the node's payload parameters",
     )
     add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
-    add("--total-mass", metavar="KG", help="of everything that moves, if it is known")
+    add(
+        "--total-mass",
+        type=cli.positive("--total-mass", "kg"),
+        metavar="KG",
+        help="of everything that moves, if it is known",
+    )
     add(
         "--com-in-geometry",
         action="store_true",
         help="keep centres of mass in the boxes of the links' shapes",
     )
-
-
-def _add_result_arguments(parser: argparse.ArgumentParser) -> None:
-    """What is written, and the bound that the exit code tells."""
-    add = parser.add_argument
+    # what is written, and the bound that the exit code tells
     add(
         "--max-residual",
+        type=cli.positive("--max-residual", "a part of the effort: 0.05 is 5 %"),
         metavar="X",
         help="exit code 1 when the held-out residual is above; 0.05 is 5 %% of the effort",
     )
@@ -166,7 +168,6 @@ class Inputs:
 
 def run(arguments: argparse.Namespace) -> int:
     """Identify, write, print; 1 when the result is not to be used, or exceeds ``--max-residual``."""
-    bound = cli.optional_number("--max-residual", arguments.max_residual, "a part of the effort: 0.05 is 5 %")
     for path in (*arguments.bags, *arguments.validate):
         if not path.exists():
             raise BagError(f"{path}: no such file or folder; give another", "not_found", bag=path)
@@ -175,29 +176,29 @@ def run(arguments: argparse.Namespace) -> int:
     renamings = recording.read_renamings(arguments.rename)
     robot = cli.robot_of(arguments)
     chain, notes = chain_for(robot, fitted[0], arguments, renamings)
-    output = output_files(arguments, chain)
-    refuse_foreign(arguments.output, [path.name for path in output.written], COMMAND)
+    files = output_files(arguments, chain)
+    refuse_foreign(arguments.output, [path.name for path in files.values()], COMMAND)
     with tempfile.TemporaryDirectory(prefix="kane_dynamics_identify_") as folder:
         with Progress() as progress:
             progress.doing("deriving the equations")
             model = nominal_model(chain, arguments.gravity, Path(folder))
             progress.doing("reading the bags", unit="messages")
-            store = read(model, fitted + judged, arguments, renamings, progress)
-            with store:
+            with read(model, fitted + judged, arguments, renamings, progress) as store:
                 bodies = urdf_text.carriers(robot, chain)
                 inputs = Inputs(arguments, robot, chain, bodies, model, store, len(judged), notes)
                 found = identified(inputs, progress)
                 progress.doing("writing the results")
                 write = write_payload if arguments.payload_only else write_results
-                result = write(inputs, found, output)
+                result = write(inputs, found, files)
         print("\n".join(payload_lines(inputs, result) if arguments.payload_only else writing.lines(result)))
-    if not arguments.no_compile and not arguments.payload_only:
-        print(compilation(output.module))
-    print("written: " + ", ".join(map(str, output.written)))
+    if "module" in files and not arguments.no_compile:
+        print(compilation(files["module"]))
+    print("written: " + ", ".join(map(str, files.values())))
     held = found.judged.held
     residual = held.relative(held.identified)
-    if bound is not None and residual > bound:
-        print(f"held-out residual {residual:.4g} exceeds --max-residual {bound:g}", file=sys.stderr)
+    if arguments.max_residual is not None and residual > arguments.max_residual:
+        bound = f"--max-residual {arguments.max_residual:g}"
+        print(f"held-out residual {residual:.4g} exceeds {bound}", file=sys.stderr)
         return DO_NOT_USE
     return 0 if result.verdict.usable else DO_NOT_USE
 
@@ -234,7 +235,7 @@ def nominal_model(chain: Chain, gravity: str | None, folder: Path) -> DynamicsMo
     """The equations of the chain as the URDF describes it."""
     module, *_ = write_module(derive(chain), "nominal", folder)
     model = load_model(module)
-    return model if gravity is None else model.with_parameters(gravity=vector("--gravity", gravity))
+    return model if gravity is None else model.with_parameters(gravity=gravity_of(gravity))
 
 
 def read(
@@ -245,22 +246,20 @@ def read(
     progress: Progress,
 ) -> MotionStore:
     """The filtered motion of all bags. Raises ``BagError`` with code "units" for positions in degrees."""
-    workers = int(cli.positive_number("--jobs", arguments.jobs, "a number of processes, 1 or more", 1.0))
-    cutoff = cli.optional_number("--cutoff", arguments.cutoff, "Hz")
     scale = effort_scale(arguments.effort_scale, model.joint_names)
     unknown_units = bool(arguments.payload) and not arguments.effort_scale
     limits = tuple(math.inf if unknown_units else joint.effort or math.inf for joint in model.joints)
     names = recording.names_in_bag(model.joint_names, renamings)
-    revolving = tuple(joint.name for joint in model.joints if joint.kind != "prismatic")
+    sliding = tuple(joint.name for joint in model.joints if joint.kind == "prismatic")
     requests = [
-        Request(bag, names, model.joint_names, arguments.topic, cutoff, scale, limits, revolving)
+        Request(bag, names, model.joint_names, arguments.topic, arguments.cutoff, scale, limits, sliding)
         for bag in bags
     ]
-    many = len(bags) > 1 and (workers > 1 or arguments.dask is not None)
-    with executor(workers, arguments.dask) if many else nullcontext() as pool:
+    many = len(bags) > 1 and (arguments.jobs > 1 or arguments.dask is not None)
+    with executor(arguments.jobs, arguments.dask) if many else nullcontext() as pool:
         store = read_bags(requests, pool, progress.advance)
     for track in store.tracks:
-        for piece in store.pieces(track, 65_536):
+        for piece in store.pieces(track):
             recording.check_units(track.bag, track.topic, piece.q, model.joints)
     return store
 
@@ -280,7 +279,7 @@ def identified(inputs: Inputs, progress: Progress) -> Identified:
         ),
         loaded=tuple(load is not None and load.com is None for load in loads),
         constraints=Constraints(
-            cli.optional_number("--total-mass", arguments.total_mass, "kg"),
+            arguments.total_mass,
             boxes_of(arguments, chain) if arguments.com_in_geometry else (),
         ),
         gains=bool(arguments.payload),
@@ -302,15 +301,9 @@ def identified(inputs: Inputs, progress: Progress) -> Identified:
 # What the options say
 
 
-def vector(option: str, text: str) -> tuple[float, float, float]:
-    """Three numbers. Raises ``ArgumentError``."""
-    try:
-        x, y, z = (float(part) for part in text.split(","))
-    except ValueError:
-        x = y = z = math.nan
-    if not all(map(math.isfinite, (x, y, z))):
-        message = f"{option} {text!r}: give three finite numbers, X,Y,Z"
-        raise cli.ArgumentError(message, option.removeprefix("--"), found=text)
+def gravity_of(text: str) -> tuple[float, float, float]:
+    """Free fall in the root link. Raises ``ArgumentError``."""
+    x, y, z = cli.numbers_of("--gravity", text, "XYZ")
     return x, y, z
 
 
@@ -426,31 +419,25 @@ def urdf_bytes(arguments: argparse.Namespace) -> bytes:
 # What is written
 
 
-@dataclass(frozen=True)
-class Output:
-    """The files that may be written, by their role, and those that are."""
-
-    urdf: Path
-    parameters: Path
-    data: Path
-    report: Path
-    module: Path
-    written: tuple[Path, ...]
-
-
-def output_files(arguments: argparse.Namespace, chain: Chain) -> Output:
-    """Where everything goes."""
+def output_files(arguments: argparse.Namespace, chain: Chain) -> dict[str, Path]:
+    """Where everything goes, by role."""
+    folder: Path = arguments.output
+    if arguments.payload_only:
+        return {"parameters": folder / "parameters.yaml"}
     stem = Path(arguments.urdf).name.removesuffix(".xacro").removesuffix(".urdf")
     own = f"{module_name(chain.robot)}_identified"
-    name = own if arguments.name is None else checked_name(arguments.name)
-    folder: Path = arguments.output
-    names = (f"{stem}.identified.urdf", "parameters.yaml", "identified.json", "report.html", f"{name}.py")
-    urdf, parameters, data, report, module = (folder / each for each in names)
-    written = (parameters,) if arguments.payload_only else (urdf, parameters, data, report, module)
-    return Output(urdf, parameters, data, report, module, written)
+    return {
+        "urdf": folder / f"{stem}.identified.urdf",
+        "parameters": folder / "parameters.yaml",
+        "data": folder / "identified.json",
+        "report": folder / "report.html",
+        "module": folder / f"{own if arguments.name is None else checked_name(arguments.name)}.py",
+    }
 
 
-def result_of(inputs: Inputs, found: Identified, output: Output, notes: Sequence[str]) -> writing.Result:
+def result_of(
+    inputs: Inputs, found: Identified, files: Mapping[str, Path], notes: Iterable[str] = ()
+) -> writing.Result:
     """What was found, of which robot and recordings, and the verdict."""
     arguments = inputs.arguments
     scaled = bool(arguments.effort_scale or arguments.payload or arguments.payload_only)
@@ -462,24 +449,24 @@ def result_of(inputs: Inputs, found: Identified, output: Output, notes: Sequence
         inputs.store.tracks,
         inputs.validated,
         np.array(effort_scale(arguments.effort_scale, inputs.model.joint_names)),
-        None if arguments.gravity is None else vector("--gravity", arguments.gravity),
-        {role: path.name for role, path in vars(output).items() if role != "written"},
+        None if arguments.gravity is None else gravity_of(arguments.gravity),
+        {role: path.name for role, path in files.items()},
         [*inputs.notes, *found.notes, *notes],
     )
 
 
-def write_results(inputs: Inputs, found: Identified, output: Output) -> writing.Result:
+def write_results(inputs: Inputs, found: Identified, files: Mapping[str, Path]) -> writing.Result:
     """Write the files."""
     arguments, chain = inputs.arguments, inputs.chain
     urdf = identified_urdf(inputs, found)
-    claim_files(arguments.output, [path.name for path in output.written], COMMAND)
-    write_file(output.urdf, urdf.text)
-    again = serial_chain(load_robot(str(output.urdf)), chain.tips, root=chain.root, lock=dict(chain.locked))
-    write_module(derive(again), output.module.stem, arguments.output)
-    result = result_of(inputs, found, output, list(notes_on_urdf(inputs, found, urdf, output)))
-    write_file(output.data, json_text(writing.as_data(result)))
-    write_file(output.parameters, writing.parameters_text(result, output.module.name))
-    writing.write_report(result, output.report)
+    claim_files(arguments.output, [path.name for path in files.values()], COMMAND)
+    write_file(files["urdf"], urdf.text)
+    again = serial_chain(load_robot(str(files["urdf"])), chain.tips, root=chain.root, lock=dict(chain.locked))
+    write_module(derive(again), files["module"].stem, arguments.output)
+    result = result_of(inputs, found, files, notes_on_urdf(inputs, found, urdf))
+    write_file(files["data"], json_text(writing.as_data(result)))
+    write_file(files["parameters"], writing.parameters_text(result, files["module"].name))
+    writing.write_report(result, files["report"])
     return result
 
 
@@ -495,15 +482,13 @@ def identified_urdf(inputs: Inputs, found: Identified) -> urdf_text.Rewritten:
     return urdf_text.rewritten(urdf_bytes(arguments), links, joints, arguments.urdf, arguments.add_dynamics)
 
 
-def notes_on_urdf(
-    inputs: Inputs, found: Identified, urdf: urdf_text.Rewritten, output: Output
-) -> Iterator[str]:
+def notes_on_urdf(inputs: Inputs, found: Identified, urdf: urdf_text.Rewritten) -> Iterator[str]:
     """What the identified URDF leaves out, and which of its links deserve a second look."""
     if any(finding.code == cli.EXPANDED for finding in inputs.robot.findings):
         name = Path(inputs.arguments.urdf).name
         yield f"{name} is xacro: the identified URDF is its expansion, with other numbers"
     for each in urdf.not_written:
-        yield f"{each} has no place in the URDF: in {output.parameters.name} only (--add-dynamics adds it)"
+        yield f"{each} has no place in the URDF: in parameters.yaml only (--add-dynamics adds it)"
     for b in found.found.at_bound:
         joint = inputs.chain.joints[b] if b < len(inputs.chain.joints) else None
         if joint is not None and joint.lumped and inputs.carriers[b].others.any():
@@ -546,26 +531,24 @@ def load_and_errors(inputs: Inputs, found: Identified) -> tuple[Array, Array]:
     """The body at the tip as ``LOAD_NAMES``, and standard errors, both (10,): through central differences."""
     parameters = found.found.inertial[-1]
     step = 1e-6
-    rows = [
-        (in_tip_frame(inputs.chain, parameters + d) - in_tip_frame(inputs.chain, parameters - d)) / (2 * step)
-        for d in step * np.eye(10)
-    ]
-    J = np.array(rows).T
+    ends = [[in_tip_frame(inputs.chain, parameters + d) for d in sign * np.eye(10)] for sign in (step, -step)]
+    J = ((np.array(ends[0]) - np.array(ends[1])) / (2 * step)).T
     variances = [np.diag(J @ M @ J.T) for M in found.certainty.last_body]
     return in_tip_frame(inputs.chain, parameters), np.sqrt(np.max(variances, axis=0))
 
 
-def write_payload(inputs: Inputs, found: Identified, output: Output) -> writing.Result:
+def write_payload(inputs: Inputs, found: Identified, files: Mapping[str, Path]) -> writing.Result:
     """Write the node's payload parameters."""
-    result = result_of(inputs, found, output, ())
+    result = result_of(inputs, found, files)
     values, _ = load_and_errors(inputs, found)
     mass, *rest = (float(f"{x:.6g}") for x in values)
     content = {"payload": {"mass": mass, "com": rest[:3], "inertia": rest[3:]}}
-    head = [f"the body at {inputs.chain.tip!r}, which kane_dynamics identify --payload-only found"]
-    if not result.verdict.usable:
-        head.append(f"{result.verdict.whole.text}; {'; '.join(each.text for each in result.verdict.doubts)}")
-    claim_files(inputs.arguments.output, [path.name for path in output.written], COMMAND)
-    write_file(output.parameters, writing.node_parameters(content, head))
+    head = [
+        f"the body at {inputs.chain.tip!r}, which kane_dynamics identify --payload-only found",
+        *writing.warning(result.verdict),
+    ]
+    claim_files(inputs.arguments.output, [path.name for path in files.values()], COMMAND)
+    write_file(files["parameters"], writing.node_parameters(content, head))
     return result
 
 
@@ -576,7 +559,4 @@ def payload_lines(inputs: Inputs, result: writing.Result) -> Iterator[str]:
     for name, value, error in zip(LOAD_NAMES, values, errors, strict=True):
         unit = "kg" if name == "mass" else "m" if len(name) == 1 else "kg m^2"
         yield f"  {name:4} {value:10.4g} ± {error:.2g} {unit}"
-    yield from (f"note: {note}" for note in result.notes)
-    yield from (each.text for each in result.verdict.joints)
-    yield from (f"doubt: {each.text}" for each in result.verdict.doubts)
-    yield result.verdict.whole.text
+    yield from writing.verdict_lines(result)

@@ -57,12 +57,12 @@ def spread(differences: Array) -> Array:
 
 def cross_validated(problem: Problem, choice: Choice, weight: float) -> Array:
     """Errors (blocks, n), in sigma^2, of every fitted block by the estimate from the other folds."""
-    by_fold = problem.equations(problem.fold_grams)
-    whole = by_fold.sum(axis=0)
+    by_fold = [problem.equations(part.sum(axis=0)) for part in problem.folded]
+    whole = np.sum(by_fold, axis=0)
     return np.concatenate(
         [
-            problem.errors(problem.gram[list(fold)], free_solution(problem, choice, whole - E, weight))
-            for fold, E in zip(problem.folds, by_fold, strict=True)
+            problem.errors(part, free_solution(problem, choice, whole - E, weight))
+            for part, E in zip(problem.folded, by_fold, strict=True)
         ]
     )
 
@@ -104,7 +104,11 @@ def choose_terms(problem: Problem, choice: Choice, weight: float) -> Choice:
     gain = errors[0] - errors[1]
     needed = np.maximum(CLEARLY * spread(gain), WORTH * errors[0].sum(axis=0))
     better = (gain.sum(axis=0) > needed)[:, None]
-    return Choice(*(np.where(better, new, old) for new, old in zip(richer, chosen, strict=True)))
+    held = {
+        (j, row) for each, used in ((richer, better), (chosen, ~better)) for j, row in each.held if used[j, 0]
+    }
+    active, origin = (np.where(better, new, old) for new, old in zip(richer[:2], chosen[:2], strict=True))
+    return Choice(active, origin, frozenset(held))
 
 
 def remaining_terms(problem: Problem, choice: Choice, weight: float) -> Choice:
@@ -113,37 +117,66 @@ def remaining_terms(problem: Problem, choice: Choice, weight: float) -> Choice:
     A term that is negative where it cannot be goes first, and is zero: the URDF's friction is a guess, which
     such data contradict.
     """
-    blocks = [problem.equations(problem.gram[list(fold)]) for fold in problem.folds]
-    whole = problem.equations(problem.fold_grams.sum(axis=0))
+    blocks = [problem.equations(part) for part in problem.folded]
+    whole = problem.equations(problem.whole)
     margin = np.array([0.0 if family in PLAIN else CLEARLY for family in FAMILIES])
-    active, origin = choice.active.copy(), choice.origin.copy()
-    while active.any():
-        now = Choice(active, origin)
-        negative = _most_negative(active, problem.terms(free_solution(problem, now, whole, weight)))
+    while choice.active.any():
+        negative = _most_negative(choice, problem.terms(free_solution(problem, choice, whole, weight)))
         if negative is not None:
-            active[negative], origin[negative] = False, 0.0
+            choice = _no_longer_negative(problem, choice, weight, *negative)
             continue
-        losses, errors = removal_losses(problem, now, whole, blocks, weight)
-        candidates = np.argwhere(active)
+        losses, errors = removal_losses(problem, choice, whole, blocks, weight)
+        candidates = np.argwhere(choice.active)
         worth = WORTH * errors[candidates[:, 0]]
         surplus = losses.sum(axis=0) - np.maximum(margin[candidates[:, 1]] * spread(losses), worth)
         worst = int(np.argmin(surplus))
         if surplus[worst] >= 0.0:
             break
-        active[tuple(candidates[worst])] = False
-    return Choice(active, origin)
+        choice = without(choice, *candidates[worst])
+    return choice
 
 
-def _most_negative(active: Array, terms: Array) -> tuple[int, int] | None:
-    """Joint and family that must give way because a sum of its terms is farthest below zero."""
-    fitted = (active[:, None] & (LIMITS != 0.0)).any(axis=2)
+def without(choice: Choice, joint: int, family: int, value: float | None = None) -> Choice:
+    """The choice without a term, which keeps its origin or gets a value, and without the sums it was in."""
+    active, origin = choice.active.copy(), choice.origin.copy()
+    active[joint, family] = False
+    if value is not None:
+        origin[joint, family] = value
+    held = {(j, row) for j, row in choice.held if j != joint or LIMITS[row, family] == 0.0}
+    return Choice(active, origin, frozenset(held))
+
+
+def _no_longer_negative(
+    problem: Problem, choice: Choice, weight: float, joint: int, row: int, family: int
+) -> Choice:
+    """The choice without the term that gives way where a sum is below zero.
+
+    Or, where data that were not fitted are clearly better off so, with the sum held at zero: friction that
+    rises from nothing at rest comes out as less than nothing to one side.
+    """
+    fewer = without(choice, joint, family, 0.0)
+    active, origin = (each[joint][LIMITS[row] != 0.0] for each in (choice.active, choice.origin))
+    if active.sum() < 2 or origin[~active].any():
+        return fewer
+    held = choice._replace(held=choice.held | {(joint, row)})
+    errors = [cross_validated(problem, each, weight)[:, joint] for each in (fewer, held)]
+    gain = errors[0] - errors[1]
+    needed = max(CLEARLY * float(spread(gain)), WORTH * float(errors[0].sum()))
+    return held if gain.sum() > needed else fewer
+
+
+def _most_negative(choice: Choice, terms: Array) -> tuple[int, int, int] | None:
+    """Joint, row of ``LIMITS`` and family that must give way because a sum is farthest below zero."""
+    fitted = (choice.active[:, None] & (LIMITS != 0.0)).any(axis=2)
+    for held in choice.held:
+        fitted[held] = False
     sums = np.where(fitted, terms @ LIMITS.T, np.inf)
-    j, row = np.unravel_index(int(np.argmin(sums)), sums.shape)
+    j, row = (int(k) for k in np.unravel_index(int(np.argmin(sums)), sums.shape))
     if sums[j, row] >= 0.0:
         return None
-    families = [f for f in GIVES_WAY[row] if active[j, f]]
+    families = [f for f in GIVES_WAY[row] if choice.active[j, f]]
     first = GIVES_WAY[row][-1]
-    return int(j), first if first in families and terms[j, first] < 0.0 else families[0]
+    return j, row, first if first in families and terms[j, first] < 0.0 else families[0]
 
 
 def removal_losses(
@@ -156,7 +189,7 @@ def removal_losses(
     """
     errors = np.zeros(problem.joints)
     losses = []
-    for fold, held in zip(problem.folds, blocks, strict=True):
+    for products, held in zip(problem.folded, blocks, strict=True):
         part = reduced(problem, choice, whole - held.sum(axis=0), weight)
         inverse = np.linalg.inv(part.H)
         x = part.start.copy()
@@ -168,5 +201,5 @@ def removal_losses(
             "ia,bij,ja->ba", columns, held[:, part.used][:, :, part.used], columns, optimize=True
         )
         losses.append(-2 * step * slope + step**2 * curve)
-        errors += problem.errors(problem.gram[list(fold)], x).sum(axis=0)
+        errors += problem.errors(products, x).sum(axis=0)
     return np.concatenate(losses), errors

@@ -44,6 +44,7 @@ NOT_NEGATIVE: tuple[dict[str, float], ...] = (
     *({"coulomb": 1.0, "coulomb_asymmetry": side, "stribeck": 1.0} for side in (1.0, -1.0)),
 )
 LIMITS = np.array([[row.get(family, 0.0) for family in FAMILIES] for row in NOT_NEGATIVE])
+SPRING = 1e4  # that holds a sum of terms at zero, over the stiffest of them
 # On the joints' own terms, of the largest of their kind: a joint that never moves keeps its values.
 RIDGE = 1e-9
 RESOLVED = 1e-15  # of the largest entry: a smaller weight of the URDF would be lost in rounding
@@ -89,10 +90,14 @@ class Constraints(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """``active`` (n, families): the terms that are fitted; ``origin`` (n, families): values of the others."""
+    """``active`` (n, families): the terms that are fitted; ``origin`` (n, families): values of the others.
+
+    ``held`` (joint, row of ``LIMITS``): sums of terms that are zero, for they would be less.
+    """
 
     active: Mask
     origin: Array
+    held: frozenset[tuple[int, int]] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -132,16 +137,21 @@ class Problem:
         """(10 bodies, 10 bodies): the bodies' parameters by y."""
         return np.asarray(block_diag(*(body.basis for body in self.bodies)))
 
-    @cached_property
-    def fold_grams(self) -> Array:
-        """The products of each fold: (folds, n, k, k)."""
-        return np.stack([self.gram[list(fold)].sum(axis=0) for fold in self.folds])
-
     def used(self, gram: Array) -> Array:
         """The columns of products (..., n, k, k) that are used: y, ``FAMILIES`` and the target."""
         own = [self.free + k for k in chosen_terms(*self.widths)]
         columns = np.array([*range(self.free), *own, gram.shape[-1] - 1])
         return gram[..., columns[:, None], columns]
+
+    @cached_property
+    def folded(self) -> tuple[Array, ...]:
+        """The used products of the blocks of each fold, (blocks, n, u, u)."""
+        return tuple(self.used(self.gram[list(fold)]) for fold in self.folds)
+
+    @cached_property
+    def whole(self) -> Array:
+        """The used products of all that is fitted: (n, u, u)."""
+        return np.asarray(sum(part.sum(axis=0) for part in self.folded))
 
     def inertial(self, x: Array) -> Array:
         """The parameters of all bodies, (bodies, 10)."""
@@ -158,23 +168,22 @@ class Problem:
         return np.array([*range(self.free), *range(own, own + len(FAMILIES)), self.size])
 
     def equations(self, gram: Array) -> Array:
-        """The normal equations of all joints together, from products (..., n, k, k).
+        """The normal equations of all joints together, from used products (..., n, u, u).
 
         (..., size + 1, size + 1): with v = (-x, 1), v' E v is the weighted sum of squares of the residuals;
         its last column holds the right-hand side.
         """
-        part = self.used(gram)
         E = np.zeros((*gram.shape[:-3], self.size + 1, self.size + 1))
         for j in range(self.joints):
             at = self.place(j)
-            E[..., at[:, None], at] += part[..., j, :, :]
+            E[..., at[:, None], at] += gram[..., j, :, :]
         return E
 
     def errors(self, gram: Array, x: Array) -> Array:
-        """The weighted sums of squares of each joint's residuals: (..., n)."""
+        """The weighted sums of squares of each joint's residuals, from used products: (..., n)."""
         v = np.append(-x, 1.0)
         own = np.stack([v[self.place(j)] for j in range(self.joints)])
-        return np.asarray(np.einsum("ji,...jik,jk->...j", own, self.used(gram), own))
+        return np.asarray(np.einsum("...ji,ji->...j", (gram @ own[..., None])[..., 0], own))
 
     def coefficients(self, regression: Regression, x: Array) -> Array:
         """The coefficients of a joint's row, (n, base + terms); those of widths that are not used are 0."""
@@ -224,7 +233,13 @@ def reduced(problem: Problem, choice: Choice, E: Array, weight: float) -> Reduce
     takes_part = np.concatenate([np.ones(problem.free, bool), choice.active.ravel()])
     used = np.flatnonzero(takes_part)
     right = g[used] - H[used] @ np.where(takes_part, 0.0, start) + ridge[used] * start[used]
-    return Reduced(H[np.ix_(used, used)] + np.diag(ridge[used]), right, used, start)
+    own_H = H[np.ix_(used, used)] + np.diag(ridge[used])
+    for j, limit in choice.held:  # by a stiff spring: its terms' families all take part
+        row = np.zeros(problem.size)
+        row[problem.place(j)[problem.free : -1]] = LIMITS[limit]
+        row = row[used]
+        own_H += SPRING * np.diag(own_H)[row != 0.0].max() * np.outer(row, row)
+    return Reduced(own_H, right, used, start)
 
 
 def free_solution(problem: Problem, choice: Choice, E: Array, weight: float) -> Array:
@@ -248,7 +263,7 @@ def constrained_solution(problem: Problem, choice: Choice, E: Array, weight: flo
             "checkout, or pip install clarabel",
             "no_solver",
         ) from error
-    part = reduced(problem, choice, E, weight)
+    part = reduced(problem, choice._replace(held=frozenset()), E, weight)
     scale = 1.0 / np.sqrt(np.diag(part.H))
     bodies = [b for b, body in enumerate(problem.bodies) if body.basis.any()]
     blocks = [  # of rows right - values @ x, and their cones
@@ -376,7 +391,7 @@ def plain_terms(problem: Problem, choice: Choice, x: Array) -> Array:
     found = np.where(plain, problem.terms(x), 0.0)
     pair = [VISCOUS, COULOMB]
     for j in np.flatnonzero((choice.active & ~plain).any(axis=1)):
-        G = problem.used(problem.fold_grams.sum(axis=0))[j]
+        G = problem.whole[j]
         own = np.append(-x, 1.0)[problem.place(int(j))]  # (-x, 1) without any friction
         own[problem.free + 1 : -1] = 0.0
         at = [problem.free + f for f in pair]
@@ -425,14 +440,14 @@ def fitted_gains(problem: Problem, choice: Choice, samples_each: float) -> Gains
     another, and some joints feel neither: a weak pull holds each k where it was. A factor less than
     ``CLEARLY`` standard errors from 1 is 1.
     """
-    gram, n = problem.fold_grams.sum(axis=0), problem.joints
+    gram, n = sum(problem.gram[list(fold)].sum(axis=0) for fold in problem.folds), problem.joints
 
     def cost(logarithm: Array) -> float:
         k = np.exp(logarithm)
         mixed = gram.copy()  # the target is k times the measured effort less the rest
         mixed[:, :, -1] += (k - 1.0)[:, None] * mixed[:, :, -2]
         mixed[:, -1, :] += (k - 1.0)[:, None] * mixed[:, -2, :]
-        E = problem.equations(mixed / k[:, None, None] ** 2)
+        E = problem.equations(problem.used(mixed / k[:, None, None] ** 2))
         x = free_solution(problem, choice, E, GAIN_LAMBDA)
         v = np.append(-x, 1.0)
         pull = GAIN_LAMBDA * x[: problem.free] @ x[: problem.free] + GAIN_PULL * logarithm @ logarithm

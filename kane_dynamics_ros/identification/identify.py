@@ -161,7 +161,7 @@ def identify(
     choice = choosing.choose_terms(problem, choice, weight)
     weight, compared = choosing.choose_lambda(problem, choice)
     weight = settings.weight or weight
-    E = problem.equations(problem.fold_grams.sum(axis=0))
+    E = problem.equations(problem.whole)
     x = fitting.nearest_consistent(problem, fitting.constrained_solution(problem, choice, E, weight))
     progress("judging by data that were not fitted")
     guess = stage.guess._replace(
@@ -255,9 +255,9 @@ def stage_of(
     for number in range(ROUNDS):
         if number == ROUNDS - 1:
             problem = choosing.choose_widths(problem, choice)
-        whole = problem.fold_grams.sum(axis=0)
-        x = fitting.constrained_solution(problem, choice, problem.equations(whole), choosing.START_LAMBDA)
-        left = np.maximum(problem.errors(whole, x), 0.0) / count
+        E = problem.equations(problem.whole)
+        x = fitting.constrained_solution(problem, choice, E, choosing.START_LAMBDA)
+        left = np.maximum(problem.errors(problem.whole, x), 0.0) / count
         sigma = scales(np.sqrt(left) * np.where(unmeasured, 0.0, problem.sigma))
         problem = replace(problem, gram=gram / sigma[:, None, None] ** 2, sigma=sigma)
     terms = dict(zip(FAMILIES, problem.terms(x).T, strict=True))

@@ -222,8 +222,9 @@ class Certainty:
 
     ``determined`` (bodies, 10): the part of the URDF's uncertainty that the motion took away, 0 to 1.
     ``last_body``: covariances (10, 10) of the last body's parameters, of which the larger counts.
-    ``memory`` [s]: for how long residuals correlate;
-    ``independent``: how many independent ones there are, ``decided``: how many unknowns they decide.
+    ``memory`` [s]: for how long residuals correlate; ``independent``: how many independent ones there are.
+    ``samples``: how many independent samples the band below the cut-off f holds in the time T that was
+    fitted, 2 f T for each joint; ``decided``: how many unknowns they decide.
     ``condition``: of the base regressor with columns of unit length, over the fitted data.
     """
 
@@ -235,6 +236,7 @@ class Certainty:
     base: tuple[BaseParameter, ...]
     memory: float
     independent: float
+    samples: float
     decided: float
     condition: float
 
@@ -270,7 +272,7 @@ def covariance_of(
     moving at all is as uncertain as the URDF, s^2: 1/lambda, or what the estimate has moved for each
     direction that data decide, whichever is more. ``independent``: residuals.
     """
-    E = problem.equations(problem.fold_grams.sum(axis=0))
+    E = problem.equations(problem.whole)
     part = reduced(problem, choice, E, weight)
     used = part.used
     A = E[np.ix_(used, used)]
@@ -300,7 +302,7 @@ def certainty_of(
     gain_error: Array,
     condition: float,
 ) -> Certainty:
-    """Standard errors of everything, and what they rest on; ``samples``: that were fitted."""
+    """Standard errors of everything, and what they rest on; ``samples``: rows that were fitted."""
     independent = samples / memory.each
     covariance = covariance_of(problem, choice, x, weight, scores, independent, memory.each)
     by_x = np.pad(problem.basis, ((0, 0), (0, problem.size - problem.free)))
@@ -318,6 +320,7 @@ def certainty_of(
         base=tuple(base_parameters(regression, problem, x, covariance)),
         memory=memory.lags / regression.row_rate,
         independent=independent,
+        samples=samples * 2.0 * regression.store.tracks[0].cutoff / regression.row_rate,
         decided=covariance.decided,
         condition=condition,
     )

@@ -5,9 +5,9 @@ temporary file, then the next; what stays in memory is a list of where the piece
 overlap by what filtering distorts at their ends, so that nothing is lost in between.
 """
 
-import copy
+import math
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,10 +21,10 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.replay import errors, motion, recording
 from kane_dynamics_ros.replay.bag import open_bag
-from kane_dynamics_ros.replay.messages import JointStateDecoder, JointStates, Mask
+from kane_dynamics_ros.replay.messages import Block, JointStateDecoder, JointStates, Mask
 
 MESSAGES = 32_768  # decoded at a time
-RESTART = 1.0  # [s] stamps that jump back by more begin a new pass of a looped bag
+PAUSE = 2_000_000_000  # [ns] put between the passes of a looped bag: a gap at any rate that can be used
 MOVING_SHARE = 0.98  # of the acceleration's power that lies below the frequency at which the motion ends
 CUTOFF_OVER_MOTION = 4.0  # the cut-off over that frequency
 LOWEST_CUTOFF = 4.0  # [Hz]
@@ -78,7 +78,7 @@ class Request:
     cutoff: float | None  # [Hz]
     scale: tuple[float, ...]  # effort per recorded unit
     limits: tuple[float, ...]  # largest effort [N m] or [N], infinite where unknown
-    revolving: tuple[str, ...] = ()  # joints (of ``joints``) whose position is an angle
+    sliding: tuple[str, ...] = ()  # joints (of ``joints``) whose position is no angle
 
 
 @dataclass
@@ -121,22 +121,30 @@ class MotionStore:
     def __exit__(self, *error: object) -> None:
         self._file.close()
 
+    def keep(self, table: Array) -> int:
+        """Append an array to the file; where it begins."""
+        offset = self._file.seek(0, 2)
+        self._file.write(np.ascontiguousarray(table).tobytes())
+        return offset
+
+    def kept(self, offset: int, shape: tuple[int, ...]) -> Array:
+        """An array that was kept, once more."""
+        self._file.seek(offset)
+        return np.frombuffer(bytearray(self._file.read(8 * math.prod(shape)))).reshape(shape)
+
     def add(self, track: Track, piece: Piece) -> None:
         """Append a piece of a bag."""
         columns = [piece.time, piece.q, piece.qd, piece.qdd, piece.effort, piece.usable.astype(float)]
         table = np.column_stack(columns)
-        self._file.seek(0, 2)
-        track.places.append((self._file.tell(), len(table), piece.edge))
-        self._file.write(np.ascontiguousarray(table).tobytes())
+        track.places.append((self.keep(table), len(table), piece.edge))
 
     def pieces(self, track: Track, most: int = 65_536) -> Iterator[Piece]:
         """The motion of one bag again, in windows of about ``most`` samples that overlap by their edges."""
-        n, width = self._joints, 8 * (1 + 5 * self._joints)
+        n, width = self._joints, 1 + 5 * self._joints
         for offset, samples, edge in track.places:
             for start in range(0, max(1, samples - 2 * edge), most):
                 count = min(most + 2 * edge, samples - start)
-                self._file.seek(offset + start * width)
-                table = np.frombuffer(self._file.read(count * width)).reshape(count, -1)
+                table = self.kept(offset + 8 * start * width, (count, width))
                 q, qd, qdd, effort, usable = (
                     np.ascontiguousarray(table[:, 1 + k * n : 1 + (k + 1) * n]) for k in range(5)
                 )
@@ -157,7 +165,7 @@ def read_bags(
     """
     store = MotionStore(len(requests[0].joints))
     try:
-        if executor is None or len(requests) == 1:
+        if executor is None:
             for request in requests:
                 track = Track(request.bag)
                 for part, piece in read_pieces(request, track, progress):
@@ -168,11 +176,22 @@ def read_bags(
                 for wide, piece in found:
                     store.add(track.wide if wide and track.wide else track, piece)
                 store.tracks.append(track)
-        _require_effort(store)
+        if not any(np.ptp(piece.effort) for track in store.tracks for piece in store.pieces(track)):
+            raise no_effort([str(track.bag) for track in store.tracks])
     except BaseException:
         store.__exit__()
         raise
     return store
+
+
+def no_effort(bags: list[str]) -> IdentificationError:
+    """Bags in which no joint's effort changes."""
+    return IdentificationError(
+        f"{', '.join(bags)}: the measured effort of every joint is constant; nothing can be identified. "
+        "Have the driver or joint_state_broadcaster publish measured efforts, and record again",
+        "no_effort",
+        bags=bags,
+    )
 
 
 def _read_whole(request: Request) -> tuple[Track, list[tuple[bool, Piece]]]:
@@ -181,73 +200,56 @@ def _read_whole(request: Request) -> tuple[Track, list[tuple[bool, Piece]]]:
     return track, [(part is not track, piece) for part, piece in read_pieces(request, track)]
 
 
-def _require_effort(store: MotionStore) -> None:
-    """Raise where no joint of any bag has an effort that changes."""
-    for track in store.tracks:
-        for piece in store.pieces(track, MESSAGES):
-            if np.ptp(piece.effort, axis=0).max() > 0.0:
-                return
-    bags = [str(track.bag) for track in store.tracks]
-    raise IdentificationError(
-        f"{', '.join(bags)}: the measured effort of every joint is constant; nothing can be identified. "
-        "Have the driver or joint_state_broadcaster publish measured efforts, and record again",
-        "no_effort",
-        bags=bags,
-    )
-
-
 def read_pieces(
     request: Request, track: Track, progress: Callable[[int], object] | None = None
 ) -> Iterator[tuple[Track, Piece]]:
     """A bag's filtered motion piece by piece, and whose it is; ``track`` is filled in on the way."""
     cutoff = request.cutoff
-    clock: _Clock | None = None
     short: errors.TooShortError | None = None
     noisy: Mask | None = None  # joints whose velocity is better derived from the position
-    done = -np.inf  # [s] up to which the motion was handed out
+    origin: int | None = None  # [ns] the bag's first stamp
+    done = -np.inf  # [s] after it, up to which the motion was handed out
     track.clipped = [0] * len(request.joints)
-    last: tuple[recording.Recording, _Clock, float] | None = None
+    last: tuple[recording.Recording, float] | None = None
     for part in _recordings(request, track, progress):
-        clock = clock or _Clock(int(part.states.stamps[0]))
-        part = replace(part, states=_prepared(part.states, request.scale))
+        states = part.states
+        origin = int(states.stamps[0]) if origin is None else origin
         try:
             if cutoff is None:
                 cutoff = identification_cutoff(part)
             if noisy is None:
-                densities = noise_densities(part.states)
+                densities = noise_densities(states)
                 noisy = noisy_velocities(densities, cutoff)
                 track.effort_noise = np.sqrt(densities[2] * cutoff)
-            recorded = np.isfinite(part.states.velocity).any(axis=0)
-            velocity = np.where(noisy, np.nan, part.states.velocity)
-            part = replace(part, states=replace(part.states, velocity=velocity))
+            recorded = np.isfinite(states.velocity).any(axis=0)
+            states = replace(states, velocity=np.where(noisy, np.nan, states.velocity))
+            part = replace(part, states=states)
             found = motion.estimate(part, cutoff)
         except errors.TooShortError as error:
             short = error
             continue
-        last = part, copy.copy(clock), done
-        _describe(track, found, [j for j, no in zip(request.joints, noisy & recorded, strict=True) if no])
-        for piece in _pieces_of(found, part.states, request, clock, done):
+        last = part, done
+        poor = [joint for joint, no in zip(request.joints, noisy & recorded, strict=True) if no]
+        lacking = [joint for joint in found.derived if joint not in poor]
+        track.sampled, track.rate, track.cutoff = found.sampled, found.rate, found.cutoff
+        track.derived = tuple(dict.fromkeys((*track.derived, *lacking)))
+        track.noisy = tuple(dict.fromkeys((*track.noisy, *poor)))
+        track.gaps += len(found.gaps)
+        for piece in _pieces_of(found, states, request.limits, origin, done):
             done = float(piece.time[-1 - piece.edge])
-            unusable = (piece.usable == 0).sum(axis=0)
-            track.clipped = [a + int(b) for a, b in zip(track.clipped, unusable, strict=True)]
-            track.seconds = max(track.seconds, float(piece.time[-1]))
+            unusable = (piece.usable == 0).sum(axis=0).tolist()
+            track.clipped = [a + b for a, b in zip(track.clipped, unusable, strict=True)]
+            track.seconds = float(piece.time[-1])
             yield track, piece
     if track.rate == 0.0 and short is not None:
         raise short
-    if last is not None and cutoff is not None and 2 * cutoff <= track.sampled / motion.PER_CUTOFF:
-        part, clock, done = last
-        found = motion.estimate(part, 2 * cutoff)
-        track.wide = Track(track.bag, sampled=found.sampled, rate=found.rate, cutoff=found.cutoff)
-        for piece in _pieces_of(found, part.states, request, clock, done):
-            yield track.wide, piece
-
-
-def _describe(track: Track, found: motion.Motion, noisy: Sequence[str]) -> None:
-    track.sampled, track.rate, track.cutoff = found.sampled, found.rate, found.cutoff
-    lacking = (joint for joint in found.derived if joint not in noisy)
-    track.derived = tuple(dict.fromkeys((*track.derived, *lacking)))
-    track.noisy = tuple(dict.fromkeys((*track.noisy, *noisy)))
-    track.gaps += len(found.gaps)
+    if last is not None and cutoff is not None and origin is not None:
+        part, done = last
+        if 2 * cutoff <= track.sampled / motion.PER_CUTOFF:
+            found = motion.estimate(part, 2 * cutoff)
+            track.wide = Track(track.bag, sampled=found.sampled, rate=found.rate, cutoff=found.cutoff)
+            for piece in _pieces_of(found, part.states, request.limits, origin, done):
+                yield track.wide, piece
 
 
 # A bag in parts
@@ -256,42 +258,40 @@ def _describe(track: Track, found: motion.Motion, noisy: Sequence[str]) -> None:
 def _recordings(
     request: Request, track: Track, progress: Callable[[int], object] | None
 ) -> Iterator[recording.Recording]:
-    """The joint states of a bag, some ten thousand at a time, each part with the end of the one before."""
+    """The joint states of a bag, some ten thousand at a time, each part with the end of the one before.
+
+    Stamps ascend through all passes of a looped bag, with a ``PAUSE`` between them.
+    """
     found: dict[str, None] = {}
     recorded = {name: np.zeros(len(request.joints), bool) for name in ("position", "effort")}
-    dropped = 0
+    dropped = shift = 0
     before: JointStates | None = None
+    stamp: int | None = None  # the last one, as it was recorded
     with open_bag(request.bag) as bag:
         topics = bag.topics()
         if bag.damages and not topics:
             raise bag.damages[0]
         track.topic = recording.joint_state_topic(request.bag, topics, request.topic)
-
-        def parts() -> Iterator[JointStates]:
-            decoder, count = JointStateDecoder(request.names), 0
-            for block in bag.blocks({track.topic}):
-                decoder.add(block)
-                count += len(block.offsets)
-                if progress is not None:
-                    progress(len(block.offsets))
-                if count >= MESSAGES:
-                    yield decoder.result()
-                    decoder, count = JointStateDecoder(request.names), 0
-            yield decoder.result()
-
-        for states in parts():
+        for states in _decoded(bag.blocks({track.topic}), request.names, progress):
             track.messages += len(states.stamps)
             dropped += states.dropped
-            joined = states if before is None else _joined(before, states)
-            found.update(dict.fromkeys(joined.found))
+            found.update(dict.fromkeys(states.found))
             for name, ever in recorded.items():
-                np.logical_or(ever, np.isfinite(getattr(joined, name)).any(axis=0), out=ever)
-            if len(states.stamps):
-                possible, _ = recording.set_aside(replace(joined, joints=request.joints))
-                yield recording.Recording(
-                    request.bag, track.topic, possible, None, None, (), (), 1.0, request.revolving
-                )
-            before = _tail(joined, request.cutoff)
+                ever |= np.isfinite(getattr(states, name)).any(axis=0)
+            if not len(states.stamps):
+                continue
+            steps = np.diff(states.stamps, prepend=states.stamps[0] if stamp is None else stamp)
+            shifts = shift + np.cumsum(np.where(steps < -motion.RESTART, PAUSE - steps, 0))
+            stamp, shift = int(states.stamps[-1]), int(shifts[-1])
+            states = replace(states, stamps=states.stamps + shifts)
+            joined = states if before is None else _joined(before, states)
+            possible, _ = recording.set_aside(replace(joined, joints=request.joints))
+            yield recording.Recording(
+                request.bag, track.topic, _prepared(possible, request), None, None, (), (), 1.0
+            )
+            # the next part needs twice what filtering distorts, and the stencil's few samples
+            overlap = 2 * motion.EDGE_CYCLES / (request.cutoff or LOWEST_CUTOFF) + motion.SHORTEST
+            before = joined.part(joined.stamps >= joined.stamps[-1] - round(overlap * 1e9))
         if bag.damages and not track.messages:
             raise bag.damages[0]
         track.damages = tuple(map(str, bag.damages))
@@ -307,29 +307,34 @@ def _recordings(
             raise recording.missing_field(request.bag, track.topic, name, never)
 
 
-def _tail(states: JointStates, cutoff: float | None) -> JointStates:
-    """The end of a part that the next one needs.
-
-    Twice what filtering distorts, and the stencil's few samples.
-    """
-    overlap = 2 * motion.EDGE_CYCLES / (cutoff or LOWEST_CUTOFF) + motion.SHORTEST
-    kept = states.stamps >= states.stamps[-1] - round(overlap * 1e9) if len(states.stamps) else slice(0)
-    return states.part(kept)
+def _decoded(
+    blocks: Iterable[Block], names: Sequence[str], progress: Callable[[int], object] | None
+) -> Iterator[JointStates]:
+    """Some ten thousand joint states at a time."""
+    decoder, count = JointStateDecoder(names), 0
+    for block in blocks:
+        decoder.add(block)
+        count += len(block.offsets)
+        if progress is not None:
+            progress(len(block.offsets))
+        if count >= MESSAGES:
+            yield decoder.result()
+            decoder, count = JointStateDecoder(names), 0
+    yield decoder.result()
 
 
 def _joined(a: JointStates, b: JointStates) -> JointStates:
     arrays = ("stamps", "received", "position", "velocity", "effort")
-    found = tuple(dict.fromkeys((*a.found, *b.found)))
     both: dict[str, Any] = {name: np.concatenate([getattr(a, name), getattr(b, name)]) for name in arrays}
-    return replace(b, found=found, **both)
+    return replace(b, **both)
 
 
-def _prepared(states: JointStates, scale: Sequence[float]) -> JointStates:
+def _prepared(states: JointStates, request: Request) -> JointStates:
     """Efforts in N m or N, positions unwrapped.
 
     Lone efforts far from their neighbours are left out: none jumps there and back.
     """
-    effort = states.effort * np.array(scale)
+    effort = states.effort * np.array(request.scale)
     near = median_filter(np.nan_to_num(effort), size=(NEIGHBOURS, 1), mode="nearest")
     away = np.abs(effort - near)
     known = np.isfinite(effort).any(axis=0)
@@ -338,7 +343,8 @@ def _prepared(states: JointStates, scale: Sequence[float]) -> JointStates:
         SPIKE * 1.4826 * np.nanmedian(away[:, known], axis=0),
         SPIKE_PART * np.nanquantile(np.abs(effort[:, known]), 0.99, axis=0),
     )
-    position = motion.unwrapped(states.position, range(len(states.joints)))
+    turning = [j for j, joint in enumerate(request.joints) if joint not in request.sliding]
+    position = motion.unwrapped(states.position, turning)
     return replace(states, position=position, effort=np.where(away > bounds, np.nan, effort))
 
 
@@ -399,39 +405,25 @@ def noisy_velocities(densities: Array, cutoff: float) -> Mask:
 # Pieces
 
 
-class _Clock:
-    """Seconds since the bag's start, also where a looped bag's stamps begin again."""
-
-    def __init__(self, origin: int) -> None:
-        self._origin, self._shift, self._last = origin, 0.0, 0.0
-
-    def place(self, interval: motion.Interval) -> Array:
-        """The times of an interval (N,) [s]."""
-        start = (interval.stamp - self._origin) * 1e-9 + self._shift
-        length = float(interval.time[-1] - interval.time[0])
-        if start + length < self._last - RESTART:  # it ends before what was already seen: another pass
-            self._shift += self._last - start
-            start = self._last
-        self._last = max(self._last, start + length)
-        return np.asarray(start + (interval.time - interval.time[0]))
-
-
 def _pieces_of(
-    found: motion.Motion, states: JointStates, request: Request, clock: _Clock, done: float
+    found: motion.Motion, states: JointStates, limits: Sequence[float], origin: int, done: float
 ) -> Iterator[Piece]:
-    """The intervals from where their samples, beyond the edge, come after ``done`` [s]; what is unusable."""
+    """The intervals from where their samples, beyond the edge, come after ``done`` [s]; what is unusable.
+
+    Times are counted from the stamp ``origin`` [ns].
+    """
     pad = motion.EDGE_CYCLES / found.cutoff / 2  # [s] over which the low-pass spreads a sample
+    raw = (states.stamps - origin) * 1e-9
     for interval in found.intervals:
-        whole = clock.place(interval)
+        whole = (interval.stamp - origin) * 1e-9 + (interval.time - interval.time[0])
         fresh = slice(max(0, int(np.searchsorted(whole, done, "right")) - found.edge), None)
         time = whole[fresh]
         if len(time) <= 2 * found.edge:
             continue
         done = float(time[-1 - found.edge])
-        relative = (states.stamps - interval.stamp) * 1e-9 + float(whole[0])
         usable = np.ones_like(interval.q[fresh])
-        for j, limit in enumerate(request.limits):
-            at = relative[clipped(states.effort[:, j], limit)]
+        for j, limit in enumerate(limits):
+            at = raw[clipped(states.effort[:, j], limit)]
             if len(at):
                 neighbours = np.clip(np.searchsorted(at, time)[:, None] + [-1, 0], 0, len(at) - 1)
                 usable[np.abs(time[:, None] - at[neighbours]).min(axis=1) < pad, j] = 0.0

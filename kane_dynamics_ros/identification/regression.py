@@ -13,9 +13,9 @@ becomes products, joint by joint and in blocks of time: that is all that fitting
 cross-validating need.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -82,6 +82,16 @@ TERMS = tuple(
     for width in (range(len(COULOMB_WIDTHS)) if family in WITH_SIGN else (None,))
     for rise in (range(len(STRIBECK_WIDTHS)) if family == "stribeck" else (None,))
 )
+
+
+LOADS = np.array([k for k, term in enumerate(TERMS) if term.family == "load"])  # which the guess changes
+OTHERS = np.array([k for k, term in enumerate(TERMS) if term.family != "load" and k >= SIMPLE])
+
+
+def load_columns(values: Array) -> list[Array]:
+    """The terms ``LOADS`` at speeds and loads (N, 2 n)."""
+    qd, load = np.hsplit(values, 2)
+    return [friction.smooth_sign(qd, width) * load for width in COULOMB_WIDTHS]
 
 
 def chosen_terms(width: int, rise: int) -> list[int]:
@@ -187,6 +197,7 @@ class Regression:
             felt = np.concatenate([felt, size[:, tip_columns(model)]], axis=1)
             self.map = block_diag(found.map, np.eye(10))
         self._felt = felt > 1e-9 * felt.max(initial=0.0)  # (n, base): what a joint feels at all
+        self._places: dict[tuple[int, bool, int], tuple[int, tuple[int, ...]]] = {}  # of rows in the file
         self.base = len(self.map)
         self.width = self.base + len(TERMS) + 2
 
@@ -197,68 +208,64 @@ class Regression:
         return track.rate / row_step(track.rate, track.cutoff)
 
     def rows(self, bag: int, guess: Guess, wide: bool = False) -> Iterator[Rows]:
-        """All rows of a bag, a window at a time; ``wide``: of its last part, at twice the cut-off."""
-        track = self.store.tracks[bag].wide if wide else self.store.tracks[bag]
-        for piece in self.store.pieces(track, WINDOW) if track else ():
-            yield self._rows(piece, guess, self.payloads[bag], self.loaded[bag])
+        """All rows of a bag, a window at a time; ``wide``: of its last part, at twice the cut-off.
 
-    def _rows(self, piece: Piece, guess: Guess, payload: Array, loaded: bool) -> Rows:
-        # what remains of a joint at rest is noise, and would pass for motion
-        qd, qdd = (np.where(self.extent.speeds >= STANDS, each, 0.0) for each in (piece.qd, piece.qdd))
-        Y = self.model.regressor(piece.q, qd, qdd)
-        at_tip = Y[..., tip_columns(self.model)]
-        known = at_tip @ payload
-        rigid = Y @ guess.inertial[: Y.shape[-1]] + guess.rotors * qdd + known
-        (N, n), own, base = piece.q.shape, self.own, self.base
-        Z = np.zeros((N, n, self.width))
-        Z[..., :own] = Y[..., self.columns]
-        if loaded:
-            Z[..., own:base] = at_tip
-            rigid += at_tip @ guess.inertial[-10:]
-        Z[..., base], Z[..., base + 1], Z[..., base + 2] = qdd, qd, 1.0
-        Z[..., -2] = known
-        felt = np.zeros((n, self.width), bool)
-        felt[:, :base] = self._felt
-        felt[:, own:base] &= loaded
-        felt[:, base : base + SIMPLE] = True
-        felt[:, -2] = payload.any()
-        inside = slice(piece.edge, N - piece.edge, row_step(piece.rate, piece.cutoff))
-        chosen = np.flatnonzero(felt.ravel())
-        filtered = np.zeros((len(piece.time[inside]), felt.size))
-        filtered[:, chosen] = low_pass(Z.reshape(N, -1)[:, chosen], piece.rate, piece.cutoff)[inside]
-        Z = filtered.reshape(-1, n, self.width)
-        Z[..., base + SIMPLE : -2] = self._friction(piece, qd, rigid)[inside]
-        Z[..., -1] = guess.gain * piece.effort[inside]
-        slow = low_pass((np.abs(qd) < COULOMB_WIDTHS[0]).astype(float), piece.rate, piece.cutoff)
-        resting = np.clip(slow[inside], 0.0, 1.0)
-        return Rows(piece.time[inside], Z, qd[inside], piece.usable[inside], resting)
-
-    def _friction(self, piece: Piece, qd: Array, rigid: Array) -> Array:
-        """The terms that change with the direction of the speed, filtered: (N, n, terms).
-
-        The sign turns within milliseconds, faster than samples follow each other after decimation. So the
-        speed, which is smooth, is interpolated back to the recorded rate, or ``FINER`` times the rate where
-        that is less, and the terms are decimated and filtered as the measured effort was.
+        What no guess changes is computed once, and kept in the store's file.
         """
-        N, n = qd.shape
-        finer = min(FINER, max(1, round(piece.sampled / piece.rate)))
-        smooth = np.concatenate([qd, np.abs(rigid)], axis=1)
-        if finer > 1:
-            smooth = CubicSpline(np.arange(N), smooth)(np.arange(finer * N) / finer)
-        qd, load = smooth[:, :n], smooth[:, n:]
+        track = self.store.tracks[bag].wide if wide else self.store.tracks[bag]
+        for number, piece in enumerate(self.store.pieces(track, WINDOW) if track else ()):
+            # what remains of a joint at rest is noise, and would pass for motion
+            qd, qdd = (np.where(self.extent.speeds >= STANDS, each, 0.0) for each in (piece.qd, piece.qdd))
+            piece = replace(piece, qd=qd, qdd=qdd)
+            Y = self.model.regressor(piece.q, qd, qdd)
+            inside = slice(piece.edge, len(qd) - piece.edge, row_step(piece.rate, piece.cutoff))
+            place = self._places.get((bag, wide, number))
+            if place is None:
+                fixed = self._fixed(piece, Y, bag)[inside]
+                self._places[bag, wide, number] = self.store.keep(fixed), fixed.shape
+            else:
+                fixed = self.store.kept(*place)
+            Z, resting = fixed[..., :-1], np.clip(fixed[..., -1], 0.0, 1.0)
+            at_tip = Y[..., tip_columns(self.model)]
+            rigid = Y @ guess.inertial[: Y.shape[-1]] + guess.rotors * qdd + at_tip @ self.payloads[bag]
+            if self.loaded[bag]:
+                rigid += at_tip @ guess.inertial[-10:]
+            both = np.concatenate([qd, np.abs(rigid)], axis=1)
+            Z[..., self.base + LOADS] = signed_terms(piece, both, load_columns)[inside]
+            Z[..., -1] = guess.gain * piece.effort[inside]
+            yield Rows(piece.time[inside], Z, qd[inside], piece.usable[inside], resting)
+
+    def _fixed(self, piece: Piece, Y: Array, bag: int) -> Array:
+        """Rows (N, n, width), filtered, without load and effort; then the part of the time at rest."""
+        (N, n), own, base = piece.q.shape, self.own, self.base
+        at_tip = Y[..., tip_columns(self.model)]
+        Z = np.zeros((N, n, self.width + 1))
+        felt = np.zeros((n, self.width + 1), bool)
+        Z[..., :own], felt[:, :base] = Y[..., self.columns], self._felt
+        felt[:, own:base] &= self.loaded[bag]
+        if self.loaded[bag]:
+            Z[..., own:base] = at_tip
+        Z[..., base], Z[..., base + 1], Z[..., base + 2] = piece.qdd, piece.qd, 1.0
+        felt[:, base : base + SIMPLE] = True
+        Z[..., -3], felt[:, -3] = at_tip @ self.payloads[bag], self.payloads[bag].any()
+        Z[..., -1], felt[:, -1] = np.abs(piece.qd) < COULOMB_WIDTHS[0], True
+        chosen = np.flatnonzero(felt.ravel())
+        filtered = np.zeros_like(Z)
+        filtered.reshape(N, -1)[:, chosen] = low_pass(Z.reshape(N, -1)[:, chosen], piece.rate, piece.cutoff)
+        filtered[..., base + OTHERS] = signed_terms(piece, piece.qd, self._other_columns)
+        return filtered
+
+    def _other_columns(self, qd: Array) -> list[Array]:
+        """The terms ``OTHERS`` at speeds (N, n)."""
         speed = np.where(self.extent.speeds > 0.0, self.extent.speeds, 1.0)
         rises = [friction.rise(qd, share * speed) for share in STRIBECK_WIDTHS]
         signs = [friction.smooth_sign(qd, width) for width in COULOMB_WIDTHS]
-        columns = [
+        return [
             *signs,
-            *(sign * load for sign in signs),
             *(sign * rise for sign in signs for rise in rises),
             *(np.abs(sign) for sign in signs),
             *(np.abs(qd), friction.signed_root(qd)),
         ]
-        fine = decimated(np.concatenate(columns, axis=1), finer)
-        filtered = low_pass(fine, piece.rate, piece.cutoff)
-        return np.asarray(filtered.reshape(N, len(columns), n).swapaxes(1, 2))
 
     def block_of(self, bag: int, time: Array) -> NDArray[np.intp]:
         """The blocks that times [s] of a bag lie in, counted through all bags."""
@@ -287,6 +294,23 @@ class Regression:
                     gram[at[first], j] += Z[:, j].T @ (w[:, j, None] * Z[:, j])
                     count[at[first], j] += w[:, j].sum()
         return Products(gram, count, np.repeat(np.arange(bags), self.blocks))
+
+
+def signed_terms(piece: Piece, values: Array, columns: Callable[[Array], list[Array]]) -> Array:
+    """Terms that change with the direction of the speed, and those of its size, filtered: (N, n, terms).
+
+    The sign turns within milliseconds, faster than samples follow each other after decimation. So what the
+    ``columns`` are computed from (N, ...), which is smooth, is interpolated back to the recorded rate, or
+    ``FINER`` times the rate where that is less, and the terms are decimated and filtered as the measured
+    effort was.
+    """
+    N = len(values)
+    finer = min(FINER, max(1, round(piece.sampled / piece.rate)))
+    if finer > 1:
+        values = CubicSpline(np.arange(N), values)(np.arange(finer * N) / finer)
+    found = columns(values)
+    filtered = low_pass(decimated(np.concatenate(found, axis=1), finer), piece.rate, piece.cutoff)
+    return np.asarray(filtered.reshape(N, len(found), -1).swapaxes(1, 2))
 
 
 def extent_of(store: MotionStore) -> Extent:

@@ -115,12 +115,12 @@ def rewritten(
         name = joint.attributes.get("name", "")
         if name in joints:
             motors = extras.motor_inertias.get(name, ())
-            found = _joint_edits(urdf, joint, joints[name], motors)
-            edits += found.edits
+            own, missing = _joint_edits(urdf, joint, joints[name], motors)
+            edits += own
             if add:
-                edits += _additions(urdf, joint, found.missing)
-            elif found.missing:
-                values = ", ".join(f"{key} {number(value)}" for key, value in found.missing.items())
+                edits += _additions(urdf, joint, missing)
+            elif missing:
+                values = ", ".join(f"{key} {number(value)}" for key, value in missing.items())
                 not_written.append(f"joint {name!r}: {values}")
     return Rewritten(urdf.edited(edits), tuple(not_written))
 
@@ -177,33 +177,23 @@ def _orientation(origin: Element | None) -> tuple[Vector, Vector, Vector]:
     return rotation_rpy(roll, pitch, yaw)
 
 
-class _JointEdits(NamedTuple):
-    """What changes where a joint has its numbers, and the ``<dynamics>`` attributes that it lacks."""
-
-    edits: list[Edit]
-    missing: dict[str, float]
-
-
 def _joint_edits(
     urdf: UrdfText, joint: Element, numbers: JointNumbers, motors: Sequence[MotorInertia]
-) -> _JointEdits:
-    """Damping, friction and rotor inertia where the file has them."""
+) -> tuple[list[Edit], dict[str, float]]:
+    """Damping, friction and rotor inertia where the file has them, and the attributes that it lacks."""
     dynamics = _first(joint, "dynamics")
-    found = _JointEdits([], {})
+    edits, missing = [], {}
     for name, value in (("damping", numbers.damping), ("friction", numbers.friction)):
         old = _written(dynamics, name)
-        if not _changed([value], [old], max(value, old)):
-            continue
-        if dynamics is not None and name in dynamics.attributes:
-            found.edits.append(urdf.attribute(dynamics, name, number(value)))
-        else:
-            found.missing[name] = value
+        if _changed([value], [old], max(value, old)):
+            if dynamics is not None and name in dynamics.attributes:
+                edits.append(urdf.attribute(dynamics, name, number(value)))
+            else:
+                missing[name] = value
     rotor = _rotor_edits(urdf, dynamics, motors, numbers.rotor_inertia)
     if rotor is None:
-        found.missing["armature"] = numbers.rotor_inertia
-    else:
-        found.edits.extend(rotor)
-    return found
+        missing["armature"] = numbers.rotor_inertia
+    return edits + (rotor or []), missing
 
 
 def _rotor_edits(

@@ -9,6 +9,7 @@ undone. Then come the data that were not fitted, how much motion there was, and 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import nnls
@@ -28,8 +29,8 @@ EXCHANGED, REMEDIED = 0.1, 0.3  # the same where two joints are exchanged, of al
 WORSE = 1.1  # times the URDF's residual
 BETTER = 0.98
 POOR = 0.25  # of the effort that nothing explains, over all joints
-FEWEST = 5.0  # independent residuals for each unknown that the data decide
-ILL = 300.0  # condition of the base regressor
+FEWEST = 7.0  # independent samples for each unknown that the data decide: errors then add 38 % of the noise
+ILL = 300.0  # condition of the base regressor that is worth a word
 FOREIGN = 0.45  # of the rigid bodies' effort by which a URDF of the same arm may be off
 UNIT_RATIO = 2.5  # scale between the URDF's efforts and the recorded ones beyond which a unit is doubted
 FELT = 0.3  # of a joint's effort that its bodies must make up for its scale to count
@@ -39,8 +40,7 @@ BINS = 10  # of the joint's own speed
 OVERFITTED = 1.5  # residual on other data over that on the fitted
 
 
-@dataclass(frozen=True)
-class Sentence:
+class Sentence(NamedTuple):
     """A ``code`` that programs compare, and what it means here."""
 
     code: str
@@ -71,6 +71,7 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
         f"{left:.3g} % of the effort below {cutoff:.3g} Hz remain on data that were not fitted "
         f"(with the URDF {before:.3g} %)"
     )
+    figures = "; ".join([figures, *_limits(result)])
     if doubts:
         return Verdict(Sentence("do_not_use", f"do not use this: {figures}"), tuple(joints), tuple(doubts))
     return Verdict(Sentence("use", f"usable: {figures}"), tuple(joints), ())
@@ -95,12 +96,11 @@ def _doubts(result: Identified, model: DynamicsModel, joints: Sequence[Sentence]
         )
     if (result.extent.speeds < STANDS).all():
         yield Sentence("still", "no joint moved: nothing but the URDF is left; record a motion of excite")
-    elif certainty.independent < FEWEST * certainty.decided or certainty.condition > ILL:
+    elif certainty.samples < FEWEST * certainty.decided:
         yield Sentence(
             "too_little",
-            f"too little motion: about {certainty.independent:.0f} independent samples for "
-            f"{certainty.decided:.0f} unknowns, condition {certainty.condition:.3g} (60 is good); record a "
-            "longer motion of excite",
+            f"too little motion: {certainty.samples:.0f} independent samples below the cut-off for "
+            f"{certainty.decided:.0f} unknowns; record a longer motion of excite",
         )
     left = held.relative(held.identified)
     if left > POOR and (result.extent.speeds >= STANDS).any():
@@ -114,6 +114,21 @@ def _doubts(result: Identified, model: DynamicsModel, joints: Sequence[Sentence]
             "foreign",
             f"the bodies' efforts had to change by {100 * result.judged.changed:.0f} % from the URDF's: is "
             "it this arm's URDF, and are the efforts in N m, with gravity?",
+        )
+
+
+def _limits(result: Identified) -> Iterator[str]:
+    """What limits a result, and is no reason not to use it: data that were not fitted agree with it."""
+    certainty = result.certainty
+    if certainty.condition > ILL:
+        yield (
+            f"limited by the motion: condition {certainty.condition:.3g} (60 is good), and what it cannot "
+            "tell apart stays near the URDF"
+        )
+    if certainty.independent < FEWEST * certainty.decided <= certainty.samples:
+        yield (
+            f"limited by the model: residuals follow each other for {certainty.memory:.2g} s, longer than "
+            "noise would"
         )
 
 
@@ -175,30 +190,22 @@ def _share(columns: Array, values: Array) -> float:
 
 # Mistakes in the recording
 
-
-@dataclass(frozen=True)
-class _States:
-    """Some states of the recording, (N, n) each."""
-
-    q: Array
-    qd: Array
-    qdd: Array
-    effort: Array
+States = tuple[Array, Array, Array, Array]  # position, velocity, acceleration, effort: (N, n) each
 
 
 def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sentence]:
     """Signs, exchanged joints and units of the recording that contradict the URDF."""
     states = _some_states(store)
-    names = model.joint_names
-    n = len(names)
-    rigid = model.inverse_dynamics(states.q, states.qd, states.qdd)
-    fits = [_explained(states.effort[:, j], rigid[:, j], states.qd[:, j]) for j in range(n)]
+    q, qd, qdd, effort = states
+    names, n = model.joint_names, len(model.joint_names)
+    rigid = model.inverse_dynamics(q, qd, qdd)
+    fits = [_explained(effort[:, j], rigid[:, j], qd[:, j]) for j in range(n)]
     left = np.array([fit[0] for fit in fits])
     found = []
     opposite = [
         names[j]
         for j in np.flatnonzero(left > UNEXPLAINED)
-        if _explained(-states.effort[:, j], rigid[:, j], states.qd[:, j])[0] < UNDONE * left[j]
+        if _explained(-effort[:, j], rigid[:, j], qd[:, j])[0] < UNDONE * left[j]
     ]
     exchanged = _exchanged(states, model, left) if left.max() > EXCHANGED else None
     if exchanged is not None and exchanged[1] < REMEDIED * left.sum():
@@ -232,18 +239,19 @@ def mistakes(store: MotionStore, model: DynamicsModel, scaled: bool) -> list[Sen
     return found
 
 
-def _some_states(store: MotionStore) -> _States:
+def _some_states(store: MotionStore) -> States:
     """Up to ``STATES`` states, spread over all bags, where no effort was clipped."""
     parts: list[list[Array]] = []
     total = sum(samples for track in store.tracks for _, samples, _ in track.places)
     step = max(1, total // STATES)
     for track in store.tracks:
-        for piece in store.pieces(track, 65_536):
+        for piece in store.pieces(track):
             inside = slice(piece.edge, -piece.edge, step)
             good = (piece.usable[inside] > 0).all(axis=1)
             arrays = (piece.q, piece.qd, piece.qdd, piece.effort)
             parts.append([each[inside][good] for each in arrays])
-    return _States(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+    q, qd, qdd, effort = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return q, qd, qdd, effort
 
 
 def _explained(effort: Array, rigid: Array, qd: Array) -> tuple[float, float, float]:
@@ -263,17 +271,16 @@ def _explained(effort: Array, rigid: Array, qd: Array) -> tuple[float, float, fl
     return float(left**2) / power, scale, scale**2 * float(((rigid - rigid.mean()) ** 2).sum()) / power
 
 
-def _exchanged(states: _States, model: DynamicsModel, left: Array) -> tuple[tuple[int, int], float] | None:
+def _exchanged(states: States, model: DynamicsModel, left: Array) -> tuple[tuple[int, int], float] | None:
     """The pair of joints whose exchange, of all values or of efforts alone, leaves least; and how much."""
-    n = len(left)
     found: list[tuple[tuple[int, int], float]] = []
-    rigid = model.inverse_dynamics(states.q, states.qd, states.qdd)
-    for i, j in combinations(range(n), 2):
-        order = np.arange(n)
+    rigid = model.inverse_dynamics(*states[:3])
+    for i, j in combinations(range(len(left)), 2):
+        order = np.arange(len(left))
         order[[i, j]] = j, i
-        q, qd, qdd, effort = (each[:, order] for each in (states.q, states.qd, states.qdd, states.effort))
+        q, qd, qdd, effort = (each[:, order] for each in states)
         other = model.inverse_dynamics(q, qd, qdd)
-        whole = sum(_explained(effort[:, k], other[:, k], qd[:, k])[0] for k in range(n))
-        alone = sum(_explained(effort[:, k], rigid[:, k], states.qd[:, k])[0] - left[k] for k in (i, j))
+        whole = sum(_explained(effort[:, k], other[:, k], qd[:, k])[0] for k in range(len(left)))
+        alone = sum(_explained(effort[:, k], rigid[:, k], states[1][:, k])[0] - left[k] for k in (i, j))
         found += [((i, j), whole), ((i, j), float(left.sum()) + alone)]
     return min(found, key=lambda each: each[1], default=None)

@@ -1,6 +1,6 @@
 """Write: ``identified.json``, ``parameters.yaml``, ``report.html``, and lines for a terminal."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,12 @@ from matplotlib.figure import Figure
 from kane_dynamics_ros import pages
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.files import write_file
-from kane_dynamics_ros.friction import BEYOND, rise, smooth_sign
+from kane_dynamics_ros.friction import BEYOND, Beyond, smooth_sign
 from kane_dynamics_ros.identification.identify import Identified
-from kane_dynamics_ros.identification.judging import PARAMETERS, Curves, Errors
+from kane_dynamics_ros.identification.judging import PARAMETERS, Errors
 from kane_dynamics_ros.identification.recordings import Track
 from kane_dynamics_ros.identification.regression import FAMILIES
 from kane_dynamics_ros.identification.verdict import Verdict
-from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import aligned
 
@@ -47,6 +46,7 @@ STANDARD_ERRORS = (
     "the larger of Newey-West over the lags below and independent residuals of equal power; enlarged for the "
     "unknowns that were fitted, and for the pull towards the URDF"
 )
+DOTS = 800  # of a figure against speed: each is an element of the page
 BEFORE, AFTER, DATA = "#c0392b", "#1f5fa8", "#7a8794"
 
 
@@ -82,18 +82,10 @@ class Result:
     @property
     def hidden(self) -> list[tuple[str, list[str]]]:
         """The parameters of each body that stay as uncertain as the URDF's: no motion shows them."""
-        found = []
-        rows = zip(
-            self.model.bodies,
-            self.identified.certainty.determined,
-            self.identified.found.nominal.inertial,
-            strict=False,
-        )
-        for body, shares, nominal in rows:
-            names = [name for name, share in zip(PARAMETERS, shares, strict=True) if share < IDENTIFIABLE]
-            if names and nominal.any():
-                found.append((body, names))
-        return found
+        shown, nominal = self.identified.certainty.determined, self.identified.found.nominal.inertial
+        rows = zip(self.model.bodies, shown < IDENTIFIABLE, nominal, strict=False)
+        found = [(body, np.array(PARAMETERS)[names].tolist()) for body, names, own in rows if own.any()]
+        return [(body, names) for body, names in found if names]
 
 
 # ``identified.json``
@@ -103,6 +95,8 @@ def as_data(result: Result) -> dict[str, Any]:
     """The whole result as dictionaries, lists and numbers, NumPy's among them."""
     found, certainty, judged = result.identified.found, result.identified.certainty, result.identified.judged
     joints, verdict, tracks = result.model.joint_names, result.verdict, result.tracks
+    parameter_keys = ("name", "urdf", "value", "error", "identifiable")
+    inertial = (found.nominal.inertial, found.inertial, certainty.inertial, certainty.determined)
     return {
         "format": FORMAT,
         "urdf": result.urdf,
@@ -111,10 +105,7 @@ def as_data(result: Result) -> dict[str, Any]:
             "code": verdict.whole.code,
             "sentence": verdict.whole.text,
             "doubts": [{"code": each.code, "sentence": each.text} for each in verdict.doubts],
-            "joints": [
-                {"name": name, "code": each.code, "sentence": each.text}
-                for name, each in zip(joints, verdict.joints, strict=True)
-            ],
+            "joints": records(("name", "code", "sentence"), joints, *zip(*verdict.joints, strict=True)),
         },
         "bags": [
             {
@@ -143,10 +134,15 @@ def as_data(result: Result) -> dict[str, Any]:
             "method": STANDARD_ERRORS,
             "residuals_correlate_for_seconds": certainty.memory,
             "independent_residuals": certainty.independent,
+            "independent_samples": certainty.samples,
+            "decided_unknowns": certainty.decided,
         },
         "coulomb_velocity": found.coulomb_velocity,
         "joints": [_joint(result, j) for j in range(len(joints))],
-        "bodies": [_body(result, b, link) for b, link in enumerate(result.model.bodies)],
+        "bodies": [
+            {"link": link, "parameters": records(parameter_keys, PARAMETERS, *rows)}
+            for link, *rows in zip(result.model.bodies, *inertial, strict=False)
+        ],
         "base_parameters": [
             {
                 "name": base.name,
@@ -162,20 +158,22 @@ def as_data(result: Result) -> dict[str, Any]:
     }
 
 
+def records(keys: Sequence[str], *columns: Iterable[Any]) -> list[dict[str, Any]]:
+    """Rows of a table as dictionaries.
+
+    >>> records(("name", "value"), "ab", (1, 2))
+    [{'name': 'a', 'value': 1}, {'name': 'b', 'value': 2}]
+    """
+    return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
 def _errors(errors: Errors, joints: Sequence[str], node: Array) -> dict[str, Any]:
-    columns = {
-        "effort": errors.effort,
-        "urdf": errors.nominal,
-        "identified": errors.identified,
-        "urdf_and_node": node,
-    }
+    residuals = {"urdf": errors.nominal, "identified": errors.identified, "urdf_and_node": node}
+    keys = ("name", "effort_rms", *(f"{name}_rms" for name in residuals))
     return {
         "samples": errors.samples,
-        "relative": {name: errors.relative(each) for name, each in columns.items() if name != "effort"},
-        "joints": [
-            {"name": joint, **{f"{name}_rms": each[j] for name, each in columns.items()}}
-            for j, joint in enumerate(joints)
-        ],
+        "relative": {name: errors.relative(each) for name, each in residuals.items()},
+        "joints": records(keys, joints, errors.effort, *residuals.values()),
     }
 
 
@@ -187,35 +185,18 @@ def _joint(result: Result, j: int) -> dict[str, Any]:
         "noise": found.sigma[j],
         "effort_scale": result.gain[j],
         "effort_scale_error": result.effort_scale[j] * certainty.gain[j] if certainty.gain[j] else None,
-        "terms": [
-            {
-                "name": COEFFICIENTS[family],
-                "urdf": found.nominal.terms[j, f],
-                "value": found.terms[j, f],
-                "error": certainty.terms[j, f] if active[f] else None,
-                "fitted": bool(active[f]),
-                "urdf_and_node": found.written.node[j, f],
-                "unit": result.units[j][f],
-            }
-            for f, family in enumerate(FAMILIES)
-        ],
+        "terms": records(
+            ("name", "urdf", "value", "error", "fitted", "urdf_and_node", "unit"),
+            COEFFICIENTS.values(),
+            found.nominal.terms[j],
+            found.terms[j],
+            np.where(active, certainty.terms[j], np.nan),
+            active,
+            found.written.node[j],
+            result.units[j],
+        ),
         "stribeck_velocity": found.stribeck_velocity[j],
     }
-
-
-def _body(result: Result, b: int, link: str) -> dict[str, Any]:
-    found, certainty = result.identified.found, result.identified.certainty
-    columns = {
-        "urdf": found.nominal.inertial[b],
-        "value": found.inertial[b],
-        "error": certainty.inertial[b],
-        "identifiable": certainty.determined[b],
-    }
-    parameters = [
-        {"name": name, **{key: values[k] for key, values in columns.items()}}
-        for k, name in enumerate(PARAMETERS)
-    ]
-    return {"link": link, "parameters": parameters}
 
 
 # ``parameters.yaml``
@@ -241,13 +222,17 @@ def parameters_text(result: Result, module: str) -> str:
     if result.gravity is not None:
         content["gravity"] = list(result.gravity)
     head = ["what kane_dynamics identify found; see identified.json for errors and units"]
-    if not result.verdict.usable:
-        head.append(f"{result.verdict.whole.text}; {'; '.join(each.text for each in result.verdict.doubts)}")
+    head += warning(result.verdict)
     head.append(f"Joints: {', '.join(names)}")
     if np.any(result.gain != 1.0):
         gains = ", ".join(f"{name} {_rounded(x):g}" for name, x in zip(names, result.gain, strict=True))
         head.append(f"Drive gains, N m or N a recorded unit of effort: {gains}")
     return node_parameters(content, head)
+
+
+def warning(verdict: Verdict) -> list[str]:
+    """Why not to use it: a line, or none."""
+    return [] if verdict.usable else ["; ".join(each.text for each in (verdict.whole, *verdict.doubts))]
 
 
 def node_parameters(content: Mapping[str, Any], head: Sequence[str]) -> str:
@@ -276,22 +261,25 @@ def lines(result: Result) -> Iterator[str]:
     yield from _table(result)
     yield ""
     if certainty.gain.any():
-        gains = ", ".join(
-            f"{name} {gain:.4g} ± {scale * error:.2g}"
-            for name, gain, scale, error in zip(
-                result.model.joint_names, result.gain, result.effort_scale, certainty.gain, strict=True
-            )
-        )
+        errors = result.effort_scale * certainty.gain
+        rows = zip(result.model.joint_names, result.gain, errors, strict=True)
+        gains = ", ".join(f"{name} {gain:.4g} ± {error:.2g}" for name, gain, error in rows)
         yield f"drive gains, N m or N a recorded unit: {gains}"
     hidden = [f"{body} ({', '.join(names)})" for body, names in result.hidden]
     if hidden:
         yield f"not identifiable from this motion, left near the URDF: {'; '.join(hidden)}"
+    others = ", ".join(f"{100 * part:.3g} % below {cutoff:.3g} Hz" for cutoff, part in judged.bands)
+    yield from verdict_lines(
+        result, [f"at half and twice the cut-off, on the last of those data: {others}"] if others else []
+    )
+
+
+def verdict_lines(result: Result, beside: Sequence[str] = ()) -> Iterator[str]:
+    """What to think of it: notes, a sentence for each joint, doubts, and one sentence for the whole."""
     yield from (f"note: {note}" for note in result.notes)
     yield ""
     yield from (each.text for each in result.verdict.joints)
-    if judged.bands:
-        others = ", ".join(f"{100 * part:.3g} % below {cutoff:.3g} Hz" for cutoff, part in judged.bands)
-        yield f"at half and twice the cut-off, on the last of those data: {others}"
+    yield from beside
     yield from (f"doubt: {each.text}" for each in result.verdict.doubts)
     yield result.verdict.whole.text
 
@@ -348,21 +336,24 @@ def joint_figure(identified: Identified, joint: int, unit: str) -> str:
     against_speed, friction = figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[1, 1])
     before = curves.measured[:, joint] - curves.nominal[:, joint]
     after = curves.measured[:, joint] - curves.identified[:, joint]
-    time, breaks = shown_time(curves)
+    pause = np.where(np.diff(curves.bag, prepend=0), 1.0 - np.diff(curves.time, prepend=0.0), 0.0)
+    time = curves.time + np.cumsum(pause)  # one bag a second after the other
+    steps = np.diff(time, prepend=time[:1])
+    breaks = steps > 5 * np.median(steps)
     for values, colour, label in ((before, BEFORE, "URDF"), (after, AFTER, "identified")):
-        over_time.plot(
-            time, np.where(breaks, np.nan, values), color=colour, linewidth=0.8, label=f"residual, {label}"
-        )
-    for start, end in held_spans(time, curves.held):
-        over_time.axvspan(start, end, color="#f2e6c9", zorder=0)
+        shown = np.where(breaks, np.nan, values)
+        over_time.plot(time, shown, color=colour, linewidth=0.8, label=f"residual, {label}")
+    across = over_time.get_xaxis_transform()
+    over_time.fill_between(time, 0, 1, curves.held, color="#f2e6c9", linewidth=0, zorder=0, transform=across)
     over_time.set(xlabel="time, bags one after another [s]; shaded: not fitted", ylabel=f"residual [{unit}]")
     over_time.margins(x=0)
-    speed = curves.qd[:, joint]
+    some = slice(None, None, max(1, len(before) // DOTS))
+    speed, before, after = curves.qd[some, joint], before[some], after[some]
     against_speed.plot(speed, before, ".", color=BEFORE, markersize=2, alpha=0.5)
     against_speed.plot(speed, after, ".", color=AFTER, markersize=2, alpha=0.5)
     against_speed.set(xlabel="speed", ylabel=f"residual [{unit}]")
     friction.plot(
-        speed, curves.friction[:, joint], ".", color=DATA, markersize=2, label="measured minus rigid body"
+        speed, curves.friction[some, joint], ".", color=DATA, markersize=2, label="measured minus rigid body"
     )
     at = np.linspace(speed.min(), speed.max(), 401)
     friction.plot(at, friction_curve(identified, joint, at), color=AFTER, label="identified, without load")
@@ -378,33 +369,11 @@ def friction_curve(identified: Identified, joint: int, speed: Array) -> Array:
     """Friction and offset over speed (N,), as if the joint carried nothing."""
     found = identified.found
     terms = dict(zip(FAMILIES, found.terms[joint], strict=True))
-    sign = smooth_sign(speed, found.coulomb_velocity)
-    towards_rest = rise(speed, found.stribeck_velocity[joint] or 1.0)
-    by_direction = terms["viscous_asymmetry"] * np.abs(speed) + terms["coulomb_asymmetry"] * np.abs(sign)
-    root = terms["square_root"] * np.sign(speed) * np.sqrt(np.abs(speed))
-    return np.asarray(
-        terms["viscous"] * speed
-        + (terms["coulomb"] + terms["stribeck"] * towards_rest) * sign
-        + by_direction
-        + root
-        + terms["offset"]
+    usual = found.stribeck_velocity[joint : joint + 1]
+    beyond = Beyond.of(
+        1,
+        **{name: terms[name] for name in BEYOND},
+        stribeck_velocity=np.where(usual > 0.0, usual, 1.0),
     )
-
-
-def shown_time(curves: Curves) -> tuple[Array, Array]:
-    """Times [s] with the bags one after another, and where a line must break."""
-    shift = np.zeros(len(curves.time))
-    jumps = np.flatnonzero(np.diff(curves.bag) != 0) + 1
-    for i in jumps:
-        shift[i:] += curves.time[i - 1] - curves.time[i] + 1.0
-    time = curves.time + shift
-    steps = np.diff(time, prepend=time[:1])
-    usual = float(np.median(steps[steps > 0])) if (steps > 0).any() else 1.0
-    return time, np.asarray(steps > 5 * usual)
-
-
-def held_spans(time: Array, held: Mask) -> list[tuple[float, float]]:
-    """The spans [s] that were not fitted."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], held, [False]]).astype(int)))
-    pairs = zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
-    return [(float(time[a]), float(time[b - 1])) for a, b in pairs]
+    plain = terms["viscous"] * speed + terms["coulomb"] * smooth_sign(speed, found.coulomb_velocity)
+    return np.asarray(plain + beyond.effort(speed, np.zeros(1), found.coulomb_velocity))

@@ -45,7 +45,7 @@ def problem(tmp_path_factory):
 
 
 def whole(problem):
-    return problem.equations(problem.gram.sum(axis=0))
+    return problem.equations(problem.used(problem.gram.sum(axis=0)))
 
 
 def power(E, x):
@@ -68,7 +68,7 @@ def test_the_cost_is_the_sum_of_squares_of_the_residuals(problem):
             row[problem.free + place] = -x[problem.free + len(FAMILIES) * j + f]
         expected[j] = row @ gram[j] @ row
     assert power(whole(problem), x) == pytest.approx(expected.sum(), rel=1e-9)
-    assert problem.errors(gram, x) == pytest.approx(expected, rel=1e-9)
+    assert problem.errors(problem.used(gram), x) == pytest.approx(expected, rel=1e-9)
 
 
 def test_without_constraints_it_is_ridge_regression(problem):
@@ -155,7 +155,7 @@ def test_what_is_fixed_to_a_link_is_never_taken_from_it(problem):
 
 
 def test_leaving_a_term_out_is_judged_as_if_it_were_solved_again(problem):
-    blocks = [problem.equations(problem.gram[list(fold)]) for fold in FOLDS]
+    blocks = [problem.equations(part) for part in problem.folded]
     losses, _ = choosing.removal_losses(problem, CHOICE, whole(problem), blocks, 1.0)
     for column, (j, f) in enumerate(np.argwhere(FREE)[:6]):
         less = FREE.copy()

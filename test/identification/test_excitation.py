@@ -273,7 +273,7 @@ def test_a_search_that_ends_badly_starts_again(monkeypatch):
 def test_a_condition_above_the_bound_is_told_with_exit_code_1(tmp_path, capsys, monkeypatch):
     from kane_dynamics_ros.cli import excite as command
 
-    poor = replace(found()[0], condition=117.0)
+    poor = found()[0]._replace(condition=117.0)
     monkeypatch.setattr(command, "excite", lambda *a, **k: poor)
     monkeypatch.setattr(command, "nominal_model", lambda *a: MODEL)
     assert main(["excite", str(URDF), "-o", str(tmp_path / "trajectory.yaml")]) == 1

@@ -64,6 +64,27 @@ def test_coulomb_friction_of_a_joint_that_moves_one_way_is_honest(tmp_path):
         assert joint.friction + joint.damping * speed == pytest.approx(mean, rel=0.25)
 
 
+def test_friction_that_rises_from_nothing_is_found(tmp_path):
+    """3 N m less what is left at rest, which is nothing: a free fit finds less than nothing to one side.
+
+    The bound holds that sum at zero, and takes none of its terms out.
+    """
+    motion = two_links.harmonics()
+    speed = motion[1][:, 0]
+    usual = 0.15 * np.quantile(np.abs(speed), 0.95)
+    tau = two_links.rigid(motion) + 0.3 * motion[1]
+    tau[:, 0] += 3.0 * (1.0 - np.exp(-((speed / usual) ** 2))) * np.tanh(speed / 0.01)
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 0
+    assert (
+        data["residual"]["held_out"]["joints"][0]["identified_rms"] < 0.02
+    )  # the noise's 0.01, and a little
+    terms = {term["name"]: term["value"] for term in data["joints"][0]["terms"] if term["fitted"]}
+    assert terms["Coulomb friction"] == pytest.approx(3.0, abs=0.2)
+    assert terms["change of friction towards rest"] == pytest.approx(-3.0, abs=0.2)
+
+
 def truth(motion):
     tau = two_links.rigid(motion)
     return tau + 0.5 * np.tanh(motion[1] / 0.01) + 0.3 * motion[1]
@@ -123,6 +144,17 @@ def test_a_short_recording(tmp_path):
     code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
     assert code == 1
     assert "too_little" in codes(data)
+
+
+def test_a_slow_drift_of_a_percent_limits_a_result_and_does_not_condemn_it(tmp_path):
+    """Residuals that follow each other for seconds leave few independent ones, however long the motion is."""
+    motion = two_links.harmonics()
+    tau = truth(motion)
+    drift = 0.01 * np.sqrt((tau**2).mean(axis=0)) * np.sin(2 * np.pi * 0.04 * two_links.times())[:, None]
+    bag = two_links.bag(tmp_path / "bag", motion, tau + drift, noise=0.001)
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert (code, codes(data)) == (0, set())
+    assert "limited by the model" in data["verdict"]["sentence"]
 
 
 def test_another_arms_urdf(tmp_path):
