@@ -170,6 +170,32 @@ def test_the_threshold_must_be_exceeded_for_as_long_as_is_asked() -> None:
     assert observer.collision.time == pytest.approx(0.321, abs=2e-3)
 
 
+@pytest.mark.parametrize("speed", [0.005, -0.3])
+def test_at_constant_speed_the_threshold_is_that_of_the_speed_from_the_first_residual_on(
+    speed: float,
+) -> None:
+    """1 - |tanh(q'/0.01)| of the friction at rest, and |q'|."""
+    observer = one_joint(constant=1.0, coulomb=0.2)
+    assert not observer.threshold_parts.any()
+    for k in range(4):
+        observer.update(np.array([speed * 0.01 * k]), np.array([speed]), np.zeros(1), 0.01 * k)
+        if k:
+            slow = 1.0 - abs(math.tanh(speed / 0.01))
+            np.testing.assert_allclose(observer.threshold_parts[:, 0], [slow, abs(speed), 0.0], atol=1e-15)
+            np.testing.assert_allclose(observer.threshold, 1.0 + 0.2 * slow, rtol=1e-14)
+
+
+def test_the_acceleration_in_a_threshold_rises_from_rest_as_the_residual_does() -> None:
+    """|q''| (1 - exp(-K t)): an error that grows with the acceleration is never above its threshold."""
+    observer, acceleration = one_joint(gain=40.0), -2.0
+    for k in range(6):
+        t = 0.01 * k
+        observer.update(np.zeros(1), np.array([acceleration * t]), np.zeros(1), t)
+        if k:
+            expected = 2.0 * -math.expm1(-40.0 * t)
+            assert observer.threshold_parts[2, 0] == pytest.approx(expected, rel=1e-12)
+
+
 def test_dry_friction_of_unknown_sign_stays_below_the_threshold() -> None:
     """A joint at rest under any load that its friction may hold: the bound follows from the model."""
     observer = one_joint(gain=50.0, constant=1e-9, coulomb=3.0)
