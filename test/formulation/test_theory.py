@@ -231,7 +231,7 @@ def test_T25_external_efforts_are_the_power_of_the_wrench():
     f, m = RNG.normal(size=(2, 3))
     R, _ = poses()[-1]
     R_RT = R @ R_BT
-    carried = carried_wrenches(PLACEMENTS, N - 1, CHAIN.R_BT, CHAIN.p_BoTo_B, tuple(f), tuple(m))
+    carried = carried_wrenches(PLACEMENTS, CHAIN.tip_frames, [(tuple(f), tuple(m))])
     h = 1e-6
     for r, effort in enumerate(joint_efforts(PLACEMENTS, carried, N)):
         (R_1, p_1), (R_0, p_0) = (poses(Q + sign * h * np.eye(N)[r])[-1] for sign in (1, -1))
