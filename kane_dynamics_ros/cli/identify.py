@@ -192,7 +192,10 @@ def run(arguments: argparse.Namespace) -> int:
                 result = write(inputs, found, files)
         print("\n".join(payload_lines(inputs, result) if arguments.payload_only else writing.lines(result)))
     if "module" in files and not arguments.no_compile:
-        print(compilation(files["module"]))
+        with Progress() as progress:
+            progress.doing("compiling")
+            compiled = compilation(files["module"])
+        print(compiled)
     print("written: " + ", ".join(map(str, files.values())))
     held = found.judged.held
     residual = held.relative(held.identified)
