@@ -170,6 +170,17 @@ def test_the_threshold_must_be_exceeded_for_as_long_as_is_asked() -> None:
     assert observer.collision.time == pytest.approx(0.321, abs=2e-3)
 
 
+def test_an_older_state_changes_nothing() -> None:
+    observer, still = one_joint(), np.zeros(1)
+    assert observer.seen == -math.inf
+    for time in (1.0, 1.01):
+        observer.update(still, still, still, time)
+    assert not observer.update(still, np.array([5.0]), still, 1.005)
+    assert observer.seen == 1.01
+    assert observer.update(still, still, still, 1.02)
+    assert observer.residual[0] == 0.0
+
+
 @pytest.mark.parametrize("speed", [0.005, -0.3])
 def test_at_constant_speed_the_threshold_is_that_of_the_speed_from_the_first_residual_on(
     speed: float,
