@@ -35,11 +35,11 @@ LIBRARIES = (
     *("rosidl_runtime_c", "rosidl_typesupport_c", *IMPLEMENTATIONS),
     *("rosidl_typesupport_fastrtps_cpp", "rmw", "rcutils", "fastcdr"),
 )
-LOAD = """from ctypes import CDLL, RTLD_GLOBAL
+LOAD = """from ctypes import CDLL
 from pathlib import Path
 
 for library in sorted(Path(__file__).parent.glob("lib*.so")):
-    CDLL(str(library), RTLD_GLOBAL)
+    CDLL(str(library))
 """
 
 
