@@ -1,8 +1,9 @@
 """The path of a trajectory as curves in joint space, each from one rest to the next, without times.
 
 Where every point carries velocities, the path is the one that the controller plays: cubics or quintics. Else
-it is the polyline through the points, whose corners are rounded within a tolerance. The arm comes to rest at
-both ends, where the path turns back, and at corners that cannot be rounded.
+it is the polyline through the points, within a tolerance: where it turns gently at every point, as a sampled
+curve does, the cubic spline through them; otherwise its corners are rounded. The arm comes to rest at both
+ends, where the path turns back, and at corners that cannot be rounded.
 
 With unit directions d_1 and d_2 of the lines at a corner, a curve of length L rounds it with, for t from 0
 to 1,
@@ -14,10 +15,12 @@ so that direction and curvature are continuous. Its middle is 3/32 L (d_2 - d_1)
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import CubicSpline
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.limits import TOLERANCE, position_limits
@@ -36,10 +39,13 @@ from kane_dynamics_ros.runtime import JointInfo
 SAME_POINT = 1e-9  # [rad or m] between two points that are one
 AT_REST = 1e-7  # of the largest speed, below which the arm rests; of a corner's turn, below which it is none
 SHARPEST = -0.9  # cosine between the directions at a corner, below which the arm stops at it
+GENTLE, SPLINE_POINTS = 0.9, 5  # the least such cosine of a sampled curve, and its points
+ROOM = 0.45  # of the shorter line at a corner: what the corner takes, so that no line is left very short
 JUMP, JUMP_RATIO, MANY_POINTS = 1.0, 30.0, 20  # [rad or m]; times the median distance, in a path of so many
 INSIDE = 0.1  # of the first step from a rest: where direction and curvature at the rest are looked up
 LOOKS = 17  # at a polynomial, to find where it leaves the limits or turns back
 BISECTIONS = 60
+END_CELLS = 3  # of the first and of the last piece
 BEND_CELLS = 8  # of a piece that is no line, where there are not many pieces: in the middle it is most bent
 GAUSS = np.polynomial.legendre.leggauss(5)
 
@@ -108,7 +114,7 @@ def curves_of(request: TrajectoryRequest, joints: Sequence[JointInfo], tolerance
         curves = tuple(_between_rests(_polynomials(prepared)))
     else:
         _check_distances(prepared.waypoints.q, joints)
-        curves = tuple(_rounded(prepared.waypoints.q, tolerance))
+        curves = tuple(_of_points(prepared.waypoints.q, tolerance))
     _check_positions(curves, joints)
     return curves
 
@@ -162,11 +168,44 @@ def _check_distances(q: Array, joints: Sequence[JointInfo]) -> None:
 # Polylines
 
 
-def _rounded(q: Array, tolerance: float) -> Iterator[Curve]:
-    """Lines and rounded corners, between rests."""
+def _of_points(q: Array, tolerance: float) -> Iterator[Curve]:
+    """The curves of a polyline, cut where it turns back."""
+    lengths, directions = _lines(q)
+    turns_back = (directions[1:] * directions[:-1]).sum(axis=1) < SHARPEST
+    ends = [0, *(np.flatnonzero(turns_back) + 1).tolist(), len(lengths)]
+    for begin, end in pairwise(ends):
+        part = q[begin : end + 1]
+        spline = _spline(part, tolerance)
+        for curve in _rounded(part, tolerance) if spline is None else (spline,):
+            yield tuple(piece._replace(after=piece.after + begin) for piece in curve)
+
+
+def _lines(q: Array) -> tuple[Array, Array]:
+    """Length (N,) and direction (N, n) of each line."""
     ways = np.diff(q, axis=0)
     lengths = np.linalg.norm(ways, axis=1)
-    directions = ways / lengths[:, np.newaxis]
+    return lengths, ways / lengths[:, np.newaxis]
+
+
+def _spline(q: Array, tolerance: float) -> Curve | None:
+    """The cubic spline by the polyline's length; None where a corner is sharp or the tolerance is left."""
+    lengths, directions = _lines(q)
+    if len(q) < SPLINE_POINTS or (directions[1:] * directions[:-1]).sum(axis=1).min() < GENTLE:
+        return None
+    cubics = CubicSpline(np.concatenate((np.zeros(1), np.cumsum(lengths))), q).c[::-1].swapaxes(0, 1)
+    coefficients = np.concatenate((cubics, np.zeros((len(lengths), 2, q.shape[1]))), axis=1)
+    shares = np.linspace(0.0, 1.0, LOOKS)
+    away = evaluate_many(coefficients, lengths[:, np.newaxis] * shares)[:, :, 0]
+    away -= q[:-1, np.newaxis] + np.diff(q, axis=0)[:, np.newaxis] * shares[:, np.newaxis]
+    if np.abs(away).max() > tolerance:
+        return None
+    ends = enumerate(zip(coefficients, lengths.tolist(), strict=True))
+    return tuple(Piece(each, 0.0, length, i) for i, (each, length) in ends)
+
+
+def _rounded(q: Array, tolerance: float) -> Iterator[Curve]:
+    """Lines and rounded corners, between rests."""
+    lengths, directions = _lines(q)
     pieces: list[Piece] = []
     begin = 0.0  # where the line begins, after what the corner before it has taken
     for i, (length, direction) in enumerate(zip(lengths.tolist(), directions, strict=True)):
@@ -174,7 +213,9 @@ def _rounded(q: Array, tolerance: float) -> Iterator[Curve]:
         if i + 1 < len(directions):
             turn = directions[i + 1] - direction
             size = float(np.abs(turn).max())
-            half = min(0.5 * length, 0.5 * float(lengths[i + 1]), 16.0 / 3.0 * tolerance / max(size, AT_REST))
+            half = min(
+                ROOM * length, ROOM * float(lengths[i + 1]), 16.0 / 3.0 * tolerance / max(size, AT_REST)
+            )
             stops = size > AT_REST and (half == 0.0 or float(direction @ directions[i + 1]) < SHARPEST)
             half = 0.0 if stops or size <= AT_REST else half
         line = np.zeros((6, len(direction)))
@@ -255,12 +296,13 @@ def divided(curve: Curve, cells: int) -> Grid:
     At a rest, where e is 0 / 0, both are taken a little inside.
     """
     lengths = [_length(piece, np.array([piece.begin, piece.end])).sum() for piece in curve]
-    least = min(max(cells // (2 * len(curve)), 2), BEND_CELLS)
+    least = min(max(cells // (2 * len(curve)), 1), BEND_CELLS)
     s, after = [np.zeros(1)], []
     ends: list[Array] = []  # q, slope and bend at both ends of each cell, (3, 2, cells, n)
     for k, (piece, length) in enumerate(zip(curve, lengths, strict=True)):
         bent = bool(piece.coefficients[2:].any())
-        count = max(round(cells * length / sum(lengths)), least if bent or k in (0, len(curve) - 1) else 1)
+        count = max(round(cells * length / sum(lengths)), least if bent else 1)
+        count = max(count, END_CELLS) if k in (0, len(curve) - 1) else count
         nodes = piece.begin + (piece.end - piece.begin) * _shares(count, k == 0, k == len(curve) - 1)
         s.append(s[-1][-1] + np.cumsum(_length(piece, nodes)))
         inside = nodes.copy()

@@ -165,6 +165,20 @@ def test_the_path_is_kept_and_corners_are_rounded_within_the_tolerance():
     assert away[far].max() < 1e-7
 
 
+def test_a_sampled_curve_is_followed_through_its_points():
+    """A minute at 1000 points, positions alone; it turns back once."""
+    times = np.linspace(0.0, 60.0, 1000)
+    omega, size = 2 * np.pi * np.array([0.05, 0.07, 0.09, 0.11, 0.13]), np.array([1.0, 0.4, 0.5, 0.8, 0.8])
+    points = WAYPOINTS[0] + size * np.sin(times[:, np.newaxis] * omega)
+    limits = urdf_limits(ARM.joints)
+    motion = fastest(curves_of(through(points), ARM.joints, 0.01), [ARM], limits)
+    assert motion.use.max() <= 1.0
+    assert len(motion.q) <= 1100
+    _, states = sampled(motion, ARM, 1_000_000)
+    curve = WAYPOINTS[0] + size * np.sin(np.linspace(0.0, 60.0, 100_000)[:, np.newaxis] * omega)
+    assert max(np.abs(curve - q).max(axis=1).min() for q in states[::20, 0]) < 0.01
+
+
 def test_the_controllers_curve_is_kept_where_points_carry_velocities():
     still = (0.0,) * 5
     given = request(
