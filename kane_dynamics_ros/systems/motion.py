@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.systems import equations
@@ -79,6 +78,8 @@ def simulate(
     state = np.concatenate([equations.as_state(system, q), equations.as_state(system, u)])
     _check_start(system, state[:n], state[n:])
     time = np.linspace(0.0, duration, samples)
+
+    from scipy.integrate import solve_ivp  # equations and modules do without SciPy
 
     def rate(t: float, y: Array) -> Array:
         terms = equations.state_terms(system, y[:n], y[n:])

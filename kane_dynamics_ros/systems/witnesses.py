@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import null_space
 
 from kane_dynamics_ros.algebra import Array, symmetric
 from kane_dynamics_ros.formulation.dual import Dual
@@ -40,6 +39,8 @@ def maggi(system: System, q: ArrayLike, qd: ArrayLike, tau: ArrayLike) -> Array:
         q, qd: coordinates and their rates, which satisfy the constraints, (n,).
         tau: efforts at the coordinates, (n,) [N m or N].
     """
+    from scipy.linalg import null_space  # equations and modules do without SciPy
+
     M, V, A, c = _lagrange_terms(system, q, qd, tau)
     C = null_space(A, rcond=equations.RANK) if len(A) else np.eye(len(V))
     particular = np.linalg.lstsq(A, c, rcond=None)[0] if len(A) else np.zeros(len(V))
