@@ -4,6 +4,7 @@ import argparse
 import json
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,6 @@ from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, Payload, load_mo
 from kane_dynamics_ros.text import counted
 
 RESIDUALS = 3.0  # times the held-out residual of identify, which effort limits keep as a margin
-LIMIT_NAMES = {
-    "velocity": "max_velocity",
-    "acceleration": "max_acceleration",
-    "jerk": "max_jerk",
-    "effort": "max_effort",
-}
 
 
 class LimitsError(KaneDynamicsError):
@@ -150,7 +145,7 @@ def _limits(arguments: argparse.Namespace, model: DynamicsModel, scale: float) -
                 "--identified",
                 path=arguments.identified,
             )
-    return RetimingLimits(limits.velocity, limits.acceleration, limits.jerk, limits.effort - margin)
+    return replace(limits, effort=limits.effort - margin)
 
 
 def read_limits(path: Path, joints: Sequence[JointInfo]) -> RetimingLimits:
@@ -187,10 +182,11 @@ def read_limits(path: Path, joints: Sequence[JointInfo]) -> RetimingLimits:
 def _limit(path: Path, joint: str, given: dict[str, Any], quantity: str, default: float) -> float:
     if given.get(f"has_{quantity}_limits") is False:
         return math.inf
-    value = given.get(LIMIT_NAMES[quantity], default)
+    name = f"max_{quantity}"
+    value = given.get(name, default)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0.0:
         raise LimitsError(
-            f"{path}: joint {joint!r}: {LIMIT_NAMES[quantity]}: found {value!r}; allowed: a number above 0",
+            f"{path}: joint {joint!r}: {name}: found {value!r}; allowed: a number above 0",
             path=path,
         )
     return float(value)

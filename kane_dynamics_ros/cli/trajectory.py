@@ -4,6 +4,7 @@ import argparse
 import math
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -133,9 +134,11 @@ def fastest_motion(model: DynamicsModel, motion: SampledMotion) -> SampledMotion
     """The path of a motion in the least time; see ``control.retiming``. Raises ``TrajectoryError``."""
     from kane_dynamics_ros.control import joint_path, retiming  # only this needs toppra
 
-    limits = retiming.urdf_limits(model.joints)
-    efforts, velocities = allowed_efforts(model, motion.q[0]), PART * speeds(model)
-    limits = retiming.RetimingLimits(velocities, limits.acceleration, limits.jerk, efforts)
+    limits = replace(
+        retiming.urdf_limits(model.joints),
+        velocity=PART * speeds(model),
+        effort=allowed_efforts(model, motion.q[0]),
+    )
     path = request_after(0.0, model.joint_names, motion.times, motion[1:])
     fast = retiming.fastest(joint_path.curves_of(path, model.joints, tolerance=0.0), [model], limits)
     return SampledMotion(fast.times_ns / SECOND_NS, fast.q, fast.qd, fast.accelerations)

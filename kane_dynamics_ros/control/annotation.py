@@ -6,9 +6,9 @@ itself jumps, because acceleration or velocity do at a point, a second point ``J
 the effort after the jump. The last effort is the one that holds the arm at rest.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.law import Law, efforts_by_term
 from kane_dynamics_ros.control.limits import MotionLimits
 from kane_dynamics_ros.control.plan import Prepared, Spline, prepare
+from kane_dynamics_ros.control.slowing import slowed_to_limits
 from kane_dynamics_ros.control.splines import evaluate_many
 from kane_dynamics_ros.control.validation import (
     NANOSECOND,
@@ -25,6 +26,7 @@ from kane_dynamics_ros.control.validation import (
     TrajectoryError,
     TrajectoryRequest,
     Waypoints,
+    unless,
 )
 
 JUMP_NS = 1000  # [ns]: a thousandth of a fast controller's period, and cubics of it stay well conditioned
@@ -34,8 +36,6 @@ FIRST_INTERVALS = 8  # of each segment, so that no bulge is overlooked
 SHORTEST_NS = 2 * JUMP_NS  # intervals are not split further
 OF_PEAK, OF_LIMIT = 1e-2, 1e-3  # see Accuracy
 FLOOR = 0.1  # of the error that the limit allows, or the most loaded joint: joints at rest need no less
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -80,13 +80,16 @@ def annotate(
     accuracy: Accuracy,
     motion: MotionLimits | None = None,
     abandoned: Callable[[], bool] = lambda: False,
+    *,
+    retime: bool = False,
 ) -> TrajectoryRequest:
     """The request with ``effort`` at every point and points added. Raises ``TrajectoryError``.
 
     ``limits`` (n,) are the largest efforts, ``motion`` the limits on positions and velocities. The terms that
     ``law`` has switched off are left out. The way to a first point that is later than 0 s is not known here
-    and gets no effort: over it, joint_trajectory_controller lets the effort rise from 0. Once ``abandoned``
-    is true, the work ends with the code ``abandoned``.
+    and gets no effort: over it, joint_trajectory_controller lets the effort rise from 0. With ``retime`` the
+    request is given more time where velocities or efforts exceed the limits. Once ``abandoned`` is true, the
+    work ends with the code ``abandoned``.
     """
     if not request.points:
         raise TrajectoryError(
@@ -94,29 +97,24 @@ def annotate(
         )
     if len(request.points) > accuracy.max_points:
         raise _too_many(accuracy)
-    prepared = prepare(request, law.rigid.joints, Rules(), None if motion is None else motion.check)
+    joints = law.rigid.joints
+    if retime:
+        request, _, _ = slowed_to_limits(request, law, Rules(), limits, abandoned=abandoned)
+    prepared = prepare(request, joints, Rules(), None if motion is None else motion.check)
     pieces = _pieces(prepared)
     if motion is not None:
         end = pieces[-1]
         motion.check(Spline(np.array([end.end_ns, end.end_ns + JUMP_NS]), end.coefficients[np.newaxis]))
     desired = replace(law, mode="feedforward")
-    errors = _allowed(_unless(abandoned, pieces), desired, limits, accuracy.error)
+    errors = _allowed(unless(abandoned, pieces), desired, limits, accuracy.error)
     rows: list[Row] = []
-    for piece in _unless(abandoned, pieces):
+    for piece in unless(abandoned, pieces):
         _extend(rows, piece, desired, errors, accuracy)
-    _check_efforts(_unless(abandoned, rows), limits, law)
+    _check_efforts(unless(abandoned, rows), limits, law)
     order = [law.rigid.joint_names.index(name) for name in request.names]
     given = {point.time_ns: point for point in request.points}
-    points = (_point(row, given.get(row.time_ns), order) for row in _unless(abandoned, rows))
+    points = (_point(row, given.get(row.time_ns), order) for row in unless(abandoned, rows))
     return replace(request, points=tuple(points))
-
-
-def _unless(abandoned: Callable[[], bool], items: Iterable[Item]) -> Iterator[Item]:
-    """The items, as long as the work is not abandoned. Raises ``TrajectoryError``."""
-    for item in items:
-        if abandoned():
-            raise TrajectoryError("the node ends", "abandoned")
-        yield item
 
 
 def _too_many(accuracy: Accuracy) -> TrajectoryError:

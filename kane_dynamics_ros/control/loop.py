@@ -16,14 +16,7 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control import states
 from kane_dynamics_ros.control.goals import Cause, Goal, Goals, Ticket, Tolerances
 from kane_dynamics_ros.control.law import Law, efforts, efforts_by_term, has_stiffness, position_error
-from kane_dynamics_ros.control.limits import (
-    Limited,
-    clamp,
-    clamp_reference,
-    limit_rate,
-    motion_limits,
-    velocity_limits,
-)
+from kane_dynamics_ros.control.limits import Limited, clamp, clamp_reference, limit_rate, motion_limits
 from kane_dynamics_ros.control.plan import (
     STOP_KNOTS,
     Prepared,
@@ -36,7 +29,7 @@ from kane_dynamics_ros.control.plan import (
     slowed,
     without_motion_from,
 )
-from kane_dynamics_ros.control.slowing import in_time, needed_factor
+from kane_dynamics_ros.control.slowing import slowed_to_limits
 from kane_dynamics_ros.control.validation import NANOSECOND, Rules, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.control.watches import (
     NOTICEABLE,
@@ -71,6 +64,11 @@ class LoopSettings:
     tolerances: Tolerances | None = None  # None: the arm may be anywhere
     fastest: Array | None = None  # (n,) [rad/s or m/s]
     comply_damping: float = 5.0  # [1/s] of the momentum, in the reaction ``comply``
+
+    @property
+    def rejects(self) -> bool:
+        """Whether a trajectory outside the limits, which no more time would bring inside, is refused."""
+        return self.reference_limits in ("reject", "retime")
 
 
 class ControlStep(NamedTuple):
@@ -140,22 +138,19 @@ class ControlLoop:
             return Candidate(ticket, None)
         joints = settings.law.rigid.joints
         check, begin = None, None
-        if settings.reference_limits in ("reject", "retime"):
+        if settings.rejects:
             time = request.stamp_ns or now_ns
             begin = sample(state.plan, time)[0] if isinstance(state, states.Tracking) else None
             limits = motion_limits(joints, begin)
             if settings.reference_limits == "retime":
                 limits = replace(limits, fastest=np.full(len(joints), math.inf))
             check = limits.check
+        law, rules = settings.law, settings.rules
         try:
-            prepared = prepare(request, joints, settings.rules, check)
             if settings.reference_limits != "retime":
-                return Candidate(ticket, prepared)
-            speeds, efforts = velocity_limits(joints), settings.effort_limits
-            factor = needed_factor(prepared, settings.law, speeds, efforts, begin)
-            if factor > 1.0:
-                prepared = prepare(in_time(request, factor), joints, settings.rules)
-            return Candidate(ticket, prepared, slowed=factor)
+                return Candidate(ticket, prepare(request, joints, rules, check))
+            found = slowed_to_limits(request, law, rules, settings.effort_limits, check, begin)
+            return Candidate(ticket, found[1], slowed=found[2])
         except TrajectoryError as error:
             return Candidate(ticket, error)
 
@@ -186,7 +181,7 @@ class ControlLoop:
         joints = self.settings.law.rigid.joints
         found = joined(state.plan, prepared, joints, start_ns, now_ns)
         limits = motion_limits(joints, sample(state.plan, found.begin_ns)[0])
-        limits.check_start(found, start_ns, self.settings.reference_limits in ("reject", "retime"))
+        limits.check_start(found, start_ns, self.settings.rejects)
         if ticket.stamp_ns:
             self.state = states.Moving(found.plan, state.begin, stamped=True)
         else:

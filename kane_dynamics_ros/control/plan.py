@@ -93,6 +93,9 @@ class Prepared:
     segments: Array
 
 
+Check = Callable[[Spline, NDArray[np.bool_]], None]  # of a motion and which joints are named; it raises
+
+
 def hold_at(q: Array, now_ns: int) -> Plan:
     """A plan that stays at positions ``q`` (n,)."""
     return Plan((Spline(np.array([now_ns]), constant(q)[np.newaxis]),))
@@ -140,7 +143,7 @@ def prepare(
     request: TrajectoryRequest,
     joints: Sequence[JointInfo],
     rules: Rules,
-    check: Callable[[Spline, NDArray[np.bool_]], None] | None = None,
+    check: Check | None = None,
 ) -> Prepared:
     """A request with one point or more, checked and interpolated. Raises ``TrajectoryError``.
 

@@ -8,16 +8,26 @@ efforts
 the rigid bodies' part goes from what it was to gravity alone: what is within the limits at both stays so.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.approach import PEAK_OVER_MEAN
 from kane_dynamics_ros.control.law import Law, efforts_by_term
-from kane_dynamics_ros.control.plan import Prepared
+from kane_dynamics_ros.control.limits import velocity_limits
+from kane_dynamics_ros.control.plan import Check, Prepared, prepare
 from kane_dynamics_ros.control.splines import evaluate_many
-from kane_dynamics_ros.control.validation import BLOCK, NANOSECOND, TrajectoryError, TrajectoryRequest
+from kane_dynamics_ros.control.validation import (
+    BLOCK,
+    NANOSECOND,
+    Rules,
+    TrajectoryError,
+    TrajectoryRequest,
+    unless,
+)
 
 LOOKS, LEAST_LOOKS = 17, 4000  # at each segment, and at the trajectory
 SLOWEST = 1000.0
@@ -25,8 +35,36 @@ ROUNDING = 1e-6  # of the factor: what is between the looks, and the finite digi
 BISECTIONS = 30
 
 
+def slowed_to_limits(
+    request: TrajectoryRequest,
+    law: Law,
+    rules: Rules,
+    limits: Array,
+    check: Check | None = None,
+    begin: Array | None = None,
+    abandoned: Callable[[], bool] = lambda: False,
+) -> tuple[TrajectoryRequest, Prepared, float]:
+    """The request in as much time as it needs, prepared, and how many times longer that is than asked for.
+
+    ``limits`` (n,) are the largest efforts [N m or N], ``check`` is ``prepare``'s; the rest is
+    ``needed_factor``'s. Raises ``TrajectoryError``.
+    """
+    joints = law.rigid.joints
+    prepared = prepare(request, joints, rules, check)
+    factor = needed_factor(prepared, law, velocity_limits(joints), limits, begin, abandoned)
+    if factor > 1.0:
+        request = in_time(request, factor)
+        prepared = prepare(request, joints, rules)
+    return request, prepared, factor
+
+
 def needed_factor(
-    prepared: Prepared, law: Law, fastest: Array, limits: Array, begin: Array | None = None
+    prepared: Prepared,
+    law: Law,
+    fastest: Array,
+    limits: Array,
+    begin: Array | None = None,
+    abandoned: Callable[[], bool] = lambda: False,
 ) -> float:
     """How many times longer a trajectory must take to keep the limits; 1 where it keeps them as it is.
 
@@ -36,38 +74,46 @@ def needed_factor(
         fastest: largest speeds (n,) [rad/s or m/s].
         limits: largest efforts (n,) [N m or N].
         begin: where the arm rests before (n,) [rad or m]: the speed of the way to the first point counts too.
+        abandoned: once it is true, the work ends.
 
     Raises:
-        TrajectoryError: ``effort_limit``: gravity alone, or with friction at the lowest speed, is too much.
+        TrajectoryError: ``effort_limit``: gravity alone, or with friction at the lowest speed, is too much;
+            ``abandoned``.
     """
     desired = replace(law, mode="feedforward")
 
-    def excess(states: Array, factor: float) -> Array:
-        """What exceeds a limit (N,), above 0 where one does, in parts of it."""
+    def exceeds(states: Array, factor: float) -> NDArray[np.bool_]:
+        """Which states (N, 3, n) exceed a limit."""
         q, qd, qdd = states[:, 0], states[:, 1] / factor, states[:, 2] / factor**2
         tau = efforts_by_term(desired, np.stack((q, qd, qdd)), q, qd).total
-        return np.asarray(np.maximum(np.abs(qd) / fastest, np.abs(tau) / limits).max(axis=1) - 1.0)
+        return np.asarray((np.abs(qd) > fastest).any(axis=1) | (np.abs(tau) > limits).any(axis=1))
+
+    def raised(states: Array, factor: float) -> float:
+        """The factor, or the next above it with which none of the states exceeds a limit."""
+        beyond = states[exceeds(states, factor)]
+        if not len(beyond):
+            return factor
+        low, factor = factor, 2.0 * factor
+        while exceeds(beyond, factor).any():
+            low, factor = factor, 2.0 * factor
+            if factor > SLOWEST:
+                raise _too_heavy(beyond, law, limits)
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + factor)
+            low, factor = (middle, factor) if exceeds(beyond, middle).any() else (low, middle)
+        return factor * (1.0 + ROUNDING)
 
     factor = 1.0
     first = float(prepared.waypoints.times_ns[0]) * NANOSECOND
     if begin is not None and first > 0.0:
         way = np.abs(prepared.waypoints.q[0] - begin)
         factor = max(1.0, (1.0 + ROUNDING) * float((PEAK_OVER_MEAN * way / (first * fastest)).max()))
-    looks = list(_looks(prepared))
-    while True:
-        found = [states[excess(states, factor) > 0.0] for states in looks]
-        beyond = np.concatenate(found)
-        if not len(beyond):
-            return factor
-        low, factor = factor, 2.0 * factor
-        while (excess(beyond, factor) > 0.0).any():
-            low, factor = factor, 2.0 * factor
-            if factor > SLOWEST:
-                raise _too_heavy(beyond, law, limits)
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (low + factor)
-            low, factor = (middle, factor) if (excess(beyond, middle) > 0.0).any() else (low, middle)
-        factor *= 1.0 + ROUNDING
+    before = 0.0
+    while factor > before:
+        before = factor
+        for states in unless(abandoned, _looks(prepared)):
+            factor = raised(states, factor)
+    return factor
 
 
 def in_time(request: TrajectoryRequest, factor: float) -> TrajectoryRequest:
@@ -85,16 +131,15 @@ def in_time(request: TrajectoryRequest, factor: float) -> TrajectoryRequest:
     return replace(request, points=points)
 
 
-def _looks(prepared: Prepared) -> list[Array]:
+def _looks(prepared: Prepared) -> Iterator[Array]:
     """States (N, 3, n) along the segments, by blocks of them, and at the end."""
     durations = np.diff(prepared.waypoints.times_ns) * NANOSECOND
     shares = np.linspace(0.0, 1.0, max(LOOKS, LEAST_LOOKS // max(len(durations), 1)))
-    found = [evaluate_many(prepared.segments[-1], np.zeros(1))]  # the end
+    yield evaluate_many(prepared.segments[-1], np.zeros(1))  # the end
     for i in range(0, len(durations), BLOCK):
         times = durations[i : i + BLOCK, np.newaxis] * shares
         states = evaluate_many(prepared.segments[:-1][i : i + BLOCK], times)
-        found.append(states.reshape(-1, *states.shape[2:]))
-    return found
+        yield states.reshape(-1, *states.shape[2:])
 
 
 def _too_heavy(states: Array, law: Law, limits: Array) -> TrajectoryError:

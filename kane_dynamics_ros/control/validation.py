@@ -1,8 +1,9 @@
 """A trajectory as it was asked for, in any joint order, and as checked points in the model's order."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ NANOSECOND = 1e-9  # [s]
 SECOND_NS = 1_000_000_000  # [ns]
 FIELDS = ("positions", "velocities", "accelerations", "effort")
 END_VELOCITY_TOLERANCE = float(np.finfo(np.float32).eps)  # [rad/s] or [m/s]: joint_trajectory_controller's
+Item = TypeVar("Item")
+
 BLOCK = 200  # points or segments at a time: some hundred microseconds, after which another thread may run
 
 
@@ -91,6 +94,14 @@ class Waypoints:
         """
         continuous = np.array([joint.kind == "continuous" for joint in joints]) & self.named
         return np.where(continuous, np.round((q - self.q[0]) / math.tau) * math.tau, 0.0)
+
+
+def unless(abandoned: Callable[[], bool], items: Iterable[Item]) -> Iterator[Item]:
+    """The items, as long as the work is not abandoned. Raises ``TrajectoryError``."""
+    for item in items:
+        if abandoned():
+            raise TrajectoryError("the node ends", "abandoned")
+        yield item
 
 
 def checked_waypoints(request: TrajectoryRequest, joints: Sequence[JointInfo], rules: Rules) -> Waypoints:

@@ -7,8 +7,9 @@ import pytest
 from joints import point, request
 from scipy.optimize import brentq
 
+from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.law import TermSwitches, build_law
-from kane_dynamics_ros.control.limits import effort_limits, position_limits, velocity_limits
+from kane_dynamics_ros.control.limits import effort_limits, motion_limits, position_limits, velocity_limits
 from kane_dynamics_ros.control.loop import ControlLoop, LoopSettings
 from kane_dynamics_ros.control.plan import Rules, hold_at, prepare, replan, sample
 from kane_dynamics_ros.control.slowing import in_time, needed_factor
@@ -130,3 +131,29 @@ def test_a_position_outside_the_limits_is_still_refused():
     with pytest.raises(TrajectoryError) as caught:
         loop().follow(beyond, 2 * SECOND_NS)
     assert (caught.value.code, caught.value.quantity) == ("outside_limits", "position")
+
+
+def annotated(wanted, **options):
+    return annotate(wanted, LAW, EFFORTS, Accuracy(None, 2000), motion_limits(ARM.joints, None), **options)
+
+
+def test_an_annotation_gives_more_time_instead_of_refusing():
+    with pytest.raises(TrajectoryError) as caught:
+        annotated(swing(1.25))
+    assert caught.value.code == "outside_limits"
+    slower = annotated(swing(1.25), retime=True)
+    assert slower.points[-1].time_ns == pytest.approx(2.25 * factor(swing(1.25)) * SECOND_NS, rel=1e-9)
+    assert (np.abs([each.effort for each in slower.points]) <= EFFORTS).all()
+
+
+def test_too_many_points_are_refused_before_they_are_given_more_time():
+    many = [point(1.0 + 1e-3 * i, START + 1e-4 * i) for i in range(2001)]
+    with pytest.raises(TrajectoryError) as caught:
+        annotated(request(*many, names=ARM.joint_names), retime=True, abandoned=lambda: True)
+    assert caught.value.code == "too_many_points"
+
+
+def test_the_search_for_the_time_is_given_up_with_the_annotation():
+    with pytest.raises(TrajectoryError) as caught:
+        needed_factor(prepare(swing(1.25), ARM.joints, Rules()), LAW, SPEEDS, EFFORTS, abandoned=lambda: True)
+    assert caught.value.code == "abandoned"

@@ -22,10 +22,8 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.control.annotation import Accuracy, annotate
 from kane_dynamics_ros.control.goals import own_tolerances
 from kane_dynamics_ros.control.law import Efforts, Law, critical_gains, efforts_by_term, too_stiff
-from kane_dynamics_ros.control.limits import motion_limits, velocity_limits
+from kane_dynamics_ros.control.limits import motion_limits
 from kane_dynamics_ros.control.loop import Candidate, ControlLoop, ControlStep, LoopSettings
-from kane_dynamics_ros.control.plan import prepare
-from kane_dynamics_ros.control.slowing import in_time, needed_factor
 from kane_dynamics_ros.control.states import Reaction
 from kane_dynamics_ros.control.validation import SECOND_NS, TrajectoryError, TrajectoryRequest
 from kane_dynamics_ros.nodes.feedforward.observer import ObserverOutput
@@ -336,13 +334,11 @@ class Controller:
         """The trajectory with efforts. Raises ``TrajectoryError``."""
         settings = self.loop.settings
         accuracy = Accuracy(self.values["annotate.error"] or None, int(self.values["annotate.max_points"]))
-        joints = self.model.joints
-        if self.values["annotate.retime"] and request.points:
-            speeds, prepared = velocity_limits(joints), prepare(request, joints, settings.rules)
-            factor = needed_factor(prepared, settings.law, speeds, settings.effort_limits)
-            request = in_time(request, factor) if factor > 1.0 else request
-        limits = motion_limits(joints, None) if settings.reference_limits in ("reject", "retime") else None
-        return annotate(request, settings.law, settings.effort_limits, accuracy, limits, abandoned)
+        limits = motion_limits(self.model.joints, None) if settings.rejects else None
+        retime = self.values["annotate.retime"]
+        return annotate(
+            request, settings.law, settings.effort_limits, accuracy, limits, abandoned, retime=retime
+        )
 
     def shift_clock(self, step_ns: int) -> bool:
         """After a step of the system clock; whether the motion was dropped."""
