@@ -48,7 +48,6 @@ from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, re
 from kane_dynamics_ros.formulation.kane.shared_axes import placements_in_shared_axes
 
 Composed = Literal["", "functions", "defaults"]
-STATE = ("q", "qd", "qdd")
 WORTH_SUMS = 0.94  # of the operations: sums of angles lengthen the chain of dependent operations
 MAY_BE_SINGULAR = ("inverse_mass_matrix", "forward_dynamics", "forward_dynamics_derivatives")
 NEEDS = {  # what those call that are computed from other functions
@@ -119,6 +118,70 @@ def state_symbols(graph: Graph, n: int) -> State:
 def flat(graph: Graph, rows: Sequence[Sequence[Scalar]]) -> tuple[Expression, ...]:
     """Rows of scalars as a flat tuple of expressions."""
     return tuple(graph.lift(x) for row in rows for x in row)
+
+
+# What functions with one form are called, take and return, whatever the robot.
+
+
+class Sizes(NamedTuple):
+    """Joints, bodies and tips of a model."""
+
+    n: int
+    bodies: int
+    tips: int = 1
+
+
+POSITION, MOTION, STATE, PUSHED = ("q",), ("q", "qd"), ("q", "qd", "qdd"), ("q", "wrench")
+STATED: dict[str, tuple[str, tuple[str, ...], Callable[[Sizes], tuple[int, ...]]]] = {
+    "regressor": ("Y: tau = Y pi, rotors excluded", STATE, lambda m: (m.n, 10 * m.bodies)),
+    "reaction_wrenches": (
+        "force, then torque about the joint, by which each joint moves its link, in link axes",
+        STATE,
+        lambda m: (m.bodies, 6),
+    ),
+    "energy": ("kinetic and potential energy", MOTION, lambda m: (2,)),
+    "momentum": ("p = M qd, then C^T qd - g, to which p' adds the efforts", MOTION, lambda m: (2, m.n)),
+    "tip_pose": ("homogeneous transform of the tip in the root frame", POSITION, lambda m: (4, 4)),
+    "tip_jacobian": ("angular, then linear velocity of the tip", POSITION, lambda m: (6, m.n)),
+    "tip_velocity": ("J qd", MOTION, lambda m: (6,)),
+    "center_of_mass": ("of all that moves, in the root frame", POSITION, lambda m: (3,)),
+    "center_of_mass_jacobian": ("its linear velocity", POSITION, lambda m: (3, m.n)),
+    "center_of_mass_velocity": ("JC qd", MOTION, lambda m: (3,)),
+    "tip_poses": ("tip_pose of every tip", POSITION, lambda m: (m.tips, 4, 4)),
+    "tip_jacobians": ("tip_jacobian of every tip", POSITION, lambda m: (m.tips, 6, m.n)),
+    "external_effort": ("J^T w of a wrench in tip axes", PUSHED, lambda m: (m.n,)),
+    "external_effort_derivatives": (
+        "d (J^T w) / d q, the wrench fixed in tip axes",
+        PUSHED,
+        lambda m: (m.n, m.n),
+    ),
+    "external_wrenches": (
+        "force, then torque about each joint, that a wrench at the tip brings there, in link axes",
+        PUSHED,
+        lambda m: (m.bodies, 6),
+    ),
+    "external_effort_in_root": ("J^T w of a wrench in root axes", PUSHED, lambda m: (m.n,)),
+    "external_effort_in_root_derivatives": (
+        "d (J^T w) / d q, the wrench fixed in root axes",
+        PUSHED,
+        lambda m: (m.n, m.n),
+    ),
+}
+OF_EVERY_TIP = ("tip_poses", "tip_jacobians")
+
+
+def stated(graph: Graph, sizes: Sizes, **rows: Sequence[Sequence[Scalar]]) -> list[Function]:
+    """The functions of these names, in this order, with their outputs row by row.
+
+    Those of every tip are left out where there is one.
+    """
+    found = []
+    for name, outputs in rows.items():
+        if name in OF_EVERY_TIP and sizes.tips == 1:
+            continue
+        summary, inputs, shape = STATED[name]
+        found.append(Function(name, summary, inputs, shape(sizes), flat(graph, outputs)))
+    return found
 
 
 # A chain at a state: what Kane's equations give, as expressions.
@@ -392,19 +455,13 @@ def link_functions(state: State, segments: Sequence[Segment], gravity: Vector) -
     wrenches = [(*force, *torque) for force, torque in resultants(placements, motions)]
     kinetic = energy.kinetic_energy(placements, state.qd)
     potential = energy.potential_energy(placements, gravity)
-    return [
-        Function("regressor", "Y: tau = Y pi, rotors excluded", STATE, (n, 10 * bodies), flat(graph, Y)),
-        Function(
-            "reaction_wrenches",
-            "force, then torque about the joint, by which each joint moves its link, in link axes",
-            STATE,
-            (bodies, 6),
-            flat(graph, wrenches),
-        ),
-        Function(
-            "energy", "kinetic and potential energy", ("q", "qd"), (2,), flat(graph, [[kinetic, potential]])
-        ),
-    ]
+    return stated(
+        graph,
+        Sizes(n, bodies),
+        regressor=Y,
+        reaction_wrenches=wrenches,
+        energy=[[kinetic, potential]],
+    )
 
 
 def pose_functions(state: State, segments: Sequence[Segment], chain: Chain) -> list[Function]:
@@ -422,21 +479,18 @@ def pose_functions(state: State, segments: Sequence[Segment], chain: Chain) -> l
         J += [[graph.lift(x) for x in row] for row in rows]
     center, by_q = energy.center_of_mass_jacobian(placements, poses, n)
     JC = [[graph.lift(x) for x in row] for row in by_q]
-    q, speed, tips = ("q",), ("q", "qd"), len(chain.tips)
-    transform = "homogeneous transform of the tip in the root frame"
-    velocity = "angular, then linear velocity of the tip"
-    found = [
-        Function("tip_pose", transform, q, (4, 4), flat(graph, T[:4])),
-        Function("tip_jacobian", velocity, q, (6, n), flat(graph, J[:6])),
-        Function("tip_velocity", "J qd", speed, (6,), _times(J[:6], state.qd)),
-        Function("center_of_mass", "of all that moves, in the root frame", q, (3,), flat(graph, [center])),
-        Function("center_of_mass_jacobian", "its linear velocity", q, (3, n), flat(graph, JC)),
-        Function("center_of_mass_velocity", "JC qd", speed, (3,), _times(JC, state.qd)),
-    ]
-    if tips > 1:
-        found.append(Function("tip_poses", "tip_pose of every tip", q, (tips, 4, 4), flat(graph, T)))
-        found.append(Function("tip_jacobians", "tip_jacobian of every tip", q, (tips, 6, n), flat(graph, J)))
-    return found
+    return stated(
+        graph,
+        Sizes(n, len(segments), len(chain.tips)),
+        tip_pose=T[:4],
+        tip_jacobian=J[:6],
+        tip_velocity=[_times(J[:6], state.qd)],
+        center_of_mass=[center],
+        center_of_mass_jacobian=JC,
+        center_of_mass_velocity=[_times(JC, state.qd)],
+        tip_poses=T,
+        tip_jacobians=J,
+    )
 
 
 def _times(matrix: Sequence[Sequence[Scalar]], vector: Sequence[Expression]) -> tuple[Expression, ...]:
@@ -465,14 +519,13 @@ def external_functions(
     in_links = state.placements(segments_of(chain))
     passing = [(*force, *torque) for force, torque in carried_wrenches(in_links, tips, wrenches)]
     by_q = flat(graph, jacobian(effort, state.q))
-    inputs = ("q", "wrench")
-    summary = "force, then torque about each joint, that a wrench at the tip brings there, in link axes"
-    fixed = "d (J^T w) / d q, the wrench fixed in tip axes"
-    return [
-        Function("external_effort", "J^T w of a wrench in tip axes", inputs, (n,), effort),
-        Function("external_effort_derivatives", fixed, inputs, (n, n), by_q),
-        Function("external_wrenches", summary, inputs, (bodies, 6), flat(graph, passing)),
-    ]
+    return stated(
+        graph,
+        Sizes(n, bodies, len(tips)),
+        external_effort=[effort],
+        external_effort_derivatives=[by_q],
+        external_wrenches=passing,
+    )
 
 
 def _in_body_axes(tip: TipFrame, reframed: Reframed) -> TipFrame:
@@ -502,13 +555,12 @@ def external_functions_in_root(state: State, segments: Sequence[Segment], chain:
         efforts = [effort + _dot(column, wrench) for effort, column in zip(efforts, columns, strict=True)]
         found = external_effort_derivatives_in_root(placements, partials, force, torque, n)
         slopes = [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(slopes, found, strict=True)]
-    inputs = ("q", "wrench")
-    effort, by_q = flat(graph, [efforts]), flat(graph, slopes)
-    summary = "d (J^T w) / d q, the wrench fixed in root axes"
-    return [
-        Function("external_effort_in_root", "J^T w of a wrench in root axes", inputs, (n,), effort),
-        Function("external_effort_in_root_derivatives", summary, inputs, (n, n), by_q),
-    ]
+    return stated(
+        graph,
+        Sizes(n, len(segments), len(tips)),
+        external_effort_in_root=[efforts],
+        external_effort_in_root_derivatives=slopes,
+    )
 
 
 def momentum_function(
@@ -521,8 +573,8 @@ def momentum_function(
     p, drift = momentum_and_drift(state.placements(regrouped), state.qd, len(state.q))
     p = [own + rotor * speed for own, rotor, speed in zip(p, rotor_inertia, state.qd, strict=True)]
     drift = [own - held for own, held in zip(drift, weight, strict=True)]
-    summary = "p = M qd, then C^T qd - g, to which p' adds the efforts"
-    return Function("momentum", summary, ("q", "qd"), (2, len(p)), flat(state.graph, [p, drift]))
+    (found,) = stated(state.graph, Sizes(len(p), len(regrouped)), momentum=[p, drift])
+    return found
 
 
 def _dot(a: Sequence[Expression], b: Sequence[Expression]) -> Expression:

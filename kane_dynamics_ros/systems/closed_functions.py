@@ -26,12 +26,14 @@ from kane_dynamics_ros.codegen.functions import (
     ArrangedChain,
     Function,
     RobotFunctions,
+    Sizes,
     State,
     coriolis_function,
     dynamic_functions,
     flat,
     friction_function,
     state_symbols,
+    stated,
     wrench_symbols,
 )
 from kane_dynamics_ros.codegen.graph import (
@@ -394,7 +396,7 @@ def functions_of(nominal: ReducedChain, loaded: ReducedChain) -> list[Function]:
 def body_functions(chain: ReducedChain) -> list[Function]:
     """What needs the bodies' inertias: regressor, joint reactions, energy, momentum."""
     graph, n, state, placements = chain.graph, chain.n, chain.state, chain.placements
-    size, bodies, arguments = chain.geometry.size, len(chain.placements), ("q", "qd", "qdd")
+    size = chain.geometry.size
     speeds, rates = chain.speeds(state.qd), chain.rates(state.qd, state.qdd)
     motions = motion(placements, speeds, rates, chain.gravity)
     columns = zip(*regressor(placements, motions, size), strict=True)
@@ -408,26 +410,14 @@ def body_functions(chain: ReducedChain) -> list[Function]:
     p = [inner(row, state.qd) for row in chain.M]
     drift = [0.5 * inner(column, state.qd) for column in zip(*chain.bias_by_qd, strict=True)]
     drift = [own - held for own, held in zip(drift, chain.holding, strict=True)]
-    return [
-        Function("regressor", "Y: tau = Y pi, rotors excluded", arguments, (n, 10 * bodies), flat(graph, Y)),
-        Function(
-            "reaction_wrenches",
-            "force, then torque about the joint, by which each joint moves its link, in link axes",
-            arguments,
-            (bodies, 6),
-            flat(graph, reactions),
-        ),
-        Function(
-            "energy", "kinetic and potential energy", ("q", "qd"), (2,), flat(graph, [[kinetic, potential]])
-        ),
-        Function(
-            "momentum",
-            "p = M qd, then C^T qd - g, to which p' adds the efforts",
-            ("q", "qd"),
-            (2, n),
-            flat(graph, [p, drift]),
-        ),
-    ]
+    return stated(
+        graph,
+        Sizes(n, len(placements)),
+        regressor=Y,
+        reaction_wrenches=reactions,
+        energy=[[kinetic, potential]],
+        momentum=[p, drift],
+    )
 
 
 def tip_functions(chain: ReducedChain) -> list[Function]:
@@ -438,11 +428,6 @@ def tip_functions(chain: ReducedChain) -> list[Function]:
 
     def by_q(rows: Sequence[Sequence[Scalar]]) -> Matrix:
         return [[graph.lift(inner(row, column)) for column in chain.columns] for row in rows]
-
-    def function(
-        name: str, summary: str, inputs: tuple[str, ...], shape: tuple[int, ...], rows: Any
-    ) -> Function:
-        return Function(name, summary, inputs, shape, flat(graph, rows))
 
     poses: list[list[Scalar]] = []  # rows of every tip's transform, and of its Jacobian
     J: Matrix = []
@@ -460,30 +445,23 @@ def tip_functions(chain: ReducedChain) -> list[Function]:
     in_tip = chain.projected(at_joints)
     in_root = [graph.lift(inner(column, turned)) for column in zip(*J, strict=True)]
     passing = together(carried, chain.loop_wrenches([-1 * effort for effort in at_joints]), 1)
-    q, speed, pushed, bodies = ("q",), ("q", "qd"), ("q", "wrench"), len(placements)
-    velocity, of_center = ([[inner(row, qd) for row in rows]] for rows in (J[:6], JC))
-    fixed = "d (J^T w) / d q, the wrench fixed in {} axes"
-    brought = "force, then torque about each joint, that a wrench at the tip brings there, in link axes"
-    every = [
-        function("tip_poses", "tip_pose of every tip", q, (len(tips), 4, 4), poses),
-        function("tip_jacobians", "tip_jacobian of every tip", q, (len(tips), 6, n), J),
-    ]
-    return [
-        function("tip_pose", "homogeneous transform of the tip in the root frame", q, (4, 4), poses[:4]),
-        function("tip_jacobian", "angular, then linear velocity of the tip", q, (6, n), J[:6]),
-        function("tip_velocity", "J qd", speed, (6,), velocity),
-        function("center_of_mass", "of all that moves, in the root frame", q, (3,), [center]),
-        function("center_of_mass_jacobian", "its linear velocity", q, (3, n), JC),
-        function("center_of_mass_velocity", "JC qd", speed, (3,), of_center),
-        function("external_effort", "J^T w of a wrench in tip axes", pushed, (n,), [in_tip]),
-        function("external_effort_derivatives", fixed.format("tip"), pushed, (n, n), chain.slope(in_tip)),
-        function("external_wrenches", brought, pushed, (bodies, 6), passing),
-        function("external_effort_in_root", "J^T w of a wrench in root axes", pushed, (n,), [in_root]),
-        function(
-            "external_effort_in_root_derivatives", fixed.format("root"), pushed, (n, n), chain.slope(in_root)
-        ),
-        *(every if len(tips) > 1 else ()),
-    ]
+    return stated(
+        graph,
+        Sizes(n, len(placements), len(tips)),
+        tip_pose=poses[:4],
+        tip_jacobian=J[:6],
+        tip_velocity=[[inner(row, qd) for row in J[:6]]],
+        center_of_mass=[center],
+        center_of_mass_jacobian=JC,
+        center_of_mass_velocity=[[inner(row, qd) for row in JC]],
+        external_effort=[in_tip],
+        external_effort_derivatives=chain.slope(in_tip),
+        external_wrenches=passing,
+        external_effort_in_root=[in_root],
+        external_effort_in_root_derivatives=chain.slope(in_root),
+        tip_poses=poses,
+        tip_jacobians=J,
+    )
 
 
 def build(closed: ClosedChain, samples: Sequence[Samples], degree: int, inertial: str) -> RobotFunctions:
