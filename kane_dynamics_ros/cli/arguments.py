@@ -54,6 +54,18 @@ def positive(option: str, allowed: str, least: float = 0.0) -> Callable[[str], f
     return read
 
 
+def height(option: str, none: bool = False) -> Callable[[str], float]:
+    """A reader of heights [m]; where ``none`` is allowed, that is minus infinity."""
+
+    def read(text: str) -> float:
+        value = -math.inf if none and text == "none" else number_in(text)
+        if math.isnan(value):
+            raise unusable(option, text, "give a height in m" + ", or none" * none)
+        return value
+
+    return read
+
+
 def whole(option: str, least: int) -> Callable[[str], int]:
     """A reader of whole numbers from ``least`` on."""
 

@@ -34,14 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("urdf", metavar="URDF", help="a URDF or xacro file")
     cli.add_chain_arguments(parser, tip="the one most joints lead to, without a gripper")
-    add(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("trajectory.yaml"),
-        metavar="FILE",
-        help="default: %(default)s",
-    )
+    cli.add_output_argument(parser, "FILE", "trajectory.yaml", "NAME.yaml or NAME.json")
     add(
         "--period",
         type=cli.positive("--period", "s"),
@@ -73,12 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--floor",
+        type=cli.height("--floor", none=True),
         metavar="Z",
         help="height of the floor in the root link [m], or none; default: where that link stands",
     )
     add(
         "--clearance",
-        default="0.05",
+        type=cli.height("--clearance"),
+        default=0.05,
         metavar="M",
         help="least height over the floor of everything that moves [m]; default: %(default)s",
     )
@@ -161,26 +156,16 @@ def without_gripper(robot: Robot, chain: Chain) -> tuple[Chain, list[str]]:
 
 def floor_points(arguments: argparse.Namespace, chain: Chain, gravity: Array) -> GuardedPoints | None:
     """What stays above the floor; None where there is none."""
-    if arguments.floor == "none":
+    if arguments.floor == -math.inf:
         return None
-    clearance = height("--clearance", arguments.clearance)
     up = -gravity / np.linalg.norm(gravity) if gravity.any() else np.array([0.0, 0.0, 1.0])
     boxes = link_boxes(urdf_bytes(arguments), Path(arguments.urdf).parent)
     if arguments.floor is not None:
-        floor = height("--floor", arguments.floor)
+        floor = arguments.floor
     else:  # the lowest corner of the root link, where that is below it
         corners = excitation.box_corners(boxes[chain.root]) if chain.root in boxes else []
         floor = min(0.0, *(float(corner @ up) for corner in corners), 0.0)
-    return excitation.body_points(chain, boxes, clearance, floor, up)
-
-
-def height(option: str, text: str) -> float:
-    """A finite number of an option. Raises ``ArgumentError``."""
-    value = cli.number_in(text)
-    if math.isnan(value):
-        message = f"{option} {text!r}: give a height in m, or --floor none"
-        raise cli.ArgumentError(message, option.removeprefix("--"), found=text)
-    return value
+    return excitation.body_points(chain, boxes, arguments.clearance, floor, up)
 
 
 def trajectory(arm: Arm, found: Excitation, repeat: int) -> TrajectoryRequest:

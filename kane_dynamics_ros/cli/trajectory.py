@@ -1,7 +1,6 @@
 """``kane_dynamics trajectory``: a smooth motion within all limits, to drive, record and test with."""
 
 import argparse
-import math
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -67,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--floor",
-        type=floor_height,
+        type=cli.height("--floor", none=True),
         metavar="M",
         help="height in the root link that no joint and no tip goes below [m], or none; default: the root "
         "link's origin, or the lowest that the arm is at its start",
@@ -78,14 +77,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"the same path in the least time that {PART:g} of the limits on velocity and effort allow",
     )
     cli.add_output_argument(parser, "FILE", "trajectory.yaml", "NAME.yaml or NAME.json")
-
-
-def floor_height(text: str) -> float:
-    """``--floor``: a height [m]; minus infinity for none. Raises ``ArgumentError``."""
-    height = -math.inf if text == "none" else cli.number_in(text)
-    if math.isnan(height):
-        raise cli.unusable("--floor", text, "give a height in m, or none")
-    return height
 
 
 def run(arguments: argparse.Namespace) -> int:
