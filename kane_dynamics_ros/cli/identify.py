@@ -135,14 +135,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--add-dynamics", action="store_true", help="add <dynamics> attributes that the URDF lacks")
     add("--name", help="of the generated module; default: the robot's and _identified")
     add("--no-compile", action="store_true", help="do not call the C compiler for it")
-    add(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("identified"),
-        metavar="DIR",
-        help="where the results go; default: %(default)s",
-    )
+    cli.add_output_argument(parser, "DIR", "identified", "where the results go")
 
 
 # From bags to results

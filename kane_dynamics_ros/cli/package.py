@@ -1,9 +1,13 @@
 """``kane_dynamics package``: a URDF becomes a ROS 2 package in C++ for ros2_control's thread."""
 
 import argparse
-from pathlib import Path
 
-from kane_dynamics_ros.cli.arguments import add_chain_arguments, add_strict_argument, chain_of
+from kane_dynamics_ros.cli.arguments import (
+    add_chain_arguments,
+    add_output_argument,
+    add_strict_argument,
+    chain_of,
+)
 from kane_dynamics_ros.cli.generate import check_module, warning_lines
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.codegen.derive import derive
@@ -17,14 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_chain_arguments(parser)
     add_strict_argument(parser)
     parser.add_argument("--name", help="name of the package; default: the robot's, cleaned, and _dynamics")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="DIR",
-        type=Path,
-        default=Path(),
-        help="where to write the package's folder, as the src of a workspace; default: here",
-    )
+    add_output_argument(parser, "DIR", ".", "where to write the package's folder, as the src of a workspace")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -55,6 +55,13 @@ def spread(differences: Array) -> Array:
     return np.asarray(np.sqrt(count) * differences.std(axis=0, ddof=1) if count > 1 else 0.0)
 
 
+def clearly_better(before: Array, after: Array) -> Mask:
+    """Where errors (blocks, ...) are less, by more than chance and than ``WORTH`` of them."""
+    gain = before - after
+    needed = np.maximum(CLEARLY * spread(gain), WORTH * before.sum(axis=0))
+    return np.asarray(gain.sum(axis=0) > needed)
+
+
 def cross_validated(problem: Problem, choice: Choice, weight: float) -> Array:
     """Errors (blocks, n), in sigma^2, of every fitted block by the estimate from the other folds."""
     by_fold = [problem.equations(part.sum(axis=0)) for part in problem.folded]
@@ -101,9 +108,7 @@ def choose_terms(problem: Problem, choice: Choice, weight: float) -> Choice:
         return chosen
     richer = remaining_terms(problem, choice, weight)
     errors = [cross_validated(problem, each, weight) for each in (chosen, richer)]
-    gain = errors[0] - errors[1]
-    needed = np.maximum(CLEARLY * spread(gain), WORTH * errors[0].sum(axis=0))
-    better = (gain.sum(axis=0) > needed)[:, None]
+    better = clearly_better(*errors)[:, None]
     held = {
         (j, row) for each, used in ((richer, better), (chosen, ~better)) for j, row in each.held if used[j, 0]
     }
@@ -160,9 +165,7 @@ def _no_longer_negative(
         return fewer
     held = choice._replace(held=choice.held | {(joint, row)})
     errors = [cross_validated(problem, each, weight)[:, joint] for each in (fewer, held)]
-    gain = errors[0] - errors[1]
-    needed = max(CLEARLY * float(spread(gain)), WORTH * float(errors[0].sum()))
-    return held if gain.sum() > needed else fewer
+    return held if clearly_better(*errors) else fewer
 
 
 def _most_negative(choice: Choice, terms: Array) -> tuple[int, int, int] | None:
