@@ -15,19 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.control import validation
 from kane_dynamics_ros.control.approach import PEAK_OVER_MEAN
 from kane_dynamics_ros.control.law import Law, efforts_by_term
 from kane_dynamics_ros.control.limits import velocity_limits
 from kane_dynamics_ros.control.plan import Check, Prepared, prepare
 from kane_dynamics_ros.control.splines import evaluate_many
-from kane_dynamics_ros.control.validation import (
-    BLOCK,
-    NANOSECOND,
-    Rules,
-    TrajectoryError,
-    TrajectoryRequest,
-    unless,
-)
 
 LOOKS, LEAST_LOOKS = 17, 4000  # at each segment, and at the trajectory
 SLOWEST = 1000.0
@@ -36,14 +29,14 @@ BISECTIONS = 30
 
 
 def slowed_to_limits(
-    request: TrajectoryRequest,
+    request: validation.TrajectoryRequest,
     law: Law,
-    rules: Rules,
+    rules: validation.Rules,
     limits: Array,
     check: Check | None = None,
     begin: Array | None = None,
     abandoned: Callable[[], bool] = lambda: False,
-) -> tuple[TrajectoryRequest, Prepared, float]:
+) -> tuple[validation.TrajectoryRequest, Prepared, float]:
     """The request in as much time as it needs, prepared, and how many times longer that is than asked for.
 
     ``limits`` (n,) are the largest efforts [N m or N], ``check`` is ``prepare``'s; the rest is
@@ -104,19 +97,19 @@ def needed_factor(
         return factor * (1.0 + ROUNDING)
 
     factor = 1.0
-    first = float(prepared.waypoints.times_ns[0]) * NANOSECOND
+    first = float(prepared.waypoints.times_ns[0]) * validation.NANOSECOND
     if begin is not None and first > 0.0:
         way = np.abs(prepared.waypoints.q[0] - begin)
         factor = max(1.0, (1.0 + ROUNDING) * float((PEAK_OVER_MEAN * way / (first * fastest)).max()))
     before = 0.0
     while factor > before:
         before = factor
-        for states in unless(abandoned, _looks(prepared)):
+        for states in validation.unless(abandoned, _looks(prepared)):
             factor = raised(states, factor)
     return factor
 
 
-def in_time(request: TrajectoryRequest, factor: float) -> TrajectoryRequest:
+def in_time(request: validation.TrajectoryRequest, factor: float) -> validation.TrajectoryRequest:
     """The request in ``factor`` times its time, the way to its first point included; without efforts."""
     points = tuple(
         replace(
@@ -133,19 +126,19 @@ def in_time(request: TrajectoryRequest, factor: float) -> TrajectoryRequest:
 
 def _looks(prepared: Prepared) -> Iterator[Array]:
     """States (N, 3, n) along the segments, by blocks of them, and at the end."""
-    durations = np.diff(prepared.waypoints.times_ns) * NANOSECOND
+    durations = np.diff(prepared.waypoints.times_ns) * validation.NANOSECOND
     shares = np.linspace(0.0, 1.0, max(LOOKS, LEAST_LOOKS // max(len(durations), 1)))
     yield evaluate_many(prepared.segments[-1], np.zeros(1))  # the end
-    for i in range(0, len(durations), BLOCK):
-        times = durations[i : i + BLOCK, np.newaxis] * shares
-        states = evaluate_many(prepared.segments[:-1][i : i + BLOCK], times)
+    for i in range(0, len(durations), validation.BLOCK):
+        times = durations[i : i + validation.BLOCK, np.newaxis] * shares
+        states = evaluate_many(prepared.segments[:-1][i : i + validation.BLOCK], times)
         yield states.reshape(-1, *states.shape[2:])
 
 
-def _too_heavy(states: Array, law: Law, limits: Array) -> TrajectoryError:
+def _too_heavy(states: Array, law: Law, limits: Array) -> validation.TrajectoryError:
     holding = np.abs(law.rigid.gravity(np.ascontiguousarray(states[:, 0])))
     row, j = (int(i) for i in np.unravel_index(np.argmax(holding / limits), holding.shape))
-    return TrajectoryError(
+    return validation.TrajectoryError(
         f"joint {law.rigid.joint_names[j]!r}: at {states[row, 0, j]:.3g} holding still takes "
         f"{holding[row, j]:.4g} of the limit {limits[j]:.4g}: no slower motion keeps it",
         "effort_limit",

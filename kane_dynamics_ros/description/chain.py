@@ -4,32 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, cast
 
-from kane_dynamics_ros.description import judgement
+from kane_dynamics_ros.description import judgement, model, tree
 from kane_dynamics_ros.description.findings import Notes, refusal, too_large
 from kane_dynamics_ros.description.geometry import Pose, lump, moved_inertia
-from kane_dynamics_ros.description.model import (
-    Chain,
-    ChainJoint,
-    Inertia,
-    Joint,
-    Link,
-    Mimic,
-    MovingKind,
-    Robot,
-    TipFrame,
-)
-from kane_dynamics_ros.description.tree import (
-    NO_MOVEMENT,
-    HeldJoints,
-    below_root,
-    default_tip,
-    gravity_at,
-    hold,
-    moved_pose,
-    moving_leaves,
-    path_to,
-    require_connected,
-)
 from kane_dynamics_ros.text import listed
 
 MAX_MOVING_JOINTS = 500
@@ -37,13 +14,13 @@ WHOLE_ROBOT = "all"  # in the place of a tip: every leaf to which a moving joint
 
 
 def serial_chain(
-    robot: Robot,
+    robot: model.Robot,
     tip: str | Sequence[str] | None = None,
     *,
     root: str | None = None,
     lock: Mapping[str, float] | None = None,
     strict: bool = False,
-) -> Chain:
+) -> model.Chain:
     """The moving joints from ``root`` to a tip, or to several, each with the rigid body that it carries.
 
     ``root``: a link, by default the robot's root. What it does not carry is held still and left out, as the
@@ -67,12 +44,12 @@ def serial_chain(
     """
     lock = {} if lock is None else {name: float(lock[name]) for name in sorted(lock)}
     notes = Notes(robot.source)
-    held = hold(robot, lock, root)
-    carried = robot if root is None else below_root(robot, root)
+    held = tree.hold(robot, lock, root)
+    carried = robot if root is None else tree.below_root(robot, root)
     ends = chosen_tips(carried, tip, held.joints, notes)
-    wanted = [joint for end in ends for joint in path_to(robot, end, root)]
+    wanted = [joint for end in ends for joint in tree.path_to(robot, end, root)]
     moving = moving_joints(carried, ends[0], wanted, held, notes)
-    gravity = gravity_at(robot, carried.root, held, notes)
+    gravity = tree.gravity_at(robot, carried.root, held, notes)
     still, bodies = take_apart(carried, wanted, moving, held, notes)
     note_held(carried, held, notes)
     note_bodies(still, bodies, held, notes)
@@ -81,18 +58,18 @@ def serial_chain(
     on_paths = [joint for joint in moved if joint.name in names]  # depth first: the order of the coordinates
     coordinates, followings = assign_coordinates(on_paths, moved, held, notes)
     frames = {
-        part.link.name: TipFrame(index, part.pose.R, part.pose.p)
+        part.link.name: model.TipFrame(index, part.pose.R, part.pose.p)
         for index, parts in enumerate([still, *(body.links for body in bodies)], -1)
         for part in parts
     }
-    chain = Chain(
+    chain = model.Chain(
         robot=robot.name,
         root=carried.root,
         tip=ends[0],
         joints=tuple(
-            ChainJoint(
+            model.ChainJoint(
                 name=body.joint.name,
-                kind=cast(MovingKind, body.joint.kind),
+                kind=cast(model.MovingKind, body.joint.kind),
                 R_PJ=body.pose.R,
                 p_PoJo_P=body.pose.p,
                 axis=body.joint.axis,
@@ -130,7 +107,7 @@ def serial_chain(
 
 
 def chosen_tips(
-    robot: Robot, asked: str | Sequence[str] | None, still: Collection[str], notes: Notes
+    robot: model.Robot, asked: str | Sequence[str] | None, still: Collection[str], notes: Notes
 ) -> list[str]:
     """The tips that were asked for, each once; by default one, noted.
 
@@ -140,25 +117,27 @@ def chosen_tips(
         tips = list(dict.fromkeys([asked] if isinstance(asked, str) else asked))
         if tips != [WHOLE_ROBOT] or any(link.name == WHOLE_ROBOT for link in robot.links):
             return tips
-        return moving_leaves(robot, still) or [default_tip(robot, still)[0]]
-    tip, count = default_tip(robot, still)
+        return tree.moving_leaves(robot, still) or [tree.default_tip(robot, still)[0]]
+    tip, count = tree.default_tip(robot, still)
     message = f"no tip was asked for: {tip!r} was chosen, to which {count} moving joints lead"
     notes.add("KD602", message, None, f"link {tip!r}")
     return [tip]
 
 
-def moving_joints(robot: Robot, tip: str, path: Sequence[Joint], held: HeldJoints, notes: Notes) -> set[str]:
+def moving_joints(
+    robot: model.Robot, tip: str, path: Sequence[model.Joint], held: tree.HeldJoints, notes: Notes
+) -> set[str]:
     """The joints that move in the chain: those of the path, and their companions.
 
     A companion follows a joint of the path (URDF ``<mimic>``), or leads one: it moves with it, so that its
     inertia and effort belong to the same coordinate. Off the path, it is a branch of the chain. Raises
     ``DescriptionError`` where none moves, or too many, or one cannot follow its leader.
     """
-    require_connected(path, held.lock, notes)
+    tree.require_connected(path, held.lock, notes)
     on_path = [joint for joint in path if held.moves(joint)]
     if not on_path:
         found = f"no joint moves between the root {robot.root!r} and the tip {tip!r}"
-        raise refusal("KD207", notes.place(), found, NO_MOVEMENT)
+        raise refusal("KD207", notes.place(), found, tree.NO_MOVEMENT)
     for joint in on_path:
         if joint.name in held.broken:
             place = notes.place(*joint.at)
@@ -171,7 +150,7 @@ def moving_joints(robot: Robot, tip: str, path: Sequence[Joint], held: HeldJoint
     return moving
 
 
-def note_held(robot: Robot, held: HeldJoints, notes: Notes) -> None:
+def note_held(robot: model.Robot, held: tree.HeldJoints, notes: Notes) -> None:
     """Note locked joints, and followers that stand because of their leader or a multiplier of 0."""
     for joint in robot.joints:
         if joint.name in held.joints:
@@ -194,7 +173,7 @@ class Following(NamedTuple):
 
 
 def assign_coordinates(
-    path: Sequence[Joint], moving: Sequence[Joint], held: HeldJoints, notes: Notes
+    path: Sequence[model.Joint], moving: Sequence[model.Joint], held: tree.HeldJoints, notes: Notes
 ) -> tuple[tuple[str, ...], list[Following]]:
     """The names of the independent joints in the order of the path, and what each ``moving`` joint follows.
 
@@ -212,7 +191,7 @@ def assign_coordinates(
         # q = m q_l + b and q_head = m_h q_l + b_h: q = m / m_h q_head + b - m / m_h b_h
         leader = held.leader(joint)
         head, element = heads[leader], f"joint {joint.name!r}"
-        own, other = (held.mimics.get(name, Mimic(name)) for name in (joint.name, head))
+        own, other = (held.mimics.get(name, model.Mimic(name)) for name in (joint.name, head))
         multiplier = own.multiplier / other.multiplier
         offset = own.offset - multiplier * other.offset
         followings.append(Following(independent.index(head), multiplier, offset))
@@ -233,8 +212,8 @@ def assign_coordinates(
 class Attached(NamedTuple):
     """A link of a body, the joint that fixes it there (None for the first), and its frame in the body's."""
 
-    link: Link
-    joint: Joint | None
+    link: model.Link
+    joint: model.Joint | None
     pose: Pose
 
 
@@ -246,15 +225,19 @@ class Body(NamedTuple):
     file's elements changes no bit.
     """
 
-    joint: Joint
+    joint: model.Joint
     parent: int
     pose: Pose
     links: tuple[Attached, ...]
-    inertia: Inertia
+    inertia: model.Inertia
 
 
 def take_apart(
-    robot: Robot, path: Sequence[Joint], moving: Collection[str], held: HeldJoints, notes: Notes
+    robot: model.Robot,
+    path: Sequence[model.Joint],
+    moving: Collection[str],
+    held: tree.HeldJoints,
+    notes: Notes,
 ) -> tuple[tuple[Attached, ...], list[Body]]:
     """What stands with the root, and the bodies, parents first: those off the path before it goes on.
 
@@ -268,11 +251,11 @@ def take_apart(
         for link, _, pose in found:  # grows while it is walked
             for joint in robot.below.get(link.name, ()):
                 if joint.name not in moving:
-                    place = pose.then(moved_pose(joint, held.positions[joint.name]))
+                    place = pose.then(tree.moved_pose(joint, held.positions[joint.name]))
                     found.append(Attached(links[joint.child], joint, place))
         return tuple(found)
 
-    def carried_by(parts: Sequence[Attached], index: int) -> list[tuple[Joint, int, Pose]]:
+    def carried_by(parts: Sequence[Attached], index: int) -> list[tuple[model.Joint, int, Pose]]:
         """The moving joints on these links, the last to be taken first."""
         joints = [
             (joint, index, part.pose.then(Pose(joint.R_PJ, joint.p_PoJo_P)))
@@ -289,7 +272,7 @@ def take_apart(
     while waiting:
         joint, parent, pose = waiting.pop()
         parts = attached_to(joint.child)
-        require_connected((part.joint for part in parts if part.joint is not None), held.lock, notes)
+        tree.require_connected((part.joint for part in parts if part.joint is not None), held.lock, notes)
         heavy = [part for part in sorted(parts, key=lambda part: part.link.name) if part.link.inertia]
         inertia = lump(moved_inertia(pose, link.inertia) for link, _, pose in heavy if link.inertia)
         bodies.append(Body(joint, parent, pose, parts, inertia))
@@ -297,15 +280,17 @@ def take_apart(
     return still, bodies
 
 
-def bodies_of(robot: Robot, chain: Chain) -> list[Body]:
+def bodies_of(robot: model.Robot, chain: model.Chain) -> list[Body]:
     """The bodies of ``chain`` in its order, as they are made of the robot's links."""
-    held = hold(robot, dict(chain.locked), chain.root)
+    held = tree.hold(robot, dict(chain.locked), chain.root)
     moving = {joint.name for joint in chain.joints}
-    path = path_to(robot, chain.tip, chain.root)
-    return take_apart(below_root(robot, chain.root), path, moving, held, Notes(robot.source))[1]
+    path = tree.path_to(robot, chain.tip, chain.root)
+    return take_apart(tree.below_root(robot, chain.root), path, moving, held, Notes(robot.source))[1]
 
 
-def note_bodies(still: Sequence[Attached], bodies: Sequence[Body], held: HeldJoints, notes: Notes) -> None:
+def note_bodies(
+    still: Sequence[Attached], bodies: Sequence[Body], held: tree.HeldJoints, notes: Notes
+) -> None:
     """Note the links that stand, those that are lumped, and the joints between them that could move."""
     left_out = listed(part.link.name for part in still)
     notes.add("KD606", f"left out, since they do not move with the chain: {left_out}")

@@ -16,15 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array, apply, cross, dot, transpose
+from kane_dynamics_ros.description import geometry
 from kane_dynamics_ros.description.findings import Notes, refusal
-from kane_dynamics_ros.description.geometry import (
-    ROUNDING,
-    add_matrices,
-    failed_condition,
-    moment_about,
-    point_mass_tensor,
-    principal_moments,
-)
 from kane_dynamics_ros.description.model import (
     MOVING,
     Chain,
@@ -182,7 +175,7 @@ def judge_inertias(joints: Sequence[ChainJoint], default_tip: bool, robot: Robot
     for joint, axes in zip(joints, turning_axes(joints), strict=True):
         harmless |= dict.fromkeys((joint.body, *joint.lumped), harmless_because(joint.inertia, axes))
     for link in robot.links:
-        failed = link.inertia and failed_condition(link.inertia.tensor)
+        failed = link.inertia and geometry.failed_condition(link.inertia.tensor)
         if link.inertia is None or not failed:
             continue
         place = notes.place(*link.at)
@@ -192,7 +185,7 @@ def judge_inertias(joints: Sequence[ChainJoint], default_tip: bool, robot: Robot
             notes.add("KD406", message, *place[1:])
             continue
         least = least_eigenvalue(joints) if least is None else least
-        indefinite = least < 0.0 and principal_moments(link.inertia.tensor)[0] < -ROUNDING
+        indefinite = least < 0.0 and geometry.principal_moments(link.inertia.tensor)[0] < -geometry.ROUNDING
         harm = "the mass matrix is indefinite" if indefinite else "torques are those of no real body"
         error = refusal(
             "KD403",
@@ -211,13 +204,13 @@ def harmless_because(inertia: Inertia, axes: Sequence[Vector]) -> str:
     ``axes``: of the revolute joints that turn the body, in its axes, at position 0. Where all are parallel
     the body turns about one direction e, and of its tensor J only e . J e enters the equations of motion.
     """
-    if failed_condition(inertia.tensor) is None:
+    if geometry.failed_condition(inertia.tensor) is None:
         return "the body that it is part of has a possible one"
     if not axes:
         return "the body only translates"
     e = axes[0]
     parallel = all(math.hypot(*cross(e, axis)) < PARALLEL for axis in axes)
-    if parallel and dot(e, apply(inertia.tensor, e)) >= -ROUNDING:
+    if parallel and dot(e, apply(inertia.tensor, e)) >= -geometry.ROUNDING:
         return "only its moment about one direction acts, since all axes before it are parallel"
     return ""
 
@@ -262,7 +255,7 @@ def idle_joints(joints: Sequence[ChainJoint]) -> list[ChainJoint]:
     for k in range(len(joints) - 1, -1, -1):
         joint = joints[k]
         inertia, slides = joint.inertia, joint.kind == "prismatic"
-        resists = inertia.mass if slides else moment_about(inertia, joint.axis)
+        resists = inertia.mass if slides else geometry.moment_about(inertia, joint.axis)
         if k not in carriers and joint.rotor_inertia == 0.0 and resists <= 0.0:
             idle.append(joint)
         if k in carriers or joint.inertia.mass > 0.0:
@@ -381,7 +374,7 @@ def unusual_inertia(inertia: Inertia, size: float | None, volume: float | None) 
     """
     if inertia.mass > HEAVIEST:
         yield "KD410", f"its mass is {inertia.mass:.6g} kg: grams written for kilograms?"
-    largest = principal_moments(inertia.tensor)[2]
+    largest = geometry.principal_moments(inertia.tensor)[2]
     if largest == 0.0:
         yield "KD408", f"its mass is {inertia.mass:.6g} kg, its inertia 0: taken as a point mass"
     extent = max(size or 0.0, SMALLEST_SIZE)
@@ -428,13 +421,15 @@ def note_inertias_about_origins(links: Iterable[Link], notes: Notes) -> None:
     away: dict[tuple[float, ...], tuple[Link, bool]] = {}  # by what they are: four equal legs are one
     for link in links:
         inertia = link.inertia
-        if inertia is None or inertia.mass == 0.0 or failed_condition(inertia.tensor):
+        if inertia is None or inertia.mass == 0.0 or geometry.failed_condition(inertia.tensor):
             continue
-        shift = point_mass_tensor(-inertia.mass, inertia.com)
-        moments = principal_moments(inertia.tensor)
-        if -principal_moments(shift)[0] > OFF_CENTRE * moments[2] > 0.0:
+        shift = geometry.point_mass_tensor(-inertia.mass, inertia.com)
+        moments = geometry.principal_moments(inertia.tensor)
+        if -geometry.principal_moments(shift)[0] > OFF_CENTRE * moments[2] > 0.0:
             key = tuple(float(f"{value:.6g}") for value in (inertia.mass, *moments))
-            away.setdefault(key, (link, failed_condition(add_matrices(inertia.tensor, shift)) is None))
+            away.setdefault(
+                key, (link, geometry.failed_condition(geometry.add_matrices(inertia.tensor, shift)) is None)
+            )
     suspect = [link for link, possible in away.values() if possible]
     if len(away) >= AWAY and len(suspect) >= POSSIBLE * len(away):
         others = listed(link.name for link in suspect[1:])

@@ -7,17 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kane_dynamics_ros.replay.attribution import (
-    RIGID,
-    Attribution,
-    EffortScale,
-    LinkError,
-    TipBody,
-    attribute_joint,
-    cause_effort,
-    effort_scale,
-    whole_arm_cause,
-)
+from kane_dynamics_ros.replay import attribution
 from kane_dynamics_ros.replay.comparison import FRICTION_TERMS, Comparison, Fit, compare, fit
 from kane_dynamics_ros.replay.correlation import Delay
 from kane_dynamics_ros.replay.errors import BagError
@@ -25,7 +15,7 @@ from kane_dynamics_ros.replay.motion import EstimatedRecording, Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted, listed, named
 
-Cause = TipBody | LinkError | EffortScale
+Cause = attribution.TipBody | attribution.LinkError | attribution.EffortScale
 
 LEAST_TRAVEL = (0.05, 0.01)  # [rad], [m] that a joint must move; encoder noise is far below
 LEAST_CHANGE = 0.2  # of its measured range by which the others must change a resting joint's effort
@@ -62,7 +52,7 @@ class JointVerdict:
     name: str
     unit: str  # of effort: "N m" or "N"
     fit: Fit
-    attributions: tuple[Attribution, ...]
+    attributions: tuple[attribution.Attribution, ...]
     findings: tuple[str, ...]
     travel: float = math.inf
     judged: bool = True
@@ -156,20 +146,24 @@ def analyse(estimated: EstimatedRecording, model: DynamicsModel) -> Analysis:
         )
     change, measured_change = np.ptp(comparison.predicted, axis=0), np.ptp(comparison.measured, axis=0)
     judged = moves | (change > np.maximum(LEAST_CHANGE * measured_change, SMALLEST_EFFORT))
-    cause: Cause | None = effort_scale(comparison, judged, SMALLEST_EFFORT)
-    cause = cause or whole_arm_cause(model, motion, comparison)
-    explained = cause_effort(model, motion, cause) if isinstance(cause, TipBody | LinkError) else None
+    cause: Cause | None = attribution.effort_scale(comparison, judged, SMALLEST_EFFORT)
+    cause = cause or attribution.whole_arm_cause(model, motion, comparison)
+    explained = (
+        attribution.cause_effort(model, motion, cause)
+        if isinstance(cause, attribution.TipBody | attribution.LinkError)
+        else None
+    )
     independent = len(comparison.time) * 2 * motion.cutoff / motion.rate
     joints = []
     for j, one in enumerate(fits):
-        attributions: list[Attribution] = []
+        attributions: list[attribution.Attribution] = []
         words: list[str] = []
         if not judged[j]:
             words = [f"hardly any motion ({distances[j]}): not judged"]
-        elif not isinstance(cause, EffortScale):
+        elif not isinstance(cause, attribution.EffortScale):
             common = None if explained is None else explained[:, j]
             coulomb = model.parameters.coulomb[j]
-            attributions = attribute_joint(
+            attributions = attribution.attribute_joint(
                 comparison, j, common, one.measured_rms, independent, coulomb=coulomb
             )
             words = [_sentence(model, j, each) for each in attributions] or unexplained(one)
@@ -231,7 +225,7 @@ def unexplained(figures: Fit) -> list[str]:
     ]
 
 
-def _sentence(model: DynamicsModel, joint: int, one: Attribution) -> str:
+def _sentence(model: DynamicsModel, joint: int, one: attribution.Attribution) -> str:
     """What the model has less, or more, than the arm, as in "gravity 8 % too small"."""
     text = f"{TERM_NAMES[one.term]} {_amount(model, joint, one)}"
     if one.alike:
@@ -240,7 +234,7 @@ def _sentence(model: DynamicsModel, joint: int, one: Attribution) -> str:
     return text
 
 
-def _amount(model: DynamicsModel, joint: int, one: Attribution) -> str:
+def _amount(model: DynamicsModel, joint: int, one: attribution.Attribution) -> str:
     size, sign = abs(one.coefficient), "too small" if one.coefficient > 0 else "too large"
     unit = _unit(model, joint)
     if one.term == "gravity" and abs(one.coefficient + 1.0) < max(WHOLE * one.error, 0.02):
@@ -248,7 +242,7 @@ def _amount(model: DynamicsModel, joint: int, one: Attribution) -> str:
             f"{_percent(size)} % too large: the measured effort lacks it, as that of robots that compensate "
             "gravity themselves (docs/howto/gravity_compensated_robots.md)"
         )
-    if one.term in RIGID:
+    if one.term in attribution.RIGID:
         return f"{_percent(size)} % {sign}"
     if one.term == "offset":
         return f"of {one.coefficient:+.3g} {unit} missing"
@@ -278,12 +272,12 @@ def _percent(part: float) -> str:
 
 def arm_finding(cause: Cause, tips: Sequence[str]) -> str:
     """What the residuals of all joints together say."""
-    if isinstance(cause, EffortScale):
+    if isinstance(cause, attribution.EffortScale):
         low, high = min(cause.factors), max(cause.factors)
         times = f"{low:.2g}" if high < SAME_SCALE * low else f"{low:.2g} to {high:.2g}"
         return f"all efforts are {times} times what the model gives: are they currents?"
     share = f"that explains {100 * cause.share:.0f} % of what friction leaves of the residuals"
-    if isinstance(cause, LinkError):
+    if isinstance(cause, attribution.LinkError):
         more = "heavier" if cause.factor > 1 else "lighter"
         return f"link {cause.link!r} is {_percent(abs(cause.factor - 1))} % {more} than in the model: {share}"
     x, y, z = (round(each, 3) + 0.0 for each in cause.com)  # no minus before a zero

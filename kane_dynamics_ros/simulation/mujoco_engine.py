@@ -19,13 +19,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, initial_positions
-from kane_dynamics_ros.simulation.engine import (
-    SimulationDivergedError,
-    SimulationError,
-    TipLoad,
-    TipMotion,
-    refuse_divergence,
-)
+from kane_dynamics_ros.simulation import engine
 from kane_dynamics_ros.simulation.friction import LOCKED
 from kane_dynamics_ros.simulation.plant import PlantOptions, check_factors
 
@@ -58,7 +52,7 @@ class MujocoEngine:
         joints = [self._model.joint(name) for name in model.joint_names]
         self._position = np.array([joint.qposadr[0] for joint in joints])
         self._velocity = np.array([joint.dofadr[0] for joint in joints])
-        self._load: TipLoad | None = None
+        self._load: engine.TipLoad | None = None
         self._set_parameters(model)
         self._scale_bodies(model, factors or {})
         self._tip = self._model.body(model.tip).id
@@ -89,8 +83,8 @@ class MujocoEngine:
         else:
             self._contact_steps(self._load)
         try:
-            refuse_divergence(self, self.q, self.qd, float(self._data.time))
-        except SimulationDivergedError:
+            engine.refuse_divergence(self, self.q, self.qd, float(self._data.time))
+        except engine.SimulationDivergedError:
             self.reset(q, qd)
             raise
         if self._held.any():
@@ -112,10 +106,10 @@ class MujocoEngine:
         self._held = brake == LOCK_EFFORT
         self._model.dof_frictionloss[self._velocity] = self._coulomb + brake
 
-    def set_tip_load(self, load: TipLoad | None) -> None:
+    def set_tip_load(self, load: engine.TipLoad | None) -> None:
         self._load = load
 
-    def _contact_steps(self, load: TipLoad) -> None:
+    def _contact_steps(self, load: engine.TipLoad) -> None:
         """A time step under a load that MuJoCo's own kinematics take to the joints.
 
         A contact is stiff where all else is smooth: it is looked at ``_CONTACT_SUBSTEPS`` times a step.
@@ -130,7 +124,7 @@ class MujocoEngine:
             twist = np.empty(6)
             mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, self._tip, twist, 0)
             origin = data.xpos[self._tip].copy()
-            wrench = load(TipMotion(data.xmat[self._tip].reshape(3, 3).copy(), origin, twist[3:]))
+            wrench = load(engine.TipMotion(data.xmat[self._tip].reshape(3, 3).copy(), origin, twist[3:]))
             effort = np.zeros(model.nv)
             mujoco.mj_applyFT(model, data, wrench[:3], wrench[3:], origin, self._tip, effort)
             data.qfrc_applied[:] = commanded + effort
@@ -194,8 +188,8 @@ def _combined(own: tuple[float, Array, Array], payload: Payload) -> tuple[float,
     return mass, com, inertia
 
 
-def _refused(found: str, remedy: str) -> SimulationError:
-    return SimulationError(f"engine mujoco: {found}; {remedy}", "engine", found=found)
+def _refused(found: str, remedy: str) -> engine.SimulationError:
+    return engine.SimulationError(f"engine mujoco: {found}; {remedy}", "engine", found=found)
 
 
 def _import_mujoco() -> Any:

@@ -8,14 +8,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import NonFiniteError, unknown_joint
 from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, Payload, initial_positions
-from kane_dynamics_ros.simulation.engine import (
-    SimulationError,
-    TipLoad,
-    TipMotion,
-    option_error,
-    refuse_divergence,
-    refuse_singular,
-)
+from kane_dynamics_ros.simulation import engine
 from kane_dynamics_ros.simulation.friction import LOCKED, Friction
 from kane_dynamics_ros.simulation.plant_step import Resistances, compiled_step, step_in_parts
 
@@ -36,9 +29,9 @@ class PlantOptions:
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.time_step) and 0.0 < self.time_step <= 0.1):
-            raise option_error("time_step", self.time_step, "above 0 s, at most 0.1 s")
+            raise engine.option_error("time_step", self.time_step, "above 0 s, at most 0.1 s")
         if not 0.0 <= self.restitution <= 1.0:
-            raise option_error("restitution", self.restitution, "0 to 1")
+            raise engine.option_error("restitution", self.restitution, "0 to 1")
 
     def resistances(self, joints: Sequence[JointInfo]) -> Resistances:
         """Friction and stops of these joints, brakes open but for the locked joints.
@@ -80,9 +73,9 @@ class Plant:
         self._always_locked = self._resistances.brake == LOCKED
         self._q, self._qd = initial_positions(model.joints), np.zeros(n)
         self._time = 0.0
-        self._load: TipLoad | None = None
+        self._load: engine.TipLoad | None = None
         self._compile()
-        refuse_singular(self._model.mass_matrix(self._q), model.joint_names, self._always_locked)
+        engine.refuse_singular(self._model.mass_matrix(self._q), model.joint_names, self._always_locked)
 
     @property
     def model(self) -> DynamicsModel:
@@ -107,7 +100,7 @@ class Plant:
     def set_brake(self, effort: Array) -> None:
         self._resistances.brake[:] = np.where(self._always_locked, LOCKED, np.minimum(effort, LOCKED))
 
-    def set_tip_load(self, load: TipLoad | None) -> None:
+    def set_tip_load(self, load: engine.TipLoad | None) -> None:
         self._load = load
 
     def energy(self) -> float:
@@ -122,10 +115,10 @@ class Plant:
         if self._compiled is not None and self._compiled(effort):
             return
         q, qd = self._numpy_step(effort)
-        refuse_divergence(self, q, qd, self._time)
+        engine.refuse_divergence(self, q, qd, self._time)
         self._q[:], self._qd[:] = q, qd
 
-    def _contact_effort(self, load: TipLoad) -> Array:
+    def _contact_effort(self, load: engine.TipLoad) -> Array:
         """Joint efforts (n,) of what touches the tip, constant over the step.
 
         The load is taken at q + q' h/2: then an elastic wall neither gives nor takes energy, and
@@ -134,7 +127,7 @@ class Plant:
         q = self._q + 0.5 * self.time_step * self._qd
         pose = self._model.tip_pose(q)
         velocity = self._model.tip_jacobian(q)[3:] @ self._qd
-        wrench = load(TipMotion(pose[:3, :3], pose[:3, 3], velocity))
+        wrench = load(engine.TipMotion(pose[:3, :3], pose[:3, 3], velocity))
         return self._model.external_effort(q, wrench, frame="root")
 
     def _numpy_step(self, effort: Array) -> tuple[Array, Array]:
@@ -143,7 +136,7 @@ class Plant:
         try:
             return step_in_parts(model, self._resistances, q, qd, effort, self.time_step)
         except (NonFiniteError, np.linalg.LinAlgError):
-            refuse_singular(model.mass_matrix(q), model.joint_names, self._always_locked)
+            engine.refuse_singular(model.mass_matrix(q), model.joint_names, self._always_locked)
             fastest = np.argmax(np.abs(qd) + np.abs(effort) / np.diag(model.mass_matrix(q)))
             return q, np.where(np.arange(len(qd)) == fastest, np.nan, qd)
 
@@ -166,7 +159,7 @@ def with_factors(model: DynamicsModel, factors: Mapping[str, float]) -> Dynamics
     if all(factor == 1.0 for factor in factors.values()):
         return model
     if model.parameters.inertial is None:
-        raise SimulationError(
+        raise engine.SimulationError(
             f"model {model.name!r} has its masses and inertias built in, so the plant cannot differ "
             "from them; generate it with --inertial runtime",
             "fixed_inertia",
@@ -181,19 +174,19 @@ def check_factors(model: DynamicsModel, factors: Mapping[str, float]) -> None:
     for name, factor in factors.items():
         if name not in model.bodies:
             known = ", ".join(map(repr, model.bodies))
-            raise SimulationError(
+            raise engine.SimulationError(
                 f"unknown body {name!r}; the model's bodies are {known}",
                 "body",
                 found=name,
                 known=model.bodies,
             )
         if not (np.isfinite(factor) and factor > 0.0):
-            raise option_error(f"mismatch factor of {name!r}", factor, "finite and > 0")
+            raise engine.option_error(f"mismatch factor of {name!r}", factor, "finite and > 0")
 
 
 def drawn_factors(model: DynamicsModel, spread: float, seed: int) -> dict[str, float]:
     """A factor for each body, uniform between 1 - spread and 1 + spread. Same seed, same factors."""
     if not 0.0 <= spread < 1.0:
-        raise option_error("mismatch.spread", spread, "at least 0, below 1")
+        raise engine.option_error("mismatch.spread", spread, "at least 0, below 1")
     draws = np.random.default_rng(seed).uniform(-1.0, 1.0, len(model.bodies))
     return {name: 1.0 + spread * float(draw) for name, draw in zip(model.bodies, draws, strict=True)}
