@@ -242,10 +242,19 @@ def named_model(arguments: argparse.Namespace) -> str:
     return str(arguments.module or arguments.model)
 
 
-def add_bag_arguments(parser: argparse.ArgumentParser) -> None:
-    """The bags, the model, and how the one is read for the other: ``replay`` and ``observe`` share them."""
+def add_bags(parser: argparse.ArgumentParser) -> None:
+    """The bags, and how their joint states are read."""
     add = parser.add_argument
     add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
+    add("--topic", help="the joint states, when a bag has several topics of them")
+    low_pass = "of the low-pass; default: chosen from the recording"
+    add("--cutoff", type=positive("--cutoff", "Hz"), metavar="HZ", help=low_pass)
+
+
+def add_bag_arguments(parser: argparse.ArgumentParser) -> None:
+    """The bags, the model, and how the one is read for the other: ``replay`` and ``observe`` share them."""
+    add_bags(parser)
+    add = parser.add_argument
     add("--model", required=True, metavar="MODULE.py", help="generated module, or the shipped one's name")
     add("--urdf-friction", action="store_true", help="switch on the damping and friction of the URDF")
     add(
@@ -255,9 +264,6 @@ def add_bag_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BAG_NAME=MODEL_NAME",
         help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
     )
-    add("--topic", help="the joint states, when a bag has several topics of them")
-    low_pass = "of the low-pass; default: chosen from the recording"
-    add("--cutoff", type=positive("--cutoff", "Hz"), metavar="HZ", help=low_pass)
 
 
 def report_folders(report: Path | None, bags: Sequence[Path]) -> list[Path | None]:

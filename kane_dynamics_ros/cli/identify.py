@@ -50,7 +50,7 @@ LOAD_NAMES = ("mass", "x", "y", "z", "ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """BAG..., the URDF, and what may be left to choose."""
     add = parser.add_argument
-    add("bags", nargs="+", type=Path, metavar="BAG", help="bag folder or file, or a folder of bags")
+    cli.add_bags(parser)
     add("--urdf", required=True, metavar="FILE", help="the URDF or xacro file to correct")
     cli.add_chain_arguments(parser, tip="the last link that the bag's joints lead to")
     # how the bags are read, and which part of them judges
@@ -76,13 +76,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="BAG_NAME=MODEL_NAME",
         help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
-    )
-    add("--topic", help="the joint states, when a bag has several topics of them")
-    add(
-        "--cutoff",
-        type=cli.positive("--cutoff", "Hz"),
-        metavar="HZ",
-        help="of the low-pass; chosen from the recording by default",
     )
     add(
         "--jobs",
@@ -308,17 +301,12 @@ def effort_scale(texts: Sequence[str], joints: Sequence[str]) -> tuple[float, ..
     scale = dict.fromkeys(joints, 1.0)
     for text in texts:
         joint, equals, value = text.rpartition("=")
-        try:
-            factor = float(value)
-        except ValueError:
-            factor = 0.0
-        if not math.isfinite(factor) or factor == 0.0 or (equals and joint not in scale):
-            raise cli.ArgumentError(
-                f"--effort-scale {text!r}: give one number for all joints, or JOINT=NUMBER with a number "
-                f"other than 0 and a joint of {', '.join(map(repr, joints))}",
-                "effort-scale",
-                found=text,
+        factor = cli.number_in(value)
+        if math.isnan(factor) or factor == 0.0 or (equals and joint not in scale):
+            needed = (
+                "give one number for all joints, or JOINT=NUMBER with a number other than 0 and a joint of "
             )
+            raise cli.unusable("--effort-scale", text, needed + ", ".join(map(repr, joints)))
         scale.update({joint: factor} if equals else dict.fromkeys(joints, factor))
     return tuple(scale.values())
 
@@ -335,22 +323,16 @@ def loads_of(texts: Sequence[str], bags: Sequence[Path]) -> tuple[Load | None, .
     loads: list[Load | None] = [None for _ in bags]
     for text in texts:
         name, _, numbers = text.rpartition("=")
-        places = [
-            i
-            for i, bag in enumerate(bags)
-            if name in (str(bag), bag.name) or bag.resolve() == Path(name).resolve()
-        ]
-        try:
-            mass, *com = (float(part) for part in numbers.split(","))
-        except ValueError:
-            mass, com = math.nan, []
-        usable = len(com) in (0, 3) and all(map(math.isfinite, (mass, *com))) and mass >= 0.0
+        own = Path(name).resolve()
+        places = [i for i, bag in enumerate(bags) if name == bag.name or bag.resolve() == own]
+        mass, *com = map(cli.number_in, numbers.split(","))
+        usable = len(com) in (0, 3) and all(map(math.isfinite, com)) and mass >= 0.0
         if not places or not usable or (not com and mass == 0.0):
-            raise cli.ArgumentError(
-                f"--payload {text!r}: give BAG=MASS or BAG=MASS,X,Y,Z, with the mass in kg and its centre in "
-                f"the tip frame in m; the bags are {', '.join(map(str, bags))}",
-                "payload",
-                found=text,
+            raise cli.unusable(
+                "--payload",
+                text,
+                "give BAG=MASS or BAG=MASS,X,Y,Z, with the mass in kg and its centre in the tip frame in m; "
+                f"the bags are {', '.join(map(str, bags))}",
             )
         for i in places:
             loads[i] = Load(mass, (com[0], com[1], com[2]) if com else None)
@@ -381,13 +363,9 @@ def with_load(nominal: Nominal, load: Array, known: bool) -> Nominal:
 def holdout(text: str) -> float:
     """A part, as a number or a fraction. Raises ``ArgumentError``."""
     top, _, bottom = text.partition("/")
-    try:
-        part = float(top) / float(bottom or 1)
-    except (ValueError, ZeroDivisionError):
-        part = 0.0
+    part = cli.number_in(top) / (cli.number_in(bottom or "1") or math.nan)
     if not 0.0 < part < 1.0:
-        message = f"--holdout {text!r}: give the part of each bag to be judged, above 0 and below 1"
-        raise cli.ArgumentError(message, "holdout", found=text)
+        raise cli.unusable("--holdout", text, "give the part of each bag to be judged, above 0 and below 1")
     return part
 
 

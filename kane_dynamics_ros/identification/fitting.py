@@ -44,6 +44,7 @@ NOT_NEGATIVE: tuple[dict[str, float], ...] = (
     *({"coulomb": 1.0, "coulomb_asymmetry": side, "stribeck": 1.0} for side in (1.0, -1.0)),
 )
 LIMITS = np.array([[row.get(family, 0.0) for family in FAMILIES] for row in NOT_NEGATIVE])
+SIGNED = [FAMILIES.index(family) for family in ("rotor", "viscous", "coulomb", "load", "square_root")]
 SPRING = 1e4  # that holds a sum of terms at zero, over the stiffest of them
 # On the joints' own terms, of the largest of their kind: a joint that never moves keeps its values.
 RIDGE = 1e-9
@@ -303,11 +304,8 @@ def constrained_solution(problem: Problem, choice: Choice, E: Array, weight: flo
         )
     x: Array = part.start.copy()
     x[part.used] = np.asarray(found.x) * scale
-    alone = (LIMITS != 0.0).sum(axis=1) == 1
-    signed = (LIMITS[alone] != 0.0).any(axis=0)
-    signed[[VISCOUS, COULOMB]] = True
     terms = problem.terms(x)
-    terms[:, signed] = np.maximum(terms[:, signed], 0.0)  # less by rounding
+    terms[:, SIGNED] = np.maximum(terms[:, SIGNED], 0.0)  # less by rounding
     return x
 
 

@@ -17,17 +17,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.identification import choosing, fitting
+from kane_dynamics_ros.identification import choosing, fitting, judging
 from kane_dynamics_ros.identification.fitting import Choice, Constraints, Nominal, Problem
-from kane_dynamics_ros.identification.judging import (
-    Certainty,
-    Judged,
-    Written,
-    certainty_of,
-    condition_of,
-    judged,
-    written_terms,
-)
 from kane_dynamics_ros.identification.recordings import IdentificationError, MotionStore
 from kane_dynamics_ros.identification.regression import (
     COULOMB_WIDTHS,
@@ -87,7 +78,7 @@ class Found:
     choice: Choice
     inertial: Array
     terms: Array
-    written: Written
+    written: judging.Written
     gain: Array
     sigma: Array
     weight: float
@@ -102,8 +93,8 @@ class Identified:
     """Everything that was found, how sure it is, and how it does on data that were not fitted."""
 
     found: Found
-    certainty: Certainty
-    judged: Judged
+    certainty: judging.Certainty
+    judged: judging.Judged
     extent: Extent
     notes: tuple[str, ...]
 
@@ -171,13 +162,13 @@ def identify(
         gain=stage.used_gain,
     )
     terms = (problem.terms(x), fitting.plain_terms(problem, choice, x), nominal.terms)
-    result = judged(regression, fitted, problem, guess, terms, stage.memory.lags)
+    result = judging.judged(regression, fitted, problem, guess, terms, stage.memory.lags)
     found = Found(
         nominal=nominal,
         choice=choice,
         inertial=problem.inertial(x),
         terms=terms[0],
-        written=written_terms(result.held, *terms),
+        written=judging.written_terms(result.held, *terms),
         gain=stage.used_gain,
         sigma=problem.sigma,
         weight=weight,
@@ -186,7 +177,7 @@ def identify(
         stribeck_velocity=STRIBECK_WIDTHS[problem.widths[1]] * regression.extent.speeds,
         at_bound=fitting.bodies_at_bound(problem, x),
     )
-    certainty = certainty_of(
+    certainty = judging.certainty_of(
         regression,
         problem,
         choice,
@@ -276,7 +267,9 @@ def stage_of(
         fresh = fresh._replace(gain=guess.gain * gains.factor)
     own = slice(regression.own)
     base = (products.gram[fitted].sum(axis=0)[:, own, own] / sigma[:, None, None] ** 2).sum(axis=0)
-    return Stage(fresh, problem, choice, float(samples.sum()), condition_of(base), memory, guess.gain, gains)
+    return Stage(
+        fresh, problem, choice, float(samples.sum()), judging.condition_of(base), memory, guess.gain, gains
+    )
 
 
 def notes_of(regression: Regression, sigma: Array) -> Iterator[str]:

@@ -177,21 +177,18 @@ def read_bags(
                     store.add(track.wide if wide and track.wide else track, piece)
                 store.tracks.append(track)
         if not any(np.ptp(piece.effort) for track in store.tracks for piece in store.pieces(track)):
-            raise no_effort([str(track.bag) for track in store.tracks])
+            bags = [str(track.bag) for track in store.tracks]
+            raise IdentificationError(
+                f"{', '.join(bags)}: the measured effort of every joint is constant; nothing can be "
+                "identified. Have the driver or joint_state_broadcaster publish measured efforts, and record "
+                "again",
+                "no_effort",
+                bags=bags,
+            )
     except BaseException:
         store.__exit__()
         raise
     return store
-
-
-def no_effort(bags: list[str]) -> IdentificationError:
-    """Bags in which no joint's effort changes."""
-    return IdentificationError(
-        f"{', '.join(bags)}: the measured effort of every joint is constant; nothing can be identified. "
-        "Have the driver or joint_state_broadcaster publish measured efforts, and record again",
-        "no_effort",
-        bags=bags,
-    )
 
 
 def _read_whole(request: Request) -> tuple[Track, list[tuple[bool, Piece]]]:

@@ -85,6 +85,26 @@ def test_friction_that_rises_from_nothing_is_found(tmp_path):
     assert terms["change of friction towards rest"] == pytest.approx(-3.0, abs=0.2)
 
 
+def test_friction_of_one_direction_alone_is_found(tmp_path):
+    """2 N m against one direction, nothing against the other: a free fit finds less than nothing there.
+
+    The sum of both terms is zero for that direction; without either of them, an offset would stand in.
+    """
+    motion = two_links.harmonics()
+    sign = np.tanh(motion[1][:, 0] / 0.01)
+    tau = two_links.rigid(motion)
+    tau[:, 0] += sign + np.abs(sign)
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    code, data, parameters = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 0
+    assert (
+        data["residual"]["held_out"]["joints"][0]["identified_rms"] < 0.012
+    )  # the noise's 0.01, and a little
+    assert parameters["friction"]["coulomb"][0] == pytest.approx(1.0, abs=0.005)
+    assert parameters["friction"]["coulomb_asymmetry"][0] == pytest.approx(1.0, abs=0.005)
+    assert "offset" not in parameters["friction"]
+
+
 def truth(motion):
     tau = two_links.rigid(motion)
     return tau + 0.5 * np.tanh(motion[1] / 0.01) + 0.3 * motion[1]
