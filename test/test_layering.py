@@ -67,6 +67,7 @@ ROOMS = {
     "files": set(),
     "low_pass": set(),
     "text": set(),
+    "yaml_text": set(),
     "__init__": set(),
     "__main__": {"cli"},
 }
@@ -78,6 +79,7 @@ EVERYWHERE = {
     "files",
     "low_pass",
     "text",
+    "yaml_text",
     "this_python",
     "share",
     "checksum",

@@ -24,6 +24,7 @@ from kane_dynamics_ros.replay.motion import estimate
 from kane_dynamics_ros.replay.recording import Recording, check_units, read_recording, read_renamings
 from kane_dynamics_ros.runtime import DynamicsModel, load_model
 from kane_dynamics_ros.text import named
+from kane_dynamics_ros.yaml_text import load_yaml
 
 DAMAGED = 2  # exit code
 LONGEST_GAP = 0.2  # [s] between states that the observer bridges
@@ -164,7 +165,7 @@ def read_thresholds(file: Path, model: DynamicsModel) -> ObserverSettings:
     """
     n = len(model.joint_names)
     try:
-        values = yaml.safe_load(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
+        values = load_yaml(file.read_text(encoding="utf-8"))["/**"]["ros__parameters"]
         observer, collision = values["observer"], values["collision"]
         lists = [collision[name] for name in ("constant", "speed", "acceleration", "rest")]
         *parts, gain = (np.array(each, dtype=float) for each in (*lists, observer["gain"]))

@@ -30,6 +30,7 @@ from kane_dynamics_ros.errors import KaneDynamicsError, unknown_joint
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.runtime import DynamicsModel, JointInfo, Payload, load_model
 from kane_dynamics_ros.text import counted
+from kane_dynamics_ros.yaml_text import load_yaml
 
 RESIDUALS = 3.0  # times the held-out residual of identify, which effort limits keep as a margin
 
@@ -155,8 +156,8 @@ def read_limits(path: Path, joints: Sequence[JointInfo]) -> RetimingLimits:
     the first is false, there is no limit. Raises ``LimitsError``, and ``UnknownJointError``.
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        content = load_yaml(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise LimitsError(f"{path}: not YAML: {' '.join(str(error).split())}", path=path) from None
     given = content.get("joint_limits") if isinstance(content, dict) else None
     if not isinstance(given, dict) or not all(isinstance(each, dict) for each in given.values()):

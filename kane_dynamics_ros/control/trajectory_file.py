@@ -19,6 +19,7 @@ import yaml
 
 from kane_dynamics_ros.control.validation import FIELDS, SECOND_NS, RequestPoint, TrajectoryRequest
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.yaml_text import load_yaml
 
 SECONDS = range(-(2**31), 2**31)  # what builtin_interfaces/Time and Duration can carry, which a message does
 RESTS = range(2**32)  # [ns]
@@ -40,13 +41,13 @@ def read_trajectory(path: Path) -> TrajectoryRequest:
         2000000000
     """
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))  # JSON is YAML too
+        content = load_yaml(path.read_text(encoding="utf-8"))  # JSON is YAML too
     except OSError as error:
         what = f"cannot be read: {error.strerror}; give the path of a trajectory file"
         raise TrajectoryFileError(f"{path}: {what}", path=path) from None
     except UnicodeDecodeError as error:
         raise TrajectoryFileError(f"{path}: cannot be read: {error}", path=path) from None
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # the last two: no date, too many brackets
+    except yaml.YAMLError as error:
         raise TrajectoryFileError(f"{path}: not YAML: {' '.join(str(error).split())}", path=path) from None
     try:
         return _request(content)

@@ -30,6 +30,7 @@ from kane_dynamics_ros.elastic.link import ElasticLink, Material, Section, recta
 from kane_dynamics_ros.errors import KaneDynamicsError, path_error
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted
+from kane_dynamics_ros.yaml_text import load_yaml
 
 MATERIAL = ("E", "G", "density")
 COUNTS = {
@@ -75,7 +76,7 @@ def elastic_links_from_yaml(path: str | os.PathLike[str]) -> tuple[ElasticLink, 
     """
     source = os.fspath(path)
     try:
-        content = yaml.safe_load(Path(source).read_text(encoding="utf-8"))
+        content = load_yaml(Path(source).read_text(encoding="utf-8"))
     except OSError as error:
         raise path_error(error) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

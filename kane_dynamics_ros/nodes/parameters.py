@@ -21,6 +21,7 @@ from rclpy.node import Node
 
 from kane_dynamics_ros.errors import KaneDynamicsError
 from kane_dynamics_ros.runtime import Payload
+from kane_dynamics_ros.yaml_text import Loader, load_yaml
 
 ParameterKind = Literal["text", "texts", "switch", "integer", "number", "numbers"]
 Values = Mapping[str, Any]  # checked values by the parameters' names
@@ -219,7 +220,7 @@ def uniform_arguments(arguments: Sequence[str], folder: Path) -> list[str]:
 def _uniform(text: str) -> str | None:
     """A YAML text with mixed lists of numbers made lists of float; None where nothing is to be changed."""
     try:
-        content = _load_yaml(text)
+        content = load_yaml(text, _WithoutAliases)
     except yaml.YAMLError:
         return None  # rcl says what is wrong with it
     before, after = (
@@ -240,7 +241,7 @@ def _with_floats(value: Any) -> Any:
 # Parameter files
 
 
-class _WithoutAliases(yaml.SafeLoader):
+class _WithoutAliases(Loader):
     """ROS reads no aliases, and a few dozen of them, nested, stand for more than a computer can hold."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
@@ -249,23 +250,13 @@ class _WithoutAliases(yaml.SafeLoader):
         return super().compose_node(parent, index)
 
 
-def _load_yaml(text: str) -> Any:
-    """The content of a YAML text as ROS could read it. Raises ``yaml.YAMLError``."""
-    try:
-        return yaml.load(text, _WithoutAliases)
-    except RecursionError:
-        raise yaml.YAMLError("it is nested too deeply") from None
-    except ValueError as error:  # of a date that there is not
-        raise yaml.YAMLError(str(error)) from None
-
-
 def file_parameters(file: Path, node: str, namespace: str) -> dict[str, Any]:
     """What a ROS parameter file sets for a node, by dotted name; later entries win.
 
     Raises ``RosParameterError`` for a file that is no YAML, or not keyed by nodes.
     """
     try:
-        content = _load_yaml(file.read_text(encoding="utf-8"))
+        content = load_yaml(file.read_text(encoding="utf-8"), _WithoutAliases)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         why = " ".join(str(error).split())
         raise wrong_parameter("params_file", str(file), f"a readable YAML file: {why}") from None

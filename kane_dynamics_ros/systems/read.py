@@ -22,6 +22,7 @@ from kane_dynamics_ros.systems.model import (
     Y,
     Z,
 )
+from kane_dynamics_ros.yaml_text import load_yaml
 
 KINDS = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic", "fixed": "fixed"}
 KEYS = {  # what each entry of a file may hold, and must
@@ -119,8 +120,8 @@ def read_loops(path: Path) -> Mapping[str, Any]:
             text = file.read(LARGEST + 1)
         if len(text) > LARGEST:
             raise _wrong(path, f"more than {LARGEST} bytes; a file of loops is short")
-        given = yaml.safe_load(text)
-    except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        given = load_yaml(text)
+    except (OSError, yaml.YAMLError) as error:
         raise _wrong(path, f"cannot be read as YAML ({str(error).splitlines()[0]})") from error
     allowed = (*KEYS, "independent", "posture")
     if not isinstance(given, dict) or any(key not in allowed for key in given):

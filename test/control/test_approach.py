@@ -34,9 +34,11 @@ def test_approach_from_either_limit_keeps_its_share_of_the_speed(first):
 
 
 def test_approach_counts_an_initial_position_that_is_far_outside_the_limits():
-    joint = NOTHING._replace(lower=-1.0, upper=1.0, velocity=1.0)
-    near = approach_time([joint], np.zeros(1), np.ones(1))
-    assert approach_time([joint._replace(initial_position=9.0)], np.zeros(1), np.ones(1)) > near
+    joint = NOTHING._replace(lower=-1.0, upper=1.0, velocity=1.0, initial_position=9.0)
+    first = np.array([0.9])
+    approach = approach_time([joint], first, np.ones(1))
+    assert peak_speed([joint], np.array([9.0]), first, approach)[0] <= SHARE_OF_SPEED
+    assert peak_speed([joint], np.array([9.0]), first, approach - 1)[0] > SHARE_OF_SPEED
 
 
 def test_approach_of_unlimited_joints_is_finite():

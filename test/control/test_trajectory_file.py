@@ -2,7 +2,7 @@
 
 import pytest
 
-from kane_dynamics_ros.control.trajectory_file import TrajectoryFileError, read_trajectory
+from kane_dynamics_ros.control.trajectory_file import TrajectoryFileError, read_trajectory, trajectory_text
 from kane_dynamics_ros.control.validation import RequestPoint, TrajectoryRequest
 
 
@@ -25,6 +25,20 @@ def test_fields_of_the_message_are_read(tmp_path):
         ),
         7_000_000_005,
     )
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_trajectory_is_read_as_it_was_written(tmp_path, as_json):
+    points = (
+        RequestPoint(1_500_000_000, (0.1, -1e-17), (0.5, 0.0), (1.0, 2.0), (3.0, 4.0)),
+        RequestPoint(2_000_000_001, (1.0, 2.0)),
+    )
+    written = TrajectoryRequest(("a", "b"), points, -(2**31) * 10**9 + 5)
+    text = trajectory_text(written, as_json)
+    assert text.startswith("{") == as_json
+    path = tmp_path / "trajectory.yaml"
+    path.write_text(text)
+    assert read_trajectory(path) == written
 
 
 @pytest.mark.parametrize(

@@ -129,12 +129,19 @@ def test_mixed_lists_become_numbers_before_rcl_sees_them(tmp_path):  # field rep
         "-p",
         "gravity:=[0, 0, -9.81]",
         "-p",
-        "mode:=x",
+        "friction.coulomb:=[1, 1e-3]",
         "--params-file",
         str(file),
     ]
     found = uniform_arguments(given, tmp_path)
-    assert found[:6] == ["node", "--ros-args", "-p", "gravity:=[0.0, 0.0, -9.81]", "-p", "mode:=x"]
+    assert found[:6] == [
+        "node",
+        "--ros-args",
+        "-p",
+        "gravity:=[0.0, 0.0, -9.81]",
+        "-p",
+        "friction.coulomb:=[1.0, 0.001]",
+    ]
     rewritten = yaml.safe_load(Path(found[7]).read_text())
     assert rewritten == {"/**": {"ros__parameters": {"gravity": [0.0, 0.0, -9.81], "model": "x"}}}
 
