@@ -1,7 +1,7 @@
 """Systems with constraints beside SymPy's KanesMethod: deriving, then accelerations at a state.
 
-Run as ``python -m benchmark.systems``; prints the rows of the table in docs/systems.md. Both take turns in
-one process; times are the processor's.
+Run as ``python -m benchmark.systems``; prints the rows of the table in docs/systems.md, or those of the
+pages that are named. Both take turns in one process; times are the processor's.
 """
 
 import statistics
@@ -15,8 +15,7 @@ import sympy
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "test" / "systems"))
 
-import sympy_kane
-from test_beside_sympy import CASES, system_of
+from test_beside_sympy import CASES, derivation, system_of
 
 from kane_dynamics_ros.systems import close, complete_speeds, equations, forward_dynamics
 
@@ -32,12 +31,12 @@ def seconds(work: Callable[[], object], times: int = 1) -> float:
     return (time.process_time() - start) / times
 
 
-def row(page: str, name: str | None, independent: tuple[str, ...], posture: list[float]) -> str:
+def row(page: str) -> str:
     """One system: both derivations, both evaluations, and their ratios."""
-    system = system_of(page, name)
-    q = close(system, posture)
-    u = complete_speeds(system, q, np.full(len(posture), 0.3))
-    tau = np.zeros(len(posture))
+    system = system_of(page)
+    q = close(system, CASES[page][2])
+    u = complete_speeds(system, q, np.full(len(q), 0.3))
+    tau = np.zeros(len(q))
 
     def derive() -> None:
         equations.program.cache_clear()
@@ -45,9 +44,9 @@ def row(page: str, name: str | None, independent: tuple[str, ...], posture: list
 
     ours = statistics.median(seconds(derive) for _ in range(ROUNDS))
     start = time.process_time()
-    method = sympy_kane.kanes_method(system, independent)
-    symbols = [*method.coordinates[0].values(), *method.coordinates[1].values()]
-    theirs_of = sympy.lambdify([symbols], [method.mass_matrix, method.forcing], cse=True)
+    _, found, _ = derivation(page)
+    symbols = [*found.q.values(), *found.u.values()]
+    theirs_of = sympy.lambdify([symbols], [found.method.mass_matrix, found.method.forcing], cse=True)
     theirs = time.process_time() - start
 
     def by_sympy() -> object:
@@ -68,8 +67,8 @@ def row(page: str, name: str | None, independent: tuple[str, ...], posture: list
 def main() -> None:
     print("| system | KanesMethod derives in | ours in | ratio | its accelerations | ours |")
     print("|---|---|---|---|---|---|")
-    for case in CASES:
-        print(row(*case), flush=True)
+    for page in sys.argv[1:] or CASES:
+        print(row(page), flush=True)
 
 
 if __name__ == "__main__":
