@@ -14,7 +14,8 @@ from kane_dynamics_ros.control.limits import (
     overloaded_by_gravity,
     position_limits,
 )
-from kane_dynamics_ros.control.plan import hold_at, joined, prepare
+from kane_dynamics_ros.control.plan import Spline, hold_at, joined, prepare
+from kane_dynamics_ros.control.splines import constant
 from kane_dynamics_ros.control.validation import Rules, TrajectoryError
 from kane_dynamics_ros.runtime import load_model
 
@@ -79,6 +80,38 @@ def test_a_velocity_beyond_the_limit_is_refused():
     assert error.found == pytest.approx(4.0)
 
 
+def test_where_and_when_a_quintic_of_any_duration_is_fastest():
+    # from rest to rest over 0.75 in 0.5 s: 1.875 times the mean speed, halfway; a slow segment is before it
+    rest = (0.0, 0.0)
+    points = [point(t, q, rest, rest) for t, q in ((2.0, (0.0, 0.0)), (6.0, (0.25, 0.0)), (6.5, (1.0, 0.0)))]
+    fastest = 1.875 * 0.75 / 0.5
+    almost = (LIMITED[0]._replace(velocity=0.9999 * fastest), LIMITED[1])
+    enough = (LIMITED[0]._replace(velocity=1.0001 * fastest), LIMITED[1])
+    check(*points, joints=enough)
+    with pytest.raises(TrajectoryError) as caught:
+        check(*points, joints=almost)
+    assert (caught.value.quantity, caught.value.found) == ("velocity", pytest.approx(fastest))
+    assert "at 6.250 s" in str(caught.value)
+
+
+def test_a_joint_that_a_trajectory_leaves_out_may_be_outside_its_positions():
+    limits = motion_limits(LIMITED, None)
+    beyond = request(point(1.0, (1.5, 0.0)), point(2.0, (1.5, 0.5)))
+    motion = Spline(np.array([0, SECOND]), np.stack([constant(np.array([1.5, 0.0]))]))
+    limits.check(motion, np.array([False, True]))
+    with pytest.raises(TrajectoryError):
+        limits.check(motion, np.array([True, False]))
+    with pytest.raises(TrajectoryError):
+        prepare(beyond, LIMITED, Rules(), limits.check)
+
+
+def test_the_joint_that_steps_furthest_beyond_its_limit_is_named():
+    joints = (joint("shoulder", velocity=100.0), joint("elbow", velocity=1.0))
+    with pytest.raises(TrajectoryError) as caught:  # 2 and 0.02 are allowed
+        check(point(0.0, (2.1, 0.5)), point(1.0, (2.1, 0.5)), joints=joints)
+    assert (caught.value.code, caught.value.joint, caught.value.found) == ("step", "elbow", 0.5)
+
+
 def test_an_arm_outside_its_limits_may_move_back_in():
     check(point(2.0, (0.5, 0.0), (0.0, 0.0)), start=(1.2, 0.0))
 
@@ -98,3 +131,5 @@ def test_positions_in_degrees_are_far_outside_the_limits_and_a_push_is_not():
     joints = (*LIMITED, joint("wrist", "continuous"))
     assert far_outside(np.array([1.1, 500.0, 500.0]), joints) == ()
     assert far_outside(np.array([76.8, 0.0, 0.0]), joints) == ("shoulder is at 76.8, its limits are -1 to 1",)
+    far = np.array([-1.0 - 0.2 * 2.0, 0.0, 0.0])
+    assert far_outside(far + 1e-9, joints) == () != far_outside(far - 1e-9, joints)
