@@ -101,7 +101,9 @@ class Identified:
 
 @dataclass(frozen=True)
 class Stage:
-    """What one pass has taught: the next one's guess, the problem with its products, all terms chosen.
+    """What one pass has taught: the next one's guess, the problem, all terms chosen.
+
+    ``problem``: each of its blocks is all of a fold, which is enough until terms are chosen.
 
     ``samples``: of the fitted data; ``condition``: of their base regressor, columns of unit length, rows in
     units of each joint's noise. ``used_gain`` (n,): the products'; ``gains``: by which factor it would be
@@ -147,7 +149,13 @@ def identify(
         products = regression.accumulated(stage.guess, seen)
         stage = stage_of(regression, nominal, settings, fitted, stage.guess, products, seen)
     progress("choosing terms and the weight of the URDF")
+    gram = fitting.coordinates_gram(products.gram, regression, nominal)
     problem, choice = stage.problem, stage.choice
+    problem = replace(
+        problem,
+        gram=gram / problem.sigma[:, None, None] ** 2,
+        folds=choosing.folds_of(products.bag, fitted),
+    )
     weight = settings.weight or choosing.choose_lambda(problem, choice)[0]
     choice = choosing.choose_terms(problem, choice, weight)
     weight, compared = choosing.choose_lambda(problem, choice)
@@ -233,7 +241,9 @@ def stage_of(
     active = np.tile([family in settings.families for family in FAMILIES], (len(power), 1))
     active[unmeasured] = False
     choice = Choice(active, nominal.terms)
-    gram = fitting.coordinates_gram(products.gram, regression, nominal)
+    folds = choosing.folds_of(products.bag, fitted)
+    by_fold = np.stack([products.gram[list(fold)].sum(axis=0) for fold in folds])
+    gram = fitting.coordinates_gram(by_fold, regression, nominal)
     sigma = scales(np.sqrt(power / count))
     problem = Problem(
         nominal,
@@ -241,7 +251,7 @@ def stage_of(
         nominal.bodies(),
         gram / sigma[:, None, None] ** 2,
         sigma,
-        choosing.folds_of(products.bag, fitted),
+        tuple((k,) for k in range(len(folds))),
     )
     for number in range(ROUNDS):
         if number == ROUNDS - 1:

