@@ -1,11 +1,15 @@
-"""A feedforward node as a process with a lab beside it, on the domain of the file."""
+"""A feedforward node as a process with a lab beside it, on the domain of the file.
+
+A lab is closed before the node is killed. Fast DDS guards the memory that two processes share by a lock; a
+process killed within it leaves it locked, and the other dies of a segmentation fault when it closes then.
+"""
 
 import pytest
 
 
 @pytest.fixture
-def lab(ros_domain):
-    """A lab on the file's domain."""
+def lab(ros_domain, start):
+    """A lab on the file's domain, closed before the nodes of ``start`` are killed."""
     from feedforward_lab import Lab
 
     lab = Lab(ros_domain)
@@ -23,19 +27,20 @@ def start(request, ros_domain, tmp_path):
     from feedforward_lab import PATIENT, FeedforwardProcess, Lab
 
     common = getattr(request.module, "ARGUMENTS", PATIENT)
-    ends = []
+    labs, nodes = [], []
 
     def make(*arguments, namespace="", urdf=None, lab=None):
         if lab is None:
             lab = Lab(ros_domain, namespace)
-            ends.append(lab.close)
+            labs.append(lab)
         if urdf is not None:
             lab.describe(urdf)
-        log = tmp_path / f"log{len(ends)}"
-        node = FeedforwardProcess(log, ros_domain, *common, *arguments, namespace=namespace)
-        ends.append(node.kill)
-        return node, lab
+        log = tmp_path / f"log{len(nodes)}"
+        nodes.append(FeedforwardProcess(log, ros_domain, *common, *arguments, namespace=namespace))
+        return nodes[-1], lab
 
     yield make
-    for end in reversed(ends):
-        end()
+    for each in labs:
+        each.close()
+    for each in nodes:
+        each.kill()

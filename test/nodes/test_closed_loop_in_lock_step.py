@@ -42,6 +42,7 @@ COMMANDS, GATED = "forward_effort_controller/commands", "gated/commands"
 Run = dict[int, Any]  # position, velocity, effort by time
 Motion = Callable[[float], np.ndarray]
 Start = Callable[[str, list[str], list[str]], "subprocess.Popen[bytes]"]
+Until = Callable[[Callable[[], bool]], None]
 
 
 def swing(moment: float) -> np.ndarray:
@@ -108,9 +109,27 @@ def own_run(ros: None) -> Run:
 
 
 def record(engine: str) -> Run:
-    """Joint states during the swing, by the time [ns] since its start; both nodes started anew."""
-    with processes() as start:
-        return follow(start, [f"engine:={engine}"])
+    """The swing with an engine; see ``follow``."""
+    return follow([f"engine:={engine}"])
+
+
+@contextmanager
+def spun_probe() -> Iterator[tuple[Node, Until]]:
+    """A node of the test's, and a function that spins it; it ends before the nodes beside it are killed."""
+    probe, executor = rclpy.create_node("probe", namespace=SPACE), SingleThreadedExecutor()
+    executor.add_node(probe)
+    end = time.monotonic() + PATIENCE
+
+    def until(condition: Callable[[], bool]) -> None:
+        while not condition():
+            assert time.monotonic() < end, "nothing happened in time"
+            executor.spin_once(timeout_sec=0.05)
+
+    try:
+        yield probe, until
+    finally:
+        executor.shutdown()
+        probe.destroy_node()
 
 
 class Gate:
@@ -133,51 +152,40 @@ class Gate:
 
 
 def follow(
-    start: Start,
     arm: list[str],
     control: tuple[str, ...] = (),
     rate: int = 250,
     duration: float = PERIOD,
     motion: Motion = swing,
 ) -> Run:
-    probe = rclpy.create_node("probe", namespace=SPACE)
+    """Joint states during a motion, by the time [ns] since its start; both nodes started anew."""
     states: dict[int, JointState] = {}
 
     def hear(message: JointState) -> None:
         states[message.header.stamp.sec * SECOND + message.header.stamp.nanosec] = message
 
-    probe.create_subscription(JointState, "joint_states", hear, 1000)
-    sender = probe.create_publisher(JointTrajectory, "joint_trajectory", 1)
-    gate = Gate(probe)
-    executor = SingleThreadedExecutor()
-    executor.add_node(probe)
-    end = time.monotonic() + PATIENCE
-
-    def until(condition: Callable[[], bool]) -> None:
-        while not condition():
-            assert time.monotonic() < end, f"nothing happened in time; {len(states)} states"
-            executor.spin_once(timeout_sec=0.05)
-
-    nodes = [
-        start("feedforward_node", ["use_sim_time:=true", "safety.state_timeout:=0.0", *control], []),
-        start(
-            "simulated_hardware_node",
-            ["time.mode:=lock_step", "time.timeout:=5.0", f"publish_rate:={rate}", *arm],
-            [f"{COMMANDS}:={GATED}"],
-        ),
-    ]
-    until(lambda: sender.get_subscription_count() > 0 and gate.onward.get_subscription_count() > 0)
-    until(lambda: gate.kept is not None and len(states) > 0)  # the controller has a state to start from
-    begin = max(states) + LEAD
-    sender.publish(trajectory(states[max(states)].name, begin, motion))
-    assert sender.wait_for_all_acked(Patience(seconds=10))
-    gate.open()
-    until(lambda: max(states) > begin + duration * SECOND)
-    for process in nodes:
-        process.terminate()
-    assert [process.wait(timeout=20) for process in nodes] == [0, 0]
-    executor.shutdown()
-    probe.destroy_node()
+    with processes() as start, spun_probe() as (probe, until):
+        probe.create_subscription(JointState, "joint_states", hear, 1000)
+        sender = probe.create_publisher(JointTrajectory, "joint_trajectory", 1)
+        gate = Gate(probe)
+        nodes = [
+            start("feedforward_node", ["use_sim_time:=true", "safety.state_timeout:=0.0", *control], []),
+            start(
+                "simulated_hardware_node",
+                ["time.mode:=lock_step", "time.timeout:=5.0", f"publish_rate:={rate}", *arm],
+                [f"{COMMANDS}:={GATED}"],
+            ),
+        ]
+        until(lambda: sender.get_subscription_count() > 0 and gate.onward.get_subscription_count() > 0)
+        until(lambda: gate.kept is not None and len(states) > 0)  # the controller has a state to start from
+        begin = max(states) + LEAD
+        sender.publish(trajectory(states[max(states)].name, begin, motion))
+        assert sender.wait_for_all_acked(Patience(seconds=10))
+        gate.open()
+        until(lambda: max(states) > begin + duration * SECOND)
+        for process in nodes:
+            process.terminate()
+        assert [process.wait(timeout=20) for process in nodes] == [0, 0]
     measured = {moment - begin: (s.position, s.velocity, s.effort) for moment, s in states.items()}
     return {moment: values for moment, values in measured.items() if 0 <= moment < duration * SECOND}
 
@@ -202,8 +210,7 @@ def test_a_four_bar_follows_through_its_crank(tmp_path: Path) -> None:
     made = ["generate", str(example / "four_bar.urdf"), "--loops", str(example / "loops.yaml")]
     assert main([*made, "-o", str(tmp_path)]) == 0
     model = f"model:={tmp_path / 'four_bar.py'}"
-    with processes() as start:
-        run = follow(start, [model], (model,), motion=turn_of_the_crank)
+    run = follow([model], (model,), motion=turn_of_the_crank)
     assert len(run) == 250
     assert (rms_error(run, turn_of_the_crank) < 2e-3).all()  # [rad]
 
@@ -216,9 +223,8 @@ def test_mujoco_is_followed_as_well_as_our_plant(own_run: Run) -> None:
 def settled(mode: str) -> float:
     """Largest speed [rad/s] of the elastic reference arm's joints, 0.3 to 0.5 s after the swing's end."""
     links = str(ROOT / "examples" / "elastic_forearm" / "forearm.yaml")
-    with processes() as start:
-        control = (f"mode:={mode}", *GAINS)
-        run = follow(start, [f"elastic:={links}"], control, rate=500, duration=PERIOD + 0.5)
+    control = (f"mode:={mode}", *GAINS)
+    run = follow([f"elastic:={links}"], control, rate=500, duration=PERIOD + 0.5)
     late = [values[1] for moment, values in run.items() if moment > (PERIOD + 0.3) * SECOND]
     assert len(late) == 99
     return float(np.abs(late).max())
@@ -230,23 +236,14 @@ def test_the_elastic_arm_settles_under_the_shipped_gains_of_feedforward_pd() -> 
 
 def test_a_slow_coarse_clock_and_a_deactivated_controller_do_not_hang_it() -> None:
     """At 50 Hz, twenty states take 0.4 s of /clock and milliseconds of the wall; the timeout is 0.1 s."""
-    probe = rclpy.create_node("probe", namespace=SPACE)
     newest = [0]
-    executor = SingleThreadedExecutor()
-    executor.add_node(probe)
-    end = time.monotonic() + PATIENCE
 
     def hear(message: JointState) -> None:
         newest[0] = message.header.stamp.sec * SECOND + message.header.stamp.nanosec
 
-    def until(condition: Callable[[], bool]) -> None:
-        while not condition():
-            assert time.monotonic() < end, f"time stands still at {newest[0]}"
-            executor.spin_once(timeout_sec=0.05)
-
-    probe.create_subscription(JointState, "joint_states", hear, 1000)
-    client = probe.create_client(ChangeState, "feedforward_node/change_state")
-    with processes() as start:
+    with processes() as start, spun_probe() as (probe, until):
+        probe.create_subscription(JointState, "joint_states", hear, 1000)
+        client = probe.create_client(ChangeState, "feedforward_node/change_state")
         start("feedforward_node", ["use_sim_time:=true"], [])
         start("simulated_hardware_node", ["time.mode:=lock_step", "publish_rate:=50.0"], [])
         until(lambda: newest[0] > 10 * SECOND)
@@ -258,5 +255,3 @@ def test_a_slow_coarse_clock_and_a_deactivated_controller_do_not_hang_it() -> No
             assert changed.result().success
         held = newest[0]
         until(lambda: newest[0] > held + SECOND)
-    executor.shutdown()
-    probe.destroy_node()

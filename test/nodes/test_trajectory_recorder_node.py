@@ -159,6 +159,7 @@ def pretender(domain):
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
     yield node, executor
+    executor.shutdown()
     node.destroy_node()
     rclpy.shutdown(context=context)
 

@@ -36,6 +36,7 @@ def controller(ros_domain):
     context = Context()
     context.init(domain_id=ros_domain)
     executor = SingleThreadedExecutor(context=context)
+    thread = threading.Thread(target=executor.spin)
     received = []
 
     def start(answers, namespace=""):
@@ -52,11 +53,15 @@ def controller(ros_domain):
 
         node.create_subscription(JointTrajectory, "joint_trajectory", take, TRAJECTORY_QOS)
         executor.add_node(node)
-        threading.Thread(target=executor.spin, daemon=True).start()
+        thread.start()
         return received
 
     yield start
+    nodes = executor.get_nodes()
     executor.shutdown()
+    thread.join()
+    for node in nodes:
+        node.destroy_node()
     context.shutdown()
 
 
