@@ -61,7 +61,6 @@ colcon: $(ROS_VENV)/installed  ## build as ROS does, and run executables from th
 	. install/setup.sh && cd "$$AMENT_PREFIX_PATH/lib/kane_dynamics_ros" && ./kane_dynamics --version && \
 		ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST timeout --preserve-status --signal INT 15 ./simulated_hardware_node
 
-# Jazzy's middleware refuses the types of the action that the tests of rclpy's client generate: Kilted's run has them.
 test-jazzy: $(ROS_VENV)/installed  ## the node tests against ROS 2 Jazzy (the rest runs against Kilted)
 	$(ROS_VENV)/bin/python -m pytest test/nodes
 

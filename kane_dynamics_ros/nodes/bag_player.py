@@ -338,7 +338,10 @@ def main(words: Sequence[str] | None = None) -> int:
     rclpy.init(args=ros)
     try:
         player = BagPlayer(options.node, options.restamp)
-        play(player, options)
+        try:
+            play(player, options)
+        finally:
+            player.destroy_node()
     except (KeyboardInterrupt, ExternalShutdownException):
         return 130  # as shells report it
     except KaneDynamicsError as error:

@@ -45,14 +45,14 @@ def guard(namespaces: Sequence[str]) -> None:
     os.environ.update(private_variables(domain))
     context = Context()
     context.init(domain_id=domain)
+    node = Node(
+        "_domain_watcher",
+        context=context,
+        enable_rosout=False,
+        start_parameter_services=False,
+        use_global_arguments=False,
+    )
     try:
-        node = Node(
-            "_domain_watcher",
-            context=context,
-            enable_rosout=False,
-            start_parameter_services=False,
-            use_global_arguments=False,
-        )
         while not stop.made:
             if found := foreign_nodes(node, namespaces):
                 raise DomainError(
@@ -63,8 +63,8 @@ def guard(namespaces: Sequence[str]) -> None:
                     names=tuple(found),
                 )
             time.sleep(PERIOD)
-        node.destroy_node()
     finally:
+        node.destroy_node()
         context.shutdown()
 
 

@@ -351,8 +351,9 @@ def main(args: list[str] | None = None) -> int:
     except RuntimeError as error:  # rclpy's, of ROS arguments that cannot be read
         print(f"error: {error}", file=sys.stderr)
         return 1
+    node = rclpy.create_node("trajectory_recorder")
     try:
-        record(rclpy.create_node("trajectory_recorder"), lambda: stop.made)
+        record(node, lambda: stop.made)
         return 0
     except KaneDynamicsError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -362,6 +363,7 @@ def main(args: list[str] | None = None) -> int:
         pass
     finally:
         ignore_signals()
+        node.destroy_node()
         rclpy.try_shutdown()
     return 1
 
