@@ -84,6 +84,17 @@ def test_every_point_carries_effort_and_times_increase():
     assert all(a.time_ns < b.time_ns for a, b in pairwise(points))
 
 
+@pytest.mark.parametrize(("kind", "jumps"), [("quintic", []), ("cubic", [2 * SECOND, 3 * SECOND])])
+def test_a_second_point_is_there_only_where_the_effort_jumps(kind, jumps):
+    times = [p.time_ns for p in annotated(TRAJECTORIES[kind]).points]
+    assert [a for a, b in pairwise(times) if b - a == 1000] == jumps
+
+
+def test_where_the_effort_stays_the_same_the_ends_are_enough():
+    waiting = annotated((point(1.0, START), point(3.0, START), point(4.0, END)))
+    assert [p.time_ns for p in waiting.points][:2] == [1 * SECOND, 3 * SECOND]
+
+
 def test_the_last_effort_holds_the_arm_at_rest():
     last = annotated(TRAJECTORIES["cubic"]).points[-1]
     assert last.time_ns == 3 * SECOND + 1000  # the cubic ends with an acceleration: the effort jumps
