@@ -22,7 +22,7 @@ from kane_dynamics_ros.formulation.witnesses.loads import Actuation
 from kane_dynamics_ros.runtime.casadi_functions import casadi_source
 from kane_dynamics_ros.runtime.compilation import CompileError
 from kane_dynamics_ros.runtime.load import compile_model, load_model
-from kane_dynamics_ros.systems.closed_chain import ClosedChain, closed_chain
+from kane_dynamics_ros.systems.closed_chain import ClosedChain, closed_chain, sample, speed_warnings
 from kane_dynamics_ros.systems.closed_functions import derive_closed
 
 STATES = 4
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         lines = [
             *warning_lines(chain),
             f"joints (root to tip): {', '.join(chain.coordinates)}",
-            *([] if closed is None else [f"joints that follow by loops: {', '.join(closed.followers)}"]),
+            *([] if closed is None else follower_lines(closed)),
             f"{'function':<30}{'+ -':>8}{'*':>8}{'/':>6}{'total':>8}{'calls':>7}",
             *(
                 f"{function:<30}{count.additions:>8}{count.multiplications:>8}{count.divisions:>6}"
@@ -103,6 +103,12 @@ def run(arguments: argparse.Namespace) -> int:
             lines.append(compilation(files[0]))
     print("\n".join(lines))
     return 0
+
+
+def follower_lines(closed: ClosedChain) -> list[str]:
+    """The joints that follow by loops, and which of them may turn too fast."""
+    warnings = [f"warning: {line}" for line in speed_warnings(closed, sample(closed))]
+    return [f"joints that follow by loops: {', '.join(closed.followers)}", *warnings]
 
 
 def closed_of(arguments: argparse.Namespace) -> ClosedChain | None:

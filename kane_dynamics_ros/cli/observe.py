@@ -146,9 +146,8 @@ def _settings(
     model: DynamicsModel, gain: Array, thresholds: Thresholds, adaptation: float, confirmation: float = 0.0
 ) -> ObserverSettings:
     """The node's observer: its gain and thresholds, friction by the model's coefficients."""
-    none = (0.0,) * len(model.joint_names)
     return ObserverSettings(
-        model.with_parameters(viscous=none, coulomb=none),
+        model.without_friction(),
         model,
         gain,
         thresholds,

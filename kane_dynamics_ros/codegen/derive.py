@@ -27,6 +27,7 @@ class Derived:
     urdf_hash: str
     seconds: float
     loops: Mapping[str, Any] | None = None  # what closes the chain's loops, where it has any
+    followers: tuple[tuple[Any, ...], ...] = ()  # facts of the joints that follow by loops
 
     @cached_property
     def _operations(self) -> dict[str, OperationCount]:

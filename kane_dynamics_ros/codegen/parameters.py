@@ -10,6 +10,8 @@ from kane_dynamics_ros.description.model import Chain, Inertia
 from kane_dynamics_ros.formulation.kane.frames import Reframed
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, body_inertia, moved, segments_of
 
+FOLLOWERS = ("follower_viscous", "follower_coulomb")  # in modules with loops alone
+
 
 @dataclass(frozen=True)
 class BoundParameters:
@@ -20,6 +22,8 @@ class BoundParameters:
     viscous: Sequence[Expression]
     coulomb: Sequence[Expression]
     coulomb_velocity: Expression
+    follower_viscous: Sequence[Expression]
+    follower_coulomb: Sequence[Expression]
     link_segments: tuple[Segment, ...]
     common_normal_segments: tuple[Segment, ...]
 
@@ -29,15 +33,16 @@ class ParameterLayout:
     """Slices of the ``parameters`` array, in the order in which they are named here.
 
     Gravity (3), payload mass (1), its centre (3) and central inertia xx xy xz yy yz zz (6) in the tip frame,
-    of each all tips' in turn, rotor inertia (n), viscous (n), coulomb (n), coulomb velocity (1) and, when
-    ``inertial``, m h_x h_y h_z J_xx J_xy J_xz J_yy J_yz J_zz of each body about its link frame's origin (10 a
-    body).
+    of each all tips' in turn, rotor inertia (n), viscous (n), coulomb (n), coulomb velocity (1), viscous and
+    coulomb of the joints that follow by loops and, when ``inertial``, m h_x h_y h_z J_xx J_xy J_xz J_yy J_yz
+    J_zz of each body about its link frame's origin (10 a body).
     """
 
     n: int
     bodies: int
     inertial: bool
     tips: int = 1
+    followers: int = 0  # joints that follow by loops
 
     def slices(self) -> dict[str, slice]:
         """Where each parameter sits."""
@@ -50,6 +55,11 @@ class ParameterLayout:
             "viscous": self.n,
             "coulomb": self.n,
             "coulomb_velocity": 1,
+            **(
+                dict.fromkeys(("follower_viscous", "follower_coulomb"), self.followers)
+                if self.followers
+                else {}
+            ),
             "inertial": 10 * self.bodies if self.inertial else 0,
         }
         found, start = {}, 0
@@ -87,6 +97,8 @@ class ParameterLayout:
             part["viscous"],
             part["coulomb"],
             part["coulomb_velocity"][0],
+            part.get("follower_viscous", ()),
+            part.get("follower_coulomb", ()),
             tuple(link),
             tuple(common_normal),
         )

@@ -154,7 +154,7 @@ def description(name: str, derived: Derived, version: str, c_sha256: str) -> dic
         "parameters": {key: (s.start, s.stop) for key, s in layout.slices().items()},
         "defaults": default_parameters(layout, chain),
         "inertial_parameters": inertial_parameters(chain),
-        **({} if derived.loops is None else {"loops": derived.loops}),
+        **({} if derived.loops is None else {"loops": derived.loops, "followers": derived.followers}),
         "tip_body": chain.tip_body,
         "tip_frames": tuple(tuple(frame) for frame in chain.tip_frames),
         "functions": {

@@ -79,19 +79,17 @@ def build_law(
     beyond: Beyond | None = None,
 ) -> Law:
     """A law for ``model``; the model's own friction coefficients are used, at the desired velocity."""
-    none = (0.0,) * len(model.joint_names)
     continuous = np.array([joint.kind == "continuous" for joint in model.joints])
     beyond = beyond if beyond is not None and beyond.any else None
-    plain = any((*model.parameters.viscous, *model.parameters.coulomb))
     return Law(
         mode=mode,
-        rigid=model.with_parameters(viscous=none, coulomb=none),
+        rigid=model.without_friction(),
         friction=model,
         kp=kp,
         kd=kd,
         switches=switches,
         continuous=continuous if continuous.any() else None,
-        has_friction=switches.friction and (plain or beyond is not None),
+        has_friction=switches.friction and (model.parameters.rub or beyond is not None),
         beyond=beyond,
     )
 
@@ -138,7 +136,7 @@ def efforts_by_term(law: Law, reference: Array, q: Array, qd: Array) -> Efforts:
 def friction_at(law: Law, reference: Array) -> Array:
     """The friction (n,) at a reference (3, n), or of a batch (3, N, n)."""
     q_d, qd_d, qdd_d = reference
-    effort = law.friction.friction(qd_d)
+    effort = law.friction.friction_at(q_d, qd_d)
     if law.beyond is not None:
         load = law.rigid.inverse_dynamics(q_d, qd_d, qdd_d) if law.beyond.load.any() else qd_d
         effort = effort + law.beyond.effort(qd_d, load, law.friction.parameters.coulomb_velocity)

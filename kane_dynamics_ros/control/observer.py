@@ -142,7 +142,7 @@ class MomentumObserver:
         settings = self.settings
         p, drift = settings.rigid.momentum(q, qd)
         J = root_jacobian(settings.rigid, q, settings.rigid.tips) if settings.wrench else None
-        drift = drift - settings.friction.friction(qd)
+        drift = drift - settings.friction.friction_at(q, qd)
         if settings.beyond is not None:
             width = settings.friction.parameters.coulomb_velocity
             drift = drift - settings.beyond.effort(qd, settings.rigid.gravity(q), width)

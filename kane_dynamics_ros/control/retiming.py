@@ -244,7 +244,7 @@ def _rigid(grid: Grid, model: DynamicsModel, limits: Array) -> Rows:
     """The efforts of the rigid bodies, of both ends of each cell."""
     shape = grid.q.shape
     q, slope, bend = (each.reshape(-1, shape[-1]) for each in (grid.q, grid.slope, grid.bend))
-    frictionless = model.with_parameters(viscous=np.zeros(shape[-1]), coulomb=np.zeros(shape[-1]))
+    frictionless = model.without_friction()
     g = frictionless.gravity(q)
     a = frictionless.inverse_dynamics(q, np.zeros_like(q), slope) - g
     b = frictionless.inverse_dynamics(q, slope, bend) - g
@@ -291,7 +291,8 @@ def _with_friction(rows: Rows, grid: Grid, model: DynamicsModel, x: Array) -> Ro
 
     def friction(x: Array) -> Array:
         speeds = grid.slope * np.sqrt(x)
-        return np.asarray(model.friction(speeds.reshape(-1, speeds.shape[-1])).reshape(speeds.shape))
+        q, qd = (each.reshape(-1, each.shape[-1]) for each in (grid.q, speeds))
+        return np.asarray(model.friction_at(q, qd).reshape(speeds.shape))
 
     slope = (friction(at_ends + step) - friction(at_ends - step)) / (2.0 * step)
     return rows._replace(b=rows.b + slope, c=rows.c + friction(at_ends) - slope * at_ends)

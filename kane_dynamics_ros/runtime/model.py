@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError, batch_error
 from kane_dynamics_ros.runtime.parameters import (
+    FRICTION,
     BaseParameters,
     Parameters,
     Payload,
@@ -169,7 +170,7 @@ class DynamicsModel:
     Attributes:
         name: the module's.
         joint_names: of the independent joints, root to tip.
-        joints: what the URDF says of each.
+        joints: what the URDF says of each; ``followers``: of the joints that follow by loops.
         bodies: the links that the joints move, each after the one that carries it.
         tip_body: the index of the body that the tip is fixed in.
         root, tip: links; ``tips``: all to which the chain leads, the tip first.
@@ -187,6 +188,7 @@ class DynamicsModel:
         self.name: str = facts["name"]
         self.joint_names: tuple[str, ...] = tuple(facts["joint_names"])
         self.joints = tuple(JointInfo(*joint) for joint in facts["joints"])
+        self.followers = tuple(JointInfo(*joint) for joint in facts.get("followers", ()))
         self.bodies: tuple[str, ...] = tuple(facts["bodies"])
         self.tip_body: int = facts["tip_body"]
         self.root: str = facts["root"]
@@ -218,7 +220,7 @@ class DynamicsModel:
         Raises:
             ParameterError: an unknown field, or a value that makes no sense.
         """
-        parameters = changed(self.parameters, len(self.joint_names), len(self.bodies), self.tips, changes)
+        parameters = changed(self.parameters, len(self.bodies), self.tips, changes)
         return model_at(parameters, self.source)
 
     def with_urdf_friction(self) -> DynamicsModel:
@@ -226,6 +228,14 @@ class DynamicsModel:
         return self.with_parameters(
             viscous=[joint.damping for joint in self.joints],
             coulomb=[joint.friction for joint in self.joints],
+            follower_viscous=[joint.damping for joint in self.followers],
+            follower_coulomb=[joint.friction for joint in self.followers],
+        )
+
+    def without_friction(self) -> DynamicsModel:
+        """A model of the robot in which no joint rubs."""
+        return self.with_parameters(
+            **{name: [0.0] * len(getattr(self.parameters, name)) for name in FRICTION}
         )
 
     # Inverse and forward dynamics, and their derivatives
@@ -415,6 +425,8 @@ class DynamicsModel:
     def friction(self, qd: ArrayLike, out: Array | None = None) -> Array:
         """viscous * qd + coulomb * tanh(qd / coulomb_velocity) [N m or N], (n,) or (N, n).
 
+        That of ``joints`` alone; joints that follow by loops rub too, see ``friction_at``.
+
         Args:
             qd: velocity of each joint [rad/s or m/s], (n,) or (N, n).
             out: array for the result.
@@ -423,6 +435,19 @@ class DynamicsModel:
             ShapeError, NonFiniteError: naming the argument.
         """
         return self._kernel.friction(qd, out)
+
+    def friction_at(self, q: ArrayLike, qd: ArrayLike) -> Array:
+        """Friction efforts [N m or N], (n,) or (N, n), with what joints that follow by loops bring.
+
+        By virtual power, J^T of their own friction with qd_follower = J(q) qd. Arguments and errors as of
+        ``bias``.
+        """
+        own = self.friction(qd)
+        p = self.parameters
+        if not any((*p.follower_viscous, *p.follower_coulomb)):
+            return own
+        C_qd = np.einsum("...ij,...j->...i", self.coriolis(q, qd), np.asarray(qd, dtype=float))
+        return np.asarray(own + self._kernel.bias(q, qd) - C_qd - self.gravity(q))
 
     def terms(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Terms:
         """``inverse_dynamics`` term by term; each (n,) or (N, n) [N m or N].
@@ -435,8 +460,9 @@ class DynamicsModel:
         """
         gravity = self.gravity(q)
         inertia = self._kernel.inverse_dynamics(q, np.zeros_like(gravity), qdd) - gravity
-        coriolis = self._kernel.bias(q, qd) - gravity
-        return Terms(inertia, coriolis, gravity, self.friction(qd))
+        friction = self.friction_at(q, qd)
+        coriolis = self._kernel.bias(q, qd) - gravity - (friction - self.friction(qd))
+        return Terms(inertia, coriolis, gravity, friction)
 
     def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
         """Kinetic and potential energy [J], rotors included; potential is zero at the root link's origin.
@@ -815,4 +841,6 @@ def default_parameters(facts: Mapping[str, Any]) -> Parameters:
         Payload(),
         part["inertial"] or None,
         (Payload(),) * (len(facts["tips"]) - 1),
+        part.get("follower_viscous", ()),
+        part.get("follower_coulomb", ()),
     )

@@ -24,6 +24,8 @@ STATES = 40  # random states for each joint; more than enough rows for 10 parame
 DEPENDENT = 1e-9  # diagonal entry of R, columns of unit length, below which one depends on others
 ROUNDING = 1e-12  # length of a column, relative to the longest, below which it is only rounding
 
+FRICTION = ("viscous", "coulomb", "follower_viscous", "follower_coulomb")
+
 
 @dataclass(frozen=True)
 class Payload:
@@ -46,9 +48,10 @@ class Parameters:
 
     ``gravity`` is the free-fall acceleration in the root link's frame [m/s^2]. ``rotor_inertia`` is
     reflected to the joint side (gear ratio squared included) and adds to M's diagonal.
-    Friction effort: viscous * qd + coulomb * tanh(qd / coulomb_velocity). ``inertial`` holds, for each body,
-    m, h_x, h_y, h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz about its link frame's origin. ``payload`` is that of
-    the first tip, ``branch_payloads`` are those of the others, in the order of ``model.tips``.
+    Friction effort: viscous * qd + coulomb * tanh(qd / coulomb_velocity); ``follower_viscous`` and
+    ``follower_coulomb`` are those of ``model.followers``. ``inertial`` holds, for each body, m, h_x, h_y,
+    h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz about its link frame's origin. ``payload`` is that of the first
+    tip, ``branch_payloads`` are those of the others, in the order of ``model.tips``.
 
     >>> from kane_dynamics_ros.runtime import load_model
     >>> moon = load_model("manipulator_5dof").with_parameters(gravity=(0.0, 0.0, -1.62))
@@ -64,6 +67,13 @@ class Parameters:
     payload: Payload = Payload()
     inertial: tuple[float, ...] | None = None  # of modules generated with --inertial runtime
     branch_payloads: tuple[Payload, ...] = ()
+    follower_viscous: tuple[float, ...] = ()
+    follower_coulomb: tuple[float, ...] = ()
+
+    @property
+    def rub(self) -> bool:
+        """Whether any joint does."""
+        return any(any(getattr(self, name)) for name in FRICTION)
 
     @property
     def payloads(self) -> tuple[Payload, ...]:
@@ -90,16 +100,16 @@ def wrong_parameter(name: str, found: object, allowed: str) -> ParameterError:
 
 
 def changed(
-    parameters: Parameters, n: int, bodies: int, tips: Sequence[str], changes: Mapping[str, Any]
+    parameters: Parameters, bodies: int, tips: Sequence[str], changes: Mapping[str, Any]
 ) -> Parameters:
-    """``parameters`` of a model of ``n`` joints and ``bodies`` bodies, some fields replaced; all is checked.
+    """``parameters`` of a model of ``bodies`` bodies, some fields replaced; all is checked.
 
     ``payload`` may be a mapping from tips to payloads: the tips that it does not name keep theirs.
 
     Raises:
         ParameterError: an unknown name, or a value that makes no sense.
     """
-    known = ("gravity", "rotor_inertia", "viscous", "coulomb", "coulomb_velocity", "payload", "inertial")
+    known = ("gravity", "rotor_inertia", *FRICTION, "coulomb_velocity", "payload", "inertial")
     fields: dict[str, Any] = {}
     for name, value in changes.items():
         if name not in known or (name == "inertial" and parameters.inertial is None):
@@ -107,8 +117,8 @@ def changed(
             raise wrong_parameter(name, value, f"the parameters are {', '.join(allowed)}")
         if name == "gravity":
             fields[name] = _numbers(name, value, 3)
-        elif name in ("rotor_inertia", "viscous", "coulomb"):
-            fields[name] = _numbers(name, value, n, least=0.0)
+        elif name in ("rotor_inertia", *FRICTION):
+            fields[name] = _numbers(name, value, len(getattr(parameters, name)), least=0.0)
         elif name == "coulomb_velocity":
             fields[name] = _positive(name, value)
         elif name == "inertial":
@@ -191,6 +201,8 @@ def packed(parameters: Parameters) -> tuple[float, ...]:
         *parameters.viscous,
         *parameters.coulomb,
         parameters.coulomb_velocity,
+        *parameters.follower_viscous,
+        *parameters.follower_coulomb,
         *(parameters.inertial or ()),
     )
 

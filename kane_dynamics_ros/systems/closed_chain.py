@@ -20,6 +20,7 @@ from kane_dynamics_ros.systems.read import read_loops, system_of_robot, with_loo
 GRID = {0: 1, 1: 161, 2: 21, 3: 9}  # postures along each coordinate, by the number of coordinates of a loop
 JUMP = 0.8  # [rad or m] between neighbouring postures: more is another branch, or a dead point
 SEED = 0
+ROUNDING = 1e-6  # [rad, m or relative] by which a joint may be beyond its limits
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class ClosedChain:
     def reduced(self) -> Chain:
         """The chain whose coordinates are the independent ones: what a module states about its joints.
 
-        Damping, friction and rotors of dependent joints have no part in it.
+        Damping, friction and rotors of dependent joints have no part in it; see ``closed_functions``.
         """
         place = {r: k for k, r in enumerate(self.independent)}
         joints = tuple(
@@ -204,9 +205,60 @@ def sample(closed: ClosedChain) -> list[Samples]:
 
     Raises:
         MultibodyError: ``not_closed`` where a loop cannot be closed within the limits, or only on another
-            branch; ``no_limits`` for a prismatic joint without limits.
+            branch; ``no_limits`` for a prismatic joint without limits; ``beyond_limits`` where a joint
+            follows beyond its own.
     """
-    return [_sampled(closed, *group) for group in _groups(closed)]
+    samples = [_sampled(closed, *group) for group in _groups(closed)]
+    for part in samples:
+        _refuse_beyond_limits(closed, part)
+    return samples
+
+
+def _refuse_beyond_limits(closed: ClosedChain, samples: Samples) -> None:
+    names = closed.tree.coordinates
+    for r, y in zip(samples.dependent, samples.y.T, strict=True):
+        limits = closed.limits(r)
+        beyond = np.zeros(len(y)) if limits is None else np.maximum(limits[0] - y, y - limits[1])
+        row = int(np.argmax(beyond))
+        if beyond[row] > ROUNDING:
+            independent = zip(samples.independent, samples.q[row], strict=True)
+            where = ", ".join(f"{names[k]} = {x:.4g}" for k, x in independent)
+            raise MultibodyError(
+                f"joint {names[r]!r} follows to {y[row]:.4g} at {where}, beyond its limits of {limits}; "
+                "narrow the limits of the independent joints in the URDF, or widen its own",
+                "beyond_limits",
+                joint=names[r],
+            )
+
+
+def speed_warnings(closed: ClosedChain, samples: Sequence[Samples]) -> list[str]:
+    """A line for each joint that the independent ones, at their own velocity limits, drive beyond its own."""
+    names = closed.tree.coordinates
+    most = {joint.name: joint.limits.velocity or np.inf for joint in closed.tree.joints}
+    fastest = np.array([most[name] if most[name] < np.inf else 0.0 for name in closed.names])
+    highest: dict[str, float] = dict.fromkeys(closed.followers, 0.0)
+    for part in samples:
+        for q, y in zip(part.q, part.y, strict=True):
+            posture = closed.start.copy()
+            at = [closed.system.coordinates.index(names[r]) for r in (*part.independent, *part.dependent)]
+            posture[at] = [*q, *y]
+            terms = equations.state_terms(closed.system, posture, np.zeros(len(posture)))
+            T = np.abs(equations.reduction(closed.system, terms).T)
+            for r in part.dependent:
+                speed = float(T[closed.system.coordinates.index(names[r])] @ _in_system(closed, fastest))
+                highest[names[r]] = max(highest[names[r]], speed)
+    return [
+        f"joint {name!r} follows at up to {speed:.4g} per second where the independent joints move at their "
+        f"velocity limits; its own limit of {most[name]:.4g} is watched by nothing"
+        for name, speed in highest.items()
+        if speed > most[name] * (1 + ROUNDING)
+    ]
+
+
+def _in_system(closed: ClosedChain, values: Array) -> Array:
+    """Values of the independent joints in the order of the system's independent speeds."""
+    order = [name for name in closed.system.coordinates if name in closed.names]
+    return values[[closed.names.index(name) for name in order]]
 
 
 def _groups(closed: ClosedChain) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -312,7 +364,6 @@ def trials(
     system, random = closed.system, np.random.default_rng(seed)
     place = {r: system.coordinates.index(name) for r, name in enumerate(closed.tree.coordinates)}
     own = [place[r] for r in closed.independent]
-    in_system = [name for name in system.coordinates if name in closed.names]
     for _ in range(count):
         posture = closed.start.copy()
         for r in closed.independent:
@@ -326,7 +377,7 @@ def trials(
         speeds[own] = random.uniform(-2.0, 2.0, len(own))
         u = complete_speeds(system, posture, speeds)
         qdd = random.uniform(-2.0, 2.0, len(own))
-        rates = [qdd[closed.names.index(name)] for name in in_system]
-        tau = equations.inverse_dynamics(system, posture, u, rates, in_system)
+        in_system = [name for name in system.coordinates if name in closed.names]
+        tau = equations.inverse_dynamics(system, posture, u, _in_system(closed, qdd), in_system)
         rotors = np.array(closed.reduced.rotor_inertia) * qdd
         yield posture[own], speeds[own], qdd, tau[own] + rotors

@@ -46,8 +46,9 @@ from kane_dynamics_ros.codegen.graph import (
     Graph,
     live_nodes,
 )
-from kane_dynamics_ros.codegen.parameters import ParameterLayout
+from kane_dynamics_ros.codegen.parameters import BoundParameters, ParameterLayout
 from kane_dynamics_ros.codegen.passes import OPERATORS, inner, jacobian, list_statements, solve_symmetric
+from kane_dynamics_ros.codegen.print_python import joint_facts
 from kane_dynamics_ros.description import physics_hash
 from kane_dynamics_ros.description.model import TipFrame
 from kane_dynamics_ros.formulation.kane import energy
@@ -271,14 +272,20 @@ class ReducedChain(ArrangedChain):
     """Kane's equations of the tree, projected on the independent joints."""
 
     def __init__(
-        self, state: State, geometry: TreeGeometry, gravity: Vector, rotor_inertia: Sequence[Scalar]
+        self,
+        state: State,
+        geometry: TreeGeometry,
+        gravity: Vector,
+        rotor_inertia: Sequence[Scalar],
+        given: BoundParameters | None = None,
     ) -> None:
+        """``given``: the friction of the joints that follow; none without."""
         self.graph, self.state, self.n = state.graph, state, len(state.q)
         self.geometry, self.placements, self.gravity = geometry, geometry.placements, gravity
         self.rotor_inertia: list[Scalar] = list(geometry.closed.tree.rotor_inertia)  # of the tree's joints
         for r, inertia in zip(geometry.closed.independent, rotor_inertia, strict=True):
             self.rotor_inertia[r] = inertia
-        self.by = reduction(geometry, state.qd)
+        self.by, self.given = reduction(geometry, state.qd), given
         self.columns = [list(column) for column in zip(*self.by.T, strict=True)]
 
     def speeds(self, qd: Sequence[Scalar]) -> list[Scalar]:
@@ -302,7 +309,18 @@ class ReducedChain(ArrangedChain):
         return [t + r * a for t, r, a in zip(rigid, self.rotor_inertia, rates, strict=True)]
 
     def torques(self, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> tuple[Expression, ...]:
-        return tuple(self.projected(self.tree_efforts(qd, qdd, self.gravity)))
+        return tuple(self.projected(self.needed_efforts(qd, qdd)))
+
+    def needed_efforts(self, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Scalar]:
+        """``tree_efforts`` and, of the joints that follow, their friction."""
+        efforts = self.tree_efforts(qd, qdd, self.gravity)
+        if self.given is not None and any(speed != 0 for speed in qd):
+            speeds, width = self.speeds(qd), self.given.coulomb_velocity
+            levels = zip(self.given.follower_viscous, self.given.follower_coulomb, strict=True)
+            for r, (viscous, coulomb) in zip(self.geometry.closed.dependent, levels, strict=True):
+                sign = self.graph.call("tanh", self.graph.lift(speeds[r]) / width)
+                efforts[r] = efforts[r] + viscous * speeds[r] + coulomb * sign
+        return efforts
 
     @cached_property
     def holding(self) -> tuple[Expression, ...]:
@@ -401,7 +419,7 @@ def body_functions(chain: ReducedChain) -> list[Function]:
     motions = motion(placements, speeds, rates, chain.gravity)
     columns = zip(*regressor(placements, motions, size), strict=True)
     Y = [list(row) for row in zip(*(chain.projected(column) for column in columns), strict=True)]
-    supplied = chain.loop_wrenches(chain.tree_efforts(state.qd, state.qdd, chain.gravity))
+    supplied = chain.loop_wrenches(chain.needed_efforts(state.qd, state.qdd))
     reactions = together(resultants(placements, motions), supplied, -1)
     closed = chain.geometry.closed
     turning = [closed.tree.rotor_inertia[r] * speeds[r] * speeds[r] for r in closed.dependent]
@@ -468,7 +486,9 @@ def build(closed: ClosedChain, samples: Sequence[Samples], degree: int, inertial
     """All functions of the module, the dependent coordinates by a series of this degree and Newton steps."""
     graph, n = Graph(), len(closed.independent)
     state, segments = state_symbols(graph, n), segments_of(closed.tree)
-    layout = ParameterLayout(n, len(closed.tree.joints), inertial == "runtime", len(closed.tree.tips))
+    layout = ParameterLayout(
+        n, len(closed.tree.joints), inertial == "runtime", len(closed.tree.tips), len(closed.dependent)
+    )
     given = layout.bind(graph, closed.tree, reframe(closed.tree))
     dependents = [
         Dependent((graph.symbol(f"slide of {r}"),))
@@ -479,7 +499,8 @@ def build(closed: ClosedChain, samples: Sequence[Samples], degree: int, inertial
     of_defaults = TreeGeometry(closed, segments, state.q, dependents)
     nominal = ReducedChain(state, of_defaults, closed.tree.gravity, closed.reduced.rotor_inertia)
     with_parameters = TreeGeometry(closed, given.link_segments, state.q, dependents)
-    found = functions_of(nominal, ReducedChain(state, with_parameters, given.gravity, given.rotor_inertia))
+    loaded = ReducedChain(state, with_parameters, given.gravity, given.rotor_inertia, given)
+    found = functions_of(nominal, loaded)
     values: dict[int, Expression] = {}
     for symbols, solution in zip(dependents, solved(closed, samples, degree, segments, state.q), strict=True):
         values |= {x.index: value for x, value in zip(symbols.values, solution.values, strict=True)}
@@ -641,8 +662,16 @@ def derive_closed(closed: ClosedChain, *, inertial: str = "fixed") -> Derived:
             found = build(closed, samples, degree, inertial)
             listings, prepare = listed(found)
             seconds = time.perf_counter() - start
+            of_tree = joint_facts(closed.tree)
             derived = Derived(
-                closed.reduced, found, listings, prepare, physics_hash(closed.origin), seconds, closed.given
+                closed.reduced,
+                found,
+                listings,
+                prepare,
+                physics_hash(closed.origin),
+                seconds,
+                closed.given,
+                tuple(of_tree[r] for r in closed.dependent),
             )
             _refuse_disagreement(derived, closed, samples)
             return derived

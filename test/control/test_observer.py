@@ -43,7 +43,7 @@ class OneJoint:
     def momentum(self, q: Any, qd: Any) -> Any:
         return np.array([self.inertia * qd, 0.0 * qd])
 
-    def friction(self, qd: Any) -> Any:
+    def friction_at(self, q: Any, qd: Any) -> Any:
         return self.coulomb * np.tanh(qd / 0.01)
 
 

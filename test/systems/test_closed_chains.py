@@ -13,7 +13,7 @@ from kane_dynamics_ros.runtime import Payload, load_model
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
 from kane_dynamics_ros.systems import MultibodyError, close, complete_speeds, energy, simulate
-from kane_dynamics_ros.systems.closed_chain import closed_chain, sample, trials
+from kane_dynamics_ros.systems.closed_chain import closed_chain, sample, speed_warnings, trials
 from kane_dynamics_ros.systems.closed_functions import derive_closed
 
 BAR = (
@@ -247,6 +247,83 @@ def test_the_simulated_arm_swings_as_the_system_does(made):
     np.testing.assert_allclose(plant.qd, run.u[-1, own], atol=1e-7)
 
 
+@pytest.fixture(scope="module")
+def rubbing(tmp_path_factory):
+    """The four-bar whose passive joints rub, and its model in C and in Python."""
+    dynamics = '<dynamics damping="0.7" friction="1.5"/></joint>'
+    parts = [
+        part.replace("</joint>", dynamics) if 'name="elbow"' in part or 'name="swing"' in part else part
+        for part in FOUR_BAR
+    ]
+    closed = closed_chain(robot_of(parts, "rubbing"), FOUR_BAR_LOOPS)
+    module, *_ = write_module(derive_closed(closed), "rubbing", tmp_path_factory.mktemp("module"))
+    return closed, sample(closed), load_model(module), load_model(module, backend="python")
+
+
+def test_friction_of_joints_that_follow_acts_by_virtual_power(rubbing):
+    """Their efforts times their speeds, as ``systems`` closes the loop, are the drive's times its own."""
+    closed, samples, *models = rubbing
+    for q, qd, qdd, tau in states(closed, samples):
+        _, u = full_state(closed, samples, q, qd)
+        followers = u[[closed.system.coordinates.index(name) for name in closed.followers]]
+        power = sum(0.7 * s * s + 1.5 * np.tanh(s / 0.01) * s for s in followers)
+        for model in models:
+            assert [joint.name for joint in model.followers] == ["elbow", "swing"]
+            loaded = model.with_urdf_friction()
+            found = loaded.inverse_dynamics(q, qd, qdd)
+            assert (found - tau) @ qd == pytest.approx(power, rel=1e-9)
+            np.testing.assert_allclose(loaded.forward_dynamics(q, qd, found), qdd, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(loaded.friction_at(q, qd), found - tau, rtol=1e-8)
+            terms, without = loaded.terms(q, qd, qdd), model.terms(q, qd, qdd)
+            np.testing.assert_allclose(terms.friction, found - tau, rtol=1e-8)
+            np.testing.assert_allclose(terms.coriolis, without.coriolis, rtol=1e-8, atol=1e-8)
+            np.testing.assert_allclose(
+                loaded.without_friction().inverse_dynamics(q, qd, qdd), tau, rtol=1e-10
+            )
+
+
+def test_friction_of_joints_that_follow_has_its_derivatives_and_batches(rubbing):
+    """Near rest, where the smooth sign is steep: the width is a hundredth of the speed."""
+    closed, samples, model, _ = rubbing
+    loaded = model.with_urdf_friction().with_parameters(coulomb_velocity=1.0)
+    q, qd, qdd, _ = (np.array(rows) for rows in zip(*states(closed, samples, 3), strict=True))
+    tau = loaded.inverse_dynamics(q, qd, qdd)
+    for state in zip(q, qd, qdd, tau, strict=True):
+        check_slopes(loaded, *state)
+    np.testing.assert_allclose(loaded.friction_at(q, qd), tau - model.inverse_dynamics(q, qd, qdd), rtol=1e-8)
+
+
+def test_passive_joints_bear_their_friction_about_their_axes(rubbing):
+    closed, samples, model, _ = rubbing
+    loaded = model.with_urdf_friction()
+    q, qd, qdd, _ = states(closed, samples, 1)[0]
+    _, u = full_state(closed, samples, q, qd)
+    reactions = loaded.reaction_wrenches(q, qd, qdd)
+    for name in closed.followers:
+        number = [joint.name for joint in closed.tree.joints].index(name)
+        speed = u[closed.system.coordinates.index(name)]
+        resisting = -0.7 * speed - 1.5 * np.tanh(speed / 0.01)
+        about = reactions[number][3:] @ closed.tree.joints[number].axis
+        assert about == pytest.approx(resisting, rel=1e-8)
+
+
+def test_the_simulated_linkage_loses_what_its_passive_joints_rub(rubbing):
+    """Without a drive, over 20 ms: the power that the joints take, integrated by the trapezoidal rule."""
+    closed, samples, model, _ = rubbing
+    loaded = model.with_urdf_friction()
+    plant = Plant(loaded, PlantOptions(1e-4, friction=Friction.none(1), hard_stops=False))
+    q, qd, _, _ = states(closed, samples, 1)[0]
+    plant.reset(q, qd)
+    before, lost = sum(model.energy(q, qd)), []
+    for _ in range(200):
+        lost.append(float(loaded.friction_at(plant.q, plant.qd) @ plant.qd))
+        plant.step(np.zeros(1))
+    lost.append(float(loaded.friction_at(plant.q, plant.qd) @ plant.qd))
+    after = sum(model.energy(plant.q, plant.qd))
+    assert before - after == pytest.approx(np.trapezoid(lost, dx=1e-4), rel=1e-3)
+    assert before - after > 1e-3
+
+
 # Refusals
 
 
@@ -271,6 +348,32 @@ def test_a_dead_point_within_the_limits_is_refused():
     ]
     loops = {**SLIDER_CRANK_LOOPS, "independent": ["slide"]}
     assert refused(parts, loops).code in ("singular", "not_closed")
+
+
+def test_a_joint_that_follows_beyond_its_limits_is_refused():
+    tight = [
+        part.replace('upper="3"', 'upper="1.2"') if 'name="elbow"' in part else part for part in FOUR_BAR
+    ]
+    error = refused(tight, FOUR_BAR_LOOPS)
+    assert (error.code, error.joint) == ("beyond_limits", "elbow")
+
+
+def test_a_joint_that_follows_too_fast_is_named():
+    """The slider's speed at constant crank speed in closed form, its pin 10 mm off the crank's axis."""
+    slow = limits(0, 1).replace('velocity="9"', 'velocity="0.5"')
+    parts = [part.replace(limits(0, 1), slow) if 'name="slide"' in part else part for part in SLIDER_CRANK]
+    parts[5] = joint("turn", "base", "crank", "0 0 0", '<limit effort="9" velocity="10"/>', "continuous")
+    closed = closed_chain(robot_of(parts), SLIDER_CRANK_LOOPS)
+    (warning,) = speed_warnings(closed, sample(closed))
+    a = np.linspace(-np.pi, np.pi, 100001)
+    s, c = np.sin(a), np.cos(a)
+    off = 0.1 * s + 0.01
+    fastest = np.abs(10 * (0.1 * s + off * 0.1 * c / np.sqrt(0.3**2 - off**2))).max()
+    assert "'slide'" in warning
+    assert float(warning.split("up to ")[1].split()[0]) == pytest.approx(fastest, rel=1e-3)
+    parts[7] = parts[7].replace('velocity="0.5"', 'velocity="2"')
+    closed = closed_chain(robot_of(parts), SLIDER_CRANK_LOOPS)
+    assert speed_warnings(closed, sample(closed)) == []
 
 
 def test_a_number_of_independent_joints_that_the_loops_do_not_leave_is_refused():

@@ -138,6 +138,8 @@ def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsMod
         "payload": {tips[0]: payload, **others} if others else payload,
         "viscous": tuple(_given(values, "friction.viscous", n, damping).tolist()),
         "coulomb": tuple(_given(values, "friction.coulomb", n, friction).tolist()),
+        "follower_viscous": [j.damping * values["friction.urdf_damping"] for j in loaded_model.followers],
+        "follower_coulomb": [j.friction * values["friction.urdf_friction"] for j in loaded_model.followers],
         "coulomb_velocity": values["friction.coulomb_velocity"],
     }
     if values["gravity"]:

@@ -75,6 +75,7 @@ def build_engine(arm: DynamicsModel, values: Values) -> Engine:
     if values["plant.friction"]:
         shape = values["plant.stribeck_velocity"], values["plant.static_ratio"]
         friction = Friction.from_urdf(arm.joints, *shape)
+        arm = arm.with_urdf_friction() if arm.followers else arm  # theirs; the plant has the others' own
     options = PlantOptions(
         time_step=1.0 / values["update_rate"],
         friction=friction,
@@ -85,6 +86,9 @@ def build_engine(arm: DynamicsModel, values: Values) -> Engine:
     factors = drawn_factors(arm, values["mismatch.spread"], values["mismatch.seed"])  # of each body
     factors |= _named_numbers("mismatch.factors", values["mismatch.factors"], arm.bodies)
     engine: Engine
+    if arm.followers and (values["elastic"] or values["engine"] != "own"):
+        allowed = "own, and no elastic links, where the model has closed loops, which a URDF does not say"
+        raise wrong_parameter("engine", values["engine"], allowed)
     if values["elastic"]:
         engine = _elastic_engine(arm, values, options, factors)
     elif values["engine"] == "own":
