@@ -22,7 +22,7 @@ from kane_dynamics_ros.formulation.witnesses.loads import Actuation
 from kane_dynamics_ros.runtime.casadi_functions import casadi_source
 from kane_dynamics_ros.runtime.compilation import CompileError
 from kane_dynamics_ros.runtime.load import compile_model, load_model
-from kane_dynamics_ros.systems.closed_chain import ClosedChain, closed_chain, sample, speed_warnings
+from kane_dynamics_ros.systems.closed_chain import ClosedChain, closed_chain, follower_lines
 from kane_dynamics_ros.systems.closed_functions import derive_closed
 
 STATES = 4
@@ -103,12 +103,6 @@ def run(arguments: argparse.Namespace) -> int:
             lines.append(compilation(files[0]))
     print("\n".join(lines))
     return 0
-
-
-def follower_lines(closed: ClosedChain) -> list[str]:
-    """The joints that follow by loops, and which of them may turn too fast."""
-    warnings = [f"warning: {line}" for line in speed_warnings(closed, sample(closed))]
-    return [f"joints that follow by loops: {', '.join(closed.followers)}", *warnings]
 
 
 def closed_of(arguments: argparse.Namespace) -> ClosedChain | None:

@@ -163,8 +163,3 @@ def _pass_tip(frame: _Frame, flexure: Flexure, node: Array, rate: Array) -> None
     places = flexure.tip_place
     frame.P[:3, places.start + 3 : places.stop] = R.T @ section.J
     frame.P[3:, places.start : places.start + 3] = R.T
-
-
-def kinetic_energy(M: Array, u: Array) -> float:
-    """Kinetic energy [J] of the whole arm, from the mass matrix."""
-    return 0.5 * float(u @ M @ u)

@@ -94,11 +94,6 @@ def sag(model: ArmModel, q: ArrayLike, gravity: Array) -> Array:
     return x
 
 
-def tip_position(model: ArmModel, x: Array) -> Array:
-    """Position (3,) of the chain's tip in the root frame [m]."""
-    return arm_frames(model, x).tip.p
-
-
 def rigid_tip(model: ArmModel, q: ArrayLike) -> FrameInRoot:
     """The tip's frame without bending."""
     x = np.zeros(model.size)
@@ -120,7 +115,7 @@ def compensate_sag(model: ArmModel, q: ArrayLike, gravity: Array) -> Array:
     target = rigid_tip_position(model, q)
     corrected = np.array(q, dtype=float)
     for _ in range(_ITERATIONS):
-        error = target - tip_position(model, sag(model, corrected, gravity))
+        error = target - arm_frames(model, sag(model, corrected, gravity)).tip.p
         if np.linalg.norm(error) < 1e-10:
             break
         corrected += np.linalg.pinv(_jacobian(model, corrected), rcond=1e-6) @ error
@@ -138,7 +133,7 @@ def _jacobian(model: ArmModel, q: Array, step: float = 1e-6) -> Array:
 #
 # The encoder sits at the motor (collocated), so that continuous PD feedback damps every mode. Sampled, and
 # late by ``delay`` periods, it does not: to a fast change the joint shows only what of the arm follows at
-# once, the inertia ``instant_inertia``, a fraction of the rigid one, and the loop gain is inversely as large.
+# once, M's Schur complement, a fraction of the rigid inertia, and the loop gain is inversely as large.
 
 
 def slowest_pole(
@@ -191,9 +186,3 @@ def largest_stable_factor(
         middle = math.sqrt(low * high)
         low, high = (middle, high) if stable(middle) else (low, middle)
     return low
-
-
-def instant_inertia(arm: ArmModel, q: Array, gravity: Array) -> Array:
-    """(n, n) [kg m^2]: what the joints' motors move at first, while the links yield; M's Schur complement."""
-    M = equations(arm, sag(arm, q, gravity), np.zeros(arm.size), gravity).M
-    return np.asarray(np.linalg.inv(np.linalg.inv(M)[: arm.n, : arm.n]))

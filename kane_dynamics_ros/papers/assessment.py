@@ -262,15 +262,7 @@ def as_table(costs: Iterable[FormulationCost]) -> str:
     """The costs as a Markdown table."""
     derived = ("derivation [s]", "as derived", "shared", "kept", "differentiations")
     rows = (
-        [
-            c.joints,
-            c.formulation,
-            f"{c.seconds:.2f}",
-            c.as_derived,
-            c.shared,
-            f"{c.kept:.0%}",
-            c.differentiations,
-        ]
+        [*c[:2], f"{c.seconds:.2f}", c.as_derived, c.shared, f"{c.kept:.0%}", c.differentiations]
         for c in costs
     )
     return _markdown(("joints", "formulation", *derived), rows)

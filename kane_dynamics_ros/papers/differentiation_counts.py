@@ -7,10 +7,9 @@ and L, the mass per length and the stiffnesses are 1: this changes no count.
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import sympy as sp
 
@@ -148,15 +147,10 @@ def count_differentiations(kind: Kind) -> dict[str, Differentiator]:
 # Processor time
 
 
-class Timing(NamedTuple):
-    """One element's equations of motion by each method, over Kane's time in the same run."""
-
-    kind: Kind
-    ratios: dict[str, float]
-
-
-def assembly_times(kind: Kind, repeats: int = 2, clock: Callable[[], float] = time.process_time) -> Timing:
-    """Derive one element, "plane" or "space", by each method in turn; the least of ``repeats`` counts."""
+def assembly_times(
+    kind: Kind, repeats: int = 2, clock: Callable[[], float] = time.process_time
+) -> dict[str, float]:
+    """Each method's time for one element, over Kane's in the same run; the least of ``repeats`` counts."""
     best = dict.fromkeys(METHODS, math.inf)
     for _ in range(repeats):
         for name, derive in METHODS.items():
@@ -164,12 +158,12 @@ def assembly_times(kind: Kind, repeats: int = 2, clock: Callable[[], float] = ti
             begin = clock()
             derive(element, Differentiator())
             best[name] = min(best[name], clock() - begin)
-    return Timing(kind, {name: seconds / best["Kane"] for name, seconds in best.items()})
+    return {name: seconds / best["Kane"] for name, seconds in best.items()}
 
 
-def timing_lines(timings: list[Timing]) -> list[str]:
+def timing_lines(timings: Mapping[Kind, Mapping[str, float]]) -> list[str]:
     """The ratios as a small table."""
     lines = ["processor time of one element's assembly, in symbols, over Kane's in this run"]
-    for kind, ratios in timings:
+    for kind, ratios in timings.items():
         lines.append(f"  {kind:6}" + "".join(f"  {name} {ratio:.2f}" for name, ratio in ratios.items()))
     return lines

@@ -12,7 +12,7 @@ import numpy as np
 
 from kane_dynamics_ros.runtime.compilation import surrounded_library
 from kane_dynamics_ros.runtime.load import run
-from kane_dynamics_ros.runtime.model import DynamicsModel, default_parameters, has_friction
+from kane_dynamics_ros.runtime.model import DynamicsModel, default_parameters
 from kane_dynamics_ros.runtime.parameters import packed
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ def casadi_source(model: DynamicsModel) -> str:
         prepared = run(module).prepare(np.array(packed(p)))
     lines = [
         f"#define KD_DEFAULTS {int(p == default_parameters(module.facts))}",
-        f"#define KD_FRICTION {int(has_friction(p))}",
+        f"#define KD_FRICTION {int(p.rub)}",
         f"enum {{ n = {len(model.joint_names)} }};",
         _array("kd_prepared", prepared),
     ]
-    if has_friction(p):
+    if p.rub:
         lines += [_array("kd_viscous", p.viscous), _array("kd_coulomb", p.coulomb)]
         lines += [f"static const double kd_velocity = {p.coulomb_velocity!r};"]
     text = TEMPLATE.read_text(encoding="utf-8")

@@ -198,7 +198,7 @@ class DynamicsModel:
         self.urdf_hash: str = facts["urdf_hash"]
         self.backend = source.backend
         self.parameters = parameters
-        self._has_friction = has_friction(parameters)
+        self._has_friction = parameters.rub
         self._has_mass = has_mass(parameters, facts)
 
     def __repr__(self) -> str:
@@ -787,9 +787,7 @@ def model_at(parameters: Parameters, source: Source) -> DynamicsModel:
     """The model of a source at these parameters, which were checked."""
     kind = DynamicsModel
     if source.backend == "c":
-        kind = _compiled(
-            source.make_kernel, has_friction(parameters), has_mass(parameters, source.module.facts)
-        )
+        kind = _compiled(source.make_kernel, parameters.rub, has_mass(parameters, source.module.facts))
     return kind(packed(parameters), parameters, source)
 
 
@@ -814,11 +812,6 @@ def documents() -> dict[str, str]:
         signature = str(inspect.Signature(bare)).replace("(self", "($self", 1)
         found[name] = f"{name}{signature}\n--\n\n{inspect.getdoc(method)}"
     return found
-
-
-def has_friction(parameters: Parameters) -> bool:
-    """Whether any joint rubs."""
-    return any(parameters.viscous) or any(parameters.coulomb)
 
 
 def has_mass(parameters: Parameters, facts: Mapping[str, Any]) -> bool:

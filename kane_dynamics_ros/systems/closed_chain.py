@@ -255,6 +255,12 @@ def speed_warnings(closed: ClosedChain, samples: Sequence[Samples]) -> list[str]
     ]
 
 
+def follower_lines(closed: ClosedChain) -> list[str]:
+    """The joints that follow, and a warning for each that may turn too fast."""
+    warnings = [f"warning: {line}" for line in speed_warnings(closed, sample(closed))]
+    return [f"joints that follow by loops: {', '.join(closed.followers)}", *warnings]
+
+
 def _in_system(closed: ClosedChain, values: Array) -> Array:
     """Values of the independent joints in the order of the system's independent speeds."""
     order = [name for name in closed.system.coordinates if name in closed.names]

@@ -73,3 +73,8 @@ def sliding_arm(E: float = 1e6) -> ArmModel:
     material = Material(E, E / 2.6, 800.0)
     link = ElasticLink("rod", material, tube(0.04), 2, 0.0, start=(0.1, 0.0, 0.02), end=(0.8, 0.1, 0.0))
     return arm_model(serial_chain(parse_robot(SLIDING)), [link])
+
+
+def kinetic_energy(M: np.ndarray, u: np.ndarray) -> float:
+    """Kinetic energy [J] of the whole arm, from the mass matrix."""
+    return 0.5 * float(u @ M @ u)

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.elastic import compiled_pass
 from kane_dynamics_ros.elastic.arm import equations
-from kane_dynamics_ros.elastic.posture import compensate_sag, rigid_tip_position, sag, tip_position
+from kane_dynamics_ros.elastic.posture import arm_frames, compensate_sag, rigid_tip_position, sag
 from kane_dynamics_ros.elastic.stepping import State, begin_step, end_step, method, start
 from kane_dynamics_ros.runtime import load_model
 from kane_dynamics_ros.runtime.compilation import compiler
@@ -78,15 +78,15 @@ def test_a_level_cantilever_sags_by_the_closed_form():
     x = sag(model, [0.0], GRAVITY)
     weight, EI = 0.6 * 9.81, E * np.pi * 0.016**4 / 64
     # Equal nodal loads are exact for a beam under a uniform load; the rest is of order (sag / L)^2 = 1e-6.
-    assert tip_position(model, x)[2] == pytest.approx(-weight / (8 * EI), rel=5e-6)
+    assert arm_frames(model, x).tip.p[2] == pytest.approx(-weight / (8 * EI), rel=5e-6)
     assert x[-2] == pytest.approx(weight / (6 * EI), rel=5e-6)
 
 
 def test_sag_compensation_puts_the_tip_where_the_rigid_arm_has_it():
     model = reference_arm()
-    sagged = np.linalg.norm(tip_position(model, sag(model, Q, GRAVITY)) - rigid_tip_position(model, Q))
+    sagged = np.linalg.norm(arm_frames(model, sag(model, Q, GRAVITY)).tip.p - rigid_tip_position(model, Q))
     corrected = compensate_sag(model, Q, GRAVITY)
-    left = tip_position(model, sag(model, corrected, GRAVITY)) - rigid_tip_position(model, Q)
+    left = arm_frames(model, sag(model, corrected, GRAVITY)).tip.p - rigid_tip_position(model, Q)
     assert sagged > 1e-3
     assert np.linalg.norm(left) < 1e-9
 

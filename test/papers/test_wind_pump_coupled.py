@@ -128,13 +128,13 @@ def energies(pump, lever, held, run):
 def test_times_are_ratios_to_kane_s_of_the_same_run():
     """By a clock that counts its own readings every method takes one tick; by one that slows down, more."""
     ticks = itertools.count()
-    assert assembly_times("plane", 1, lambda: float(next(ticks))).ratios == {
+    assert assembly_times("plane", 1, lambda: float(next(ticks))) == {
         "Lagrange": 1.0,
         "Gibbs-Appell": 1.0,
         "Kane": 1.0,
     }
     readings = iter((0.0, 6.0, 10.0, 13.0, 20.0, 22.0))
-    assert assembly_times("plane", 1, lambda: next(readings)).ratios == {
+    assert assembly_times("plane", 1, lambda: next(readings)) == {
         "Lagrange": 3.0,
         "Gibbs-Appell": 1.5,
         "Kane": 1.0,
