@@ -2,11 +2,18 @@
 
 import argparse
 import json
+import math
 import sys
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import add_model_argument, named_model, numbers_of
+from kane_dynamics_ros.cli.arguments import (
+    add_model_argument,
+    named_model,
+    number_in,
+    numbers_of,
+    unusable,
+)
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.limits import far_outside
 from kane_dynamics_ros.runtime import Payload, load_model
@@ -21,10 +28,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add(option, metavar="A,B,...", default="", help=f"one number a joint [{unit}]; default: zeros")
     free_fall = "free-fall acceleration in the root frame [m/s^2]; default: the model's"
     add("--gravity", metavar="X,Y,Z", help=free_fall)
-    mass = "at the tip's origin [kg]; default: 0"
-    add("--payload-mass", metavar="MASS", type=float, default=0.0, help=mass)
+    mass = "at a tip's origin [kg], the first tip where none is named; once for each; default: 0"
+    add("--payload-mass", metavar="[TIP=]MASS", action="append", default=[], help=mass)
     add("--friction", action="store_true", help="with the URDF's damping and friction")
     add("--json", action="store_true", help="print JSON")
+
+
+def _payload(text: str, first: str) -> tuple[str, Payload]:
+    """The payload of ``--payload-mass`` and its tip, the first where none is named."""
+    tip, _, mass = text.rpartition("=")
+    if math.isnan(number_in(mass)):
+        raise unusable("--payload-mass", text, "a mass in kg is needed, or TIP=MASS")
+    return tip or first, Payload(number_in(mass))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     joints = model.joint_names
     if arguments.gravity is not None:
         model = model.with_parameters(gravity=numbers_of("--gravity", arguments.gravity, ("x", "y", "z")))
-    model = model.with_parameters(payload=Payload(mass=arguments.payload_mass))
+    model = model.with_parameters(payload=dict(_payload(text, model.tip) for text in arguments.payload_mass))
     if arguments.friction:
         model = model.with_urdf_friction()
     q, qd, qdd = (numbers_of(f"--{name}", getattr(arguments, name), joints) for name in ("q", "qd", "qdd"))

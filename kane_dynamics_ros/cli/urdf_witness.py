@@ -36,14 +36,19 @@ class UrdfWitness:
     Args:
         text: the URDF, expanded.
         coordinates: the module's joints; n of them.
-        root, tip, locked: of the module.
+        root, tips, locked: of the module.
 
     Raises:
         WitnessError: Pinocchio is not installed, or a number of the URDF cannot be read.
     """
 
     def __init__(
-        self, text: bytes, coordinates: Sequence[str], root: str, tip: str, locked: Mapping[str, float]
+        self,
+        text: bytes,
+        coordinates: Sequence[str],
+        root: str,
+        tips: Sequence[str],
+        locked: Mapping[str, float],
     ) -> None:
         try:
             self.pin: Any = importlib.import_module("pinocchio")
@@ -57,7 +62,7 @@ class UrdfWitness:
         self.above = {_link(joint, "child"): joint for joint in self.joints.values()}
         try:
             self._build(tree)
-            self.tip = self.place[tip]
+            self.tips = [self.place[tip] for tip in tips]
             self.R_0R = self.place[root][1].rotation
             self.rotors = np.array([_rotor(self.joints[name], tree) for name in self.moving])
         except (ValueError, KeyError, IndexError, RuntimeError) as error:
@@ -205,19 +210,19 @@ class UrdfWitness:
         qd: Array,
         qdd: Array,
         gravity: Sequence[float],
-        payload: Inertia,
+        payloads: Sequence[Inertia],
         actuation: Actuation,
     ) -> Array:
-        """Effort of each coordinate (n,) [N m] or [N], with a payload in the tip frame.
+        """Effort of each coordinate (n,) [N m] or [N], with a payload in each tip's frame.
 
         Of the rigid bodies by the power of all joints: tau = K^T tau_joints.
         """
         model = self.model.copy()
         model.gravity.linear = self.R_0R @ np.array(gravity)
-        if payload.mass > 0.0:
-            body = self.pin.Inertia(payload.mass, np.array(payload.com), np.array(payload.tensor))
-            mover, frame = self.tip
-            model.appendBodyToJoint(mover, body, frame)
+        for (mover, frame), payload in zip(self.tips, payloads, strict=True):
+            if payload.mass > 0.0:
+                body = self.pin.Inertia(payload.mass, np.array(payload.com), np.array(payload.tensor))
+                model.appendBodyToJoint(mover, body, frame)
         state = self.K @ q + self.b, self.K @ qd, self.K @ qdd
         rigid = self.K.T @ self.pin.rnea(model, model.createData(), *state)
         return np.asarray(rigid + actuation.effort(qd, qdd), float)

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
         urdf, said = None, f"{PINOCCHIO}, on the whole robot with its rotors and friction"
         try:
             text = urdf_content(arguments.urdf, **cli.loading(arguments))
-            urdf = UrdfWitness(text, chain.coordinates, chain.root, chain.tip, dict(chain.locked))
+            urdf = UrdfWitness(text, chain.coordinates, chain.root, chain.tips, dict(chain.locked))
         except WitnessError as error:
             said = f"none: {error}"
         progress.doing("comparing at random states", total=TRIALS * states, unit="states")
@@ -176,9 +176,9 @@ def write_record(module: Path, largest: Mapping[str, float], states: int, seed: 
 class Trial:
     """One random state under conditions that ``model`` already has.
 
-    ``gravity``, ``payload`` and ``actuation`` are what these conditions should be: as the chain says, or as
-    they were drawn. ``by_urdf``: the effort (n,) by the witness that reads the URDF itself, where it knows
-    the bodies.
+    ``gravity``, ``payloads`` (one for each tip) and ``actuation`` are what these conditions should be: as the
+    chain says, or as they were drawn. ``by_urdf``: the effort (n,) by the witness that reads the URDF itself,
+    where it knows the bodies.
     """
 
     model: DynamicsModel
@@ -187,7 +187,7 @@ class Trial:
     qd: Array
     qdd: Array
     gravity: Vector
-    payload: Inertia
+    payloads: tuple[Inertia, ...]
     actuation: Actuation
     by_urdf: Array | None
 
@@ -197,10 +197,9 @@ class Trial:
         return self.model.inverse_dynamics(self.q, self.qd, self.qdd)
 
     def rigid_effort_by(self, derivation: Callable[..., Any]) -> Array:
-        """What a derivation says of the rigid bodies alone, payload included."""
-        return np.asarray(
-            derivation(self.chain, self.q, self.qd, self.qdd, self.gravity, self.payload), float
-        )
+        """What a derivation says of the rigid bodies alone, payloads included."""
+        found = derivation(self.chain, self.q, self.qd, self.qdd, self.gravity, *self.payloads)
+        return np.asarray(found, float)
 
 
 def largest_differences(trials: Iterable[Trial], advance: Callable[[], object]) -> dict[str, float]:
@@ -237,7 +236,7 @@ def random_trials(
     width = rubbing.parameters.coulomb_velocity
     by_chain = Actuation(chain.rotor_inertia, chain.damping, chain.friction, width)
     by_urdf = None if urdf is None else urdf.actuation(width)
-    unloaded = _as_inertia(Payload())
+    unloaded = (_as_inertia(Payload()),) * len(chain.tips)
     for _ in range(count):
         state = rng.uniform(-np.pi, np.pi, n), rng.uniform(-3, 3, n), rng.uniform(-10, 10, n)
         for loaded, smooth in ((model, True), (rubbing, False)):
@@ -262,15 +261,15 @@ def _with_other_conditions(
     state: tuple[Array, Array, Array],
     rng: np.random.Generator,
 ) -> Trial:
-    """Random gravity, payload, rotors and friction, and other bodies where the module takes them."""
+    """Random gravity, payloads, rotors and friction, and other bodies where the module takes them."""
     n = len(chain.coordinates)
     x, y, z = (float(value) for value in rng.normal(0.0, 6.0, 3))  # [m/s^2], any direction
-    payload = _random_payload(rng)
+    payloads = {tip: _random_payload(rng) for tip in chain.tips}
     ranges = ((0.0, 0.5, n), (0.0, 3.0, n), (0.0, 3.0, n))
     rotors, viscous, coulomb = (tuple(rng.uniform(*range_).tolist()) for range_ in ranges)
     actuation = Actuation(rotors, viscous, coulomb, float(rng.uniform(0.005, 0.5)))
-    changes: dict[str, Any] = {"gravity": (x, y, z), "payload": payload, **vars(actuation)}
-    conditions = (x, y, z), _as_inertia(payload), actuation
+    changes: dict[str, Any] = {"gravity": (x, y, z), "payload": payloads, **vars(actuation)}
+    conditions = (x, y, z), tuple(map(_as_inertia, payloads.values())), actuation
     found = None if urdf is None else urdf.effort(*state, *conditions)
     if model.parameters.inertial is not None:  # generated with --inertial runtime: as after an identification
         bodies = (_as_inertia(_random_payload(rng)) for _ in chain.joints)
@@ -352,7 +351,7 @@ def _terms(t: Trial) -> Pair:
 
 def _energy(t: Trial) -> Pair:
     """Lagrange's energies; a rotor adds half its inertia times the squared rate."""
-    kinetic, potential = lagrange.energies(t.chain, t.q, t.qd, t.gravity, t.payload)
+    kinetic, potential = lagrange.energies(t.chain, t.q, t.qd, t.gravity, *t.payloads)
     rotors = np.array(t.actuation.rotor_inertia) @ t.qd**2 / 2
     return np.array(t.model.energy(t.q, t.qd)), np.array([kinetic.item() + rotors, potential.item()])
 
@@ -376,7 +375,7 @@ def _derivatives(t: Trial) -> Pair:
     """d tau/d q and d tau/d qd by dual numbers; rotors add nothing, friction its slope."""
     n = t.q.size
     state = lanes(t.q, 0, 2 * n), lanes(t.qd, n, 2 * n), t.qdd
-    tau = dynamics.inverse_dynamics(t.chain, *state, t.gravity, t.payload)
+    tau = dynamics.inverse_dynamics(t.chain, *state, t.gravity, *t.payloads)
     expected = np.array([effort.slope.reshape(2 * n) for effort in tau])
     p = t.actuation
     smooth = 1 - np.tanh(t.qd / p.coulomb_velocity) ** 2
@@ -402,7 +401,7 @@ def _tip(t: Trial) -> Pair:
 
 def _center_of_mass(t: Trial) -> Pair:
     """The centre of mass of all that moves, and its Jacobian; nothing to compare where that has no mass."""
-    bodies = list(maggi.redundant_coordinates(t.chain, lanes(t.q), t.payload))
+    bodies = list(maggi.redundant_coordinates(t.chain, lanes(t.q), *t.payloads))
     mass = sum(body.inertia.mass for body in bodies)
     if mass == 0.0:
         return 0.0, 0.0

@@ -44,12 +44,12 @@ def _of_time(chain: Chain) -> tuple[list[Any], list[Any]]:
     return q, [coordinate.diff(t) for coordinate in q]
 
 
-def kane_by_body(chain: Chain, q: Any, u: Any, du: Any, gravity: Any, end_effector: Any = None) -> list[Any]:
+def kane_by_body(chain: Chain, q: Any, u: Any, du: Any, gravity: Any, *payloads: Any) -> list[Any]:
     """Kane's equations as the papers state them: [Malvezzi2017] eqs. (2), (3), a plain sum over bodies.
 
     The engine's ``dynamics.inverse_dynamics`` sums the same forces from the tip to the root.
     """
-    placements = placements_at(dynamics.loaded_segments(chain, end_effector), q, sine_cosine)
+    placements = placements_at(dynamics.loaded_segments(chain, *payloads), q, sine_cosine)
     return list(generalized_forces_by_body(placements, motion(placements, u, du, gravity), len(q)))
 
 
@@ -170,7 +170,7 @@ def assess_manipulator(chain: Chain, end_effector: Inertia) -> list[OwnCost]:
     costs = []
     for name in ("Kane", "Kane, body by body", "Lagrange"):
         derive = FORMULATIONS[name].inverse_dynamics
-        whole, bare = (derive(chain, q, u, du, GRAVITY, payload) for payload in (end_effector, None))
+        whole, bare = (derive(chain, q, u, du, GRAVITY, *payload) for payload in ((end_effector,), ()))
         count = Differentiator()
         FORMULATIONS[name].differentiated(chain, count)
         costs.append(_own_cost(name, whole, bare, count))

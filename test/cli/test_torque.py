@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.cli.main import main
+from kane_dynamics_ros.codegen.derive import derive
+from kane_dynamics_ros.codegen.module import write_module
+from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.runtime import Payload, load_model
+from kane_dynamics_ros.share import share_directory
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
@@ -28,6 +32,25 @@ def test_payload_and_friction_are_those_of_the_model(capsys):
         found["torque"], model.inverse_dynamics(np.zeros(5), np.ones(5), np.zeros(5))
     )
     np.testing.assert_array_equal(found["friction"], model.friction(np.ones(5)))
+
+
+def test_a_tree_carries_a_payload_at_each_tip_that_is_named(capsys, tmp_path):
+    chain = serial_chain(load_robot(share_directory() / "urdf/two_arms.urdf"), "all")
+    module, *_ = write_module(derive(chain), "two_arms", tmp_path)
+    model, still = load_model(module), np.zeros(len(chain.coordinates))
+    words = ["--payload-mass", "2", "--payload-mass", "right_hand=1.5"]
+    assert main(["torque", str(module), *words, "--json"]) == 0
+    expected = model.with_parameters(payload={"left_hand": Payload(2.0), "right_hand": Payload(1.5)})
+    found = json.loads(capsys.readouterr().out)["torque"]
+    np.testing.assert_array_equal(found, expected.inverse_dynamics(still, still, still))
+    assert main(["torque", str(module), "--payload-mass", "hand=1.5"]) == 2
+    assert "'left_hand', 'right_hand'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["heavy", "left=", "nan"])
+def test_a_payload_that_is_no_mass_is_refused(text, capsys):
+    assert main(["torque", "manipulator_5dof", "--payload-mass", text]) == 2
+    assert f"--payload-mass {text!r}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("text", ["1,2", "a,b,c,d,e", "1,2,3,4,5,6", "1 2 3 4 5"])

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from small_urdf import INERTIA, LIMIT, joint, link, robot, two_joints
 
 from kane_dynamics_ros.checksum import MARK, with_checksum
 from kane_dynamics_ros.cli.main import main
-from kane_dynamics_ros.cli.verify import random_trials, write_record
+from kane_dynamics_ros.cli.verify import WITNESSES, random_trials, relative, write_record
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
 from kane_dynamics_ros.description import load_robot, physics_hash, serial_chain
@@ -66,6 +67,21 @@ def test_real_robots_pass(robot, tip, tmp_path, capsys):
     module = generate(ROBOTS / robot, tmp_path, tip)
     assert verify(module, ROBOTS / robot) == 0
     assert capsys.readouterr().out.endswith("verified\n")
+
+
+def test_a_tree_is_verified_with_a_payload_at_each_tip(tmp_path, capsys):
+    """The witnesses and the module tell the same of both; of one alone they would not."""
+    urdf = share_directory() / "urdf" / "two_arms.urdf"
+    module = generate(urdf, tmp_path, "all")
+    assert verify(module, urdf) == 0
+    assert capsys.readouterr().out.endswith("verified\n")
+    model, chain = load_model(module, backend="python"), serial_chain(load_robot(urdf), "all")
+    *_, trial = random_trials(model, chain, None, 1, 0)
+    first, second = trial.payloads
+    other = replace(trial, payloads=(first, replace(second, mass=2.0 * second.mass)))
+    for name, derivation in WITNESSES.items():
+        of_both, of_another = trial.rigid_effort_by(derivation), other.rigid_effort_by(derivation)
+        assert relative(of_another, of_both) > 0.01, name
 
 
 def test_tip_and_locks_are_those_that_the_module_states(tmp_path):

@@ -39,25 +39,25 @@ from kane_dynamics_ros.formulation.kane.segments import (
 Wrench = tuple[Vector, Vector]  # force [N], and torque about a body's origin [N m], in the body's axes
 
 
-def inverse_dynamics(
-    chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, payload: Inertia | None = None
-) -> Any:
+def inverse_dynamics(chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, *payloads: Inertia) -> Any:
     """Joint efforts (n,) that cause ``qdd`` (n,) at ``q`` (n,), ``qd`` (n,): rigid bodies only.
 
     tau = M(q) u' + V(q, u), [Malvezzi2017] eq. (4), in the URDF's frames and with the interface of the
-    witnesses. ``gravity`` is the free-fall acceleration in the root frame (3,) [m/s^2]; ``payload`` is in the
-    tip frame. Every argument, and the chain's own numbers, may be floats, SymPy expressions or duals.
+    witnesses. ``gravity`` is the free-fall acceleration in the root frame (3,) [m/s^2]; ``payloads``:
+    one for each tip, in its frame. Every argument, and the chain's own numbers, may be floats, SymPy
+    expressions or duals.
     """
-    return segment_efforts(loaded_segments(chain, payload), q, qd, qdd, tuple(gravity), sine_cosine)
+    return segment_efforts(loaded_segments(chain, *payloads), q, qd, qdd, tuple(gravity), sine_cosine)
 
 
-def loaded_segments(chain: Chain, payload: Inertia | None = None) -> list[Segment]:
-    """The chain's segments, the payload (in the tip frame) added to the body that the tip is fixed in."""
+def loaded_segments(chain: Chain, *payloads: Inertia) -> list[Segment]:
+    """The chain's segments, each payload (in its tip's frame) added to the body that the tip is fixed in."""
     segments = list(segments_of(chain))
-    if payload is not None:
-        carried = body_inertia(moved_inertia(Pose(chain.R_BT, chain.p_BoTo_B), payload))
-        last = segments[chain.tip_body]
-        segments[chain.tip_body] = replace(last, body=last.body + carried)
+    for tip, payload in zip(chain.tip_frames, payloads, strict=False):
+        if tip.body >= 0:
+            carried = body_inertia(moved_inertia(Pose(tip.R_BT, tip.p_BoTo_B), payload))
+            last = segments[tip.body]
+            segments[tip.body] = replace(last, body=last.body + carried)
     return segments
 
 

@@ -16,27 +16,23 @@ from kane_dynamics_ros.formulation.dual import column, cos, lanes, sin, skew, tr
 from kane_dynamics_ros.formulation.witnesses.loads import body_inertias
 
 
-def inverse_dynamics(
-    chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, payload: Inertia | None = None
-) -> Any:
+def inverse_dynamics(chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, *payloads: Inertia) -> Any:
     """Joint efforts (n,) that cause ``qdd`` (n,) at ``q`` (n,), ``qd`` (n,): rigid bodies only.
 
-    ``gravity`` is the free-fall acceleration in the root frame (3,) [m/s^2]; ``payload`` is in the tip
-    frame. Every argument, and the chain's own numbers, may be floats or SymPy expressions.
+    ``gravity`` is the free-fall acceleration in the root frame (3,) [m/s^2]; ``payloads``: one for
+    each tip, in its frame. Every argument, and the chain's numbers, may be floats or SymPy expressions.
     """
-    energy = acceleration_energy(chain, q, qd, lanes(qdd), gravity, payload)
+    energy = acceleration_energy(chain, q, qd, lanes(qdd), gravity, *payloads)
     return energy.slope.reshape(len(chain.coordinates))
 
 
-def acceleration_energy(
-    chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, payload: Inertia | None = None
-) -> Any:
+def acceleration_energy(chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, *payloads: Inertia) -> Any:
     """S - sum m g.a, (1, 1): the part of the acceleration energy, and of gravity's, that holds qdd."""
     energy: Any = np.zeros((1, 1), dtype=int)
     still = column((0, 0, 0))
     root: tuple[Any, Any, Any, Any] = np.eye(3, dtype=int), still, still, still
     bodies: list[tuple[Any, Any, Any, Any]] = []
-    for joint, inertias in zip(chain.joints, body_inertias(chain, payload), strict=True):
+    for joint, inertias in zip(chain.joints, body_inertias(chain, *payloads), strict=True):
         s, sd, sdd = _joint_position(joint, q, qd, qdd)
         before = bodies[joint.parent] if joint.parent >= 0 else root
         R, w, alpha, a = _next_body(joint, before, s, sd, sdd)

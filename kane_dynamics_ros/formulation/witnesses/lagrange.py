@@ -15,25 +15,23 @@ from kane_dynamics_ros.formulation.dual import Dual, column, cos, lanes, sin, sk
 from kane_dynamics_ros.formulation.witnesses.loads import body_inertias
 
 
-def inverse_dynamics(
-    chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, payload: Inertia | None = None
-) -> Any:
+def inverse_dynamics(chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, *payloads: Inertia) -> Any:
     """Joint efforts (n,) that cause ``qdd`` (n,) at ``q`` (n,), ``qd`` (n,): rigid bodies only.
 
-    ``gravity`` is the free-fall acceleration in the root frame (3,) [m/s^2]; ``payload`` is in the tip
-    frame. Every argument, and the chain's own numbers, may be floats or SymPy expressions.
+    ``gravity`` is the free-fall acceleration in the root frame (3,) [m/s^2]; ``payloads``: one for
+    each tip, in its frame. Every argument, and the chain's numbers, may be floats or SymPy expressions.
     """
     n = len(chain.coordinates)
     q_of_t = [Dual(position, rate) for position, rate in zip(lanes(q, n, 2 * n), qd, strict=True)]
     qd_of_t = [Dual(rate, acceleration) for rate, acceleration in zip(lanes(qd, 0, 2 * n), qdd, strict=True)]
-    kinetic, potential = energies(chain, q_of_t, qd_of_t, gravity, payload)
+    kinetic, potential = energies(chain, q_of_t, qd_of_t, gravity, *payloads)
     lagrangian = kinetic - potential
     momentum_rate = lagrangian.slope.slope[:n]  # d/dt (dL/dqd_i)
     # [Malvezzi2017] eq. (8), [Hussain2016] eq. (43)
     return (momentum_rate - lagrangian.value.slope[n:]).reshape(n)
 
 
-def energies(chain: Chain, q: Any, qd: Any, gravity: Any, payload: Inertia | None = None) -> tuple[Any, Any]:
+def energies(chain: Chain, q: Any, qd: Any, gravity: Any, *payloads: Inertia) -> tuple[Any, Any]:
     """Kinetic and potential energy [J], each (1, 1); potential is zero at the root frame's origin.
 
     Of the state ``q``, ``qd`` (n,), floats, SymPy expressions or duals; ``gravity`` is the free-fall
@@ -43,7 +41,7 @@ def energies(chain: Chain, q: Any, qd: Any, gravity: Any, payload: Inertia | Non
     still = column((0, 0, 0))
     root: tuple[Any, Any, Any, Any] = np.eye(3, dtype=int), still, still, still
     bodies: list[tuple[Any, Any, Any, Any]] = []
-    for joint, inertias in zip(chain.joints, body_inertias(chain, payload), strict=True):
+    for joint, inertias in zip(chain.joints, body_inertias(chain, *payloads), strict=True):
         R_0B, p_0Bo_0, w_B, v_Bo_B = bodies[joint.parent] if joint.parent >= 0 else root
         s = joint.multiplier * q[joint.coordinate] + joint.offset
         sd = joint.multiplier * qd[joint.coordinate]

@@ -1,4 +1,4 @@
-"""What each body of a chain weighs, the payload at the tip included, and what the actuators add.
+"""What each body of a chain weighs, payloads at the tips included, and what the actuators add.
 
 The witnesses share this and nothing of their dynamics: it moves numbers between frames, and adds what
 acts on each joint alone.
@@ -33,12 +33,13 @@ class Actuation:
         return np.array(self.rotor_inertia) * qdd + np.array(self.viscous) * qd + self.coulomb * smooth_sign
 
 
-def body_inertias(chain: Chain, payload: Inertia | None) -> list[list[Inertia]]:
+def body_inertias(chain: Chain, *payloads: Inertia) -> list[list[Inertia]]:
     """The rigid bodies fixed to each moving frame of the chain, in that frame's axes.
 
-    The payload, given in the tip frame, rides on the frame that the tip is fixed in.
+    Each payload, given in the frame of its tip, rides on the frame that the tip is fixed in.
     """
     inertias = [[joint.inertia] for joint in chain.joints]
-    if payload is not None:
-        inertias[chain.tip_body].append(moved_inertia(Pose(chain.R_BT, chain.p_BoTo_B), payload))
+    for tip, payload in zip(chain.tip_frames, payloads, strict=False):
+        if tip.body >= 0:
+            inertias[tip.body].append(moved_inertia(Pose(tip.R_BT, tip.p_BoTo_B), payload))
     return inertias

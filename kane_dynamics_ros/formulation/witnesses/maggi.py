@@ -30,17 +30,15 @@ class BodyCoordinates(NamedTuple):
     inertia: Inertia
 
 
-def inverse_dynamics(
-    chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, payload: Inertia | None = None
-) -> Any:
+def inverse_dynamics(chain: Chain, q: Any, qd: Any, qdd: Any, gravity: Any, *payloads: Inertia) -> Any:
     """Joint efforts (n,) that cause ``qdd`` (n,) at ``q`` (n,), ``qd`` (n,): rigid bodies only.
 
-    ``gravity`` is the free-fall acceleration in the root frame (3,) [m/s^2]; ``payload`` is in the tip
-    frame. Every argument, and the chain's own numbers, may be floats or SymPy expressions.
+    ``gravity`` is the free-fall acceleration in the root frame (3,) [m/s^2]; ``payloads``: one for
+    each tip, in its frame. Every argument, and the chain's numbers, may be floats or SymPy expressions.
     """
     q_of_t = [Dual(Dual(s, sd), Dual(sd, sdd)) for s, sd, sdd in zip(q, qd, qdd, strict=True)]
-    motion = redundant_coordinates(chain, q_of_t, payload)
-    columns = redundant_coordinates(chain, lanes(q), payload)
+    motion = redundant_coordinates(chain, q_of_t, *payloads)
+    columns = redundant_coordinates(chain, lanes(q), *payloads)
     tau: Any = np.zeros(len(chain.coordinates), dtype=int)
     for body, moved in zip(motion, columns, strict=True):
         phi_x = body.inertia.mass * (_second_rate(body.x) - column(gravity))
@@ -49,11 +47,11 @@ def inverse_dynamics(
     return tau
 
 
-def redundant_coordinates(chain: Chain, q: Any, payload: Inertia | None = None) -> Iterator[BodyCoordinates]:
+def redundant_coordinates(chain: Chain, q: Any, *payloads: Inertia) -> Iterator[BodyCoordinates]:
     """The redundant coordinates of every body at joint positions ``q``, eq. (12) solved for them."""
     root: tuple[Any, Any] = np.eye(3, dtype=int), column((0, 0, 0))
     frames: list[tuple[Any, Any]] = []
-    for joint, inertias in zip(chain.joints, body_inertias(chain, payload), strict=True):
+    for joint, inertias in zip(chain.joints, body_inertias(chain, *payloads), strict=True):
         before = frames[joint.parent] if joint.parent >= 0 else root
         R, p = _next_frame(joint, *before, joint.multiplier * q[joint.coordinate] + joint.offset)
         frames.append((R, p))
