@@ -67,9 +67,13 @@ class Beyond:
         """Whether there is anything to compute."""
         return any(np.any(getattr(self, name)) for name in BEYOND)
 
+    def level(self, qd: Array, load: Array) -> Array:
+        """What adds to Coulomb friction, b exp(-(qd / v_s)^2) + l |load|: (..., n)."""
+        return self.stribeck * rise(qd, self.stribeck_velocity) + self.load * np.abs(load)
+
     def effort(self, qd: Array, load: Array, coulomb_velocity: float) -> Array:
         """f without v qd + c s: (..., n), of speeds and loads (..., n)."""
         s = smooth_sign(qd, coulomb_velocity)
-        by_sign = self.stribeck * rise(qd, self.stribeck_velocity) + self.load * np.abs(load)
+        by_sign = self.level(qd, load)
         by_size = self.viscous_asymmetry * np.abs(qd) + self.coulomb_asymmetry * np.abs(s)
         return np.asarray(by_sign * s + by_size + self.square_root * signed_root(qd) + self.offset)

@@ -1,9 +1,22 @@
 """YAML as JSON, ROS and its version 1.2 read it: to PyYAML, which knows 1.1, 1e-3 is no number but text."""
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import yaml
+
+
+def parameter_file(content: Mapping[str, Any], head: Sequence[str]) -> str:
+    """A parameter file for any node, with comments before it."""
+    tree = {"/**": {"ros__parameters": dict(content)}}
+    body = yaml.safe_dump(tree, sort_keys=False, default_flow_style=None, width=100)
+    return "".join(f"# {line}\n" for line in head) + body
+
+
+def rounded(values: Iterable[float]) -> list[float]:
+    """Numbers as such files state them, to six digits."""
+    return [float(f"{value:.6g}") for value in values]
 
 
 class Loader(yaml.SafeLoader):

@@ -86,7 +86,8 @@ def test_the_observer_takes_no_offset_for_a_contact():
 
 def test_the_nodes_parameters_make_it():
     pytest.importorskip("rclpy", reason="the node's parameters need ROS 2")
-    from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, friction_beyond
+    from kane_dynamics_ros.nodes.feedforward.parameters import TABLE
+    from kane_dynamics_ros.nodes.parameters import friction_beyond
 
     values = {each.name: each.default for each in TABLE}
     assert not friction_beyond(values, 5).any
@@ -94,3 +95,19 @@ def test_the_nodes_parameters_make_it():
     found = friction_beyond(values, 5)
     assert found.load.tolist() == values["friction.load"]
     assert found.stribeck_velocity.tolist() == [1.0] * 5
+
+
+def test_the_parameters_that_the_node_takes_make_the_simulated_arm():
+    """Each by its own name; without them the URDF's friction, with more at rest by ``plant.static_ratio``."""
+    pytest.importorskip("rclpy", reason="the node's parameters need ROS 2")
+    from kane_dynamics_ros.nodes.hardware.parameters import TABLE, joint_friction
+
+    values = {each.name: each.default for each in TABLE} | {"plant.static_ratio": 1.5}
+    by_urdf = joint_friction(MODEL, values)
+    assert list(by_urdf.viscous) == [joint.damping for joint in MODEL.joints]
+    assert list(by_urdf.beyond.stribeck) == [0.5 * joint.friction for joint in MODEL.joints]
+    given = {name: list(0.1 * each) for name, each in coefficients().items()}
+    given |= {"viscous": [0.3] * 5, "coulomb": [0.7] * 5}
+    found = joint_friction(MODEL, values | {f"friction.{name}": each for name, each in given.items()})
+    assert (list(found.viscous), list(found.coulomb)) == (given.pop("viscous"), given.pop("coulomb"))
+    assert {name: list(getattr(found.beyond, name)) for name in given} == given

@@ -34,6 +34,7 @@ from kane_dynamics_ros.replay.errors import BagError, joint_mismatch
 from kane_dynamics_ros.replay.jobs import executor, find_bags
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, load_model
 from kane_dynamics_ros.text import json_text
+from kane_dynamics_ros.yaml_text import parameter_file, rounded
 
 COMMAND = "identify"
 DO_NOT_USE = 1  # exit code
@@ -515,14 +516,14 @@ def write_payload(inputs: Inputs, found: Identified, files: Mapping[str, Path]) 
     """Write the node's payload parameters."""
     result = result_of(inputs, found, files)
     values, _ = load_and_errors(inputs, found)
-    mass, *rest = (float(f"{x:.6g}") for x in values)
+    mass, *rest = rounded(values)
     content = {"payload": {"mass": mass, "com": rest[:3], "inertia": rest[3:]}}
     head = [
         f"the body at {inputs.chain.tip!r}, which kane_dynamics identify --payload-only found",
         *writing.warning(result.verdict),
     ]
     claim_files(inputs.arguments.output, [path.name for path in files.values()], COMMAND)
-    write_file(files["parameters"], writing.node_parameters(content, head))
+    write_file(files["parameters"], parameter_file(content, head))
     return result
 
 

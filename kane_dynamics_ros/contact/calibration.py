@@ -16,16 +16,12 @@ from kane_dynamics_ros.contact.events import force_jacobians
 from kane_dynamics_ros.contact.extremes import fit_tail, interval
 from kane_dynamics_ros.contact.residual import Mask, clusters, quantile_fit
 from kane_dynamics_ros.control.filters import differentiate
-from kane_dynamics_ros.control.observer import (
-    Collision,
-    MomentumObserver,
-    ObserverSettings,
-    Thresholds,
-)
+from kane_dynamics_ros.control.observer import Collision, MomentumObserver, ObserverSettings, Thresholds
 from kane_dynamics_ros.replay.messages import JointStates
 from kane_dynamics_ros.replay.motion import passes
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import counted
+from kane_dynamics_ros.yaml_text import parameter_file, rounded
 
 SHAPE = 0.9  # share of the residuals below the fitted shape
 MEMORY = 5.0  # time constants of the observer after which peaks hardly depend on each other
@@ -178,27 +174,17 @@ def least_forces(
 
 def parameters_text(calibration: Calibration, settings: ObserverSettings, bags: Sequence[str]) -> str:
     """The thresholds as a parameter file for ``feedforward_node``."""
-
-    def listed(values: Array) -> str:
-        return "[" + ", ".join(f"{value:.6g}" for value in values.tolist()) + "]"
-
     thresholds = calibration.thresholds
-    return "\n".join(
-        [
-            f"# From {', '.join(bags)}: {calibration.hours * 60.0:.3g} min without contact, for "
-            f"{counted(calibration.rate, 'false alarm')} an hour.",
-            f"# Joints: {', '.join(settings.rigid.joint_names)}",
-            "/**:",
-            "  ros__parameters:",
-            "    observer:",
-            f"      gain: {listed(settings.gain)}",
-            f"      adaptation: {settings.adaptation:.6g}",
-            "    collision:",
-            f"      constant: {listed(thresholds.constant)}",
-            f"      speed: {listed(thresholds.speed)}",
-            f"      acceleration: {listed(thresholds.acceleration)}",
-            f"      rest: {listed(thresholds.rest)}",
-            f"      confirmation: {settings.confirmation:.6g}",
-            "",
-        ]
-    )
+    content = {
+        "observer": {"gain": rounded(settings.gain), "adaptation": settings.adaptation},
+        "collision": {
+            **{name: rounded(values) for name, values in vars(thresholds).items()},
+            "confirmation": settings.confirmation,
+        },
+    }
+    head = [
+        f"From {', '.join(bags)}: {calibration.hours * 60.0:.3g} min without contact, for "
+        f"{counted(calibration.rate, 'false alarm')} an hour.",
+        f"Joints: {', '.join(settings.rigid.joint_names)}",
+    ]
+    return parameter_file(content, head)

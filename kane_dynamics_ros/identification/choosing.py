@@ -12,21 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.identification.fitting import (
-    CLEARLY,
-    LIMITS,
-    NOT_NEGATIVE,
-    PLAIN,
-    Choice,
-    Problem,
-    free_solution,
-    reduced,
-)
+from kane_dynamics_ros.identification import fitting
+from kane_dynamics_ros.identification.fitting import LIMITS, PLAIN, Choice, Problem
 from kane_dynamics_ros.identification.regression import COULOMB_WIDTHS, FAMILIES, STRIBECK_WIDTHS
 from kane_dynamics_ros.replay.messages import Mask
 
 BASIC = np.arange(len(FAMILIES)) < 6  # families that are easy to tell apart
-GIVES_WAY = [[FAMILIES.index(family) for family in reversed(row)] for row in NOT_NEGATIVE]
+GIVES_WAY = [[FAMILIES.index(family) for family in reversed(row)] for row in fitting.NOT_NEGATIVE]
 LAMBDAS = tuple(10.0 ** np.arange(-3.0, 5.01, 0.5))
 START_LAMBDA = 1.0
 FOLDS = 5
@@ -58,7 +50,7 @@ def spread(differences: Array) -> Array:
 def clearly_better(before: Array, after: Array) -> Mask:
     """Where errors (blocks, ...) are less, by more than chance and than ``WORTH`` of them."""
     gain = before - after
-    needed = np.maximum(CLEARLY * spread(gain), WORTH * before.sum(axis=0))
+    needed = np.maximum(fitting.CLEARLY * spread(gain), WORTH * before.sum(axis=0))
     return np.asarray(gain.sum(axis=0) > needed)
 
 
@@ -68,7 +60,7 @@ def cross_validated(problem: Problem, choice: Choice, weight: float) -> Array:
     whole = np.sum(by_fold, axis=0)
     return np.concatenate(
         [
-            problem.errors(part, free_solution(problem, choice, whole - E, weight))
+            problem.errors(part, fitting.free_solution(problem, choice, whole - E, weight))
             for part, E in zip(problem.folded, by_fold, strict=True)
         ]
     )
@@ -124,9 +116,11 @@ def remaining_terms(problem: Problem, choice: Choice, weight: float) -> Choice:
     """
     blocks = [problem.equations(part) for part in problem.folded]
     whole = problem.equations(problem.whole)
-    margin = np.array([0.0 if family in PLAIN else CLEARLY for family in FAMILIES])
+    margin = np.array([0.0 if family in PLAIN else fitting.CLEARLY for family in FAMILIES])
     while choice.active.any():
-        negative = _most_negative(choice, problem.terms(free_solution(problem, choice, whole, weight)))
+        negative = _most_negative(
+            choice, problem.terms(fitting.free_solution(problem, choice, whole, weight))
+        )
         if negative is not None:
             choice = _no_longer_negative(problem, choice, weight, *negative)
             continue
@@ -193,7 +187,7 @@ def removal_losses(
     errors = np.zeros(problem.joints)
     losses = []
     for products, held in zip(problem.folded, blocks, strict=True):
-        part = reduced(problem, choice, whole - held.sum(axis=0), weight)
+        part = fitting.reduced(problem, choice, whole - held.sum(axis=0), weight)
         inverse = np.linalg.inv(part.H)
         x = part.start.copy()
         x[part.used] = inverse @ part.g

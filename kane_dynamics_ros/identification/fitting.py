@@ -29,7 +29,14 @@ from kane_dynamics_ros.identification.bodies import (
     pseudo_inertia,
 )
 from kane_dynamics_ros.identification.recordings import IdentificationError
-from kane_dynamics_ros.identification.regression import FAMILIES, TERMS, Regression, chosen_terms
+from kane_dynamics_ros.identification.regression import (
+    FAMILIES,
+    TERMS,
+    Guess,
+    Memory,
+    Regression,
+    chosen_terms,
+)
 from kane_dynamics_ros.replay.messages import Mask
 
 ROTOR, VISCOUS, OFFSET, COULOMB = range(4)  # places in ``FAMILIES``
@@ -409,6 +416,27 @@ class Gains(NamedTuple):
 
     factor: Array
     error: Array
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one pass has taught: the next one's guess, the problem, all terms chosen.
+
+    ``problem``: each of its blocks is all of a fold, which is enough until terms are chosen.
+
+    ``samples``: of the fitted data; ``condition``: of their base regressor, columns of unit length, rows in
+    units of each joint's noise. ``used_gain`` (n,): the products'; ``gains``: by which factor it would be
+    better.
+    """
+
+    guess: Guess
+    problem: Problem
+    choice: Choice
+    samples: float
+    condition: float
+    memory: Memory
+    used_gain: Array
+    gains: Gains
 
 
 def nominal_gains(gram: Array, regression: Regression, nominal: Nominal) -> Array:

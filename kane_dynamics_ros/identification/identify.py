@@ -99,27 +99,6 @@ class Identified:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Stage:
-    """What one pass has taught: the next one's guess, the problem, all terms chosen.
-
-    ``problem``: each of its blocks is all of a fold, which is enough until terms are chosen.
-
-    ``samples``: of the fitted data; ``condition``: of their base regressor, columns of unit length, rows in
-    units of each joint's noise. ``used_gain`` (n,): the products'; ``gains``: by which factor it would be
-    better.
-    """
-
-    guess: Guess
-    problem: Problem
-    choice: Choice
-    samples: float
-    condition: float
-    memory: Memory
-    used_gain: Array
-    gains: fitting.Gains
-
-
 @one_thread_each()
 def identify(
     store: MotionStore,
@@ -185,18 +164,7 @@ def identify(
         stribeck_velocity=STRIBECK_WIDTHS[problem.widths[1]] * regression.extent.speeds,
         at_bound=fitting.bodies_at_bound(problem, x),
     )
-    certainty = judging.certainty_of(
-        regression,
-        problem,
-        choice,
-        x,
-        weight,
-        result.scores,
-        stage.samples,
-        stage.memory,
-        stage.gains.error * np.abs(stage.used_gain),
-        stage.condition,
-    )
+    certainty = judging.certainty_of(regression, problem, choice, x, weight, result.scores, stage)
     return Identified(found, certainty, result, regression.extent, tuple(notes_of(regression, problem.sigma)))
 
 
@@ -227,7 +195,7 @@ def stage_of(
     guess: Guess,
     products: Products,
     seen: Residuals | None,
-) -> Stage:
+) -> fitting.Stage:
     """An estimate with all terms, and the scales of the noise that belong to it."""
     samples = products.count[fitted].sum(axis=0)
     count = np.maximum(samples, 1.0)
@@ -277,7 +245,7 @@ def stage_of(
         fresh = fresh._replace(gain=guess.gain * gains.factor)
     own = slice(regression.own)
     base = (products.gram[fitted].sum(axis=0)[:, own, own] / sigma[:, None, None] ** 2).sum(axis=0)
-    return Stage(
+    return fitting.Stage(
         fresh, problem, choice, float(samples.sum()), judging.condition_of(base), memory, guess.gain, gains
     )
 

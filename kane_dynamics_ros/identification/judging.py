@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.identification.fitting import ROTOR, Choice, Problem, reduced
-from kane_dynamics_ros.identification.regression import FAMILIES, Guess, Memory, Regression, row_step
+from kane_dynamics_ros.identification.fitting import ROTOR, Choice, Problem, Stage, reduced
+from kane_dynamics_ros.identification.regression import FAMILIES, Guess, Regression, row_step
 from kane_dynamics_ros.replay.correlation import bartlett
 from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.replay.motion import low_pass
@@ -297,13 +297,10 @@ def certainty_of(
     x: Array,
     weight: float,
     scores: Array,
-    samples: float,
-    memory: Memory,
-    gain_error: Array,
-    condition: float,
+    stage: Stage,
 ) -> Certainty:
-    """Standard errors of everything, and what they rest on; ``samples``: rows that were fitted."""
-    independent = samples / memory.each
+    """Standard errors of everything, and what they rest on."""
+    memory, independent = stage.memory, stage.samples / stage.memory.each
     covariance = covariance_of(problem, choice, x, weight, scores, independent, memory.each)
     by_x = np.pad(problem.basis, ((0, 0), (0, problem.size - problem.free)))
     errors = covariance.errors(by_x)
@@ -315,14 +312,14 @@ def certainty_of(
         inertial=errors.reshape(-1, 10),
         determined=determined.reshape(-1, 10),
         terms=problem.terms(covariance.errors(np.eye(problem.size))),
-        gain=gain_error,
+        gain=stage.gains.error * np.abs(stage.used_gain),
         last_body=(first, second),
         base=tuple(base_parameters(regression, problem, x, covariance)),
         memory=memory.lags / regression.row_rate,
         independent=independent,
-        samples=samples * 2.0 * regression.store.tracks[0].cutoff / regression.row_rate,
+        samples=stage.samples * 2.0 * regression.store.tracks[0].cutoff / regression.row_rate,
         decided=covariance.decided,
-        condition=condition,
+        condition=stage.condition,
     )
 
 

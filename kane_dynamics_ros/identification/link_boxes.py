@@ -36,9 +36,8 @@ def shape_corners(shape: Element, folder: Path) -> Array | None:
     x, y, z = box.T
     corners = np.array([(a, b, c) for a in x for b in y for c in z])
     origin = next(iter(shape.all("origin")), None)
-    roll, pitch, yaw = numbers(origin, "rpy") if origin else (0.0, 0.0, 0.0)
-    p = np.array(numbers(origin, "xyz") if origin else (0.0, 0.0, 0.0))
-    return np.asarray(corners @ np.array(rotation_rpy(roll, pitch, yaw)).T + p)
+    R = np.array(rotation_rpy(*numbers(origin, "rpy")))
+    return np.asarray(corners @ R.T + numbers(origin, "xyz"))
 
 
 def solid_box(solid: Element, folder: Path) -> Array | None:

@@ -390,15 +390,11 @@ class Residuals:
         half = np.array([np.searchsorted(row, row[-1] / 2) if row[-1] else 0 for row in total])
         return np.asarray(1.4826 * 10 ** ((half + 0.5) / self.PER_DECADE + self.LOWEST))
 
-    def correlations(self) -> Array:
-        """The autocorrelation at each lag, the median over joints: (lags,)."""
+    def memory(self) -> Memory:
+        """For how long residuals correlate, by the median of the joints' autocorrelations."""
         power = self._products[:, 0]
         known = self._products[power > 0] / power[power > 0, None]
-        return np.asarray(np.median(known, axis=0)) if len(known) else np.eye(1, self.LAGS)[0]
-
-    def memory(self) -> Memory:
-        """For how long residuals correlate."""
-        correlation = self.correlations()
+        correlation = np.median(known, axis=0) if len(known) else np.eye(1, self.LAGS)[0]
         ended = np.flatnonzero(correlation < UNCORRELATED)
         lags = max(SPAN * PER_CUTOFF, SPAN * int(ended[0] if len(ended) else self.LAGS // SPAN))
         return Memory(lags, float(max(1.0, 1.0 + 2.0 * correlation[1 : lags // SPAN].sum())))

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
@@ -21,6 +20,7 @@ from kane_dynamics_ros.identification.regression import FAMILIES
 from kane_dynamics_ros.identification.verdict import Verdict
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.text import aligned
+from kane_dynamics_ros.yaml_text import parameter_file, rounded
 
 FORMAT = 3  # rises when a field changes its name or meaning
 IDENTIFIABLE = 0.5  # part of the URDF's uncertainty that the motion must take away from a parameter
@@ -205,7 +205,7 @@ def _joint(result: Result, j: int) -> dict[str, Any]:
 def parameters_text(result: Result, module: str) -> str:
     """``parameters.yaml`` for feedforward_node; drive gains, which it has no parameter for, as a comment."""
     found, names = result.identified.found, result.model.joint_names
-    terms = {family: [_rounded(x) for x in found.written.node[:, f]] for f, family in enumerate(FAMILIES)}
+    terms = {family: rounded(found.written.node[:, f]) for f, family in enumerate(FAMILIES)}
     content: dict[str, Any] = {
         "model": module,
         "rotor_inertia": terms["rotor"],
@@ -217,34 +217,22 @@ def parameters_text(result: Result, module: str) -> str:
         },
     }
     if any(terms["stribeck"]):
-        velocities = [_rounded(x) if x > 0.0 else 1.0 for x in found.stribeck_velocity]
-        content["friction"]["stribeck_velocity"] = velocities
+        velocities = np.where(found.stribeck_velocity > 0.0, found.stribeck_velocity, 1.0)
+        content["friction"]["stribeck_velocity"] = rounded(velocities)
     if result.gravity is not None:
         content["gravity"] = list(result.gravity)
     head = ["what kane_dynamics identify found; see identified.json for errors and units"]
     head += warning(result.verdict)
     head.append(f"Joints: {', '.join(names)}")
     if np.any(result.gain != 1.0):
-        gains = ", ".join(f"{name} {_rounded(x):g}" for name, x in zip(names, result.gain, strict=True))
+        gains = ", ".join(f"{name} {x:.6g}" for name, x in zip(names, result.gain, strict=True))
         head.append(f"Drive gains, N m or N a recorded unit of effort: {gains}")
-    return node_parameters(content, head)
+    return parameter_file(content, head)
 
 
 def warning(verdict: Verdict) -> list[str]:
     """Why not to use it: a line, or none."""
     return [] if verdict.usable else ["; ".join(each.text for each in (verdict.whole, *verdict.doubts))]
-
-
-def node_parameters(content: Mapping[str, Any], head: Sequence[str]) -> str:
-    """A parameter file for feedforward_node, with comments before it."""
-    body = yaml.safe_dump(
-        {"/**": {"ros__parameters": dict(content)}}, sort_keys=False, default_flow_style=None, width=100
-    )
-    return "".join(f"# {line}\n" for line in head) + body
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.6g}")
 
 
 # Lines for a terminal

@@ -15,11 +15,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import yaml
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.node import Node
 
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.friction import BEYOND, Beyond
 from kane_dynamics_ros.runtime import Payload
 from kane_dynamics_ros.yaml_text import Loader, load_yaml
 
@@ -178,6 +180,18 @@ def per_joint(name: str, values: Sequence[float], joints: int) -> list[float]:
     if len(values) != joints:
         raise wrong_parameter(name, list(values), f"1 value, or {joints}: one for each joint of the model")
     return list(values)
+
+
+def given(values: Values, name: str, n: int, default: Any) -> Any:
+    """A parameter that has a value for each joint, (n,); the default where it is empty."""
+    return np.array(per_joint(name, values[name], n)) if values[name] else default
+
+
+def friction_beyond(values: Values, n: int) -> Beyond:
+    """The friction of n joints beyond viscous and Coulomb friction, as the parameters say."""
+    zero, one = np.zeros(n), np.ones(n)
+    terms = {name: given(values, f"friction.{name}", n, zero) for name in BEYOND}
+    return Beyond(**terms, stribeck_velocity=given(values, "friction.stribeck_velocity", n, one))
 
 
 def branch_payloads(name: str, values: Sequence[float], tips: Sequence[str]) -> dict[str, Payload]:

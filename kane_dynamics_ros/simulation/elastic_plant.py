@@ -33,6 +33,10 @@ class ElasticPlant:
         self._bare = replace(arm, rotor=np.array(model.parameters.rotor_inertia))
         self._gravity = np.array(model.parameters.gravity)
         self._resistances = self.options.resistances(model.joints)
+        if self._resistances.beyond.load.any():
+            raise option_error(
+                "friction.load", self._resistances.beyond.load.tolist(), "0 with elastic links"
+            )
         self._always_locked = self._resistances.brake == LOCKED
         self._time = 0.0
         self.set_payload(model.parameters.payload)
@@ -78,19 +82,16 @@ class ElasticPlant:
     def step(self, effort: Array) -> None:
         self._time += self.time_step
         n, resistances = self.arm.n, self._resistances
+        effort, damping = effort - resistances.shift, resistances.damping(self.qd)
         if self._fresh:  # the accelerations of the first step after a reset
-            held = (self.qd == 0.0) & (dry_friction(resistances, self.qd) > 0.0)
+            held = (self.qd == 0.0) & (dry_friction(resistances, self.qd, np.zeros(n)) > 0.0)
             x, u, _ = self.state
-            self.state = stepping.start(self.arm, x, u, effort, self._gravity, resistances.viscous, held)
+            self.state = stepping.start(self.arm, x, u, effort, self._gravity, damping, held)
             self._fresh = False
-        begun = stepping.begin_step(
-            self.arm, self.state, effort, self._gravity, resistances.viscous, self._method
-        )
+        begun = stepping.begin_step(self.arm, self.state, effort, self._gravity, damping, self._method)
         v_end, friction = self._resist(begun)
         after = stepping.end_step(begun, friction)
-        if (
-            v_end is not None
-        ):  # joints that rest have no speed and acceleration left, and are within their stops
+        if v_end is not None:  # joints that rest have no speed and acceleration left, within their stops
             q, u = settle(resistances, self.q, self.qd, after.x[:n], after.u[:n], v_end)
             after.x[:n], after.u[:n], after.a[:n] = q, u, np.where(u == 0.0, 0.0, after.a[:n])
         refuse_divergence(self, after.x[:n], after.u[:n], self._time)
@@ -99,7 +100,7 @@ class ElasticPlant:
     def _resist(self, begun: stepping.BegunStep) -> tuple[Array | None, Array | None]:
         """Joint speeds at the step's end and the mean effort of what resists; None when nothing does."""
         resistances, h = self._resistances, self.time_step
-        dry = dry_friction(resistances, self.qd)
+        dry = dry_friction(resistances, self.qd, np.zeros(self.arm.n))
         lower, upper = velocity_bounds(resistances, self.q, self.qd, h)
         if not (dry.any() or np.isfinite(lower).any() or np.isfinite(upper).any()):
             return None, None

@@ -23,12 +23,7 @@ import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import unknown_joint
-from kane_dynamics_ros.simulation.contact import (
-    CONTACT_FORM,
-    ContactLaw,
-    contact_text,
-    parse_contact,
-)
+from kane_dynamics_ros.simulation.contact import CONTACT_FORM, ContactLaw, contact_text, parse_contact
 from kane_dynamics_ros.simulation.engine import TipLoad, TipMotion, option_error
 
 JOINT_RULE = {

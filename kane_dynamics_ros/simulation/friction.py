@@ -8,56 +8,61 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.runtime import JointInfo
 from kane_dynamics_ros.simulation.engine import option_error
 
 LOCKED = 1e200  # a dry friction that nothing overcomes; finite, so that 0 * LOCKED is 0
+ROUNDING = 1e-4  # [N m] and so on, by which a sum of coefficients that are written with few digits is off
 _SWEEPS = 2000
 
 
 @dataclass(frozen=True)
 class Friction:
-    """Viscous, Coulomb and Stribeck friction: coefficients, one per joint in model order.
+    """The formula of ``kane_dynamics_ros.friction`` with the sign itself in place of the smooth one.
 
-    viscous * v + level(|v|) * sign(v),
-    with level(s) = coulomb + (static - coulomb) exp(-(s / stribeck_velocity)^2).
-    At rest the joint holds any load up to ``static``: the friction effort is then whatever balances it.
+    ``viscous`` [N m s/rad] or [N s/m] and ``coulomb`` [N m] or [N]: one value per joint, in model order;
+    ``beyond``: the other terms. At rest the joint holds any load between the formula's values at vanishing
+    speeds of both directions: the friction effort is then whatever balances it.
+    Raises ``SimulationError`` for friction that would drive a joint.
     """
 
-    viscous: tuple[float, ...]  # [N m s/rad] or [N s/m]
-    coulomb: tuple[float, ...]  # [N m] or [N]
-    static: tuple[float, ...]  # [N m] or [N], at least ``coulomb``
-    stribeck_velocity: tuple[float, ...]  # [rad/s] or [m/s]
+    viscous: Sequence[float]
+    coulomb: Sequence[float]
+    beyond: Beyond
 
     def __post_init__(self) -> None:
-        _require("friction.viscous", self.viscous, 0.0)
-        _require("friction.coulomb", self.coulomb, 0.0)
-        for static, coulomb in zip(self.static, self.coulomb, strict=True):
-            _require("friction.static", [static], coulomb)
-        if not all(np.isfinite(v) and v > 0.0 for v in self.stribeck_velocity):
-            raise option_error("friction.stribeck_velocity", list(self.stribeck_velocity), "finite and > 0")
+        beyond = self.beyond
+        coulomb = np.array(self.coulomb) - np.abs(beyond.coulomb_asymmetry)
+        margins = {
+            "viscous": np.array(self.viscous) - np.abs(beyond.viscous_asymmetry),
+            "coulomb": coulomb,
+            "stribeck": coulomb + beyond.stribeck,
+            "load": beyond.load,
+            "square_root": beyond.square_root,
+            "offset": np.abs(beyond.offset),
+            "stribeck_velocity": np.where(beyond.stribeck_velocity > 0.0, beyond.stribeck_velocity, -1.0),
+        }
+        for name, margin in margins.items():
+            if not (np.isfinite(margin) & (margin >= -ROUNDING)).all():
+                found = getattr(self if name in ("viscous", "coulomb") else beyond, name)
+                allowed = "finite, and friction that takes power away in both directions"
+                raise option_error(f"friction.{name}", np.asarray(found).tolist(), allowed)
 
     @classmethod
     def from_urdf(
         cls, joints: Sequence[JointInfo], stribeck_velocity: float = 0.05, static_ratio: float = 1.0
     ) -> "Friction":
         """The URDF's ``<dynamics damping friction>``; at rest ``static_ratio`` times the Coulomb level."""
-        return cls(
-            tuple(joint.damping for joint in joints),
-            tuple(joint.friction for joint in joints),
-            tuple(static_ratio * joint.friction for joint in joints),
-            (stribeck_velocity,) * len(joints),
-        )
+        coulomb, n = np.array([joint.friction for joint in joints]), len(joints)
+        width = np.full(n, stribeck_velocity)
+        beyond = Beyond.of(n, stribeck=(static_ratio - 1.0) * coulomb, stribeck_velocity=width)
+        return cls([joint.damping for joint in joints], coulomb.tolist(), beyond)
 
     @classmethod
     def none(cls, n: int) -> "Friction":
         """No friction on n joints."""
-        return cls((0.0,) * n, (0.0,) * n, (0.0,) * n, (1.0,) * n)
-
-
-def _require(option: str, found: Sequence[float], least: float) -> None:
-    if not all(np.isfinite(value) and value >= least for value in found):
-        raise option_error(option, list(found), f"finite and >= {least:g}")
+        return cls((0.0,) * n, (0.0,) * n, Beyond.of(n))
 
 
 def solve_velocity(A: Array, b: Array, F: Array, lower: Array, upper: Array, guess: Array) -> Array:

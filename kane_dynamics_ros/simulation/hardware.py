@@ -14,8 +14,6 @@ from kane_dynamics_ros.simulation.engine import Engine, SimulationError, option_
 from kane_dynamics_ros.simulation.faults import Fault, Faults
 from kane_dynamics_ros.simulation.sensors import Reading, SensorOptions, Sensors
 
-STATE_INTERFACES = ("position", "velocity", "effort")
-
 Silence = Literal["hold", "release", "gravity", "brake"]
 SILENCES: tuple[Silence, ...] = get_args(Silence)
 
@@ -44,9 +42,9 @@ class HardwareOptions:
 class SimulatedHardware:
     """An engine with drives and sensors: ``write`` a command, ``step`` the time, ``read`` the state.
 
-    Interfaces are named as ros2_control names them, ``JOINT/effort`` and so on. Time starts at 0 and
-    is counted in whole steps, so it does not drift. ``inner_loop`` None means effort commands. ``gravity`` is
-    what ``on_silence`` ``gravity`` uses: efforts (n,) of positions (n,) that hold the arm.
+    Time starts at 0 and is counted in whole steps, so it does not drift. ``inner_loop`` None means effort
+    commands. ``gravity`` is what ``on_silence`` ``gravity`` uses: efforts (n,) of positions (n,) that hold
+    the arm.
     """
 
     def __init__(
@@ -73,15 +71,6 @@ class SimulatedHardware:
         self._drive: Silence = "brake"  # what the drives do: "hold" is the command
         self._loaded = False
         self._update_faults()
-
-    @property
-    def command_interfaces(self) -> tuple[str, ...]:
-        kind = self._inner_loop.interface if self._inner_loop else "effort"
-        return tuple(f"{name}/{kind}" for name in self.joint_names)
-
-    @property
-    def state_interfaces(self) -> tuple[str, ...]:
-        return tuple(f"{name}/{kind}" for name in self.joint_names for kind in STATE_INTERFACES)
 
     @property
     def time(self) -> float:

@@ -13,6 +13,7 @@ parts of a time step, or, where the damping is stiff (h d > M_ii), ``implicitfas
 import importlib
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,8 @@ class MujocoEngine:
 
     def _set_parameters(self, model: DynamicsModel) -> None:
         own, friction = self._model, self.options.resistances(model.joints)
+        if replace(friction.beyond, stribeck=np.zeros(len(model.joints))).any:
+            raise _refused("friction beyond viscous and Coulomb friction", "use the own engine")
         own.opt.timestep = self.time_step / _SUBSTEPS
         own.opt.integrator = self._integrator(model, friction.viscous)
         own.opt.gravity[:] = model.parameters.gravity

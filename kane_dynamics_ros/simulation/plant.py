@@ -48,8 +48,7 @@ class PlantOptions:
         return Resistances(
             viscous=np.array(friction.viscous, dtype=float),
             coulomb=np.array(friction.coulomb, dtype=float),
-            rest=np.array(friction.static, dtype=float),
-            stribeck_velocity=np.array(friction.stribeck_velocity, dtype=float),
+            beyond=friction.beyond,
             brake=np.array([LOCKED if name in self.locked else 0.0 for name in names]),
             lower=np.array([-np.inf if limit is None else limit for limit in lower], dtype=float),
             upper=np.array([np.inf if limit is None else limit for limit in upper], dtype=float),

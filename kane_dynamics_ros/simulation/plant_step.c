@@ -18,10 +18,12 @@ typedef struct {
     double locked;      /* a brake at least this strong locks the joint */
     double most_turn;   /* [rad or m] a joint's way in one part of a step */
     double most_parts;
-    const double *viscous, *coulomb, *rest, *stribeck_velocity, *brake, *lower, *upper; /* n each */
-    double *q, *qd;                                                                     /* n each: the state */
+    const double *viscous, *coulomb, *brake, *lower, *upper, *shift;                      /* n each */
+    const double *stribeck, *stribeck_velocity, *load, *viscous_asymmetry, *square_root; /* n each */
+    double *q, *qd;                                                                      /* n each: the state */
 } kd_plant;
 
+enum { LOAD_ROUNDS = 4 };
 enum { KD_MOVED = 0, KD_SINGULAR = 1, KD_DIVERGED = 2 };
 
 static int is_finite_all(const double *x, long n)
@@ -171,33 +173,55 @@ static int acceleration(
     return solve_free(M, load, locked, a, n);
 }
 
+/* What dry friction and the brake can hold at joint i under a load. */
+static double dry_friction(const kd_plant *p, long i, double load)
+{
+    const double v = p->qd[i], s = v / p->stribeck_velocity[i];
+    const double sliding = p->coulomb[i] + p->stribeck[i] * exp(-s * s) + p->load[i] * fabs(load)
+        + p->square_root[i] * sqrt(fabs(v));
+    return fmax(sliding, 0.0) + p->brake[i];
+}
+
 /* Velocities at the end of the step under friction, brakes and stops. Returns 1 when something resists,
    0 when nothing does (v_end is then not set), -1 when the problem is singular. */
-static int velocity_after(const kd_plant *p, const double *M, const double *load, double *v_end)
+static int velocity_after(const kd_plant *p, const double *M, const double *V, const double *effort, double *v_end)
 {
     const long n = p->n;
     const double h = p->h;
-    double A[n * n], b[n], F[n], lower[n], upper[n];
-    int resists = 0;
+    double A[n * n], b[n], F[n], lower[n], upper[n], damping[n];
+    int resists = 0, by_load = 0;
     for (long i = 0; i < n; i++) {
-        const double v = p->qd[i], ahead = p->q[i] + h * v, s = v / p->stribeck_velocity[i];
-        F[i] = h * (p->coulomb[i] + (p->rest[i] - p->coulomb[i]) * exp(-s * s) + p->brake[i]);
+        const double v = p->qd[i], ahead = p->q[i] + h * v;
+        damping[i] = p->viscous[i] + p->viscous_asymmetry[i] * ((v > 0.0) - (v < 0.0));
+        F[i] = h * dry_friction(p, i, V[i]);
+        by_load = by_load || p->load[i] != 0.0;
+        resists = resists || by_load || p->shift[i] != 0.0;
         upper[i] = fmax(p->q[i], ahead) >= p->upper[i] ? fmin(-p->restitution * v, 0.0) : INFINITY;
         lower[i] = fmin(p->q[i], ahead) <= p->lower[i] ? fmax(-p->restitution * v, 0.0) : -INFINITY;
-        resists = resists || F[i] > 0.0 || p->viscous[i] > 0.0 || isfinite(upper[i]) || isfinite(lower[i]);
+        resists = resists || F[i] > 0.0 || damping[i] > 0.0 || isfinite(upper[i]) || isfinite(lower[i]);
     }
     if (!resists)
         return 0;
     memcpy(A, M, sizeof A);
     for (long i = 0; i < n; i++) {
-        const double D = p->viscous[i], theta = implicit_weight(h * D, M[i * n + i]);
-        b[i] = h * (load[i] - (1.0 - theta) * D * p->qd[i]);
+        const double D = damping[i], theta = implicit_weight(h * D, M[i * n + i]);
+        b[i] = h * (effort[i] - V[i] - p->shift[i] - (1.0 - theta) * D * p->qd[i]);
         for (long k = 0; k < n; k++)
             b[i] += M[i * n + k] * p->qd[k];
         A[i * n + i] += h * theta * D + (M[i * n + i] == 0.0);
         v_end[i] = p->qd[i];
     }
-    return solve_velocity(A, b, F, lower, upper, v_end, n) ? 1 : -1;
+    int solved = solve_velocity(A, b, F, lower, upper, v_end, n);
+    for (int round = 0; solved && by_load && round < LOAD_ROUNDS; round++) {
+        for (long i = 0; i < n; i++) {
+            double load = V[i];
+            for (long k = 0; k < n; k++)
+                load += M[i * n + k] * (v_end[k] - p->qd[k]) / h;
+            F[i] = h * dry_friction(p, i, load);
+        }
+        solved = solve_velocity(A, b, F, lower, upper, v_end, n);
+    }
+    return solved ? 1 : -1;
 }
 
 static int runge_kutta(
@@ -255,7 +279,7 @@ static int step_once(const kd_plant *p, const double *effort)
         load[i] = effort[i] - V[i];
         locked[i] = p->brake[i] >= p->locked;
     }
-    const int resisted = velocity_after(p, M, load, v_end);
+    const int resisted = velocity_after(p, M, V, effort, v_end);
     memcpy(work, M, sizeof work);
     memset(a1, 0, sizeof a1);
     if (resisted < 0 || (resisted == 0 && !solve_free(work, load, locked, a1, n)))

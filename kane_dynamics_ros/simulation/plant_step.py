@@ -6,6 +6,9 @@ From (q, v), over a step of length h, under constant actuator efforts tau:
 2.  Friction, brakes and hard stops: v+ from ``friction.solve_velocity`` with
         A = M + h theta D,     b = M v + h (tau - V) - h (1 - theta) D v,
     implicit in the viscous damping D, so that a tiny inertia under a large damping stays stable.
+    D is the damping in the direction of v. What friction adds whatever the direction, the offset and the
+    difference of Coulomb friction between the directions, is taken from tau. Friction by the load M a + V
+    is found in ``LOAD_ROUNDS`` more rounds, each with the load of the round before.
     theta is fitted to the exponential, theta = 1/(1 - exp(-z)) - 1/z with z = h D_ii / M_ii: one joint
     with constant inertia is integrated exactly; 1/2 (second order) without stiffness, 1 (no ringing) with.
 3.  The mean effort that did this, tau_bar = V(q, v) + M(q) (v+ - v)/h, drives one classical
@@ -26,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
+from kane_dynamics_ros.friction import Beyond, signed_root
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.compilation import shared_function
 from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
@@ -33,24 +37,35 @@ from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
 SOURCE = Path(__file__).with_suffix(".c")
 MOST_TURN = 0.015  # [rad or m]; with it light arms that spin at 200 rad/s keep their energy, too
 MOST_PARTS = 100  # beyond 1500 rad/s at 1 kHz
-ARRAYS = ("viscous", "coulomb", "rest", "stribeck_velocity", "brake", "lower", "upper")  # of kd_plant
+LOAD_ROUNDS = 4
+# Of kd_plant.
+ARRAYS = ("viscous", "coulomb", "brake", "lower", "upper", "shift")
+OF_BEYOND = ("stribeck", "stribeck_velocity", "load", "viscous_asymmetry", "square_root")
 
 
 @dataclass(frozen=True)
 class Resistances:
-    """What opposes the joints' motion, each (n,) in joint order; ``rest`` is the dry friction at rest.
+    """What opposes the joints' motion, each (n,) in joint order; ``beyond``: more terms of friction.
 
     The arrays may change between steps, in place: ``brake`` does.
     """
 
     viscous: Array
     coulomb: Array
-    rest: Array
-    stribeck_velocity: Array
+    beyond: Beyond
     brake: Array
     lower: Array
     upper: Array
     restitution: float
+
+    @property
+    def shift(self) -> Array:
+        """The part of friction that the direction does not change (n,)."""
+        return self.beyond.offset + self.beyond.coulomb_asymmetry
+
+    def damping(self, v: Array) -> Array:
+        """Viscous friction in the direction of ``v``, (n,)."""
+        return np.asarray(self.viscous + self.beyond.viscous_asymmetry * np.sign(v))
 
 
 def step_in_parts(
@@ -70,11 +85,10 @@ def _step(
     model: DynamicsModel, resistances: Resistances, q: Array, v: Array, effort: Array, h: float
 ) -> tuple[Array, Array]:
     M, V = model.mass_matrix(q), model.bias(q, v)
-    load = effort - V
     free = np.flatnonzero(resistances.brake < LOCKED)
-    v_end = _velocity_after(resistances, M, load, q, v, h)
+    v_end = _velocity_after(resistances, M, V, effort, q, v, h)
     if v_end is None:
-        return _runge_kutta(model, free, q, v, _solve(M, load, free), effort, h)
+        return _runge_kutta(model, free, q, v, _solve(M, effort - V, free), effort, h)
     if not (v.any() or v_end.any()):
         return q, v
     a1 = (v_end - v) / h
@@ -90,23 +104,31 @@ def implicit_weight(hD: Array, M_diagonal: Array) -> Array:
     return np.where(small, 0.5 + z / 12.0, 1.0 / -np.expm1(-safe) - 1.0 / safe)
 
 
-def _velocity_after(r: Resistances, M: Array, load: Array, q: Array, v: Array, h: float) -> Array | None:
+def _velocity_after(
+    r: Resistances, M: Array, V: Array, effort: Array, q: Array, v: Array, h: float
+) -> Array | None:
     """Velocities at the end of the step under friction, brakes and stops; None when nothing resists."""
-    dry = dry_friction(r, v)
+    dry, damping = dry_friction(r, v, V), r.damping(v)
     lower, upper = velocity_bounds(r, q, v, h)
-    if not (r.viscous.any() or dry.any() or np.isfinite(lower).any() or np.isfinite(upper).any()):
+    by_load = r.beyond.load.any()
+    resists = damping.any() or dry.any() or r.shift.any() or by_load
+    if not (resists or np.isfinite(lower).any() or np.isfinite(upper).any()):
         return None
     diagonal = np.diag(M)
-    theta = implicit_weight(h * r.viscous, diagonal)
-    A = M + np.diag(h * theta * r.viscous + (diagonal == 0.0))
-    b = M @ v + h * (load - (1.0 - theta) * r.viscous * v)
-    return solve_velocity(A, b, h * dry, lower, upper, v)
+    theta = implicit_weight(h * damping, diagonal)
+    A = M + np.diag(h * theta * damping + (diagonal == 0.0))
+    b = M @ v + h * (effort - V - r.shift - (1.0 - theta) * damping * v)
+    v_end = solve_velocity(A, b, h * dry, lower, upper, v)
+    for _ in range(LOAD_ROUNDS if by_load else 0):
+        dry = dry_friction(r, v, V + M @ (v_end - v) / h)
+        v_end = solve_velocity(A, b, h * dry, lower, upper, v_end)
+    return v_end
 
 
-def dry_friction(r: Resistances, v: Array) -> Array:
-    """What dry friction and brakes can hold at the speeds ``v``, (n,) [N m or N]."""
-    stribeck = (r.rest - r.coulomb) * np.exp(-np.square(v / r.stribeck_velocity))
-    return np.asarray(r.coulomb + stribeck + r.brake)
+def dry_friction(r: Resistances, v: Array, load: Array) -> Array:
+    """What dry friction and brakes can hold at the speeds ``v`` under ``load``, (n,) [N m or N] each."""
+    root = r.beyond.square_root * signed_root(np.abs(v))
+    return np.asarray(np.maximum(r.coulomb + r.beyond.level(v, load) + root, 0.0) + r.brake)
 
 
 def velocity_bounds(r: Resistances, q: Array, v: Array, h: float) -> tuple[Array, Array]:
@@ -165,7 +187,7 @@ class _Plant(ctypes.Structure):
         ("n", ctypes.c_long),
         *((name, ctypes.c_void_p) for name in ("mass_matrix", "bias", "prepared")),
         *((name, ctypes.c_double) for name in ("h", "restitution", "locked", "most_turn", "most_parts")),
-        *((name, ctypes.c_void_p) for name in (*ARRAYS, "q", "qd")),
+        *((name, ctypes.c_void_p) for name in (*ARRAYS, *OF_BEYOND, "q", "qd")),
     ]
 
 
@@ -177,13 +199,16 @@ class CompiledStep:
     ) -> None:
         """``function``: ``kd_plant_step``; ``model`` must have C addresses."""
         self._function = function
-        self._held = model, resistances, q, qd  # what the C code points to must live as long as this
+        beyond = resistances.beyond
+        arrays = [getattr(resistances, name) for name in ARRAYS]
+        arrays += [np.array(getattr(beyond, name), dtype=float) for name in OF_BEYOND]
+        self._held = model, arrays, q, qd  # what the C code points to must live as long as this
         self._effort = np.zeros(len(q))
         plant = _Plant(len(q), *(model.c_addresses or (None,) * 3), h)
         plant.restitution, plant.locked = resistances.restitution, LOCKED
         plant.most_turn, plant.most_parts = MOST_TURN, MOST_PARTS
-        for name in ARRAYS:
-            setattr(plant, name, getattr(resistances, name).ctypes.data)
+        for name, array in zip((*ARRAYS, *OF_BEYOND), arrays, strict=True):
+            setattr(plant, name, array.ctypes.data)
         plant.q, plant.qd = q.ctypes.data, qd.ctypes.data
         self._arguments = ctypes.byref(plant), ctypes.c_void_p(self._effort.ctypes.data)
 

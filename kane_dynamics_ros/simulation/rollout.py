@@ -11,9 +11,8 @@ from kane_dynamics_ros.simulation.engine import option_error
 from kane_dynamics_ros.simulation.hardware import SimulatedHardware
 from kane_dynamics_ros.simulation.plant import Plant
 
-ControlFunction = Callable[
-    [Array, Array, Array], Array
-]  # reference (3, n), measured q and qd -> command (n,)
+# Reference (3, n), measured q and qd -> command (n,).
+ControlFunction = Callable[[Array, Array, Array], Array]
 ReferenceFunction = Callable[[float], Array]  # time [s] -> position, velocity and acceleration (3, n)
 
 

@@ -153,9 +153,7 @@ class Reporter:
             values[faults.joints("nan")] = np.nan
         if faults.find("dropout"):
             return None
-        return self._arrange(reading, faults.joints("lost"), faults.find("stale") is not None)
-
-    def _arrange(self, reading: Reading, lost: list[int], stale: bool) -> Report:
+        lost = faults.joints("lost")
         keep = [i for i in range(len(self._names)) if i not in lost]
         if self._options.shuffle:
             self._random.shuffle(keep)
@@ -165,5 +163,5 @@ class Reporter:
             reading.position[keep],
             reading.velocity[keep] if self._options.velocity else nothing,
             reading.effort[keep] if self._options.effort else nothing,
-            stale,
+            faults.find("stale") is not None,
         )

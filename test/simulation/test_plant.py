@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from kane_dynamics_ros.errors import SingularMassMatrixError
+from kane_dynamics_ros.friction import Beyond
 from kane_dynamics_ros.simulation.engine import SimulationDivergedError, SimulationError
 from kane_dynamics_ros.simulation.friction import Friction
 from kane_dynamics_ros.simulation.plant import Plant, PlantOptions
@@ -57,13 +58,76 @@ def test_friction_at_rest_holds_and_does_not_push(uncoupled_arm: Arm) -> None:
 
 
 def test_stribeck_friction_holds_more_at_rest_than_it_brakes_in_motion(uncoupled_arm: Arm) -> None:
-    friction = Friction(viscous=(0.0,), coulomb=(0.5,), static=(0.8,), stribeck_velocity=(0.01,))
+    more = Beyond.of(1, stribeck=np.array([0.3]), stribeck_velocity=np.array([0.01]))
+    friction = Friction(viscous=(0.0,), coulomb=(0.5,), beyond=more)
     plant = Plant(uncoupled_arm([1.0]), PlantOptions(friction=friction))
     run(plant, 0.79, 300)
     assert plant.q[0] == 0.0
     plant.reset(np.zeros(1), np.ones(1))  # far above the Stribeck velocity: only Coulomb is left
     run(plant, 0.5, 300)
     np.testing.assert_allclose(plant.qd[0], 1.0, rtol=1e-12)
+
+
+TERMS = {
+    "offset": 0.1,
+    "load": 0.2,
+    "stribeck": -0.3,
+    "coulomb_asymmetry": 0.05,
+    "viscous_asymmetry": -0.02,
+    "square_root": 0.04,
+    "stribeck_velocity": 0.6,
+}
+
+
+@pytest.mark.parametrize("speed", [0.5, -0.5])
+def test_every_term_of_friction_is_what_the_node_commands_for_a_steady_speed(
+    uncoupled_arm: Arm, speed: float
+) -> None:
+    """The formula of ``kane_dynamics_ros.friction`` at a width that is nothing beside the speed."""
+    beyond = Beyond.of(1, **{name: np.array([value]) for name, value in TERMS.items()})
+    load = np.array([1.5])
+    commanded = beyond.effort(np.array([speed]), load, 1e-9) + 0.1 * speed + 0.5 * np.sign(speed)
+    plant = Plant(uncoupled_arm([1.0], load=[1.5]), PlantOptions(friction=Friction((0.1,), (0.5,), beyond)))
+    plant.reset(np.zeros(1), np.array([speed]))
+    run(plant, float((load + commanded)[0]), 500)
+    np.testing.assert_allclose(plant.qd, [speed], rtol=1e-12)
+
+
+def test_friction_by_the_load_takes_the_load_of_the_acceleration_too(uncoupled_arm: Arm) -> None:
+    """J a = tau - l |J a| while it speeds up: a = tau / (J (1 + l)); each of five rounds leaves l of it."""
+    beyond = Beyond.of(1, load=np.array([0.1]))
+    plant = Plant(uncoupled_arm([2.0]), PlantOptions(friction=Friction((0.0,), (0.0,), beyond)))
+    plant.reset(np.zeros(1), np.array([0.1]))
+    run(plant, 3.3, 100)
+    np.testing.assert_allclose(plant.qd, [0.1 + 0.1 * 3.3 / 2.2], rtol=1e-5)
+
+
+def test_friction_by_direction_holds_more_one_way_than_the_other(uncoupled_arm: Arm) -> None:
+    """0.5 N m one way, 0.3 the other, about an offset of 1 N m."""
+    beyond = Beyond.of(1, coulomb_asymmetry=np.array([0.1]), offset=np.array([1.0]))
+    plant = Plant(uncoupled_arm([1.0]), PlantOptions(friction=Friction((0.0,), (0.4,), beyond)))
+    for effort, accelerates in ((1.49, 0.0), (0.71, 0.0), (1.51, 0.01), (0.69, -0.01)):
+        plant.reset(np.zeros(1), np.zeros(1))
+        run(plant, effort, 10)
+        np.testing.assert_allclose(plant.qd, [0.01 * accelerates], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "beyond",
+    [
+        {"coulomb_asymmetry": 0.6},
+        {"viscous_asymmetry": 0.2},
+        {"stribeck": -0.6},
+        {"load": -0.1},
+        {"square_root": -0.1},
+        {"offset": np.nan},
+        {"stribeck_velocity": 0.0},
+    ],
+)
+def test_friction_that_drives_is_refused_by_name(beyond: dict[str, float]) -> None:
+    with pytest.raises(SimulationError) as caught:
+        Friction((0.1,), (0.5,), Beyond.of(1, **{name: np.array([x]) for name, x in beyond.items()}))
+    assert next(iter(beyond)).split("_")[0] in str(caught.value)
 
 
 def test_a_hard_stop_is_not_passed_and_can_be_left(uncoupled_arm: Arm) -> None:

@@ -17,12 +17,13 @@ from kane_dynamics_ros.control.loop import LoopSettings
 from kane_dynamics_ros.control.observer import ObserverSettings, Thresholds, default_thresholds
 from kane_dynamics_ros.control.states import FAULT_KINDS, Safety
 from kane_dynamics_ros.control.validation import Rules
-from kane_dynamics_ros.friction import BEYOND, Beyond
 from kane_dynamics_ros.nodes.parameters import (
     Declaration,
     Values,
     branch_payloads,
     declarations,
+    friction_beyond,
+    given,
     per_joint,
     wrong_parameter,
 )
@@ -74,8 +75,8 @@ def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
         ),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
         safety=Safety(**thresholds, reactions=reactions),
-        effort_limits=_given(values, "limits.effort", n, limits.effort_limits(joints)),
-        effort_rate=_given(values, "limits.effort_rate", n, None),
+        effort_limits=given(values, "limits.effort", n, limits.effort_limits(joints)),
+        effort_rate=given(values, "limits.effort_rate", n, None),
         lower=lower,
         upper=upper,
         reference_limits=values["trajectory.limits"],
@@ -105,7 +106,7 @@ def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
         friction=law.friction,
         gain=np.array(per_joint("observer.gain", values["observer.gain"], n)),
         thresholds=Thresholds(
-            *(_given(values, f"collision.{part}", n, getattr(defaults, part)) for part in parts)
+            *(given(values, f"collision.{part}", n, getattr(defaults, part)) for part in parts)
         ),
         held=held,
         wrench=True,
@@ -113,13 +114,6 @@ def build_observer(values: Values, settings: LoopSettings) -> ObserverSettings:
         confirmation=values["collision.confirmation"],
         beyond=law.beyond,
     )
-
-
-def friction_beyond(values: Values, n: int) -> Beyond:
-    """The friction of n joints beyond viscous and Coulomb friction, as the parameters say."""
-    zero, one = np.zeros(n), np.ones(n)
-    terms = {name: _given(values, f"friction.{name}", n, zero) for name in BEYOND}
-    return Beyond(**terms, stribeck_velocity=_given(values, "friction.stribeck_velocity", n, one))
 
 
 def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsModel:
@@ -136,8 +130,8 @@ def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsMod
     others = branch_payloads("payload.branches", values["payload.branches"], tips)
     changes: dict[str, Any] = {
         "payload": {tips[0]: payload, **others} if others else payload,
-        "viscous": tuple(_given(values, "friction.viscous", n, damping).tolist()),
-        "coulomb": tuple(_given(values, "friction.coulomb", n, friction).tolist()),
+        "viscous": tuple(given(values, "friction.viscous", n, damping).tolist()),
+        "coulomb": tuple(given(values, "friction.coulomb", n, friction).tolist()),
         "follower_viscous": [j.damping * values["friction.urdf_damping"] for j in loaded_model.followers],
         "follower_coulomb": [j.friction * values["friction.urdf_friction"] for j in loaded_model.followers],
         "coulomb_velocity": values["friction.coulomb_velocity"],
@@ -154,13 +148,8 @@ def _gain(values: Values, model: DynamicsModel, name: str) -> Array:
     n = len(model.joints)
     computed = np.array(per_joint(f"computed_torque.{name}", values[f"computed_torque.{name}"], n))
     inertia = model.mass_matrix(np.zeros(n)).diagonal()
-    pd = _given(values, f"feedforward_pd.{name}", n, computed * inertia)
+    pd = given(values, f"feedforward_pd.{name}", n, computed * inertia)
     return computed if values["mode"] == "computed_torque" else pd
-
-
-def _given(values: Values, name: str, n: int, default: Any) -> Any:
-    """A parameter that has a value for each joint, (n,); the default where it is empty."""
-    return np.array(per_joint(name, values[name], n)) if values[name] else default
 
 
 def _of_length(name: str, value: list[float], length: int) -> Any:

@@ -5,6 +5,7 @@ The parameters are in ``parameters.yaml``; docs/simulated_hardware.md explains t
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,14 @@ from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description.load import urdf_text
-from kane_dynamics_ros.nodes.parameters import Values, branch_payloads, declarations, wrong_parameter
+from kane_dynamics_ros.nodes.parameters import (
+    Values,
+    branch_payloads,
+    declarations,
+    friction_beyond,
+    given,
+    wrong_parameter,
+)
 from kane_dynamics_ros.runtime import DynamicsModel, Payload, initial_positions
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, InnerLoop
@@ -70,15 +78,11 @@ def faults(values: Values, name: str) -> tuple[Fault, ...]:
 
 def build_engine(arm: DynamicsModel, values: Values) -> Engine:
     """The engine at its initial position. Raises ``KaneDynamicsError``."""
-    n = len(arm.joints)
-    friction = Friction.none(n)
-    if values["plant.friction"]:
-        shape = values["plant.stribeck_velocity"], values["plant.static_ratio"]
-        friction = Friction.from_urdf(arm.joints, *shape)
-        arm = arm.with_urdf_friction() if arm.followers else arm  # theirs; the plant has the others' own
+    if values["plant.friction"] and arm.followers:
+        arm = arm.with_urdf_friction()  # theirs; the plant has the others' own
     options = PlantOptions(
         time_step=1.0 / values["update_rate"],
-        friction=friction,
+        friction=joint_friction(arm, values),
         hard_stops=values["plant.hard_stops"],
         restitution=values["plant.restitution"],
         locked=tuple(values["plant.locked"]),
@@ -96,8 +100,25 @@ def build_engine(arm: DynamicsModel, values: Values) -> Engine:
     else:
         engine = MujocoEngine(_urdf(values), arm, options, factors)
     start = _by_joint(arm, "plant.initial_positions", values, initial_positions(arm.joints))
-    engine.reset(start, np.zeros(n))
+    engine.reset(start, np.zeros(len(arm.joints)))
     return engine
+
+
+def joint_friction(arm: DynamicsModel, values: Values) -> Friction:
+    """The feedforward node's friction parameters; where they are empty, the URDF's friction."""
+    n, on = len(arm.joints), values["plant.friction"]
+    viscous = given(values, "friction.viscous", n, np.array([on * joint.damping for joint in arm.joints]))
+    coulomb = given(values, "friction.coulomb", n, np.array([on * joint.friction for joint in arm.joints]))
+    rise, width = (
+        (values["plant.static_ratio"] - 1.0) * coulomb,
+        np.full(n, values["plant.stribeck_velocity"]),
+    )
+    beyond = replace(
+        friction_beyond(values, n),
+        stribeck=given(values, "friction.stribeck", n, rise),
+        stribeck_velocity=given(values, "friction.stribeck_velocity", n, width),
+    )
+    return Friction(viscous, coulomb, beyond)
 
 
 def parametrised(model: DynamicsModel, values: Values) -> DynamicsModel:
