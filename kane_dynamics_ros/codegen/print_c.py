@@ -5,6 +5,7 @@ The text is written as C, in the files of ``templates``. ``print_single`` prints
 """
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -123,8 +124,8 @@ class Sines:
         together = self.precision.together
         return self.slots if self.slots == 1 else -(-self.slots // together) * together
 
-    def texts(self) -> list[str]:
-        """The pass for one state, and for KD_LANES states; joint positions are read where they are."""
+    def texts(self, *, in_lanes: bool) -> list[str]:
+        """The pass for one state, and one for KD_LANES states; joint positions are read where they are."""
         text = _Text(self.cut.before, self.precision)
         values = [text.names[i] for i in self.cut.angles]
         values = (values * self.precision.together)[: self.padded]
@@ -142,7 +143,7 @@ class Sines:
             statements=text.statements(),
             stores="\n".join(stores),
         )
-        if not self.precision.batches:
+        if not in_lanes:
             return [one]
         text = _Text(self.cut.before, self.precision, at=lambda i: f"{i} * KD_LANES + k")
         pairs = zip(self.cut.place, self.cut.angles, strict=True)
@@ -190,7 +191,9 @@ class _Printer:
             texts = [self.filled(own, n=self.equations.n, zero=self.precision.number(0.0), given=given)]
         else:
             given = ", ".join([*self.arrays, *(["1"] if self.laned else [])])
-            texts = [*self._body(self.listing), self.filled("one_state", given=given)]
+            one = self.filled("one_state", given=given)
+            one = f"#ifndef KD_WITHOUT_STATES\n{one}#endif\n" if self.laned else one
+            texts = [*self._body(self.listing), one]
         if self.precision.batches:
             batch = self._in_lanes(size) if self.laned else self._one_by_one(size)
             texts.append(f"#ifndef KD_WITHOUT_BATCHES\n{batch}#endif\n")
@@ -311,10 +314,11 @@ def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
     """The text of every function, after the passes of sines that they share.
 
     With ``-DKD_WITHOUT_inverse_dynamics`` a compiler leaves that function out, likewise for the others and
-    ``parameters``, and with ``-DKD_WITHOUT_BATCHES`` all forms for many states: so the file can be compiled
-    in several units.
+    ``parameters``, with ``-DKD_WITHOUT_BATCHES`` all forms for many states, and with ``-DKD_WITHOUT_STATES``
+    those for one that these do not call: so the file can be compiled in several units.
     """
     passes: dict[tuple[int, ...], Sines] = {}
+    in_lanes = set()  # the passes of functions that compute states side by side
     texts = []
     for function in derived.equations.functions:
         listing, sines = None, None
@@ -324,16 +328,24 @@ def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
             if cut.angles:
                 sines = passes.setdefault(cut.angles, Sines(len(passes), cut, precision))
         printer = _Printer(name, derived.equations, function, listing, sines, precision)
+        if sines and printer.laned:
+            in_lanes.add(sines.k)
         texts += [f"#ifndef KD_WITHOUT_{function.name}", "\n".join(printer.texts()) + "#endif\n"]
-    return [text for each in passes.values() for text in each.texts()] + texts
+    sine_texts = [each.texts(in_lanes=each.k in in_lanes) for each in passes.values()]
+    return [*itertools.chain(*sine_texts), *texts]
 
 
-def support(n: int, precision: Precision = DOUBLE) -> list[str]:
-    """What the functions of a robot with n coordinates call, after KD_SINGULAR."""
+def support(n: int, functions: str, precision: Precision = DOUBLE) -> list[str]:
+    """What the text of the functions of a robot with n coordinates calls, after KD_SINGULAR."""
     number = precision.number
     values = {"real": precision.real, "zero": number(0.0), "one": number(1.0), "n": n}
-    wanted = ("support", "lanes", "linear_algebra") if precision.batches else ("support", "linear_algebra")
-    return [c_text(MODULE[each], **values) for each in wanted]
+    wanted = {
+        "support": True,
+        "four": "kd_four(" in functions,
+        "lanes": precision.batches,
+        "linear_algebra": True,
+    }
+    return [c_text(MODULE[each], **values) for each, called in wanted.items() if called]
 
 
 # NAME.h: what a C or C++ program includes
@@ -427,6 +439,7 @@ def source_text(name: str, derived: Derived, head: str, kernel: str, precision: 
     prepared = derived.prepare.evaluated({"parameters": np.array(defaults)})
     text, count = _Text(derived.prepare, precision), len(prepared)
     composed = any(function.composed == "defaults" for function in derived.equations.functions)
+    functions = "\n".join(c_functions(name, derived, precision))
     return c_text(
         MODULE["source"],
         *precision.kept(),
@@ -434,14 +447,15 @@ def source_text(name: str, derived: Derived, head: str, kernel: str, precision: 
         banner=head.rstrip("\n"),
         name=name,
         includes="\n".join(f"#include <{header}>" for header in precision.includes),
-        kernel=kernel,
+        kernel=kernel if "kd_sincos" in functions or "kd_tanh" in functions else "",
+        lanes=LANES,
         singular=precision.singular,
-        support="\n".join(support(derived.equations.n, precision)),
+        support="\n".join(support(derived.equations.n, functions, precision)),
         real=precision.real,
         count=count,
         prepared=", ".join(map(number, prepared)),
         defaults="\n".join(f"    out[{k}] = {number(value)};" for k, value in enumerate(defaults)),
         statements=text.statements(),
         outputs=text.outputs(f"out[{k}]" for k in range(count)),
-        functions="\n".join(c_functions(name, derived, precision)),
+        functions=functions,
     ).removesuffix("\n")

@@ -163,7 +163,7 @@ static inline void kd_sincos_block(const double *restrict x, double *restrict s,
         kd_sincos_far(x, s, c, KD_SINCOS_BLOCK);
 }
 
-#define KD_LANES KD_SINCOS_BLOCK /* states that are computed side by side */
+#define KD_LANES 32 /* states that are computed side by side */
 #define KD_SINGULAR 1e-12 /* least pivot over diagonal entry of the mass matrix */
 #if defined(__GNUC__)
 #define KD_ALWAYS __attribute__((always_inline))
@@ -172,6 +172,16 @@ static inline void kd_sincos_block(const double *restrict x, double *restrict s,
 #define KD_ALWAYS
 #define KD_APART
 #endif
+
+/* 0, or the one-based number of the outermost joint whose pivot is not clearly positive, beside its diagonal
+   entry: elimination runs from the tip, and the pivots further in are spoilt by it. */
+static inline int kd_singular(const double *checks, const int n, const int lane)
+{
+    for (int i = n - 1; i >= 0; i--)
+        if (!(checks[i * lane] > KD_SINGULAR * checks[(n + i) * lane]))
+            return i + 1;
+    return 0;
+}
 
 /* Four values to an array, in one store where vectors are known: a vector load can follow it at once. */
 static inline KD_ALWAYS void kd_four(double *to, double a, double b, double c, double d)
@@ -183,16 +193,6 @@ static inline KD_ALWAYS void kd_four(double *to, double a, double b, double c, d
 #else
     to[0] = a, to[1] = b, to[2] = c, to[3] = d;
 #endif
-}
-
-/* 0, or the one-based number of the outermost joint whose pivot is not clearly positive, beside its diagonal
-   entry: elimination runs from the tip, and the pivots further in are spoilt by it. */
-static inline int kd_singular(const double *checks, const int n, const int lane)
-{
-    for (int i = n - 1; i >= 0; i--)
-        if (!(checks[i * lane] > KD_SINGULAR * checks[(n + i) * lane]))
-            return i + 1;
-    return 0;
 }
 
 static inline int kd_singular_lane(const double *checks, const int n, const int used)
@@ -469,20 +469,6 @@ static inline void kd_sines_4(const double *q, double *s, double *c)
     kd_sincos(x, s, c, 4);
 }
 
-static inline void kd_sines_4_lanes(const double *q, double *s, double *c)
-{
-    double x[4 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        double t0 = q[1 * KD_LANES + k] + q[2 * KD_LANES + k];
-        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[3 * KD_LANES + k];
-        x[2 * KD_LANES + k] = q[4 * KD_LANES + k];
-        x[3 * KD_LANES + k] = t0;
-    }
-    for (int j = 0; j < 4; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
-}
-
 static inline void kd_sines_5(const double *q, double *s, double *c)
 {
     double t0 = q[1] + q[2];
@@ -492,55 +478,14 @@ static inline void kd_sines_5(const double *q, double *s, double *c)
     kd_sincos(x, s, c, 8);
 }
 
-static inline void kd_sines_5_lanes(const double *q, double *s, double *c)
-{
-    double x[5 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        double t0 = q[1 * KD_LANES + k] + q[2 * KD_LANES + k];
-        x[0 * KD_LANES + k] = q[0 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[2 * KD_LANES + k] = q[3 * KD_LANES + k];
-        x[3 * KD_LANES + k] = q[4 * KD_LANES + k];
-        x[4 * KD_LANES + k] = t0;
-    }
-    for (int j = 0; j < 5; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
-}
-
 static inline void kd_sines_6(const double *q, double *s, double *c)
 {
     kd_sincos(&q[0], s, c, 4);
 }
 
-static inline void kd_sines_6_lanes(const double *q, double *s, double *c)
-{
-    double x[4 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        x[0 * KD_LANES + k] = q[0 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[2 * KD_LANES + k] = q[2 * KD_LANES + k];
-        x[3 * KD_LANES + k] = q[3 * KD_LANES + k];
-    }
-    for (int j = 0; j < 4; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
-}
-
 static inline void kd_sines_7(const double *q, double *s, double *c)
 {
     kd_sincos(&q[1], s, c, 4);
-}
-
-static inline void kd_sines_7_lanes(const double *q, double *s, double *c)
-{
-    double x[4 * KD_LANES] = {0.0};
-    for (int k = 0; k < KD_LANES; k++) {
-        x[0 * KD_LANES + k] = q[1 * KD_LANES + k];
-        x[1 * KD_LANES + k] = q[2 * KD_LANES + k];
-        x[2 * KD_LANES + k] = q[3 * KD_LANES + k];
-        x[3 * KD_LANES + k] = q[4 * KD_LANES + k];
-    }
-    for (int j = 0; j < 4; j++)
-        kd_sincos_block(x + j * KD_LANES, s + j * KD_LANES, c + j * KD_LANES);
 }
 
 #ifndef KD_WITHOUT_inverse_dynamics
@@ -698,12 +643,14 @@ static inline KD_ALWAYS void kd_inverse_dynamics(const double *restrict q, const
     out[4 * lane] = t88;
 }
 
+#ifndef KD_WITHOUT_STATES
 void manipulator_5dof_inverse_dynamics(const double *q, const double *qd, const double *qdd, double *out)
 {
     double s[4], c[4];
     kd_sines_0(q, s, c);
     kd_inverse_dynamics(q, qd, qdd, s, c, out, 1);
 }
+#endif
 
 #ifndef KD_WITHOUT_BATCHES
 static void kd_inverse_dynamics_block(const double *q, const double *qd, const double *qdd, double *out, const int used)
@@ -853,12 +800,14 @@ static inline KD_ALWAYS void kd_bias(const double *restrict q, const double *res
     out[4 * lane] = t68;
 }
 
+#ifndef KD_WITHOUT_STATES
 void manipulator_5dof_bias(const double *q, const double *qd, double *out)
 {
     double s[4], c[4];
     kd_sines_0(q, s, c);
     kd_bias(q, qd, s, c, out, 1);
 }
+#endif
 
 #ifndef KD_WITHOUT_BATCHES
 static void kd_bias_block(const double *q, const double *qd, double *out, const int used)
@@ -901,12 +850,14 @@ static inline KD_ALWAYS void kd_gravity(const double *restrict q, const double *
     out[4 * lane] = 0.0;
 }
 
+#ifndef KD_WITHOUT_STATES
 void manipulator_5dof_gravity(const double *q, double *out)
 {
     double s[4], c[4];
     kd_sines_1(q, s, c);
     kd_gravity(q, s, c, out, 1);
 }
+#endif
 
 #ifndef KD_WITHOUT_BATCHES
 static void kd_gravity_block(const double *q, double *out, const int used)
@@ -996,12 +947,14 @@ static inline KD_ALWAYS void kd_mass_matrix(const double *restrict q, const doub
     out[24 * lane] = 0.001;
 }
 
+#ifndef KD_WITHOUT_STATES
 void manipulator_5dof_mass_matrix(const double *q, double *out)
 {
     double s[4], c[4];
     kd_sines_2(q, s, c);
     kd_mass_matrix(q, s, c, out, 1);
 }
+#endif
 
 #ifndef KD_WITHOUT_BATCHES
 static void kd_mass_matrix_block(const double *q, double *out, const int used)
@@ -1168,6 +1121,7 @@ static inline KD_ALWAYS void kd_inverse_mass_matrix(const double *restrict q, co
     checks[9 * lane] = 0.001;
 }
 
+#ifndef KD_WITHOUT_STATES
 int manipulator_5dof_inverse_mass_matrix(const double *q, double *out)
 {
     double s[4], c[4];
@@ -1176,6 +1130,7 @@ int manipulator_5dof_inverse_mass_matrix(const double *q, double *out)
     kd_inverse_mass_matrix(q, s, c, out, checks, 1);
     return kd_singular(checks, 5, 1);
 }
+#endif
 
 #ifndef KD_WITHOUT_BATCHES
 static inline int kd_inverse_mass_matrix_block(const double *q, double *out, const int used)
@@ -1420,6 +1375,7 @@ static inline KD_ALWAYS void kd_forward_dynamics(const double *restrict q, const
     checks[9 * lane] = 0.001;
 }
 
+#ifndef KD_WITHOUT_STATES
 int manipulator_5dof_forward_dynamics(const double *q, const double *qd, const double *tau, double *out)
 {
     double s[4], c[4];
@@ -1428,6 +1384,7 @@ int manipulator_5dof_forward_dynamics(const double *q, const double *qd, const d
     kd_forward_dynamics(q, qd, tau, s, c, out, checks, 1);
     return kd_singular(checks, 5, 1);
 }
+#endif
 
 #ifndef KD_WITHOUT_BATCHES
 static inline int kd_forward_dynamics_block(const double *q, const double *qd, const double *tau, double *out, const int used)
@@ -1879,12 +1836,14 @@ static inline KD_ALWAYS void kd_inverse_dynamics_derivatives(const double *restr
     out[49 * lane] = 0.0;
 }
 
+#ifndef KD_WITHOUT_STATES
 void manipulator_5dof_inverse_dynamics_derivatives(const double *q, const double *qd, const double *qdd, double *out)
 {
     double s[4], c[4];
     kd_sines_2(q, s, c);
     kd_inverse_dynamics_derivatives(q, qd, qdd, s, c, out, 1);
 }
+#endif
 
 #ifndef KD_WITHOUT_BATCHES
 static void kd_inverse_dynamics_derivatives_block(const double *q, const double *qd, const double *qdd, double *out, const int used)
@@ -2884,6 +2843,7 @@ static inline KD_ALWAYS void kd_forward_dynamics_derivatives(const double *restr
     checks[9 * lane] = 0.001;
 }
 
+#ifndef KD_WITHOUT_STATES
 int manipulator_5dof_forward_dynamics_derivatives(const double *q, const double *qd, const double *tau, double *out)
 {
     double s[4], c[4];
@@ -2892,6 +2852,7 @@ int manipulator_5dof_forward_dynamics_derivatives(const double *q, const double 
     kd_forward_dynamics_derivatives(q, qd, tau, s, c, out, checks, 1);
     return kd_singular(checks, 5, 1);
 }
+#endif
 
 #ifndef KD_WITHOUT_BATCHES
 static inline int kd_forward_dynamics_derivatives_block(const double *q, const double *qd, const double *tau, double *out, const int used)
@@ -3195,12 +3156,14 @@ static inline KD_ALWAYS void kd_inverse_dynamics_with(const double *restrict pre
     out[4 * lane] = -t263;
 }
 
+#ifndef KD_WITHOUT_STATES
 void manipulator_5dof_inverse_dynamics_with(const double *prepared, const double *q, const double *qd, const double *qdd, double *out)
 {
     double s[8], c[8];
     kd_sines_3(q, s, c);
     kd_inverse_dynamics_with(prepared, q, qd, qdd, s, c, out, 1);
 }
+#endif
 
 #ifndef KD_WITHOUT_BATCHES
 static void kd_inverse_dynamics_with_block(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, const int used)

@@ -26,8 +26,8 @@ typedef struct {
 } Kernel;
 
 /* From configure(): */
-static PyObject *find_forms; /* find_forms(function): the addresses of its wrappers */
-static PyObject *to_array;   /* to_array(name, value): a float64 array of what is none */
+static PyObject *find_form; /* find_form(function, many): the address of its wrapper for one state, or for many */
+static PyObject *to_array;  /* to_array(name, value): a float64 array of what is none */
 static PyObject *shape_error, *batch_error, *finite_error, *singular_error; /* make errors of their values */
 static PyObject *model_class; /* whose Python methods take keywords */
 
@@ -154,21 +154,21 @@ static PyArrayObject *new_result(const Function *function, PyArrayObject **spare
     return made;
 }
 
-/* Whether the function's wrappers are there, for one state or for many; else its library is asked for, which
+/* Whether the function's wrapper is there, for one state or for many; else its library is asked for, which
    compiles it where it is absent: an exception is set where it cannot be had. */
-static int forms_are_there(Function *function, int many)
+static int form_is_there(Function *function, int many)
 {
-    if (function->run && (!many || function->batch))
+    if (many ? function->batch != NULL : function->run != NULL)
         return 1;
-    PyObject *found = PyObject_CallFunction(find_forms, "s", function->code);
-    size_t run = 0, batch = 0;
-    const int read = found && PyArg_ParseTuple(found, "nn", (Py_ssize_t *)&run, (Py_ssize_t *)&batch);
+    PyObject *found = PyObject_CallFunction(find_form, "si", function->code, many);
+    const size_t address = found ? PyLong_AsSize_t(found) : 0;
     Py_XDECREF(found);
-    if (!read)
+    if (PyErr_Occurred())
         return 0;
-    if (!function->run)
-        function->run = (int (*)(const double *, const double *const *, double *))run;
-    function->batch = (int (*)(const double *, const double *const *, double *, size_t))batch;
+    if (many)
+        function->batch = (int (*)(const double *, const double *const *, double *, size_t))address;
+    else
+        function->run = (int (*)(const double *, const double *const *, double *))address;
     return 1;
 }
 
@@ -190,8 +190,8 @@ static PyObject *evaluate(Kernel *self, Function *function, const char *const *n
         if (ready)
             in[k] = (const double *)PyArray_DATA(arrays[k]);
     }
-    const int many = ready && PyArray_NDIM(arrays[0]) == 2;
-    if (ready && forms_are_there(function, many)) {
+    const int many = ready && PyArray_NDIM(arrays[0]) == 2, alone = !many || PyArray_DIM(arrays[0], 0) == 1;
+    if (ready && form_is_there(function, !alone)) {
         npy_intp dims[4] = {many ? PyArray_DIM(arrays[0], 0) : 0, 0, 0, 0};
         for (int i = 0; i < function->rank; i++)
             dims[many + i] = function->extent[i];
@@ -204,8 +204,8 @@ static PyObject *evaluate(Kernel *self, Function *function, const char *const *n
     }
     if (result) {
         double *out = (double *)PyArray_DATA(result);
-        if (!many) {
-            outcome = run_some(function, self->prepared, in, out, 1);
+        if (alone) {
+            outcome = run_some(function, self->prepared, in, out, 1, 0);
         } else {
             Py_BEGIN_ALLOW_THREADS
             outcome = run_shared(function, self->prepared, in, out, PyArray_DIM(arrays[0], 0));
@@ -339,19 +339,19 @@ static void document(PyObject *documents)
     kept = documents;
 }
 
-/* configure(forms, to_array, shape, batch, finite, singular, processors, documents, class): the objects above, how
+/* configure(form, to_array, shape, batch, finite, singular, processors, documents, class): the objects above, how
    many processors a large batch may use, and what help() says. */
 static PyObject *configure(PyObject *module, PyObject *args)
 {
-    PyObject *forms, *array, *shape, *batch, *finite, *singular, *documents, *class;
+    PyObject *form, *array, *shape, *batch, *finite, *singular, *documents, *class;
     int allowed;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOOiO!O", &forms, &array, &shape, &batch, &finite, &singular, &allowed, &PyDict_Type,
+    if (!PyArg_ParseTuple(args, "OOOOOOiO!O", &form, &array, &shape, &batch, &finite, &singular, &allowed, &PyDict_Type,
                           &documents, &class))
         return NULL;
     document(documents);
     processors = allowed < 1 ? 1 : allowed > 16 ? 16 : allowed;
-    replace(&find_forms, forms);
+    replace(&find_form, form);
     replace(&to_array, array);
     replace(&shape_error, shape);
     replace(&batch_error, batch);

@@ -119,7 +119,7 @@ def _compiled(module: GeneratedModule, units: Units) -> Callable[[Sequence[float
     library = units.extension()[1]
     names = module.facts["joint_names"]
     library.configure(
-        units.forms,
+        units.form,
         checked_array,
         shape_error,
         batch_error,

@@ -44,12 +44,12 @@ static int all_finite(const double *x, npy_intp size)
 enum { NOT_FINITE = -1, ROWS_AT_ONCE = 32 }; /* checked, then used: more rows come from memory in bursts */
 
 static int run_some(const Function *function, const double *prepared, const double *const *in, double *out,
-                    npy_intp count)
+                    npy_intp count, int many)
 {
     for (int k = 0; k < function->inputs; k++)
         if (!all_finite(in[k], count * function->width[k]))
             return NOT_FINITE - k;
-    const int joint = count == 1 ? function->run(prepared, in, out) : function->batch(prepared, in, out, (size_t)count);
+    const int joint = many ? function->batch(prepared, in, out, (size_t)count) : function->run(prepared, in, out);
     return joint || all_finite(out, count * function->size) ? joint : NOT_FINITE - function->inputs;
 }
 
@@ -62,7 +62,7 @@ static int run_many(const Function *function, const double *prepared, const doub
         for (int k = 0; k < function->inputs; k++)
             at[k] = in[k] + row * function->width[k];
         const npy_intp some = count - row < ROWS_AT_ONCE ? count - row : ROWS_AT_ONCE;
-        outcome = run_some(function, prepared, at, out + row * function->size, some);
+        outcome = run_some(function, prepared, at, out + row * function->size, some, 1);
     }
     return outcome;
 }

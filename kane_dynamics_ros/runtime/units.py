@@ -2,7 +2,8 @@
 
 Of what a compiler spends on an arm, a tenth goes into the functions that make its first torques. They are in
 the extension that Python imports, each in its form for one state. Everything else is compiled into libraries
-of its own, whose addresses the extension asks for: their forms for many states, and the other functions.
+of its own, whose addresses the extension asks for: their forms for many states, and the other functions. The
+form of a long function for many states takes the compiler as long again: it is a library of its own.
 """
 
 import ctypes
@@ -52,22 +53,33 @@ class Units:
         if name in self.first:
             library = ctypes.CDLL(str(self.extension()[0]))
         else:
-            library = self.library(self.home[name])
+            library = self.library(self.home[name], *self._forms(name, many=False))
         return _address(library, f"{self.source.stem}_{name}")
 
     def make_ready(self, names: Collection[str]) -> None:
         """Load the libraries of these functions, those that the module has. Raises ``CompileError``."""
         for name in names:
-            if name in self.home:
-                self.library(self.home[name])
+            for many in (False, True) if name in self.home else ():
+                self.form(name, many)
 
-    def forms(self, name: str) -> tuple[int, int]:
-        """The addresses of a function's forms for one state and for many. Raises ``CompileError``."""
-        library = self.library(self.home[name])
-        return _address(library, f"run_{name}"), _address(library, f"batch_{name}")
+    def form(self, name: str, many: bool) -> int:
+        """The address of a function's form for one state or for many. Raises ``CompileError``."""
+        library = self.library(self.home[name], *self._forms(name, many))
+        return _address(library, f"{'batch' if many else 'run'}_{name}")
 
-    def _library(self, functions: tuple[str, ...]) -> ctypes.CDLL:
-        return compilation.unit(self.source, self.c_sha256, self._chosen(functions))
+    def _forms(self, name: str, many: bool) -> tuple[bool, bool]:
+        """Whether the library with a form has those for one state, and those for many, of its functions.
+
+        Apart are those of a long function that is computed side by side for many states: one that takes no
+        parameters and calls no other.
+        """
+        facts = self.facts[name]
+        apart = self._operations(name) > MOST and not facts["needs"] and "prepared" not in facts["arguments"]
+        return not (apart and many), many or not apart
+
+    def _library(self, functions: tuple[str, ...], states: bool, batches: bool) -> ctypes.CDLL:
+        chosen = self._chosen(functions)
+        return compilation.unit(self.source, self.c_sha256, chosen, states=states, batches=batches)
 
     def _chosen(self, functions: Collection[str]) -> dict[str, bool]:
         """Of every function, whether it is among these or called by one of them."""

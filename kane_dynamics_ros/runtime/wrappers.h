@@ -1,6 +1,6 @@
 /* The generated functions behind two signatures for all: run_NAME for a state, batch_NAME for many. Included by
    extension.c and by unit.c, each compiled with some of NAME.c's functions: -DKD_HERE_gravity=1 says that it is among
-   them, 0 that it is not; -DKD_BATCHES=0 that their batch forms are not. */
+   them, 0 that it is not; -DKD_STATES=0 that their forms for one state are not, -DKD_BATCHES=0 those for many. */
 #ifndef KD_LINKAGE
 #define KD_LINKAGE
 #endif
@@ -41,6 +41,6 @@
     }
 #define KD_NO_FORM(name, inputs, prep, singular)
 #define KD_WRAPPER(name, inputs, prep, singular, rank, d0, d1, d2)                                 \
-    KD_PICK(KD_HERE_##name, KD_RUN_FORM, KD_NO_FORM)(name, inputs, prep, singular)                 \
+    KD_PICK(KD_STATES, KD_PICK(KD_HERE_##name, KD_RUN_FORM, KD_NO_FORM), KD_NO_FORM)(name, inputs, prep, singular) \
     KD_PICK(KD_BATCHES, KD_PICK(KD_HERE_##name, KD_BATCH_FORM, KD_NO_FORM), KD_NO_FORM)(name, inputs, prep, singular)
 KD_SIZE(FUNCTIONS)(KD_WRAPPER)

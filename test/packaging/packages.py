@@ -19,6 +19,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 COUNTER = REPOSITORY / "examples" / "realtime_controller"  # allocations.hpp and .cpp
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
+ARITHMETIC = ("-fno-math-errno", "-fno-trapping-math")  # as the package's CMakeLists.txt compiles
 CPP_COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
 PARTS = ("control_core", "controller", "description_check", "settings", "status")
 C_OF_CPP = {"g++": "gcc", "clang++": "clang"}
@@ -31,10 +32,9 @@ def compiled(command: Sequence[object]) -> None:
 
 
 def compile_c(package: Path, target: Path, compiler: str = "gcc") -> Path:
-    """The generated C as an object file. Clang finds the kernels that a robot of few joints does not need."""
+    """The generated C as an object file."""
     source = package / "src" / f"{package.name}.c"
-    unused = ["-Wno-unused-function"] if compiler == "clang" else []
-    flags = ["-std=c99", "-O1", *WARNINGS, *unused, "-I", package / "include"]
+    flags = ["-std=c99", "-O1", *WARNINGS, "-I", package / "include"]
     compiled([compiler, *flags, "-c", source, "-o", target])
     return target
 
@@ -45,7 +45,7 @@ def compile_replay(package: Path, target: Path, compiler: str = "g++", standard:
     name = package.name
     robot = [f"-DROBOT={name}", f'-DROBOT_HEADER="{name}/control_core.hpp"']
     sources = [HERE / "replay.cpp", package / "src" / "control_core.cpp", COUNTER / "allocations.cpp"]
-    flags = [f"-std={standard}", "-O2", *WARNINGS, "-I", package / "include", "-I", COUNTER]
+    flags = [f"-std={standard}", "-O2", *ARITHMETIC, *WARNINGS, "-I", package / "include", "-I", COUNTER]
     compiled([compiler, *flags, *robot, *sources, model, "-o", target])
     return target
 

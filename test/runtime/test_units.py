@@ -57,6 +57,26 @@ def test_a_function_is_compiled_when_it_is_called_first(compilations: Callable[[
     assert compilations() == 4
 
 
+def test_the_form_of_a_long_function_for_many_states_waits_until_it_is_called(
+    compilations: Callable[[], int],
+) -> None:
+    module = generated("panda").module
+    model, python = (load_model(module, backend=backend) for backend in ("c", "python"))
+    state = np.linspace(-1.0, 1.0, 7)
+    before = compilations()
+    for count, states in enumerate((state, state[None], np.tile(state, (33, 1))), start=1):
+        found = model.forward_dynamics_derivatives(states, states, states)
+        expected = python.forward_dynamics_derivatives(states, states, states)
+        assert all(np.allclose(a, b, rtol=1e-9, atol=1e-9) for a, b in zip(found, expected, strict=True))
+        assert compilations() == before + (1 if count < 3 else 2)
+    units = Units(read_module(module))
+    group = units.home["forward_dynamics_derivatives"]
+    one, many = units.library(group, True, False), units.library(group, False, True)
+    for library, absent in ((one, "batch"), (many, "run")):
+        with pytest.raises(AttributeError):
+            library[f"{absent}_forward_dynamics_derivatives"]
+
+
 def test_nothing_is_compiled_in_control_once_a_node_has_its_model(
     compilations: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
