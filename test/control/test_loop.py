@@ -273,6 +273,8 @@ def test_after_a_jump_of_the_clock_the_next_state_is_held():
     arm.loop.follow(goal(Q + 0.3), arm.now_ns)
     arm.steps(0.3)
     arm.loop.forget("time jumped back")
+    assert told(arm)[-1] == (1, "dropped", "time jumped back")
+    assert arm.loop.stopped
     tau = arm.loop.step(Q, REST, 0, arm.time + STEP)
     np.testing.assert_allclose(tau, MODEL.gravity(Q), atol=1e-9)  # rounding
 
@@ -332,6 +334,31 @@ def test_a_stop_is_reported_as_one():
     arm.steps(0.02)
     asked = "a request to stop: the position is held"
     assert told(arm) == [(5, "accepted", asked), (5, "finished", asked)]
+
+
+def test_a_stop_ends_the_motion_at_once_where_the_reference_is():
+    arm = Arm()
+    arm.step()
+    arm.loop.follow(goal(Q + 0.3), arm.now_ns, 1)
+    arm.steps(0.5)
+    arm.loop.follow(request(names=MODEL.joint_names), arm.now_ns, 2)
+    there = arm.loop.last.reference[0]
+    arm.steps(0.6)
+    np.testing.assert_allclose(arm.loop.last.reference, [there, REST, REST], atol=1e-12)  # rounding
+    assert (1, "dropped", "stopped by trajectory 2, which has no points") in told(arm)
+
+
+def test_an_arm_outside_its_limits_is_taken_back_and_no_further_out():
+    lower, _ = position_limits(MODEL.joints)
+    outside = np.where(np.arange(N) == 1, lower - 0.1, Q)
+    for limits in ("reject", "retime"):
+        arm = Arm(reference_limits=limits)
+        arm.step(q=outside)
+        with refusing("outside_limits"):
+            arm.loop.follow(goal(outside - 0.1 * (np.arange(N) == 1)), arm.now_ns)
+        arm.loop.follow(goal(Q, time=4.0), arm.now_ns, 2)
+        arm.step(q=outside)
+        assert told(arm)[-1][:2] == (2, "accepted")
 
 
 def test_the_sender_of_a_refused_trajectory_learns_the_reason():
