@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import ScalarFormatter
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.elastic.body import DOFS
@@ -162,8 +161,7 @@ def draw_free_bodies(pump: Mechanism, turn: CrankTurn) -> Figure:
         driven_by = f", driven by $M_m$ = {loads.torque:.1f} N m" if n == 0 else ""
         axes.set_title(name + driven_by)
         axes.set(xlim=middle[0] + np.array([-1, 1]) * reach, ylim=middle[1] + np.array([-1, 1]) * reach)
-        axes.set_aspect("equal")
-        axes.set(xlabel="x [m]", ylabel="y [m]")
+        axes.set(aspect="equal", xlabel="x [m]", ylabel="y [m]")
     return figure
 
 
@@ -216,8 +214,7 @@ def draw_frequencies(turn: CrankTurn, plain: np.ndarray, stiffened: np.ndarray) 
             axes.plot(turn.time, frequencies[:, mode], color=colour)
             axes.set_title(f"mode {mode + 1}, {name}")
             axes.grid(alpha=0.3)
-            formatter = ScalarFormatter(useOffset=False)
-            axes.yaxis.set_major_formatter(formatter)
+            axes.ticklabel_format(axis="y", useOffset=False)
             axes.set_ylabel("frequency [rad/s]")
     for axes in panels[1]:
         axes.set_xlabel("time [s]")

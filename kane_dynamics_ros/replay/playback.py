@@ -16,6 +16,7 @@ from kane_dynamics_ros.replay.motion import EstimatedRecording, unwrapped
 from kane_dynamics_ros.replay.recording import read_recording, set_aside
 from kane_dynamics_ros.replay.verdict import Analysis
 from kane_dynamics_ros.runtime import DynamicsModel
+from kane_dynamics_ros.text import named
 from kane_dynamics_ros.viewing.page import (
     Curve,
     Playback,
@@ -82,6 +83,8 @@ def playback_of_bag(
     quantities = robot.effort("torque", *torques), robot.position("position", *positions), *errors
     playback = robot.playback(title, 1e-9 * (times - times[0]), "robot", position, quantities)
     warnings = [*recording.damages, *map(str, impossible), *robot.meshes.warnings]
+    if untold := [name for name in joints if name not in recorded.found]:
+        warnings.append(f"{named('joint', untold)}: no position was recorded; shown at 0")
     return replace(playback, reference=wanted), warnings
 
 

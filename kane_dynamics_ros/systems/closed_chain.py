@@ -85,7 +85,9 @@ class ClosedChain:
             else replace(joint, coordinate=0, multiplier=0.0)
             for joint in self.tree.joints
         )
-        return replace(self.tree, joints=joints, coordinates=self.names)
+        open_tree = "KD505"  # says what gravity asks for where no loop bears it
+        findings = tuple(finding for finding in self.tree.findings if finding.code != open_tree)
+        return replace(self.tree, joints=joints, coordinates=self.names, findings=findings)
 
 
 def closed_chain(robot: Robot, loops: str | Path | Mapping[str, Any], tip: str | None = None) -> ClosedChain:

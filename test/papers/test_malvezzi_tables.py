@@ -52,6 +52,7 @@ def test_table_3_kane_has_the_fewest_operations_and_no_differentiation(costs):
         others = [cost.shared for other, cost in costs.items() if not other.startswith("Kane")]
         assert costs[name].shared < min(others)
         assert costs[name].differentiations == 0
+    assert all(cost.joints == 3 and cost.seconds > 0 and cost.kept <= 1 for cost in costs.values())
 
 
 @pytest.mark.parametrize("name", FORMULATIONS)

@@ -51,8 +51,17 @@ def test_the_mechanism_is_drawn_whole_at_eight_angles(turn):
         assert len(pendulum) == 3  # C', the corner C, D
         assert pendulum[2][1] == pytest.approx(PUMP.e, abs=1e-12)
     assert len(lines["spring"]) == len(lines["wall"]) == 1
-    assert [patch.get_label() for patch in axes.patches] == ["slide"]
-    assert {text.get_text() for text in axes.texts} == {"A", "B", "C", "C'", "D"}
+    (slide,) = axes.patches
+    at = points(PUMP, turn.motions[0].phi_1, turn.motions[0].x_D)  # drawn last, and not faint
+    np.testing.assert_allclose(lines["crank"][-1], [at.A, at.B])
+    wall, half = at.D + np.array([0.12, 0.0]), np.array([0.0, 0.025])
+    np.testing.assert_allclose(lines["spring"][0][[0, -1]], [at.D, wall])
+    np.testing.assert_allclose(lines["wall"][0], [wall - half, wall + half])
+    assert slide.get_label() == "slide"
+    np.testing.assert_allclose(slide.get_center(), at.D)
+    named = {text.get_text(): tuple(text.xy) for text in axes.texts}
+    places = {"A": at.A, "B": at.B, "C": at.C, "C'": at.C_prime, "D": at.D}
+    assert named == {name: pytest.approx(tuple(place)) for name, place in places.items()}
 
 
 @pytest.mark.parametrize("k", [3, 10, 29, 41])

@@ -24,7 +24,7 @@ def joint_state(seconds, names, position, effort):
     return STORE.types["sensor_msgs/msg/JointState"](header, list(names), *arrays)
 
 
-def write_bag(path, with_description=True, with_reference=True, seconds=2, speed=1.0):
+def write_bag(path, with_description=True, with_reference=True, seconds=2, speed=1.0, recorded=JOINTS):
     """Joint i at i + speed t, its reference 0.1 above; efforts 10 i; joints in reverse order."""
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
 
@@ -39,7 +39,9 @@ def write_bag(path, with_description=True, with_reference=True, seconds=2, speed
             add("/robot_description", "std_msgs/msg/String", 100.0, text)
         index = np.arange(len(JOINTS))
         for t in np.arange(seconds * RATE + 1) / RATE:
-            state = joint_state(100.0 + t, JOINTS[::-1], (index + speed * t)[::-1], 10.0 * index[::-1])
+            chosen = [k for k in index[::-1] if JOINTS[k] in recorded]
+            names = [JOINTS[k] for k in chosen]
+            state = joint_state(100.0 + t, names, (index + speed * t)[chosen], 10.0 * index[chosen])
             add("/joint_states", "sensor_msgs/msg/JointState", 100.0 + t, state)
             if with_reference:
                 wanted = joint_state(100.0 + t, JOINTS, index + speed * t + 0.1, 10.0 * index + 1.0)
@@ -69,6 +71,14 @@ def test_bag_without_a_reference_shows_the_motion_alone(tmp_path):
     playback, _ = playback_of_bag(tmp_path / "bag", None)
     assert playback.reference is None
     assert [quantity.label for quantity in playback.quantities] == ["torque", "position"]
+
+
+def test_joints_that_a_bag_does_not_hold_are_named(tmp_path):
+    write_bag(tmp_path / "bag", recorded=JOINTS[:-2])
+    playback, warnings = playback_of_bag(tmp_path / "bag", None)
+    assert np.isfinite(playback.position[:-2]).all()
+    assert len(warnings) == 1
+    assert all(repr(name) in warnings[0] for name in JOINTS[-2:])
 
 
 def test_bag_without_a_description_asks_for_a_urdf_and_takes_it(tmp_path):
