@@ -251,6 +251,13 @@ def add_bags(parser: argparse.ArgumentParser) -> None:
     add("--cutoff", type=positive("--cutoff", "Hz"), metavar="HZ", help=low_pass)
 
 
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """How many bags are read at once, and where."""
+    jobs, text = whole("--jobs", 1), "bags read at once; default: all cores"
+    parser.add_argument("--jobs", type=jobs, default=os.cpu_count() or 1, metavar="N", help=text)
+    parser.add_argument("--dask", metavar="ADDRESS", help="read the bags on this Dask cluster")
+
+
 def add_bag_arguments(parser: argparse.ArgumentParser) -> None:
     """The bags, the model, and how the one is read for the other: ``replay`` and ``observe`` share them."""
     add_bags(parser)

@@ -22,7 +22,7 @@ from kane_dynamics_ros.description import Chain, Joint, Robot, serial_chain
 from kane_dynamics_ros.files import write_file
 from kane_dynamics_ros.identification import excitation
 from kane_dynamics_ros.identification.excitation import Arm, Excitation, GuardedPoints, excite
-from kane_dynamics_ros.identification.link_boxes import link_boxes
+from kane_dynamics_ros.identification.link_boxes import box_corners, link_boxes
 from kane_dynamics_ros.pages import svg
 
 FINGER = 2  # moving joints that a finger has at most
@@ -163,7 +163,7 @@ def floor_points(arguments: argparse.Namespace, chain: Chain, gravity: Array) ->
     if arguments.floor is not None:
         floor = arguments.floor
     else:  # the lowest corner of the root link, where that is below it
-        corners = excitation.box_corners(boxes[chain.root]) if chain.root in boxes else []
+        corners = box_corners(boxes[chain.root]) if chain.root in boxes else []
         floor = min(0.0, *(float(corner @ up) for corner in corners), 0.0)
     return excitation.body_points(chain, boxes, arguments.clearance, floor, up)
 

@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import os
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -78,14 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BAG_NAME=MODEL_NAME",
         help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
     )
-    add(
-        "--jobs",
-        type=cli.whole("--jobs", 1),
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="bags read at once; default: all cores",
-    )
-    add("--dask", metavar="ADDRESS", help="read the bags on this Dask cluster")
+    cli.add_workers(parser)
     # what is known of the arm and its efforts
     add(
         "--effort-scale",

@@ -5,7 +5,6 @@ With ``--live``: does the running node answer the recording as the model does?
 
 import argparse
 import math
-import os
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,11 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--urdf", type=Path, metavar="FILE", help="stands in for a robot_description that the bag has lost")
     cli.add_xacro_argument(parser, "--urdf's xacro file")
-    jobs = cli.whole("--jobs", 1)
-    add(
-        "--jobs", type=jobs, default=os.cpu_count() or 1, metavar="N", help="bags at once; default: all cores"
-    )
-    add("--dask", metavar="ADDRESS", help="share the bags out on this Dask cluster")
+    cli.add_workers(parser)
     add = parser.add_argument_group("against the running feedforward node").add_argument
     add("--live", action="store_true", help="play the bag to the node and compare its commands")
     rate = cli.positive("--rate", "1 for the recorded pace")

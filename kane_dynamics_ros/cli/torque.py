@@ -7,13 +7,7 @@ import sys
 
 import numpy as np
 
-from kane_dynamics_ros.cli.arguments import (
-    add_model_argument,
-    named_model,
-    number_in,
-    numbers_of,
-    unusable,
-)
+from kane_dynamics_ros.cli.arguments import add_model_argument, named_model, number_in, numbers_of, unusable
 from kane_dynamics_ros.cli.progress import Progress
 from kane_dynamics_ros.control.limits import far_outside
 from kane_dynamics_ros.runtime import Payload, load_model

@@ -193,12 +193,7 @@ def write_report(
         "thresholds": [[each.least, each.greatest] for each in joints],
         "contacts": [
             {
-                "start": each.start,
-                "end": each.end,
-                "peak": each.peak,
-                "joints": list(each.joints),
-                "efforts": list(each.efforts),
-                "ratios": list(each.ratios),
+                **vars(each),
                 "tip_force": each.forces[0].wrench.value[:3].tolist(),
                 "tip_force_determined": each.forces[0].wrench.determined[:3].tolist(),
                 "forces": [

@@ -28,6 +28,7 @@ from scipy.optimize import minimize
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description import Chain, ChainJoint
+from kane_dynamics_ros.identification.link_boxes import box_corners
 from kane_dynamics_ros.identification.recordings import IdentificationError
 from kane_dynamics_ros.identification.regression import one_thread_each
 from kane_dynamics_ros.runtime import BaseParameters, DynamicsModel
@@ -132,12 +133,6 @@ def body_points(
         body += [b] * len(points)
         place += points
     return GuardedPoints(np.array(body), np.array(place), up, floor + clearance, floor)
-
-
-def box_corners(box: Array) -> list[Array]:
-    """The eight corners (3,) of a box, whose least and greatest coordinates are its rows (2, 3)."""
-    x, y, z = box.T
-    return [np.array([a, c, d]) for a in x for c in y for d in z]
 
 
 def heights(chain: Chain, points: GuardedPoints, q: Array) -> tuple[Array, Array]:

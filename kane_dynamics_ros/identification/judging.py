@@ -186,11 +186,9 @@ def _bands(regression: Regression, fitted: Mask, guess: Guess) -> tuple[tuple[fl
         windows = list(regression.rows(bag, guess, wide=track.wide is not None))
         if not windows or guess.coefficients is None:
             continue
-        left = np.concatenate([rows.residual(guess.coefficients) for rows in windows])
-        effort = np.concatenate([rows.Z[..., -1] for rows in windows])
-        times = np.concatenate([rows.time for rows in windows])
-        good = np.concatenate([rows.usable for rows in windows]) > 0
-        good &= ~fitted[regression.block_of(bag, times)][:, None]
+        columns = [(each.residual(guess.coefficients), *each[:2], each.usable) for each in windows]
+        left, times, Z, usable = (np.concatenate(each) for each in zip(*columns, strict=True))
+        effort, good = Z[..., -1], (usable > 0) & ~fitted[regression.block_of(bag, times)][:, None]
         rate = source.rate / row_step(source.rate, source.cutoff)
         for cutoff in (track.cutoff / 2, 2 * track.cutoff):
             if cutoff <= source.cutoff:

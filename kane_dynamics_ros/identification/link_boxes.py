@@ -33,11 +33,15 @@ def shape_corners(shape: Element, folder: Path) -> Array | None:
     box = solid_box(solids[0], folder) if solids else None
     if box is None:
         return None
-    x, y, z = box.T
-    corners = np.array([(a, b, c) for a in x for b in y for c in z])
     origin = next(iter(shape.all("origin")), None)
     R = np.array(rotation_rpy(*numbers(origin, "rpy")))
-    return np.asarray(corners @ R.T + numbers(origin, "xyz"))
+    return np.asarray(np.array(box_corners(box)) @ R.T + numbers(origin, "xyz"))
+
+
+def box_corners(box: Array) -> list[Array]:
+    """The eight corners (3,) of a box, whose least and greatest coordinates are its rows (2, 3)."""
+    x, y, z = box.T
+    return [np.array([a, c, d]) for a in x for c in y for d in z]
 
 
 def solid_box(solid: Element, folder: Path) -> Array | None:

@@ -30,13 +30,7 @@ from kane_dynamics_ros.description.geometry import (
     rotation_rpy,
 )
 from kane_dynamics_ros.description.model import Inertia, Vector
-from kane_dynamics_ros.description.text_edits import (
-    TENSOR_ENTRIES,
-    Edit,
-    UrdfText,
-    parse_text,
-    uneditable,
-)
+from kane_dynamics_ros.description.text_edits import TENSOR_ENTRIES, Edit, UrdfText, parse_text, uneditable
 from kane_dynamics_ros.description.xml_tree import Element
 
 DIGITS = 9  # significant ones

@@ -35,19 +35,18 @@ class Friction:
         beyond = self.beyond
         coulomb = np.array(self.coulomb) - np.abs(beyond.coulomb_asymmetry)
         margins = {
-            "viscous": np.array(self.viscous) - np.abs(beyond.viscous_asymmetry),
-            "coulomb": coulomb,
+            **vars(beyond),
+            "viscous_asymmetry": np.array(self.viscous) - np.abs(beyond.viscous_asymmetry),
+            "coulomb_asymmetry": coulomb,
             "stribeck": coulomb + beyond.stribeck,
-            "load": beyond.load,
-            "square_root": beyond.square_root,
             "offset": np.abs(beyond.offset),
-            "stribeck_velocity": np.where(beyond.stribeck_velocity > 0.0, beyond.stribeck_velocity, -1.0),
+            "stribeck_velocity": np.where(beyond.stribeck_velocity > 0.0, 0.0, -1.0),
         }
         for name, margin in margins.items():
             if not (np.isfinite(margin) & (margin >= -ROUNDING)).all():
-                found = getattr(self if name in ("viscous", "coulomb") else beyond, name)
+                found = {"viscous": self.viscous, "coulomb": self.coulomb, name: vars(beyond)[name]}
                 allowed = "finite, and friction that takes power away in both directions"
-                raise option_error(f"friction.{name}", np.asarray(found).tolist(), allowed)
+                raise option_error(f"friction.{name}", found, allowed)
 
     @classmethod
     def from_urdf(
