@@ -22,6 +22,7 @@ MOVING = ("revolute", "continuous", "prismatic")
 ROTORS = ("rotorInertia", "rotor_inertia", "motorInertia", "drake:rotor_inertia")
 REDUCTIONS = ("mechanicalReduction", "mechanical_reduction")
 DOWN = (0.0, 0.0, -9.81)
+Names = Sequence[str]
 
 
 class WitnessError(KaneDynamicsError):
@@ -43,12 +44,7 @@ class UrdfWitness:
     """
 
     def __init__(
-        self,
-        text: bytes,
-        coordinates: Sequence[str],
-        root: str,
-        tips: Sequence[str],
-        locked: Mapping[str, float],
+        self, text: bytes, coordinates: Names, root: str, tips: Names, locked: Mapping[str, float]
     ) -> None:
         try:
             self.pin: Any = importlib.import_module("pinocchio")

@@ -194,14 +194,30 @@ def friction_beyond(values: Values, n: int) -> Beyond:
     return Beyond(**terms, stribeck_velocity=given(values, "friction.stribeck_velocity", n, one))
 
 
-def branch_payloads(name: str, values: Sequence[float], tips: Sequence[str]) -> dict[str, Payload]:
-    """The bodies at all tips but the first: mass, centre and central inertia, ten numbers a tip."""
-    if values and len(values) != 10 * (len(tips) - 1):
+def of_length(name: str, values: Sequence[float], length: int) -> Any:
+    """The values as a tuple of so many. Raises ``RosParameterError``."""
+    if len(values) != length:
+        raise wrong_parameter(name, values, f"a list of {length} numbers")
+    return tuple(values)
+
+
+def payload(values: Values) -> Payload:
+    """The body at the first tip."""
+    com = of_length("payload.com", values["payload.com"], 3)
+    return Payload(values["payload.mass"], com, of_length("payload.inertia", values["payload.inertia"], 6))
+
+
+def payloads(values: Values, tips: Sequence[str]) -> Payload | dict[str, Payload]:
+    """The bodies at all tips; ``payload.branches`` are ten numbers a tip: mass, centre, central inertia."""
+    name, others = "payload.branches", values["payload.branches"]
+    if not others:
+        return payload(values)
+    if len(others) != 10 * (len(tips) - 1):
         allowed = f"ten numbers for each tip after the first: {', '.join(tips[1:]) or 'there is none'}"
-        raise wrong_parameter(name, values, allowed)
-    bodies = (values[k : k + 10] for k in range(0, len(values), 10))
-    loaded = zip(tips[1:], bodies, strict=False)
-    return {tip: Payload(b[0], (b[1], b[2], b[3]), (b[4], b[5], b[6], b[7], b[8], b[9])) for tip, b in loaded}
+        raise wrong_parameter(name, others, allowed)
+    rows = (others[k : k + 10] for k in range(0, len(others), 10))
+    bodies = (Payload(mass, (x, y, z), tuple(inertia)) for mass, x, y, z, *inertia in rows)
+    return dict(zip(tips, (payload(values), *bodies), strict=True))
 
 
 def _is_number(value: Any, declaration: Declaration) -> bool:

@@ -25,9 +25,9 @@ from kane_dynamics_ros.nodes.hardware.clocks import (
     StepResult,
     WallTime,
 )
-from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_hardware, build_reporter, faults, payload
+from kane_dynamics_ros.nodes.hardware.parameters import TABLE, build_hardware, build_reporter, faults
 from kane_dynamics_ros.nodes.messages import BURST_QOS
-from kane_dynamics_ros.nodes.parameters import declare, read, wrong_parameter
+from kane_dynamics_ros.nodes.parameters import declare, payload, read, wrong_parameter
 from kane_dynamics_ros.nodes.process import run_node
 from kane_dynamics_ros.runtime import CONTROL, load_model
 from kane_dynamics_ros.text import counted

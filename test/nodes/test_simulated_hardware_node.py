@@ -205,7 +205,7 @@ def test_wrong_changes_are_refused_with_the_reason(bench: Any) -> None:
     assert arm.set("payload.mass", -1.0)[0] is False
     assert arm.set("payload.com", [0.0, 1.0]) == (
         False,
-        "parameter 'payload.com': found [0.0, 1.0]; allowed is 3 numbers",
+        "parameter 'payload.com': found [0.0, 1.0]; allowed is a list of 3 numbers",
     )
     assert arm.set("update_rate", 10.0)[0] is False
     assert arm.set("payload.mass", 2) == (True, "")

@@ -20,14 +20,14 @@ from kane_dynamics_ros.control.validation import Rules
 from kane_dynamics_ros.nodes.parameters import (
     Declaration,
     Values,
-    branch_payloads,
     declarations,
     friction_beyond,
     given,
+    of_length,
+    payloads,
     per_joint,
-    wrong_parameter,
 )
-from kane_dynamics_ros.runtime import DynamicsModel, Payload
+from kane_dynamics_ros.runtime import DynamicsModel
 
 TABLE = declarations(Path(__file__).with_name("parameters.yaml"))
 OF_EACH_JOINT = (
@@ -121,15 +121,8 @@ def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsMod
     joints, n = loaded_model.joints, len(loaded_model.joints)
     damping = np.array([joint.damping for joint in joints]) * values["friction.urdf_damping"]
     friction = np.array([joint.friction for joint in joints]) * values["friction.urdf_friction"]
-    tips = loaded_model.tips
-    payload = Payload(
-        values["payload.mass"],
-        _of_length("payload.com", values["payload.com"], 3),
-        _of_length("payload.inertia", values["payload.inertia"], 6),
-    )
-    others = branch_payloads("payload.branches", values["payload.branches"], tips)
     changes: dict[str, Any] = {
-        "payload": {tips[0]: payload, **others} if others else payload,
+        "payload": payloads(values, loaded_model.tips),
         "viscous": tuple(given(values, "friction.viscous", n, damping).tolist()),
         "coulomb": tuple(given(values, "friction.coulomb", n, friction).tolist()),
         "follower_viscous": [j.damping * values["friction.urdf_damping"] for j in loaded_model.followers],
@@ -137,7 +130,7 @@ def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsMod
         "coulomb_velocity": values["friction.coulomb_velocity"],
     }
     if values["gravity"]:
-        changes["gravity"] = _of_length("gravity", values["gravity"], 3)
+        changes["gravity"] = of_length("gravity", values["gravity"], 3)
     if values["rotor_inertia"]:
         changes["rotor_inertia"] = tuple(per_joint("rotor_inertia", values["rotor_inertia"], n))
     return loaded_model.with_parameters(**changes)
@@ -150,9 +143,3 @@ def _gain(values: Values, model: DynamicsModel, name: str) -> Array:
     inertia = model.mass_matrix(np.zeros(n)).diagonal()
     pd = given(values, f"feedforward_pd.{name}", n, computed * inertia)
     return computed if values["mode"] == "computed_torque" else pd
-
-
-def _of_length(name: str, value: list[float], length: int) -> Any:
-    if len(value) != length:
-        raise wrong_parameter(name, value, f"a list of {length} numbers")
-    return tuple(value)

@@ -16,13 +16,14 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.description.load import urdf_text
 from kane_dynamics_ros.nodes.parameters import (
     Values,
-    branch_payloads,
     declarations,
     friction_beyond,
     given,
+    of_length,
+    payloads,
     wrong_parameter,
 )
-from kane_dynamics_ros.runtime import DynamicsModel, Payload, initial_positions
+from kane_dynamics_ros.runtime import DynamicsModel, initial_positions
 from kane_dynamics_ros.share import share_directory
 from kane_dynamics_ros.simulation.actuators import ActuatorOptions, InnerLoop
 from kane_dynamics_ros.simulation.engine import Engine, SimulationError
@@ -123,22 +124,10 @@ def joint_friction(arm: DynamicsModel, values: Values) -> Friction:
 
 def parametrised(model: DynamicsModel, values: Values) -> DynamicsModel:
     """The model with the gravity, rotor inertias and payload that the parameters give."""
-    gravity = values["plant.gravity"] or model.parameters.gravity
-    if len(gravity) != 3:
-        raise wrong_parameter("plant.gravity", gravity, "3 numbers")
+    gravity = of_length("plant.gravity", values["plant.gravity"] or model.parameters.gravity, 3)
     rotors = _by_joint(model, "plant.rotor_inertia", values, model.parameters.rotor_inertia)
-    others = branch_payloads("payload.branches", values["payload.branches"], model.tips)
-    bodies = {model.tip: payload(values), **others} if others else payload(values)
-    return model.with_parameters(gravity=tuple(gravity), rotor_inertia=tuple(rotors), payload=bodies)
-
-
-def payload(values: Values) -> Payload:
-    """The body at the tip."""
-    com, inertia = values["payload.com"], values["payload.inertia"]
-    for name, found, length in (("payload.com", com, 3), ("payload.inertia", inertia, 6)):
-        if len(found) != length:
-            raise wrong_parameter(name, found, f"{length} numbers")
-    return Payload(values["payload.mass"], tuple(com), tuple(inertia))
+    bodies = payloads(values, model.tips)
+    return model.with_parameters(gravity=gravity, rotor_inertia=tuple(rotors), payload=bodies)
 
 
 def _elastic_engine(
