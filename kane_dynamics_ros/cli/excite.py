@@ -35,55 +35,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("urdf", metavar="URDF", help="a URDF or xacro file")
     cli.add_chain_arguments(parser, tip="the one most joints lead to, without a gripper")
     cli.add_output_argument(parser, "FILE", "trajectory.yaml", "NAME.yaml or NAME.json")
-    add(
-        "--period",
-        type=cli.positive("--period", "s"),
-        default=20.0,
-        metavar="S",
-        help="length of the motion [s]; default: %(default)g",
-    )
+    for option, unit, default, text in (
+        ("--period", "s", 20.0, "length of the motion [s]"),
+        ("--part", "a part of the limits", 0.9, "fraction of every limit to use"),
+        (
+            "--range",
+            "rad or m",
+            excitation.UNLIMITED_RANGE,
+            "widest motion to a side of a joint's middle [rad or m]",
+        ),
+    ):
+        number, text = cli.positive(option, unit), f"{text}; default: %(default)g"
+        add(option, type=number, default=default, metavar="X", help=text)
+    number = cli.positive("--acceleration", "rad/s^2 or m/s^2")
+    text = "limit of every joint; default: the velocity limit within 0.25 s"
+    add("--acceleration", type=number, metavar="X", help=text)
     add("--harmonics", type=int, default=6, metavar="N", help="per joint; default: %(default)s")
     add("--repeat", type=int, default=1, metavar="N", help="periods one after another; default: %(default)s")
-    add(
-        "--part",
-        type=cli.positive("--part", "a part of the limits"),
-        default=0.9,
-        metavar="X",
-        help="fraction of every limit to use; default: %(default)g",
-    )
-    add(
-        "--range",
-        type=cli.positive("--range", "rad or m"),
-        default=excitation.UNLIMITED_RANGE,
-        metavar="X",
-        help="widest motion to each side of a joint's middle [rad or m]; default: %(default)g",
-    )
-    add(
-        "--acceleration",
-        type=cli.positive("--acceleration", "rad/s^2 or m/s^2"),
-        metavar="X",
-        help="limit of every joint; default: the velocity limit within 0.25 s",
-    )
-    add(
-        "--floor",
-        type=cli.height("--floor", none=True),
-        metavar="Z",
-        help="height of the floor in the root link [m], or none; default: where that link stands",
-    )
-    add(
-        "--clearance",
-        type=cli.height("--clearance"),
-        default=0.05,
-        metavar="M",
-        help="least height over the floor of everything that moves [m]; default: %(default)s",
-    )
+    text = "height of the floor in the root link [m], or none; default: where that link stands"
+    add("--floor", type=cli.height("--floor", none=True), metavar="Z", help=text)
+    text = "least height over the floor of everything that moves [m]; default: %(default)s"
+    add("--clearance", type=cli.height("--clearance"), default=0.05, metavar="M", help=text)
     add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
-    add(
-        "--seed",
-        type=int,
-        default=0,
-        help="another seed gives another trajectory, for validation; default: %(default)s",
-    )
+    text = "another seed gives another trajectory, for validation; default: %(default)s"
+    add("--seed", type=int, default=0, help=text)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -54,70 +54,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--urdf", required=True, metavar="FILE", help="the URDF or xacro file to correct")
     cli.add_chain_arguments(parser, tip="the last link that the bag's joints lead to")
     # how the bags are read, and which part of them judges
-    add(
-        "--validate",
-        nargs="+",
-        action="extend",
-        default=[],
-        type=Path,
-        metavar="BAG",
-        help="bags only to judge by",
-    )
-    add(
-        "--holdout",
-        default=HOLDOUT,
-        metavar="PART",
-        help="of each bag's end to judge by; default: %(default)s",
-    )
-    add(
-        "--rename",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="BAG_NAME=MODEL_NAME",
-        help="a joint that the bag calls otherwise; one * on both sides: 'left_*=*'",
-    )
+    several: dict[str, Any] = {"action": "extend", "default": [], "nargs": "+"}
+    add("--validate", **several, type=Path, metavar="BAG", help="bags only to judge by")
+    text = "of each bag's end to judge by; default: %(default)s"
+    add("--holdout", default=HOLDOUT, metavar="PART", help=text)
+    text = "a joint that the bag calls otherwise; one * on both sides: 'left_*=*'"
+    add("--rename", **several, metavar="BAG_NAME=MODEL_NAME", help=text)
     cli.add_workers(parser)
     # what is known of the arm and its efforts
-    add(
-        "--effort-scale",
-        action="append",
-        default=[],
-        metavar="[JOINT=]X",
-        help="N m or N a recorded unit, for efforts in ampere or per cent",
+    text = "N m or N a recorded unit, for efforts in ampere or per cent"
+    add("--effort-scale", action="append", default=[], metavar="[JOINT=]X", help=text)
+    text = (
+        "a body of known mass at the tip during that bag [kg, m], whose centre is found where none is given; "
+        "the drives' gains are estimated from it"
     )
-    add(
-        "--payload",
-        action="append",
-        default=[],
-        metavar="BAG=MASS[,X,Y,Z]",
-        help="a body of known mass at the tip during that bag [kg, m], whose centre is found where it is not "
-        "given; the drives' gains are estimated from it",
-    )
-    add(
-        "--payload-only",
-        action="store_true",
-        help="the arm is as the URDF says: find the body at its tip, for the node's payload parameters",
-    )
+    add("--payload", action="append", default=[], metavar="BAG=MASS[,X,Y,Z]", help=text)
+    text = "the arm is as the URDF says: find the body at its tip, for the node's payload parameters"
+    add("--payload-only", action="store_true", help=text)
     add("--gravity", metavar="X,Y,Z", help="free fall in the root link [m/s^2]; default: 0,0,-9.81")
-    add(
-        "--total-mass",
-        type=cli.positive("--total-mass", "kg"),
-        metavar="KG",
-        help="of everything that moves, if it is known",
-    )
-    add(
-        "--com-in-geometry",
-        action="store_true",
-        help="keep centres of mass in the boxes of the links' shapes",
-    )
+    mass, text = cli.positive("--total-mass", "kg"), "of everything that moves, if it is known"
+    add("--total-mass", type=mass, metavar="KG", help=text)
+    text = "keep centres of mass in the boxes of the links' shapes"
+    add("--com-in-geometry", action="store_true", help=text)
     # what is written, and the bound that the exit code tells
-    add(
-        "--max-residual",
-        type=cli.positive("--max-residual", "a part of the effort: 0.05 is 5 %"),
-        metavar="X",
-        help="exit code 1 when the held-out residual is above; 0.05 is 5 %% of the effort",
-    )
+    part = cli.positive("--max-residual", "a part of the effort: 0.05 is 5 %")
+    text = "exit code 1 when the held-out residual is above; 0.05 is 5 %% of the effort"
+    add("--max-residual", type=part, metavar="X", help=text)
     add("--add-dynamics", action="store_true", help="add <dynamics> attributes that the URDF lacks")
     add("--name", help="of the generated module; default: the robot's and _identified")
     add("--no-compile", action="store_true", help="do not call the C compiler for it")

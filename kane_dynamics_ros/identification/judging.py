@@ -67,6 +67,8 @@ class Judged:
     ``bands``: cut-off frequencies [Hz] beside the one of the fit, and the relative residual below each, of
     the last part of the data that were not fitted. ``changed``: the change of the rigid bodies' effort
     from the URDF to what was identified, over the larger of both, root mean squares over all joints and data.
+    ``lag`` [s]: by which efforts that come later than the motion says leave least, to first order, and the
+    part of the residuals' power, in units of each joint's noise, that it takes away.
     """
 
     fitted: Errors
@@ -76,6 +78,7 @@ class Judged:
     seconds: tuple[float, float]
     bands: tuple[tuple[float, float], ...]
     changed: float
+    lag: tuple[float, float]
 
 
 class Written(NamedTuple):
@@ -124,7 +127,7 @@ def judged(
     for model, each in zip(models[1:], terms, strict=True):
         model[:, own] = each
     rigid = [model[:, :base] for model in (nominal, models[1], models[1] - nominal)]
-    rigid_powers, counts = np.zeros(3), np.zeros(2, int)
+    rigid_powers, counts, timing = np.zeros(3), np.zeros(2, int), np.zeros(3)
     powers = np.zeros((2, 1 + len(models), n))  # fitted, held; effort, residuals
     scores = np.zeros((problem.size, problem.size))
     to_y = regression.map @ problem.basis
@@ -141,6 +144,10 @@ def judged(
             counts[part] += int(chosen.sum())
         for k, each in enumerate(rigid):
             rigid_powers[k] += float((np.einsum("tjb,jb->tj", rows.Z[..., :base], each) ** 2).sum())
+        if len(measured) > 1:  # of efforts that lag by d, d times their slope is missing
+            left, slope = residuals[1], np.gradient(measured - residuals[1], rows.time, axis=0)
+            counted = (rows.usable > 0) / problem.sigma**2
+            timing += [float((counted * each).sum()) for each in (-left * slope, slope**2, left**2)]
         # scores: residuals in units of their variance, 0 where they were not fitted, times their columns
         weighted = np.where(held[:, None], 0.0, weight * residuals[1] / problem.sigma**2)
         by_body = np.einsum("tj,tjb->tb", weighted, rows.Z[..., :base]) @ to_y
@@ -164,6 +171,7 @@ def judged(
         for power, count in zip(powers, counts, strict=True)
     )
     *whole, change = rigid_powers
+    product, slopes, power = np.maximum(timing, [-np.inf, 1e-300, 1e-300]).tolist()
     return Judged(
         fitted=fit,
         held=held_out,
@@ -172,6 +180,7 @@ def judged(
         seconds=(fit.samples / regression.row_rate, held_out.samples / regression.row_rate),
         bands=_bands(regression, fitted, guess),
         changed=float(np.sqrt(change / max(whole))) if max(whole) > 0.0 else 0.0,
+        lag=(product / slopes, product**2 / slopes / power),
     )
 
 

@@ -36,6 +36,7 @@ UNIT_RATIO = 2.5  # scale between the URDF's efforts and the recorded ones beyon
 FELT = 0.3  # of a joint's effort that its bodies must make up for its scale to count
 VAGUE = 0.3  # error of a drive's gain, of the gain
 LIMITING = 0.3  # share of a residual that is worth a word
+LATE = 2.0  # recorded samples by which efforts lag
 BINS = 10  # of the joint's own speed
 OVERFITTED = 1.5  # residual on other data over that on the fitted
 
@@ -71,7 +72,7 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
         f"{left:.3g} % of the effort below {cutoff:.3g} Hz remain on data that were not fitted "
         f"(with the URDF {before:.3g} %)"
     )
-    figures = "; ".join([figures, *_limits(result)])
+    figures = "; ".join([figures, *_limits(result, store)])
     if doubts:
         return Verdict(Sentence("do_not_use", f"do not use this: {figures}"), tuple(joints), tuple(doubts))
     return Verdict(Sentence("use", f"usable: {figures}"), tuple(joints), ())
@@ -117,9 +118,15 @@ def _doubts(result: Identified, model: DynamicsModel, joints: Sequence[Sentence]
         )
 
 
-def _limits(result: Identified) -> Iterator[str]:
+def _limits(result: Identified, store: MotionStore) -> Iterator[str]:
     """What limits a result, and is no reason not to use it: data that were not fitted agree with it."""
-    certainty = result.certainty
+    certainty, (lag, share) = result.certainty, result.judged.lag
+    if share > LIMITING and abs(lag) > LATE / max(track.sampled for track in store.tracks):
+        yield (
+            f"limited by time: efforts {'lag behind' if lag > 0.0 else 'lead'} the motion by at least "
+            f"{1e3 * abs(lag):.0f} ms, which makes {100 * share:.0f} % of what remains; align their stamps, "
+            "or record efforts that are filtered less"
+        )
     if certainty.condition > ILL:
         yield (
             f"limited by the motion: condition {certainty.condition:.3g} (60 is good), and what it cannot "

@@ -125,6 +125,7 @@ def as_data(result: Result) -> dict[str, Any]:
         "residual": {
             "fitted": _errors(judged.fitted, joints, judged.fitted.plain),
             "held_out": _errors(judged.held, joints, found.written.node_errors),
+            "effort_lag": dict(zip(("seconds", "share"), judged.lag, strict=True)),
             "at_other_cutoffs": [{"cutoff": cutoff, "relative": part} for cutoff, part in judged.bands],
         },
         "condition": certainty.condition,

@@ -188,6 +188,18 @@ def test_a_slow_drift_of_a_percent_limits_a_result_and_does_not_condemn_it(tmp_p
     assert "limited by the model" in data["verdict"]["sentence"]
 
 
+@pytest.mark.parametrize("samples", [10, -4])
+def test_efforts_that_lag_behind_the_motion_or_lead_are_told_with_the_time(tmp_path, samples):
+    """Friction and inertia take up some of the time: at least half of it is told, and never more."""
+    motion = two_links.harmonics()
+    bag = two_links.bag(tmp_path / "bag", motion, np.roll(truth(motion), samples, axis=0))
+    _, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    lag = data["residual"]["effort_lag"]
+    assert 0.5 < lag["seconds"] * two_links.RATE / samples < 1.0
+    assert f"by at least {1000 * abs(lag['seconds']):.0f} ms" in data["verdict"]["sentence"]
+    assert ("lag behind" if samples > 0 else "lead") in data["verdict"]["sentence"]
+
+
 def test_another_arms_urdf(tmp_path):
     """Masses of an arm that is three times as heavy: they are found, and yet it is another arm's file."""
     motion = two_links.harmonics()
@@ -229,6 +241,7 @@ def test_a_good_recording_is_usable_and_says_at_which_frequencies(tmp_path):
     bag = two_links.bag(tmp_path / "bag", motion, truth(motion))
     code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
     assert (code, data["verdict"]["code"], codes(data)) == (0, "use", set())
+    assert "limited by time" not in data["verdict"]["sentence"]
     cutoff = data["bags"][0]["cutoff"]
     others = data["residual"]["at_other_cutoffs"]
     assert [each["cutoff"] for each in others] == [cutoff / 2, 2 * cutoff]
