@@ -77,7 +77,7 @@ def compile_seconds(source: Path) -> float:
     if command is None:
         raise FileNotFoundError("growth needs a C compiler")
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    run([command, *FLAGS, NATIVE, source, "-o", source.with_suffix(".so"), "-lm"])
+    run([command, *FLAGS, *NATIVE, source, "-o", source.with_suffix(".so"), "-lm"])
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import mujoco
 
 from benchmark.arms import site_file
+from kane_dynamics_ros.runtime import compilation
 
 NATIVE = Path(__file__).parent / "native"
 EIGEN = ("/usr/include/eigen3", "/usr/local/include/eigen3")  # Debian: libeigen3-dev
@@ -22,7 +23,7 @@ DEFINITIONS = (
     "EIGEN_MAX_STATIC_ALIGN_BYTES=16",
 )
 PINOCCHIO_FLAGS = ["-O3", "-std=c++17", "-w", *(f"-D{definition}" for definition in DEFINITIONS)]
-C_FLAGS = ["-O3", "-march=native", "-DNDEBUG", "-w"]
+C_FLAGS = ["-O3", *compilation.NATIVE, "-DNDEBUG", "-w"]  # for ours and the rivals' C alike
 SIGNATURE = "(const double *q, const double *qd, const double *third, double *out)"
 
 

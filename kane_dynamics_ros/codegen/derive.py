@@ -2,8 +2,7 @@
 
 import gc
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -67,22 +66,15 @@ def derive(chain: Chain, *, inertial: str = "fixed") -> Derived:
         inertial: "fixed", or "runtime" to keep every inertial parameter an argument.
     """
     start = time.perf_counter()
-    with _collecting_later():
+    collecting = gc.isenabled()
+    gc.disable()  # a graph's nodes refer to each other, which makes collection expensive
+    try:
         equations = build(chain, reframe(chain), inertial=inertial)
         listings, prepare = listed(equations)
-    return Derived(chain, equations, listings, prepare, physics_hash(chain), time.perf_counter() - start)
-
-
-@contextmanager
-def _collecting_later() -> Iterator[None]:
-    """No garbage collection within: a graph's nodes refer to each other, which makes it expensive."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
     finally:
         if collecting:
             gc.enable()
+    return Derived(chain, equations, listings, prepare, physics_hash(chain), time.perf_counter() - start)
 
 
 def listed(equations: RobotFunctions) -> tuple[dict[str, Listing], Listing]:

@@ -10,8 +10,6 @@ from kane_dynamics_ros.description.model import Chain, Inertia
 from kane_dynamics_ros.formulation.kane.frames import Reframed
 from kane_dynamics_ros.formulation.kane.segments import BodyInertia, Segment, body_inertia, moved, segments_of
 
-FOLLOWERS = ("follower_viscous", "follower_coulomb")  # in modules with loops alone
-
 
 @dataclass(frozen=True)
 class BoundParameters:

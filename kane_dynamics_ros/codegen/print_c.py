@@ -335,17 +335,12 @@ def c_functions(name: str, derived: Derived, precision: Precision) -> list[str]:
     return [*itertools.chain(*sine_texts), *texts]
 
 
-def support(n: int, functions: str, precision: Precision = DOUBLE) -> list[str]:
-    """What the text of the functions of a robot with n coordinates calls, after KD_SINGULAR."""
+def support(n: int, precision: Precision = DOUBLE) -> list[str]:
+    """What the functions of a robot with n coordinates call, after KD_SINGULAR."""
     number = precision.number
     values = {"real": precision.real, "zero": number(0.0), "one": number(1.0), "n": n}
-    wanted = {
-        "support": True,
-        "four": "kd_four(" in functions,
-        "lanes": precision.batches,
-        "linear_algebra": True,
-    }
-    return [c_text(MODULE[each], **values) for each, called in wanted.items() if called]
+    wanted = ("support", "lanes", "linear_algebra") if precision.batches else ("support", "linear_algebra")
+    return [c_text(MODULE[each], **values) for each in wanted]
 
 
 # NAME.h: what a C or C++ program includes
@@ -450,7 +445,7 @@ def source_text(name: str, derived: Derived, head: str, kernel: str, precision: 
         kernel=kernel if "kd_sincos" in functions or "kd_tanh" in functions else "",
         lanes=LANES,
         singular=precision.singular,
-        support="\n".join(support(derived.equations.n, functions, precision)),
+        support="\n".join(support(derived.equations.n, precision)),
         real=precision.real,
         count=count,
         prepared=", ".join(map(number, prepared)),

@@ -166,22 +166,12 @@ static inline void kd_sincos_block(const double *restrict x, double *restrict s,
 #define KD_LANES 32 /* states that are computed side by side */
 #define KD_SINGULAR 1e-12 /* least pivot over diagonal entry of the mass matrix */
 #if defined(__GNUC__)
-#define KD_ALWAYS __attribute__((always_inline))
+#define KD_ALWAYS __attribute__((always_inline, unused))
 #define KD_APART __attribute__((noinline))
 #else
 #define KD_ALWAYS
 #define KD_APART
 #endif
-
-/* 0, or the one-based number of the outermost joint whose pivot is not clearly positive, beside its diagonal
-   entry: elimination runs from the tip, and the pivots further in are spoilt by it. */
-static inline int kd_singular(const double *checks, const int n, const int lane)
-{
-    for (int i = n - 1; i >= 0; i--)
-        if (!(checks[i * lane] > KD_SINGULAR * checks[(n + i) * lane]))
-            return i + 1;
-    return 0;
-}
 
 /* Four values to an array, in one store where vectors are known: a vector load can follow it at once. */
 static inline KD_ALWAYS void kd_four(double *to, double a, double b, double c, double d)
@@ -193,6 +183,16 @@ static inline KD_ALWAYS void kd_four(double *to, double a, double b, double c, d
 #else
     to[0] = a, to[1] = b, to[2] = c, to[3] = d;
 #endif
+}
+
+/* 0, or the one-based number of the outermost joint whose pivot is not clearly positive, beside its diagonal
+   entry: elimination runs from the tip, and the pivots further in are spoilt by it. */
+static inline int kd_singular(const double *checks, const int n, const int lane)
+{
+    for (int i = n - 1; i >= 0; i--)
+        if (!(checks[i * lane] > KD_SINGULAR * checks[(n + i) * lane]))
+            return i + 1;
+    return 0;
 }
 
 static inline int kd_singular_lane(const double *checks, const int n, const int used)

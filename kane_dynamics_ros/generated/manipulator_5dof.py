@@ -14,7 +14,7 @@ MODEL = {'name': 'manipulator_5dof',
  'format': 2,
  'robot': 'manipulator_5dof',
  'urdf_hash': '1539220881424741731f38a6f1830c316afa9c116ee3b1bc20d7a381f1ac218a',
- 'c_sha256': '0d7761a51357dfa8523208969ca9c0adbaf730dbc07f75eec8b54f7a6f1a9e05',
+ 'c_sha256': '37b754c39231d1215094218bc8c185067a9aea8845d7e0b12f09b56fb02166e3',
  'root': 'base',
  'tips': ('tool',),
  'joint_names': ('gamma_1', 'alpha_2', 'alpha_3', 'beta_4', 'gamma_4'),
@@ -2771,4 +2771,4 @@ def friction(prepared, qd, tanh=tanh):
     ]
 
 
-CONTENT_SHA256 = "660c907b00369bf4becffbb699d194e7b8d9499da3520bf2861c0035953df2b1"
+CONTENT_SHA256 = "cb10b60cd048c8a7c07ad0348b211c971ff34c8e869c6317c8e523c7edb592d2"

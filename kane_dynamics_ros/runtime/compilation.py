@@ -41,18 +41,11 @@ import numpy as np
 from kane_dynamics_ros.errors import KaneDynamicsError
 
 # What looks for the same expression in several blocks finds nothing in straight-line code, and takes long.
-STRAIGHT = ("-fno-gcse", "-fno-gcse-after-reload", "-fno-tree-pre")
-FLAGS = (
-    "-std=c99",
-    "-O3",
-    *STRAIGHT,
-    "-ffp-contract=fast",
-    "-fno-math-errno",
-    "-fPIC",
-    "-shared",
-    "-pthread",
-)
-NATIVE = "-march=native"
+OPTIMISED = ("-O3", "-fno-gcse", "-fno-gcse-after-reload", "-fno-tree-pre")
+FLAGS = ("-std=c99", *OPTIMISED, "-ffp-contract=fast", "-fno-math-errno", "-fPIC", "-shared", "-pthread")
+# The processor's instructions without its cost model: tuned for AMD's Zen or Intel's servers, GCC's code for
+# five joints is a tenth slower (docs/speed.md).
+NATIVE = ("-march=native", "-mtune=generic")
 MOST_SECONDS = 900  # for a compiler that hangs
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 SUPERVISOR = Path(__file__).with_name("supervised.py")
@@ -123,28 +116,26 @@ def extension(source: Path, c_sha256: str, functions: Mapping[str, bool]) -> tup
     Raises:
         CompileError: it cannot be compiled, or what was compiled cannot be imported.
     """
-    batches = all(functions.values())
-    texts, arguments = _with_wrappers(source, c_sha256, functions, BINDING, states=True, batches=batches)
+    without = () if all(functions.values()) else ("BATCHES",)
+    texts, arguments = _with_wrappers(source, c_sha256, functions, BINDING, without)
     arguments.append(f"-DKD_INIT=PyInit_{source.stem}")
     includes = [f"-I{sysconfig.get_path('include')}", f"-I{np.get_include()}"]
     wanted = Wanted(source, texts, arguments, includes, str(sysconfig.get_config_var("EXT_SUFFIX")))
     return _obtain(wanted, lambda path: _import(source.stem, path))
 
 
-def unit(
-    source: Path, c_sha256: str, functions: Mapping[str, bool], *, states: bool, batches: bool
-) -> ctypes.CDLL:
-    """The library of some functions of NAME.c, as ``extension`` calls them.
+def unit(source: Path, c_sha256: str, functions: Mapping[str, bool], without: Sequence[str]) -> ctypes.CDLL:
+    """The library of some functions of NAME.c, ``run_NAME`` and ``batch_NAME``, as ``extension`` calls them.
 
-    Arguments as there; ``states``: whether it has their forms for one state, ``run_NAME``, ``batches``: those
-    for many, ``batch_NAME``. Raises ``CompileError``.
+    Arguments as there; ``without``: "STATES" or "BATCHES", the forms that are left out. Raises
+    ``CompileError``.
     """
-    texts, arguments = _with_wrappers(source, c_sha256, functions, UNIT, states=states, batches=batches)
+    texts, arguments = _with_wrappers(source, c_sha256, functions, UNIT, (*without, "parameters"))
     return _obtain(Wanted(source, texts, arguments), lambda path: ctypes.CDLL(str(path)))[1]
 
 
 def _with_wrappers(
-    source: Path, c_sha256: str, functions: Mapping[str, bool], ours: Path, *, states: bool, batches: bool
+    source: Path, c_sha256: str, functions: Mapping[str, bool], ours: Path, without: Sequence[str]
 ) -> tuple[dict[str, bytes], list[str]]:
     """The files to compile and the compiler's arguments for NAME.c with ``ours``, which calls it."""
     name, own = source.stem, f"kd-{ours.name}"  # a hyphen, which no NAME has
@@ -153,13 +144,9 @@ def _with_wrappers(
         f"-DKD_SIZE(size)={name.upper()}_##size",
         f'-DKD_TITLE="{name}"',
         f'-DKD_HEADER="{name}.h"',
-        f"-DKD_STATES={int(states)}",
-        f"-DKD_BATCHES={int(batches)}",
         *(f"-DKD_HERE_{function}={int(here)}" for function, here in functions.items()),
         *(f"-DKD_WITHOUT_{function}" for function, here in functions.items() if not here),
-        *([] if states else ["-DKD_WITHOUT_STATES"]),
-        *([] if batches else ["-DKD_WITHOUT_BATCHES"]),
-        *(["-DKD_WITHOUT_parameters"] if ours == UNIT else []),
+        *(f"-DKD_WITHOUT_{form}" for form in without),
         *(own, source.name),
     ]
     texts = {own: ours.read_bytes(), **{path.name: path.read_bytes() for path in HEADERS}}
@@ -289,8 +276,7 @@ def _build(folder: Path, wanted: Wanted, opener: Callable[[Path], Opened]) -> tu
             for name, text in wanted.texts.items():
                 Path(work, name).write_bytes(text)
             features = processor_features()
-            native = [NATIVE] if features else []
-            run_compiler(command, wanted, native, Path(work, "library"))
+            run_compiler(command, wanted, NATIVE if features else (), Path(work, "library"))
             path = _install(Path(work, "library"), folder, wanted, features)
         return path, opener(path)
     except (ImportError, OSError) as error:  # a full disk; a system that opens no library from here

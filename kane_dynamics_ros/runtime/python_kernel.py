@@ -88,7 +88,8 @@ class PythonKernel:
         self, function: Callable[..., list[Any]], facts: Mapping[str, Any], leading: list[list[float]]
     ) -> Callable[..., Array]:
         inputs = [name for name in facts["arguments"] if name != "prepared"]
-        calls = {name: TRIGONOMETRY[name] for name in TRIGONOMETRY if name in _keywords(function)}
+        names = function.__code__.co_varnames[: function.__code__.co_argcount]
+        calls = {name: TRIGONOMETRY[name] for name in TRIGONOMETRY if name in names}
         shape, singular = tuple(facts["shape"]), facts["singular"]
 
         def method(*arguments: Any) -> Array:
@@ -164,8 +165,3 @@ def copied_into(out: Any, result: Array, inputs: Sequence[Array]) -> Array:
         raise ValueError("out: it overlaps an input")
     out[...] = result
     return out
-
-
-def _keywords(function: Callable[..., Any]) -> tuple[str, ...]:
-    code = function.__code__
-    return code.co_varnames[: code.co_argcount]

@@ -53,7 +53,7 @@ class Units:
         if name in self.first:
             library = ctypes.CDLL(str(self.extension()[0]))
         else:
-            library = self.library(self.home[name], *self._forms(name, many=False))
+            library = self.library(self.home[name], self._without(name, many=False))
         return _address(library, f"{self.source.stem}_{name}")
 
     def make_ready(self, names: Collection[str]) -> None:
@@ -64,22 +64,20 @@ class Units:
 
     def form(self, name: str, many: bool) -> int:
         """The address of a function's form for one state or for many. Raises ``CompileError``."""
-        library = self.library(self.home[name], *self._forms(name, many))
+        library = self.library(self.home[name], self._without(name, many))
         return _address(library, f"{'batch' if many else 'run'}_{name}")
 
-    def _forms(self, name: str, many: bool) -> tuple[bool, bool]:
-        """Whether the library with a form has those for one state, and those for many, of its functions.
+    def _without(self, name: str, many: bool) -> tuple[str, ...]:
+        """The forms that the library with one of a function has not.
 
-        Apart are those of a long function that is computed side by side for many states: one that takes no
-        parameters and calls no other.
+        Long functions that take no parameters and call no others have their forms apart.
         """
         facts = self.facts[name]
         apart = self._operations(name) > MOST and not facts["needs"] and "prepared" not in facts["arguments"]
-        return not (apart and many), many or not apart
+        return ("STATES" if many else "BATCHES",) if apart else ()
 
-    def _library(self, functions: tuple[str, ...], states: bool, batches: bool) -> ctypes.CDLL:
-        chosen = self._chosen(functions)
-        return compilation.unit(self.source, self.c_sha256, chosen, states=states, batches=batches)
+    def _library(self, functions: tuple[str, ...], without: tuple[str, ...]) -> ctypes.CDLL:
+        return compilation.unit(self.source, self.c_sha256, self._chosen(functions), without)
 
     def _chosen(self, functions: Collection[str]) -> dict[str, bool]:
         """Of every function, whether it is among these or called by one of them."""

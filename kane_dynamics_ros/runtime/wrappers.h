@@ -1,6 +1,16 @@
 /* The generated functions behind two signatures for all: run_NAME for a state, batch_NAME for many. Included by
    extension.c and by unit.c, each compiled with some of NAME.c's functions: -DKD_HERE_gravity=1 says that it is among
-   them, 0 that it is not; -DKD_STATES=0 that their forms for one state are not, -DKD_BATCHES=0 those for many. */
+   them, 0 that it is not; -DKD_WITHOUT_STATES that their forms for one state are not, -DKD_WITHOUT_BATCHES those for many. */
+#ifdef KD_WITHOUT_STATES
+#define KD_STATES 0
+#else
+#define KD_STATES 1
+#endif
+#ifdef KD_WITHOUT_BATCHES
+#define KD_BATCHES 0
+#else
+#define KD_BATCHES 1
+#endif
 #ifndef KD_LINKAGE
 #define KD_LINKAGE
 #endif

@@ -71,7 +71,7 @@ def test_the_form_of_a_long_function_for_many_states_waits_until_it_is_called(
         assert compilations() == before + (1 if count < 3 else 2)
     units = Units(read_module(module))
     group = units.home["forward_dynamics_derivatives"]
-    one, many = units.library(group, True, False), units.library(group, False, True)
+    one, many = units.library(group, ("BATCHES",)), units.library(group, ("STATES",))
     for library, absent in ((one, "batch"), (many, "run")):
         with pytest.raises(AttributeError):
             library[f"{absent}_forward_dynamics_derivatives"]

@@ -32,7 +32,15 @@ $outputs
 
 $functions
 
-//# four
+//# support
+#if defined(__GNUC__)
+#define KD_ALWAYS __attribute__((always_inline, unused))
+#define KD_APART __attribute__((noinline))
+#else
+#define KD_ALWAYS
+#define KD_APART
+#endif
+
 /* Four values to an array, in one store where vectors are known: a vector load can follow it at once. */
 static inline KD_ALWAYS void kd_four($real *to, $real a, $real b, $real c, $real d)
 {
@@ -44,15 +52,6 @@ static inline KD_ALWAYS void kd_four($real *to, $real a, $real b, $real c, $real
     to[0] = a, to[1] = b, to[2] = c, to[3] = d;
 #endif
 }
-
-//# support
-#if defined(__GNUC__)
-#define KD_ALWAYS __attribute__((always_inline))
-#define KD_APART __attribute__((noinline))
-#else
-#define KD_ALWAYS
-#define KD_APART
-#endif
 
 /* 0, or the one-based number of the outermost joint whose pivot is not clearly positive, beside its diagonal
    entry: elimination runs from the tip, and the pivots further in are spoilt by it. */
