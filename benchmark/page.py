@@ -71,8 +71,8 @@ How it is measured:
   | clang 16.0 | `-O3 -march=native -mtune=generic` | 260 | 29.7 | 845 | 78.3 |
 
   What is chosen is within 2 % of each compiler's best here; clang's code is 6 to 11 % faster than GCC 12's.
-  Of the reference robot's other functions, GCC's tuning for Zen makes single calls 0 to 20 % slower, batches of
-  d tau 20 % slower and batches of d qdd 20 % faster.
+  Of the reference robot's other functions, GCC's tuning for Zen makes single calls 0 to 20 % slower, batches
+  of d tau 20 % slower and batches of d qdd 20 % faster.
 - How the cost grows with the number of joints: [growth](growth.md). What the code for `float` asks of a small
   computer: [microcontrollers](microcontrollers.md).
 """
