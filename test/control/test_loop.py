@@ -136,6 +136,17 @@ def test_a_reference_outside_the_limits_is_clamped_when_asked():
     assert (arm.loop.last.reference[0] <= position_limits(MODEL.joints)[1]).all()
 
 
+def test_limits_that_begin_to_apply_let_the_reference_stay_outside_them():
+    arm = Arm(reference_limits="ignore")
+    arm.step()
+    beyond = position_limits(MODEL.joints)[1] + 0.2
+    arm.loop.follow(goal(beyond), arm.now_ns)
+    arm.steps(1.1)
+    arm.loop.settings = replace(arm.loop.settings, reference_limits="clamp")
+    arm.step()
+    np.testing.assert_allclose(arm.loop.last.reference[0], beyond, atol=1e-9)  # rounding
+
+
 @pytest.mark.parametrize(
     ("reaction", "expected"), [("hold", MODEL.gravity(Q)), ("zero", np.zeros(N)), ("stop", None)]
 )
@@ -295,6 +306,10 @@ def test_a_step_of_the_clock_does_not_disturb_a_motion_without_a_stamp():  # fie
     assert not arm.loop.shift_clock(-hour, arm.now_ns - hour)
     arm.loop.step(Q, REST, arm.now_ns - hour, arm.time + STEP)
     np.testing.assert_array_equal(arm.loop.last.reference, before)
+    for _ in range(700):
+        arm.time += STEP
+        arm.loop.step(Q, REST, arm.now_ns - hour, arm.time)
+    assert [state for _, state, _ in told(arm)] == ["accepted", "finished"]
 
 
 def test_a_step_of_the_clock_drops_a_motion_with_a_stamp():
@@ -305,6 +320,7 @@ def test_a_step_of_the_clock_drops_a_motion_with_a_stamp():
     arm.steps(0.4)
     before = arm.loop.last.reference[0]
     assert arm.loop.shift_clock(SECOND, arm.now_ns + SECOND)
+    assert told(arm)[-1] == (1, "dropped", "the clock was stepped by 1.000 s")
     arm.loop.step(Q, REST, arm.now_ns + SECOND, arm.time + STEP)
     np.testing.assert_allclose(arm.loop.last.reference, [before, REST, REST], atol=1e-12)  # rounding
 
@@ -878,9 +894,14 @@ def test_a_fault_that_comes_back_after_every_recovery_lasts_until_something_is_c
     assert arm.loop.state.lasting
     with refusing("no_state"):
         arm.loop.follow(goal(Q), arm.now_ns)
-    arm.loop.settings = replace(arm.loop.settings)  # other parameters: it tries again
-    arm.steps(0.3)
-    assert isinstance(arm.loop.state, Holding)
+    for _ in range(2):
+        arm.loop.settings = replace(arm.loop.settings)  # other parameters: it tries again, and counts anew
+        arm.steps(0.3)
+        assert isinstance(arm.loop.state, Holding)
+        for _ in range(4):
+            arm.step(q=Q + 0.3)
+            arm.steps(0.3)
+            assert isinstance(arm.loop.state, Holding)
 
 
 def test_an_activation_ends_a_lasting_reaction_and_rare_faults_never_last():
