@@ -56,25 +56,6 @@ def arm_frames(model: ArmModel, x: Array) -> ArmFrames:
     return ArmFrames(tuple(bodies), tuple(beams), bodies[model.tip_body].moved(model.R_BT, model.p_BoTo_B))
 
 
-def potential_energy(model: ArmModel, x: Array, gravity: Array) -> float:
-    """Strain energy plus potential of gravity [J]; the latter is 0 at the root frame's origin."""
-    frames = arm_frames(model, x)
-    moments = np.zeros(3)  # int r dm in the root frame
-    for body, frame, beam in zip(model.bodies, frames.bodies, frames.beams, strict=True):
-        moments += _moment(body.spatial, frame)
-        if body.flexure is not None and beam is not None:
-            flexible = body.flexure.body
-            S = flexible.S + flexible.m_O @ x[body.flexure.place]
-            moments += flexible.mass * beam.p + beam.R @ S + _moment(body.flexure.rest, beam)
-    return 0.5 * float(x @ model.k @ x) - float(gravity @ moments)
-
-
-def _moment(spatial: Array, frame: FrameInRoot) -> Array:
-    """int r dm of a rigid body whose inertia in ``frame`` is ``spatial`` (6, 6)."""
-    S = np.array([spatial[2, 4], spatial[0, 5], spatial[1, 3]])
-    return np.asarray(spatial[3, 3] * frame.p + frame.R @ S)
-
-
 def sag(model: ArmModel, q: ArrayLike, gravity: Array) -> Array:
     """Generalized coordinates (size,) in which the beams balance gravity at joint positions ``q`` (n,).
 

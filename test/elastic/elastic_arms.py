@@ -7,6 +7,7 @@ import numpy as np
 from kane_dynamics_ros.description import load_robot, parse_robot, serial_chain
 from kane_dynamics_ros.elastic.arm_model import ArmModel, arm_model
 from kane_dynamics_ros.elastic.link import ElasticLink, Material, tube
+from kane_dynamics_ros.elastic.posture import FrameInRoot, arm_frames
 
 URDF = Path(__file__).parents[2] / "urdf" / "manipulator_5dof.urdf"
 GRAVITY = np.array([0.0, 0.0, -9.81])
@@ -78,3 +79,22 @@ def sliding_arm(E: float = 1e6) -> ArmModel:
 def kinetic_energy(M: np.ndarray, u: np.ndarray) -> float:
     """Kinetic energy [J] of the whole arm, from the mass matrix."""
     return 0.5 * float(u @ M @ u)
+
+
+def potential_energy(model: ArmModel, x: np.ndarray, gravity: np.ndarray) -> float:
+    """Strain energy plus potential of gravity [J]; the latter is 0 at the root frame's origin."""
+    frames = arm_frames(model, x)
+    moments = np.zeros(3)  # int r dm in the root frame
+    for body, frame, beam in zip(model.bodies, frames.bodies, frames.beams, strict=True):
+        moments += _moment(body.spatial, frame)
+        if body.flexure is not None and beam is not None:
+            flexible = body.flexure.body
+            S = flexible.S + flexible.m_O @ x[body.flexure.place]
+            moments += flexible.mass * beam.p + beam.R @ S + _moment(body.flexure.rest, beam)
+    return 0.5 * float(x @ model.k @ x) - float(gravity @ moments)
+
+
+def _moment(spatial: np.ndarray, frame: FrameInRoot) -> np.ndarray:
+    """int r dm of a rigid body whose inertia in ``frame`` is ``spatial`` (6, 6)."""
+    S = np.array([spatial[2, 4], spatial[0, 5], spatial[1, 3]])
+    return np.asarray(spatial[3, 3] * frame.p + frame.R @ S)

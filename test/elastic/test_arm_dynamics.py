@@ -4,11 +4,11 @@ import mujoco
 import numpy as np
 import pinocchio
 import pytest
-from elastic_arms import GRAVITY, URDF, kinetic_energy, pendulum, reference_arm, sliding_arm
+from elastic_arms import GRAVITY, URDF, kinetic_energy, pendulum, potential_energy, reference_arm, sliding_arm
 from scipy.integrate import solve_ivp
 
 from kane_dynamics_ros.elastic.arm import equations
-from kane_dynamics_ros.elastic.posture import arm_frames, potential_energy
+from kane_dynamics_ros.elastic.posture import arm_frames
 from kane_dynamics_ros.elastic.stepping import State, begin_step, end_step, method
 
 ARMS = {"reference": reference_arm(E=7e4, elements=2), "sliding": sliding_arm()}
