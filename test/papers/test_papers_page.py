@@ -1,6 +1,7 @@
 """docs/papers.md: complete, and every row's test fails when the row's code is wrong."""
 
 import json
+import random
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import sympy
+from mutate_rows import exchanges
 from right_equations import hussain_torques, malvezzi_bias
 
 ROOT = Path(__file__).resolve().parents[2]  # the checkout: docs and tests are not installed
@@ -45,29 +47,65 @@ def numbers(title: str, prefix: str = "") -> set[int]:
     return found
 
 
-# What holds with either sign: equations that say "= 0", a basis, a table of counts, a picture; and a row that
-# checks such an equation
+# What holds with either sign, and in any order: equations that say "= 0", a basis, a table of counts, a
+# picture; and a row that checks such an equation
 SIGNLESS = (
     *("constraints", "maggi_system", "complement", "MaggiSystem.equations", "lever_body"),
     *("count_differentiations", "Differentiator.by_vector", "draw_mechanism", "assess"),
     "test_paper_wind_pump.py::test_eq_A46_the_liaison_forces_do_no_work_once_the_signs_are_mended",
 )
 
+# Exchanges that change nothing: the order of a sum or of lines in a picture, a symmetric or diagonal matrix,
+# an equation's two sides; and the sides of a picture
+SAME = {
+    ("constraints", "value - symbol"),
+    ("lagrangian", "((chi_3, J_x3, J_y3, J_z3), (alpha_2, J_x2, J_y2, J_z2))"),
+    ("residuals", "[(q_d, q_dd), (q, q_d)]"),
+    ("assess", "larger_parts.keys() & parts.keys()"),
+    ("close_loop", "h - l2"),
+    ("lever_body", '(1, 0, lever.elements * DOFS["plane"] + 1)'),
+    ("lever_body", '(0, lever.elements * DOFS["plane"] + 1, 1)'),
+    ("driven", "motion.accelerations(second) @ mass_matrix(pump) - external_forces(pump, state, torque)"),
+    ("driven", "1, 0"),
+    ("draw_mechanism", "(4.9, 8)"),
+    ("draw_mechanism", '(("B", at.B), ("A", at.A), ("C", at.C), ("C\'", at.C_prime), ("D", at.D))'),
+    ("draw_mechanism", '(("A", at.A), ("C", at.C), ("B", at.B), ("C\'", at.C_prime), ("D", at.D))'),
+    ("draw_mechanism", '(("A", at.A), ("B", at.B), ("C\'", at.C_prime), ("C", at.C), ("D", at.D))'),
+    ("draw_mechanism", '(("A", at.A), ("B", at.B), ("C", at.C), ("D", at.D), ("C\'", at.C_prime))'),
+}
 
-def mutations() -> list[tuple[str, str, str, str]]:
-    """(file, name, test, change) of every row whose code is a function; the test may be a whole file.
 
-    Signs are turned where a paper's own code returns something that has any.
+def mutations() -> dict[tuple[str, str, str], list[tuple[str, str, str, str]]]:
+    """By (file, name, test) of every row whose code is a function, the same with each change of its results.
+
+    Signs are turned where a paper's own code returns something that has any. The test may be a whole file.
     """
     found = {}
     for row in (row for title in PAPERS for row in rows(title)):
         path, *names = re.findall(r"`([^`]+)`", row[2]) or [""]
         for name in names:
             for test in re.findall(r"`(test_[^`]+)`", row[3]):
-                found[(path, name, test, "size")] = row
-                if path.startswith("papers/") and not {name, test} & set(SIGNLESS):
-                    found[(path, name, test, "sign")] = row
-    return list(found)
+                own = path.startswith("papers/")
+                kinds = ["size", *(["sign"] if own and not {name, test} & set(SIGNLESS) else [])]
+                found[(path, name, test)] = [(path, name, test, kind) for kind in kinds]
+    return found
+
+
+def exchanges_of_rows() -> list[tuple[str, str, str, str]]:
+    """(file, name, tests, change) of each exchange in a paper's own code, or in what it returns.
+
+    One of the tests of all rows of a function, and of a class's methods, is to notice.
+    """
+    own = [row for row in mutations() if row[0].startswith("papers/")]
+    found = []
+    for path, name in dict.fromkeys(row[:2] for row in own):
+        tests = " ".join(row[2] for row in own if row[0] == path and f"{row[1]}.".startswith(f"{name}."))
+        if name not in SIGNLESS:
+            found.append((path, name, tests, "swapped"))
+        for number, (reads, _) in enumerate(exchanges(path, name)):
+            if (name, reads) not in SAME:
+                found.append((path, name, tests, f"exchanged {number}"))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -110,9 +148,14 @@ def test_every_test_named_on_the_page_exists():
 
 @pytest.mark.timeout(600)
 def test_every_row_s_test_fails_when_the_row_s_code_is_wrong():
-    """Each function is broken in turn; mutate_rows.py says how."""
-    asked = mutations()
+    """Each function is broken in turn, and each row's test runs, with one change that is drawn by a seed.
+
+    ``python test/papers/mutate_rows.py`` makes them all, and says how.
+    """
+    draw = random.Random(0)
+    asked = [draw.choice(kinds) for kinds in mutations().values()]
     assert len(asked) > 90
+    asked += draw.sample(exchanges_of_rows(), 20)
     command = [sys.executable, str(HERE / "mutate_rows.py"), json.dumps(asked)]
     run = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert run.returncode == 0, run.stderr
