@@ -8,8 +8,7 @@ import numpy as np
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.contact.extremes import fit_tail
 from kane_dynamics_ros.contact.residual import Mask, Residual, clusters, external_efforts
-from kane_dynamics_ros.control.observer import TipWrench, root_jacobian, tip_wrench
-from kane_dynamics_ros.replay.attribution import carriers
+from kane_dynamics_ros.control.observer import TipWrench, tip_wrench
 from kane_dynamics_ros.replay.motion import Motion
 from kane_dynamics_ros.runtime import DynamicsModel
 
@@ -25,10 +24,7 @@ SHORTEST = 0.02  # [s] of a contact
 
 
 class TipForce(NamedTuple):
-    """The force at a tip that would explain the peak of a contact, and the share of the efforts that it does.
-
-    In tip axes where the model has one tip, in root axes at several.
-    """
+    """The force at a tip, in its axes, that would explain a contact's peak; the share that it does."""
 
     tip: str
     wrench: TipWrench
@@ -129,10 +125,9 @@ def _contact(residual: Residual, model: DynamicsModel, start: int, stop: int, th
     joints = tuple(model.joint_names[j] for j in np.argsort(-best) if best[j] > threshold)
     q, efforts = residual.q[at], residual.external[at]
     weights = 1.0 / np.maximum(residual.spread[at], residual.floor)
-    jacobians = force_jacobians(model, q)
-    axes = model.tip_pose(q)[:3, :3] if len(jacobians) == 1 else np.eye(3)
     forces = []
-    for tip, J in jacobians.items():
+    for tip, J in force_jacobians(model, q).items():
+        axes = model.tip_pose(q, tip=tip)[:3, :3]
         wrench = tip_wrench(J, efforts, axes, weights, assume="force")
         left = weights * (efforts - axes @ wrench.value[:3] @ J)
         forces.append(TipForce(tip, wrench, 1.0 - float(left @ left / np.sum((weights * efforts) ** 2))))
@@ -148,18 +143,5 @@ def _contact(residual: Residual, model: DynamicsModel, start: int, stop: int, th
 
 
 def force_jacobians(model: DynamicsModel, q: Array) -> dict[str, Array]:
-    """By tip (3, n): the joint efforts of unit forces along the root's axes that act there, at (n,) ``q``.
-
-    At a further tip of a tree they act at the origin of the link that carries it: a unit mass there, at rest
-    in a field g, needs the efforts -J^T g.
-    """
-    found = {model.tip: root_jacobian(model, q)[:3]}
-    further = [(link, body) for link, body in carriers(model).items() if link != model.tip]
-    if further:
-        still = np.zeros_like(q)
-        fields = [
-            model.with_parameters(gravity=tuple(axis)).regressor(q, still, still)
-            for axis in np.eye(3).tolist()
-        ]
-        found |= {link: -np.stack([Y[:, 10 * body] for Y in fields]) for link, body in further}
-    return found
+    """By tip (3, n): the joint efforts of unit forces along the root's axes that act there, at (n,) ``q``."""
+    return {tip: model.tip_jacobian(q, tip=tip)[3:] for tip in model.tips}

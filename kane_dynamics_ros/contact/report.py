@@ -113,11 +113,10 @@ def contact_lines(bag: Path, residual: Residual, contacts: Contacts, model: Dyna
             f"  joints: {', '.join(efforts)}",
         ]
         for force in contact.forces:
-            where, several = f"  as a force at {force.tip!r}", len(contact.forces) > 1
-            share = f", which explains {100 * force.explained:.0f} % of the efforts" if several else ""
+            share = f", which explains {100 * force.explained:.0f} % of the efforts"
             lines.append(
-                f"{where}, if that is where it acts: {force.size:.3g} N ({force_text(force)}; "
-                f"{'root' if several else 'tip'} axes){share}"
+                f"  as a force at {force.tip!r}, if that is where it acts: {force.size:.3g} N "
+                f"({force_text(force)}; tip axes){share * (len(contact.forces) > 1)}"
             )
     return lines
 
