@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pinocchio
@@ -12,6 +13,7 @@ from view_samples import embedded
 from kane_dynamics_ros.cli.main import main
 from kane_dynamics_ros.codegen.derive import derive
 from kane_dynamics_ros.codegen.module import write_module
+from kane_dynamics_ros.contact import events
 from kane_dynamics_ros.contact.events import force_jacobians
 from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.replay.attribution import TipBody
@@ -46,6 +48,22 @@ def test_forces_at_each_tip_load_the_joints_as_pinocchio_says(module, hand):
     expected = pinocchio.computeFrameJacobian(pin, pin.createData(), q, frame, axes)[:3]
     # rounding of sums over eight joints
     np.testing.assert_allclose(force_jacobians(model, q)[hand], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("hand", HANDS)
+def test_a_contacts_force_is_told_in_the_axes_of_its_tip(module, hand):
+    """At one moment and without noise: the spread of all efforts is the same."""
+    pin, model, force = arm(), load_model(module, backend="python"), np.array([10.0, -20.0, 30.0])
+    q, data, frame = np.random.default_rng(2).uniform(-1.0, 1.0, 8), pin.createData(), pin.getFrameId(hand)
+    J = pinocchio.computeFrameJacobian(pin, data, q, frame, pinocchio.LOCAL)[:3]  # in the hand's axes
+    one = np.ones((1, 8))
+    moment = SimpleNamespace(
+        time=np.zeros(1), q=q[None], external=(J.T @ force)[None], ratio=one, spread=one, floor=one[0]
+    )
+    best = events._contact(moment, model, 0, 1, threshold=0.5).forces[0]
+    assert best.tip == hand
+    assert best.wrench.determined[:3].all()
+    np.testing.assert_allclose(best.wrench.value[:3], force, atol=1e-9)
 
 
 @pytest.mark.parametrize("hand", HANDS)
