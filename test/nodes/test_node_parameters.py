@@ -22,7 +22,7 @@ from kane_dynamics_ros.description import load_robot, serial_chain
 from kane_dynamics_ros.nodes.feedforward.observer import wrench_topics
 from kane_dynamics_ros.nodes.feedforward.parameters import TABLE, build_settings, configured_model
 from kane_dynamics_ros.nodes.hardware.parameters import TABLE as HARDWARE_TABLE
-from kane_dynamics_ros.nodes.hardware.parameters import parametrised
+from kane_dynamics_ros.nodes.hardware.parameters import build_engine, parametrised
 from kane_dynamics_ros.nodes.parameters import (
     Declaration,
     RosParameterError,
@@ -302,6 +302,9 @@ def test_a_trees_other_tips_have_payloads_in_both_nodes_and_topics_of_their_own(
     with pytest.raises(RosParameterError) as raised:
         configured_model({**DEFAULTS, **given}, MODEL)  # which has one tip
     assert "payload.branches" in str(raised.value)
+    for other in ({"engine": "mujoco"}, {"elastic": "links.yaml"}):  # silently left out, it would mislead
+        with pytest.raises(RosParameterError, match=r"payload\.branches"):
+            build_engine(tree, {**hardware, **given, **other})
     assert wrench_topics(tree.tips) == ["~/external_wrench/left_hand", "~/external_wrench/right_hand"]
     assert wrench_topics(MODEL.tips) == ["~/external_wrench"]
     assert len(set(wrench_topics(["a b", "a-b", "a_b"]))) == 3

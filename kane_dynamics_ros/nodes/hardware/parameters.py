@@ -94,6 +94,9 @@ def build_engine(arm: DynamicsModel, values: Values) -> Engine:
     if arm.followers and (values["elastic"] or values["engine"] != "own"):
         allowed = "own, and no elastic links, where the model has closed loops, which a URDF does not say"
         raise wrong_parameter("engine", values["engine"], allowed)
+    if values["payload.branches"] and (values["elastic"] or values["engine"] != "own"):
+        allowed = "empty with elastic links or MuJoCo, which know the first tip's payload alone"
+        raise wrong_parameter("payload.branches", values["payload.branches"], allowed)
     if values["elastic"]:
         engine = _elastic_engine(arm, values, options, factors)
     elif values["engine"] == "own":
