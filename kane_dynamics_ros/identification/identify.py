@@ -41,6 +41,7 @@ BLOCKS = 60  # of time, of each bag
 FEWEST_BLOCKS = 12  # of each bag where there are many
 ROUNDS = 3  # of reweighting by joint
 ROBUST_PASSES, GAIN_PASSES = 2, 3
+CONSTANT = 1e-9  # of its power, that an effort changes by which never changes
 NOISE_FLOOR = 1e-9  # of the largest joint's effort: a perfect fit has no scale
 
 
@@ -201,7 +202,10 @@ def stage_of(
     count = np.maximum(samples, 1.0)
     power = products.gram[fitted].sum(axis=0)[:, -1, -1]
     floor = NOISE_FLOOR * np.sqrt(power / count).max()
-    unmeasured = power <= 0.0  # the joint's effort is always 0
+    ones = regression.base + fitting.OFFSET  # a column of the plain families
+    sums = products.gram[fitted].sum(axis=0)[:, [[ones], [-1]], [ones, -1]]
+    varies = sums[:, 1, 1] - sums[:, 0, 1] ** 2 / np.maximum(sums[:, 0, 0], 1e-300)
+    unmeasured = varies <= CONSTANT * power  # the joint's effort never changes
 
     def scales(values: Array) -> Array:
         return np.where(unmeasured, np.inf, np.maximum(values, floor))
@@ -259,7 +263,7 @@ def notes_of(regression: Regression, sigma: Array) -> Iterator[str]:
         if track.noisy:
             yield (
                 f"{track.bag}: the recorded velocity of {', '.join(track.noisy)} is noisier than the "
-                "position's derivative, which was used"
+                "position's derivative, or contradicts it; the derivative was used"
             )
         if track.gaps:
             yield f"{track.bag}: {counted(track.gaps, 'gap')}, across which nothing was filtered"
@@ -272,4 +276,4 @@ def notes_of(regression: Regression, sigma: Array) -> Iterator[str]:
         yield f"{', '.join(still)} hardly moved: what only that motion shows stays as the URDF says"
     unmeasured = [joints[j] for j in np.flatnonzero(~np.isfinite(sigma))]
     if unmeasured:
-        yield f"the effort of {', '.join(unmeasured)} is always 0: its rows were left out"
+        yield f"the effort of {', '.join(unmeasured)} never changes: its rows were left out"

@@ -147,7 +147,7 @@ def _joint(result: Identified, store: MotionStore, model: DynamicsModel, j: int)
     unit = "N" if model.joints[j].kind == "prismatic" else "N m"
     effort, nominal, identified = (float(x[j]) for x in (held.effort, held.nominal, held.identified))
     if not np.isfinite(result.found.sigma[j]):
-        return Sentence("unmeasured", f"{name}: its effort is always 0; it stays as the URDF says")
+        return Sentence("unmeasured", f"{name}: its effort never changes; it stays as the URDF says")
     figures = f"{identified:.3g} of {effort:.3g} {unit} remain, with the URDF {nominal:.3g}"
     limit = limited_by(result, store, model, j)
     reason = f"; {limit}" if limit else ""

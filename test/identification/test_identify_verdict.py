@@ -200,6 +200,38 @@ def test_efforts_that_lag_behind_the_motion_or_lead_are_told_with_the_time(tmp_p
     assert ("lag behind" if samples > 0 else "lead") in data["verdict"]["sentence"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda velocity: velocity * [1.0, 0.0],
+        lambda velocity: -velocity,
+        lambda velocity: velocity[:, ::-1],
+        lambda velocity: velocity * [1.0, 57.3],
+    ],
+    ids=["zero", "sign", "exchanged", "degrees"],
+)
+def test_a_velocity_that_the_position_contradicts_is_not_used(tmp_path, change):
+    motion = two_links.harmonics()
+    recorded = motion[0], np.ascontiguousarray(change(motion[1])), motion[2]
+    bag = two_links.bag(tmp_path / "bag", recorded, truth(motion))
+    code, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    assert code == 0
+    assert data["residual"]["held_out"]["relative"]["identified"] < 0.003
+    assert any("derivative" in note and "j2" in note for note in data["notes"])
+
+
+def test_an_effort_that_never_changes_is_not_measured(tmp_path):
+    motion = two_links.harmonics()
+    tau = truth(motion)
+    noise = 0.05 * np.random.default_rng(0).normal(size=len(tau))
+    tau = np.column_stack([tau[:, 0] + noise, np.full(len(tau), 3.0)])
+    bag = two_links.bag(tmp_path / "bag", motion, tau, noise=0.0)
+    _, data, _ = identified(tmp_path, two_links.urdf(tmp_path), bag)
+    first = data["residual"]["held_out"]["joints"][0]
+    assert first["identified_rms"] < 0.02
+    assert data["verdict"]["joints"][1]["code"] == "unmeasured"
+
+
 def test_another_arms_urdf(tmp_path):
     """Masses of an arm that is three times as heavy: they are found, and yet it is another arm's file."""
     motion = two_links.harmonics()
