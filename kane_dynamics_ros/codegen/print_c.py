@@ -384,6 +384,7 @@ def c_header(
         HEADER["header"],
         *precision.kept(),
         *(["tips"] if equations.layout.tips > 1 else []),
+        *(["followers"] if equations.layout.followers else []),
         banner=banner(name, derived, version).rstrip("\n"),
         name=name,
         upper=name.upper(),

@@ -391,6 +391,7 @@ def test_generate_and_verify_take_a_file_of_loops(tmp_path, monkeypatch, capsys)
     assert main(["generate", "bar.urdf", "--loops", "loops.yaml", "--no-compile"]) == 0
     said = capsys.readouterr().out
     assert "joints (root to tip): drive\njoints that follow by loops: elbow, swing\n" in said
+    assert "their friction, follower_viscous" in (tmp_path / "bar.h").read_text()
     assert main(["verify", "bar.py", "--urdf", "bar.urdf", "--backend", "python", "--states", "4"]) == 0
     assert capsys.readouterr().out.endswith("verified\n")
     other = (tmp_path / "bar.urdf").read_text().replace('value="2.0"', 'value="2.1"')

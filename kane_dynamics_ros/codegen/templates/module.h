@@ -18,6 +18,8 @@ $banner
    mass matrix is singular. Arrays must not overlap. Any number of threads may call at once.
    There are $tips tips, in the order that NAME.py states: wrench has six numbers for each, and their efforts //? tips
    add up; tip_pose, tip_jacobian and tip_velocity are those of the first. //? tips
+   Joints that follow by loops are the exception: their friction, follower_viscous and follower_coulomb of //? followers
+   the parameters, is in inverse and forward dynamics, bias, their derivatives and reaction_wrenches. //? followers
    Each function has a form for count states, row after row: ${name}_..._batch. //? batches
 $legend
 */
