@@ -296,7 +296,7 @@ def test_a_trees_other_tips_have_payloads_in_both_nodes_and_topics_of_their_own(
         "payload.mass": bodies[0].mass,
         "payload.branches": [bodies[1].mass, *bodies[1].com, *bodies[1].inertia],
     }
-    hardware = {each.name: each.default for each in HARDWARE_TABLE} | {"plant.rotor_inertia": []}
+    hardware = {each.name: checked_value(each, each.default) for each in HARDWARE_TABLE}
     assert configured_model({**DEFAULTS, **given}, tree).parameters.payloads == bodies
     assert parametrised(tree, {**hardware, **given}).parameters.payloads == bodies
     with pytest.raises(RosParameterError) as raised:
