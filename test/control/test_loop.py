@@ -92,6 +92,7 @@ def test_a_trajectory_without_a_stamp_starts_at_the_next_state():
     np.testing.assert_array_equal(arm.loop.last.reference, [Q, REST, REST])
     arm.steps(1.1)
     np.testing.assert_allclose(arm.loop.last.reference, [Q + 0.1, REST, REST], atol=1e-9)  # rounding
+    assert isinstance(arm.loop.state, Holding)
 
 
 def test_a_trajectory_for_later_does_not_hide_one_that_came_just_before():
@@ -728,6 +729,14 @@ def test_an_arm_that_complies_loses_its_momentum_at_the_rate_asked_for():
         energy.append(plant.qd @ MODEL.mass_matrix(plant.q) @ plant.qd)
     # the energy's rate is qd . (-d M qd), twice the momentum's; the command lasts a millisecond
     np.testing.assert_allclose(energy[-1] / energy[0], math.exp(-2 * 8.0 * 0.25), rtol=0.02)
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid value")  # the point of the test
+def test_an_arm_that_complies_and_cannot_be_braked_in_numbers_gets_gravitys_effort():
+    arm = Arm(reactions={"collision": "comply", "jump": "ignore"}, comply_damping=8.0)
+    arm.step()
+    arm.loop.collide("gamma_1")
+    np.testing.assert_allclose(arm.step(qd=np.full(N, 1e308)), MODEL.gravity(Q), atol=1e-9)  # rounding
 
 
 # A start that would be a step, goals that were not reached, and goals that are cancelled.
