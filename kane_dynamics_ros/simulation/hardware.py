@@ -14,6 +14,8 @@ from kane_dynamics_ros.simulation.engine import Engine, SimulationError, option_
 from kane_dynamics_ros.simulation.faults import Fault, Faults
 from kane_dynamics_ros.simulation.sensors import Reading, SensorOptions, Sensors
 
+STATE_INTERFACES = ("position", "velocity", "effort")
+
 Silence = Literal["hold", "release", "gravity", "brake"]
 SILENCES: tuple[Silence, ...] = get_args(Silence)
 
@@ -71,6 +73,17 @@ class SimulatedHardware:
         self._drive: Silence = "brake"  # what the drives do: "hold" is the command
         self._loaded = False
         self._update_faults()
+
+    @property
+    def command_interfaces(self) -> tuple[str, ...]:
+        """``joint/effort``, or what the inner loops take."""
+        kind = self._inner_loop.interface if self._inner_loop else "effort"
+        return tuple(f"{name}/{kind}" for name in self.joint_names)
+
+    @property
+    def state_interfaces(self) -> tuple[str, ...]:
+        """Of each joint position, velocity and effort."""
+        return tuple(f"{name}/{kind}" for name in self.joint_names for kind in STATE_INTERFACES)
 
     @property
     def time(self) -> float:

@@ -1,4 +1,4 @@
-"""The hardware component: commands, silence, brakes."""
+"""The hardware component: interfaces, commands, silence, brakes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +13,13 @@ from kane_dynamics_ros.simulation.hardware import HardwareOptions, SimulatedHard
 from kane_dynamics_ros.simulation.plant import Plant
 
 Arm = Callable[..., Any]
+
+
+def test_interfaces_are_named_as_ros2_control_names_them(uncoupled_arm: Arm) -> None:
+    hardware = SimulatedHardware(Plant(uncoupled_arm([1.0, 1.0])))
+    assert hardware.command_interfaces == ("j0/effort", "j1/effort")
+    kinds = ("position", "velocity", "effort")
+    assert hardware.state_interfaces == tuple(f"{name}/{kind}" for name in ("j0", "j1") for kind in kinds)
 
 
 def test_the_brakes_hold_the_arm_until_the_first_command(uncoupled_arm: Arm) -> None:
@@ -103,6 +110,7 @@ def test_stop_rests_the_arm_where_it_is(uncoupled_arm: Arm) -> None:
 def test_inner_loops_reach_their_command_under_load(uncoupled_arm: Arm, interface: Any, row: int) -> None:
     arm = uncoupled_arm([1.0, 1e-3], load=[5.0, 0.1], damping=0.01)
     hardware = SimulatedHardware(Plant(arm), inner_loop=InnerLoop(arm, interface))
+    assert hardware.command_interfaces == (f"j0/{interface}", f"j1/{interface}")
     command = np.array([0.3, -0.2])
     hardware.write(command)
     for _ in range(500):  # 0.5 s is 78 time constants of a 25 Hz loop
