@@ -273,6 +273,9 @@ def constrained_solution(problem: Problem, choice: Choice, E: Array, weight: flo
         ) from error
     part = reduced(problem, choice._replace(held=frozenset()), E, weight)
     scale = 1.0 / np.sqrt(np.diag(part.H))
+    sizes, axes = np.linalg.eigh(part.H * scale * scale[:, None])
+    # x = to_x y, with |y|^2 for the objective's x^T H x: what is hardly seen is as large as the rest
+    to_x = scale[:, None] * axes / np.sqrt(np.maximum(sizes, np.finfo(float).eps * sizes[-1]))
     bodies = [b for b, body in enumerate(problem.bodies) if body.basis.any()]
     blocks = [  # of rows right - values @ x, and their cones
         (_total_mass(problem), clarabel.ZeroConeT),
@@ -284,9 +287,9 @@ def constrained_solution(problem: Problem, choice: Choice, E: Array, weight: flo
     values, fixed = rows[:, :-1], part.start.copy()
     fixed[part.used] = 0.0
     programme = (
-        sparse.csc_matrix(np.triu(part.H * scale * scale[:, None])),
-        -part.g * scale,
-        sparse.csc_matrix(values[:, part.used] * scale),
+        sparse.identity(len(part.used), format="csc"),
+        -part.g @ to_x,
+        sparse.csc_matrix(values[:, part.used] @ to_x),
         rows[:, -1] - values @ fixed,
         [cone(len(rows)) for rows, cone in blocks],
     )
@@ -310,7 +313,7 @@ def constrained_solution(problem: Problem, choice: Choice, E: Array, weight: flo
             constraints=words,
         )
     x: Array = part.start.copy()
-    x[part.used] = np.asarray(found.x) * scale
+    x[part.used] = to_x @ np.asarray(found.x)
     terms = problem.terms(x)
     terms[:, SIGNED] = np.maximum(terms[:, SIGNED], 0.0)  # less by rounding
     return x
