@@ -684,7 +684,9 @@ def test_there_is_nothing_to_stop_at_rest_or_after_a_fault():
 def test_the_reaction_to_a_collision_lasts_until_it_is_reset(reaction):
     arm = Arm(reactions={"collision": reaction})
     arm.step()
+    arm.loop.follow(goal(Q + 0.1), arm.now_ns)
     arm.loop.collide("gamma_1")
+    assert told(arm)[-1] == (1, "dropped", f"collision at joint gamma_1: reaction is {reaction}")
     away, qd = Q + 0.1, np.full(N, 0.2)
     gravity = MODEL.gravity(away)
     expected = {
