@@ -17,9 +17,10 @@ from own_domain import claims_of_one_test, own_domain
 from kane_dynamics_ros.ros_domain import free_domain, private_variables
 
 os.environ.update(private_variables(own_domain()))  # what a test does not put elsewhere is apart from all
-# A shell's background jobs ignore Ctrl-C, and so would the nodes that tests start and end with it.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell's background jobs ignore Ctrl-C, those of nohup a hang-up; so would what tests start and end with them.
+for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:
