@@ -17,7 +17,7 @@ from own_domain import claims_of_one_test, own_domain
 from kane_dynamics_ros.ros_domain import free_domain, private_variables
 
 os.environ.update(private_variables(own_domain()))  # what a test does not put elsewhere is apart from all
-# A shell's background jobs ignore Ctrl-C, those of nohup a hang-up; so would what tests start and end with them.
+# A shell's background jobs ignore Ctrl-C, those of nohup a hang-up; what tests start and end would too.
 for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, handler)
