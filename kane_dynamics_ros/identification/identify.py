@@ -42,6 +42,7 @@ FEWEST_BLOCKS = 12  # of each bag where there are many
 ROUNDS = 3  # of reweighting by joint
 ROBUST_PASSES, GAIN_PASSES = 2, 3
 CONSTANT = 1e-9  # of its power, that an effort changes by which never changes
+USED = 0.8  # of a recording's time; where less could be used, it is said
 NOISE_FLOOR = 1e-9  # of the largest joint's effort: a perfect fit has no scale
 
 
@@ -264,6 +265,11 @@ def notes_of(regression: Regression, sigma: Array) -> Iterator[str]:
             yield (
                 f"{track.bag}: the recorded velocity of {', '.join(track.noisy)} is noisier than the "
                 "position's derivative, or contradicts it; the derivative was used"
+            )
+        if track.used < USED * track.recorded:
+            yield (
+                f"{track.bag}: {track.used:.3g} of its {track.recorded:.3g} s could be used: at the other "
+                "times the position or the effort of a joint is missing, or the messages are"
             )
         if track.gaps:
             yield f"{track.bag}: {counted(track.gaps, 'gap')}, across which nothing was filtered"

@@ -87,15 +87,17 @@ class Request:
 class Track:
     """One bag's filtered motion.
 
-    ``seconds`` from its first to its last sample; ``effort_noise`` (n,): standard deviation of the white
-    noise that is left of each joint's effort below the cut-off. ``wide``: the last part of the bag once more,
-    filtered at twice the cut-off, where the rate allows it.
+    From its first message, ``seconds`` to its last sample and ``recorded`` to its last message [s].
+    ``effort_noise`` (n,): standard deviation of the white noise that is left of each joint's effort below the
+    cut-off. ``wide``: the last part of the bag once more, filtered at twice the cut-off, where the rate
+    allows it.
     """
 
     bag: Path
     topic: str = ""
     messages: int = 0
     seconds: float = 0.0
+    recorded: float = 0.0
     sampled: float = 0.0  # [Hz]
     rate: float = 0.0  # [Hz]
     cutoff: float = 0.0  # [Hz]
@@ -107,6 +109,11 @@ class Track:
     effort_noise: Array = field(default_factory=lambda: np.zeros(0))
     places: list[tuple[int, int, int]] = field(default_factory=list)  # offset in the file, samples, edge
     wide: "Track | None" = None
+
+    @property
+    def used(self) -> float:
+        """For how long there is motion of all joints [s]."""
+        return sum(samples - 2 * edge for _, samples, edge in self.places) / self.rate
 
 
 class MotionStore:
@@ -213,6 +220,7 @@ def read_pieces(
     for part in _recordings(request, track, progress):
         states = part.states
         origin = int(states.stamps[0]) if origin is None else origin
+        track.recorded = float(states.stamps[-1] - origin) * 1e-9
         try:
             if cutoff is None:
                 cutoff = identification_cutoff(part)

@@ -164,6 +164,23 @@ def test_positions_that_jump_by_a_turn_change_nothing(tmp_path):
         assert one.value == pytest.approx(other.value, rel=1e-6, abs=1e-6)
 
 
+@pytest.mark.parametrize("missing", [slice(None, 5000), slice(5000, None), slice(0)])
+def test_how_much_of_a_recording_could_be_used_is_said(tmp_path, missing):
+    truth = planted(5)
+    q, qd, qdd = motion(40.0, 250.0, 5)
+    tau = truth.effort(q, qd, qdd)
+    tau[missing, 1] = np.nan
+    notes = [
+        note for note in found_in(write(tmp_path / "a", q, qd, tau, 250.0)).notes if "could be used" in note
+    ]
+    if missing == slice(0):
+        assert not notes
+    else:
+        seconds = float(notes[0].partition(": ")[2].split()[0])
+        assert 18.0 < seconds < 20.0
+        assert "of its 40 s" in notes[0]
+
+
 def test_clipped_efforts_are_set_aside(tmp_path):
     truth = planted(5)
     q, qd, qdd = motion(40.0, 250.0, 5)
