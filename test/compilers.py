@@ -8,11 +8,12 @@ from kane_dynamics_ros.runtime.compilation import compiler
 C_COMPILER = compiler()
 
 
-def _cpp_compiler() -> str | None:
-    path = shutil.which("g++")
+def _path_of(name: str) -> str | None:
+    path = shutil.which(name)
     if path is None or subprocess.run([path, "--version"], capture_output=True, check=False).returncode:
         return None
     return path
 
 
-CPP_COMPILER = _cpp_compiler()
+CPP_COMPILER = _path_of("g++")
+CPP_COMPILERS = [name for name in ("g++", "clang++") if _path_of(name)]

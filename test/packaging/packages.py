@@ -1,7 +1,6 @@
 """Packages of robots in a folder, and their compilation with the compilers of this machine."""
 
 import re
-import shutil
 import subprocess
 import sysconfig
 from collections.abc import Sequence
@@ -20,7 +19,6 @@ HERE = Path(__file__).parent
 COUNTER = REPOSITORY / "examples" / "realtime_controller"  # allocations.hpp and .cpp
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
 ARITHMETIC = ("-fno-math-errno", "-fno-trapping-math")  # as the package's CMakeLists.txt compiles
-CPP_COMPILERS = [name for name in ("g++", "clang++") if shutil.which(name)]
 PARTS = ("control_core", "controller", "description_check", "settings", "status")
 C_OF_CPP = {"g++": "gcc", "clang++": "clang"}
 

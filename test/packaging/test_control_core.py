@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compilers import CPP_COMPILERS
 from example_robots import ROBOTS
-from packages import CPP_COMPILERS, WARNINGS, compile_check, compile_replay, compiled, hostile_urdf, written
+from packages import WARNINGS, compile_check, compile_replay, compiled, hostile_urdf, written
 from recorded_loop import FAULTS, PHASES, Recording, record_loop
 from small_urdf import joint, link, robot
 from ur10e import ur10e_urdf

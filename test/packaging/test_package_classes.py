@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from compilers import CPP_COMPILERS
 from packages import (
-    CPP_COMPILERS,
     PARTS,
     WARNINGS,
     compile_controller,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import yaml
+from compilers import CPP_COMPILERS
 from packages import (
     CMEEL,
-    CPP_COMPILERS,
     HOSTILE,
     STAND_INS,
     compile_check,
