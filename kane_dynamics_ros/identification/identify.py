@@ -201,10 +201,11 @@ def stage_of(
     """An estimate with all terms, and the scales of the noise that belong to it."""
     samples = products.count[fitted].sum(axis=0)
     count = np.maximum(samples, 1.0)
-    power = products.gram[fitted].sum(axis=0)[:, -1, -1]
+    total = products.gram[fitted].sum(axis=0)
+    power = total[:, -1, -1]
     floor = NOISE_FLOOR * np.sqrt(power / count).max()
     ones = regression.base + fitting.OFFSET  # a column of the plain families
-    sums = products.gram[fitted].sum(axis=0)[:, [[ones], [-1]], [ones, -1]]
+    sums = total[:, [[ones], [-1]], [ones, -1]]
     varies = sums[:, 1, 1] - sums[:, 0, 1] ** 2 / np.maximum(sums[:, 0, 0], 1e-300)
     unmeasured = varies <= CONSTANT * power  # the joint's effort never changes
 
@@ -249,7 +250,7 @@ def stage_of(
         gains = fitting.fitted_gains(problem, choice, memory.each)
         fresh = fresh._replace(gain=guess.gain * gains.factor)
     own = slice(regression.own)
-    base = (products.gram[fitted].sum(axis=0)[:, own, own] / sigma[:, None, None] ** 2).sum(axis=0)
+    base = (total[:, own, own] / sigma[:, None, None] ** 2).sum(axis=0)
     return fitting.Stage(
         fresh, problem, choice, float(samples.sum()), judging.condition_of(base), memory, guess.gain, gains
     )
