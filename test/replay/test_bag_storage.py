@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mcap.reader import make_reader
 from mcap.writer import CompressionType, IndexType
 from mcap.writer import Writer as McapWriter
 from replay_bags import JOINT_STATE, Record, joint_state, part, small_record, write_bag, write_messages
@@ -289,3 +290,34 @@ def test_rows_that_hold_no_message_are_left_out(tmp_path: Path) -> None:
     with open_bag(bag) as opened:
         count = sum(len(block.offsets) for block in opened.blocks({"/joint_states"}))
     assert count == 997
+
+
+def test_messages_of_two_topics_in_runs_of_any_length_are_all_found(tmp_path: Path) -> None:
+    """Runs of 1 to 40, of equal and of changing sizes, as the mcap library itself reads them."""
+    random = np.random.default_rng(5)
+    path = tmp_path / "bag.mcap"
+    with path.open("wb") as file:
+        writer = McapWriter(file, chunk_size=20_000)
+        writer.start("ros2")
+        channels = [
+            writer.register_channel(topic, "cdr", writer.register_schema(topic, "ros2msg", b""))
+            for topic in ("/a", "/b")
+        ]
+        time = 0
+        for run in random.integers(1, 41, 200):
+            topic, size = random.integers(0, 2), 8 * random.integers(0, 3)
+            for _ in range(run):
+                time += int(random.integers(0, 2**40))
+                own = size if random.random() < 0.98 else random.integers(0, 60)
+                writer.add_message(channels[topic], time, random.bytes(own), time)
+        writer.finish()
+    expected: dict[str, list[tuple[int, bytes]]] = {"/a": [], "/b": []}
+    with path.open("rb") as file:
+        for _, channel, message in make_reader(file).iter_messages(log_time_order=False):
+            expected[channel.topic].append((message.log_time, message.data))
+    found: dict[str, list[tuple[int, bytes]]] = {"/a": [], "/b": []}
+    with open_bag(path) as bag:
+        for block in bag.blocks(found):
+            times = block.received.tolist()
+            found[block.topic] += [(time, block.message(i)) for i, time in enumerate(times)]
+    assert found == expected
