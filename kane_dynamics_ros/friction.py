@@ -9,14 +9,23 @@ with viscous friction v and its half difference between the directions w, a part
 speed, Coulomb friction c with its half difference a, its change towards rest b (Stribeck), a part l by the
 load, and an offset o, which is an effort and no friction, but is found beside it. Friction takes power
 away in both directions where c >= |a|, v >= |w| and all of c, v, r, l, c + b are not negative.
+
+Drives may be coupled, as in the wrists of many arms: then the drives' speeds, referred to the joints, are
+C qd, with ones on C's diagonal, and by virtual power the joints feel the friction
+
+    C^T f(C qd)        under the drives' load C^-T load,
+
+which takes as little power away as f does, for qd^T C^T f(C qd) is f's own at the drives.
 """
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
 
+SINGULAR = 1e-6  # distance of a row of unit length from those before it, from which C has an inverse
 BEYOND = ("offset", "load", "stribeck", "coulomb_asymmetry", "viscous_asymmetry", "square_root")
 
 
@@ -35,11 +44,41 @@ def signed_root(qd: Array) -> Array:
     return np.asarray(np.sign(qd) * np.sqrt(np.abs(qd)))
 
 
+def at_drives(coupling: Array | None, f: Callable[[Array, Array], Array], qd: Array, load: Array) -> Array:
+    """C^T f(C qd, C^-T load): (..., n), of the joints' speeds and loads (..., n); without coupling f itself.
+
+    >>> C, both = np.array([[1.0, 0.0], [1.0, 1.0]]), np.ones(2)
+    >>> at_drives(C, lambda w, load: 2.0 * w, both, both).tolist()
+    [6.0, 4.0]
+    """
+    if coupling is None:
+        return f(qd, load)
+    return np.asarray(f(qd @ coupling.T, load @ np.linalg.inv(coupling)) @ coupling)
+
+
+def wrong_coupling(values: Sequence[float], joints: Sequence[str]) -> tuple[object, str] | None:
+    """What was found and what is allowed where rows of numbers are no matrix C of these joints; else None."""
+    n = len(joints)
+    if len(values) != n * n:
+        return list(values), f"none, or {n * n} numbers: for the drive of each of the {n} joints a row of {n}"
+    C = np.reshape(values, (n, n))
+    if not np.isfinite(C).all():
+        j, i = np.argwhere(~np.isfinite(C))[0]
+        return float(C[j, i]), f"a finite number for how {joints[i]!r} turns the drive of {joints[j]!r}"
+    for j, joint in enumerate(joints):
+        if C[j, j] != 1.0:
+            return float(C[j, j]), f"1 for how {joint!r} turns its own drive"
+    distance = np.abs(np.diag(np.linalg.qr((C / np.linalg.norm(C, axis=1)[:, None]).T).R))
+    for j in np.flatnonzero(distance < SINGULAR).tolist():
+        return C[j].tolist(), f"for {joints[j]!r} a row that does not follow from those before it"
+    return None
+
+
 @dataclass(frozen=True)
 class Beyond:
     """The coefficients of the formula beyond viscous and Coulomb friction, each (n,), zero where unused.
 
-    ``stribeck_velocity`` is above zero.
+    ``stribeck_velocity`` is above zero. ``coupling`` is C (n, n), or None where each joint has its own drive.
 
     Example:
         >>> from numpy import array
@@ -55,11 +94,12 @@ class Beyond:
     viscous_asymmetry: Array
     square_root: Array
     stribeck_velocity: Array
+    coupling: Array | None = None
 
     @classmethod
     def of(cls, n: int, **coefficients: Array) -> "Beyond":
         """Those of n joints, zero where they are not given."""
-        values = {each.name: np.zeros(n) for each in fields(cls)}
+        values = {name: np.zeros(n) for name in BEYOND}
         return cls(**{**values, "stribeck_velocity": np.ones(n), **coefficients})
 
     @property
@@ -72,8 +112,12 @@ class Beyond:
         return self.stribeck * rise(qd, self.stribeck_velocity) + self.load * np.abs(load)
 
     def effort(self, qd: Array, load: Array, coulomb_velocity: float) -> Array:
-        """f without v qd + c s: (..., n), of speeds and loads (..., n)."""
-        s = smooth_sign(qd, coulomb_velocity)
-        by_sign = self.level(qd, load)
-        by_size = self.viscous_asymmetry * np.abs(qd) + self.coulomb_asymmetry * np.abs(s)
-        return np.asarray(by_sign * s + by_size + self.square_root * signed_root(qd) + self.offset)
+        """What the joints feel of f without v qd + c s: (..., n), of their speeds and loads (..., n)."""
+
+        def of_drives(qd: Array, load: Array) -> Array:
+            s = smooth_sign(qd, coulomb_velocity)
+            by_sign = self.level(qd, load)
+            by_size = self.viscous_asymmetry * np.abs(qd) + self.coulomb_asymmetry * np.abs(s)
+            return np.asarray(by_sign * s + by_size + self.square_root * signed_root(qd) + self.offset)
+
+        return at_drives(self.coupling, of_drives, qd, load)

@@ -90,9 +90,9 @@ def test_the_nodes_parameters_make_it():
     from kane_dynamics_ros.nodes.parameters import friction_beyond
 
     values = {each.name: each.default for each in TABLE}
-    assert not friction_beyond(values, 5).any
+    assert not friction_beyond(values, MODEL.joint_names).any
     values["friction.load"] = [0.1, 0.2, 0.3, 0.4, 0.5]
-    found = friction_beyond(values, 5)
+    found = friction_beyond(values, MODEL.joint_names)
     assert found.load.tolist() == values["friction.load"]
     assert found.stribeck_velocity.tolist() == [1.0] * 5
 

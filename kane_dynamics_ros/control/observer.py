@@ -78,12 +78,14 @@ class ObserverSettings:
 
 
 def default_thresholds(model: DynamicsModel, limits: Array) -> Thresholds:
-    """2.5 % of each joint's effort limit ``limits`` (n,), and the model's Coulomb friction at rest.
+    """2.5 % of each joint's effort limit ``limits`` (n,), and the Coulomb friction that it feels at rest.
 
     A joint without a limit gets an infinite threshold: it never reports a collision.
     """
     zero = np.zeros(len(limits))
-    return Thresholds(SHARE_OF_LIMIT * limits, zero, zero, np.array(model.parameters.coulomb))
+    coulomb = np.array(model.parameters.coulomb)
+    felt = coulomb if model.coupling is None else coulomb @ np.abs(model.coupling)
+    return Thresholds(SHARE_OF_LIMIT * limits, zero, zero, felt)
 
 
 class Collision(NamedTuple):
@@ -233,9 +235,15 @@ class MomentumObserver:
 
 
 def _speed_parts(settings: ObserverSettings, qd: Array) -> Array:
-    """What ``rest`` and ``speed`` are multiplied by (2, n); the first fades as the smooth sign saturates."""
-    parts = np.empty((2, len(qd)))
-    parts[0] = 1.0 - np.abs(np.tanh(qd / settings.friction.parameters.coulomb_velocity))
+    """What ``rest`` and ``speed`` are multiplied by (2, n); the first fades as the smooth sign saturates.
+
+    Of coupled drives the slowest counts that a joint turns.
+    """
+    parts, C = np.empty((2, len(qd))), settings.friction.coupling
+    drives = qd if C is None else C @ qd
+    parts[0] = 1.0 - np.abs(np.tanh(drives / settings.friction.parameters.coulomb_velocity))
+    if C is not None:
+        parts[0] = (parts[0][:, None] * (C != 0.0)).max(axis=0)
     np.abs(qd, out=parts[1])
     return parts
 

@@ -21,7 +21,7 @@ from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.node import Node
 
 from kane_dynamics_ros.errors import KaneDynamicsError
-from kane_dynamics_ros.friction import BEYOND, Beyond
+from kane_dynamics_ros.friction import BEYOND, Beyond, wrong_coupling
 from kane_dynamics_ros.runtime import Payload
 from kane_dynamics_ros.yaml_text import Loader, load_yaml
 
@@ -187,11 +187,20 @@ def given(values: Values, name: str, n: int, default: Any) -> Any:
     return np.array(per_joint(name, values[name], n)) if values[name] else default
 
 
-def friction_beyond(values: Values, n: int) -> Beyond:
-    """The friction of n joints beyond viscous and Coulomb friction, as the parameters say."""
-    zero, one = np.zeros(n), np.ones(n)
-    terms = {name: given(values, f"friction.{name}", n, zero) for name in BEYOND}
-    return Beyond(**terms, stribeck_velocity=given(values, "friction.stribeck_velocity", n, one))
+def friction_beyond(values: Values, joints: Sequence[str]) -> Beyond:
+    """The joints' friction beyond viscous and Coulomb friction, as the parameters say.
+
+    Raises ``RosParameterError``.
+    """
+    n = len(joints)
+    zero, one, C = np.zeros(n), np.ones(n), values["friction.coupling"]
+    if C and (wrong := wrong_coupling(C, joints)):
+        raise wrong_parameter("friction.coupling", *wrong)
+    return Beyond(
+        **{name: given(values, f"friction.{name}", n, zero) for name in BEYOND},
+        stribeck_velocity=given(values, "friction.stribeck_velocity", n, one),
+        coupling=np.reshape(C, (n, n)) if C else None,
+    )
 
 
 def of_length(name: str, values: Sequence[float], length: int) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from kane_dynamics_ros.runtime.compilation import surrounded_library
 from kane_dynamics_ros.runtime.load import run
 from kane_dynamics_ros.runtime.model import DynamicsModel, default_parameters
-from kane_dynamics_ros.runtime.parameters import packed
+from kane_dynamics_ros.runtime.parameters import packed, wrong_parameter
 
 if TYPE_CHECKING:
     import casadi
@@ -45,6 +45,8 @@ def casadi_functions(model: DynamicsModel) -> "dict[str, casadi.Function]":
 def casadi_source(model: DynamicsModel) -> str:
     """C text of the functions for CasADi; it is to be compiled with NAME.c, and NAME.h be found."""
     module, p = model.source.module, model.parameters
+    if p.coupling:
+        raise wrong_parameter("coupling", p.coupling, "none in functions for CasADi")
     with np.errstate(all="ignore"):  # one over a mass of 0
         prepared = run(module).prepare(np.array(packed(p)))
     lines = [

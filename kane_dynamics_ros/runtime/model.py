@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.errors import KaneDynamicsError, batch_error
+from kane_dynamics_ros.errors import KaneDynamicsError, batch_error, singular_mass_matrix
 from kane_dynamics_ros.runtime.parameters import (
     FRICTION,
     BaseParameters,
@@ -176,7 +176,7 @@ class DynamicsModel:
         root, tip: links; ``tips``: all to which the chain leads, the tip first.
         locked: joints held at a position [rad or m] when the module was generated.
         backend: "c" or "python".
-        parameters: see ``Parameters``.
+        parameters: see ``Parameters``; ``coupling``: of its drives, (n, n), or None.
         urdf_hash: physics hash of the chain that the module was generated from.
         source: the module that the model was loaded from, and what evaluates it.
     """
@@ -198,6 +198,7 @@ class DynamicsModel:
         self.urdf_hash: str = facts["urdf_hash"]
         self.backend = source.backend
         self.parameters = parameters
+        self.coupling: Array | None = None
         self._has_friction = parameters.rub
         self._has_mass = has_mass(parameters, facts)
 
@@ -220,7 +221,7 @@ class DynamicsModel:
         Raises:
             ParameterError: an unknown field, or a value that makes no sense.
         """
-        parameters = changed(self.parameters, len(self.bodies), self.tips, changes)
+        parameters = changed(self.parameters, self.joint_names, len(self.bodies), self.tips, changes)
         return model_at(parameters, self.source)
 
     def with_urdf_friction(self) -> DynamicsModel:
@@ -763,6 +764,91 @@ class DynamicsModel:
         return function
 
 
+class CoupledModel(DynamicsModel):
+    """A model whose ``Parameters.coupling`` is C: friction is C^T f(C qd), rotors add C^T J C to M.
+
+    The generated functions have J on M's diagonal; what is missing, C^T J C - J, is constant.
+    """
+
+    def __init__(self, values: Sequence[float], parameters: Parameters, source: Source) -> None:
+        super().__init__(values, parameters, source)
+        n, J = len(self.joint_names), np.diag(parameters.rotor_inertia)
+        self.coupling = self._C = np.reshape(parameters.coupling, (n, n))
+        self._missing = self._C.T @ J @ self._C - J
+
+    def inverse_dynamics(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *more: Any, **named: Any
+    ) -> Array:
+        tau = super().inverse_dynamics(q, qd, qdd, *more, **named)
+        tau += np.asarray(qdd) @ self._missing
+        return tau
+
+    def forward_dynamics(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        out: Array | None = None,
+        *,
+        wrench: Wrench | None = None,
+        frame: WrenchFrame = "tip",
+    ) -> Array:
+        effort = self._rigid_effort(q, qd, tau, wrench, frame)
+        q, qd, effort = checked_arrays(len(self.joint_names), q=q, qd=qd, tau=effort)
+        load = effort - self._kernel.bias(q, qd)
+        try:
+            qdd: Array = np.linalg.solve(self.mass_matrix(q), load[..., None])[..., 0].astype(np.float64)
+        except np.linalg.LinAlgError:
+            raise singular_mass_matrix(self.joint_names) from None
+        return qdd if out is None else copied_into(out, qdd, [q, qd, effort])
+
+    def forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        *,
+        wrench: Wrench | None = None,
+        frame: WrenchFrame = "tip",
+    ) -> tuple[Array, Array]:
+        qdd = self.forward_dynamics(q, qd, tau, wrench=wrench, frame=frame)
+        slopes = self.inverse_dynamics_derivatives(q, qd, qdd, wrench=wrench, frame=frame)
+        by_q, by_qd = (-self.inverse_mass_matrix(q) @ slope for slope in slopes)
+        return by_q, by_qd
+
+    def mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
+        M = self._kernel.mass_matrix(q, out)
+        M += self._missing
+        return M
+
+    def inverse_mass_matrix(self, q: ArrayLike, out: Array | None = None) -> Array:
+        (q,) = checked_arrays(len(self.joint_names), q=q)
+        inverse: Array = np.linalg.inv(self.mass_matrix(q)).astype(np.float64)
+        return inverse if out is None else copied_into(out, inverse, [q])
+
+    def friction(self, qd: ArrayLike, out: Array | None = None) -> Array:
+        (speeds,) = checked_arrays(len(self.joint_names), qd=qd)
+        found = self._kernel.friction(speeds @ self._C.T) @ self._C
+        return found if out is None else copied_into(out, found, [speeds])
+
+    def terms(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Terms:
+        terms = super().terms(q, qd, qdd)
+        return terms._replace(inertia=terms.inertia + np.asarray(qdd) @ self._missing)
+
+    def energy(self, q: ArrayLike, qd: ArrayLike) -> Energy:
+        kinetic, potential = super().energy(q, qd)
+        speeds = np.asarray(qd, dtype=float)
+        return Energy(kinetic + (speeds @ self._missing * speeds).sum(axis=-1) / 2, potential)
+
+    def momentum(self, q: ArrayLike, qd: ArrayLike, out: Array | None = None) -> Array:
+        both = self._kernel.momentum(q, qd, out)
+        both[..., 0, :] += np.asarray(qd) @ self._missing
+        return both
+
+    def _friction_slope(self, qd: Array) -> Array:
+        return np.asarray(self._C.T @ super()._friction_slope(qd @ self._C.T) @ self._C)
+
+
 # A model at some parameters. Where Python has nothing to add to a compiled function, the function itself is
 # the method of a compiled model: through Python, a call takes 1.8 times as long.
 
@@ -785,22 +871,22 @@ DIRECT_WITHOUT_FRICTION = ("inverse_dynamics", "forward_dynamics", "bias")
 
 def model_at(parameters: Parameters, source: Source) -> DynamicsModel:
     """The model of a source at these parameters, which were checked."""
-    kind = DynamicsModel
+    kind = CoupledModel if parameters.coupling else DynamicsModel
     if source.backend == "c":
-        kind = _compiled(source.make_kernel, parameters.rub, has_mass(parameters, source.module.facts))
+        kind = _compiled(source.make_kernel, kind, parameters.rub, has_mass(parameters, source.module.facts))
     return kind(packed(parameters), parameters, source)
 
 
 @functools.cache
-def _compiled(kernel: Any, friction: bool, mass: bool) -> type[DynamicsModel]:
-    """The class of compiled models with or without friction and mass: a ``DynamicsModel`` and a ``kernel``.
+def _compiled(kernel: Any, kind: type[DynamicsModel], friction: bool, mass: bool) -> type[DynamicsModel]:
+    """The class of compiled models with or without friction and mass: a ``kind`` of model and a ``kernel``.
 
     The kernel's methods have the signatures and docstrings of those in Python, see ``documents``, and call
     them where keywords are given.
     """
     names = [*DIRECT, *(DIRECT_WITH_MASS if mass else ()), *(() if friction else DIRECT_WITHOUT_FRICTION)]
-    methods = {name: vars(kernel)[name] for name in names}
-    return type("DynamicsModel", (DynamicsModel, kernel), {"__doc__": DynamicsModel.__doc__, **methods})
+    methods = {name: vars(kernel)[name] for name in names if name not in vars(kind) or kind is DynamicsModel}
+    return type("DynamicsModel", (kind, kernel), {"__doc__": DynamicsModel.__doc__, **methods})
 
 
 def documents() -> dict[str, str]:

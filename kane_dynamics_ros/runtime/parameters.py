@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.errors import KaneDynamicsError
+from kane_dynamics_ros.friction import wrong_coupling
 
 Vector = tuple[float, float, float]
 
@@ -51,7 +52,9 @@ class Parameters:
     Friction effort: viscous * qd + coulomb * tanh(qd / coulomb_velocity); ``follower_viscous`` and
     ``follower_coulomb`` are those of ``model.followers``. ``inertial`` holds, for each body, m, h_x, h_y,
     h_z, J_xx, J_xy, J_xz, J_yy, J_yz, J_zz about its link frame's origin. ``payload`` is that of the first
-    tip, ``branch_payloads`` are those of the others, in the order of ``model.tips``.
+    tip, ``branch_payloads`` are those of the others, in the order of ``model.tips``. ``coupling``: the rows
+    of C one after another, where drives turn at C qd (``kane_dynamics_ros.friction``): their friction and
+    rotors then act as C^T f(C qd) and C^T J C; empty where each joint has a drive of its own.
 
     >>> from kane_dynamics_ros.runtime import load_model
     >>> moon = load_model("manipulator_5dof").with_parameters(gravity=(0.0, 0.0, -1.62))
@@ -69,6 +72,7 @@ class Parameters:
     branch_payloads: tuple[Payload, ...] = ()
     follower_viscous: tuple[float, ...] = ()
     follower_coulomb: tuple[float, ...] = ()
+    coupling: tuple[float, ...] = ()
 
     @property
     def rub(self) -> bool:
@@ -100,16 +104,20 @@ def wrong_parameter(name: str, found: object, allowed: str) -> ParameterError:
 
 
 def changed(
-    parameters: Parameters, bodies: int, tips: Sequence[str], changes: Mapping[str, Any]
+    parameters: Parameters,
+    joints: Sequence[str],
+    bodies: int,
+    tips: Sequence[str],
+    changes: Mapping[str, Any],
 ) -> Parameters:
-    """``parameters`` of a model of ``bodies`` bodies, some fields replaced; all is checked.
+    """``parameters`` of a model of ``joints`` and ``bodies`` bodies, some fields replaced; all is checked.
 
     ``payload`` may be a mapping from tips to payloads: the tips that it does not name keep theirs.
 
     Raises:
         ParameterError: an unknown name, or a value that makes no sense.
     """
-    known = ("gravity", "rotor_inertia", *FRICTION, "coulomb_velocity", "payload", "inertial")
+    known = ("gravity", "rotor_inertia", *FRICTION, "coulomb_velocity", "payload", "inertial", "coupling")
     fields: dict[str, Any] = {}
     for name, value in changes.items():
         if name not in known or (name == "inertial" and parameters.inertial is None):
@@ -123,6 +131,10 @@ def changed(
             fields[name] = _positive(name, value)
         elif name == "inertial":
             fields[name] = _numbers(name, value, 10 * bodies)
+        elif name == "coupling":
+            if len(value) and (wrong := wrong_coupling(value, joints)):
+                raise wrong_parameter(name, *wrong)
+            fields[name] = tuple(map(float, value))
         elif isinstance(value, Mapping):
             payloads = dict(zip(tips, parameters.payloads, strict=True))
             for tip, payload in value.items():

@@ -33,10 +33,11 @@ class ElasticPlant:
         self._bare = replace(arm, rotor=np.array(model.parameters.rotor_inertia))
         self._gravity = np.array(model.parameters.gravity)
         self._resistances = self.options.resistances(model.joints)
-        if self._resistances.beyond.load.any():
-            raise option_error(
-                "friction.load", self._resistances.beyond.load.tolist(), "0 with elastic links"
-            )
+        beyond = self._resistances.beyond
+        if beyond.load.any():
+            raise option_error("friction.load", beyond.load.tolist(), "0 with elastic links")
+        if beyond.coupling is not None:
+            raise option_error("friction.coupling", beyond.coupling.tolist(), "none with elastic links")
         self._always_locked = self._resistances.brake == LOCKED
         self._time = 0.0
         self.set_payload(model.parameters.payload)

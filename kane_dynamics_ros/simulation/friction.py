@@ -15,6 +15,7 @@ from kane_dynamics_ros.simulation.engine import option_error
 LOCKED = 1e200  # a dry friction that nothing overcomes; finite, so that 0 * LOCKED is 0
 ROUNDING = 1e-4  # [N m] and so on, by which a sum of coefficients that are written with few digits is off
 _SWEEPS = 2000
+_STIFF = 1e8  # of a spring at a bound, over the stiffest inertia
 
 
 @dataclass(frozen=True)
@@ -22,8 +23,8 @@ class Friction:
     """The formula of ``kane_dynamics_ros.friction`` with the sign itself in place of the smooth one.
 
     ``viscous`` [N m s/rad] or [N s/m] and ``coulomb`` [N m] or [N]: one value per joint, in model order;
-    ``beyond``: the other terms. At rest the joint holds any load between the formula's values at vanishing
-    speeds of both directions: the friction effort is then whatever balances it.
+    ``beyond``: the other terms, and how drives are coupled. At rest the joint holds any load between the
+    formula's values at vanishing speeds of both directions: the friction effort is then whatever balances it.
     Raises ``SimulationError`` for friction that would drive a joint.
     """
 
@@ -42,6 +43,7 @@ class Friction:
             "offset": np.abs(beyond.offset),
             "stribeck_velocity": np.where(beyond.stribeck_velocity > 0.0, 0.0, -1.0),
         }
+        del margins["coupling"]
         for name, margin in margins.items():
             if not (np.isfinite(margin) & (margin >= -ROUNDING)).all():
                 found = {"viscous": self.viscous, "coulomb": self.coulomb, name: vars(beyond)[name]}
@@ -86,6 +88,25 @@ def solve_velocity(A: Array, b: Array, F: Array, lower: Array, upper: Array, gue
         previous = partition
         v = _solve_free(A, b, F, partition)
     return _sweep(A, b, F, lower, upper, v)
+
+
+def solve_coupled(
+    A: Array, b: Array, F: Array, lower: Array, upper: Array, guess: Array, to_joints: Array
+) -> Array:
+    """As ``solve_velocity`` for speeds w (n,) of coupled drives, where the bounds are those of the joints.
+
+    The joints' speeds are ``to_joints`` w. Stiff springs draw those that leave their bounds back to them.
+    """
+    unbounded, spring = np.full(len(b), np.inf), _STIFF * float(np.diag(A).max())
+    w, held = guess, np.zeros(len(b), bool)
+    while True:
+        w = solve_velocity(A, b, F, -unbounded, unbounded, w)
+        v = to_joints @ w
+        outside = (np.clip(v, lower, upper) != v) & ~held
+        if not outside.any():
+            return w
+        rows, bounds = to_joints[outside], np.clip(v, lower, upper)[outside]
+        A, b, held = A + spring * rows.T @ rows, b + spring * bounds @ rows, held | outside
 
 
 class _Partition(NamedTuple):

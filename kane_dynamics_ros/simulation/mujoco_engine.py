@@ -136,6 +136,8 @@ class MujocoEngine:
         own, friction = self._model, self.options.resistances(model.joints)
         if replace(friction.beyond, stribeck=np.zeros(len(model.joints))).any:
             raise _refused("friction beyond viscous and Coulomb friction", "use the own engine")
+        if friction.beyond.coupling is not None:
+            raise _refused("coupled drives", "use the own engine")
         own.opt.timestep = self.time_step / _SUBSTEPS
         own.opt.integrator = self._integrator(model, friction.viscous)
         own.opt.gravity[:] = model.parameters.gravity

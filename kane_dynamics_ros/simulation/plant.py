@@ -59,16 +59,20 @@ class PlantOptions:
 class Plant:
     """Our own ``Engine``; ``plant_step`` states the method.
 
-    The model's own friction is switched off: the plant's takes its place. Starts at rest at the URDF's
-    initial positions. Raises ``SingularMassMatrixError`` when a joint that is not locked moves no inertia.
+    The model's own friction and coupling of drives are switched off: the plant's take their place. Starts at
+    rest at the URDF's initial positions. Raises ``SingularMassMatrixError`` when a joint that is not locked
+    moves no inertia.
     """
 
     def __init__(self, model: DynamicsModel, options: PlantOptions | None = None) -> None:
         self.options = options or PlantOptions()
         self.joints, self.time_step = model.joints, self.options.time_step
         n = len(model.joint_names)
-        self._model = model.with_parameters(viscous=(0.0,) * n, coulomb=(0.0,) * n)
         self._resistances = self.options.resistances(model.joints)
+        C = self._resistances.beyond.coupling
+        self._model = model.with_parameters(
+            viscous=(0.0,) * n, coulomb=(0.0,) * n, coupling=() if C is None else C.ravel()
+        )
         self._always_locked = self._resistances.brake == LOCKED
         self._q, self._qd = initial_positions(model.joints), np.zeros(n)
         self._time = 0.0

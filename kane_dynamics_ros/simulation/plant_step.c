@@ -20,6 +20,7 @@ typedef struct {
     double most_parts;
     const double *viscous, *coulomb, *brake, *lower, *upper, *shift;                      /* n each */
     const double *stribeck, *stribeck_velocity, *load, *viscous_asymmetry, *square_root; /* n each */
+    const double *coupling, *to_joints, *missing; /* n x n: C, C^-1, what M lacks of C^T J C; or all null */
     double *q, *qd;                                                                      /* n each: the state */
 } kd_plant;
 
@@ -158,13 +159,68 @@ static int solve_velocity(
     return 1;
 }
 
+/* The same of coupled drives, where the bounds are those of the joints K v: stiff springs draw those that
+   leave their bounds back to them. A and b are changed. */
+static int solve_coupled(
+    double *A, double *b, const double *F, const double *lower, const double *upper, const double *K, double *v, long n)
+{
+    double least[n], most[n], spring = 0.0;
+    char held[n];
+    for (long i = 0; i < n; i++) {
+        least[i] = -INFINITY;
+        most[i] = INFINITY;
+        held[i] = 0;
+        spring = fmax(spring, 1e8 * A[i * n + i]);
+    }
+    for (;;) {
+        if (!solve_velocity(A, b, F, least, most, v, n))
+            return 0;
+        int outside = 0;
+        for (long j = 0; j < n; j++) {
+            const double *row = K + j * n;
+            double speed = 0.0;
+            for (long k = 0; k < n; k++)
+                speed += row[k] * v[k];
+            const double bound = fmin(fmax(speed, lower[j]), upper[j]);
+            if (bound == speed || held[j])
+                continue;
+            outside = held[j] = 1;
+            for (long i = 0; i < n; i++) {
+                b[i] += spring * bound * row[i];
+                for (long k = 0; k < n; k++)
+                    A[i * n + k] += spring * row[i] * row[k];
+            }
+        }
+        if (!outside)
+            return 1;
+    }
+}
+
+/* The mass matrix with all that rotors of coupled drives add. */
+static void whole_mass_matrix(const kd_plant *p, const double *q, double *M)
+{
+    p->mass_matrix(p->prepared, q, M);
+    for (long i = 0; p->missing && i < p->n * p->n; i++)
+        M[i] += p->missing[i];
+}
+
+/* out = T^T x, or T x. */
+static void times(const double *T, int transposed, const double *x, double *out, long n)
+{
+    for (long i = 0; i < n; i++) {
+        out[i] = 0.0;
+        for (long k = 0; k < n; k++)
+            out[i] += T[transposed ? k * n + i : i * n + k] * x[k];
+    }
+}
+
 /* a from M(q) a = effort - V(q, v), 0 at locked joints. */
 static int acceleration(
     const kd_plant *p, const double *q, const double *v, const double *effort, const char *locked, double *a)
 {
     const long n = p->n;
     double M[n * n], load[n];
-    p->mass_matrix(p->prepared, q, M);
+    whole_mass_matrix(p, q, M);
     p->bias(p->prepared, q, v, load);
     for (long i = 0; i < n; i++) {
         load[i] = effort[i] - load[i];
@@ -173,31 +229,53 @@ static int acceleration(
     return solve_free(M, load, locked, a, n);
 }
 
-/* What dry friction and the brake can hold at joint i under a load. */
-static double dry_friction(const kd_plant *p, long i, double load)
+/* What dry friction and the brake can hold at joint i, or its drive, at a speed under a load. */
+static double dry_friction(const kd_plant *p, long i, double v, double load)
 {
-    const double v = p->qd[i], s = v / p->stribeck_velocity[i];
+    const double s = v / p->stribeck_velocity[i];
     const double sliding = p->coulomb[i] + p->stribeck[i] * exp(-s * s) + p->load[i] * fabs(load)
         + p->square_root[i] * sqrt(fabs(v));
-    return fmax(sliding, 0.0) + p->brake[i];
+    return fmax(sliding, 0.0) + (p->coupling ? 0.0 : p->brake[i]);
 }
 
 /* Velocities at the end of the step under friction, brakes and stops. Returns 1 when something resists,
    0 when nothing does (v_end is then not set), -1 when the problem is singular. */
-static int velocity_after(const kd_plant *p, const double *M, const double *V, const double *effort, double *v_end)
+static int velocity_after(
+    const kd_plant *p, const double *joints_M, const double *joints_V, const double *joints_effort, double *v_end)
 {
     const long n = p->n;
-    const double h = p->h;
+    const double h = p->h, *K = p->to_joints;
+    double M[n * n], V[n], effort[n], w[n]; /* of the drives where they are coupled, else of the joints */
     double A[n * n], b[n], F[n], lower[n], upper[n], damping[n];
     int resists = 0, by_load = 0;
+    memcpy(M, joints_M, sizeof M);
+    memcpy(V, joints_V, sizeof V);
+    memcpy(effort, joints_effort, sizeof effort);
+    memcpy(w, p->qd, sizeof w);
+    if (K) {
+        for (long i = 0; i < n; i++) /* (K^T M)^T, row by row; then K^T of it */
+            times(K, 1, joints_M + i * n, A + i * n, n);
+        for (long i = 0; i < n; i++) {
+            for (long j = 0; j < n; j++) {
+                M[i * n + j] = 0.0;
+                for (long k = 0; k < n; k++)
+                    M[i * n + j] += K[k * n + i] * A[k * n + j];
+            }
+        }
+        times(K, 1, joints_V, V, n);
+        times(K, 1, joints_effort, effort, n);
+        times(p->coupling, 0, p->qd, w, n);
+    }
     for (long i = 0; i < n; i++) {
         const double v = p->qd[i], ahead = p->q[i] + h * v;
-        damping[i] = p->viscous[i] + p->viscous_asymmetry[i] * ((v > 0.0) - (v < 0.0));
-        F[i] = h * dry_friction(p, i, V[i]);
+        damping[i] = p->viscous[i] + p->viscous_asymmetry[i] * ((w[i] > 0.0) - (w[i] < 0.0));
+        F[i] = h * dry_friction(p, i, w[i], V[i]);
         by_load = by_load || p->load[i] != 0.0;
         resists = resists || by_load || p->shift[i] != 0.0;
         upper[i] = fmax(p->q[i], ahead) >= p->upper[i] ? fmin(-p->restitution * v, 0.0) : INFINITY;
         lower[i] = fmin(p->q[i], ahead) <= p->lower[i] ? fmax(-p->restitution * v, 0.0) : -INFINITY;
+        if (K && p->brake[i] > 0.0)
+            upper[i] = lower[i] = 0.0;
         resists = resists || F[i] > 0.0 || damping[i] > 0.0 || isfinite(upper[i]) || isfinite(lower[i]);
     }
     if (!resists)
@@ -205,23 +283,32 @@ static int velocity_after(const kd_plant *p, const double *M, const double *V, c
     memcpy(A, M, sizeof A);
     for (long i = 0; i < n; i++) {
         const double D = damping[i], theta = implicit_weight(h * D, M[i * n + i]);
-        b[i] = h * (effort[i] - V[i] - p->shift[i] - (1.0 - theta) * D * p->qd[i]);
+        b[i] = h * (effort[i] - V[i] - p->shift[i] - (1.0 - theta) * D * w[i]);
         for (long k = 0; k < n; k++)
-            b[i] += M[i * n + k] * p->qd[k];
+            b[i] += M[i * n + k] * w[k];
         A[i * n + i] += h * theta * D + (M[i * n + i] == 0.0);
-        v_end[i] = p->qd[i];
+        v_end[i] = w[i];
     }
-    int solved = solve_velocity(A, b, F, lower, upper, v_end, n);
-    for (int round = 0; solved && by_load && round < LOAD_ROUNDS; round++) {
-        for (long i = 0; i < n; i++) {
+    double A_drawn[n * n], b_drawn[n], speeds[n];
+    for (int round = 0; round <= (by_load ? LOAD_ROUNDS : 0); round++) {
+        for (long i = 0; round && i < n; i++) {
             double load = V[i];
             for (long k = 0; k < n; k++)
-                load += M[i * n + k] * (v_end[k] - p->qd[k]) / h;
-            F[i] = h * dry_friction(p, i, load);
+                load += M[i * n + k] * (v_end[k] - w[k]) / h;
+            F[i] = h * dry_friction(p, i, w[i], load);
         }
-        solved = solve_velocity(A, b, F, lower, upper, v_end, n);
+        memcpy(A_drawn, A, sizeof A);
+        memcpy(b_drawn, b, sizeof b);
+        if (!(K ? solve_coupled(A_drawn, b_drawn, F, lower, upper, K, v_end, n)
+                : solve_velocity(A, b, F, lower, upper, v_end, n)))
+            return -1;
     }
-    return solved ? 1 : -1;
+    if (K) {
+        times(K, 0, v_end, speeds, n);
+        for (long i = 0; i < n; i++)
+            v_end[i] = fmin(fmax(speeds[i], lower[i]), upper[i]);
+    }
+    return 1;
 }
 
 static int runge_kutta(
@@ -273,7 +360,7 @@ static int step_once(const kd_plant *p, const double *effort)
     const long n = p->n;
     double M[n * n], work[n * n], V[n], load[n], a1[n], v_end[n], tau_bar[n], q_new[n], v_new[n];
     char locked[n];
-    p->mass_matrix(p->prepared, p->q, M);
+    whole_mass_matrix(p, p->q, M);
     p->bias(p->prepared, p->q, p->qd, V);
     for (long i = 0; i < n; i++) {
         load[i] = effort[i] - V[i];

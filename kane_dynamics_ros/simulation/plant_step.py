@@ -9,6 +9,8 @@ From (q, v), over a step of length h, under constant actuator efforts tau:
     D is the damping in the direction of v. What friction adds whatever the direction, the offset and the
     difference of Coulomb friction between the directions, is taken from tau. Friction by the load M a + V
     is found in ``LOAD_ROUNDS`` more rounds, each with the load of the round before.
+    Where drives are coupled, all of this is in their speeds w = C v: with K = C^-1, K^T M K takes the place
+    of M, K^T (tau - V) that of tau - V. Brakes and stops are the joints' and become bounds on K w.
     theta is fitted to the exponential, theta = 1/(1 - exp(-z)) - 1/z with z = h D_ii / M_ii: one joint
     with constant inertia is integrated exactly; 1/2 (second order) without stiffness, 1 (no ringing) with.
 3.  The mean effort that did this, tau_bar = V(q, v) + M(q) (v+ - v)/h, drives one classical
@@ -32,7 +34,7 @@ from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.friction import Beyond, signed_root
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.compilation import shared_function
-from kane_dynamics_ros.simulation.friction import LOCKED, solve_velocity
+from kane_dynamics_ros.simulation.friction import LOCKED, solve_coupled, solve_velocity
 
 SOURCE = Path(__file__).with_suffix(".c")
 MOST_TURN = 0.015  # [rad or m]; with it light arms that spin at 200 rad/s keep their energy, too
@@ -41,6 +43,7 @@ LOAD_ROUNDS = 4
 # Of kd_plant.
 ARRAYS = ("viscous", "coulomb", "brake", "lower", "upper", "shift")
 OF_BEYOND = ("stribeck", "stribeck_velocity", "load", "viscous_asymmetry", "square_root")
+OF_DRIVES = ("coupling", "to_joints", "missing")  # null where each joint has its own
 
 
 @dataclass(frozen=True)
@@ -108,8 +111,12 @@ def _velocity_after(
     r: Resistances, M: Array, V: Array, effort: Array, q: Array, v: Array, h: float
 ) -> Array | None:
     """Velocities at the end of the step under friction, brakes and stops; None when nothing resists."""
-    dry, damping = dry_friction(r, v, V), r.damping(v)
     lower, upper = velocity_bounds(r, q, v, h)
+    C = r.beyond.coupling
+    if C is not None:
+        K = np.linalg.inv(C).astype(np.float64)
+        M, V, effort, v = K.T @ M @ K, V @ K, effort @ K, C @ v
+    dry, damping = dry_friction(r, v, V), r.damping(v)
     by_load = r.beyond.load.any()
     resists = damping.any() or dry.any() or r.shift.any() or by_load
     if not (resists or np.isfinite(lower).any() or np.isfinite(upper).any()):
@@ -118,17 +125,26 @@ def _velocity_after(
     theta = implicit_weight(h * damping, diagonal)
     A = M + np.diag(h * theta * damping + (diagonal == 0.0))
     b = M @ v + h * (effort - V - r.shift - (1.0 - theta) * damping * v)
-    v_end = solve_velocity(A, b, h * dry, lower, upper, v)
+
+    def solved(dry: Array, guess: Array) -> Array:
+        if C is None:
+            return solve_velocity(A, b, h * dry, lower, upper, guess)
+        return solve_coupled(A, b, h * dry, lower, upper, guess, K)
+
+    v_end = solved(dry, v)
     for _ in range(LOAD_ROUNDS if by_load else 0):
-        dry = dry_friction(r, v, V + M @ (v_end - v) / h)
-        v_end = solve_velocity(A, b, h * dry, lower, upper, v_end)
-    return v_end
+        v_end = solved(dry_friction(r, v, V + M @ (v_end - v) / h), v_end)
+    return v_end if C is None else np.clip(K @ v_end, lower, upper)
 
 
 def dry_friction(r: Resistances, v: Array, load: Array) -> Array:
-    """What dry friction and brakes can hold at the speeds ``v`` under ``load``, (n,) [N m or N] each."""
+    """What dry friction and brakes can hold at the speeds ``v`` under ``load``, (n,) [N m or N] each.
+
+    The brakes of joints with coupled drives are bounds.
+    """
     root = r.beyond.square_root * signed_root(np.abs(v))
-    return np.asarray(np.maximum(r.coulomb + r.beyond.level(v, load) + root, 0.0) + r.brake)
+    brake = r.brake if r.beyond.coupling is None else 0.0
+    return np.asarray(np.maximum(r.coulomb + r.beyond.level(v, load) + root, 0.0) + brake)
 
 
 def velocity_bounds(r: Resistances, q: Array, v: Array, h: float) -> tuple[Array, Array]:
@@ -137,6 +153,8 @@ def velocity_bounds(r: Resistances, q: Array, v: Array, h: float) -> tuple[Array
     rebound = -r.restitution * v
     upper = np.where(np.maximum(q, ahead) >= r.upper, np.minimum(rebound, 0.0), np.inf)
     lower = np.where(np.minimum(q, ahead) <= r.lower, np.maximum(rebound, 0.0), -np.inf)
+    if r.beyond.coupling is not None:
+        upper, lower = (np.where(r.brake > 0.0, 0.0, bound) for bound in (upper, lower))
     return lower, upper
 
 
@@ -187,7 +205,7 @@ class _Plant(ctypes.Structure):
         ("n", ctypes.c_long),
         *((name, ctypes.c_void_p) for name in ("mass_matrix", "bias", "prepared")),
         *((name, ctypes.c_double) for name in ("h", "restitution", "locked", "most_turn", "most_parts")),
-        *((name, ctypes.c_void_p) for name in (*ARRAYS, *OF_BEYOND, "q", "qd")),
+        *((name, ctypes.c_void_p) for name in (*ARRAYS, *OF_BEYOND, *OF_DRIVES, "q", "qd")),
     ]
 
 
@@ -207,7 +225,10 @@ class CompiledStep:
         plant = _Plant(len(q), *(model.c_addresses or (None,) * 3), h)
         plant.restitution, plant.locked = resistances.restitution, LOCKED
         plant.most_turn, plant.most_parts = MOST_TURN, MOST_PARTS
-        for name, array in zip((*ARRAYS, *OF_BEYOND), arrays, strict=True):
+        C, J = beyond.coupling, np.diag(model.parameters.rotor_inertia)
+        if C is not None:
+            arrays += [np.array(C, dtype=float), np.linalg.inv(C), C.T @ J @ C - J]
+        for name, array in zip((*ARRAYS, *OF_BEYOND, *OF_DRIVES), arrays, strict=False):
             setattr(plant, name, array.ctypes.data)
         plant.q, plant.qd = q.ctypes.data, qd.ctypes.data
         self._arguments = ctypes.byref(plant), ctypes.c_void_p(self._effort.ctypes.data)

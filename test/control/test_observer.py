@@ -35,6 +35,7 @@ class OneJoint:
     """J q'' = tau + tau_ext - c tanh(q' / 0.01), as a model."""
 
     joint_names = ("j",)
+    coupling = None
 
     def __init__(self, inertia: float = 2.0, coulomb: float = 0.0) -> None:
         self.inertia, self.coulomb = inertia, coulomb

@@ -52,6 +52,7 @@ def joint_table(joint_names: Sequence[str]) -> tuple[Declaration, ...]:
 def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
     """LoopSettings for ``values`` and the model as it was loaded. Raises ``KaneDynamicsError``."""
     joints, n = loaded_model.joints, len(loaded_model.joints)
+    beyond = friction_beyond(values, loaded_model.joint_names)
     names = ("inertia", "coriolis", "gravity", "friction")
     switches = TermSwitches(**{name: values[f"terms.{name}"] for name in names})
     kp, kd = (_gain(values, loaded_model, name) for name in ("kp", "kd"))
@@ -71,7 +72,7 @@ def build_settings(values: Values, loaded_model: DynamicsModel) -> LoopSettings:
             kp,
             kd,
             switches,
-            friction_beyond(values, n),
+            beyond,
         ),
         rules=Rules(values["trajectory.allow_partial"], values["trajectory.allow_nonzero_end_velocity"]),
         safety=Safety(**thresholds, reactions=reactions),
@@ -128,6 +129,7 @@ def configured_model(values: Values, loaded_model: DynamicsModel) -> DynamicsMod
         "follower_viscous": [j.damping * values["friction.urdf_damping"] for j in loaded_model.followers],
         "follower_coulomb": [j.friction * values["friction.urdf_friction"] for j in loaded_model.followers],
         "coulomb_velocity": values["friction.coulomb_velocity"],
+        "coupling": values["friction.coupling"],
     }
     if values["gravity"]:
         changes["gravity"] = of_length("gravity", values["gravity"], 3)

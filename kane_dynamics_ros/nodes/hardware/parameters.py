@@ -118,7 +118,7 @@ def joint_friction(arm: DynamicsModel, values: Values) -> Friction:
         np.full(n, values["plant.stribeck_velocity"]),
     )
     beyond = replace(
-        friction_beyond(values, n),
+        friction_beyond(values, arm.joint_names),
         stribeck=given(values, "friction.stribeck", n, rise),
         stribeck_velocity=given(values, "friction.stribeck_velocity", n, width),
     )
@@ -126,11 +126,17 @@ def joint_friction(arm: DynamicsModel, values: Values) -> Friction:
 
 
 def parametrised(model: DynamicsModel, values: Values) -> DynamicsModel:
-    """The model with the gravity, rotor inertias and payload that the parameters give."""
+    """The model with the gravity, rotor inertias, their coupling and payload that the parameters give."""
     gravity = of_length("plant.gravity", values["plant.gravity"] or model.parameters.gravity, 3)
     rotors = _by_joint(model, "plant.rotor_inertia", values, model.parameters.rotor_inertia)
     bodies = payloads(values, model.tips)
-    return model.with_parameters(gravity=gravity, rotor_inertia=tuple(rotors), payload=bodies)
+    C = friction_beyond(values, model.joint_names).coupling
+    return model.with_parameters(
+        gravity=gravity,
+        rotor_inertia=tuple(rotors),
+        payload=bodies,
+        coupling=() if C is None else C.ravel(),
+    )
 
 
 def _elastic_engine(
