@@ -32,6 +32,7 @@ SECTIONS = (
     "replay_speed",
     "identify_speed",
     "round_trip",
+    "command_age",
     "long_trajectory",
 )
 

@@ -69,6 +69,7 @@ class Client:
 
     def __init__(self, node: Node, namespace: str, answer: Callable[[np.ndarray], Key]) -> None:
         self.trips = RoundTrips()
+        self.answered_state = float("-inf")  # when the state was sent that the newest command answers
         self._answer = answer
         self._waiting: dict[Key, float] = {}
         self._answered = threading.Event()
@@ -113,6 +114,7 @@ class Client:
         now = time.perf_counter()
         sent = self._waiting.pop(message.data.tobytes(), None)
         if sent is not None:
+            self.answered_state = max(self.answered_state, sent)
             self.trips.times.append(now - sent)
             self._answered.set()
 
