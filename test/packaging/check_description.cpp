@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 
 #include "description_check.hpp"
@@ -14,6 +15,12 @@ int main(int count, char ** arguments)
   for (int i = 1; i < count; ++i) {
     std::ifstream file(arguments[i]);
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    std::cout << ROBOT::difference_from(text) << std::endl;
+    std::string said;
+    try {
+      ROBOT::require_same_robot(text);
+    } catch (const std::invalid_argument & error) {
+      said = error.what();
+    }
+    std::cout << said << std::endl;
   }
 }

@@ -199,6 +199,26 @@ void topic(Bench & bench)
   bench.print_status();
 }
 
+/// Settings that were given while the controller was active, and not taken, are not those of the next activation.
+void configured_again(Bench & bench)
+{
+  parameters::stand_in().mode = "feedforward";
+  parameters::ParamListener::changed()(parameters::stand_in());
+  bench.controller.on_deactivate({});
+  bench.controller.on_cleanup({});
+  parameters::stand_in().mode = "gravity_compensation";
+  bench.controller.on_configure({});
+  bench.lend();
+  bench.controller.on_activate({});
+  for (std::size_t i = 0; i < robot::kJoints; ++i) {
+    bench.states[i] = 0.2;
+  }
+  bench.cycle();
+  bench.states[0] = 0.1;
+  bench.cycle();  // only gravity_compensation leaves the position that was held
+  bench.print("again");
+}
+
 /// The settings that the parameters make, in the order of replay.cpp.
 void print_settings(const robot::Settings & settings)
 {
@@ -278,6 +298,10 @@ int main(int, char ** arguments)
     params.description_check = "off";
   } else if (scenario == "given limits") {
     params.limits.effort = {100.0};
+  } else if (scenario == "some references") {
+    params.reference_interfaces = {"velocity"};
+  } else if (scenario == "required" || scenario == "none") {
+    params.description_check = scenario == "none" ? "when_received" : "required";
   } else if (scenario == "impossible payload") {
     params.payload.mass = 1.0;
     params.payload.inertia = {1.0, 0.0, 0.0, 1.0, 0.0, 3.0};
@@ -286,13 +310,20 @@ int main(int, char ** arguments)
   } else if (scenario == "other joints") {
     bench->controller_joints = {"another"};
   }
-  if (!bench->start(text_of(arguments[2]))) {
+  const bool described = scenario != "required" && scenario != "none";
+  if (!bench->start(described ? text_of(arguments[2]) : "")) {
     return 1;
   }
-  if (scenario == "chained") {
+  if (scenario == "given limits") {
+    parameters::stand_in().limits.effort.clear();
+    parameters::ParamListener::changed()(parameters::stand_in());
+    bench->say("set", CallbackReturn::ERROR);
+  } else if (scenario == "chained") {
     chained(*bench);
   } else if (scenario == "topic") {
     topic(*bench);
+  } else if (scenario == "configured again") {
+    configured_again(*bench);
   } else if (scenario == "default settings" || scenario == "changed settings") {
     print_settings(robot::settings_from(parameters::stand_in()));
   } else {

@@ -19,6 +19,10 @@ HERE = Path(__file__).parent
 COUNTER = REPOSITORY / "examples" / "realtime_controller"  # allocations.hpp and .cpp
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
 ARITHMETIC = ("-fno-math-errno", "-fno-trapping-math")  # as the package's CMakeLists.txt compiles
+CPUINFO = Path("/proc/cpuinfo")
+X86_64_V3 = CPUINFO.is_file() and {"avx2", "fma", "bmi2"} <= set(
+    CPUINFO.read_text().split()
+)  # this processor
 PARTS = ("control_core", "controller", "description_check", "settings", "status")
 C_OF_CPP = {"g++": "gcc", "clang++": "clang"}
 
@@ -29,21 +33,33 @@ def compiled(command: Sequence[object]) -> None:
     assert run.returncode == 0, run.stderr
 
 
-def compile_c(package: Path, target: Path, compiler: str = "gcc") -> Path:
+def compile_c(package: Path, target: Path, compiler: str = "gcc", march: Sequence[str] = ()) -> Path:
     """The generated C as an object file."""
     source = package / "src" / f"{package.name}.c"
-    flags = ["-std=c99", "-O1", *WARNINGS, "-I", package / "include"]
+    flags = ["-std=c99", "-O1", *march, *WARNINGS, "-I", package / "include"]
     compiled([compiler, *flags, "-c", source, "-o", target])
     return target
 
 
-def compile_replay(package: Path, target: Path, compiler: str = "g++", standard: str = "c++17") -> Path:
+def compile_replay(
+    package: Path, target: Path, compiler: str = "g++", standard: str = "c++17", march: Sequence[str] = ()
+) -> Path:
     """``replay.cpp`` with a package's core, which counts its allocations."""
-    model = compile_c(package, target.with_suffix(".o"), C_OF_CPP[compiler])
+    model = compile_c(package, target.with_suffix(".o"), C_OF_CPP[compiler], march)
     name = package.name
     robot = [f"-DROBOT={name}", f'-DROBOT_HEADER="{name}/control_core.hpp"']
     sources = [HERE / "replay.cpp", package / "src" / "control_core.cpp", COUNTER / "allocations.cpp"]
-    flags = [f"-std={standard}", "-O2", *ARITHMETIC, *WARNINGS, "-I", package / "include", "-I", COUNTER]
+    flags = [
+        f"-std={standard}",
+        "-O2",
+        *march,
+        *ARITHMETIC,
+        *WARNINGS,
+        "-I",
+        package / "include",
+        "-I",
+        COUNTER,
+    ]
     compiled([compiler, *flags, *robot, *sources, model, "-o", target])
     return target
 

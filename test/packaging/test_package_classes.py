@@ -123,7 +123,8 @@ def test_gravity_stays_where_states_cannot_be_had_and_at_the_end(drive: Drive, m
 def test_a_reference_by_topic_is_followed_until_it_is_stale(drive: Drive) -> None:
     lines = drive("topic")
     assert "value refused no_reference = 1" in lines
-    assert any("found [1, 2]" in line and "the settings stay" in line for line in lines)
+    (refused,) = (number for number, line in enumerate(lines) if "found [1, 2]" in line)
+    assert lines[refused + 1] == "log: the settings stay as they were"
     assert "value mode = gravity_compensation" in lines
 
 
@@ -146,12 +147,23 @@ def test_drives_with_their_own_loops_get_the_reference_beside_the_effort(
         ),
         ("impossible payload", "parameter 'payload.inertia'"),
         ("other joints", "parameter 'joints'"),
+        ("some references", "parameter 'reference_interfaces': allowed is position"),
+        ("required", "no robot_description has come yet"),
     ],
 )
 def test_bad_parameters_fail_the_configuration(drive: Drive, scenario: str, said: str) -> None:
     lines = drive(scenario)
     assert lines[0] == "configure: error"
     assert said in lines[1]
+
+
+def test_a_description_need_not_come_unless_it_is_required(drive: Drive) -> None:
+    assert drive("none")[0] == "configure: success"
+
+
+def test_settings_of_the_last_configuration_hold(drive: Drive, model: DynamicsModel) -> None:
+    q = np.array([0.1, 0.2, 0.2, 0.2, 0.2])
+    assert np.allclose(numbers(drive("configured again"), "again"), model.gravity(q), atol=1e-12)
 
 
 def test_a_missing_interface_fails_the_activation(drive: Drive) -> None:
@@ -188,6 +200,7 @@ def test_a_robot_without_effort_limits_needs_them_as_a_parameter(
     )
     assert "the URDF gives no effort limit, or 0, for joint 'j1', 'j2': not clamped" in without
     assert "configure: success" in given
+    assert "set: error\nlog: the URDF gives no effort limit, or 0, for joint 'j1', 'j2'" in given
 
 
 @pytest.mark.parametrize("scenario", ["default settings", "changed settings"])

@@ -1,6 +1,7 @@
 """What a package consists of: the same bytes each time, no name as code, the node's parameters."""
 
 import ast
+import platform
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from packages import (
     CMEEL,
     HOSTILE,
     STAND_INS,
+    X86_64_V3,
     compile_check,
     compiled,
     hostile_urdf,
@@ -37,6 +39,7 @@ from kane_dynamics_ros.share import share_directory
 
 URDF = share_directory() / "urdf" / "manipulator_5dof.urdf"
 NODES = NODE_TABLE.parent
+X86_64_LINUX = platform.machine() == "x86_64" and platform.system() == "Linux"
 needs_a_compiler = pytest.mark.skipif(not CPP_COMPILERS, reason="no C++ compiler on this machine")
 
 
@@ -288,9 +291,15 @@ def test_manifest_plugins_and_launch_file_are_well_formed(package: Path) -> None
 
 @needs_a_compiler
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="no CMake on this machine")
-def test_the_library_builds_without_ros_and_other_packages_find_it(package: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("native", ["ON", "OFF"])
+def test_the_library_builds_without_ros_and_other_packages_find_it(
+    package: Path, tmp_path: Path, native: str
+) -> None:
+    """For this processor alone, or twice: then the loader takes the one of x86-64-v3 where it can."""
     build, prefix, user = tmp_path / "build", tmp_path / "prefix", tmp_path / "user"
-    compiled(["cmake", "-S", package, "-B", build, "-DCMAKE_BUILD_TYPE=Debug", "-DARM_DYNAMICS_NATIVE=ON"])
+    compiled(
+        ["cmake", "-S", package, "-B", build, "-DCMAKE_BUILD_TYPE=Debug", f"-DARM_DYNAMICS_NATIVE={native}"]
+    )
     compiled(["cmake", "--build", build])
     compiled(["cmake", "--install", build, "--prefix", prefix])
     user.mkdir()
@@ -306,6 +315,10 @@ def test_the_library_builds_without_ros_and_other_packages_find_it(package: Path
     compiled(["cmake", "-S", user, "-B", user / "build", f"-DCMAKE_PREFIX_PATH={prefix}"])
     compiled(["cmake", "--build", user / "build"])
     compiled([user / "build" / "user"])
+    second = prefix / "lib" / "glibc-hwcaps" / "x86-64-v3" / "libarm_dynamics.so"
+    assert second.is_file() == (native == "OFF" and X86_64_LINUX)
+    loaded = subprocess.run(["ldd", user / "build" / "user"], capture_output=True, text=True, check=False)
+    assert (str(second) in loaded.stdout) == (native == "OFF" and X86_64_V3)
 
 
 @needs_a_compiler
