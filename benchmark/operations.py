@@ -2,7 +2,8 @@
 
 Counted are the binary + - * / of numbers; unary minus and calls are counted apart. A call to a helper that
 the same file defines counts as the helper's own operations (CasADi squares with a helper), except calls to
-helpers whose name starts with a prefix in ``apart``. Subscripts are not arithmetic of the model.
+helpers whose name starts with a prefix in ``apart``. Subscripts are not arithmetic of the model. What stands
+in a loop counts as often as it runs, where that is known.
 """
 
 import shutil
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pycparser import c_ast, c_parser
+from pycparser import c_ast, c_generator, c_parser
 
 ARITHMETIC = ("+", "-", "*", "/", "+=", "-=", "*=", "/=")
 HEADERS = ("math.h", "float.h", "stddef.h", "stdint.h", "string.h", "stdbool.h")
@@ -55,6 +56,31 @@ class _Counter(c_ast.NodeVisitor):  # type: ignore[misc]
     def __init__(self, definitions: dict[str, Any], apart: tuple[str, ...]) -> None:
         self.definitions, self.apart = definitions, apart
         self.operations = Operations()
+        self.constants: dict[str, int] = {}  # enumerators that were met
+
+    def visit_Enumerator(self, node: Any) -> None:
+        self.constants[node.name] = self._value(node.value)
+
+    def visit_For(self, node: Any) -> None:
+        before, self.operations = self.operations, Operations()
+        self.visit(node.stmt)
+        found, self.operations = self.operations, before
+        times = self._times(node)
+        self.operations.binary += times * found.binary
+        self.operations.negations += times * found.negations
+        self.operations.calls.update({name: times * count for name, count in found.calls.items()})
+
+    def _times(self, node: Any) -> int:
+        """How often a loop's body runs; 1 where its bounds are no constants."""
+        try:
+            first, last = self._value(node.init.decls[0].init), self._value(node.cond.right)
+        except NameError:
+            return 1
+        return abs(last - first) + (node.cond.op in ("<=", ">="))
+
+    def _value(self, expression: Any) -> int:
+        text = c_generator.CGenerator().visit(expression).replace("/", "//")
+        return int(eval(text, {}, self.constants))
 
     def visit_BinaryOp(self, node: Any) -> None:
         self.operations.binary += node.op in ARITHMETIC

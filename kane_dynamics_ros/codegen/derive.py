@@ -34,6 +34,8 @@ class Derived:
         for function in self.equations.functions:
             if function.composed == "functions":
                 found[function.name] = self._of_parts(function.name, found)
+            elif function.slopes:
+                found[function.name] += self._products
         for function in self.equations.functions:
             if function.composed == "defaults":
                 found[function.name] = found[f"{function.name}_with"]
@@ -42,6 +44,12 @@ class Derived:
     def operations(self) -> dict[str, OperationCount]:
         """Operations of each function, loops over other functions' results included."""
         return dict(self._operations)
+
+    @property
+    def _products(self) -> OperationCount:
+        """What ``kd_solve_slopes`` makes of two tables."""
+        n = self.equations.n
+        return OperationCount(2 * n * n * (n - 1), 2 * n**3, 0, 0)
 
     def _of_parts(self, name: str, found: Mapping[str, OperationCount]) -> OperationCount:
         """What ``print_c`` makes of other functions with parameters: M^-1, then its products."""
@@ -53,9 +61,9 @@ class Derived:
         M_inverse = found["mass_matrix_with"] + inverse
         if name == "inverse_mass_matrix_with":
             return M_inverse
-        applied = n * n * (2 * n + 1)
+        accelerations = OperationCount(n * n + n, n * n, 0, 0)
         parts = M_inverse + found["bias_with"] + found["inverse_dynamics_derivatives_with"]
-        return parts + OperationCount(applied + n, applied, 0, 0)
+        return parts + accelerations + self._products
 
 
 def derive(chain: Chain, *, inertial: str = "fixed") -> Derived:

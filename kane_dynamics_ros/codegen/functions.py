@@ -70,6 +70,8 @@ class Function:
     ``pivots`` counts the trailing outputs that are divisors: zero or negative means M is singular.
     ``composed`` functions have no outputs of their own: "functions" are computed from other ones by loops,
     "defaults" call the function with parameters on the default ones.
+    ``slopes``: the first two tables (n, n) of the outputs are slopes of efforts; a loop makes them slopes of
+    accelerations, by the third, M^-1.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Function:
     nominal: bool = False
     pivots: int = 0
     composed: Composed = ""
+    slopes: bool = False
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -295,10 +298,11 @@ class ArrangedChain:
         return flat(self.graph, [*inverse, pivots, [self.M[i][i] for i in range(self.n)]])
 
     def forward_dynamics_derivatives(self) -> tuple[Expression, ...]:
-        """d qdd / d q, d qdd / d qd and d qdd / d tau = M^-1, then pivots and diagonal.
+        """d tau / d q and d tau / d qd at the accelerations that tau causes, M^-1, then pivots and diagonal.
 
-        tau(q, qd, qdd) = const. gives d qdd = M^-1 (d tau - d tau / d q dq - d tau / d qd dqd). The bias
-        that qdd needs is C qd and the weight, and C is there for the derivatives anyway.
+        tau(q, qd, qdd) = const. gives d qdd = M^-1 (d tau - d tau / d q dq - d tau / d qd dqd): a loop is to
+        multiply the tables by -M^-1 (``Function.slopes``), several columns at once, which is half of the
+        operations. The bias that qdd needs is C qd and the weight, and C is there for the derivatives anyway.
         """
         inverse, pivots = self.inverse_M
         halves = [0.5 * speed for speed in self.state.qd]
@@ -306,13 +310,9 @@ class ArrangedChain:
             self.graph.lift(t - inner(row, halves) - g)
             for t, row, g in zip(self.state.tau, self.bias_by_qd, self.holding, strict=True)
         ]
-        qdd = [self.graph.lift(inner(row, spare)) for row in inverse]
-        tables = []
-        for table in self.derivatives(qdd):
-            columns = [[-entry for entry in column] for column in zip(*table, strict=True)]
-            tables += [[inner(row, column) for column in columns] for row in inverse]
+        by_q, by_qd = self.derivatives([self.graph.lift(inner(row, spare)) for row in inverse])
         diagonal = [self.M[i][i] for i in range(self.n)]
-        return flat(self.graph, [*tables, *inverse, pivots, diagonal])
+        return flat(self.graph, [*by_q, *by_qd, *inverse, pivots, diagonal])
 
     @property
     def _rest(self) -> list[Scalar]:
@@ -368,6 +368,7 @@ def dynamic_functions(suffix: str, inverse: ArrangedChain, forward: ArrangedChai
                 nominal=not suffix,
                 pivots=n if row.name in MAY_BE_SINGULAR else 0,
                 composed=composed,
+                slopes=bool(written) and row.name == "forward_dynamics_derivatives",
             )
         )
     return functions

@@ -7,7 +7,8 @@ The text is written as C, in the files of ``templates``. ``print_single`` prints
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -84,18 +85,16 @@ class _Text:
             return f"{self.precision.tanh if node.label == 'tanh' else node.label}({a})"
         return f"{a} {node.kind} {self.names[node.b]}"
 
-    def statements(self, indent: str = "    ") -> str:
-        real = self.precision.real
-        return "\n".join(
-            f"{indent}{real} {self.names[i]} = {self.right(i)};" for i in self.listing.statements
-        )
-
-    def outputs(self, targets: Iterable[str]) -> str:
-        """Assignments of the listing's outputs."""
-        return "\n".join(
-            f"    {target} = {'-' if output.negative else ''}{self.names[output.index]};"
-            for target, output in zip(targets, self.listing.outputs, strict=True)
-        )
+    def statements(self, targets: Sequence[str] = (), indent: str = "    ") -> str:
+        """The statements; each output goes to its target as soon as it is there, and its register is free."""
+        real, assigned = self.precision.real, defaultdict[int, list[str]](list)
+        for target, output in zip(targets, self.listing.outputs, strict=bool(targets)):
+            sign = "-" if output.negative else ""
+            assigned[output.index].append(f"{indent}{target} = {sign}{self.names[output.index]};")
+        lines = []
+        for i in self.listing.statements:
+            lines += [f"{indent}{real} {self.names[i]} = {self.right(i)};", *assigned.pop(i, ())]
+        return "\n".join([*lines, *itertools.chain(*assigned.values())])
 
 
 def _placed(name: str, at: Callable[[int], str]) -> str:
@@ -151,7 +150,7 @@ class Sines:
             FUNCTIONS["sines_of_lanes"],
             k=self.k,
             slots=self.slots,
-            statements=text.statements("        "),
+            statements=text.statements(indent="        "),
             stores="\n".join(f"        x[{at} * KD_LANES + k] = {text.names[i]};" for at, i in pairs),
         )
         return [one, of_lanes]
@@ -207,6 +206,8 @@ class _Printer:
             values |= {"k": self.sines.k, "padded": self.sines.padded}
         if function.pivots:
             kept.append("singular")
+        if function.slopes:
+            kept.append("slopes")
         return c_text(
             FUNCTIONS[template],
             *kept,
@@ -250,8 +251,7 @@ class _Printer:
             "body",
             parameters=parameters,
             unused="\n".join(f"    (void){a};" for a in self.arrays if a not in used),
-            statements=text.statements(),
-            outputs=text.outputs(self._target(k) for k in range(len(listing.outputs))),
+            statements=text.statements([self._target(k) for k in range(len(listing.outputs))]),
         )
         return [body]
 
@@ -264,9 +264,8 @@ class _Printer:
             text = _Text(part.listing, self.precision)
             values = {
                 "unused": "   " + "".join(f" (void){a};" for a in arrays),
-                "statements": text.statements(),
+                "statements": text.statements([self._target(i) for i in part.outputs]),
                 "given": "\n".join(f"    m[{at}] = {text.names[i]};" for i, at in part.given.items()),
-                "outputs": text.outputs([self._target(i) for i in part.outputs]),
             }
             texts.append(self.filled("part", part=k, parameters=parameters, **values))
         calls = "\n".join(f"    kd_{self.function.name}_{k}({', '.join(arrays)});" for k in range(len(parts)))
@@ -340,7 +339,7 @@ def support(n: int, precision: Precision = DOUBLE) -> list[str]:
     number = precision.number
     values = {"real": precision.real, "zero": number(0.0), "one": number(1.0), "n": n}
     wanted = ("support", "lanes", "linear_algebra") if precision.batches else ("support", "linear_algebra")
-    return [c_text(MODULE[each], **values) for each in wanted]
+    return [c_text(MODULE[each], *precision.kept(), **values) for each in wanted]
 
 
 # NAME.h: what a C or C++ program includes
@@ -451,7 +450,6 @@ def source_text(name: str, derived: Derived, head: str, kernel: str, precision: 
         count=count,
         prepared=", ".join(map(number, prepared)),
         defaults="\n".join(f"    out[{k}] = {number(value)};" for k, value in enumerate(defaults)),
-        statements=text.statements(),
-        outputs=text.outputs(f"out[{k}]" for k in range(count)),
+        statements=text.statements([f"out[{k}]" for k in range(count)]),
         functions=functions,
     ).removesuffix("\n")

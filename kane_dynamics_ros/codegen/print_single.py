@@ -69,22 +69,17 @@ def _error(
     listing: Listing, function: Function, state: Mapping[str, np.ndarray], prepared: list[float]
 ) -> float:
     """The largest error beside double precision over the largest result; NaN where M is singular."""
-    results = len(listing.outputs) - 2 * function.pivots
-    single, double = (
-        np.array(
-            [
-                np.broadcast_to(np.asarray(value, dtype=kind), STATES)
-                for value in listing.evaluated(
-                    {
-                        **{name: list(values.astype(kind)) for name, values in state.items()},
-                        "prepared": [kind(value) for value in prepared],
-                    }
-                )[:results]
-            ],
-            dtype=np.float64,
-        )
-        for kind in (np.float32, np.float64)
-    )
+    found = []
+    for kind in (np.float32, np.float64):
+        inputs = {name: list(values.astype(kind)) for name, values in state.items()}
+        values = listing.evaluated({**inputs, "prepared": [kind(value) for value in prepared]})
+        rows = [np.broadcast_to(np.asarray(value, dtype=kind), STATES) for value in values]
+        results = np.array(rows[: len(rows) - 2 * function.pivots])
+        if function.slopes:
+            *slopes, inverse = results.reshape(*function.shape, STATES)
+            results = np.array([-np.einsum("ikS,kjS->ijS", inverse, table) for table in slopes])
+        found.append(results.astype(np.float64))
+    single, double = found
     with np.errstate(invalid="ignore"):  # infinite less infinite, where M is singular
         error = float(np.abs(single - double).max())
     largest = float(np.abs(double).max())

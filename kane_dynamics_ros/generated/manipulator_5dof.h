@@ -69,7 +69,7 @@ int manipulator_5dof_forward_dynamics_batch(const double *q, const double *qd, c
 void manipulator_5dof_inverse_dynamics_derivatives(const double *q, const double *qd, const double *qdd, double *out);
 void manipulator_5dof_inverse_dynamics_derivatives_batch(const double *q, const double *qd, const double *qdd, double *out, size_t count);
 
-/* d qdd / d q, d qdd / d qd, d qdd / d tau = M^-1, without friction; out: 3 x 5 x 5; 885 operations. */
+/* d qdd / d q, d qdd / d qd, d qdd / d tau = M^-1, without friction; out: 3 x 5 x 5; 986 operations. */
 int manipulator_5dof_forward_dynamics_derivatives(const double *q, const double *qd, const double *tau, double *out);
 int manipulator_5dof_forward_dynamics_derivatives_batch(const double *q, const double *qd, const double *tau, double *out, size_t count);
 
@@ -101,7 +101,7 @@ int manipulator_5dof_forward_dynamics_with_batch(const double *prepared, const d
 void manipulator_5dof_inverse_dynamics_derivatives_with(const double *prepared, const double *q, const double *qd, const double *qdd, double *out);
 void manipulator_5dof_inverse_dynamics_derivatives_with_batch(const double *prepared, const double *q, const double *qd, const double *qdd, double *out, size_t count);
 
-/* d qdd / d q, d qdd / d qd, d qdd / d tau = M^-1, without friction; out: 3 x 5 x 5; 2103 operations. */
+/* d qdd / d q, d qdd / d qd, d qdd / d tau = M^-1, without friction; out: 3 x 5 x 5; 2053 operations. */
 int manipulator_5dof_forward_dynamics_derivatives_with(const double *prepared, const double *q, const double *qd, const double *tau, double *out);
 int manipulator_5dof_forward_dynamics_derivatives_with_batch(const double *prepared, const double *q, const double *qd, const double *tau, double *out, size_t count);
 

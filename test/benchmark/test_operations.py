@@ -30,6 +30,13 @@ void torque(const double *restrict q, double *restrict tau)
     tau[0] = -1.5 * t1;
     tau[0] += tanh(t0);
 }
+void product(const double *M, double *x)
+{
+    enum { n = 3, square = n * n };
+    for (int i = n - 1; i >= 0; i--)
+        for (int k = 0; k < square / n; k++)
+            x[i] += M[i * n + k] * x[3 + k];
+}
 #ifdef __cplusplus
 }
 #endif
@@ -53,6 +60,11 @@ def test_counts_negations_and_calls_apart(source: Path) -> None:
     operations = count_operations(source, "torque")
     assert operations.negations == 1
     assert operations.calls == {"kd_sincos": 1, "tanh": 1}
+
+
+def test_what_stands_in_loops_counts_as_often_as_they_run(source: Path) -> None:
+    """A product and a sum, three times three; the constants' own n * n and square / n are none."""
+    assert count_operations(source, "product").binary == 18
 
 
 def test_a_function_that_is_not_there_is_an_error(source: Path) -> None:

@@ -27,7 +27,6 @@ static inline KD_ALWAYS void kd_$name($parameters)
 {
 $unused
 $statements
-$outputs
 }
 
 //# part
@@ -36,7 +35,6 @@ static void KD_APART kd_${name}_$part($parameters, $real *restrict m)
 $unused
 $statements
 $given
-$outputs
 }
 
 //# together
@@ -53,6 +51,7 @@ $head
     kd_sines_$k(q, s, c); //? sines
     $real checks[$checks]; //? singular
     kd_$name($given);
+    kd_solve_slopes(out); //? slopes
     return kd_singular(checks, $pivots, 1); //? singular
 }
 
@@ -66,6 +65,8 @@ $loads
     for (int k = 0; k < KD_LANES; k++)
         kd_$name($lanes, KD_LANES);
     kd_to_rows(OUT, $size, used, out);
+    for (int k = 0; k < used; k++) //? slopes
+        kd_solve_slopes(out + k * $size); //? slopes
     return kd_singular_lane(CHECKS, $pivots, used); //? singular
 }
 
@@ -110,9 +111,9 @@ $head
 $head
 {
     enum { n = $n, square = n * n };
-    $real spare[n], qdd[n], slopes[2 * square];
-    $real *inverse = out + 2 * square;
-    const int joint = ${prefix}_inverse_mass_matrix_with(prepared, q, inverse);
+    $real spare[n], qdd[n];
+    const $real *inverse = out + 2 * square;
+    const int joint = ${prefix}_inverse_mass_matrix_with(prepared, q, out + 2 * square);
     if (joint)
         return joint;
     ${prefix}_bias_with(prepared, q, qd, spare);
@@ -123,13 +124,7 @@ $head
         for (int k = 0; k < n; k++)
             qdd[i] += inverse[i * n + k] * spare[k];
     }
-    ${prefix}_inverse_dynamics_derivatives_with(prepared, q, qd, qdd, slopes);
-    for (int i = 0; i < 2 * square; i++)
-        out[i] = $zero;
-    for (int table = 0; table < 2; table++)
-        for (int i = 0; i < n; i++)
-            for (int k = 0; k < n; k++)
-                for (int j = 0; j < n; j++)
-                    out[(table * n + i) * n + j] -= inverse[i * n + k] * slopes[(table * n + k) * n + j];
+    ${prefix}_inverse_dynamics_derivatives_with(prepared, q, qd, qdd, out);
+    kd_solve_slopes(out);
     return 0;
 }

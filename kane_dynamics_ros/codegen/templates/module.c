@@ -26,7 +26,6 @@ $defaults
 void ${name}_prepare(const $real *parameters, $real *out)
 {
 $statements
-$outputs
 }
 #endif
 
@@ -72,9 +71,47 @@ static inline int kd_singular_lane(const double *checks, const int n, const int 
     return joint;
 }
 
+#if KD_VECTORS
+#if defined(__clang__) || __GNUC__ >= 12
+#define KD_MIXED(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#define KD_MIXED(a, b, i, j, k, l) __builtin_shuffle(a, b, (kd_bits_4){i, j, k, l})
+#endif
+
+/* Four by four elements, transposed; what is given is the distance from row to row. */
+static inline KD_ALWAYS void kd_square(const double *from, const int its, double *to, const int their)
+{
+    kd_double_4 a, b, c, d;
+    memcpy(&a, from, sizeof a);
+    memcpy(&b, from + its, sizeof b);
+    memcpy(&c, from + 2 * its, sizeof c);
+    memcpy(&d, from + 3 * its, sizeof d);
+    const kd_double_4 even_ab = KD_MIXED(a, b, 0, 4, 2, 6), odd_ab = KD_MIXED(a, b, 1, 5, 3, 7);
+    const kd_double_4 even_cd = KD_MIXED(c, d, 0, 4, 2, 6), odd_cd = KD_MIXED(c, d, 1, 5, 3, 7);
+    a = KD_MIXED(even_ab, even_cd, 0, 1, 4, 5);
+    b = KD_MIXED(odd_ab, odd_cd, 0, 1, 4, 5);
+    c = KD_MIXED(even_ab, even_cd, 2, 3, 6, 7);
+    d = KD_MIXED(odd_ab, odd_cd, 2, 3, 6, 7);
+    memcpy(to, &a, sizeof a);
+    memcpy(to + their, &b, sizeof b);
+    memcpy(to + 2 * their, &c, sizeof c);
+    memcpy(to + 3 * their, &d, sizeof d);
+}
+#endif
+
 /* Rows of some states to lanes, element by element; lanes beyond the last state repeat it. */
 static inline void kd_to_lanes(const double *rows, const int n, const int used, double *lanes)
 {
+#if KD_VECTORS
+    if (n >= 4 && used == KD_LANES) {
+        for (int k = 0; k < KD_LANES; k += 4)
+            for (int first = 0; first < n; first += 4) {
+                const int i = first + 4 <= n ? first : n - 4;
+                kd_square(rows + k * n + i, n, lanes + i * KD_LANES + k, KD_LANES);
+            }
+        return;
+    }
+#endif
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < used; k++)
             lanes[i * KD_LANES + k] = rows[k * n + i];
@@ -85,12 +122,31 @@ static inline void kd_to_lanes(const double *rows, const int n, const int used, 
 
 static inline void kd_to_rows(const double *lanes, const int n, const int used, double *rows)
 {
-    for (int k = 0; k < used; k++)
+    int k = 0;
+#if KD_VECTORS
+    for (; n >= 4 && k + 4 <= used; k += 4)
+        for (int first = 0; first < n; first += 4) {
+            const int i = first + 4 <= n ? first : n - 4; /* the last square overlaps the one before */
+            kd_square(lanes + i * KD_LANES + k, KD_LANES, rows + k * n + i, n);
+        }
+#endif
+    for (; k < used; k++)
         for (int i = 0; i < n; i++)
             rows[k * n + i] = lanes[i * KD_LANES + k];
 }
 
 //# linear_algebra
+/* Of rows of n elements KD_WIDE are computed at once; the last ones overlap those before them. */
+#if KD_VECTORS && $n >= 4 //? batches
+typedef kd_double_4 kd_wide; //? batches
+#define KD_WIDE 4 //? batches
+#define KD_COLUMN(block) (4 * (block) + 4 <= n ? 4 * (block) : n - 4) //? batches
+#else //? batches
+typedef $real kd_wide;
+#define KD_WIDE 1
+#define KD_COLUMN(block) (block)
+#endif //? batches
+
 /* Inverts a symmetric matrix in place by M = L^T D L, from the last row upwards; 0, or the one-based number
    of the outermost joint whose pivot is not clearly positive. */
 static inline int kd_invert($real *M)
@@ -122,4 +178,27 @@ static inline int kd_invert($real *M)
         }
     }
     return joint;
+}
+
+/* Slopes of efforts, by q and by qd, in out before M^-1, become slopes of accelerations: -M^-1 times them. */
+static inline void kd_solve_slopes($real *out)
+{
+    enum { n = $n, square = n * n, blocks = (n + KD_WIDE - 1) / KD_WIDE };
+    const $real *inverse = &out[2 * square];
+    for (int table = 1; table >= 0; table--) { /* what was stored last is loaded last */
+        $real *at = &out[table * square];
+        kd_wide slopes[blocks][n], row;
+        for (int b = 0; b < blocks; b++)
+            for (int k = 0; k < n; k++) {
+                memcpy(&row, &at[k * n + KD_COLUMN(b)], sizeof row);
+                slopes[b][k] = row;
+            }
+        for (int i = 0; i < n; i++)
+            for (int b = 0; b < blocks; b++) {
+                row = slopes[b][0] * -inverse[i * n];
+                for (int k = 1; k < n; k++)
+                    row -= slopes[b][k] * inverse[i * n + k];
+                memcpy(&at[i * n + KD_COLUMN(b)], &row, sizeof row);
+            }
+    }
 }
