@@ -21,6 +21,7 @@ from kane_dynamics_ros.codegen.module import checked_name, module_name, write_mo
 from kane_dynamics_ros.description import Chain, Robot, geometry, load_robot, serial_chain
 from kane_dynamics_ros.description.load import urdf_content
 from kane_dynamics_ros.files import claim_files, refuse_foreign, write_file
+from kane_dynamics_ros.friction import wrong_coupling
 from kane_dynamics_ros.identification import urdf_text, verdict, writing
 from kane_dynamics_ros.identification.choosing import LAMBDAS
 from kane_dynamics_ros.identification.fitting import Constraints, Nominal
@@ -64,6 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     # what is known of the arm and its efforts
     text = "N m or N a recorded unit, for efforts in ampere or per cent"
     add("--effort-scale", action="append", default=[], metavar="[JOINT=]X", help=text)
+    text = (
+        "the drive of JOINT turns with OTHER, too, by X for each rad or m of it, as in many wrists; none: no "
+        "drive does; default: such couplings are looked for"
+    )
+    add("--couple", action="append", default=[], metavar="JOINT=OTHER:X", help=text)
+    text = "the recorded efforts are the drives', referred to the joints by their gears; needs --couple"
+    add("--motor-efforts", action="store_true", help=text)
     text = (
         "a body of known mass at the tip during that bag [kg, m], whose centre is found where none is given; "
         "the drives' gains are estimated from it"
@@ -195,10 +203,12 @@ def read(
     limits = tuple(math.inf if unknown_units else joint.effort or math.inf for joint in model.joints)
     names = recording.names_in_bag(model.joint_names, renamings)
     sliding = tuple(joint.name for joint in model.joints if joint.kind == "prismatic")
-    requests = [
-        Request(bag, names, model.joint_names, arguments.topic, arguments.cutoff, scale, limits, sliding)
-        for bag in bags
-    ]
+    C = couplings(arguments.couple, model.joint_names)
+    if arguments.motor_efforts and C is None:
+        raise cli.unusable("--motor-efforts", "", "say with --couple which joints turn which drives")
+    same = (model.joint_names, arguments.topic, arguments.cutoff, scale, limits, sliding)
+    drives = C if arguments.motor_efforts else None
+    requests = [Request(bag, names, *same, drives) for bag in bags]
     many = len(bags) > 1 and (arguments.jobs > 1 or arguments.dask is not None)
     with executor(arguments.jobs, arguments.dask) if many else nullcontext() as pool:
         store = read_bags(requests, pool, progress.advance)
@@ -227,6 +237,8 @@ def identified(inputs: Inputs, progress: Progress) -> Identified:
             boxes_of(arguments, chain) if arguments.com_in_geometry else (),
         ),
         gains=bool(arguments.payload),
+        coupling=couplings(arguments.couple, model.joint_names),
+        sought=not (arguments.couple or arguments.payload or arguments.payload_only),
     )
     masses = {load.mass for load in loads if load is not None and load.com is None}
     if arguments.payload_only:
@@ -264,6 +276,25 @@ def effort_scale(texts: Sequence[str], joints: Sequence[str]) -> tuple[float, ..
             raise cli.unusable("--effort-scale", text, needed + ", ".join(map(repr, joints)))
         scale.update({joint: factor} if equals else dict.fromkeys(joints, factor))
     return tuple(scale.values())
+
+
+def couplings(texts: Sequence[str], joints: Sequence[str]) -> Array | None:
+    """C of the drives, or None where no coupling is given. Raises ``ArgumentError``.
+
+    >>> couplings(["wrist_2=wrist_1:0.5"], ("wrist_1", "wrist_2")).tolist()
+    [[1.0, 0.0], [0.5, 1.0]]
+    """
+    C = np.eye(len(joints))
+    for text in () if list(texts) == ["none"] else texts:
+        joint, _, rest = text.partition("=")
+        other, _, factor = rest.rpartition(":")
+        if joint not in joints or other not in joints or joint == other or math.isnan(cli.number_in(factor)):
+            needed = "none, or JOINT=OTHER:NUMBER with two of the joints "
+            raise cli.unusable("--couple", text, needed + ", ".join(map(repr, joints)))
+        C[joints.index(joint), joints.index(other)] = cli.number_in(factor)
+    if wrong := wrong_coupling(C.ravel().tolist(), joints):
+        raise cli.unusable("--couple", " ".join(texts), wrong[1])
+    return None if np.array_equal(C, np.eye(len(joints))) else C
 
 
 class Load(NamedTuple):
@@ -416,6 +447,11 @@ def notes_on_urdf(inputs: Inputs, found: Identified, urdf: urdf_text.Rewritten) 
     if any(finding.code == cli.EXPANDED for finding in inputs.robot.findings):
         name = Path(inputs.arguments.urdf).name
         yield f"{name} is xacro: the identified URDF is its expansion, with other numbers"
+    if found.found.coupling is not None:
+        yield (
+            "coupled drives have no place in the URDF, whose friction and rotors are the drives': "
+            "friction.coupling is in parameters.yaml only"
+        )
     for each in urdf.not_written:
         yield f"{each} has no place in the URDF: in parameters.yaml only (--add-dynamics adds it)"
     for b in found.found.at_bound:

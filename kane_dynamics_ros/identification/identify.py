@@ -5,6 +5,7 @@
    of each joint's noise follows from its residual (generalised least squares, repeated until the scales
    stand). Two more passes take the load from the estimate and weigh samples by their residuals (Huber),
    by stiction at rest, and not at all where the effort was clipped.
+   Where residuals ask for coupled drives, ``coupling`` looks for them, and the passes are made again.
 3. ``choosing``: widths, terms and the weight of the URDF, by cross-validation over blocks of time, or bags.
 4. ``fitting``: the estimate within the cones.
 5. ``judging``: a last pass judges it on data that were not fitted, and finds how sure it is.
@@ -17,7 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from kane_dynamics_ros.algebra import Array
-from kane_dynamics_ros.identification import choosing, fitting, judging
+from kane_dynamics_ros.identification import choosing, coupling, fitting, judging
 from kane_dynamics_ros.identification.fitting import Choice, Constraints, Nominal, Problem
 from kane_dynamics_ros.identification.recordings import IdentificationError, MotionStore
 from kane_dynamics_ros.identification.regression import (
@@ -53,7 +54,8 @@ class Settings:
     ``validate``: how many of the bags, the last ones, are only judged. ``payloads``: of each bag, the ten
     parameters of a known body at the tip in the last body's frame; ``loaded``: the bags with the body at the
     tip that the nominal bodies end with. ``gains``: estimate the effort per recorded unit. ``weight``: of the
-    URDF, chosen where it is None. ``families``: the terms of joints that may be fitted.
+    URDF, chosen where it is None. ``families``: the terms of joints that may be fitted. ``coupling``: C of
+    the drives (n, n) where it is known, else it is ``sought``.
     """
 
     holdout: float
@@ -64,6 +66,8 @@ class Settings:
     gains: bool = False
     weight: float | None = None
     families: tuple[str, ...] = FAMILIES
+    coupling: Array | None = None
+    sought: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class Found:
     ``gain`` (n,): effort per recorded unit, over what was given. ``weights``: each candidate of the URDF's
     weight, and its cross-validated error over the best one's. ``coulomb_velocity``: width of the smooth sign,
     ``stribeck_velocity`` (n,) [rad/s] or [m/s]. ``at_bound``: bodies that only the constraint keeps
-    consistent.
+    consistent. ``coupling``: C (n, n) of the drives, whose terms and noise these are, or None.
     """
 
     nominal: Nominal
@@ -88,6 +92,7 @@ class Found:
     coulomb_velocity: float
     stribeck_velocity: Array
     at_bound: tuple[int, ...]
+    coupling: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -110,25 +115,23 @@ def identify(
     progress: Callable[[str], object] = lambda text: None,
 ) -> Identified:
     """Identify a robot. Raises ``IdentificationError``."""
-    bags, n = len(store.tracks), len(model.joint_names)
+    bags = len(store.tracks)
     blocks = max(FEWEST_BLOCKS, BLOCKS // bags)
     fitted = fitted_blocks(store, blocks, settings)
-    regression = Regression(store, model, settings.payloads, settings.loaded or (False,) * bags, blocks)
-    progress("first estimate")
-    rest = np.zeros(n)
-    guess = Guess(nominal.inertial.ravel(), nominal.terms[:, 0], None, rest, rest, gain=np.ones(n))
-    products = regression.accumulated(guess)
-    if settings.gains:
-        gram = products.gram[fitted].sum(axis=0)
-        guess = guess._replace(gain=fitting.nominal_gains(gram, regression, nominal))
-        products = regression.accumulated(guess)
-    stage = stage_of(regression, nominal, settings, fitted, guess, products, None)
-    passes = ROBUST_PASSES + GAIN_PASSES * settings.gains
-    for number in range(passes):
-        progress(f"robust estimate {number + 1} of {passes}")
-        seen = Residuals(n)
-        products = regression.accumulated(stage.guess, seen)
-        stage = stage_of(regression, nominal, settings, fitted, stage.guess, products, seen)
+    regression = Regression(
+        store,
+        model,
+        settings.payloads,
+        settings.loaded or (False,) * bags,
+        blocks,
+        settings.coupling,
+    )
+    stage, products, seen = estimated(regression, nominal, settings, fitted, progress)
+    if settings.sought:
+        C = coupling.found_coupling(regression, stage, seen.sample, fitted, progress)
+        if C is not None:
+            regression = regression.coupled(C)
+            stage, products, _ = estimated(regression, nominal, settings, fitted, progress)
     progress("choosing terms and the weight of the URDF")
     gram = fitting.coordinates_gram(products.gram, regression, nominal)
     problem, choice = stage.problem, stage.choice
@@ -152,6 +155,9 @@ def identify(
     )
     terms = (problem.terms(x), fitting.plain_terms(problem, choice, x), nominal.terms)
     result = judging.judged(regression, fitted, problem, guess, terms, stage.memory.lags)
+    if regression.coupling is not None:  # of which the URDF knows nothing
+        plain = judging.judged(regression.coupled(None), fitted, problem, guess, terms, stage.memory.lags)
+        result = result.with_nominal(plain)
     found = Found(
         nominal=nominal,
         choice=choice,
@@ -163,11 +169,41 @@ def identify(
         weight=weight,
         weights=tuple(zip(choosing.LAMBDAS, (compared / compared.min()).tolist(), strict=True)),
         coulomb_velocity=COULOMB_WIDTHS[problem.widths[0]],
-        stribeck_velocity=STRIBECK_WIDTHS[problem.widths[1]] * regression.extent.speeds,
+        stribeck_velocity=STRIBECK_WIDTHS[problem.widths[1]] * regression.speeds,
         at_bound=fitting.bodies_at_bound(problem, x),
+        coupling=regression.coupling,
     )
     certainty = judging.certainty_of(regression, problem, choice, x, weight, result.scores, stage)
     return Identified(found, certainty, result, regression.extent, tuple(notes_of(regression, problem.sigma)))
+
+
+def estimated(
+    regression: Regression,
+    nominal: Nominal,
+    settings: Settings,
+    fitted: Mask,
+    progress: Callable[[str], object],
+) -> tuple[fitting.Stage, Products, Residuals]:
+    """The estimate with all terms after all passes, the last one's products, and what it saw."""
+    progress("first estimate")
+    n = regression.joints
+    rest = np.zeros(n)
+    guess = Guess(nominal.inertial.ravel(), nominal.terms[:, 0], None, rest, rest, gain=np.ones(n))
+    products = regression.accumulated(guess)
+    if settings.gains:
+        gram = products.gram[fitted].sum(axis=0)
+        guess = guess._replace(gain=fitting.nominal_gains(gram, regression, nominal))
+        products = regression.accumulated(guess)
+    stage = stage_of(regression, nominal, settings, fitted, guess, products, None)
+    passes = ROBUST_PASSES + GAIN_PASSES * settings.gains
+    seconds = sum(track.seconds for track in regression.store.tracks)
+    every = max(1, int(seconds * regression.row_rate / coupling.SAMPLE))
+    for number in range(passes):
+        progress(f"robust estimate {number + 1} of {passes}")
+        seen = Residuals(n, every)
+        products = regression.accumulated(stage.guess, seen)
+        stage = stage_of(regression, nominal, settings, fitted, stage.guess, products, seen)
+    return stage, products, seen
 
 
 def fitted_blocks(store: MotionStore, blocks: int, settings: Settings) -> Mask:

@@ -6,7 +6,7 @@ therefore Newey and West's sum over lags [NeweyWest1987].
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +47,7 @@ class Errors(NamedTuple):
 class Curves(NamedTuple):
     """Samples for figures: ``time`` (N,), ``bag`` (N,), ``held`` (N,) bool, the rest (N, n).
 
-    ``friction``: measured effort minus everything rigid.
+    ``friction``: measured effort minus everything rigid, of drives where they are coupled.
     """
 
     bag: Array
@@ -79,6 +79,15 @@ class Judged:
     bands: tuple[tuple[float, float], ...]
     changed: float
     lag: tuple[float, float]
+
+    def with_nominal(self, other: "Judged") -> "Judged":
+        """The same with what the nominal model leaves as another judges it."""
+        return replace(
+            self,
+            fitted=self.fitted._replace(nominal=other.fitted.nominal),
+            held=self.held._replace(nominal=other.held.nominal),
+            curves=self.curves._replace(nominal=other.curves.nominal),
+        )
 
 
 class Written(NamedTuple):
@@ -135,21 +144,22 @@ def judged(
     seconds = sum(track.seconds for track in regression.store.tracks)
     some = slice(None, None, max(1, int(seconds * regression.row_rate / POINTS)))
     for bag, rows, weight in regression.weighted(guess):
-        measured = rows.Z[..., -1]
-        residuals = [rows.residual(model) for model in models]
+        of_drives = [rows.Z[..., -1], *map(rows.residual, models)]
+        measured, *residuals = map(regression.at_joints, of_drives)
+        drives = of_drives[2]  # of what was identified
         held = ~fitted[regression.block_of(bag, rows.time)]
         for part, chosen in enumerate((~held, held)):
-            good = chosen[:, None] & (rows.usable > 0)
+            good = chosen[:, None] & regression.good(rows)
             powers[part] += [(np.where(good, each, 0.0) ** 2).sum(axis=0) for each in (measured, *residuals)]
             counts[part] += int(chosen.sum())
         for k, each in enumerate(rigid):
             rigid_powers[k] += float((np.einsum("tjb,jb->tj", rows.Z[..., :base], each) ** 2).sum())
         if len(measured) > 1:  # of efforts that lag by d, d times their slope is missing
-            left, slope = residuals[1], np.gradient(measured - residuals[1], rows.time, axis=0)
+            left, slope = drives, np.gradient(rows.Z[..., -1] - drives, rows.time, axis=0)
             counted = (rows.usable > 0) / problem.sigma**2
             timing += [float((counted * each).sum()) for each in (-left * slope, slope**2, left**2)]
         # scores: residuals in units of their variance, 0 where they were not fitted, times their columns
-        weighted = np.where(held[:, None], 0.0, weight * residuals[1] / problem.sigma**2)
+        weighted = np.where(held[:, None], 0.0, weight * drives / problem.sigma**2)
         by_body = np.einsum("tj,tjb->tb", weighted, rows.Z[..., :base]) @ to_y
         by_term = (weighted[..., None] * rows.Z[..., own]).reshape(len(weighted), -1)
         scores += bartlett(np.concatenate([by_body, by_term], axis=1), lags)
@@ -163,7 +173,7 @@ def judged(
                 measured=measured[some],
                 nominal=(measured - residuals[0])[some],
                 identified=(measured - residuals[1])[some],
-                friction=residuals[1][some] + friction,
+                friction=drives[some] + friction,
             )
         )
     fit, held_out = (
@@ -195,9 +205,16 @@ def _bands(regression: Regression, fitted: Mask, guess: Guess) -> tuple[tuple[fl
         windows = list(regression.rows(bag, guess, wide=track.wide is not None))
         if not windows or guess.coefficients is None:
             continue
-        columns = [(each.residual(guess.coefficients), *each[:2], each.usable) for each in windows]
-        left, times, Z, usable = (np.concatenate(each) for each in zip(*columns, strict=True))
-        effort, good = Z[..., -1], (usable > 0) & ~fitted[regression.block_of(bag, times)][:, None]
+        columns = [
+            (
+                each.time,
+                regression.good(each),
+                *map(regression.at_joints, (each.residual(guess.coefficients), each.Z[..., -1])),
+            )
+            for each in windows
+        ]
+        times, good, left, effort = (np.concatenate(each) for each in zip(*columns, strict=True))
+        good &= ~fitted[regression.block_of(bag, times)][:, None]
         rate = source.rate / row_step(source.rate, source.cutoff)
         for cutoff in (track.cutoff / 2, 2 * track.cutoff):
             if cutoff <= source.cutoff:

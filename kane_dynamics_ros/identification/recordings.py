@@ -81,6 +81,7 @@ class Request:
     scale: tuple[float, ...]  # effort per recorded unit
     limits: tuple[float, ...]  # largest effort [N m] or [N], infinite where unknown
     sliding: tuple[str, ...] = ()  # joints (of ``joints``) whose position is no angle
+    drives: Array | None = None  # C (n, n) where the efforts are those of drives that turn at C qd
 
 
 @dataclass
@@ -342,6 +343,9 @@ def _prepared(states: JointStates, request: Request) -> JointStates:
     Lone efforts far from their neighbours are left out: none jumps there and back.
     """
     effort = states.effort * np.array(request.scale)
+    if request.drives is not None:  # C^T tau, with gaps only where a drive that takes part has one
+        parts = [(row, row != 0.0) for row in request.drives.T]
+        effort = np.stack([effort[:, part] @ row[part] for row, part in parts], axis=1)
     columns = np.nan_to_num(effort).T  # one at a time: twice as fast as both axes at once
     near = np.stack([median_filter(each, NEIGHBOURS, mode="nearest") for each in columns], axis=1)
     away = np.abs(effort - near)

@@ -8,6 +8,9 @@ is linear in the inertial parameters pi (Y in its base columns [GautierKhalil199
 the joint's own terms: rotor inertia, and those of the formula in ``kane_dynamics_ros.friction``. Its widths
 v_c and v_s are no coefficients: every candidate is a column of its own, and data choose among them.
 
+Where drives turn at C qd, a row is a drive's: C^-T tau = C^-T Y pi + I (C qdd) + friction(C qd, C^-T load).
+It has the terms of one drive alone, and residuals of the joints are C^T times the drives'.
+
 Every column goes through the filter that the measured effort went through. A window of the motion at a time
 becomes products, joint by joint and in blocks of time: that is all that fitting, choosing and
 cross-validating need.
@@ -15,6 +18,7 @@ cross-validating need.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
@@ -28,6 +32,7 @@ from kane_dynamics_ros import friction
 from kane_dynamics_ros.algebra import Array
 from kane_dynamics_ros.identification.recordings import MotionStore, Piece
 from kane_dynamics_ros.replay.correlation import SPAN, UNCORRELATED
+from kane_dynamics_ros.replay.messages import Mask
 from kane_dynamics_ros.replay.motion import decimated, low_pass
 from kane_dynamics_ros.runtime import DynamicsModel
 from kane_dynamics_ros.runtime.parameters import find_base_parameters
@@ -112,9 +117,9 @@ def tip_columns(model: DynamicsModel) -> slice:
 
 
 class Rows(NamedTuple):
-    """Filtered rows of a window of N samples, n joints.
+    """Filtered rows of a window of N samples, n joints, or their drives where those are coupled.
 
-    ``time`` (N,), ``Z`` (N, n, width), ``qd``, ``usable``, ``resting`` (N, n).
+    ``time`` (N,), ``Z`` (N, n, width), ``qd`` (of the joints), ``usable``, ``resting`` (N, n).
     """
 
     time: Array
@@ -180,10 +185,12 @@ class Regression:
         payloads: Sequence[Array],
         loaded: Sequence[bool],
         blocks: int,
+        coupling: Array | None = None,
     ) -> None:
         """``payloads`` (bags, 10): of each bag a known body at the tip, in its body's frame.
 
         ``loaded`` (bags,): whether it carries the unknown one. ``blocks``: of time, of each bag.
+        ``coupling``: C (n, n) of the drives.
         """
         self.store, self.model, self.payloads, self.loaded = store, model, payloads, loaded
         self.blocks, self.joints = blocks, len(model.joint_names)
@@ -197,9 +204,35 @@ class Regression:
             felt = np.concatenate([felt, size[:, tip_columns(model)]], axis=1)
             self.map = block_diag(found.map, np.eye(10))
         self._felt = felt > 1e-9 * felt.max(initial=0.0)  # (n, base): what a joint feels at all
-        self._places: dict[tuple[int, bool, int], tuple[int, tuple[int, ...]]] = {}  # of rows in the file
         self.base = len(self.map)
         self.width = self.base + len(TERMS) + 2
+        self.every = 1
+        self._couple(coupling)
+
+    def _couple(self, coupling: Array | None) -> None:
+        self.coupling = coupling
+        self._inverse = np.eye(self.joints) if coupling is None else np.linalg.inv(coupling)
+        self._parts = self._inverse.T != 0.0  # (n, n): whose row each joint's equation has a part in
+        self.speeds = self.extent.speeds if coupling is None else usual_speeds(self.store, coupling)
+        self._places: dict[tuple[int, bool, int], tuple[int, tuple[int, ...]]] = {}  # of rows in the file
+
+    def coupled(self, coupling: Array | None, every: int = 1) -> "Regression":
+        """The same with other couplings of the drives, of one in ``every`` window of the motion."""
+        other = copy(self)
+        other.every = every
+        other._couple(coupling)
+        return other
+
+    def at_joints(self, values: Array) -> Array:
+        """Efforts or residuals (..., n) of the joints, from those of the drives."""
+        return values if self.coupling is None else np.asarray(values @ self.coupling)
+
+    def good(self, rows: Rows) -> Mask:
+        """Whether a residual of each joint (N, n) counts: whether those of all its drives do."""
+        good = rows.usable > 0
+        if self.coupling is None:
+            return np.asarray(good)
+        return np.asarray((good[:, :, None] | (self.coupling == 0.0)).all(axis=1))
 
     @property
     def row_rate(self) -> float:
@@ -208,16 +241,23 @@ class Regression:
         return track.rate / row_step(track.rate, track.cutoff)
 
     def rows(self, bag: int, guess: Guess, wide: bool = False) -> Iterator[Rows]:
-        """All rows of a bag, a window at a time; ``wide``: of its last part, at twice the cut-off.
+        """The rows of a bag, a window at a time; ``wide``: of its last part, at twice the cut-off.
 
         What no guess changes is computed once, and kept in the store's file.
         """
         track = self.store.tracks[bag].wide if wide else self.store.tracks[bag]
         for number, piece in enumerate(self.store.pieces(track, WINDOW) if track else ()):
+            if number % self.every:
+                continue
             # what remains of a joint at rest is noise, and would pass for motion
             qd, qdd = (np.where(self.extent.speeds >= STANDS, each, 0.0) for each in (piece.qd, piece.qdd))
+            Y, of_joints = self.model.regressor(piece.q, qd, qdd), qd
+            if self.coupling is not None:
+                Y = np.einsum("ij,tib->tjb", self._inverse, Y)
+                qd, qdd = qd @ self.coupling.T, qdd @ self.coupling.T
+                usable = (piece.usable[:, None, :] * self._parts + ~self._parts).min(axis=2)
+                piece = replace(piece, effort=piece.effort @ self._inverse, usable=usable)
             piece = replace(piece, qd=qd, qdd=qdd)
-            Y = self.model.regressor(piece.q, qd, qdd)
             inside = slice(piece.edge, len(qd) - piece.edge, row_step(piece.rate, piece.cutoff))
             place = self._places.get((bag, wide, number))
             if place is None:
@@ -233,7 +273,7 @@ class Regression:
             both = np.concatenate([qd, np.abs(rigid)], axis=1)
             Z[..., self.base + LOADS] = signed_terms(piece, both, load_columns)[inside]
             Z[..., -1] = guess.gain * piece.effort[inside]
-            yield Rows(piece.time[inside], Z, qd[inside], piece.usable[inside], resting)
+            yield Rows(piece.time[inside], Z, of_joints[inside], piece.usable[inside], resting)
 
     def _fixed(self, piece: Piece, Y: Array, bag: int) -> Array:
         """Rows (N, n, width), filtered, without load and effort; then the part of the time at rest."""
@@ -241,7 +281,7 @@ class Regression:
         at_tip = Y[..., tip_columns(self.model)]
         Z = np.zeros((N, n, self.width + 1))
         felt = np.zeros((n, self.width + 1), bool)
-        Z[..., :own], felt[:, :base] = Y[..., self.columns], self._felt
+        Z[..., :own], felt[:, :base] = Y[..., self.columns], self._parts @ self._felt
         felt[:, own:base] &= self.loaded[bag]
         if self.loaded[bag]:
             Z[..., own:base] = at_tip
@@ -257,7 +297,7 @@ class Regression:
 
     def _other_columns(self, qd: Array) -> list[Array]:
         """The terms ``OTHERS`` at speeds (N, n)."""
-        speed = np.where(self.extent.speeds > 0.0, self.extent.speeds, 1.0)
+        speed = np.where(self.speeds > 0.0, self.speeds, 1.0)
         rises = [friction.rise(qd, share * speed) for share in STRIBECK_WIDTHS]
         signs = [friction.smooth_sign(qd, width) for width in COULOMB_WIDTHS]
         return [
@@ -285,9 +325,9 @@ class Regression:
         gram = np.zeros((bags * self.blocks, self.joints, self.width, self.width))
         count = np.zeros((bags * self.blocks, self.joints))
         for bag, rows, weight in self.weighted(guess):
-            if seen is not None and guess.coefficients is not None:
-                seen.add(rows.residual(guess.coefficients), weight)
             at = self.block_of(bag, rows.time)
+            if seen is not None and guess.coefficients is not None:
+                seen.add(rows.residual(guess.coefficients), weight, at, rows.qd)
             for first, last in pairwise([0, *(np.flatnonzero(np.diff(at)) + 1).tolist(), len(at)]):
                 Z, w = rows.Z[first:last], weight[first:last]
                 for j in range(self.joints if last > first else 0):
@@ -323,6 +363,16 @@ def extent_of(store: MotionStore) -> Extent:
     ]
     lower, upper, speeds = (np.array(each) for each in zip(*pieces, strict=True))
     return Extent(lower.min(axis=0), upper.max(axis=0), speeds.max(axis=0))
+
+
+def usual_speeds(store: MotionStore, coupling: Array) -> Array:
+    """The usual largest speed (n,) of drives that are coupled."""
+    speeds = [
+        np.quantile(np.abs(piece.qd[piece.edge : -piece.edge] @ coupling.T), USUALLY, axis=0)
+        for track in store.tracks
+        for piece in store.pieces(track)
+    ]
+    return np.asarray(np.max(speeds, axis=0))
 
 
 def row_step(rate: float, cutoff: float) -> int:
@@ -362,18 +412,21 @@ class Memory(NamedTuple):
 class Residuals:
     """Residuals in constant memory: their robust scale, and for how long they stay correlated.
 
+    One row in ``every`` is kept as ``sample``: its block, and residuals, weights and speeds (n,) each.
     The scale is the median of |r| times 1.4826, the standard deviation of a normal distribution, from a
     histogram of log |r| that is a percent exact. Autocovariances are summed over windows.
     """
 
     PER_DECADE, LOWEST, DECADES, LAGS = 200, -9, 15, 256
 
-    def __init__(self, joints: int) -> None:
+    def __init__(self, joints: int, every: int = 1) -> None:
+        self.every, self.sample = every, list[tuple[Array, ...]]()
         self._counts = np.zeros((joints, self.PER_DECADE * self.DECADES))
         self._products = np.zeros((joints, self.LAGS))
 
-    def add(self, residuals: Array, weight: Array) -> None:
-        """Residuals (N, n) of one window and their weights."""
+    def add(self, residuals: Array, weight: Array, block: NDArray[np.intp], qd: Array) -> None:
+        """Of one window blocks (N,), residuals, their weights and the joints' speeds (N, n)."""
+        self.sample.append(tuple(np.asarray(x[:: self.every]) for x in (block, residuals, weight, qd)))
         with np.errstate(divide="ignore"):
             place = (np.log10(np.abs(residuals)) - self.LOWEST) * self.PER_DECADE
         size = self._counts.shape[1]

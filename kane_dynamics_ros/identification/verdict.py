@@ -72,7 +72,7 @@ def verdict_on(result: Identified, store: MotionStore, model: DynamicsModel, sca
         f"{left:.3g} % of the effort below {cutoff:.3g} Hz remain on data that were not fitted "
         f"(with the URDF {before:.3g} %)"
     )
-    figures = "; ".join([figures, *_limits(result, store)])
+    figures = "; ".join([figures, *_coupled(result, model), *_limits(result, store)])
     if doubts:
         return Verdict(Sentence("do_not_use", f"do not use this: {figures}"), tuple(joints), tuple(doubts))
     return Verdict(Sentence("use", f"usable: {figures}"), tuple(joints), ())
@@ -116,6 +116,15 @@ def _doubts(result: Identified, model: DynamicsModel, joints: Sequence[Sentence]
             f"the bodies' efforts had to change by {100 * result.judged.changed:.0f} % from the URDF's: is "
             "it this arm's URDF, and are the efforts in N m, with gravity?",
         )
+
+
+def _coupled(result: Identified, model: DynamicsModel) -> Iterator[str]:
+    """The drives that turn with another joint, too."""
+    joints = model.joints
+    C = np.eye(len(joints)) if result.found.coupling is None else result.found.coupling
+    for j, i in np.argwhere(C - np.eye(len(joints))).tolist():
+        unit, per = ("m" if joints[k].kind == "prismatic" else "rad" for k in (j, i))
+        yield f"the drive of {joints[j].name} turns with {joints[i].name}, too: {C[j, i]:.4g} {unit} a {per}"
 
 
 def _limits(result: Identified, store: MotionStore) -> Iterator[str]:
@@ -180,7 +189,7 @@ def limited_by(result: Identified, store: MotionStore, model: DynamicsModel, j: 
     for i, other in enumerate(model.joint_names):
         if i != j:
             columns = np.column_stack([speed[:, i], smooth_sign(speed[:, i], width), np.ones(len(left))])
-            shares[f"most of it follows {other}: are the two coupled?"] = _share(columns, left)
+            shares[f"most of it follows {other}: are the two coupled (--couple)?"] = _share(columns, left)
     words, share = max(shares.items(), key=lambda each: each[1])
     if share > LIMITING:
         return words

@@ -139,6 +139,7 @@ def as_data(result: Result) -> dict[str, Any]:
             "decided_unknowns": certainty.decided,
         },
         "coulomb_velocity": found.coulomb_velocity,
+        "coupling": None if found.coupling is None else found.coupling.tolist(),
         "joints": [_joint(result, j) for j in range(len(joints))],
         "bodies": [
             {"link": link, "parameters": records(parameter_keys, PARAMETERS, *rows)}
@@ -220,6 +221,8 @@ def parameters_text(result: Result, module: str) -> str:
     if any(terms["stribeck"]):
         velocities = np.where(found.stribeck_velocity > 0.0, found.stribeck_velocity, 1.0)
         content["friction"]["stribeck_velocity"] = rounded(velocities)
+    if found.coupling is not None:
+        content["friction"]["coupling"] = rounded(found.coupling.ravel())
     if result.gravity is not None:
         content["gravity"] = list(result.gravity)
     head = ["what kane_dynamics identify found; see identified.json for errors and units"]
@@ -341,6 +344,9 @@ def joint_figure(identified: Identified, joint: int, unit: str) -> str:
     against_speed.plot(speed, before, ".", color=BEFORE, markersize=2, alpha=0.5)
     against_speed.plot(speed, after, ".", color=AFTER, markersize=2, alpha=0.5)
     against_speed.set(xlabel="speed", ylabel=f"residual [{unit}]")
+    C = identified.found.coupling
+    if C is not None:  # what is fitted is the drive's friction
+        speed = (curves.qd @ C.T)[some, joint]
     friction.plot(
         speed, curves.friction[some, joint], ".", color=DATA, markersize=2, label="measured minus rigid body"
     )
