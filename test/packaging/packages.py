@@ -155,3 +155,19 @@ def hostile_urdf(folder: Path) -> Path:
     urdf = folder / "hostile.urdf"
     urdf.write_text(robot(*links, *joints, attributes=f'name="{names[1]}"'), encoding="utf-8")
     return urdf
+
+
+def all_kinds(folder: Path) -> Path:
+    """The URDF of a continuous, a prismatic and a revolute joint, the first without a velocity limit."""
+    axis, slide = (
+        '<axis xyz="0 1 0"/>',
+        '<axis xyz="1 0 0"/><limit lower="-1" upper="1" velocity="1" effort="90"/>',
+    )
+    urdf = folder / "kinds.urdf"
+    joints = (
+        joint("turn", "base", "one", "continuous", f'{axis}<limit effort="80" velocity="0"/>'),
+        joint("slide", "one", "two", "prismatic", slide),
+        joint("bend", "two", "three"),
+    )
+    urdf.write_text(robot(*map(link, ("base", "one", "two", "three")), *joints), encoding="utf-8")
+    return urdf

@@ -29,6 +29,13 @@ FAULTS = ("stale_state", "position_jump", "saturation", "overrun", "non_finite",
 PHASES = ("starting", "holding", "following", "reacting")
 REACTIONS = ("ignore", "hold", "zero", "stop")
 LIMITS = ("reject", "clamp", "ignore")
+SWITCHES = (  # thresholds that switch a check off where they are 0
+    "state_timeout",
+    "position_jump",
+    "saturation_time",
+    "overrun_period",
+    "no_effect_time",
+)
 SPEED = 0.3  # of the velocity limits, or rad/s
 LONGEST_TURN = 1.2  # [rad or m] from the middle, where there are no limits
 
@@ -124,12 +131,14 @@ def some_settings(model: DynamicsModel, rng: np.random.Generator, number: int) -
         reactions["tracking_error"] = "hold"
     lower, upper = position_limits(model.joints)
     fastest = velocity_limits(model.joints)
+    thresholds = {"saturation_time": 0.05, "recovery_time": 0.05}
+    if number % 2 and number // 2 % 6 < len(SWITCHES):
+        thresholds[SWITCHES[number // 2 % 6]] = 0.0
     return LoopSettings(
         law=build_law(mode, own, kp, kd, switches, beyond if number % 4 < 2 else None),
         rules=Rules(),
         safety=states.Safety(
-            saturation_time=0.05,
-            recovery_time=0.05,
+            **thresholds,
             reactions=states.Safety().reactions | reactions,
         ),
         effort_limits=limits,

@@ -8,9 +8,17 @@ import numpy as np
 import pytest
 from compilers import CPP_COMPILERS
 from example_robots import ROBOTS
-from packages import WARNINGS, X86_64_V3, compile_check, compile_replay, compiled, hostile_urdf, written
+from packages import (
+    WARNINGS,
+    X86_64_V3,
+    all_kinds,
+    compile_check,
+    compile_replay,
+    compiled,
+    hostile_urdf,
+    written,
+)
 from recorded_loop import FAULTS, PHASES, Recording, record_loop
-from small_urdf import joint, link, robot
 from ur10e import ur10e_urdf
 
 from kane_dynamics_ros.codegen.derive import derive
@@ -86,22 +94,6 @@ def test_a_hundred_thousand_cycles_are_answered_as_the_python_loop_answers_them(
 def test_the_core_compiles_without_a_warning(package: Path, compiler: str, standard: str) -> None:
     flags = [f"-std={standard}", *WARNINGS, "-fsyntax-only", "-I", package / "include"]
     compiled([compiler, *flags, package / "src" / "control_core.cpp"])
-
-
-def all_kinds(folder: Path) -> Path:
-    """The URDF of a continuous, a prismatic and a revolute joint, the first without a velocity limit."""
-    axis, slide = (
-        '<axis xyz="0 1 0"/>',
-        '<axis xyz="1 0 0"/><limit lower="-1" upper="1" velocity="1" effort="90"/>',
-    )
-    urdf = folder / "kinds.urdf"
-    joints = (
-        joint("turn", "base", "one", "continuous", f'{axis}<limit effort="80" velocity="0"/>'),
-        joint("slide", "one", "two", "prismatic", slide),
-        joint("bend", "two", "three"),
-    )
-    urdf.write_text(robot(*map(link, ("base", "one", "two", "three")), *joints), encoding="utf-8")
-    return urdf
 
 
 @pytest.mark.parametrize(

@@ -198,9 +198,9 @@ def test_a_robot_without_effort_limits_needs_them_as_a_parameter(
         subprocess.run([program, scenario, urdf], capture_output=True, text=True, check=False).stdout
         for scenario in ("checked", "given limits")
     )
-    assert "the URDF gives no effort limit, or 0, for joint 'j1', 'j2': not clamped" in without
+    assert "the URDF gives no effort limit, or 0, for joints 'j1', 'j2': not clamped" in without
     assert "configure: success" in given
-    assert "set: error\nlog: the URDF gives no effort limit, or 0, for joint 'j1', 'j2'" in given
+    assert "set: error\nlog: the URDF gives no effort limit, or 0, for joints 'j1', 'j2'" in given
 
 
 @pytest.mark.parametrize("scenario", ["default settings", "changed settings"])

@@ -17,6 +17,8 @@ from packages import (
     HOSTILE,
     STAND_INS,
     X86_64_V3,
+    all_kinds,
+    compile_c,
     compile_check,
     compiled,
     hostile_urdf,
@@ -170,7 +172,38 @@ CHANGES = {  # of the reference robot's URDF: what is changed, and what the chec
     "damping": ('damping="0.8"', 'damping="0.9"', "damping of joint 'alpha_3' is 0.8, the description's 0.9"),
     "a camera": ("</robot>", f'<link name="camera"/>{CAMERA}', ""),
     "a heavy camera": ("</robot>", HEAVY + CAMERA, "mass of body 'hand'"),
-    "a name": ('"gamma_1"', '"gamma_0"', "generated from another robot than this robot_description"),
+    "what has no mass": (
+        '<link name="limb_1">',
+        '<link name="limb_1"><!-- a note --><visual><geometry><mesh filename="package://a/b.stl"/></geometry>'
+        '<material name="red"><color rgba="1 0 0 1"/></material></visual>',
+        "",
+    ),
+    "control": ("</robot>", '<gazebo/><ros2_control name="arm" type="system"/></robot>', ""),
+    "white space and digits": ('<mass value="60"/>', '<mass\n   value = "6.00e1"\t/>', ""),
+    "the order of attributes": (
+        'ixx="2.3" ixy="0" ixz="0" iyy="2.3" iyz="0" izz="3"',
+        'izz="3" iyz="0" iyy="2.3" ixz="0" ixy="0" ixx="2.3"',
+        "",
+    ),
+    "a namespace": (
+        "<robot name=",
+        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" version="1.0" name=',
+        "",
+    ),
+    "the robot's name": ('<robot name="manipulator_5dof">', '<robot name="arm">', ""),
+    "a ninth digit": ('<mass value="60"/>', '<mass value="60.00001"/>', "mass of body 'limb_1' is 60"),
+    "a place": ('rpy="0 0 0" xyz="0 0 -0.2"', 'rpy="0 0 1e-4" xyz="0 0 -0.21"', "of body 'limb_1'"),
+    "a name": (
+        '"gamma_1"',
+        '"gamma_0"',
+        "its joints are gamma_1, alpha_2, alpha_3, beta_4, gamma_4, the desc",
+    ),
+    "a body's name": ('"hand"', '"fist"', ""),
+    "the tip's name": (
+        '"tool"',
+        '"tip"',
+        "generated from another robot than this robot_description: there is no",
+    ),
 }
 
 
@@ -322,16 +355,14 @@ def test_the_library_builds_without_ros_and_other_packages_find_it(
 
 
 @needs_a_compiler
-def test_the_packages_own_tests_pass(package: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("robot_name", ["the reference robot", "joints of all kinds"])
+def test_the_packages_own_tests_pass(package: Path, tmp_path: Path, robot_name: str) -> None:
     """With a stand-in of GoogleTest."""
-    sources = [package / "src" / "arm_dynamics.c"]
-    compiled(["gcc", "-O1", "-I", package / "include", "-c", *sources, "-o", tmp_path / "model.o"])
+    if robot_name == "joints of all kinds":
+        package = written(all_kinds(tmp_path), None, "kinds_dynamics", tmp_path)
+    model = compile_c(package, tmp_path / "model.o")
     for test in ("functions", "control_core"):
-        own = [
-            package / "test" / f"test_{test}.cpp",
-            package / "src" / "control_core.cpp",
-            tmp_path / "model.o",
-        ]
+        own = [package / "test" / f"test_{test}.cpp", package / "src" / "control_core.cpp", model]
         flags = ["-std=c++17", "-Wall", "-Wextra", "-Werror", "-I", package / "include"]
         stand_in = ["-isystem", Path(__file__).parent / "stand_ins"]
         compiled([CPP_COMPILERS[0], *flags, *stand_in, *own, "-lm", "-o", tmp_path / test])
